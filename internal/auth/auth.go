@@ -1,0 +1,85 @@
+// Package auth answers two questions: who is calling, and may they see that.
+//
+// An Authenticator turns a bearer token into an Identity. It accepts JSON Web Tokens of configured
+// issuers only, signed with a key of that issuer and an algorithm that fits the key, meant for a
+// configured audience, and not expired. It never calls out while keys are known; keys are fetched
+// and refreshed by Run.
+//
+// An Authorizer turns an Identity and a Request into a Decision. It fails closed: an error is never an
+// allow and is never remembered.
+//
+// What a caller is told about a bad token is Challenge's and PublicText's to say; the errors themselves
+// name the cause and are for the log. They never contain a token.
+//
+// The package serves no HTTP and reads no cookies: where a token comes from is its caller's business.
+package auth
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Names that Kubernetes gives to callers, and what it keeps for itself.
+const (
+	anonymousUser        = "system:anonymous"
+	unauthenticatedGroup = "system:unauthenticated"
+	authenticatedGroup   = "system:authenticated"
+	reservedPrefix       = "system:"
+)
+
+// Identity is who is calling, as Kubernetes would know them. It must not be changed once returned.
+type Identity struct {
+	// Username and Groups are what a SubjectAccessReview asks about. Every identity has a group:
+	// system:authenticated, or system:unauthenticated for the anonymous one.
+	Username string
+	Groups   []string
+	// Claims are the token's verified claims as JSON decodes them; nil for the anonymous identity.
+	Claims map[string]any
+	// ExpiresAt is when the token ends, and with it everything that began under it; zero: never.
+	ExpiresAt time.Time
+	// Anonymous says that no credentials were given.
+	Anonymous bool
+}
+
+// Request is one question to an Authorizer: may this verb be done to that.
+type Request struct {
+	Cluster     string // the gateway's name of the cluster
+	Verb        string // get, list or watch
+	Group       string // empty: the core group
+	Version     string
+	Resource    string // plural, as in paths
+	Subresource string
+	Namespace   string // empty: all namespaces, or a cluster-scoped resource
+	Name        string // empty: all names
+}
+
+// Decision answers a Request. Reason is the authorizer's own, for logs; it may name roles and
+// bindings, so it is not for the caller.
+type Decision struct {
+	Allowed bool
+	Reason  string
+}
+
+// Authorizer decides what an identity may see. It stands beside its implementations, not its consumer,
+// because app, http and the implementations all speak of it.
+//
+// An error means that the question could not be answered: the caller must refuse, and may say that
+// asking again could help.
+type Authorizer interface {
+	Authorize(ctx context.Context, id Identity, req Request) (Decision, error)
+}
+
+// Errors of Authenticate and Authorize.
+var (
+	// ErrNoCredentials: no token was given, and anonymous requests are not allowed.
+	ErrNoCredentials = errors.New("credentials required")
+	// ErrBadToken: the token is not one of ours, whatever the reason.
+	ErrBadToken = errors.New("invalid token")
+	// ErrTokenExpired: the token was good and has ended. It is an ErrBadToken, too.
+	ErrTokenExpired = errors.New("token expired")
+	// ErrUnavailable: the issuer's keys were never fetched, so no token of it can be checked.
+	ErrUnavailable = errors.New("the issuer's keys are not known yet")
+	// ErrUndecided: the cluster's API server could not be asked for a decision, or gave none.
+	ErrUndecided = errors.New("authorization could not be decided")
+)

@@ -1,0 +1,171 @@
+// Package config owns the gateway's configuration file: its keys, their defaults, and what each of
+// them may be.
+//
+// The file is read strictly. A key that is not known, a value of the wrong type, a value outside of
+// its bounds and a key whose feature is not built yet are errors, each of which names the key by its
+// full path, the line, what was given and what is allowed; a file with several faults is told all of
+// them at once. What the file leaves out keeps its default. A list or a map that is given replaces
+// its default as a whole; a section only changes the keys it names.
+//
+// The package reads that one file and nothing else. The files it names (kubeconfigs, keys) are opened
+// by those who use them, and no value in it is a secret.
+package config
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// Config is the configuration file. Its fields are the file's keys; the defaults are those of Default.
+type Config struct {
+	Listen     string     `yaml:"listen"`    // host:port for browsers and kubectl
+	OpsListen  string     `yaml:"opsListen"` // host:port for metrics, health and debugging
+	Clusters   []Cluster  `yaml:"clusters"`  // never empty; the first is the default one
+	Cache      Cache      `yaml:"cache"`
+	Ring       Ring       `yaml:"ring"`
+	CatchUp    CatchUp    `yaml:"catchUp"`
+	Stream     Stream     `yaml:"stream"`
+	Drain      Duration   `yaml:"drain"` // how long SIGTERM waits for streams to end
+	Auth       Auth       `yaml:"auth"`
+	Authorizer Authorizer `yaml:"authorizer"`
+	CORS       CORS       `yaml:"cors"`
+	Log        Log        `yaml:"log"`
+}
+
+// Cluster is one Kubernetes cluster. With neither Kubeconfig nor Context it is the one the gateway
+// runs in, else the one the usual kubeconfig rules name.
+type Cluster struct {
+	Name       string `yaml:"name"` // a DNS label, unique
+	Kubeconfig string `yaml:"kubeconfig"`
+	Context    string `yaml:"context"`
+}
+
+// Cache says what is watched and how it is indexed.
+type Cache struct {
+	Preload     []Kind            `yaml:"preload"`     // watched from the start; others on first use
+	IdleAfter   Duration          `yaml:"idleAfter"`   // an unused kind's watch ends; 0: never
+	Indexes     map[Kind][]string `yaml:"indexes"`     // JSON paths such as spec.nodeName
+	SyncTimeout Duration          `yaml:"syncTimeout"` // how long a request waits for a kind's first list
+}
+
+// Ring bounds the replay ring of one kind. Whichever bound is reached first evicts.
+type Ring struct {
+	Events int      `yaml:"events"`
+	Bytes  ByteSize `yaml:"bytes"`
+	Age    Duration `yaml:"age"`
+}
+
+// CatchUp bounds one catch-up watch, which fetches what the ring no longer holds.
+type CatchUp struct {
+	Events  int      `yaml:"events"`
+	Timeout Duration `yaml:"timeout"`
+}
+
+// Stream holds what concerns the connections of clients.
+type Stream struct {
+	Heartbeat    Duration `yaml:"heartbeat"`
+	MaxAge       Duration `yaml:"maxAge"`       // jittered to 80–100 %
+	WriteTimeout Duration `yaml:"writeTimeout"` // a client that takes no byte for so long is cut
+	Retry        Duration `yaml:"retry"`        // what clients are told; spread to 1–2 times this
+	Gather       Duration `yaml:"gather"`       // how long events of a busy kind are gathered into one write; 0: not at all
+	PerUser      int      `yaml:"perUser"`      // concurrent streams; 0: no limit, as for the next two
+	PerAddress   int      `yaml:"perAddress"`
+	Total        int      `yaml:"total"`
+}
+
+// Auth says who may sign in.
+type Auth struct {
+	// Anonymous lets requests without credentials in, as user system:anonymous of group
+	// system:unauthenticated. What they may see is the authorizer's decision.
+	Anonymous bool  `yaml:"anonymous"`
+	JWT       []JWT `yaml:"jwt"`
+}
+
+// JWT is one issuer of tokens. Its keys come from JWKSURL or PublicKeyFile, else from OIDC discovery.
+type JWT struct {
+	Issuer        string   `yaml:"issuer"`    // compared exactly with the claim iss; unique
+	Audiences     []string `yaml:"audiences"` // one of them must be in the claim aud; never empty
+	JWKSURL       string   `yaml:"jwksURL"`
+	PublicKeyFile string   `yaml:"publicKeyFile"` // PEM: public keys or certificates
+	Claims        Claims   `yaml:"claims"`
+}
+
+// Claims names the claims that say who a token's holder is, and what is put before them.
+type Claims struct {
+	Username       string `yaml:"username"`
+	Groups         string `yaml:"groups"` // empty: no groups from the token
+	UsernamePrefix string `yaml:"usernamePrefix"`
+	GroupsPrefix   string `yaml:"groupsPrefix"`
+}
+
+// AuthorizerSAR is the mode in which the API server is asked, by SubjectAccessReview.
+const AuthorizerSAR = "sar"
+
+// Authorizer says who decides what an identity may see.
+type Authorizer struct {
+	Mode       string   `yaml:"mode"`       // AuthorizerSAR
+	CacheAllow Duration `yaml:"cacheAllow"` // how long an allow may be used again; 0: never
+	CacheDeny  Duration `yaml:"cacheDeny"`
+}
+
+// CORS names the web origins that may read answers with credentials.
+type CORS struct {
+	Origins []string `yaml:"origins"` // scheme://host[:port], lower case, no wildcards
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn or error
+	Format string `yaml:"format"` // text or json
+}
+
+// Default returns the configuration of an empty file. Callers may change it: nothing is shared.
+func Default() Config {
+	return Config{
+		Listen:    "127.0.0.1:8080",
+		OpsListen: "127.0.0.1:9090",
+		Clusters:  []Cluster{{Name: "default"}},
+		Cache: Cache{
+			Preload:     []Kind{{Resource: "pods"}, {Resource: "jobs", Group: "batch"}},
+			IdleAfter:   Duration(10 * time.Minute),
+			Indexes:     map[Kind][]string{{Resource: "pods"}: {"spec.nodeName", "status.phase"}},
+			SyncTimeout: Duration(time.Minute),
+		},
+		Ring:    Ring{Events: 16384, Bytes: 64 << 20, Age: Duration(15 * time.Minute)},
+		CatchUp: CatchUp{Events: 100000, Timeout: Duration(10 * time.Second)},
+		Stream: Stream{
+			Heartbeat:    Duration(15 * time.Second),
+			MaxAge:       Duration(time.Hour),
+			WriteTimeout: Duration(5 * time.Second),
+			Retry:        Duration(2 * time.Second),
+			Gather:       Duration(5 * time.Millisecond),
+			PerUser:      64,
+			PerAddress:   256,
+			Total:        50000,
+		},
+		Drain: Duration(20 * time.Second),
+		Authorizer: Authorizer{
+			Mode:       AuthorizerSAR,
+			CacheAllow: Duration(10 * time.Second),
+			CacheDeny:  Duration(5 * time.Second),
+		},
+		Log: Log{Level: "info", Format: "text"},
+	}
+}
+
+// DefaultClaims is what an entry of auth.jwt has where the file says nothing.
+func DefaultClaims() Claims { return Claims{Username: "sub", Groups: "groups"} }
+
+// Load reads, parses and validates the file. The errors name it.
+func Load(path string) (Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("read configuration: %w", err)
+	}
+	cfg, err := Parse(data)
+	if err != nil {
+		return Config{}, fmt.Errorf("configuration %s:\n%w", path, err)
+	}
+	return cfg, nil
+}
