@@ -1,0 +1,172 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"golang.org/x/sync/singleflight"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// ErrNoKind means that the cluster answered, and serves no such kind.
+var ErrNoKind = errors.New("the cluster serves no such kind")
+
+// ErrUnavailable means that the cluster could not be asked.
+var ErrUnavailable = errors.New("the cluster cannot be reached")
+
+// Options say which cluster to connect to.
+type Options struct {
+	Name       string // the gateway's name for it
+	Kubeconfig string // a file; empty: in-cluster, else the usual kubeconfig rules
+	Context    string // of the kubeconfig; empty: its current one
+	UserAgent  string
+}
+
+// Cluster is the connection to one cluster. Its methods may be called concurrently.
+type Cluster struct {
+	name      string
+	host      string
+	client    rest.Interface
+	discovery *discovery.DiscoveryClient
+	reviews   authorizationv1.SubjectAccessReviewInterface
+	flight    singleflight.Group
+
+	mu      sync.Mutex
+	catalog *catalog // the newest; nil before the first
+	epoch   string   // empty before it is known
+}
+
+// Connect prepares the connection; it does not use it, so a cluster that is away is no error here.
+func Connect(opts Options) (*Cluster, error) {
+	config, err := restConfig(opts)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
+	}
+	config.UserAgent = opts.UserAgent
+	// The API server's own fairness is the limit: informers back off on its 429.
+	config.QPS = -1
+	// A list is read at the network's speed; compressing it would cost the API server more than it saves.
+	config.DisableCompression = true
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
+	}
+	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
+	}
+	authorization, err := authorizationv1.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
+	}
+	return &Cluster{
+		name:      opts.Name,
+		host:      config.Host,
+		client:    client,
+		discovery: disco,
+		reviews:   authorization.SubjectAccessReviews(),
+	}, nil
+}
+
+func restConfig(opts Options) (*rest.Config, error) {
+	if opts.Kubeconfig == "" && opts.Context == "" {
+		config, err := rest.InClusterConfig()
+		if !errors.Is(err, rest.ErrNotInCluster) {
+			return config, err
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = opts.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: opts.Context}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no cluster is configured: name a kubeconfig (--kubeconfig, or clusters[].kubeconfig), " +
+			"or run the gateway inside one")
+	}
+	return config, err
+}
+
+// Name is the gateway's name for the cluster.
+func (c *Cluster) Name() string { return c.name }
+
+// Host is the API server's address.
+func (c *Cluster) Host() string { return c.host }
+
+// Reviews creates SubjectAccessReviews.
+func (c *Cluster) Reviews() authorizationv1.SubjectAccessReviewInterface { return c.reviews }
+
+// ListWatch lists and watches a kind, for an informer.
+func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {
+	return &ListWatch{client: c.client, kind: kind, health: health}
+}
+
+// requestTimeout bounds the small requests; lists and watches are bounded by their informer.
+const requestTimeout = 10 * time.Second
+
+// Epoch identifies the cluster in the positions that clients hold: short, and the same on every replica, since it is
+// made of the uid of the namespace kube-system. An error wraps ErrUnavailable.
+func (c *Cluster) Epoch(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	epoch := c.epoch
+	c.mu.Unlock()
+	if epoch != "" {
+		return epoch, nil
+	}
+	answer, err := c.once(ctx, "epoch", func(ctx context.Context) (any, error) {
+		body, err := c.client.Get().AbsPath("/api/v1/namespaces/kube-system").DoRaw(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the gateway must be able to get the namespace kube-system, whose uid identifies "+
+				"cluster %s: %w", ErrUnavailable, c.name, err)
+		}
+		uid := gjson.GetBytes(body, "metadata.uid").Str
+		if uid == "" {
+			return nil, fmt.Errorf("%w: cluster %s answered without the uid of kube-system", ErrUnavailable, c.name)
+		}
+		return shortHash(uid), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch = answer.(string)
+	return c.epoch, nil
+}
+
+// shortHash is 40 bits in lower-case letters and digits.
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
+}
+
+// once joins concurrent callers with the same question into one request, which outlives the caller that began it.
+func (c *Cluster) once(ctx context.Context, question string, ask func(context.Context) (any, error)) (any, error) {
+	answer := c.flight.DoChan(question, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+		defer cancel()
+		return ask(ctx)
+	})
+	select {
+	case r := <-answer:
+		return r.Val, r.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

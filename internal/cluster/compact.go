@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// compactor makes Objects of one kind from the values that its decoder reads, reusing one buffer.
+type compactor struct {
+	kind Kind
+	buf  []byte
+}
+
+// object makes an Object of a valid JSON value. It names the kind first (items of a list do not), leaves out what
+// nobody reads (managedFields are half of a pod), and blanks what nobody may read.
+func (c *compactor) object(value []byte) (*Object, error) {
+	if bytes.ContainsAny(value, "\r\n") {
+		// White space within a string is escaped, so this is formatting, which would break the framing of events.
+		v := jsontext.Value(value)
+		if err := v.Compact(); err != nil {
+			return nil, err
+		}
+		value = v
+	}
+	whole := gjson.Parse(view(value))
+	if !whole.IsObject() {
+		return nil, errors.New("an object was expected")
+	}
+	c.buf = append(c.buf[:0], `{"kind":"`...)
+	c.buf = append(c.buf, c.kind.Kind...)
+	c.buf = append(c.buf, `","apiVersion":"`...)
+	c.buf = append(c.buf, c.kind.APIVersion()...)
+	c.buf = append(c.buf, '"')
+	secret := c.kind.isSecret()
+	whole.ForEach(func(key, value gjson.Result) bool {
+		switch {
+		case key.Str == "kind" || key.Str == "apiVersion":
+		case key.Str == "metadata" && value.IsObject():
+			c.member(key)
+			c.metadata(value)
+		case secret && key.Str == "data":
+			c.member(key)
+			c.blanked(value)
+		case secret && key.Str == "stringData":
+		default:
+			c.member(key)
+			c.buf = append(c.buf, value.Raw...)
+		}
+		return true
+	})
+	c.buf = append(c.buf, '}')
+	o, err := NewObject(string(c.buf))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.kind, err)
+	}
+	return o, nil
+}
+
+// member begins a member of an object: the comma, unless it is the first, and the key.
+func (c *compactor) member(key gjson.Result) {
+	if c.buf[len(c.buf)-1] != '{' {
+		c.buf = append(c.buf, ',')
+	}
+	c.buf = append(c.buf, key.Raw...)
+	c.buf = append(c.buf, ':')
+}
+
+func (c *compactor) metadata(metadata gjson.Result) {
+	c.buf = append(c.buf, '{')
+	metadata.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "managedFields":
+		case "annotations":
+			before := len(c.buf)
+			c.member(key)
+			if !c.annotations(value) {
+				c.buf = c.buf[:before]
+			}
+		default:
+			c.member(key)
+			c.buf = append(c.buf, value.Raw...)
+		}
+		return true
+	})
+	c.buf = append(c.buf, '}')
+}
+
+// annotations writes all but the last-applied configuration, which repeats the object (and, of a Secret, its
+// values). It reports whether any is left.
+func (c *compactor) annotations(annotations gjson.Result) (any bool) {
+	c.buf = append(c.buf, '{')
+	annotations.ForEach(func(key, value gjson.Result) bool {
+		if key.Str != corev1.LastAppliedConfigAnnotation {
+			c.member(key)
+			c.buf = append(c.buf, value.Raw...)
+			any = true
+		}
+		return true
+	})
+	c.buf = append(c.buf, '}')
+	return any
+}
+
+// blanked writes an object's keys with empty strings for values: what a Secret holds can be seen, not what it says.
+func (c *compactor) blanked(data gjson.Result) {
+	c.buf = append(c.buf, '{')
+	data.ForEach(func(key, _ gjson.Result) bool {
+		c.member(key)
+		c.buf = append(c.buf, `""`...)
+		return true
+	})
+	c.buf = append(c.buf, '}')
+}
+
+// view reads bytes as a string without a copy; what is made of it must not outlive the bytes.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

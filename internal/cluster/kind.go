@@ -1,0 +1,37 @@
+package cluster
+
+// Kind is one resource in one version, as the cluster serves it.
+type Kind struct {
+	Group      string // "" for the core group
+	Version    string // v1
+	Resource   string // pods: the plural that stands in paths
+	Kind       string // Pod
+	Namespaced bool
+	Watchable  bool // can be listed and watched, so can be cached
+}
+
+// APIVersion is group/version, or the version alone for the core group.
+func (k Kind) APIVersion() string {
+	if k.Group == "" {
+		return k.Version
+	}
+	return k.Group + "/" + k.Version
+}
+
+// String is the resource with its group, as in the configuration: pods, jobs.batch.
+func (k Kind) String() string {
+	if k.Group == "" {
+		return k.Resource
+	}
+	return k.Resource + "." + k.Group
+}
+
+// Path is the resource's path at the API server, of all namespaces.
+func (k Kind) Path() string {
+	if k.Group == "" {
+		return "/api/" + k.Version + "/" + k.Resource
+	}
+	return "/apis/" + k.Group + "/" + k.Version + "/" + k.Resource
+}
+
+func (k Kind) isSecret() bool { return k.Group == "" && k.Resource == "secrets" }

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Labels of an object are kept as the JSON object that they are, {"app":"web","tier":"db"}, and read in place:
+// keys and values of labels need no escapes, so each pair is a substring that identifies it, and an index of pairs
+// costs no memory of its own for them.
+
+// LabelPair is how EachLabel presents the label key=value.
+func LabelPair(key, value string) string { return `"` + key + `":"` + value + `"` }
+
+// EachLabel calls f with each label as a pair in the form of LabelPair, a part of the object's JSON.
+func (o *Object) EachLabel(f func(pair string)) {
+	for rest := o.labels; ; {
+		pair, _, _, tail, ok := nextLabel(rest)
+		if !ok {
+			return
+		}
+		f(pair)
+		rest = tail
+	}
+}
+
+// Lookup implements labels.Labels.
+func (o *Object) Lookup(label string) (string, bool) {
+	for rest := o.labels; ; {
+		_, key, value, tail, ok := nextLabel(rest)
+		if !ok {
+			return "", false
+		}
+		if key == label {
+			return value, true
+		}
+		rest = tail
+	}
+}
+
+// Has implements labels.Labels.
+func (o *Object) Has(label string) bool { _, ok := o.Lookup(label); return ok }
+
+// Get implements labels.Labels.
+func (o *Object) Get(label string) string { value, _ := o.Lookup(label); return value }
+
+// nextLabel splits the first pair off what is left of a labels object; the byte before the pair is '{' or ','.
+func nextLabel(rest string) (pair, key, value, tail string, ok bool) {
+	if len(rest) < len(`{"":""`) {
+		return "", "", "", "", false
+	}
+	rest = rest[1:]
+	keyEnd := strings.IndexByte(rest[1:], '"') + 1
+	valueStart := keyEnd + len(`":"`)
+	valueEnd := strings.IndexByte(rest[valueStart:], '"') + valueStart
+	return rest[:valueEnd+1], rest[1:keyEnd], rest[valueStart:valueEnd], rest[valueEnd+1:], true
+}
+
+// plainLabels reports whether the labels can be read in place: a flat object of strings without white space or
+// escapes, as the API server itself writes them. Others (an aggregated API server may validate less) are left out
+// of the labels, though not out of the object.
+func plainLabels(raw string) bool {
+	if strings.ContainsAny(raw, " \t\r\n\\") {
+		return false
+	}
+	plain := true
+	gjson.Parse(raw).ForEach(func(_, value gjson.Result) bool {
+		plain = value.Type == gjson.String
+		return plain
+	})
+	return plain
+}

@@ -1,0 +1,160 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Object is one Kubernetes object: its compact JSON, and the few things in it that the gateway itself reads.
+//
+// All strings of an Object are parts of its JSON, so what it costs is the JSON and about a hundred bytes. It
+// implements runtime.Object and metav1.Object so that client-go's informers take it, and labels.Labels so that
+// selectors do; it is never modified.
+type Object struct {
+	json      string
+	namespace string
+	name      string
+	uid       string
+	labels    string // the JSON object of the labels, canonical; "" without any
+	version   uint64
+	created   int64 // seconds since 1970; 0 if absent
+}
+
+// NewObject reads one object from its JSON, which must be valid, compact and have a name and a numeric
+// resourceVersion. The string is kept.
+func NewObject(json string) (*Object, error) {
+	metadata := gjson.Get(json, "metadata")
+	if !metadata.IsObject() {
+		return nil, errors.New("object without metadata")
+	}
+	o := &Object{json: json}
+	var version string
+	metadata.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "namespace":
+			o.namespace = value.Str
+		case "name":
+			o.name = value.Str
+		case "uid":
+			o.uid = value.Str
+		case "resourceVersion":
+			version = value.Str
+		case "labels":
+			if value.IsObject() && plainLabels(value.Raw) {
+				o.labels = value.Raw
+			}
+		case "creationTimestamp":
+			if t, err := time.Parse(time.RFC3339, value.Str); err == nil {
+				o.created = t.Unix()
+			}
+		}
+		return true
+	})
+	if o.name == "" {
+		return nil, errors.New("object without metadata.name")
+	}
+	var err error
+	if o.version, err = ParseVersion(version); err != nil {
+		return nil, fmt.Errorf("object %s: %w", o.Key(), err)
+	}
+	return o, nil
+}
+
+// ParseVersion reads a resourceVersion as the number that Kubernetes' API conventions allow clients to compare
+// (KEP-5504): decimal digits without a leading zero, "0" excepted.
+func ParseVersion(s string) (uint64, error) {
+	if s == "" || len(s) > 1 && s[0] == '0' || s[0] == '+' {
+		return 0, fmt.Errorf("resourceVersion %q is not a number", s)
+	}
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resourceVersion %q is not a number", s)
+	}
+	return v, nil
+}
+
+// JSON is the object as it is sent to clients: compact, on one line.
+func (o *Object) JSON() string { return o.json }
+
+// Size is what the object occupies, in bytes.
+func (o *Object) Size() int { return len(o.json) + 128 }
+
+// Version is the resourceVersion as a number.
+func (o *Object) Version() uint64 { return o.version }
+
+// UID is the object's uid, without the conversion that metav1.Object's GetUID needs.
+func (o *Object) UID() string { return o.uid }
+
+// Key is namespace/name, or the name alone for objects without a namespace.
+func (o *Object) Key() string {
+	if o.namespace == "" {
+		return o.name
+	}
+	return o.namespace + "/" + o.name
+}
+
+// Created is the creation time in seconds since 1970, or 0.
+func (o *Object) Created() int64 { return o.created }
+
+// Path looks up a value by its gjson path.
+func (o *Object) Path(path string) gjson.Result { return gjson.Get(o.json, path) }
+
+// WithVersion is the object with another resourceVersion: how an object that ceased to match, or was found gone
+// by a relist, is told, namely as it last was with the version of the event (as the API server's watch cache does).
+func (o *Object) WithVersion(version uint64) *Object {
+	if version == o.version {
+		return o
+	}
+	at := gjson.Get(o.json, "metadata.resourceVersion")
+	moved, err := NewObject(o.json[:at.Index] + strconv.Quote(strconv.FormatUint(version, 10)) + o.json[at.Index+len(at.Raw):])
+	if err != nil {
+		panic("cluster: an object stopped being one with another resourceVersion: " + err.Error())
+	}
+	return moved
+}
+
+// A progress marker is an Object that is none: it says that everything up to its version has been delivered. It
+// travels through client-go's queue between the objects, which is how a store learns of bookmarks and of the ends
+// of lists in the right order. Its name cannot be an object's.
+const markerName = "\x00progress"
+
+func newMarker(version uint64) *Object { return &Object{name: markerName, version: version} }
+
+// IsMarker reports whether this is a progress marker and no object.
+func (o *Object) IsMarker() bool { return o.name == markerName }
+
+// Compare orders objects as etcd does, by the string namespace/name: the order of Kubernetes' lists.
+func Compare(namespaceA, nameA, namespaceB, nameB string) int {
+	if namespaceA == namespaceB {
+		return strings.Compare(nameA, nameB)
+	}
+	shorter := min(len(namespaceA), len(namespaceB))
+	if c := strings.Compare(namespaceA[:shorter], namespaceB[:shorter]); c != 0 {
+		return c
+	}
+	// One is the beginning of the other, so '/' meets a character of a name: '-' and '.' come before it.
+	if len(namespaceA) < len(namespaceB) {
+		return compareByte('/', namespaceB[shorter])
+	}
+	return compareByte(namespaceA[shorter], '/')
+}
+
+func compareByte(a, b byte) int {
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+// GetObjectKind is empty: the kind stands in the JSON, and nobody dispatches on it.
+func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject is the object itself, since it cannot be modified.
+func (o *Object) DeepCopyObject() runtime.Object { return o }
