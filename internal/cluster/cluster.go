@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
 	"errors"
@@ -146,8 +147,19 @@ func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoch = answer.(string)
+	if c.epoch == "" {
+		c.epoch = answer.(string)
+	}
 	return c.epoch, nil
+}
+
+// Restarted gives the cluster a new epoch: its versions went back, so positions from before mean nothing any more.
+func (c *Cluster) Restarted() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.epoch != "" {
+		c.epoch = shortHash(c.epoch + rand.Text())
+	}
 }
 
 // shortHash is 40 bits in lower-case letters and digits.

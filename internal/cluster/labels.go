@@ -71,3 +71,14 @@ func plainLabels(raw string) bool {
 	})
 	return plain
 }
+
+// HasLabel reports whether the object has the label that a pair in the form of LabelPair names.
+func (o *Object) HasLabel(pair string) bool {
+	for rest := o.labels; ; {
+		own, _, _, tail, ok := nextLabel(rest)
+		if !ok || own == pair {
+			return ok
+		}
+		rest = tail
+	}
+}

@@ -158,3 +158,6 @@ func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKi
 
 // DeepCopyObject is the object itself, since it cannot be modified.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
+
+// Probe is an Object with nothing but a key, to look for others in an order.
+func Probe(namespace, name string) *Object { return &Object{namespace: namespace, name: name} }

@@ -41,7 +41,9 @@ func (o *Object) GetDeletionGracePeriodSeconds() *int64 {
 	return unmarshal[*int64](o, "metadata.deletionGracePeriodSeconds")
 }
 
-func (o *Object) GetLabels() map[string]string { return unmarshal[map[string]string](o, "metadata.labels") }
+func (o *Object) GetLabels() map[string]string {
+	return unmarshal[map[string]string](o, "metadata.labels")
+}
 
 func (o *Object) GetAnnotations() map[string]string {
 	return unmarshal[map[string]string](o, "metadata.annotations")
@@ -64,18 +66,18 @@ func unmarshal[T any](o *Object, path string) (value T) {
 
 const immutable = "cluster: an Object cannot be modified"
 
-func (o *Object) SetNamespace(string)                         { panic(immutable) }
-func (o *Object) SetName(string)                              { panic(immutable) }
-func (o *Object) SetGenerateName(string)                      { panic(immutable) }
-func (o *Object) SetUID(types.UID)                            { panic(immutable) }
-func (o *Object) SetResourceVersion(string)                   { panic(immutable) }
-func (o *Object) SetGeneration(int64)                         { panic(immutable) }
-func (o *Object) SetSelfLink(string)                          { panic(immutable) }
-func (o *Object) SetCreationTimestamp(metav1.Time)            { panic(immutable) }
-func (o *Object) SetDeletionTimestamp(*metav1.Time)           { panic(immutable) }
-func (o *Object) SetDeletionGracePeriodSeconds(*int64)        { panic(immutable) }
-func (o *Object) SetLabels(map[string]string)                 { panic(immutable) }
-func (o *Object) SetAnnotations(map[string]string)            { panic(immutable) }
-func (o *Object) SetFinalizers([]string)                      { panic(immutable) }
-func (o *Object) SetOwnerReferences([]metav1.OwnerReference)  { panic(immutable) }
+func (o *Object) SetNamespace(string)                          { panic(immutable) }
+func (o *Object) SetName(string)                               { panic(immutable) }
+func (o *Object) SetGenerateName(string)                       { panic(immutable) }
+func (o *Object) SetUID(types.UID)                             { panic(immutable) }
+func (o *Object) SetResourceVersion(string)                    { panic(immutable) }
+func (o *Object) SetGeneration(int64)                          { panic(immutable) }
+func (o *Object) SetSelfLink(string)                           { panic(immutable) }
+func (o *Object) SetCreationTimestamp(metav1.Time)             { panic(immutable) }
+func (o *Object) SetDeletionTimestamp(*metav1.Time)            { panic(immutable) }
+func (o *Object) SetDeletionGracePeriodSeconds(*int64)         { panic(immutable) }
+func (o *Object) SetLabels(map[string]string)                  { panic(immutable) }
+func (o *Object) SetAnnotations(map[string]string)             { panic(immutable) }
+func (o *Object) SetFinalizers([]string)                       { panic(immutable) }
+func (o *Object) SetOwnerReferences([]metav1.OwnerReference)   { panic(immutable) }
 func (o *Object) SetManagedFields([]metav1.ManagedFieldsEntry) { panic(immutable) }

@@ -1,0 +1,237 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// ErrNotWatchable means that a kind cannot be listed and watched, so cannot be served.
+var ErrNotWatchable = errors.New("the kind cannot be listed and watched")
+
+// ErrClosed means that the gateway is shutting down.
+var ErrClosed = errors.New("the cache is closed")
+
+// Options configure the stores of one cluster.
+type Options struct {
+	Preload   []string            // kinds watched from the start, as resource[.group]
+	IdleAfter time.Duration       // how long after its last use a store is stopped; 0: never
+	Indexes   map[string][]string // paths to index, by kind as in Preload
+	Topic     stream.Options      // bounds of each store's topic
+}
+
+// Kinds are the stores of one cluster.
+type Kinds struct {
+	cluster *cluster.Cluster
+	opts    Options
+	log     *slog.Logger
+	start   chan *running // to Run, which owns the goroutines
+	closed  chan struct{} // closed when Run has ended
+
+	mu      sync.Mutex
+	stores  map[cluster.Kind]*running
+	preload map[string]error // why a kind to preload is not there yet; nil once it is synced
+}
+
+// running is a store with its life.
+type running struct {
+	store *Store
+	users int
+	idle  time.Time          // since when it has no users
+	stop  context.CancelFunc // nil until it was started
+}
+
+// NewKinds checks the options. The indexes of a kind that does not exist are never used.
+func NewKinds(c *cluster.Cluster, opts Options, log *slog.Logger) (*Kinds, error) {
+	for kind, paths := range opts.Indexes {
+		if _, err := newState(paths); err != nil {
+			return nil, fmt.Errorf("cache.indexes.%s: %w", kind, err)
+		}
+	}
+	k := &Kinds{
+		cluster: c,
+		opts:    opts,
+		log:     log.With("cluster", c.Name()),
+		start:   make(chan *running),
+		closed:  make(chan struct{}),
+		stores:  map[cluster.Kind]*running{},
+		preload: map[string]error{},
+	}
+	for _, name := range opts.Preload {
+		k.preload[name] = fmt.Errorf("%w: %s: not begun", ErrNotSynced, name)
+	}
+	return k, nil
+}
+
+// Cluster is whose kinds these are.
+func (k *Kinds) Cluster() *cluster.Cluster { return k.cluster }
+
+// Run keeps the stores running until the context ends, and waits for all of them.
+func (k *Kinds) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer close(k.closed)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	for _, name := range k.opts.Preload {
+		group.Go(func() { k.keep(ctx, name) })
+	}
+	sweep := time.NewTicker(max(k.opts.IdleAfter/8, time.Second))
+	defer sweep.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-k.start:
+			ctx, stop := context.WithCancel(ctx)
+			k.mu.Lock()
+			r.stop = stop
+			k.mu.Unlock()
+			group.Go(func() {
+				defer stop()
+				_ = r.store.run(ctx, k.cluster.ListWatch(r.store.kind, r.store))
+			})
+		case <-sweep.C:
+			k.stopIdle()
+		}
+	}
+}
+
+// Use finds the store of a kind, starting it if need be. The caller calls release when he is done with it, once.
+// An error wraps ErrNotWatchable or ErrClosed.
+func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
+	if !kind.Watchable {
+		return nil, nil, fmt.Errorf("%w: %s", ErrNotWatchable, kind)
+	}
+	k.mu.Lock()
+	r := k.stores[kind]
+	begin := r == nil
+	if begin {
+		store, err := newStore(kind, k.opts.Topic, k.opts.Indexes[kind.String()], k.cluster.Restarted, k.log)
+		if err != nil {
+			k.mu.Unlock()
+			return nil, nil, err
+		}
+		r = &running{store: store}
+		k.stores[kind] = r
+	}
+	r.users++
+	k.mu.Unlock()
+	if begin {
+		select {
+		case k.start <- r:
+		case <-k.closed:
+			return nil, nil, ErrClosed
+		}
+	}
+	return r.store, sync.OnceFunc(func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		r.users--
+		r.idle = time.Now()
+	}), nil
+}
+
+// stopIdle stops the stores that nobody has used for long enough.
+func (k *Kinds) stopIdle() {
+	if k.opts.IdleAfter == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for kind, r := range k.stores {
+		if r.users == 0 && r.stop != nil && time.Since(r.idle) >= k.opts.IdleAfter {
+			r.stop()
+			delete(k.stores, kind)
+			k.log.Info("kind is idle, its watch ends", "kind", kind.String())
+		}
+	}
+}
+
+// keep uses a kind for as long as the gateway runs. A cluster that is away, and a kind that does not exist yet, are
+// asked for again and again.
+func (k *Kinds) keep(ctx context.Context, name string) {
+	const most = 30 * time.Second
+	told := ""
+	for wait := time.Second; ; wait = min(2*wait, most) {
+		err := k.keepOnce(ctx, name)
+		if ctx.Err() != nil {
+			return
+		}
+		k.setPreload(name, err)
+		if err.Error() != told {
+			told = err.Error()
+			k.log.Warn("kind to preload is not there yet", "kind", name, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// keepOnce returns only with an error, or when the context ends.
+func (k *Kinds) keepOnce(ctx context.Context, name string) error {
+	kind, err := k.cluster.Named(ctx, name)
+	if err != nil {
+		return err
+	}
+	store, release, err := k.Use(kind)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := store.WaitSynced(ctx); err != nil {
+		return err
+	}
+	k.setPreload(name, nil)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (k *Kinds) setPreload(name string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.preload[name] = err
+}
+
+// Ready is nil when all kinds to preload are synced, but for those that the cluster says it does not have or does
+// not let the gateway see: waiting for these would keep the others from being served. They are in Missing.
+func (k *Kinds) Ready() error { return errors.Join(k.preloadErrors(false)...) }
+
+// Missing says which kinds to preload the cluster does not have, or does not let the gateway see.
+func (k *Kinds) Missing() error { return errors.Join(k.preloadErrors(true)...) }
+
+func (k *Kinds) preloadErrors(missing bool) (found []error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, name := range k.opts.Preload {
+		err := k.preload[name]
+		lacks := errors.Is(err, cluster.ErrNoKind) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotWatchable)
+		if err != nil && lacks == missing {
+			found = append(found, fmt.Errorf("cluster %s: %s: %w", k.cluster.Name(), name, err))
+		}
+	}
+	return found
+}
+
+// All are the stores that run now, ordered by kind.
+func (k *Kinds) All() []*Store {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	stores := make([]*Store, 0, len(k.stores))
+	for _, r := range k.stores {
+		stores = append(stores, r.store)
+	}
+	slices.SortFunc(stores, func(a, b *Store) int { return strings.Compare(a.kind.Path(), b.kind.Path()) })
+	return stores
+}

@@ -1,0 +1,123 @@
+package cache
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// Selector is a label and a field selector, compiled. The zero value selects everything.
+type Selector struct {
+	labels labels.Selector // nil: all
+	pairs  []string        // label pairs that everything selected has
+	fields []fieldTerm     // all of them hold
+}
+
+type fieldTerm struct {
+	field string // as the client wrote it
+	path  string // for gjson
+	value string
+	not   bool
+}
+
+// ParseSelector reads both selectors in Kubernetes' syntax; either may be empty. Fields may be any path of the
+// object, a dot within a name being written \. ; a path that is not there has the value "".
+func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
+	var s Selector
+	if labelSelector != "" {
+		parsed, err := labels.Parse(labelSelector)
+		if err != nil {
+			return Selector{}, fmt.Errorf("unable to parse labelSelector: %w", err)
+		}
+		requirements, selectable := parsed.Requirements()
+		if !selectable || len(requirements) > 0 {
+			s.labels = parsed
+		}
+		for _, r := range requirements {
+			if op := r.Operator(); (op == selection.Equals || op == selection.DoubleEquals || op == selection.In) && r.Values().Len() == 1 {
+				s.pairs = append(s.pairs, cluster.LabelPair(r.Key(), r.Values().UnsortedList()[0]))
+			}
+		}
+	}
+	parsed, err := fields.ParseSelector(fieldSelector)
+	if err != nil {
+		return Selector{}, fmt.Errorf("unable to parse fieldSelector: %w", err)
+	}
+	for _, r := range parsed.Requirements() {
+		path, err := fieldPath(r.Field)
+		if err != nil {
+			return Selector{}, fmt.Errorf("unable to parse fieldSelector: %w", err)
+		}
+		s.fields = append(s.fields, fieldTerm{field: r.Field, path: path, value: r.Value, not: r.Operator == selection.NotEquals})
+	}
+	return s, nil
+}
+
+// Empty reports whether everything is selected.
+func (s Selector) Empty() bool { return s.labels == nil && len(s.fields) == 0 }
+
+// Matches reports whether an object is selected.
+func (s Selector) Matches(o *cluster.Object) bool {
+	if s.labels != nil && !s.labels.Matches(o) {
+		return false
+	}
+	for i := range s.fields {
+		if f := &s.fields[i]; (fieldValue(o, f.path) == f.value) == f.not {
+			return false
+		}
+	}
+	return true
+}
+
+// Match is Matches for a cursor: nil if everything is selected.
+func (s Selector) Match() func(*cluster.Object) bool {
+	if s.Empty() {
+		return nil
+	}
+	return s.Matches
+}
+
+func fieldValue(o *cluster.Object, path string) string { return o.Path(path).String() }
+
+// fieldPath turns a field as people write it (status.phase, spec.containers.0.image, metadata.labels.a\.b/c) into a
+// path for gjson, in which nothing is a wildcard or a modifier.
+func fieldPath(field string) (string, error) {
+	var path, part strings.Builder
+	end := func() error {
+		if part.Len() == 0 {
+			return fmt.Errorf("%q is not a path of an object", field)
+		}
+		if path.Len() > 0 {
+			path.WriteByte('.')
+		}
+		path.WriteString(gjson.Escape(part.String()))
+		part.Reset()
+		return nil
+	}
+	escaped := false
+	for _, c := range []byte(strings.TrimSpace(field)) {
+		switch {
+		case escaped:
+			part.WriteByte(c)
+			escaped = false
+		case c == '\\':
+			escaped = true
+		case c == '.':
+			if err := end(); err != nil {
+				return "", err
+			}
+		default:
+			part.WriteByte(c)
+		}
+	}
+	if err := end(); err != nil {
+		return "", err
+	}
+	return path.String(), nil
+}

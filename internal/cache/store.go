@@ -1,0 +1,288 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// The stream types, of the one kind of object there is.
+type (
+	Topic  = stream.Topic[*cluster.Object]
+	Cursor = stream.Cursor[*cluster.Object]
+	Event  = stream.Event[*cluster.Object]
+	change = stream.Change[*cluster.Object]
+)
+
+// ErrNotSynced means that a store has no complete list yet.
+var ErrNotSynced = errors.New("not synced")
+
+// ErrRefused means that the API server will not let the gateway list or watch a kind; waiting does not help.
+var ErrRefused = errors.New("refused by the API server")
+
+// Store is the state of one kind in one cluster, and its topic. Its methods may be called concurrently.
+type Store struct {
+	kind    cluster.Kind
+	topic   *Topic
+	restart func() // versions went back
+	log     *slog.Logger
+
+	// pending is what a list has brought so far; nil outside of lists. Only the handler, one goroutine, uses it.
+	pending map[string]*cluster.Object // by key; nil for what the list lacks
+
+	mu       sync.Mutex
+	state    state
+	snapshot *Snapshot // of the state as it is; nil if nobody asked since the last change
+
+	upstream upstream
+}
+
+func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart func(), log *slog.Logger) (*Store, error) {
+	s := &Store{
+		kind:     kind,
+		topic:    stream.NewTopic[*cluster.Object](topic),
+		restart:  restart,
+		log:      log,
+		pending:  map[string]*cluster.Object{},
+		upstream: newUpstream(),
+	}
+	var err error
+	if s.state, err = newState(indexes); err != nil {
+		return nil, fmt.Errorf("index of %s: %w", kind, err)
+	}
+	return s, nil
+}
+
+// Kind is what the store holds.
+func (s *Store) Kind() cluster.Kind { return s.kind }
+
+// Topic is where the store's changes are told.
+func (s *Store) Topic() *Topic { return s.topic }
+
+// Snapshot is the content at this moment. It is made once for all who ask between two changes. It is empty before
+// the store is synced.
+func (s *Store) Snapshot() *Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.snapshot == nil {
+		s.snapshot = &Snapshot{Head: s.topic.Head(), state: s.state.clone()}
+	}
+	return s.snapshot
+}
+
+// run fills the store from the API server until the context ends.
+func (s *Store) run(ctx context.Context, lw toolscache.ListerWatcher) error {
+	informer := toolscache.NewSharedIndexInformerWithOptions(lw, &cluster.Object{}, toolscache.SharedIndexInformerOptions{
+		ObjectDescription: s.kind.String(),
+	})
+	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *toolscache.Reflector, error) {
+		// Told by the ListWatch, which also sees what the reflector retries by itself.
+	}); err != nil {
+		return err
+	}
+	if _, err := informer.AddEventHandler((*handler)(s)); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.topic.Run(ctx) })
+	running.Go(func() { informer.RunWithContext(ctx) })
+	running.Wait()
+	return nil
+}
+
+// handler is the store as the informer sees it. Its methods are called by one goroutine, in order, and only append.
+type handler Store
+
+// OnAdd implements toolscache.ResourceEventHandler.
+func (h *handler) OnAdd(object any, _ bool) { (*Store)(h).told(object.(*cluster.Object)) }
+
+// OnUpdate implements toolscache.ResourceEventHandler.
+func (h *handler) OnUpdate(_, object any) { (*Store)(h).told(object.(*cluster.Object)) }
+
+// OnDelete implements toolscache.ResourceEventHandler. A tombstone says that a list lacks the object, and so that a
+// list has replaced client-go's content: at least the progress marker is always lacking.
+func (h *handler) OnDelete(object any) {
+	s := (*Store)(h)
+	tombstone, relist := object.(toolscache.DeletedFinalStateUnknown)
+	if relist {
+		if s.pending == nil {
+			s.pending = map[string]*cluster.Object{}
+		}
+		if gone := tombstone.Obj.(*cluster.Object); !gone.IsMarker() {
+			s.pending[gone.Key()] = nil
+		}
+		return
+	}
+	gone := object.(*cluster.Object)
+	if s.pending != nil {
+		s.pending[gone.Key()] = nil
+		return
+	}
+	s.change(gone.Version(), func() []change {
+		old := s.state.get(gone.GetNamespace(), gone.GetName())
+		if old == nil {
+			return nil
+		}
+		s.state.remove(old)
+		return []change{{Type: stream.Deleted, Object: gone, Old: old}}
+	})
+}
+
+// told takes an object that is there, or a progress marker.
+func (s *Store) told(o *cluster.Object) {
+	switch {
+	case o.IsMarker() && s.pending != nil:
+		s.listed(o.Version())
+	case o.IsMarker():
+		s.topic.Progress(o.Version())
+	case s.pending != nil:
+		s.pending[o.Key()] = o
+	default:
+		s.change(o.Version(), func() []change { return s.put(o, nil) })
+	}
+}
+
+// put brings the state up to an object, and appends what that changes: nothing if it is known, a deletion and an
+// addition if it is another one of the same name.
+func (s *Store) put(o *cluster.Object, changes []change) []change {
+	old := s.state.get(o.GetNamespace(), o.GetName())
+	switch {
+	case old == nil:
+		changes = append(changes, change{Type: stream.Added, Object: o})
+	case old.UID() != o.UID():
+		changes = append(changes,
+			change{Type: stream.Deleted, Object: old.WithVersion(o.Version()), Old: old},
+			change{Type: stream.Added, Object: o})
+	case old.Version() == o.Version():
+		return changes
+	default:
+		changes = append(changes, change{Type: stream.Modified, Object: o, Old: old})
+	}
+	s.state.put(o)
+	return changes
+}
+
+// change applies what came live, at a version that should be greater than all before.
+func (s *Store) change(version uint64, apply func() []change) {
+	s.mu.Lock()
+	changes := apply()
+	if len(changes) == 0 {
+		s.mu.Unlock()
+		return
+	}
+	s.snapshot = nil
+	wentBack := version <= s.topic.Head().Version
+	switch {
+	case wentBack:
+		s.topic.Restart(version)
+	case len(changes) == 1:
+		s.topic.Append(version, changes[0])
+	default:
+		s.topic.AppendBurst(version, changes)
+	}
+	s.mu.Unlock()
+	if wentBack {
+		s.wentBack(version)
+	}
+}
+
+// listed ends a list: the difference between it and the state is appended in one piece, at the list's version.
+func (s *Store) listed(version uint64) {
+	pending := s.pending
+	s.pending = nil
+
+	s.mu.Lock()
+	var changes []change
+	for key, o := range pending {
+		if o != nil {
+			changes = s.put(o, changes)
+		} else if old := s.find(key); old != nil {
+			s.state.remove(old)
+			changes = append(changes, change{Type: stream.Deleted, Object: old.WithVersion(version), Old: old})
+		}
+	}
+	s.snapshot = nil
+	first, head := !s.upstream.isSynced(), s.topic.Head().Version
+	wentBack := !first && (version < head || version == head && len(changes) > 0)
+	switch {
+	case first:
+		s.topic.Begin(version)
+	case wentBack:
+		s.topic.Restart(version)
+	default:
+		slices.SortStableFunc(changes, inHistory)
+		s.topic.AppendBurst(version, changes)
+	}
+	s.mu.Unlock()
+
+	if first {
+		s.upstream.setSynced()
+		s.log.Info("kind is synced", "kind", s.kind.String(), "objects", len(pending), "version", version)
+	}
+	if wentBack {
+		s.wentBack(version)
+	}
+}
+
+// inHistory orders what a list found: what is gone first, then by version, which is the order in which it happened.
+func inHistory(a, b change) int {
+	if gone := b.Type == stream.Deleted; gone != (a.Type == stream.Deleted) {
+		if gone {
+			return 1
+		}
+		return -1
+	}
+	switch va, vb := a.Object.Version(), b.Object.Version(); {
+	case va < vb:
+		return -1
+	case va > vb:
+		return 1
+	}
+	return 0
+}
+
+// find looks an object up by the key that cluster.Object.Key makes.
+func (s *Store) find(key string) *cluster.Object {
+	namespace, name, namespaced := strings.Cut(key, "/")
+	if !namespaced {
+		namespace, name = "", key
+	}
+	return s.state.get(namespace, name)
+}
+
+func (s *Store) wentBack(version uint64) {
+	s.log.Warn("versions went back: the cluster was restored; all clients begin anew", "kind", s.kind.String(), "version", version)
+	s.restart()
+}
+
+// WaitSynced waits for the first complete list. An error wraps ErrNotSynced or ErrRefused and the reason, if the API
+// server gave one.
+func (s *Store) WaitSynced(ctx context.Context) error { return s.upstream.wait(ctx, s.kind) }
+
+// Upstream is how the store's own watch on the API server is.
+func (s *Store) Upstream() Upstream { return s.upstream.get() }
+
+// Up implements cluster.Health.
+func (s *Store) Up() {
+	if s.upstream.set(nil) {
+		s.log.Info("watch is live", "kind", s.kind.String())
+		s.topic.Notify()
+	}
+}
+
+// Down implements cluster.Health.
+func (s *Store) Down(err error) {
+	if s.upstream.set(err) {
+		s.log.Warn("watch is lost", "kind", s.kind.String(), "error", err)
+		s.topic.Notify()
+	}
+}

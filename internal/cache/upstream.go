@@ -1,0 +1,94 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// Upstream is how a store's watch on the API server is.
+type Upstream struct {
+	Synced bool      // there was a complete list
+	Live   bool      // a watch stands
+	Since  time.Time // when Live last changed
+	Err    error     // of the newest failure, while not live; nil before the first
+}
+
+// Refused reports whether the API server will not let the gateway list or watch the kind.
+func (u Upstream) Refused() bool {
+	return !u.Live && (apierrors.IsForbidden(u.Err) || apierrors.IsUnauthorized(u.Err) ||
+		apierrors.IsMethodNotSupported(u.Err) || apierrors.IsNotFound(u.Err))
+}
+
+// upstream guards an Upstream and lets others wait for it to change.
+type upstream struct {
+	mu      sync.Mutex
+	now     Upstream
+	changed chan struct{} // closed at the next change
+}
+
+func newUpstream() upstream {
+	return upstream{now: Upstream{Since: time.Now()}, changed: make(chan struct{})}
+}
+
+func (u *upstream) get() Upstream {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.now
+}
+
+func (u *upstream) isSynced() bool { return u.get().Synced }
+
+func (u *upstream) setSynced() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.now.Synced = true
+	u.tell()
+}
+
+// set takes the outcome of a request; it reports whether that is news: lost, live, or lost for the first time.
+func (u *upstream) set(err error) (news bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	live := err == nil
+	news = live != u.now.Live || !live && u.now.Err == nil
+	if live != u.now.Live {
+		u.now.Live, u.now.Since = live, time.Now()
+	}
+	u.now.Err = err
+	u.tell()
+	return news
+}
+
+func (u *upstream) tell() {
+	close(u.changed)
+	u.changed = make(chan struct{})
+}
+
+func (u *upstream) wait(ctx context.Context, kind cluster.Kind) error {
+	for {
+		u.mu.Lock()
+		now, changed := u.now, u.changed
+		u.mu.Unlock()
+		switch {
+		case now.Synced:
+			return nil
+		case now.Refused():
+			return fmt.Errorf("%w: the gateway may not list and watch %s (grant its identity the verbs list and watch on it): %w",
+				ErrRefused, kind, now.Err)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if now.Err != nil {
+				return fmt.Errorf("%w: %s: %w", ErrNotSynced, kind, now.Err)
+			}
+			return fmt.Errorf("%w: %s: the first list is not complete", ErrNotSynced, kind)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package stream
+
+// A chain is one namespace's part of a topic: which events are its own, what of them was evicted, and who waits for
+// the next. With it, a reader of one namespace is independent of how busy the others are.
+type chain struct {
+	seqs    numbers // of its events in the ring
+	evicted eviction
+	waiting waitList
+}
+
+// maxChains bounds the namespaces without events or readers that are remembered.
+const maxChains = 4096
+
+// chain finds or makes the chain of a namespace.
+func (t *Topic[O]) chain(namespace string) *chain {
+	c := t.chains[namespace]
+	if c == nil {
+		if len(t.chains) >= maxChains {
+			t.forgetChains()
+		}
+		c = &chain{evicted: t.forgotten}
+		t.chains[namespace] = c
+	}
+	return c
+}
+
+// forgetChains drops the chains that nobody needs, remembering what was evicted from any of them as evicted from all.
+func (t *Topic[O]) forgetChains() {
+	for namespace, c := range t.chains {
+		if len(c.seqs.pending()) == 0 && len(c.waiting.waiting) == 0 && !c.waiting.noted {
+			t.forgotten.seq = max(t.forgotten.seq, c.evicted.seq)
+			t.forgotten.pos = max(t.forgotten.pos, c.evicted.pos)
+			delete(t.chains, namespace)
+		}
+	}
+}

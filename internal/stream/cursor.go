@@ -1,0 +1,157 @@
+package stream
+
+import "sort"
+
+// Scope says whose events a cursor reads: those of all namespaces, or of some.
+type Scope struct{ namespaces []string }
+
+// AllNamespaces is the scope of everything, cluster-scoped objects included.
+func AllNamespaces() Scope { return Scope{} }
+
+// Namespaces is the scope of some namespaces, at least one.
+func Namespaces(namespaces ...string) Scope { return Scope{namespaces} }
+
+// All reports whether this is the scope of everything.
+func (s Scope) All() bool { return len(s.namespaces) == 0 }
+
+// Namespaces are the namespaces of the scope; none if it is that of everything.
+func (s Scope) Namespaces() []string { return s.namespaces }
+
+// Cursor is one reader's place in a topic. It is for one goroutine.
+type Cursor[O Object[O]] struct {
+	topic      *Topic[O]
+	scope      Scope
+	next       uint64 // number of the next event to look at
+	generation int
+	armed      []registration
+}
+
+// Next appends to batch what follows, up to batch's capacity, and moves on. It does not wait.
+//
+// The position is the version up to which everything has been read once the batch has been told. An error (ErrSlow,
+// ErrEpoch) is final for the cursor.
+func (c *Cursor[O]) Next(batch []*Event[O]) (_ []*Event[O], position uint64, err error) {
+	t := c.topic
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if err := c.check(); err != nil {
+		return batch, 0, err
+	}
+	if c.scope.All() {
+		for c.next < t.ring.next && len(batch) < cap(batch) {
+			batch = append(batch, t.ring.at(c.next))
+			c.next++
+		}
+	} else {
+		batch = c.nextOfChains(batch)
+	}
+	if c.next == t.ring.next {
+		return batch, t.watermark, nil
+	}
+	return batch, batch[len(batch)-1].ID, nil
+}
+
+// nextOfChains merges the chains of the scope by number.
+func (c *Cursor[O]) nextOfChains(batch []*Event[O]) []*Event[O] {
+	t := c.topic
+	for len(batch) < cap(batch) {
+		seq := t.ring.next
+		for _, namespace := range c.scope.namespaces {
+			if first, ok := t.chains[namespace].after(c.next); ok {
+				seq = min(seq, first)
+			}
+		}
+		if seq == t.ring.next {
+			c.next = seq
+			break
+		}
+		batch = append(batch, t.ring.at(seq))
+		c.next = seq + 1
+	}
+	return batch
+}
+
+// after is the number of the first event of a chain from seq on; a nil chain has none.
+func (c *chain) after(seq uint64) (uint64, bool) {
+	if c == nil {
+		return 0, false
+	}
+	pending := c.seqs.pending()
+	if n := len(pending); n == 0 || pending[n-1] < seq {
+		return 0, false
+	}
+	i := sort.Search(len(pending), func(i int) bool { return pending[i] >= seq })
+	return pending[i], true
+}
+
+func (c *Cursor[O]) check() error {
+	if c.generation != c.topic.generation {
+		return ErrEpoch
+	}
+	if c.scope.All() {
+		if c.next < c.topic.ring.evicted.seq {
+			return ErrSlow
+		}
+		return nil
+	}
+	for _, namespace := range c.scope.namespaces {
+		evicted := c.topic.forgotten
+		if chain := c.topic.chains[namespace]; chain != nil {
+			evicted = chain.evicted
+		}
+		if c.next < evicted.seq {
+			return ErrSlow
+		}
+	}
+	return nil
+}
+
+// Arm asks for a token in the waiter when there is something to read. It reports false, and asks for nothing, if
+// there is already. A cursor stays armed until it was woken, armed again, or disarmed.
+func (c *Cursor[O]) Arm(w *Waiter) bool {
+	t := c.topic
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.check() != nil || c.behind() {
+		return false
+	}
+	if c.armed == nil {
+		c.armed = make([]registration, max(1, len(c.scope.namespaces)))
+	}
+	for i := range c.armed {
+		r := &c.armed[i]
+		if r.list != nil {
+			continue // was not woken since
+		}
+		r.waiter = w
+		if c.scope.All() {
+			t.everyone.add(r)
+		} else {
+			t.chain(c.scope.namespaces[i]).waiting.add(r)
+		}
+	}
+	return true
+}
+
+// behind reports whether there are events of the scope to read.
+func (c *Cursor[O]) behind() bool {
+	t := c.topic
+	if c.scope.All() {
+		return c.next < t.ring.next
+	}
+	for _, namespace := range c.scope.namespaces {
+		if _, ok := t.chains[namespace].after(c.next); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Disarm takes back what Arm asked for. It must be called when the reader ends.
+func (c *Cursor[O]) Disarm() {
+	c.topic.mu.Lock()
+	defer c.topic.mu.Unlock()
+	for i := range c.armed {
+		c.armed[i].remove()
+	}
+}

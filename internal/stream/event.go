@@ -1,0 +1,83 @@
+package stream
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Type is what happened to an object.
+type Type uint8
+
+// What can happen to an object.
+const (
+	Added Type = iota
+	Modified
+	Deleted
+)
+
+// String is the event's name on the wire.
+func (t Type) String() string { return [...]string{"added", "modified", "deleted"}[t] }
+
+// Change is one thing that happened.
+type Change[O Object[O]] struct {
+	Type Type
+	// Object is the state after the change; of a deletion, the last one, with the version of the deletion.
+	Object O
+	// Old is the state before; the zero value if there was none.
+	Old O
+}
+
+// Event is a change in its place in a topic. Events are shared by all readers, and immutable.
+type Event[O Object[O]] struct {
+	Change[O]
+	// Pos orders the event: who resumes after X is told it if Pos > X.
+	Pos uint64
+	// ID is the version up to which a client that has been told this event has been told everything. It lags
+	// behind Pos within the burst of a relist, so that a client which is cut off in one gets it again.
+	ID uint64
+	// At is when the event was appended.
+	At time.Time
+
+	left atomic.Pointer[O]
+}
+
+// For is the event as it is to be told to those who see only what matches: an object that begins to match is
+// added, one that ceases to match is deleted, as it last matched but with the version of the event. That is what the
+// API server does (apiserver, storage/cacher: convertToWatchEvent). A nil match is true for all; tell is false for
+// what need not be told.
+func (e *Event[O]) For(match func(O) bool) (kind Type, object O, tell bool) {
+	if match == nil {
+		return e.Type, e.Object, true
+	}
+	var none O
+	switch e.Type {
+	case Deleted:
+		last := e.Old
+		if last == none {
+			last = e.Object
+		}
+		return Deleted, e.Object, match(last)
+	case Added:
+		return Added, e.Object, match(e.Object)
+	}
+	was, is := e.Old != none && match(e.Old), match(e.Object)
+	switch {
+	case was && is:
+		return Modified, e.Object, true
+	case is:
+		return Added, e.Object, true
+	case was:
+		return Deleted, e.lastMatch(), true
+	}
+	return Modified, e.Object, false
+}
+
+// lastMatch is made once for all who need it.
+func (e *Event[O]) lastMatch() O {
+	if left := e.left.Load(); left != nil {
+		return *left
+	}
+	left := e.Old.WithVersion(e.Pos)
+	e.left.Store(&left)
+	return left
+}

@@ -1,0 +1,76 @@
+package stream
+
+// ring holds the events with sequence numbers from evicted.seq up to next. It grows by doubling up to what it is
+// bounded to.
+type ring[O Object[O]] struct {
+	slots   []*Event[O] // the event with number n is in slot n % len
+	next    uint64
+	evicted eviction
+	bytes   int64
+}
+
+func (r *ring[O]) len() int { return int(r.next - r.evicted.seq) }
+
+func (r *ring[O]) at(seq uint64) *Event[O] { return r.slots[seq%uint64(len(r.slots))] }
+
+func (r *ring[O]) oldest() *Event[O] { return r.at(r.evicted.seq) }
+
+// push appends an event and returns its number. The ring may hold one more than its bound until the next eviction.
+func (r *ring[O]) push(event *Event[O], bound int) (seq uint64) {
+	if r.len() == len(r.slots) {
+		r.grow(bound)
+	}
+	seq = r.next
+	r.slots[seq%uint64(len(r.slots))] = event
+	r.next++
+	r.bytes += int64(event.Object.Size())
+	return seq
+}
+
+func (r *ring[O]) grow(bound int) {
+	size := max(16, 2*len(r.slots))
+	if len(r.slots) <= bound && size > bound {
+		size = bound + 1
+	}
+	slots := make([]*Event[O], size)
+	for seq := r.evicted.seq; seq < r.next; seq++ {
+		slots[seq%uint64(size)] = r.at(seq)
+	}
+	r.slots = slots
+}
+
+// pop evicts the oldest event.
+func (r *ring[O]) pop() *Event[O] {
+	event := r.oldest()
+	r.slots[r.evicted.seq%uint64(len(r.slots))] = nil
+	r.bytes -= int64(event.Object.Size())
+	r.evicted = eviction{seq: r.evicted.seq + 1, pos: event.Pos}
+	return event
+}
+
+// evictAll empties the ring; positions before the version are too old from now on.
+func (r *ring[O]) evictAll(version uint64) {
+	clear(r.slots)
+	r.bytes = 0
+	r.evicted = eviction{seq: r.next, pos: version}
+}
+
+// numbers is a queue of ascending sequence numbers.
+type numbers struct {
+	items []uint64
+	head  int
+}
+
+func (n *numbers) push(seq uint64) { n.items = append(n.items, seq) }
+
+func (n *numbers) pop() {
+	n.head++
+	if n.head > 32 && n.head > len(n.items)/2 {
+		n.items = append(n.items[:0], n.items[n.head:]...)
+		n.head = 0
+	}
+}
+
+func (n *numbers) clear() { n.items, n.head = nil, 0 }
+
+func (n *numbers) pending() []uint64 { return n.items[n.head:] }

@@ -1,0 +1,290 @@
+package stream
+
+import (
+	"context"
+	"sort"
+	"sync"
+	"time"
+)
+
+// Options bound a topic.
+type Options struct {
+	Events int           // how many events it keeps at most
+	Bytes  int64         // how much their objects may occupy together, in bytes
+	Age    time.Duration // how old an event it keeps may be; 0: any age
+	Gather time.Duration // readers are woken at most this often; the first event after a pause wakes them at once
+}
+
+// Topic is the history of one kind. The writer's methods (Begin, Append, AppendBurst, Progress, Restart) are for
+// one goroutine at a time; all others may be called concurrently.
+type Topic[O Object[O]] struct {
+	opts  Options
+	dirty chan struct{} // tells Run that readers are to be woken
+
+	mu         sync.RWMutex
+	ring       ring[O]
+	watermark  uint64 // everything up to here has been appended
+	generation int    // how often versions went back
+	gaps       []gap
+	chains     map[string]*chain // by namespace
+	forgotten  eviction          // of chains that were dropped; where a new chain begins
+	everyone   waitList          // who reads all namespaces
+	wake       []*waitList       // lists with readers to be woken
+	evicted    uint64            // how many events were ever evicted
+}
+
+// A gap is a stretch of history that was never seen: a relist found the difference between both ends. Who stands at
+// its beginning can be told that difference. Who stands within (told by another replica, which did see it) cannot:
+// he may know of objects that came and went here unseen.
+type gap struct{ from, to uint64 }
+
+// maxGaps bounds the gaps remembered; whoever is older than the oldest has expired.
+const maxGaps = 64
+
+// eviction remembers what a ring no longer holds: the newest evicted event's place and position.
+type eviction struct {
+	seq uint64 // sequence number of the first event not evicted
+	pos uint64
+}
+
+// NewTopic makes an empty topic, of which nobody can read before Begin.
+func NewTopic[O Object[O]](opts Options) *Topic[O] {
+	return &Topic[O]{opts: opts, dirty: make(chan struct{}, 1), chains: map[string]*chain{}}
+}
+
+// Run wakes the readers of what is appended, and lets events grow old, until the context ends.
+func (t *Topic[O]) Run(ctx context.Context) error {
+	age := time.NewTicker(max(t.opts.Age/8, time.Second))
+	defer age.Stop()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	var woken []*Waiter
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-age.C:
+			t.mu.Lock()
+			t.evict()
+			t.mu.Unlock()
+			continue
+		case <-t.dirty:
+		}
+		woken = t.wakeReaders(woken[:0])
+		if t.opts.Gather > 0 {
+			pause.Reset(t.opts.Gather)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-pause.C:
+			}
+		}
+	}
+}
+
+// Begin starts the history at the version of the first list, which is no part of it.
+func (t *Topic[O]) Begin(version uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begin(version)
+}
+
+func (t *Topic[O]) begin(version uint64) {
+	t.watermark = version
+	t.gaps = nil
+	t.ring.evictAll(version)
+	t.forgotten = t.ring.evicted
+	for _, c := range t.chains {
+		c.seqs.clear()
+		c.evicted = t.ring.evicted
+	}
+}
+
+// Restart begins a new history, at the version of a list that lies before what was seen: all cursors get ErrEpoch.
+func (t *Topic[O]) Restart(version uint64) {
+	t.mu.Lock()
+	t.generation++
+	t.begin(version)
+	t.wakeEveryone()
+	t.mu.Unlock()
+	t.signal()
+}
+
+// Append adds a change that came live, whose version is greater than all before.
+func (t *Topic[O]) Append(version uint64, change Change[O]) {
+	t.mu.Lock()
+	t.append(&Event[O]{Change: change, Pos: version, ID: version, At: time.Now()})
+	t.watermark = version
+	t.evict()
+	t.mu.Unlock()
+	t.signal()
+}
+
+// AppendBurst adds the difference that a list at a version found, in one piece. The version is not before any seen.
+func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
+	t.mu.Lock()
+	now := time.Now()
+	for _, change := range changes {
+		t.append(&Event[O]{Change: change, Pos: version, ID: t.watermark, At: now})
+	}
+	if version > t.watermark {
+		t.gaps = append(t.gaps, gap{from: t.watermark, to: version})
+		if len(t.gaps) > maxGaps {
+			t.expireBefore(t.gaps[0].to)
+		}
+	}
+	t.watermark = version
+	t.evict()
+	t.mu.Unlock()
+	if len(changes) > 0 {
+		t.signal()
+	}
+}
+
+// Progress says that nothing else happened up to a version.
+func (t *Topic[O]) Progress(version uint64) {
+	t.mu.Lock()
+	t.watermark = max(t.watermark, version)
+	t.mu.Unlock()
+}
+
+// Notify wakes all readers, though nothing was appended: something else that they tell their clients has changed.
+func (t *Topic[O]) Notify() {
+	t.mu.Lock()
+	t.wakeEveryone()
+	t.mu.Unlock()
+	t.signal()
+}
+
+// append puts an event at the end of the ring and of its namespace's chain, and notes whom to wake.
+func (t *Topic[O]) append(event *Event[O]) {
+	namespace := event.Object.GetNamespace()
+	seq := t.ring.push(event, t.opts.Events)
+	t.note(&t.everyone)
+	if namespace != "" {
+		c := t.chain(namespace)
+		c.seqs.push(seq)
+		t.note(&c.waiting)
+	}
+}
+
+// evict drops the oldest events until the topic is within its bounds.
+func (t *Topic[O]) evict() {
+	var tooOld time.Time
+	if t.opts.Age > 0 {
+		tooOld = time.Now().Add(-t.opts.Age)
+	}
+	for t.ring.len() > 0 && (t.ring.len() > t.opts.Events || t.ring.bytes > t.opts.Bytes || t.ring.oldest().At.Before(tooOld)) {
+		t.evictOldest()
+	}
+}
+
+func (t *Topic[O]) evictOldest() {
+	event := t.ring.pop()
+	t.evicted++
+	if c := t.chains[event.Object.GetNamespace()]; c != nil {
+		c.seqs.pop()
+		c.evicted = t.ring.evicted
+	}
+}
+
+// expireBefore makes every position before a version too old, and forgets the gaps there.
+func (t *Topic[O]) expireBefore(version uint64) {
+	for t.ring.len() > 0 && t.ring.oldest().Pos <= version {
+		t.evictOldest()
+	}
+	t.ring.evicted.pos = max(t.ring.evicted.pos, version)
+	t.forgotten.pos = max(t.forgotten.pos, version)
+	for _, c := range t.chains {
+		c.evicted.pos = max(c.evicted.pos, version)
+	}
+	for len(t.gaps) > 0 && t.gaps[0].to <= version {
+		t.gaps = t.gaps[1:]
+	}
+}
+
+// Head is where the history ends: a cursor that starts there is told what follows the version, and nothing else.
+type Head struct {
+	Version    uint64
+	seq        uint64
+	generation int
+}
+
+// Head is the end of the history at this moment.
+func (t *Topic[O]) Head() Head {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return Head{Version: t.watermark, seq: t.ring.next, generation: t.generation}
+}
+
+// From is a cursor that begins at a head of this topic.
+func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {
+	return &Cursor[O]{topic: t, scope: scope, next: head.seq, generation: head.generation}
+}
+
+// Resume is a cursor that begins after a version: it is told the events with a greater Pos. It fails with
+// ErrExpired or ErrAhead.
+func (t *Topic[O]) Resume(version uint64, scope Scope) (*Cursor[O], error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if version > t.watermark {
+		return nil, ErrAhead
+	}
+	for _, e := range t.evictions(scope) {
+		if version < e.pos {
+			return nil, ErrExpired
+		}
+	}
+	for _, g := range t.gaps {
+		if g.from < version && version < g.to {
+			return nil, ErrExpired
+		}
+	}
+	n := sort.Search(t.ring.len(), func(i int) bool { return t.ring.at(t.ring.evicted.seq+uint64(i)).Pos > version })
+	return &Cursor[O]{topic: t, scope: scope, next: t.ring.evicted.seq + uint64(n), generation: t.generation}, nil
+}
+
+// evictions are those that concern a scope.
+func (t *Topic[O]) evictions(scope Scope) []eviction {
+	if scope.All() {
+		return []eviction{t.ring.evicted}
+	}
+	found := make([]eviction, len(scope.namespaces))
+	for i, namespace := range scope.namespaces {
+		found[i] = t.forgotten
+		if c := t.chains[namespace]; c != nil {
+			found[i] = c.evicted
+		}
+	}
+	return found
+}
+
+// Stats are figures for metrics and for people.
+type Stats struct {
+	Events    int       // kept
+	Bytes     int64     // that their objects occupy
+	Oldest    time.Time // when the oldest was appended; zero without any
+	Evicted   uint64    // ever
+	Watermark uint64    // everything up to this version has been appended
+	Waiting   int       // readers that wait for an event
+}
+
+// Stats are the topic's figures at this moment.
+func (t *Topic[O]) Stats() Stats {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	s := Stats{
+		Events:    t.ring.len(),
+		Bytes:     t.ring.bytes,
+		Evicted:   t.evicted,
+		Watermark: t.watermark,
+		Waiting:   len(t.everyone.waiting),
+	}
+	for _, c := range t.chains {
+		s.Waiting += len(c.waiting.waiting)
+	}
+	if s.Events > 0 {
+		s.Oldest = t.ring.oldest().At
+	}
+	return s
+}
