@@ -11,11 +11,7 @@
 // by those who use them, and no value in it is a secret.
 package config
 
-import (
-	"fmt"
-	"os"
-	"time"
-)
+import "time"
 
 // Config is the configuration file. Its fields are the file's keys; the defaults are those of Default.
 type Config struct {
@@ -156,16 +152,3 @@ func Default() Config {
 
 // DefaultClaims is what an entry of auth.jwt has where the file says nothing.
 func DefaultClaims() Claims { return Claims{Username: "sub", Groups: "groups"} }
-
-// Load reads, parses and validates the file. The errors name it.
-func Load(path string) (Config, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return Config{}, fmt.Errorf("read configuration: %w", err)
-	}
-	cfg, err := Parse(data)
-	if err != nil {
-		return Config{}, fmt.Errorf("configuration %s:\n%w", path, err)
-	}
-	return cfg, nil
-}

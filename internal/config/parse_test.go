@@ -1,0 +1,360 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+func TestEmptyFileIsDefault(t *testing.T) {
+	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "cache:\n", "auth: {}\n", "stream: {}\nlog:\n"} {
+		got, err := Parse([]byte(text))
+		if err != nil {
+			t.Errorf("Parse(%q): %v", text, err)
+		}
+		if diff := cmp.Diff(Default(), got); diff != "" {
+			t.Errorf("Parse(%q) is not the default (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// The values that users were promised. A changed default is a changed promise.
+func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
+	const documented = `
+listen: 127.0.0.1:8080
+opsListen: 127.0.0.1:9090
+clusters:
+- {name: default, kubeconfig: "", context: ""}
+cache:
+  preload: [pods, jobs.batch]
+  idleAfter: 10m
+  indexes: {pods: [spec.nodeName, status.phase]}
+  syncTimeout: 1m
+ring: {events: 16384, bytes: 64Mi, age: 15m}
+catchUp: {events: 100000, timeout: 10s}
+stream:
+  heartbeat: 15s
+  maxAge: 1h
+  writeTimeout: 5s
+  retry: 2s
+  gather: 5ms
+  perUser: 64
+  perAddress: 256
+  total: 50000
+drain: 20s
+auth:
+  anonymous: false
+  jwt: []
+authorizer: {mode: sar, cacheAllow: 10s, cacheDeny: 5s}
+cors: {origins: []}
+log: {level: info, format: text}
+`
+	var want any
+	if err := yaml.Unmarshal([]byte(documented), &want); err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := yaml.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Default() is not what is documented (-documented +Default):\n%s", diff)
+	}
+	again, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default().Stream, again.Stream); diff != "" {
+		t.Errorf("what is written does not read back: %s", diff)
+	}
+}
+
+func TestExampleIsDefaultAndNamesEveryKey(t *testing.T) {
+	got, err := Load("example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Auth.JWT = []JWT{{Issuer: "https://id.example.org", Audiences: []string{"kubecast"}, Claims: DefaultClaims()}}
+	want.CORS.Origins = []string{}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("example.yaml is not the default (-want +got):\n%s", diff)
+	}
+
+	data, err := os.ReadFile("example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var example map[string]any
+	if err := yaml.Unmarshal(data, &example); err != nil {
+		t.Fatal(err)
+	}
+	mustNameAll(t, "", example, reflect.TypeFor[Config]())
+}
+
+func mustNameAll(t *testing.T, key string, example map[string]any, typ reflect.Type) {
+	t.Helper()
+	for i := range typ.NumField() {
+		name, field := typ.Field(i).Tag.Get("yaml"), typ.Field(i).Type
+		value, ok := example[name]
+		if name == "" || !ok {
+			t.Errorf("%s is not in example.yaml", join(key, name))
+			continue
+		}
+		if field.Kind() == reflect.Slice && field.Elem().Kind() == reflect.Struct && field.Elem() != reflect.TypeFor[Kind]() {
+			value, field = value.([]any)[0], field.Elem()
+		}
+		if field.Kind() == reflect.Struct {
+			mustNameAll(t, join(key, name), value.(map[string]any), field)
+		}
+	}
+}
+
+func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
+	cases := map[string]struct{ text, want string }{
+		"unknown":                    {"lisen: x", "line 1: lisen: unknown key; known here: auth, authorizer, cache,"},
+		"unknown, nested":            {"stream:\n  heartbeet: 15s", "line 2: stream.heartbeet: unknown key; known here: compress, gather, heartbeat,"},
+		"unknown, in a list":         {"clusters:\n- name: a\n- name: b\n  cluster: c", "line 4: clusters[1].cluster: unknown key"},
+		"unknown, in what is absent": {"tls: {cert: x}", "line 1: tls.cert: unknown key; known here: certFile, keyFile"},
+		"other case":                 {"Listen: x", "line 1: Listen: unknown key"},
+		"twice":                      {"drain: 1s\ndrain: 2s", "line 2: drain: given twice, first on line 1"},
+		"number for a string":        {"log: {level: 3}", `line 1: log.level: 3 given; allowed: a string`},
+		"string for a number":        {"ring: {events: many}", `line 1: ring.events: "many" given; allowed: a whole number`},
+		"quoted number":              {`ring: {events: "5"}`, `line 1: ring.events: "5" given; allowed: a whole number`},
+		"fraction":                   {"ring: {events: 1.5}", `line 1: ring.events: 1.5 given; allowed: a whole number`},
+		"too large for an int":       {"ring: {events: 99999999999999999999}", `ring.events: 99999999999999999999 given; allowed: a whole number`},
+		"yes for true":               {"auth: {anonymous: yes}", `line 1: auth.anonymous: "yes" given; allowed: true or false`},
+		"map for a list":             {"clusters: {name: a}", "line 1: clusters: a map given; allowed: a list"},
+		"string for a list":          {"cache: {preload: pods}", `line 1: cache.preload: "pods" given; allowed: a list`},
+		"list for a section":         {"cache: [a]", "line 1: cache: a list given; allowed: a map"},
+		"string for a section":       {"ring: none", `line 1: ring: "none" given; allowed: a map`},
+		"a list as the file":         {"- a", "line 1: a list given; allowed: a map"},
+		"nothing for a string":       {"listen:", "line 1: listen: nothing given; allowed: a string"},
+		"nothing for a duration":     {"drain:", "line 1: drain: nothing given; allowed: a duration such as"},
+		"nothing for a list":         {"clusters:", "line 1: clusters: nothing given; allowed: a list"},
+		"duration without unit":      {"drain: 20", "line 1: drain: 20 given; allowed: a duration such as 15s"},
+		"negative duration":          {"drain: -1s", `line 1: drain: "-1s" given; allowed: a duration`},
+		"list for a duration":        {"drain: [1s]", `line 1: drain: a list given; allowed: a duration`},
+		"size":                       {"ring: {bytes: 64MB}", `line 1: ring.bytes: "64MB" given; allowed: a number of bytes such as 64Mi`},
+		"size too large":             {"ring: {bytes: 9999999999Gi}", "line 1: ring.bytes: \"9999999999Gi\" given; allowed"},
+		"size of nothing":            {"ring: {bytes: 0}", `line 1: ring.bytes: "0" given; allowed: 1 or more`},
+		"too short":                  {"stream: {heartbeat: 10ms}", `line 1: stream.heartbeat: "10ms" given; allowed: 1s to 1m`},
+		"too long":                   {"authorizer:\n  cacheAllow: 1h", `line 2: authorizer.cacheAllow: "1h" given; allowed: 0 to 1m`},
+		"negative count":             {"stream: {total: -1}", `line 1: stream.total: "-1" given; allowed: 0 to`},
+		"no port":                    {"listen: localhost", `line 1: listen: "localhost" given; allowed: host:port`},
+		"port by name":               {"listen: :http", `line 1: listen: ":http" given; allowed: host:port`},
+		"same address":               {"opsListen: 127.0.0.1:8080", `line 1: opsListen: "127.0.0.1:8080" given; allowed: another address`},
+		"cluster name":               {"clusters: [{name: A_b}]", `line 1: clusters[0].name: "A_b" given; allowed: a DNS label`},
+		"cluster without name":       {"clusters:\n- kubeconfig: x", `line 2: clusters[0].name: "" given; allowed: a DNS label`},
+		"cluster twice":              {"clusters: [{name: a}, {name: a}]", `line 1: clusters[1].name: "a" given; allowed: a name that no other`},
+		"no cluster":                 {"clusters: []", "line 1: clusters: [] given; allowed: one cluster or more"},
+		"kind":                       {"cache: {preload: [Pods]}", `line 1: cache.preload[0]: "Pods" given; allowed: a resource with its group, such as pods, jobs.batch`},
+		"kind as a path":             {"cache: {preload: [apis/batch/v1/jobs]}", `cache.preload[0]: "apis/batch/v1/jobs" given; allowed: a resource`},
+		"kind twice":                 {"cache: {preload: [pods, pods]}", `line 1: cache.preload[1]: "pods" given; allowed: each kind once`},
+		"kind of an index":           {"cache: {indexes: {Pods: [a]}}", `line 1: cache.indexes[Pods]: "Pods" given; allowed: a resource`},
+		"index":                      {"cache: {indexes: {jobs.batch: ['spec.x[0]']}}", `line 1: cache.indexes[jobs.batch][0]: "spec.x[0]" given; allowed: a path of fields`},
+		"index twice":                {"cache: {indexes: {pods: [a, a]}}", `line 1: cache.indexes[pods][1]: "a" given; allowed: each path once`},
+		"alias":                      {"listen: &a ':1'", "line 1: listen: anchors and aliases are not supported"},
+		"merge":                      {"cache:\n  <<: {a: b}", "line 2: cache: << given as a key"},
+		"mode":                       {"authorizer: {mode: none}", `line 1: authorizer.mode: "none" given; allowed: sar`},
+		"level":                      {"log: {level: loud}", `line 1: log.level: "loud" given; allowed: debug, info, warn, error`},
+		"no issuer":                  {"auth: {jwt: [{audiences: [a]}]}", `line 1: auth.jwt[0].issuer: "" given; allowed: the issuer`},
+		"issuer twice":               {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f}, {issuer: a, audiences: [a], publicKeyFile: f}]}", `auth.jwt[1].issuer: "a" given; allowed: an issuer that no other`},
+		"no audience":                {"auth: {jwt: [{issuer: a, publicKeyFile: f}]}", `auth.jwt[0].audiences: [] given; allowed: one audience or more`},
+		"empty audience":             {"auth: {jwt: [{issuer: a, audiences: [''], publicKeyFile: f}]}", `auth.jwt[0].audiences[0]: "" given; allowed: an audience`},
+		"two sources of keys":        {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f, jwksURL: 'https://x/'}]}", `auth.jwt[0].publicKeyFile: given beside jwksURL`},
+		"discovery of no URL":        {"auth: {jwt: [{issuer: a, audiences: [a]}]}", `auth.jwt[0].issuer: "a" given; allowed: an https URL`},
+		"keys over http":             {"auth: {jwt: [{issuer: a, audiences: [a], jwksURL: 'http://id.example.org/keys'}]}", `auth.jwt[0].jwksURL: "http://id.example.org/keys" given; allowed: an https URL`},
+		"no username claim":          {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f, claims: {username: ''}}]}", `auth.jwt[0].claims.username: "" given; allowed: the name of a claim`},
+		"reserved prefix":            {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f, claims: {groupsPrefix: 'system:'}}]}", `auth.jwt[0].claims.groupsPrefix: "system:" given; allowed: a prefix that does not`},
+		"wildcard origin":            {"cors: {origins: ['*']}", `line 1: cors.origins[0]: "*" given; allowed: an origin such as`},
+		"origin with path":           {"cors: {origins: ['https://a.example/']}", `cors.origins[0]: "https://a.example/" given`},
+		"origin with default port":   {"cors: {origins: ['https://a.example:443']}", `cors.origins[0]: "https://a.example:443" given`},
+		"origin null":                {"cors: {origins: ['null']}", `cors.origins[0]: "null" given`},
+		"two documents":              {"drain: 1s\n---\ndrain: 2s", "a second document; allowed: one"},
+		"no YAML":                    {"drain: 1s\n\tlog: x", "line 2: found a tab character"},
+		"a long value":               {"log: {level: " + strings.Repeat("x", 500) + "}", `"` + strings.Repeat("x", 60) + `…" given`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse([]byte(c.text))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			if n := strings.Count(err.Error(), "\n"); n > 0 {
+				t.Errorf("one fault, %d errors:\n%v", n+1, err)
+			}
+		})
+	}
+}
+
+func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
+	for text, key := range map[string]string{
+		"tls: {certFile: a.pem}":                   "tls.certFile",
+		"tls: {keyFile: a.pem}":                    "tls.keyFile",
+		"tls: a.pem":                               "tls",
+		"stream: {compress: [gzip]}":               "stream.compress",
+		"auth: {oidcLogin: {clientID: x}}":         "auth.oidcLogin.clientID",
+		"auth: {cookieKeyFile: x}":                 "auth.cookieKeyFile",
+		"authorizer: {mode: rbac}":                 "authorizer.mode",
+		"authorizer: {mode: policy}":               "authorizer.mode",
+		"authorizer: {policies: ['true']}":         "authorizer.policies",
+		"history: {database: sqlite}":              "history.database",
+		"history: {owner: x}":                      "history.owner",
+		"history: {keep: 1h}":                      "history.keep",
+		"history: {kinds: [x]}":                    "history.kinds",
+		"webhooks: [{url: 'https://example.org'}]": "webhooks",
+		"webhooks: {url: x}":                       "webhooks",
+	} {
+		_, err := Parse([]byte(text))
+		var e *Error
+		if !errors.As(err, &e) || e.Key != key || !strings.Contains(e.Problem, "is not built yet") || e.Line != 1 {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	const unset = "tls: {certFile: '', keyFile: ''}\nstream: {compress: []}\nauth: {oidcLogin: {clientID: ''}, cookieKeyFile: ''}\n" +
+		"authorizer: {policies: []}\nhistory: {kinds: []}\nwebhooks: []\n"
+	if _, err := Parse([]byte(unset)); err != nil {
+		t.Errorf("empty values ask for nothing, yet: %v", err)
+	}
+}
+
+func TestAllFaultsOfAFileAreTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gateway.yaml")
+	text := "log: {level: loud}\nlisen: x\nring:\n  events: many\n  bytes: 0\nclusters:\n- {name: [a]}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(path)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	var got []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		place, _, _ := strings.Cut(strings.TrimPrefix(line, path), ": ")
+		key, _, _ := strings.Cut(strings.TrimPrefix(line, path+place+": "), ": ")
+		got = append(got, place+" "+key)
+	}
+	want := []string{":1 log.level", ":2 lisen", ":4 ring.events", ":5 ring.bytes", ":7 clusters[0].name"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q\n%v", got, want, err)
+	}
+	if _, err := Load(path + ".not"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func TestListsAndMapsReplaceTheirDefault(t *testing.T) {
+	got, err := Parse([]byte(`
+cache:
+  preload: []
+  indexes: {jobs.v1.batch: [status.active]}
+  idleAfter: 0
+clusters:
+- {name: a, kubeconfig: /a, context: x}
+- {name: b}
+ring: {bytes: 1Gi}
+auth:
+  jwt:
+  - issuer: dev
+    audiences: [kubecast, other]
+    publicKeyFile: dev.pub
+    claims: {groupsPrefix: "dev:"}
+cors: {origins: ["https://a.example", "http://localhost:5173", "https://[::1]:8443"]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Cache.Preload = []Kind{}
+	want.Cache.Indexes = map[Kind][]string{{Resource: "jobs", Version: "v1", Group: "batch"}: {"status.active"}}
+	want.Cache.IdleAfter = 0
+	want.Clusters = []Cluster{{Name: "a", Kubeconfig: "/a", Context: "x"}, {Name: "b"}}
+	want.Ring.Bytes = 1 << 30
+	want.Auth.JWT = []JWT{{Issuer: "dev", Audiences: []string{"kubecast", "other"}, PublicKeyFile: "dev.pub",
+		Claims: Claims{Username: "sub", Groups: "groups", GroupsPrefix: "dev:"}}}
+	want.CORS.Origins = []string{"https://a.example", "http://localhost:5173", "https://[::1]:8443"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDefaultIsValidAndNotShared(t *testing.T) {
+	a := Default()
+	if err := a.Validate(); err != nil {
+		t.Error(err)
+	}
+	a.Clusters[0].Name, a.Cache.Preload[0] = "changed", Kind{}
+	a.Cache.Indexes[Kind{Resource: "x"}] = nil
+	if b := Default(); b.Clusters[0].Name != "default" || b.Cache.Preload[0].Resource != "pods" || len(b.Cache.Indexes) != 1 {
+		t.Error("a change of one default is seen in the next")
+	}
+	a.Listen = "nowhere"
+	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), `listen: "nowhere" given`) {
+		t.Errorf("a bad flag: %v", err)
+	}
+}
+
+func TestWarningsNameWhatIsProbablyNotMeant(t *testing.T) {
+	c := Default()
+	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "nobody can sign in") {
+		t.Errorf("no way to sign in: %q", w)
+	}
+	c.Auth.Anonymous = true
+	if w := c.Warnings(); len(w) != 0 {
+		t.Errorf("all well, yet: %q", w)
+	}
+	c.Stream.Heartbeat = Duration(40 * time.Second)
+	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "stream.heartbeat") {
+		t.Errorf("slow heartbeat: %q", w)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	example, err := os.ReadFile("example.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(example))
+	for _, text := range []string{"", "a: *a", "&a [*a]", "? {a: b}\n: c", "!!binary x: y", "clusters: [{name: a}, ~]",
+		"cache: {indexes: {? [a] : b}}", "ring: {bytes: 18446744073709551615Ti}", "---\n---\n", "drain: !foo 1s", "{", "\x00"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		cfg, err := Parse([]byte(text))
+		if err != nil {
+			return
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Fatalf("parsed, but not valid: %v", err)
+		}
+		again, err := yaml.Marshal(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Parse(again)
+		if err != nil {
+			t.Fatalf("what was written does not parse: %v\n%s", err, again)
+		}
+		// nil and empty lists are the same to everyone.
+		if diff := cmp.Diff(cfg, back, cmp.Transformer("lists", func(s []string) []string { return append([]string{}, s...) }),
+			cmp.Transformer("issuers", func(s []JWT) []JWT { return append([]JWT{}, s...) })); diff != "" {
+			t.Fatalf("what was written reads differently:\n%s", diff)
+		}
+	})
+}

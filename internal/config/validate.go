@@ -1,0 +1,235 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Validate checks the values as Parse does; for those who change a Config afterwards, as flags do.
+func (c Config) Validate() error {
+	f := c.validate()
+	return f.join("")
+}
+
+// Warnings names what is allowed but probably not meant, for the log.
+func (c Config) Warnings() []string {
+	var w []string
+	if len(c.Auth.JWT) == 0 && !c.Auth.Anonymous {
+		w = append(w, "nobody can sign in: auth.jwt has no issuers and auth.anonymous is false; "+
+			"add an issuer, for development one with publicKeyFile and tokens of `gateway token`")
+	}
+	if c.Stream.Heartbeat > Duration(25*time.Second) {
+		w = append(w, fmt.Sprintf("stream.heartbeat is %v: proxies that cut idle connections after 30 s will cut streams; at most 25s is safe", c.Stream.Heartbeat))
+	}
+	return w
+}
+
+func (c Config) validate() faults {
+	var f faults
+	f.address("listen", c.Listen)
+	f.address("opsListen", c.OpsListen)
+	if c.Listen == c.OpsListen && !strings.HasSuffix(c.Listen, ":0") {
+		f.refuse("opsListen", c.OpsListen, "another address than that of listen")
+	}
+	f.clusters(c.Clusters)
+	f.cache(c.Cache)
+
+	f.count("ring.events", c.Ring.Events, 1)
+	if c.Ring.Bytes < 1 {
+		f.refuse("ring.bytes", c.Ring.Bytes, "1 or more")
+	}
+	f.between("ring.age", c.Ring.Age, time.Second, 24*time.Hour)
+	f.count("catchUp.events", c.CatchUp.Events, 1)
+	f.between("catchUp.timeout", c.CatchUp.Timeout, 100*time.Millisecond, 5*time.Minute)
+
+	f.between("stream.heartbeat", c.Stream.Heartbeat, time.Second, time.Minute)
+	f.between("stream.maxAge", c.Stream.MaxAge, time.Second, 30*24*time.Hour)
+	f.between("stream.writeTimeout", c.Stream.WriteTimeout, 100*time.Millisecond, 5*time.Minute)
+	f.between("stream.retry", c.Stream.Retry, 100*time.Millisecond, 5*time.Minute)
+	f.between("stream.gather", c.Stream.Gather, 0, time.Second)
+	f.count("stream.perUser", c.Stream.PerUser, 0)
+	f.count("stream.perAddress", c.Stream.PerAddress, 0)
+	f.count("stream.total", c.Stream.Total, 0)
+	f.between("drain", c.Drain, 0, time.Hour)
+
+	f.auth(c.Auth)
+	switch c.Authorizer.Mode {
+	case AuthorizerSAR:
+	case "rbac", "policy":
+		f.add(0, "authorizer.mode", "%q is not built yet; allowed: %s", c.Authorizer.Mode, AuthorizerSAR)
+	default:
+		f.refuse("authorizer.mode", c.Authorizer.Mode, AuthorizerSAR)
+	}
+	// A permission that is gone must not be honoured for long, so these have a low ceiling.
+	f.between("authorizer.cacheAllow", c.Authorizer.CacheAllow, 0, time.Minute)
+	f.between("authorizer.cacheDeny", c.Authorizer.CacheDeny, 0, time.Minute)
+
+	for i, o := range c.CORS.Origins {
+		if !isOrigin(o) {
+			f.refuse(fmt.Sprintf("cors.origins[%d]", i), o, "an origin such as https://portal.example.org: lower case, no path, no wildcard")
+		}
+	}
+	f.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	f.oneOf("log.format", c.Log.Format, "text", "json")
+	return f
+}
+
+func (f *faults) clusters(clusters []Cluster) {
+	if len(clusters) == 0 {
+		f.refuse("clusters", "[]", "one cluster or more; leave the key out for the one of the usual kubeconfig rules")
+	}
+	seen := map[string]bool{}
+	for i, c := range clusters {
+		key := fmt.Sprintf("clusters[%d].name", i)
+		switch {
+		case !dnsLabel.MatchString(c.Name):
+			f.refuse(key, c.Name, "a DNS label: up to 63 of a-z, 0-9 and -, not at the ends")
+		case seen[c.Name]:
+			f.refuse(key, c.Name, "a name that no other cluster has")
+		}
+		seen[c.Name] = true
+	}
+}
+
+// jsonPath is a path in an object, of fields only: what an index of a list would find depends on
+// the order of its elements.
+var jsonPath = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`)
+
+func (f *faults) cache(c Cache) {
+	for i, k := range c.Preload {
+		key := fmt.Sprintf("cache.preload[%d]", i)
+		if _, err := ParseKind(k.String()); err != nil {
+			f.refuse(key, k, err.Error())
+		} else if slices.Contains(c.Preload[:i], k) {
+			f.refuse(key, k, "each kind once")
+		}
+	}
+	byName := func(a, b Kind) int { return strings.Compare(a.String(), b.String()) }
+	for _, kind := range slices.SortedFunc(maps.Keys(c.Indexes), byName) {
+		paths := c.Indexes[kind]
+		key := fmt.Sprintf("cache.indexes[%s]", kind)
+		if _, err := ParseKind(kind.String()); err != nil {
+			f.refuse(key, kind, err.Error())
+		}
+		for i, p := range paths {
+			key := fmt.Sprintf("%s[%d]", key, i)
+			if !jsonPath.MatchString(p) {
+				f.refuse(key, p, "a path of fields such as spec.nodeName")
+			} else if slices.Contains(paths[:i], p) {
+				f.refuse(key, p, "each path once")
+			}
+		}
+	}
+	if c.IdleAfter != 0 {
+		f.between("cache.idleAfter", c.IdleAfter, time.Second, 30*24*time.Hour)
+	}
+	f.between("cache.syncTimeout", c.SyncTimeout, time.Second, time.Hour)
+}
+
+func (f *faults) auth(a Auth) {
+	seen := map[string]bool{}
+	for i, j := range a.JWT {
+		key := fmt.Sprintf("auth.jwt[%d]", i)
+		discovery := j.JWKSURL == "" && j.PublicKeyFile == ""
+		switch {
+		case j.Issuer == "":
+			f.refuse(key+".issuer", "", "the issuer, as in the claim iss of its tokens")
+		case seen[j.Issuer]:
+			f.refuse(key+".issuer", j.Issuer, "an issuer that no other entry has")
+		case discovery && !isKeyURL(j.Issuer):
+			f.refuse(key+".issuer", j.Issuer, "an https URL (http only on loopback), as the keys are fetched from there; else give jwksURL or publicKeyFile")
+		}
+		seen[j.Issuer] = true
+
+		if len(j.Audiences) == 0 {
+			f.refuse(key+".audiences", "[]", "one audience or more: without, tokens meant for others would be accepted")
+		}
+		for n, aud := range j.Audiences {
+			if aud == "" {
+				f.refuse(fmt.Sprintf("%s.audiences[%d]", key, n), aud, "an audience, as in the claim aud")
+			}
+		}
+		if j.JWKSURL != "" && j.PublicKeyFile != "" {
+			f.add(0, key+".publicKeyFile", "given beside jwksURL; allowed: one of them")
+		}
+		if j.JWKSURL != "" && !isKeyURL(j.JWKSURL) {
+			f.refuse(key+".jwksURL", j.JWKSURL, "an https URL; http only on loopback, for whoever is on the way could replace the keys")
+		}
+		if j.Claims.Username == "" {
+			f.refuse(key+".claims.username", "", "the name of a claim, such as sub")
+		}
+		f.prefix(key+".claims.usernamePrefix", j.Claims.UsernamePrefix)
+		f.prefix(key+".claims.groupsPrefix", j.Claims.GroupsPrefix)
+	}
+}
+
+func (f *faults) prefix(key, value string) {
+	if strings.HasPrefix(value, "system:") {
+		f.refuse(key, value, "a prefix that does not begin with system:, whose names are Kubernetes' own")
+	}
+}
+
+func (f *faults) refuse(key string, given any, allowed string) {
+	s := fmt.Sprint(given)
+	if s != "[]" {
+		s = quoted(s)
+	}
+	f.add(0, key, "%s given; allowed: %s", s, allowed)
+}
+
+func (f *faults) address(key, value string) {
+	host, port, err := net.SplitHostPort(value)
+	n, portErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || portErr != nil || strings.ContainsAny(host, " /") || strconv.FormatUint(n, 10) != port {
+		f.refuse(key, value, "host:port such as 127.0.0.1:8080 or :8080; port 0 for any that is free")
+	}
+}
+
+func (f *faults) count(key string, value, least int) {
+	const most = 1 << 30
+	if value < least || value > most {
+		f.refuse(key, value, fmt.Sprintf("%d to %d", least, most))
+	}
+}
+
+func (f *faults) between(key string, value Duration, least, most time.Duration) {
+	if d := value.Std(); d < least || d > most {
+		f.refuse(key, value, fmt.Sprintf("%v to %v", Duration(least), Duration(most)))
+	}
+}
+
+func (f *faults) oneOf(key, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		f.refuse(key, value, strings.Join(allowed, ", "))
+	}
+}
+
+// isKeyURL says whether keys may be fetched from there.
+func isKeyURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
+		return false
+	}
+	if u.Scheme == "http" {
+		ip := net.ParseIP(u.Hostname())
+		return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	}
+	return u.Scheme == "https"
+}
+
+// isOrigin says whether s is what a browser sends as Origin (RFC 6454), so that comparing is enough.
+func isOrigin(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
+		return false
+	}
+	defaultPort := u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80"
+	return !defaultPort && s == strings.ToLower(s) && s == u.Scheme+"://"+u.Host && !strings.ContainsAny(s, "* ,")
+}
