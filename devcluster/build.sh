@@ -13,11 +13,19 @@ mkdir -p "$(dirname "$out")"
 out=$(cd "$(dirname "$out")" && pwd)/$(basename "$out")
 cd "$(dirname "$0")"
 
-version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
-key=$(cat go.mod go.sum build.sh <(go env GOVERSION GOOS GOARCH) | sha256sum | cut -c1-16)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/kubecast/controlplane/$key
+# Of go.mod, the versions only: which of them our own code imports, too, makes no other control plane.
+key=$({ sed 's| *//.*||' go.mod | sort; cat build.sh; go env GOVERSION GOOS GOARCH; } | sha256sum | cut -c1-16)
+caches=${XDG_CACHE_HOME:-$HOME/.cache}/kubecast/controlplane
+cache=$caches/$key
 
 if [ ! -e "$cache/complete" ]; then
+	mkdir -p "$caches"
+	# One build at a time; who waited for another's finds it complete.
+	exec 9>"$caches/lock"
+	flock -n 9 || { echo "waiting for another build of the control plane"; flock 9; }
+fi
+if [ ! -e "$cache/complete" ]; then
+	version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 	echo "building Kubernetes $version, etcd and kwok from source: about ten minutes on two cores, this once"
 	mkdir -p "$cache"
 	stamp=k8s.io/component-base/version
@@ -40,5 +48,6 @@ if [ ! -e "$cache/complete" ]; then
 	done
 	touch "$cache/complete"
 fi
-mkdir -p "$(dirname "$out")"
-ln -sfn "$cache" "$out"
+# ln -sfn would take the old link away first, for a moment in which there is none.
+ln -sn "$cache" "$out.$$"
+mv -T "$out.$$" "$out"

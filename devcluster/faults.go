@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// faults are what "devcluster fault" can do. Each returns when the fault can be seen by clients.
+var faults = []struct {
+	name, help string
+	do         func(*cluster, context.Context) error
+}{
+	{"apiserver-kill", "SIGKILL to kube-apiserver; connections to its port are then refused", (*cluster).killAPIServer},
+	{"apiserver-start", "starts a killed kube-apiserver on the same port, and waits until it is ready", (*cluster).startAPIServer},
+	{"apiserver-restart", "SIGTERM to kube-apiserver, which ends its watches in good order, and a new one", (*cluster).restartAPIServer},
+	{"etcd-compact", "makes all older resourceVersions answer 410, and marks the state for etcd-restore;\nkube-apiserver is killed and started, since its watch cache would still know them", (*cluster).compact},
+	{"etcd-restore", "takes etcd back to the last etcd-compact, else to the moment of \"ready\", so that\nresourceVersions go back and are used again; kube-apiserver and its clients are\nkilled and started", (*cluster).restore},
+}
+
+func findFault(name string) func(*cluster, context.Context) error {
+	for _, f := range faults {
+		if f.name == name {
+			return f.do
+		}
+	}
+	return nil
+}
+
+// fault does one fault at a time; a second one waits for the first.
+func (c *cluster) fault(ctx context.Context, name string) error {
+	do := findFault(name)
+	if do == nil {
+		return fmt.Errorf("unknown fault %q", name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("not done within two minutes"))
+	defer cancel()
+	return do(c, ctx)
+}
+
+const apiServer = "kube-apiserver"
+
+func (c *cluster) killAPIServer(context.Context) error {
+	if !c.running(apiServer) {
+		return errors.New("kube-apiserver is not running")
+	}
+	c.kill(apiServer)
+	return nil
+}
+
+func (c *cluster) startAPIServer(ctx context.Context) error {
+	if c.running(apiServer) {
+		return errors.New("kube-apiserver is running already")
+	}
+	if err := c.start(apiServer); err != nil {
+		return err
+	}
+	return c.waitForAPIServer(ctx)
+}
+
+func (c *cluster) restartAPIServer(ctx context.Context) error {
+	if !c.running(apiServer) {
+		return errors.New("kube-apiserver is not running; apiserver-start starts it")
+	}
+	c.processes[apiServer].terminate(10 * time.Second)
+	return c.startAPIServer(ctx)
+}
+
+// compact makes every version before the present one unknown. Compacting etcd alone would not: the API server answers
+// watches from a cache of its own that keeps recent changes. A new API server's cache begins with the present state.
+// While none runs nobody writes, so "the present" is one well-defined revision.
+func (c *cluster) compact(ctx context.Context) error {
+	c.kill(apiServer)
+	revision, err := etcdRevision(ctx, c.etcdPort)
+	if err != nil {
+		return fmt.Errorf("asking etcd for its revision: %w", err)
+	}
+	if err := compactEtcd(ctx, c.etcdPort, revision); err != nil {
+		return err
+	}
+	if err := c.snapshotEtcd(); err != nil {
+		return err
+	}
+	if err := c.startAPIServer(ctx); err != nil {
+		return err
+	}
+	return poll(ctx, pollInterval, "old versions to be gone", func(ctx context.Context) error {
+		return c.expectGone(ctx, revision-1)
+	})
+}
+
+// expectGone returns nil if a watch from the version is answered with 410.
+func (c *cluster) expectGone(ctx context.Context, version int64) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	w, err := c.client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: fmt.Sprint(version)})
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	event, ok := <-w.ResultChan()
+	if !ok {
+		return fmt.Errorf("a watch from version %d is not refused", version)
+	}
+	if event.Type == watch.Error {
+		if err := apierrors.FromObject(event.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			return err
+		}
+		return nil
+	}
+	return fmt.Errorf("a watch from version %d is answered with %s", version, strings.ToLower(string(event.Type)))
+}
+
+// restore replaces etcd's data by the snapshot. The API server's own clients are started anew as well: they hold
+// versions that are now in the future, and a watch from there would tell them nothing until the versions have caught
+// up. (That is what the fault is for; but it is the gateway that is to be tested, not they.)
+func (c *cluster) restore(ctx context.Context) error {
+	before, err := etcdRevision(ctx, c.etcdPort)
+	if err != nil {
+		return fmt.Errorf("asking etcd for its revision: %w", err)
+	}
+	c.kill(clients...)
+	c.kill(apiServer, "etcd")
+	if err := c.restoreEtcdData(); err != nil {
+		return err
+	}
+	if err := c.start("etcd"); err != nil {
+		return err
+	}
+	if err := c.waitForEtcd(ctx); err != nil {
+		return err
+	}
+	after, err := etcdRevision(ctx, c.etcdPort)
+	if err != nil {
+		return fmt.Errorf("asking etcd for its revision: %w", err)
+	}
+	if after > before {
+		return fmt.Errorf("etcd's revision is %d after restoring, and was %d before", after, before)
+	}
+	if err := c.startAPIServer(ctx); err != nil {
+		return err
+	}
+	return c.start("kube-controller-manager", "kube-scheduler", "kwok")
+}

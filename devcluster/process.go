@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A forker starts processes that die with this one. Linux ties the parent death signal to the thread that forked,
+// not to the process, and Go ends threads as it likes: so all forks are made by one thread that is kept for it.
+type forker chan func()
+
+func newForker() forker {
+	requests := make(forker)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread must last as long as the process
+		for request := range requests {
+			request()
+		}
+	}()
+	return requests
+}
+
+func (f forker) start(cmd *exec.Cmd) error {
+	result := make(chan error)
+	f <- func() { result <- cmd.Start() }
+	return <-result
+}
+
+// process is one run of a component.
+type process struct {
+	name string
+	log  string
+	cmd  *exec.Cmd
+	// stopping is set before we end it ourselves, so that any other end is known for a failure.
+	stopping atomic.Bool
+	done     chan struct{} // closed when it has ended
+	state    string        // how it ended; read it after done
+}
+
+// startProcess runs path with args, its output appended to the log. When the process ends without having been
+// asked to, failed is called.
+func startProcess(f forker, name, path, log string, args []string, failed func(*process)) (*process, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	defer out.Close()
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Dir = filepath.Dir(log)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Pdeathsig: syscall.SIGKILL,
+		// A group of its own: Ctrl-C in a terminal is for us, and we end the components in order.
+		Setpgid: true,
+	}
+	if err := f.start(cmd); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	p := &process{name: name, log: log, cmd: cmd, done: make(chan struct{})}
+	go func() {
+		cmd.Wait() // its error is in the state
+		p.state = cmd.ProcessState.String()
+		close(p.done)
+		if !p.stopping.Load() {
+			failed(p)
+		}
+	}()
+	return p, nil
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the process with SIGKILL and returns when it is gone.
+func (p *process) kill() {
+	p.stopping.Store(true)
+	p.cmd.Process.Kill() // fails only if it is gone already
+	<-p.done
+}
+
+// terminate asks the process to end, and kills it when it has not done so within the grace time.
+func (p *process) terminate(grace time.Duration) {
+	p.stopping.Store(true)
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(grace):
+		p.kill()
+	}
+}
+
+// failure tells how a process ended that should have gone on, with the end of its log.
+func (p *process) failure() error {
+	return fmt.Errorf("%s ended by itself (%s); the last lines of %s:\n%s", p.name, p.state, p.log, lastLines(p.log, 15))
+}
+
+func lastLines(name string, n int) string {
+	file, err := os.Open(name)
+	if err != nil {
+		return "  (" + err.Error() + ")"
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil {
+		file.Seek(max(0, info.Size()-16<<10), io.SeekStart)
+	}
+	data, _ := io.ReadAll(file)
+	lines := strings.Split(string(bytes.TrimSpace(data)), "\n")
+	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
+}
+
+// poll calls check until it returns nil, and then returns nil; when the context ends first, the last answer of check
+// is in the error.
+func poll(ctx context.Context, interval time.Duration, what string, check func(context.Context) error) error {
+	var last error
+	for {
+		if err := check(ctx); err == nil {
+			return nil
+		} else if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w (last: %w)", what, context.Cause(ctx), last)
+		case <-time.After(interval):
+		}
+	}
+}
