@@ -10,9 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// teams are namespaces, and groups of people of the same name.
-var teams = []string{"team-vision", "team-nlp", "team-speech", "team-recsys", "team-robotics"}
-
 // platformGroup sees all teams.
 const platformGroup = "platform"
 
@@ -24,7 +21,7 @@ func (c *cluster) seed(ctx context.Context, nodes int) error {
 			return fmt.Errorf("making node %d: %w", i, err)
 		}
 	}
-	for _, team := range teams {
+	for _, team := range teamNamespaces() {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name:   team,
 			Labels: map[string]string{"kubecast.io/team": team},
@@ -36,7 +33,7 @@ func (c *cluster) seed(ctx context.Context, nodes int) error {
 	if err := c.seedRoles(ctx); err != nil {
 		return err
 	}
-	for _, namespace := range append([]string{metav1.NamespaceDefault, metav1.NamespaceSystem}, teams...) {
+	for _, namespace := range append([]string{metav1.NamespaceDefault, metav1.NamespaceSystem}, teamNamespaces()...) {
 		err := poll(ctx, pollInterval, "the default ServiceAccount of "+namespace, func(ctx context.Context) error {
 			_, err := c.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
 			return err
@@ -104,7 +101,7 @@ func (c *cluster) seedRoles(ctx context.Context) error {
 	if _, err := c.client.RbacV1().ClusterRoleBindings().Create(ctx, platform, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making ClusterRoleBinding %s: %w", platform.Name, err)
 	}
-	for _, team := range teams {
+	for _, team := range teamNamespaces() {
 		binding := &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: team, Namespace: team},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: team}},

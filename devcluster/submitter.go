@@ -2,15 +2,119 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
-const gpu = "nvidia.com/gpu"
+// submitter plays the people who submit training jobs, change their minds and delete them.
+type submitter struct {
+	client kubernetes.Interface
+	rate   float64 // jobs per second
+	pace   pace
+	log    io.Writer
 
-type submitter struct{}
+	// inFlight bounds the requests under way. While it is full, jobs are skipped rather than saved up.
+	inFlight chan struct{}
+	tasks    sync.WaitGroup
 
-func newSubmitter(kubernetes.Interface, float64, io.Writer) *submitter { return &submitter{} }
+	mu      sync.Mutex
+	failing bool
+}
 
-func (s *submitter) run(ctx context.Context) { <-ctx.Done() }
+func newSubmitter(client kubernetes.Interface, jobsPerSecond float64, nodes int, log io.Writer) *submitter {
+	return &submitter{
+		client:   client,
+		rate:     jobsPerSecond,
+		pace:     paceFor(jobsPerSecond, nodes),
+		log:      log,
+		inFlight: make(chan struct{}, 64),
+	}
+}
+
+// firstJobs are submitted at once, so that there is something to see.
+const firstJobs = 6
+
+// run submits jobs until ctx ends. Each comes independently of the others, so the time between two is exponentially
+// distributed.
+func (s *submitter) run(ctx context.Context) {
+	defer s.tasks.Wait()
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	for range firstJobs {
+		s.submit(ctx, newTrainingJob(random, s.pace))
+	}
+	next := time.Now()
+	for {
+		next = next.Add(time.Duration(random.ExpFloat64() / s.rate * float64(time.Second)))
+		if !sleep(ctx, time.Until(next)) {
+			return
+		}
+		s.submit(ctx, newTrainingJob(random, s.pace))
+	}
+}
+
+// submit starts the job's life and does not wait for it.
+func (s *submitter) submit(ctx context.Context, job trainingJob) {
+	select {
+	case s.inFlight <- struct{}{}:
+	default:
+		return
+	}
+	s.tasks.Go(func() {
+		_, err := s.client.BatchV1().Jobs(job.Namespace).Create(ctx, job.Job, metav1.CreateOptions{})
+		<-s.inFlight
+		s.report(ctx, err)
+		if err != nil {
+			return
+		}
+		if job.resumeAfter > 0 && sleep(ctx, job.resumeAfter) {
+			resume := []byte(`{"spec":{"suspend":false}}`)
+			_, err := s.client.BatchV1().Jobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, resume, metav1.PatchOptions{})
+			s.report(ctx, err)
+		}
+		if job.deleteAfter > 0 && sleep(ctx, job.deleteAfter) {
+			policy := metav1.DeletePropagationBackground
+			s.report(ctx, s.client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: &policy}))
+		}
+	})
+}
+
+// report tells when submitting begins to fail and when it works again, and not of each job while the API server is
+// away, which is what faults are for.
+func (s *submitter) report(ctx context.Context, err error) {
+	// Nobody keeps a job from being gone already when it is to be deleted or resumed.
+	if ctx.Err() != nil || apierrors.IsNotFound(err) {
+		return
+	}
+	s.mu.Lock()
+	changed := s.failing != (err != nil)
+	s.failing = err != nil
+	s.mu.Unlock()
+	if !changed {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(s.log, "submitting jobs fails:", err)
+	} else {
+		fmt.Fprintln(s.log, "submitting jobs works again")
+	}
+}
+
+// sleep returns false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -84,7 +84,7 @@ func up(parent context.Context, dir directory, nodes int, jobs float64, stdout, 
 	defer running.Wait()
 	running.Go(func() { fail(serveControl(ctx, control, c)) })
 	if jobs > 0 {
-		running.Go(func() { newSubmitter(c.client, jobs, stderr).run(ctx) })
+		running.Go(func() { newSubmitter(c.client, jobs, nodes, stderr).run(ctx) })
 	}
 	fmt.Fprintf(stdout, "kubeconfig: %s\nready\n", dir.kubeconfig())
 	<-ctx.Done()
