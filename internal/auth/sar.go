@@ -2,11 +2,17 @@ package auth
 
 import (
 	"context"
-	"log/slog"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 )
 
 // Reviewer asks one cluster. client-go's AuthorizationV1().SubjectAccessReviews() is one.
@@ -20,16 +26,171 @@ type SAROptions struct {
 	CacheDeny  time.Duration // the same for a deny
 	Timeout    time.Duration // of one question to the API server; 0: 5 s
 	CacheSize  int           // decisions kept, the least recently used go first; 0: 16384
-	Logger     *slog.Logger
 }
 
-// SAR is the Authorizer that asks the API server, by SubjectAccessReview.
-type SAR struct{}
+// SAR is the Authorizer that asks the API server, by SubjectAccessReview. Decisions are remembered
+// for a short time; the same question asked by many at once is asked of the API server once.
+type SAR struct {
+	reviewers map[string]Reviewer
+	opts      SAROptions
+	decisions *cache.LRUExpireCache
+
+	mu        sync.Mutex
+	questions map[questionKey]*question // under way
+}
+
+// questionKey stands for an identity and a request. It is a hash, so that a caller with a thousand
+// groups takes no more room than any other; and one without known collisions, for two questions with one
+// key would share an answer.
+type questionKey [sha256.Size]byte
+
+// question is one that the API server is being asked.
+type question struct {
+	done chan struct{} // closed at the end; then the rest may be read
+	// abandoned: the caller who asked it has gone, so there is no answer.
+	abandoned bool
+	decision  Decision
+	err       error
+}
 
 // NewSAR builds a SAR; reviewers are by the gateway's name of the cluster.
-func NewSAR(reviewers map[string]Reviewer, opts SAROptions) *SAR { return &SAR{} }
+func NewSAR(reviewers map[string]Reviewer, opts SAROptions) *SAR {
+	if opts.Timeout <= 0 {
+		opts.Timeout = 5 * time.Second
+	}
+	if opts.CacheSize <= 0 {
+		opts.CacheSize = 16384
+	}
+	return &SAR{
+		reviewers: reviewers,
+		opts:      opts,
+		decisions: cache.NewLRUExpireCache(opts.CacheSize),
+		questions: map[questionKey]*question{},
+	}
+}
 
-// Authorize implements Authorizer. Errors: ErrUndecided, or ctx's.
+// Authorize implements Authorizer. Errors: ErrUndecided, or ctx's. They are not remembered.
 func (s *SAR) Authorize(ctx context.Context, id Identity, req Request) (Decision, error) {
-	return Decision{}, ErrUndecided
+	reviewer, ok := s.reviewers[req.Cluster]
+	if !ok {
+		return Decision{}, fmt.Errorf("%w: there is no cluster %q", ErrUndecided, req.Cluster)
+	}
+	if id.Username == "" {
+		return Decision{}, fmt.Errorf("%w: the identity has no name", ErrUndecided)
+	}
+	id.Groups = slices.Sorted(slices.Values(id.Groups))
+	key := keyOf(id, req)
+	for {
+		decision, q, mine := s.join(key)
+		switch {
+		case q == nil:
+			return decision, nil
+		case mine:
+			s.ask(ctx, reviewer, key, q, id, req)
+			return q.decision, q.err
+		}
+		select {
+		case <-ctx.Done():
+			return Decision{}, fmt.Errorf("wait for authorization: %w", ctx.Err())
+		case <-q.done:
+		}
+		// Another's going away is no answer to us: ask again, perhaps ourselves.
+		if !q.abandoned {
+			return q.decision, q.err
+		}
+	}
+}
+
+// join returns the remembered decision, or else the question under way, or else a new one that is the
+// caller's to ask.
+func (s *SAR) join(key questionKey) (_ Decision, q *question, mine bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d, ok := s.decisions.Get(key); ok {
+		return d.(Decision), nil, false
+	}
+	if q, ok := s.questions[key]; ok {
+		return Decision{}, q, false
+	}
+	q = &question{done: make(chan struct{}), abandoned: true}
+	s.questions[key] = q
+	return Decision{}, q, true
+}
+
+// ask puts the question, remembers a decision, and lets go those who wait for it; also on a panic.
+func (s *SAR) ask(ctx context.Context, reviewer Reviewer, key questionKey, q *question, id Identity, req Request) {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.questions, key)
+		close(q.done)
+	}()
+	asked := time.Now()
+	q.decision, q.err = s.review(ctx, reviewer, id, req)
+	q.abandoned = q.err != nil && ctx.Err() != nil
+	if q.err != nil {
+		return
+	}
+	ttl := s.opts.CacheDeny
+	if q.decision.Allowed {
+		ttl = s.opts.CacheAllow
+	}
+	// From when it was asked, not from when the answer came: that is how old the knowledge is.
+	if ttl -= time.Since(asked); ttl > 0 {
+		s.decisions.Add(key, q.decision, ttl)
+	}
+}
+
+func (s *SAR) review(ctx context.Context, reviewer Reviewer, id Identity, req Request) (Decision, error) {
+	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	answer, err := reviewer.Create(limited, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:   id.Username,
+			Groups: id.Groups,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb:        req.Verb,
+				Group:       req.Group,
+				Version:     req.Version,
+				Resource:    req.Resource,
+				Subresource: req.Subresource,
+				Namespace:   req.Namespace,
+				Name:        req.Name,
+			},
+		},
+	}, metav1.CreateOptions{})
+	switch {
+	case ctx.Err() != nil:
+		return Decision{}, fmt.Errorf("ask cluster %s for authorization: %w", req.Cluster, ctx.Err())
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return Decision{}, fmt.Errorf("%w: cluster %s does not let the gateway create subjectaccessreviews (bind it to the ClusterRole system:auth-delegator): %w", ErrUndecided, req.Cluster, err)
+	case err != nil:
+		return Decision{}, fmt.Errorf("%w: cluster %s: %w", ErrUndecided, req.Cluster, err)
+	case answer == nil:
+		return Decision{}, fmt.Errorf("%w: cluster %s: empty answer", ErrUndecided, req.Cluster)
+	}
+	status := answer.Status
+	decision := Decision{Allowed: status.Allowed && !status.Denied, Reason: status.Reason}
+	// An evaluation error beside a deny is mostly a binding whose role is gone: a deny like others.
+	if status.EvaluationError != "" {
+		decision.Reason = fmt.Sprintf("%s (evaluation error: %s)", status.Reason, status.EvaluationError)
+	}
+	return decision, nil
+}
+
+// keyOf hashes all that the answer depends on. Each string goes in behind its length, so that no two
+// questions have the same text, whatever is in the names.
+func keyOf(id Identity, req Request) questionKey {
+	buf := make([]byte, 0, 512)
+	add := func(s string) {
+		buf = binary.AppendUvarint(buf, uint64(len(s)))
+		buf = append(buf, s...)
+	}
+	for _, s := range []string{req.Cluster, req.Verb, req.Group, req.Version, req.Resource, req.Subresource, req.Namespace, req.Name, id.Username} {
+		add(s)
+	}
+	for _, g := range id.Groups {
+		add(g)
+	}
+	return sha256.Sum256(buf)
 }

@@ -1,0 +1,198 @@
+package auth
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// algorithms are those that a public key verifies (RFC 7518, RFC 8037).
+var algorithms = []string{
+	"RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
+	"ES256", "ES384", "ES512", "EdDSA",
+}
+
+const (
+	// maxKeys bounds a key set; issuers publish a handful.
+	maxKeys = 100
+	// maxTries bounds the signatures checked for one token that names no key.
+	maxTries = 16
+)
+
+// verificationKey is a public key with the algorithms that it may be used with.
+type verificationKey struct {
+	id         string // empty: its source does not name it
+	public     crypto.PublicKey
+	algorithms []string
+}
+
+// keySet are the keys of one issuer. It is not changed once made.
+type keySet []verificationKey
+
+// has says that a key goes by that id, so that fetching the keys again would bring nothing new.
+func (s keySet) has(kid string) bool {
+	return kid != "" && slices.ContainsFunc(s, func(k verificationKey) bool { return k.id == kid })
+}
+
+// fitting returns the keys a signature may be by: those that the algorithm is for, and of these the
+// ones of that id, and those that have none.
+func (s keySet) fitting(kid, alg string) (jwt.VerificationKeySet, error) {
+	var set jwt.VerificationKeySet
+	for _, k := range s {
+		if (kid == "" || k.id == "" || k.id == kid) && slices.Contains(k.algorithms, alg) && len(set.Keys) < maxTries {
+			set.Keys = append(set.Keys, k.public)
+		}
+	}
+	if len(set.Keys) == 0 {
+		return set, fmt.Errorf("no key of the issuer's fits kid %.100q and alg %s", kid, alg)
+	}
+	return set, nil
+}
+
+// newVerificationKey pins the algorithms by the type of the key. The library checks a signature with
+// whichever key it is given: that ES256 goes with P-256 only, for one, is not its concern.
+func newVerificationKey(id string, public crypto.PublicKey) (verificationKey, error) {
+	k := verificationKey{id: id, public: public}
+	switch public := public.(type) {
+	case *rsa.PublicKey:
+		if n := public.N.BitLen(); n < 2048 || n > 8192 {
+			return k, fmt.Errorf("RSA key of %d bits; allowed: 2048 to 8192", n)
+		}
+		if public.E < 3 || public.E%2 == 0 {
+			return k, fmt.Errorf("RSA key with exponent %d", public.E)
+		}
+		k.algorithms = algorithms[:6]
+	case *ecdsa.PublicKey:
+		switch public.Curve {
+		case elliptic.P256():
+			k.algorithms = []string{"ES256"}
+		case elliptic.P384():
+			k.algorithms = []string{"ES384"}
+		case elliptic.P521():
+			k.algorithms = []string{"ES512"}
+		default:
+			return k, errors.New("EC key on a curve other than P-256, P-384 and P-521")
+		}
+	case ed25519.PublicKey:
+		k.algorithms = []string{"EdDSA"}
+	default:
+		return k, fmt.Errorf("a %T; allowed: RSA, EC and Ed25519 public keys", public)
+	}
+	return k, nil
+}
+
+// parseJWKS reads a key set (RFC 7517). Keys that are not for verifying signatures, or that we do not
+// understand, are passed over and named in skipped; without one that is left, it is an error.
+func parseJWKS(data []byte) (keys keySet, skipped []error, err error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(data, &set); err != nil {
+		return nil, nil, fmt.Errorf("read key set: %w", err)
+	}
+	for i, raw := range set.Keys {
+		key, err := parseJWK(raw)
+		if err == nil && len(keys) == maxKeys {
+			err = fmt.Errorf("more than %d keys", maxKeys)
+		}
+		if err != nil {
+			skipped = append(skipped, fmt.Errorf("key %d (kid %.100q): %w", i, key.id, err))
+			continue
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, skipped, fmt.Errorf("key set of %d keys: none can be used: %w", len(set.Keys), errors.Join(skipped...))
+	}
+	return keys, skipped, nil
+}
+
+func parseJWK(raw []byte) (verificationKey, error) {
+	var m jwkset.JWKMarshal
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return verificationKey{}, err
+	}
+	bad := verificationKey{id: m.KID}
+	switch {
+	case m.D != "":
+		return bad, errors.New("its private half is published: whoever reads it can sign")
+	case m.USE != "" && m.USE != jwkset.UseSig:
+		return bad, fmt.Errorf("use is %.20q, not sig", m.USE)
+	case len(m.KEYOPS) > 0 && !slices.Contains(m.KEYOPS, jwkset.KeyOpsVerify):
+		return bad, errors.New("key_ops does not have verify")
+	}
+	// Only the key itself: it is trusted because of where it comes from, not for a certificate beside it.
+	material := jwkset.JWKMarshal{KTY: m.KTY, CRV: m.CRV, X: m.X, Y: m.Y, N: m.N, E: m.E}
+	jwk, err := jwkset.NewJWKFromMarshal(material, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+	if err != nil {
+		return bad, err
+	}
+	key, err := newVerificationKey(m.KID, jwk.Key())
+	if err != nil || m.ALG == "" {
+		return key, err
+	}
+	alg := string(m.ALG)
+	if alg == "Ed25519" { // RFC 9864's name for it
+		alg = "EdDSA"
+	}
+	if !slices.Contains(key.algorithms, alg) {
+		return bad, fmt.Errorf("alg %.20q does not go with the key", m.ALG)
+	}
+	key.algorithms = []string{alg}
+	return key, nil
+}
+
+// parsePEM reads public keys and certificates, of which only the key counts: their dates and issuers
+// do not. Anything else in the file is an error, for it was put there to be used.
+func parsePEM(data []byte) (keySet, error) {
+	var keys keySet
+	for {
+		var block *pem.Block
+		if block, data = pem.Decode(data); block == nil {
+			break
+		}
+		var public crypto.PublicKey
+		var err error
+		switch block.Type {
+		case "PUBLIC KEY":
+			public, err = x509.ParsePKIXPublicKey(block.Bytes)
+		case "RSA PUBLIC KEY":
+			public, err = x509.ParsePKCS1PublicKey(block.Bytes)
+		case "CERTIFICATE":
+			var cert *x509.Certificate
+			if cert, err = x509.ParseCertificate(block.Bytes); err == nil {
+				public = cert.PublicKey
+			}
+		case "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY":
+			err = errors.New("a private key; give its public half")
+		default:
+			err = errors.New("allowed: PUBLIC KEY, CERTIFICATE")
+		}
+		var key verificationKey
+		if err == nil {
+			key, err = newVerificationKey("", public)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("PEM block %d (%s): %w", len(keys)+1, block.Type, err)
+		}
+		keys = append(keys, key)
+	}
+	switch {
+	case len(keys) == 0:
+		return nil, errors.New("no PEM block; allowed: PUBLIC KEY, CERTIFICATE")
+	case len(keys) > maxTries:
+		return nil, fmt.Errorf("%d keys; allowed: %d", len(keys), maxTries)
+	}
+	return keys, nil
+}

@@ -1,0 +1,107 @@
+package auth
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Keys are made once: an RSA key takes a while.
+var (
+	rsaKey   = must(rsa.GenerateKey(rand.Reader, 2048))
+	ecKey    = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	ec384Key = must(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))
+	ec521Key = must(ecdsa.GenerateKey(elliptic.P521(), rand.Reader))
+	edKey    = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	otherKey = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+const testIssuer = "https://id.example.org"
+
+// goodClaims are those of a token that is accepted; changes replace or, being nil, remove some.
+func goodClaims(changes ...map[string]any) jwt.MapClaims {
+	claims := jwt.MapClaims{
+		"iss":    testIssuer,
+		"aud":    "kubecast",
+		"sub":    "jane",
+		"groups": []string{"team-a", "team-b"},
+		"exp":    time.Now().Add(time.Hour).Unix(),
+	}
+	for _, c := range changes {
+		maps.Copy(claims, c)
+	}
+	maps.DeleteFunc(claims, func(_ string, v any) bool { return v == nil })
+	return claims
+}
+
+// sign makes a token; header replaces or, being nil, removes some of the usual header.
+func sign(t testing.TB, method jwt.SigningMethod, key any, claims jwt.MapClaims, header map[string]any) string {
+	t.Helper()
+	token := jwt.NewWithClaims(method, claims)
+	maps.Copy(token.Header, header)
+	maps.DeleteFunc(token.Header, func(_ string, v any) bool { return v == nil })
+	s, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func publicPEM(t testing.TB, keys ...crypto.Signer) []byte {
+	t.Helper()
+	var data []byte
+	for _, k := range keys {
+		der, err := x509.MarshalPKIXPublicKey(k.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = append(data, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})...)
+	}
+	return data
+}
+
+// publicFile is a file with the public halves of the keys.
+func publicFile(t testing.TB, keys ...crypto.Signer) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys.pem")
+	if err := os.WriteFile(path, publicPEM(t, keys...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// fromFile is an Authenticator for tokens of testIssuer signed with one of the keys.
+func fromFile(t testing.TB, claims Claims, keys ...crypto.Signer) *Authenticator {
+	t.Helper()
+	a, err := New(Options{Issuers: []Issuer{{
+		Issuer: testIssuer, Audiences: []string{"kubecast", "portal"}, PublicKeyFile: publicFile(t, keys...), Claims: claims,
+	}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+var usual = Claims{Username: "sub", Groups: "groups"}

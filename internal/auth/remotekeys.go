@@ -1,0 +1,282 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	refreshEvery = 10 * time.Minute // so soon is a key that the issuer withdrew refused
+	firstRetry   = time.Second      // after a failed fetch; doubled up to lastRetry
+	lastRetry    = time.Minute
+
+	// askEvery is how often tokens that fit no key may cause a fetch: strangers can make such tokens
+	// at will, and the issuer must not notice.
+	askEvery = 10 * time.Second
+	// waitAtMost is how long a request waits for a fetch. The fetch itself goes on.
+	waitAtMost = 5 * time.Second
+
+	fetchTimeout = 10 * time.Second
+	maxDocument  = 1 << 20
+)
+
+// remoteKeys are keys fetched from a JWKS URL, which is either given or found by OIDC discovery. Once
+// known they stay in use through an outage of the issuer, however long; a new answer replaces them
+// all, so that a key the issuer withdrew is gone.
+//
+// jwkset reads the keys, but its own storage is not used: it starts a goroutine in its constructor that
+// nobody can wait for, holds requests back while its limiter is exhausted, retries a failed first
+// fetch only at the next interval, and lets one malformed key or an empty set take all keys away.
+type remoteKeys struct {
+	issuer string
+	url    string // empty: by discovery
+	client *http.Client
+	logger *slog.Logger
+
+	known atomic.Pointer[keySet] // nil: never fetched
+	wake  chan struct{}          // asks run for a fetch; holds one
+
+	mu      sync.Mutex
+	attempt chan struct{} // closed at the end of the fetch that is due or under way; nil: there is none
+	ended   time.Time     // when the last one ended
+	stopped bool
+}
+
+func newRemoteKeys(issuer, url string, client *http.Client, logger *slog.Logger) *remoteKeys {
+	return &remoteKeys{
+		issuer: issuer,
+		url:    url,
+		client: client,
+		logger: logger,
+		wake:   make(chan struct{}, 1),
+		// The first fetch is due as soon as run begins; requests that come before it wait for it.
+		attempt: make(chan struct{}),
+	}
+}
+
+func (r *remoteKeys) current(ctx context.Context) (keySet, error) {
+	if known := r.known.Load(); known != nil {
+		return *known, nil
+	}
+	r.wait(ctx)
+	if known := r.known.Load(); known != nil {
+		return *known, nil
+	}
+	return nil, fmt.Errorf("%w: %s", ErrUnavailable, r.issuer)
+}
+
+func (r *remoteKeys) newer(ctx context.Context, known keySet) (keySet, bool) {
+	r.wait(ctx)
+	now := *r.known.Load()
+	return now, &now[0] != &known[0]
+}
+
+// wait sees to it that a fetch is under way, and waits for its end; unless there was one just now.
+func (r *remoteKeys) wait(ctx context.Context) {
+	r.mu.Lock()
+	first := r.attempt == nil && !r.stopped && time.Since(r.ended) >= askEvery
+	if first {
+		r.attempt = make(chan struct{})
+	}
+	attempt := r.attempt
+	r.mu.Unlock()
+	if attempt == nil {
+		return
+	}
+	// Only the first asks: those who join may come as the fetch ends, and would cause another.
+	if first {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+	timer := time.NewTimer(waitAtMost)
+	defer timer.Stop()
+	select {
+	case <-attempt:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (r *remoteKeys) run(ctx context.Context) {
+	defer r.end(true)
+	retry := firstRetry
+	for {
+		err := r.refresh(ctx)
+		r.end(false)
+		pause := refreshEvery
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			pause, retry = retry, min(2*retry, lastRetry)
+			r.logger.Warn("keys of the issuer cannot be fetched; those known stay in use",
+				"err", err, "known", r.count(), "retry", pause)
+		default:
+			retry = firstRetry
+		}
+		// Spread, so that replicas do not come together.
+		timer := time.NewTimer(pause - rand.N(pause/5))
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-r.wake:
+		}
+		timer.Stop()
+		r.begin()
+	}
+}
+
+// begin makes the coming fetch one that requests can wait for.
+func (r *remoteKeys) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.attempt == nil {
+		r.attempt = make(chan struct{})
+	}
+}
+
+// end lets those go who waited for the fetch.
+func (r *remoteKeys) end(stopped bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.attempt != nil {
+		close(r.attempt)
+		r.attempt = nil
+	}
+	r.ended, r.stopped = time.Now(), stopped
+	// Whoever asked has been served by this fetch.
+	select {
+	case <-r.wake:
+	default:
+	}
+}
+
+func (r *remoteKeys) count() int {
+	if known := r.known.Load(); known != nil {
+		return len(*known)
+	}
+	return 0
+}
+
+func (r *remoteKeys) refresh(ctx context.Context) error {
+	where := r.url
+	if where == "" {
+		var err error
+		if where, err = r.discover(ctx); err != nil {
+			return err
+		}
+	}
+	data, err := r.get(ctx, where)
+	if err != nil {
+		return err
+	}
+	keys, skipped, err := parseJWKS(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	if before := r.known.Swap(&keys); before == nil || !sameIDs(*before, keys) {
+		r.logger.Info("keys of the issuer fetched", "keys", len(keys), "unusable", len(skipped))
+		for _, why := range skipped {
+			r.logger.Debug("key passed over", "why", why)
+		}
+	}
+	return nil
+}
+
+func sameIDs(a, b keySet) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].id != b[i].id {
+			return false
+		}
+	}
+	return true
+}
+
+// discover asks the issuer where its keys are (OpenID Connect Discovery 1.0, section 4). It is asked
+// each time, for the place may change.
+func (r *remoteKeys) discover(ctx context.Context) (string, error) {
+	where := strings.TrimSuffix(r.issuer, "/") + "/.well-known/openid-configuration"
+	data, err := r.get(ctx, where)
+	if err != nil {
+		return "", err
+	}
+	var doc struct {
+		Issuer  string `json:"issuer"`
+		JWKSURI string `json:"jwks_uri"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return "", fmt.Errorf("%s: %w", where, err)
+	}
+	if doc.Issuer != r.issuer {
+		return "", fmt.Errorf("%s: is of issuer %.200q; configured is %q, and they must be equal", where, doc.Issuer, r.issuer)
+	}
+	if !isKeyURL(doc.JWKSURI) {
+		return "", fmt.Errorf("%s: jwks_uri is %.200q; allowed: https, and http on loopback", where, doc.JWKSURI)
+	}
+	return doc.JWKSURI, nil
+}
+
+func (r *remoteKeys) get(ctx context.Context, where string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/jwk-set+json, application/json")
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", where, resp.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", where, err)
+	}
+	if len(data) > maxDocument {
+		return nil, fmt.Errorf("GET %s: more than %d bytes", where, maxDocument)
+	}
+	return data, nil
+}
+
+// isKeyURL says whether keys may be fetched from there: whoever is on the way of a plain connection
+// could replace them, and then sign as anybody.
+func isKeyURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	if u.Scheme == "http" {
+		ip := net.ParseIP(u.Hostname())
+		return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	}
+	return u.Scheme == "https"
+}
+
+func refuseUnsafeRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) >= 5 {
+		return errors.New("more than 5 redirects")
+	}
+	if !isKeyURL(req.URL.String()) {
+		return fmt.Errorf("redirected to %s; allowed: https, and http on loopback", req.URL)
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	// maxToken is more than any header line that proxies let through.
+	maxToken = 16 << 10
+
+	// leeway is how far an issuer's clock may be ahead of ours, for nbf. None is given for exp: a
+	// stream ends at exp, so one that begins after it would have to end at once. The API server's own
+	// OIDC authenticator gives none either.
+	leeway = 30 * time.Second
+
+	// maxTime is the end of the year 9999: the last second that RFC 3339 can write, and far below
+	// where a float stops fitting an int64, whose conversion would be undefined.
+	maxTime = 253402300799
+)
+
+// issuer is one configured issuer with its keys.
+type issuer struct {
+	Issuer
+	keys keySource
+}
+
+// keySource holds the keys of one issuer.
+type keySource interface {
+	// current returns the keys; if there are none yet it may wait for them, and then gives
+	// ErrUnavailable.
+	current(ctx context.Context) (keySet, error)
+	// newer is asked after a token fitted none of the keys in known: it returns other ones, if it has
+	// or can get some now.
+	newer(ctx context.Context, known keySet) (keySet, bool)
+	// run keeps them fresh until ctx ends.
+	run(ctx context.Context)
+}
+
+// parser accepts no algorithm that is not a public key's: neither none, nor HMAC, where the secret
+// would be what everybody knows. Which of these fit is up to the key.
+var parser = jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+
+// verify checks everything about a token and maps its claims.
+func (a *Authenticator) verify(ctx context.Context, token string) (Identity, error) {
+	if len(token) > maxToken {
+		return Identity{}, fmt.Errorf("%d bytes, more than %d", len(token), maxToken)
+	}
+	// Go's base64 passes over line breaks, so that one token could be written in many ways.
+	if strings.ContainsAny(token, "\r\n") {
+		return Identity{}, errors.New("line break")
+	}
+	var iss *issuer
+	var kid string
+	var tried keySet
+
+	claims := jwt.MapClaims{}
+	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+		var err error
+		// The header and the claims are not verified here. They choose the keys, nothing else.
+		if kid, err = checkHeader(t.Header); err != nil {
+			return nil, err
+		}
+		if iss, err = a.issuerOf(claims); err != nil {
+			return nil, err
+		}
+		if tried, err = iss.keys.current(ctx); err != nil {
+			return nil, err
+		}
+		return tried.fitting(kid, t.Method.Alg())
+	})
+	if err != nil && tried != nil && !tried.has(kid) {
+		newer, ok := iss.keys.newer(ctx, tried)
+		if !ok {
+			return Identity{}, err
+		}
+		clear(claims)
+		_, err = parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+			return newer.fitting(kid, t.Method.Alg())
+		})
+	}
+	if err != nil {
+		return Identity{}, err
+	}
+	return iss.identify(claims, time.Now())
+}
+
+// issuerOf picks the issuer by the claim iss, which must be equal, not alike.
+func (a *Authenticator) issuerOf(claims jwt.MapClaims) (*issuer, error) {
+	name, ok := claims["iss"].(string)
+	if !ok {
+		return nil, errors.New("claim iss: missing or no string")
+	}
+	iss, ok := a.issuers[name]
+	if !ok {
+		return nil, fmt.Errorf("claim iss: %.100q is not configured", name)
+	}
+	return iss, nil
+}
+
+// checkHeader refuses what would change the token's meaning, and returns its key id, if it has one.
+// Keys that a header brings along or points at (jwk, jku, x5c, x5u) are not looked at.
+func checkHeader(header map[string]any) (kid string, err error) {
+	// RFC 7515, section 4.1.11: what is critical and not understood must be refused. We understand none.
+	if _, ok := header["crit"]; ok {
+		return "", errors.New("header crit: not supported")
+	}
+	// A token inside a token (RFC 7519, section 5.2).
+	if _, ok := header["cty"]; ok {
+		return "", errors.New("header cty: nested tokens are not supported")
+	}
+	// Other kinds of JWT, such as logout tokens and DPoP proofs, come signed by the same key and must
+	// not be taken for access tokens (RFC 8725, section 3.11).
+	if v, ok := header["typ"]; ok {
+		typ, ok := v.(string)
+		typ = strings.TrimPrefix(strings.ToLower(typ), "application/")
+		if !ok || typ != "jwt" && typ != "at+jwt" {
+			return "", fmt.Errorf("header typ: %.50q is no access token's", fmt.Sprint(v))
+		}
+	}
+	if v, ok := header["kid"]; ok {
+		if kid, ok = v.(string); !ok {
+			return "", errors.New("header kid: no string")
+		}
+	}
+	return kid, nil
+}
+
+// identify checks the claims of a token whose signature is good, and says who its holder is.
+func (iss *issuer) identify(claims jwt.MapClaims, now time.Time) (Identity, error) {
+	for _, name := range []string{"exp", "nbf"} {
+		if t, ok := claims[name].(float64); ok && t > maxTime {
+			return Identity{}, fmt.Errorf("claim %s: beyond the year 9999", name)
+		}
+	}
+	err := jwt.NewValidator(
+		jwt.WithIssuer(iss.Issuer.Issuer),
+		jwt.WithAudience(iss.Audiences...),
+		jwt.WithExpirationRequired(),
+		jwt.WithLeeway(leeway),
+		jwt.WithTimeFunc(func() time.Time { return now }),
+	).Validate(claims)
+	switch {
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return Identity{}, fmt.Errorf("%w: %w", ErrTokenExpired, err)
+	case err != nil:
+		return Identity{}, err
+	}
+	expires, err := claims.GetExpirationTime()
+	if err != nil {
+		return Identity{}, err
+	}
+	if !now.Before(expires.Time) {
+		return Identity{}, fmt.Errorf("%w: at %v", ErrTokenExpired, expires)
+	}
+	username, err := iss.username(claims)
+	if err != nil {
+		return Identity{}, err
+	}
+	groups, err := iss.groups(claims)
+	if err != nil {
+		return Identity{}, err
+	}
+	return Identity{
+		Username:  username,
+		Groups:    append(groups, authenticatedGroup),
+		Claims:    claims,
+		ExpiresAt: expires.Time,
+	}, nil
+}
+
+func (iss *issuer) username(claims jwt.MapClaims) (string, error) {
+	name, ok := claims[iss.Claims.Username].(string)
+	if !ok || name == "" {
+		return "", fmt.Errorf("claim %s: missing, empty or no string", iss.Claims.Username)
+	}
+	// As in Kubernetes: an address that its owner did not confirm may be another's.
+	if verified, ok := claims["email_verified"]; ok && iss.Claims.Username == "email" && verified != true {
+		return "", errors.New("claim email_verified: not true")
+	}
+	return unreserved(iss.Claims.UsernamePrefix + name)
+}
+
+func (iss *issuer) groups(claims jwt.MapClaims) ([]string, error) {
+	var names []any
+	switch v := claims[iss.Claims.Groups].(type) {
+	case nil:
+	case string:
+		names = []any{v}
+	case []any:
+		names = v
+	default:
+		return nil, fmt.Errorf("claim %s: neither a string nor a list of strings", iss.Claims.Groups)
+	}
+	groups := make([]string, 0, len(names)+1)
+	for _, v := range names {
+		name, ok := v.(string)
+		if !ok {
+			return nil, fmt.Errorf("claim %s: holds what is no string", iss.Claims.Groups)
+		}
+		if name == "" {
+			continue
+		}
+		group, err := unreserved(iss.Claims.GroupsPrefix + name)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, group)
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups), nil
+}
+
+// unreserved refuses Kubernetes' own names. An API server gives them to those whom it knows itself,
+// and a SubjectAccessReview believes the asker: with a claimed group system:masters, whoever may
+// choose a group's name at the issuer would be cluster-admin. The whole token is refused, not only the name,
+// because such a claim is an attack or a mistake that should be seen.
+func unreserved(name string) (string, error) {
+	if strings.HasPrefix(name, reservedPrefix) {
+		return "", fmt.Errorf("name %.100q: those that begin with %s are Kubernetes' own", name, reservedPrefix)
+	}
+	return name, nil
+}
