@@ -1,0 +1,153 @@
+// Command gateway is Kubecast: a read-only HTTP and Server-Sent-Events gateway between Kubernetes and web portals.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/klog/v2"
+
+	"github.com/kubecast/kubecast/internal/app"
+	"github.com/kubecast/kubecast/internal/config"
+)
+
+// version is set when a release is built.
+var version = "development"
+
+const usage = `usage: gateway [COMMAND] [FLAGS]
+
+commands:
+  serve     run the gateway (the default)
+  watch     print an event stream of a gateway in the terminal
+  token     sign a token with a development key
+  check     validate a configuration file
+  version   print the version
+
+gateway COMMAND -h lists a command's flags.
+`
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "gateway:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	command := "serve"
+	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
+		command, args = args[0], args[1:]
+	}
+	switch command {
+	case "serve":
+		return serve(args)
+	case "watch":
+		return watch(args, out)
+	case "token":
+		return token(args, out)
+	case "check":
+		return check(args, out)
+	case "version":
+		fmt.Fprintln(out, version)
+		return nil
+	case "help":
+		fmt.Fprint(out, usage)
+		return nil
+	}
+	return fmt.Errorf("there is no command %q\n\n%s", command, usage)
+}
+
+func serve(args []string) error {
+	flags := flag.NewFlagSet("gateway serve", flag.ContinueOnError)
+	file := flags.String("config", "", "configuration `file`")
+	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file` of the default cluster")
+	listen := flags.String("listen", "", "`address` for browsers and kubectl")
+	opsListen := flags.String("ops-listen", "", "`address` for metrics, health and debugging")
+	if err := parse(flags, args, 0); err != nil {
+		return err
+	}
+	cfg := config.Default()
+	if *file != "" {
+		var err error
+		if cfg, err = config.Load(*file); err != nil {
+			return err
+		}
+	}
+	// A flag beats the file.
+	if *kubeconfig != "" {
+		cfg.Clusters[0].Kubeconfig = *kubeconfig
+	}
+	if *listen != "" {
+		cfg.Listen = *listen
+	}
+	if *opsListen != "" {
+		cfg.OpsListen = *opsListen
+	}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	log := logger(cfg.Log)
+	klog.SetSlogLogger(log.With("from", "client-go"))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	drain, stop := context.WithCancel(ctx)
+	defer stop()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() { // lives as long as the process
+		<-signals
+		stop()
+		<-signals
+		cancel()
+	}()
+	return app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Drain: drain})
+}
+
+func logger(cfg config.Log) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(cfg.Level)) // the configuration was validated
+	opts := &slog.HandlerOptions{Level: level}
+	if cfg.Format == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, opts))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, opts))
+}
+
+func check(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("gateway check", flag.ContinueOnError)
+	file := flags.String("config", "", "configuration `file`")
+	if err := parse(flags, args, 0); err != nil {
+		return err
+	}
+	if *file == "" {
+		return errors.New("check: --config FILE is required")
+	}
+	cfg, err := config.Load(*file)
+	if err != nil {
+		return err
+	}
+	for _, warning := range cfg.Warnings() {
+		fmt.Fprintln(out, "warning:", warning)
+	}
+	fmt.Fprintln(out, *file, "is valid")
+	return nil
+}
+
+// parse reads flags, which must leave a number of arguments.
+func parse(flags *flag.FlagSet, args []string, arguments int) error {
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() != arguments {
+		return fmt.Errorf("%s: %d arguments were expected, not %d: %q", flags.Name(), arguments, flags.NArg(), flags.Args())
+	}
+	return nil
+}

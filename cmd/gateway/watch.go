@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/r3labs/sse/v2"
+	"gopkg.in/cenkalti/backoff.v1"
+)
+
+// maxEvent bounds one event: etcd refuses objects of more than 1.5 MiB, but JSON can be longer than what etcd stores.
+const maxEvent = 8 << 20
+
+// watch prints a stream, and resumes it by itself until it is interrupted or the server refuses it for good.
+func watch(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("gateway watch", flag.ContinueOnError)
+	server := flags.String("server", "http://127.0.0.1:8080", "`URL` of the gateway")
+	token := flags.String("token", os.Getenv("KUBECAST_TOKEN"), "bearer `token` (default $KUBECAST_TOKEN)")
+	tokenFile := flags.String("token-file", "", "`file` with the bearer token, read again for each connection")
+	output := flags.String("o", "line", "`form` of the output: line or json")
+	if err := parse(flags, args, 1); err != nil {
+		return err
+	}
+	address, err := streamURL(*server, flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	var print func(*sse.Event) error
+	switch *output {
+	case "line":
+		print = func(e *sse.Event) error { return printLine(out, e) }
+	case "json":
+		print = func(e *sse.Event) error { return printJSON(out, e) }
+	default:
+		return fmt.Errorf("watch: -o %q is neither line nor json", *output)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	w := &watcher{client: sse.NewClient(address, sse.ClientMaxBufferSize(maxEvent)), print: print, retry: 2 * time.Second}
+	// Each connection is one attempt, so that the token is fresh and the server's own retry counts.
+	w.client.ReconnectStrategy = &backoff.StopBackOff{}
+	w.client.ResponseValidator = refusal
+	for failures := 0; ; failures++ {
+		bearer := *token
+		if *tokenFile != "" {
+			text, err := os.ReadFile(*tokenFile)
+			if err != nil {
+				return err
+			}
+			bearer = strings.TrimSpace(string(text))
+		}
+		if bearer != "" {
+			w.client.Headers["Authorization"] = "Bearer " + bearer
+		}
+		before := w.events
+		err := w.client.SubscribeRawWithContext(ctx, w.event)
+		var refused *refusedError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case w.failed != nil:
+			return w.failed
+		case errors.As(err, &refused):
+			return err
+		case err != nil:
+			fmt.Fprintln(os.Stderr, "gateway watch: connection lost:", err)
+		}
+		if w.events > before {
+			failures = 0
+		}
+		wait := w.retry << min(failures, 4)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait/2 + rand.N(wait/2+1)):
+		}
+	}
+}
+
+type watcher struct {
+	client *sse.Client
+	print  func(*sse.Event) error
+	retry  time.Duration
+	events int
+	failed error // of printing
+}
+
+// event prints one event. The library calls it in order.
+func (w *watcher) event(e *sse.Event) {
+	if ms, err := strconv.Atoi(string(e.Retry)); err == nil {
+		w.retry = time.Duration(ms) * time.Millisecond
+	}
+	if len(e.Event) == 0 || w.failed != nil {
+		return
+	}
+	w.events++
+	w.failed = w.print(e)
+}
+
+// refusedError is an answer that repeating the request does not change.
+type refusedError struct{ message string }
+
+func (e *refusedError) Error() string { return e.message }
+
+// refusal reads what the server says about a request that it does not answer with a stream.
+func refusal(_ *sse.Client, response *http.Response) error {
+	if response.StatusCode == http.StatusOK && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		return nil
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10)) // what could be read has to do
+	var said struct{ Message, Detail string }
+	_ = json.Unmarshal(body, &said) // not JSON: nothing was said
+	message := response.Status
+	if text := said.Message + said.Detail; text != "" {
+		message += ": " + text
+	}
+	if response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests {
+		return errors.New(message)
+	}
+	return &refusedError{message}
+}
+
+// streamURL joins the server's address and the path of a stream.
+func streamURL(server, path string) (string, error) {
+	base, err := url.Parse(server)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return "", fmt.Errorf("watch: --server %q is not the URL of a gateway, such as https://kubecast.example.org", server)
+	}
+	if !strings.HasPrefix(path, "/") {
+		return "", fmt.Errorf("watch: %q is not a path, such as /api/v1/pods", path)
+	}
+	return strings.TrimSuffix(base.String(), "/") + path, nil
+}
+
+// printLine prints what a person wants to see of an event.
+func printLine(out io.Writer, e *sse.Event) error {
+	var data struct {
+		Kind     string
+		Metadata struct{ Namespace, Name, ResourceVersion string }
+		Status   struct{ Phase string }
+	}
+	rest := string(e.Data)
+	if json.Unmarshal(e.Data, &data) == nil && data.Metadata.Name != "" {
+		name := data.Metadata.Name
+		if data.Metadata.Namespace != "" {
+			name = data.Metadata.Namespace + "/" + name
+		}
+		rest = strings.TrimSpace(fmt.Sprintf("%s %s %s", data.Kind, name, data.Status.Phase))
+	}
+	_, err := fmt.Fprintf(out, "%s  %-9s  %s\n", time.Now().Format(time.TimeOnly), e.Event, rest)
+	return err
+}
+
+// printJSON prints an event as one line of JSON.
+func printJSON(out io.Writer, e *sse.Event) error {
+	data := json.RawMessage(e.Data)
+	if !json.Valid(data) {
+		data, _ = json.Marshal(string(e.Data)) // a string can be marshalled
+	}
+	line, err := json.Marshal(struct {
+		Event string          `json:"event"`
+		ID    string          `json:"id,omitempty"`
+		Data  json.RawMessage `json:"data"`
+	}{string(e.Event), string(e.ID), data})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n", line)
+	return err
+}

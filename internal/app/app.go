@@ -1,0 +1,217 @@
+// Package app builds the gateway from its parts, starts them, and stops them in the order that loses nothing. It is
+// the only package that knows all the others.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/config"
+	kubecasthttp "github.com/kubecast/kubecast/internal/http"
+	"github.com/kubecast/kubecast/internal/stream"
+	"github.com/kubecast/kubecast/web"
+)
+
+// Options say how to run.
+type Options struct {
+	Config  config.Config
+	Version string
+	Log     *slog.Logger
+	// Drain begins the shutdown: readiness ends, then the streams, then the rest. Cancelling Run's own context ends
+	// everything at once.
+	Drain context.Context
+}
+
+// afterDrain is how long requests that are no streams may take to end once the streams have.
+const afterDrain = 5 * time.Second
+
+// Run runs the gateway until opts.Drain or ctx is done. Everything that it started has ended when it returns.
+func Run(ctx context.Context, opts Options) error {
+	cfg, log := opts.Config, opts.Log
+	for _, warning := range cfg.Warnings() {
+		log.Warn(warning)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	kinds, err := connect(cfg, opts.Version, log)
+	if err != nil {
+		return err
+	}
+	registry.MustRegister(cache.NewCollector(kinds))
+	authenticator, err := auth.New(authOptions(cfg), log)
+	if err != nil {
+		return err
+	}
+	reviewers := map[string]auth.Reviewer{}
+	for _, k := range kinds {
+		reviewers[k.Cluster().Name()] = k.Cluster().Reviews()
+	}
+	gateway, err := kubecasthttp.New(kubecasthttp.Options{
+		Clusters:      kinds,
+		Authenticator: authenticator,
+		Authorizer: auth.NewSAR(reviewers, auth.SAROptions{
+			CacheAllow: cfg.Authorizer.CacheAllow.Std(),
+			CacheDeny:  cfg.Authorizer.CacheDeny.Std(),
+		}),
+		SyncTimeout: cfg.Cache.SyncTimeout.Std(),
+		Stream: kubecasthttp.StreamOptions{
+			Heartbeat:    cfg.Stream.Heartbeat.Std(),
+			MaxAge:       cfg.Stream.MaxAge.Std(),
+			WriteTimeout: cfg.Stream.WriteTimeout.Std(),
+			Retry:        cfg.Stream.Retry.Std(),
+			Reauthorize:  max(cfg.Authorizer.CacheAllow.Std(), time.Second),
+		},
+		Limits:     kubecasthttp.Limits{PerUser: cfg.Stream.PerUser, PerAddress: cfg.Stream.PerAddress, Total: cfg.Stream.Total},
+		Drain:      cfg.Drain.Std(),
+		Origins:    cfg.CORS.Origins,
+		Portal:     portal(),
+		Registerer: registry,
+		Log:        log,
+	})
+	if err != nil {
+		return err
+	}
+
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	opsListener, err := net.Listen("tcp", cfg.OpsListen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("opsListen: %w", err), listener.Close())
+	}
+	log.Info("listening", "addr", listener.Addr().String(), "ops", opsListener.Addr().String(), "version", opts.Version)
+
+	// What feeds the streams outlives them: it ends when `feeding` does, which is after the listeners were closed.
+	feeding, stopFeeding := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopFeeding()
+	group, failed := errgroup.WithContext(feeding)
+	for _, k := range kinds {
+		group.Go(func() error { return k.Run(feeding) })
+	}
+	group.Go(func() error { return authenticator.Run(feeding) })
+	public := newHTTPServer(ctx, gateway.Handler(), log)
+	ops := newHTTPServer(ctx, gateway.OpsHandler(registry), log)
+	group.Go(func() error { return serve(public, listener) })
+	group.Go(func() error { return serve(ops, opsListener) })
+
+	select {
+	case <-opts.Drain.Done():
+		log.Info("draining", "within", cfg.Drain.Std())
+	case <-ctx.Done():
+	case <-failed.Done():
+	}
+	drain, cancel := context.WithTimeout(ctx, cfg.Drain.Std())
+	gateway.Drain(drain)
+	cancel()
+	shutDown(ctx, public)
+	shutDown(ctx, ops)
+	stopFeeding()
+	err = group.Wait()
+	log.Info("ended")
+	return err
+}
+
+// connect prepares the clusters; it uses none of them.
+func connect(cfg config.Config, version string, log *slog.Logger) ([]*cache.Kinds, error) {
+	indexes := map[string][]string{}
+	for kind, paths := range cfg.Cache.Indexes {
+		indexes[kind.String()] = paths
+	}
+	var preload []string
+	for _, kind := range cfg.Cache.Preload {
+		preload = append(preload, kind.String())
+	}
+	var all []*cache.Kinds
+	for _, c := range cfg.Clusters {
+		connection, err := cluster.Connect(cluster.Options{
+			Name:       c.Name,
+			Kubeconfig: c.Kubeconfig,
+			Context:    c.Context,
+			UserAgent:  "kubecast/" + version,
+		})
+		if err != nil {
+			return nil, err
+		}
+		log.Info("cluster", "name", c.Name, "server", connection.Host())
+		kinds, err := cache.NewKinds(connection, cache.Options{
+			Preload:   preload,
+			IdleAfter: cfg.Cache.IdleAfter.Std(),
+			Indexes:   indexes,
+			Topic: stream.Options{
+				Events: cfg.Ring.Events,
+				Bytes:  int64(cfg.Ring.Bytes),
+				Age:    cfg.Ring.Age.Std(),
+				Gather: cfg.Stream.Gather.Std(),
+			},
+		}, log)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, kinds)
+	}
+	return all, nil
+}
+
+func authOptions(cfg config.Config) auth.Options {
+	opts := auth.Options{Anonymous: cfg.Auth.Anonymous}
+	for _, j := range cfg.Auth.JWT {
+		opts.Issuers = append(opts.Issuers, auth.Issuer{
+			Issuer:        j.Issuer,
+			Audiences:     j.Audiences,
+			JWKSURL:       j.JWKSURL,
+			PublicKeyFile: j.PublicKeyFile,
+			Claims:        auth.Claims(j.Claims),
+		})
+	}
+	return opts
+}
+
+func portal() fs.FS {
+	if files, built := web.Portal(); built {
+		return files
+	}
+	return nil
+}
+
+// newHTTPServer bounds what a client may send; what is written to it has deadlines of its own, since a stream lasts.
+func newHTTPServer(ctx context.Context, handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+}
+
+func serve(server *http.Server, listener net.Listener) error {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// shutDown closes a server's listener, lets its requests end for a moment, and then cuts them off.
+func shutDown(ctx context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(ctx, afterDrain)
+	defer cancel()
+	if server.Shutdown(ctx) != nil {
+		_ = server.Close() // its error is that of closing the listener again
+	}
+}

@@ -1,0 +1,72 @@
+package cache
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Collector tells Prometheus about the stores of all clusters, as they are when it asks.
+type Collector struct{ clusters []*Kinds }
+
+// NewCollector collects from the stores of these clusters.
+func NewCollector(clusters []*Kinds) *Collector { return &Collector{clusters} }
+
+func storeMetric(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("kubecast_"+name, help, []string{"cluster", "kind"}, nil)
+}
+
+var (
+	descLive      = storeMetric("upstream_live", "1 while the gateway's watch on the API server stands.")
+	descSince     = storeMetric("upstream_state_seconds", "Seconds since upstream_live last changed.")
+	descObjects   = storeMetric("cache_objects", "Objects cached.")
+	descEvents    = storeMetric("ring_events", "Events in the replay ring.")
+	descBytes     = storeMetric("ring_bytes", "Bytes that the objects in the replay ring occupy.")
+	descAge       = storeMetric("ring_age_seconds", "Age of the oldest event in the replay ring.")
+	descEvicted   = storeMetric("ring_evictions_total", "Events evicted from the replay ring.")
+	descWaiting   = storeMetric("ring_readers_waiting", "Readers that wait for an event.")
+	descWatermark = storeMetric("cache_resource_version", "Version up to which everything has been delivered.")
+)
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descLive, descSince, descObjects, descEvents, descBytes, descAge, descEvicted, descWaiting, descWatermark} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
+	for _, kinds := range c.clusters {
+		for _, store := range kinds.All() {
+			gauge := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64) {
+				metrics <- prometheus.MustNewConstMetric(desc, kind, value, kinds.Cluster().Name(), store.metricName())
+			}
+			upstream, ring := store.Upstream(), store.Topic().Stats()
+			live, age := 0.0, 0.0
+			if upstream.Live {
+				live = 1
+			}
+			if !ring.Oldest.IsZero() {
+				age = time.Since(ring.Oldest).Seconds()
+			}
+			gauge(descLive, prometheus.GaugeValue, live)
+			gauge(descSince, prometheus.GaugeValue, time.Since(upstream.Since).Seconds())
+			gauge(descObjects, prometheus.GaugeValue, float64(store.Snapshot().Len()))
+			gauge(descEvents, prometheus.GaugeValue, float64(ring.Events))
+			gauge(descBytes, prometheus.GaugeValue, float64(ring.Bytes))
+			gauge(descAge, prometheus.GaugeValue, age)
+			gauge(descEvicted, prometheus.CounterValue, float64(ring.Evicted))
+			gauge(descWaiting, prometheus.GaugeValue, float64(ring.Waiting))
+			gauge(descWatermark, prometheus.GaugeValue, float64(ring.Watermark))
+		}
+	}
+}
+
+// metricName tells apart several versions of one kind.
+func (s *Store) metricName() string {
+	if s.kind.Group == "" {
+		return s.kind.Resource
+	}
+	return s.kind.Resource + "." + s.kind.Version + "." + s.kind.Group
+}

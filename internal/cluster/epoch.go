@@ -1,0 +1,15 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+)
+
+// JoinEpochs is the epoch of a set of clusters: that of the one, or a short one made of all.
+func JoinEpochs(epochs []string) string {
+	set := slices.Compact(slices.Sorted(slices.Values(epochs)))
+	if len(set) == 1 {
+		return set[0]
+	}
+	return shortHash(strings.Join(set, "."))
+}

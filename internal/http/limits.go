@@ -1,0 +1,52 @@
+package http
+
+import "sync"
+
+// Limits bound the concurrent streams; 0 is no limit.
+type Limits struct {
+	PerUser    int
+	PerAddress int
+	Total      int
+}
+
+// places counts the streams that are open.
+type places struct {
+	limits Limits
+
+	mu        sync.Mutex
+	total     int
+	users     map[string]int
+	addresses map[string]int
+}
+
+func newPlaces(limits Limits) *places {
+	return &places{limits: limits, users: map[string]int{}, addresses: map[string]int{}}
+}
+
+// take counts one more stream, unless that is one too many.
+func (p *places) take(user, address string) (release func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if exceeds(p.total, p.limits.Total) || exceeds(p.users[user], p.limits.PerUser) ||
+		exceeds(p.addresses[address], p.limits.PerAddress) {
+		return nil, false
+	}
+	p.total++
+	p.users[user]++
+	p.addresses[address]++
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.total--
+		decrement(p.users, user)
+		decrement(p.addresses, address)
+	}), true
+}
+
+func exceeds(taken, limit int) bool { return limit > 0 && taken >= limit }
+
+func decrement(counts map[string]int, key string) {
+	if counts[key]--; counts[key] == 0 {
+		delete(counts, key)
+	}
+}

@@ -1,0 +1,173 @@
+package http
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+type requestIDKey struct{}
+
+// identify gives each request an id, which the answer and the log carry.
+func (s *Server) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := rand.Text()[:12]
+		w.Header().Set("X-Request-Id", id)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
+	})
+}
+
+func (s *Server) logger(r *http.Request) *slog.Logger {
+	id, _ := r.Context().Value(requestIDKey{}).(string)
+	return s.log.With("request", id)
+}
+
+// recover turns a panic into a 500. One that comes after the first byte ends the connection instead: the client
+// must not take what it has for complete.
+func (s *Server) recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tracked := &statusWriter{ResponseWriter: w}
+		defer func() {
+			cause := recover()
+			switch {
+			case cause == nil:
+			case cause == http.ErrAbortHandler:
+				panic(cause)
+			default:
+				s.logger(r).Error("panic", "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+				if tracked.code != 0 {
+					panic(http.ErrAbortHandler)
+				}
+				replyTo(errors.New("panic")).write(w, true)
+			}
+		}()
+		next.ServeHTTP(tracked, r)
+	})
+}
+
+// statusWriter remembers the status.
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *statusWriter) WriteHeader(code int) {
+	if w.code == 0 {
+		w.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+func securityHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// cors lets pages of the configured origins call, and answers OPTIONS.
+func (s *Server) cors(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		origin := r.Header.Get("Origin")
+		if len(s.opts.Origins) > 0 {
+			h.Add("Vary", "Origin")
+		}
+		if origin != "" && slices.Contains(s.opts.Origins, origin) {
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Set("Access-Control-Expose-Headers", "X-Request-Id")
+			if r.Method == http.MethodOptions {
+				h.Set("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
+				h.Set("Access-Control-Allow-Headers", "Authorization, Last-Event-ID")
+				h.Set("Access-Control-Max-Age", "600")
+			}
+		}
+		if r.Method == http.MethodOptions {
+			h.Set("Allow", "GET, HEAD, OPTIONS")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+type headKey struct{}
+
+// headAsGet lets every route of GET answer HEAD; net/http leaves the body out.
+func headAsGet(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			r = r.WithContext(context.WithValue(r.Context(), headKey{}, true))
+			r.Method = http.MethodGet
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isHead reports whether a request was HEAD: a stream's headers can be sent then, but nothing more.
+func isHead(r *http.Request) bool { return r.Context().Value(headKey{}) != nil }
+
+// answer runs a handler and sends what its error says, if the first byte was not sent.
+func (s *Server) answer(route string, kubernetes bool, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		tracked := &statusWriter{ResponseWriter: w}
+		if err := handle(tracked, r); err != nil {
+			reply := replyTo(err)
+			level := slog.LevelDebug
+			if reply.code >= 500 {
+				level = slog.LevelError
+			}
+			s.logger(r).Log(r.Context(), level, "request failed",
+				"method", r.Method, "path", r.URL.Path, "status", reply.code, "error", err, "cause", reply.cause)
+			if tracked.code != 0 {
+				panic(http.ErrAbortHandler) // a truncated answer must not look complete
+			}
+			reply.write(tracked, kubernetes)
+		}
+		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+			return // a stream's duration is no response time
+		}
+		s.metrics.requests.WithLabelValues(route, strconv.Itoa(tracked.code)).Inc()
+		s.metrics.duration.WithLabelValues(route).Observe(time.Since(began).Seconds())
+	}
+}
+
+// caller is who sent a request.
+func (s *Server) caller(r *http.Request) (auth.Identity, error) {
+	for _, name := range []string{"access_token", "token"} {
+		if r.URL.Query().Has(name) {
+			return auth.Identity{}, badRequest("a token in the address would end up in logs: send it as Authorization: Bearer")
+		}
+	}
+	var token string
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, value, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") || strings.TrimSpace(value) == "" {
+			return auth.Identity{}, auth.ErrBadToken
+		}
+		token = strings.TrimSpace(value)
+	}
+	return s.opts.Authenticator.Authenticate(r.Context(), token)
+}

@@ -1,0 +1,83 @@
+package http
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"text/tabwriter"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// OpsHandler is the ops listener's: metrics, health and what people need to look inside. It asks nobody who he is.
+func (s *Server) OpsHandler(gatherer prometheus.Gatherer) http.Handler {
+	r := chi.NewRouter()
+	r.Handle("/metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	r.Get("/readyz", s.ready)
+	r.Get("/debug/kinds", s.debugKinds)
+	r.Handle("/debug/streams", s.open)
+	r.HandleFunc("/debug/pprof/*", pprof.Index)
+	r.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	r.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	r.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	r.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return r
+}
+
+// ready says whether requests should come here: the kinds to preload are synced, and the gateway is not draining.
+// Kinds that the cluster does not have, or does not show the gateway, are named but waited for by nobody.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	var waiting, missing []error
+	for _, kinds := range s.opts.Clusters {
+		if err := kinds.Ready(); err != nil {
+			waiting = append(waiting, err)
+		}
+		if err := kinds.Missing(); err != nil {
+			missing = append(missing, err)
+		}
+	}
+	switch {
+	case s.draining.Err() != nil:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, "draining")
+	case len(waiting) > 0:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		for _, err := range waiting {
+			fmt.Fprintln(w, "waiting:", err)
+		}
+	default:
+		fmt.Fprintln(w, "ok")
+	}
+	for _, err := range missing {
+		fmt.Fprintln(w, "missing:", err)
+	}
+}
+
+// debugKinds is a table of the stores.
+func (s *Server) debugKinds(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(table, "CLUSTER\tKIND\tVERSION\tSTATE\tSINCE\tOBJECTS\tWATERMARK\tRING\tRING BYTES\tOLDEST\tWAITING\tERROR")
+	for _, kinds := range s.opts.Clusters {
+		for _, store := range kinds.All() {
+			upstream, ring := store.Upstream(), store.Topic().Stats()
+			oldest := "-"
+			if !ring.Oldest.IsZero() {
+				oldest = time.Since(ring.Oldest).Round(time.Second).String()
+			}
+			failure := ""
+			if upstream.Err != nil {
+				failure = fmt.Sprintf("%q", upstream.Err)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%s\n", kinds.Cluster().Name(), store.Kind(),
+				store.Kind().APIVersion(), upstreamReason(upstream), time.Since(upstream.Since).Round(time.Second),
+				store.Snapshot().Len(), ring.Watermark, ring.Events, ring.Bytes, oldest, ring.Waiting, failure)
+		}
+	}
+	_ = table.Flush() // a client that has gone is no error
+}

@@ -1,0 +1,42 @@
+package http
+
+import (
+	"net/http"
+	"strings"
+)
+
+// portalPolicy lets the portal load and call nothing but the gateway.
+const portalPolicy = "default-src 'self'; style-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; " +
+	"form-action 'none'; frame-ancestors 'none'"
+
+const portalMissing = `The portal is not part of this binary. Build it with
+
+    make build
+
+which needs Node 20 or later. The API is served all the same: see /clusters.
+`
+
+// portal serves the portal's files, or says how to build them.
+func (s *Server) portal() http.HandlerFunc {
+	if s.opts.Portal == nil {
+		return s.plain("portal", func(w http.ResponseWriter, r *http.Request) error {
+			if r.URL.Path != "/" {
+				return notFound("there is nothing at this address")
+			}
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = w.Write([]byte(portalMissing)) // a client that has gone is no error
+			return nil
+		})
+	}
+	files := http.FileServerFS(s.opts.Portal)
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", portalPolicy)
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cache-Control", "no-cache")
+		if strings.HasPrefix(r.URL.Path, "/assets/") {
+			h.Set("Cache-Control", "public, max-age=31536000, immutable") // their names change with their content
+		}
+		files.ServeHTTP(w, r)
+	}
+}

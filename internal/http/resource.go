@@ -1,0 +1,218 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// resource answers a Kubernetes path: an object, a list, or a stream of either.
+func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.caller(r)
+	if healsByRetrying(err) && negotiate(r.Header) == formEvents {
+		return s.refuse(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	t, ok := parseTarget(r.URL.Path)
+	if !ok {
+		return notFound("the server could not find the requested resource: the gateway serves objects, lists and " +
+			"event streams of them, but no discovery documents or subresources")
+	}
+	switch accepted := negotiate(r.Header); {
+	case accepted == formNone:
+		return &reply{
+			code:    http.StatusNotAcceptable,
+			reason:  metav1.StatusReasonNotAcceptable,
+			message: "only application/json and text/event-stream can be answered",
+		}
+	case accepted == formEvents:
+		return s.singleStream(w, r, id, t)
+	case isTrue(r.URL.Query().Get("watch")):
+		return &reply{
+			code:    http.StatusNotAcceptable,
+			reason:  metav1.StatusReasonNotAcceptable,
+			message: "a watch is answered as server-sent events: send Accept: text/event-stream",
+		}
+	case t.name != "":
+		return s.get(w, r, id, t)
+	}
+	return s.list(w, r, id, t)
+}
+
+// get answers one object.
+func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t target) error {
+	store, release, err := s.synced(r.Context(), id, t, "get")
+	if err != nil {
+		return err
+	}
+	defer release()
+	o := store.Snapshot().Get(t.namespace, t.name)
+	if o == nil {
+		return &reply{
+			code:    http.StatusNotFound,
+			reason:  metav1.StatusReasonNotFound,
+			message: fmt.Sprintf("%s %q not found", t.qualified(), t.name),
+			details: &metav1.StatusDetails{Name: t.name, Group: t.group, Kind: t.resource},
+		}
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-cache, private")
+	_, _ = w.Write([]byte(o.JSON())) // a client that has gone is no error
+	return nil
+}
+
+// list answers the objects that the selectors select, all or a page of them.
+func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t target) error {
+	query := r.URL.Query()
+	selector, err := selectorOf(query)
+	if err != nil {
+		return err
+	}
+	limit, err := limitOf(query)
+	if err != nil {
+		return err
+	}
+	store, release, err := s.synced(r.Context(), id, t, "list")
+	if err != nil {
+		return err
+	}
+	defer release()
+	page, err := s.pages.open(store, query.Get("continue"), store.Snapshot())
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(query, page.snapshot.Version()); err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-cache, private")
+
+	// The continue token stands in the list's metadata, so it has to be known before the first item: the page is
+	// collected first, as pointers.
+	var items []*cluster.Object
+	more := false
+	for o := range page.snapshot.List(t.scope(), selector, page.namespace, page.name) {
+		if limit > 0 && len(items) == limit {
+			more = true
+			break
+		}
+		items = append(items, o)
+	}
+	out := newListWriter(w, s.opts.Stream.WriteTimeout)
+	out.text(`{"kind":"` + store.Kind().Kind + `List","apiVersion":"` + store.Kind().APIVersion() +
+		`","metadata":{"resourceVersion":"` + strconv.FormatUint(page.snapshot.Version(), 10) + `"`)
+	if more {
+		out.text(`,"continue":"` + s.pages.next(store, page.snapshot, items[len(items)-1]) + `"`)
+	}
+	out.text(`},"items":[`)
+	for i, o := range items {
+		if i > 0 {
+			out.text(",")
+		}
+		out.text(o.JSON())
+	}
+	out.text("]}\n")
+	return out.close()
+}
+
+// synced finds the store of a target, waiting for its first list.
+func (s *Server) synced(ctx context.Context, id auth.Identity, t target, verb string) (*cache.Store, func(), error) {
+	store, release, err := s.use(ctx, id, t, verb)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.opts.SyncTimeout)
+	defer cancel()
+	if err := store.WaitSynced(ctx); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return store, release, nil
+}
+
+// scope is whose objects the target names.
+func (t target) scope() stream.Scope {
+	if t.namespace == "" {
+		return stream.AllNamespaces()
+	}
+	return stream.Namespaces(t.namespace)
+}
+
+func selectorOf(query url.Values) (cache.Selector, error) {
+	selector, err := cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector"))
+	if err != nil {
+		return cache.Selector{}, badRequest("%s", err)
+	}
+	return selector, nil
+}
+
+func limitOf(query url.Values) (int, error) {
+	text := query.Get("limit")
+	if text == "" {
+		return 0, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 0 {
+		return 0, badRequest("limit: %q is not a number of objects", text)
+	}
+	return limit, nil
+}
+
+// checkVersion keeps resourceVersion and resourceVersionMatch as Kubernetes defines them for lists
+// (API concepts, "Resource versions"): not older than the version, or exactly it.
+func checkVersion(query url.Values, have uint64) error {
+	text, match := query.Get("resourceVersion"), query.Get("resourceVersionMatch")
+	switch match {
+	case "", "NotOlderThan", "Exact":
+	default:
+		return badRequest("resourceVersionMatch: %q is neither NotOlderThan nor Exact", match)
+	}
+	if text == "" {
+		if match != "" {
+			return badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided")
+		}
+		return nil
+	}
+	want, err := cluster.ParseVersion(text)
+	switch {
+	case err != nil:
+		return badRequest("resourceVersion: Invalid value: %q", text)
+	case query.Get("continue") != "" && want != 0:
+		return badRequest("specifying resource version is not allowed when using continue")
+	case match == "Exact" && want == 0:
+		return badRequest("resourceVersionMatch: \"Exact\" is forbidden for resourceVersion \"0\"")
+	case want > have:
+		return &reply{
+			code:       http.StatusGatewayTimeout,
+			reason:     metav1.StatusReasonTimeout,
+			message:    fmt.Sprintf("Too large resource version: %d, current: %d", want, have),
+			retryAfter: time.Second,
+			details: &metav1.StatusDetails{
+				RetryAfterSeconds: 1,
+				Causes:            []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}},
+			},
+		}
+	case match == "Exact" && want < have:
+		return expired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d, current: %d", want, have), "")
+	}
+	return nil
+}
+
+func isTrue(text string) bool {
+	value, err := strconv.ParseBool(text)
+	return err == nil && value
+}

@@ -1,0 +1,171 @@
+// Package http is the gateway's face: routes, handlers, content negotiation, server-sent events and the table of
+// errors. WIRE.md's contract is kept here and nowhere else.
+//
+// What it promises: nothing is shown before the authenticator said who is asking and the authorizer that he may see
+// it. A stream gives its client every event after the client's position, or tells it `reset`. No error text of the
+// inside reaches a client.
+//
+// What it refuses: all methods but GET, HEAD and OPTIONS.
+package http
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+)
+
+// Authenticator says who holds a token.
+type Authenticator interface {
+	Authenticate(ctx context.Context, token string) (auth.Identity, error)
+}
+
+// Options configure a Server; all fields are required unless they say otherwise.
+type Options struct {
+	Clusters      []*cache.Kinds // the first is the default one
+	Authenticator Authenticator
+	Authorizer    auth.Authorizer
+	SyncTimeout   time.Duration // how long a request waits for a kind's first list
+	Stream        StreamOptions
+	Limits        Limits
+	Drain         time.Duration // within which streams end once Drain was called
+	Origins       []string      // of pages elsewhere that may call; may be empty
+	Portal        fs.FS         // the built portal; nil if it was not built
+	Registerer    prometheus.Registerer
+	Log           *slog.Logger
+}
+
+// StreamOptions are what all event streams have in common.
+type StreamOptions struct {
+	Heartbeat    time.Duration // silence after which a comment is sent, unless the client asks for another
+	MaxAge       time.Duration // a stream ends after 80 to 100 % of it
+	WriteTimeout time.Duration // a client that takes no byte for so long is cut
+	Retry        time.Duration // clients are told one to two times this
+	Reauthorize  time.Duration // how often a running stream's permission is asked for again
+}
+
+// Server answers the gateway's requests.
+type Server struct {
+	opts     Options
+	clusters map[string]*cache.Kinds
+	pages    *pages
+	places   *places
+	metrics  *metrics
+	open     *openStreams
+	draining context.Context // done: no new streams, and the running ones end
+	drain    context.CancelFunc
+	log      *slog.Logger
+}
+
+// New builds a server.
+func New(opts Options) (*Server, error) {
+	if len(opts.Clusters) == 0 {
+		return nil, errors.New("http.Options.Clusters: there must be one")
+	}
+	s := &Server{
+		opts:     opts,
+		clusters: map[string]*cache.Kinds{},
+		pages:    newPages(),
+		places:   newPlaces(opts.Limits),
+		metrics:  newMetrics(opts.Registerer),
+		open:     newOpenStreams(),
+		log:      opts.Log,
+	}
+	s.draining, s.drain = context.WithCancel(context.Background())
+	for _, kinds := range opts.Clusters {
+		s.clusters[kinds.Cluster().Name()] = kinds
+	}
+	return s, nil
+}
+
+// Drain lets no new streams in, and ends the running ones at random moments within Options.Drain. It returns when
+// all have ended, or the context has.
+func (s *Server) Drain(ctx context.Context) {
+	s.drain()
+	s.open.wait(ctx)
+}
+
+// Handler is the public listener's.
+func (s *Server) Handler() http.Handler {
+	r := chi.NewRouter()
+	r.Use(s.identify, s.recover, securityHeaders, s.cors)
+	r.Get("/api/*", s.kubernetes("kubernetes", s.resource))
+	r.Get("/apis/*", s.kubernetes("kubernetes", s.resource))
+	r.Get("/clusters/{cluster}/api/*", s.kubernetes("kubernetes", s.resource))
+	r.Get("/clusters/{cluster}/apis/*", s.kubernetes("kubernetes", s.resource))
+	r.Get("/stream", s.plain("stream", s.multiStream))
+	r.Get("/clusters", s.plain("clusters", s.listClusters))
+	r.Get("/*", s.portal())
+	r.NotFound(s.plain("unknown", func(http.ResponseWriter, *http.Request) error {
+		return notFound("there is nothing at this address")
+	}))
+	r.MethodNotAllowed(s.kubernetes("unknown", func(http.ResponseWriter, *http.Request) error {
+		return &reply{
+			code:    http.StatusMethodNotAllowed,
+			reason:  metav1.StatusReasonMethodNotAllowed,
+			message: "the gateway only reads: send this request to the Kubernetes API server itself",
+			allow:   "GET, HEAD, OPTIONS",
+		}
+	}))
+	return headAsGet(r)
+}
+
+// kubernetes and plain turn a handler that may fail into one that answers: with a metav1.Status, or with a problem.
+func (s *Server) kubernetes(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return s.answer(route, true, handle)
+}
+
+func (s *Server) plain(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return s.answer(route, false, handle)
+}
+
+// cluster finds a cluster by the name in a path; "" is the default one.
+func (s *Server) cluster(name string) (*cache.Kinds, error) {
+	if name == "" {
+		return s.opts.Clusters[0], nil
+	}
+	if kinds := s.clusters[name]; kinds != nil {
+		return kinds, nil
+	}
+	return nil, notFound("there is no cluster of this name")
+}
+
+// use authorizes a verb on a target, and finds the store that serves it. Permission comes first: who may not see a
+// kind does not learn whether it exists.
+func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb string) (*cache.Store, func(), error) {
+	kinds, err := s.cluster(t.cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.authorize(ctx, kinds, id, t, verb); err != nil {
+		return nil, nil, err
+	}
+	kind, err := kinds.Cluster().Resolve(ctx, t.group, t.version, t.resource)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !kind.Namespaced && t.namespace != "" {
+		return nil, nil, notFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
+	}
+	return kinds.Use(kind)
+}
+
+func (s *Server) authorize(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t target, verb string) error {
+	decision, err := s.opts.Authorizer.Authorize(ctx, id, t.request(kinds.Cluster().Name(), verb))
+	switch {
+	case err != nil:
+		return err
+	case !decision.Allowed:
+		return forbidden(id, t, verb)
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Reasons of the event goodbye.
+const (
+	goodbyeDrain       = "drain"
+	goodbyeAge         = "age"
+	goodbyeExpired     = "expired"
+	goodbyeRevoked     = "revoked"
+	goodbyeLimit       = "limit"
+	goodbyeUnavailable = "unavailable"
+)
+
+// singleStream is a Kubernetes path asked for as an event stream.
+func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Identity, t target) error {
+	req, err := parseSingle(t, r.URL.Query())
+	if err != nil {
+		return err
+	}
+	return s.stream(w, r, id, req)
+}
+
+// multiStream is /stream.
+func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.caller(r)
+	if healsByRetrying(err) {
+		return s.refuse(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	if negotiate(r.Header) == formNone {
+		return &reply{code: http.StatusNotAcceptable, message: "only text/event-stream can be answered"}
+	}
+	req, err := parseMulti(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	return s.stream(w, r, id, req)
+}
+
+// stream runs an event stream to its end. Only what will not heal by retrying is answered with a status of its own,
+// before the first byte; everything else (too many streams, a cluster that is away, draining) is a 200 with goodbye,
+// since an EventSource that gets a 503 never tries again.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, req streamRequest) error {
+	if header := r.Header.Get("Last-Event-ID"); header != "" {
+		req.position = header
+	}
+	watches, refusal, err := s.openWatches(r.Context(), id, req)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, w := range watches {
+			w.close()
+		}
+	}()
+	if beginEvents(w, r) {
+		return nil
+	}
+	ss := &session{
+		server:  s,
+		request: req,
+		id:      id,
+		log:     s.logger(r),
+		out:     newFrames(w, s.opts.Stream.WriteTimeout),
+		watches: watches,
+		waiter:  stream.NewWaiter(),
+		began:   time.Now(),
+		path:    r.URL.Path,
+	}
+	release, placed := s.places.take(id.Username, address(r))
+	switch {
+	case s.draining.Err() != nil:
+		refusal = goodbyeDrain
+	case !placed:
+		refusal = goodbyeLimit
+	}
+	if placed {
+		defer release()
+	}
+	defer s.open.add(ss)()
+	s.metrics.streams.Inc()
+	defer s.metrics.streams.Dec()
+	reason := ss.run(r.Context(), refusal)
+	s.metrics.ended.WithLabelValues(reason).Inc()
+	ss.log.Info("stream ended", "path", ss.path, "user", id.Username, "reason", reason,
+		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
+	return nil
+}
+
+// beginEvents sends the head of an event stream. It reports whether the client asked for no more than that.
+func beginEvents(w http.ResponseWriter, r *http.Request) (headOnly bool) {
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	return isHead(r)
+}
+
+// refuse answers a stream of somebody whom the gateway cannot identify at the moment.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request) error {
+	if beginEvents(w, r) {
+		return nil
+	}
+	position := r.Header.Get("Last-Event-ID")
+	ss := &session{server: s, request: streamRequest{position: position}, out: newFrames(w, s.opts.Stream.WriteTimeout)}
+	s.metrics.ended.WithLabelValues(ss.run(r.Context(), goodbyeUnavailable)).Inc()
+	return nil
+}
+
+// healsByRetrying tells an error that a client of a stream must not be stopped by.
+func healsByRetrying(err error) bool {
+	return err != nil && replyTo(err).code == http.StatusServiceUnavailable
+}
+
+// openWatches authorizes each watch and finds its store. What the client can do nothing about comes back as a reason
+// for goodbye, not as an error; then there are no watches.
+func (s *Server) openWatches(ctx context.Context, id auth.Identity, req streamRequest) (watches []*watch, refusal string, err error) {
+	for _, wr := range req.watches {
+		store, release, err := s.use(ctx, id, wr.target, "watch")
+		if err != nil {
+			for _, w := range watches {
+				w.close()
+			}
+			if healsByRetrying(err) {
+				return nil, goodbyeUnavailable, nil
+			}
+			return nil, "", err
+		}
+		kinds, _ := s.cluster(wr.target.cluster) // use has found it
+		watches = append(watches, newWatch(wr, kinds, store, release))
+	}
+	return watches, "", nil
+}
+
+// epoch identifies the clusters of a set of watches in event ids.
+func epoch(ctx context.Context, watches []*watch) (string, error) {
+	var epochs []string
+	for _, w := range watches {
+		e, err := w.kinds.Cluster().Epoch(ctx)
+		if err != nil {
+			return "", err
+		}
+		epochs = append(epochs, e)
+	}
+	return cluster.JoinEpochs(epochs), nil
+}
+
+// waitSynced waits until all watches' stores have their first list, which they read side by side.
+func waitSynced(ctx context.Context, watches []*watch) error {
+	for _, w := range watches {
+		if err := w.store.WaitSynced(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// address is where a client is counted: what the nearest proxy says of it, else where the connection comes from.
+func address(r *http.Request) string {
+	if forwarded := r.Header.Values("X-Forwarded-For"); len(forwarded) > 0 {
+		hops := strings.Split(forwarded[len(forwarded)-1], ",")
+		if ip := net.ParseIP(strings.TrimSpace(hops[len(hops)-1])); ip != nil {
+			return ip.String()
+		}
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// between is a random duration from low to high.
+func between(low, high time.Duration) time.Duration {
+	if high <= low {
+		return low
+	}
+	return low + rand.N(high-low)
+}
+
+// position is where a watch of the stream goes on, as the client's event id says.
+type position struct {
+	known bool // a position was sent, whether it can be read or not
+	stream.Position
+	err error // it cannot be read
+}
+
+func readPosition(text string) position {
+	if text == "" {
+		return position{}
+	}
+	p, err := stream.ParsePosition(text)
+	return position{known: true, Position: p, err: err}
+}
+
+// Reasons of the event reset.
+const (
+	resetExpired    = "expired"
+	resetEpoch      = "epoch"
+	resetAhead      = "ahead"
+	resetUnreadable = "unreadable"
+	resetSlow       = "slow"
+)
+
+// resetReason is why a cursor could not be given, or could not go on.
+func resetReason(err error) string {
+	switch {
+	case errors.Is(err, stream.ErrAhead):
+		return resetAhead
+	case errors.Is(err, stream.ErrEpoch):
+		return resetEpoch
+	case errors.Is(err, stream.ErrSlow):
+		return resetSlow
+	}
+	return resetExpired
+}
+
+// upstreamReason says publicly why a store's watch is lost: the class of the error, and nothing of the inside.
+func upstreamReason(u cache.Upstream) string {
+	switch {
+	case u.Live:
+		return "live"
+	case u.Refused():
+		return "refused"
+	case u.Err == nil:
+		return "starting"
+	}
+	return "unreachable"
+}

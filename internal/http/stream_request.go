@@ -1,0 +1,192 @@
+package http
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// watchRequest is one watch that a client asks for.
+type watchRequest struct {
+	name     string // "" on a stream of a single one
+	target   target
+	selector cache.Selector
+	// after is resourceVersion=: start after this version, without a snapshot; 0: not asked for.
+	after uint64
+	// quiet is sendInitialEvents=false: start now, without a snapshot.
+	quiet bool
+}
+
+// streamRequest is what a client asks of an event stream.
+type streamRequest struct {
+	watches   []watchRequest
+	heartbeat time.Duration // 0: the server's own
+	position  string        // as the client sent it
+}
+
+const (
+	maxWatches   = 32
+	minHeartbeat = 5 * time.Second
+	maxHeartbeat = 60 * time.Second
+)
+
+// Parameters of event streams. Those of a watch stand in its own query, or on /stream beside the watches as the
+// default for all.
+var (
+	watchParameters      = []string{"labelSelector", "fieldSelector", "resourceVersion", "sendInitialEvents"}
+	connectionParameters = []string{"heartbeat", "lastEventId", "last_event_id"}
+	// What Kubernetes' clients add to a watch, and what holds of every event stream anyway.
+	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty", "limit"}
+	unbuiltParameters = []string{"deltas", "conflate", "fields", "ticket", "sort", "search", "countBy", "continue"}
+)
+
+// parseSingle reads the request for a stream of one watch, whose path is the request's own.
+func parseSingle(t target, query url.Values) (streamRequest, error) {
+	if err := checkParameters(query, false); err != nil {
+		return streamRequest{}, err
+	}
+	w, err := parseWatch("", t, query, nil)
+	if err != nil {
+		return streamRequest{}, err
+	}
+	req := streamRequest{watches: []watchRequest{w}}
+	return req, req.connection(query)
+}
+
+// parseMulti reads the query of /stream: watches under names of the client's choice, and parameters.
+func parseMulti(query url.Values) (streamRequest, error) {
+	var req streamRequest
+	var names []string
+	defaults := url.Values{}
+	for key, values := range query {
+		switch {
+		case isParameter(key):
+			defaults[key] = values
+		case !stream.ValidName(key):
+			return req, badRequest("%q is neither a parameter nor the name of a watch ([a-z][a-z0-9]*)", key)
+		case len(values) > 1:
+			return req, badRequest("%s: two watches have this name", key)
+		default:
+			names = append(names, key)
+		}
+	}
+	if err := checkParameters(defaults, true); err != nil {
+		return req, err
+	}
+	switch {
+	case len(names) == 0:
+		return req, badRequest("no watch is named: /stream?NAME=PATH, for example /stream?pods=/api/v1/pods")
+	case len(names) > maxWatches:
+		return req, badRequest("%d watches are more than the %d that one stream may have", len(names), maxWatches)
+	}
+	slices.Sort(names) // the order of the query is lost; a stable one keeps event ids comparable
+	for _, name := range names {
+		address, err := url.Parse(query.Get(name))
+		if err != nil || address.IsAbs() || address.Host != "" {
+			return req, badRequest("%s: %q is not a path", name, query.Get(name))
+		}
+		t, ok := parseTarget(address.Path)
+		if !ok {
+			return req, badRequest("%s: %q is not the path of a Kubernetes resource", name, address.Path)
+		}
+		own, err := url.ParseQuery(address.RawQuery)
+		if err != nil {
+			return req, badRequest("%s: the query of its path is malformed", name)
+		}
+		if err := checkParameters(own, true); err != nil {
+			return req, err
+		}
+		w, err := parseWatch(name, t, own, defaults)
+		if err != nil {
+			return req, err
+		}
+		req.watches = append(req.watches, w)
+		if err := req.connection(own); err != nil {
+			return req, err
+		}
+	}
+	return req, req.connection(defaults)
+}
+
+func isParameter(key string) bool {
+	return slices.Contains(watchParameters, key) || slices.Contains(connectionParameters, key) ||
+		slices.Contains(ignoredParameters, key) || slices.Contains(unbuiltParameters, key)
+}
+
+// checkParameters refuses what is unknown or not built: a client that asked for less than it gets, or for something
+// else, must not find out by wrong data.
+func checkParameters(query url.Values, multi bool) error {
+	for key, values := range query {
+		switch {
+		case slices.Contains(unbuiltParameters, key):
+			return badRequest("%s: this parameter is not built yet for event streams", key)
+		case !isParameter(key):
+			return badRequest("%s: unknown parameter of an event stream", key)
+		case len(values) > 1:
+			return badRequest("%s: given more than once", key)
+		}
+	}
+	return nil
+}
+
+func parseWatch(name string, t target, own, defaults url.Values) (watchRequest, error) {
+	get := func(key string) string {
+		if own.Has(key) {
+			return own.Get(key)
+		}
+		return defaults.Get(key)
+	}
+	w := watchRequest{name: name, target: t}
+	var err error
+	if w.selector, err = cache.ParseSelector(get("labelSelector"), get("fieldSelector")); err != nil {
+		return w, badRequest("%s%s", prefix(name), err)
+	}
+	initial := get("sendInitialEvents")
+	if initial != "" && initial != "true" && initial != "false" {
+		return w, badRequest("%ssendInitialEvents: %q is neither true nor false", prefix(name), initial)
+	}
+	if text := get("resourceVersion"); text != "" {
+		if w.after, err = cluster.ParseVersion(text); err != nil {
+			return w, badRequest("%sresourceVersion: Invalid value: %q", prefix(name), text)
+		}
+	}
+	switch initial {
+	case "true": // the snapshot is asked for, of whatever version
+		w.after = 0
+	case "false":
+		w.quiet = w.after == 0
+	}
+	return w, nil
+}
+
+func prefix(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + ": "
+}
+
+// connection reads the parameters that concern the connection; the shortest heartbeat counts.
+func (r *streamRequest) connection(query url.Values) error {
+	if text := query.Get("heartbeat"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return badRequest("heartbeat: %q is not a duration such as 15s", text)
+		}
+		d = min(max(d, minHeartbeat), maxHeartbeat)
+		if r.heartbeat == 0 || d < r.heartbeat {
+			r.heartbeat = d
+		}
+	}
+	for _, key := range []string{"lastEventId", "last_event_id"} {
+		if r.position == "" {
+			r.position = strings.TrimSpace(query.Get(key))
+		}
+	}
+	return nil
+}

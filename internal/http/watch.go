@@ -1,0 +1,66 @@
+package http
+
+import (
+	"iter"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// watch is one watch of a running stream.
+type watch struct {
+	watchRequest
+	prefix  string // of its events' names: "pods.", or "" on a stream of a single one
+	kinds   *cache.Kinds
+	store   *cache.Store
+	release func()
+	match   func(*cluster.Object) bool // nil: everything in scope
+
+	cursor  *cache.Cursor // nil before the watch has begun
+	version uint64        // up to which its client has been told everything; 0 before a snapshot is complete
+	stale   bool          // the client has been told so
+}
+
+func newWatch(req watchRequest, kinds *cache.Kinds, store *cache.Store, release func()) *watch {
+	w := &watch{watchRequest: req, kinds: kinds, store: store, release: release, match: req.selector.Match()}
+	if req.name != "" {
+		w.prefix = req.name + "."
+	}
+	if name := req.target.name; name != "" {
+		selected := w.match
+		w.match = func(o *cluster.Object) bool {
+			return o.GetName() == name && (selected == nil || selected(o))
+		}
+	}
+	return w
+}
+
+// objects are those of a snapshot that the client is to see.
+func (w *watch) objects(snapshot *cache.Snapshot) iter.Seq[*cluster.Object] {
+	if w.target.name == "" {
+		return snapshot.List(w.target.scope(), w.selector, "", "")
+	}
+	return func(yield func(*cluster.Object) bool) {
+		if o := snapshot.Get(w.target.namespace, w.target.name); o != nil && w.match(o) {
+			yield(o)
+		}
+	}
+}
+
+// begin moves the watch to another cursor.
+func (w *watch) begin(cursor *cache.Cursor, version uint64) {
+	w.end()
+	w.cursor, w.version = cursor, version
+}
+
+func (w *watch) end() {
+	if w.cursor != nil {
+		w.cursor.Disarm()
+	}
+	w.cursor, w.version = nil, 0
+}
+
+func (w *watch) close() {
+	w.end()
+	w.release()
+}
