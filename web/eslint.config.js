@@ -1,0 +1,31 @@
+import reactHooks from 'eslint-plugin-react-hooks';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+export default defineConfig(
+  globalIgnores(['**/dist/', '**/node_modules/', 'e2e/output/']),
+  {
+    files: ['**/*.ts', '**/*.tsx'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      eqeqeq: 'error',
+      'no-console': ['error', { allow: ['error'] }],
+      // Numbers in messages are no mistake.
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      // It believes that what was false before an await still is.
+      '@typescript-eslint/no-unnecessary-condition': 'off',
+      // Types of object literals are meant to be assignable to records; interfaces are not.
+      '@typescript-eslint/consistent-type-definitions': 'off',
+      '@typescript-eslint/consistent-indexed-object-style': 'off',
+      // JSON objects are maps to the compiler, yet read best as what they are.
+      '@typescript-eslint/dot-notation': 'off',
+      '@typescript-eslint/prefer-nullish-coalescing': ['error', { ignorePrimitives: { string: true, number: true } }],
+    },
+  },
+  {
+    files: ['portal/src/**/*.tsx', 'portal/src/**/*.ts'],
+    extends: [reactHooks.configs.flat['recommended-latest']],
+  },
+);

@@ -1,0 +1,145 @@
+// One event stream of the mock, by the rules of the wire contract: ids, replay, reset, snapshot.
+
+import type { ServerResponse } from 'node:http';
+import type { KubeObject } from '../sdk/src/index.ts';
+import type { Change, MockCluster } from './cluster.ts';
+
+export interface Watch {
+  /** Empty on a single stream. */
+  readonly name: string;
+  readonly resource: string;
+  readonly namespace: string | undefined;
+  /** Undefined while a snapshot is owed or under way. */
+  version: number | undefined;
+}
+
+export interface StreamOptions {
+  readonly retry: number;
+  readonly heartbeat: number;
+  /** Returns how much of a frame still gets through before the connection breaks; undefined: all is well. */
+  readonly sabotage: ((frame: string) => number | undefined) | undefined;
+}
+
+export class MockStream {
+  readonly watches: readonly Watch[];
+  readonly #cluster: MockCluster;
+  readonly #epoch: string;
+  readonly #response: ServerResponse;
+  readonly #options: StreamOptions;
+  readonly #heartbeat: ReturnType<typeof setInterval>;
+  #over = false;
+
+  constructor(cluster: MockCluster, epoch: string, watches: readonly Watch[], response: ServerResponse, options: StreamOptions) {
+    this.#cluster = cluster;
+    this.#epoch = epoch;
+    this.#response = response;
+    this.#options = options;
+    this.watches = watches;
+    response.writeHead(200, {
+      'Content-Type': 'text/event-stream',
+      'Cache-Control': 'no-store',
+      'X-Accel-Buffering': 'no',
+    });
+    response.write(`: kubecast mock\n\nretry: ${options.retry}\n\n`);
+    this.#heartbeat = setInterval(() => this.#write(':\n\n'), options.heartbeat);
+    cluster.watchers.add(this.#onChange);
+    response.on('close', () => this.stop());
+  }
+
+  /** Delivers what a client at `position` has missed. */
+  begin(position: string): void {
+    for (const watch of this.watches) {
+      const version = versionOf(position, this.#epoch, watch.name);
+      if (version === undefined) this.#snapshot(watch);
+      else if (version < this.#cluster.floor || version > this.#cluster.version) this.reset(watch, 'expired');
+      else this.#replay(watch, version);
+    }
+  }
+
+  reset(watch: Watch, reason: string): void {
+    watch.version = undefined;
+    this.send(watch, 'reset', { reason });
+    this.#snapshot(watch);
+  }
+
+  send(watch: Watch | undefined, type: string, data: unknown): void {
+    const event = watch?.name ? `${watch.name}.${type}` : type;
+    this.#write(`event: ${event}\nid: ${this.#id()}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  goodbye(reason: string): void {
+    this.send(undefined, 'goodbye', { reason });
+    this.stop();
+    this.#response.end();
+  }
+
+  /** As when the process is killed. */
+  cut(): void {
+    this.stop();
+    this.#response.socket?.destroy();
+  }
+
+  stop(): void {
+    this.#over = true;
+    clearInterval(this.#heartbeat);
+    this.#cluster.watchers.delete(this.#onChange);
+  }
+
+  #snapshot(watch: Watch): void {
+    const objects = this.#cluster.list(watch.resource).filter((object) => matches(watch, object));
+    for (const object of objects) this.send(watch, 'added', object);
+    watch.version = this.#cluster.version;
+    this.send(watch, 'synced', { resourceVersion: String(watch.version), count: objects.length });
+  }
+
+  #replay(watch: Watch, version: number): void {
+    watch.version = version;
+    for (const change of this.#cluster.log) {
+      if (change.version > version) this.#tell(watch, change);
+    }
+  }
+
+  readonly #onChange = (change: Change): void => {
+    for (const watch of this.watches) this.#tell(watch, change);
+  };
+
+  #tell(watch: Watch, change: Change): void {
+    if (watch.version === undefined || change.resource !== watch.resource || !matches(watch, change.object)) return;
+    watch.version = change.version;
+    this.send(watch, change.gone ? 'deleted' : 'modified', change.object);
+  }
+
+  #id(): string {
+    const [first] = this.watches;
+    if (first?.name === '') return `${this.#epoch}.${first.version ?? 0}`;
+    const versions = this.watches.filter((watch) => watch.version !== undefined);
+    return [this.#epoch, ...versions.map((watch) => `${watch.name}-${watch.version}`)].join('.');
+  }
+
+  #write(frame: string): void {
+    if (this.#over) return;
+    const through = this.#options.sabotage?.(frame);
+    if (through === undefined) {
+      this.#response.write(frame);
+      return;
+    }
+    this.stop();
+    this.#response.write(frame.slice(0, through), () => this.#response.socket?.destroy());
+  }
+}
+
+function matches(watch: Watch, object: KubeObject): boolean {
+  return watch.namespace === undefined || object.metadata.namespace === watch.namespace;
+}
+
+/** Undefined: no position, so a snapshot; -1: one of elsewhere, so a reset. */
+function versionOf(position: string, epoch: string, name: string): number | undefined {
+  if (position === '') return undefined;
+  const [first, ...rest] = position.split('.');
+  if (first !== epoch) return -1;
+  for (const part of rest) {
+    const [watch, version] = name === '' ? ['', part] : part.split('-');
+    if (watch === name) return Number(version) || undefined;
+  }
+  return undefined;
+}

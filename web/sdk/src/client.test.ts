@@ -1,0 +1,461 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { frame, ScriptedFetch } from '../../mock/fetch.ts';
+import { Client, type ClientOptions } from './client.ts';
+import type { StreamEvent } from './events.ts';
+import type { ConnectionState } from './state.ts';
+
+let server: ScriptedFetch;
+let client: Client | undefined;
+let events: StreamEvent[];
+let states: ConnectionState[];
+let opened: boolean[];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  server = new ScriptedFetch();
+  events = [];
+  states = [];
+  opened = [];
+});
+
+afterEach(() => {
+  client?.close();
+  vi.useRealTimers();
+});
+
+async function connect(options: Partial<ClientOptions> = {}): Promise<Client> {
+  client = new Client({
+    url: '/stream?jobs=x',
+    fetch: server.fetch,
+    random: () => 0.5,
+    onEvent: (event) => events.push(event),
+    onState: (state) => states.push(state),
+    onOpen: (resumed) => opened.push(resumed),
+    ...options,
+  });
+  await settle();
+  return client;
+}
+
+/** Lets everything run that needs no time. */
+const settle = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const bookmark = (id: string): string => frame('jobs.bookmark', id, { resourceVersion: '1' });
+const phase = (): string => `${client?.state.phase} ${client?.state.reason}`.trim();
+
+describe('resuming', () => {
+  test('the first request has no position, the next one that of the last event', async () => {
+    await connect({ token: () => 't1' });
+    expect(server.last.headers.get('Accept')).toBe('text/event-stream');
+    expect(server.last.headers.get('Authorization')).toBe('Bearer t1');
+    expect(server.last.headers.has('Last-Event-ID')).toBe(false);
+    const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-5'));
+    await settle();
+    body.end();
+    await pass(100);
+    expect(server.requests).toHaveLength(2);
+    expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-5');
+    server.last.accept();
+    await settle();
+    expect(opened).toEqual([false, true]);
+  });
+
+  test('the id of a frame that was cut off is not claimed', async () => {
+    await connect();
+    const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-5'), 'id: e.jobs-6\nevent: jobs.bookmark\ndata: {}\n');
+    await settle();
+    body.break();
+    await pass(100);
+    expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-5');
+  });
+
+  test('an event whose data is broken is not skipped: the stream is asked for again from before it', async () => {
+    await connect();
+    server.last.accept('retry: 100\n\n', bookmark('e.jobs-5'), 'id: e.jobs-6\nevent: jobs.added\ndata: {"met\n\n', bookmark('e.jobs-7'));
+    await settle();
+    expect(phase()).toBe('reconnecting unreadable');
+    await pass(1_000);
+    expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-5');
+    expect(events).toHaveLength(1);
+  });
+
+  test('an event that the caller could not take ends the stream instead of being lost', async () => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    await connect({
+      onEvent: () => {
+        throw new Error('boom');
+      },
+    });
+    server.last.accept(bookmark('e.jobs-5'));
+    await settle();
+    expect(phase()).toBe('closed callback');
+    expect(client?.state.message).toBe('boom');
+    expect(client?.lastEventId).toBe('');
+    expect(log).toHaveBeenCalledOnce();
+    log.mockRestore();
+  });
+
+  test('starting over forgets the position', async () => {
+    await connect({ lastEventId: 'e.jobs-1' });
+    expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-1');
+    server.last.accept('retry: 100\n\n', bookmark('e.jobs-5'));
+    await settle();
+    client?.startOver();
+    await pass(1_000);
+    expect(server.requests).toHaveLength(2);
+    expect(server.last.headers.has('Last-Event-ID')).toBe(false);
+  });
+
+  test('a position that no header can carry does not keep the client from connecting', async () => {
+    await connect({ lastEventId: 'é\n' });
+    expect(server.last.headers.has('Last-Event-ID')).toBe(false);
+    server.last.accept();
+    await settle();
+    expect(opened).toEqual([false]);
+  });
+});
+
+describe('coming back', () => {
+  test.each([
+    ['a clean end', (body: { end(): void; break(): void }) => body.end(), 'ended'],
+    ['a broken connection', (body: { end(): void; break(): void }) => body.break(), 'network'],
+  ])('after %s, when the server said', async (_, how, reason) => {
+    await connect();
+    const body = server.last.accept('retry: 700\n\n', bookmark('e.jobs-5'));
+    await settle();
+    expect(phase()).toBe('live');
+    how(body);
+    await settle();
+    expect(phase()).toBe(`reconnecting ${reason}`);
+    expect(client?.state.retryAt).toBe(Date.now() + 700);
+    await pass(699);
+    expect(server.requests).toHaveLength(1);
+    await pass(1);
+    expect(server.requests).toHaveLength(2);
+    expect(client?.state.retryAt).toBeUndefined();
+    server.last.accept();
+    await settle();
+    expect(phase()).toBe('live');
+  });
+
+  test('a goodbye ends the stream at once, without waiting for the server to hang up', async () => {
+    await connect();
+    server.last.accept('retry: 100\n\n', bookmark('e.jobs-5'), frame('goodbye', 'e.jobs-6', { reason: 'drain' }));
+    await settle();
+    expect(phase()).toBe('reconnecting goodbye:drain');
+    expect(server.last.aborted).toBe(true);
+    await pass(100);
+    expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-6');
+  });
+
+  test('an overloaded server, which answers 200 and goodbye, is met with growing patience', async () => {
+    await connect();
+    const waits: number[] = [];
+    for (let n = 0; n < 5; n++) {
+      server.last.accept('retry: 1000\n\n', bookmark('e.jobs-5'), frame('goodbye', 'e.jobs-5', { reason: 'limit' }));
+      await settle();
+      waits.push((client?.state.retryAt ?? 0) - Date.now());
+      await pass(waits.at(-1) ?? 0);
+    }
+    expect(waits).toEqual([2_000, 3_000, 5_000, 9_000, 16_000]);
+  });
+
+  test('nobody listening: each wait may be twice as long, up to a bound', async () => {
+    await connect();
+    const waits: number[] = [];
+    for (let n = 0; n < 8; n++) {
+      server.last.fail();
+      await settle();
+      waits.push((client?.state.retryAt ?? 0) - Date.now());
+      await pass(waits.at(-1) ?? 0);
+    }
+    expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000, 15_000]);
+    expect(phase()).toBe('connecting network');
+  });
+
+  test('a healthy stream makes up for failures before it', async () => {
+    await connect();
+    for (let n = 0; n < 4; n++) {
+      server.last.fail();
+      await settle();
+      await pass((client?.state.retryAt ?? 0) - Date.now());
+    }
+    const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'));
+    await settle();
+    body.break();
+    await settle();
+    expect(client?.state.retryAt).toBe(Date.now() + 100);
+  });
+
+  test.each([
+    ['429 with Retry-After', 429, { 'Retry-After': '7' }, 7_000 + 1_000],
+    ['503 with Retry-After', 503, { 'Retry-After': '7' }, 7_000 + 1_000],
+    ['500', 500, {}, 1_000],
+    ['502', 502, {}, 1_000],
+  ])('%s is waited out', async (_, status, headers, wait) => {
+    await connect();
+    server.last.refuse(status, headers);
+    await settle();
+    expect(phase()).toBe(`connecting http:${status}`);
+    expect(client?.state.retryAt).toBe(Date.now() + wait);
+    await pass(wait);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test('a page that is no event stream, as a proxy may send, is not taken for one', async () => {
+    await connect({
+      fetch: (() => Promise.resolve(new Response('<html>', { headers: { 'Content-Type': 'text/html' } }))),
+    });
+    expect(phase()).toBe('connecting not-a-stream');
+  });
+
+  test('since tells when the stream was lost, not when it was last tried', async () => {
+    await connect();
+    const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'));
+    await settle();
+    const lost = Date.now();
+    body.break();
+    await pass(100);
+    server.last.fail();
+    await pass(60_000);
+    expect(client?.state.phase).toBe('reconnecting');
+    expect(client?.state.since).toBe(lost);
+  });
+
+  test('retryNow cuts the wait short', async () => {
+    await connect();
+    server.last.fail();
+    await settle();
+    client?.retryNow();
+    await settle();
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+describe('silence', () => {
+  test('no byte for two and a half heartbeats is death; heartbeats are bytes', async () => {
+    await connect({ heartbeat: 20_000 });
+    const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'));
+    for (let n = 0; n < 5; n++) {
+      await pass(45_000);
+      expect(phase()).toBe('live');
+      body.push(':\n\n');
+      await settle();
+    }
+    await pass(49_999);
+    expect(phase()).toBe('live');
+    await pass(1);
+    expect(phase()).toBe('reconnecting silent');
+    expect(server.last.aborted).toBe(true);
+  });
+
+  test('a laptop that slept finds out at once', async () => {
+    await connect();
+    server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'));
+    await settle();
+    vi.setSystemTime(Date.now() + 3_600_000);
+    await pass(62_500); // the timer that was running when the lid closed
+    expect(phase()).toMatch(/^reconnecting silent/);
+  });
+
+  test('a server that accepts and never answers is given up', async () => {
+    await connect({ openTimeout: 5_000 });
+    await pass(5_000);
+    expect(phase()).toBe('connecting timeout');
+    expect(server.requests[0]?.aborted).toBe(true);
+  });
+});
+
+describe('what will not heal by trying again', () => {
+  test.each([
+    [204, 'closed'],
+    [400, 'closed'],
+    [403, 'denied'],
+    [404, 'closed'],
+    [405, 'closed'],
+  ])('%i stops for good: %s', async (status, want) => {
+    await connect();
+    server.last.refuse(status, {}, JSON.stringify({ message: 'why' }));
+    await pass(600_000);
+    expect(phase()).toBe(`${want} http:${status}`);
+    expect(server.requests).toHaveLength(1);
+    if (status !== 204) expect(client?.state.message).toBe('why');
+  });
+});
+
+describe('tokens', () => {
+  test('401 without another token: denied after one request, no flood', async () => {
+    const token = vi.fn(() => 'old');
+    await connect({ token });
+    server.last.refuse(401, {}, JSON.stringify({ detail: 'token is expired' }));
+    await pass(600_000);
+    expect(phase()).toBe('denied http:401');
+    expect(client?.state.message).toBe('token is expired');
+    expect(server.requests).toHaveLength(1);
+    expect(token.mock.calls).toEqual([['connect'], ['refused']]);
+  });
+
+  test('401 with a fresh token: tried once at once, then denied', async () => {
+    let n = 0;
+    await connect({ token: () => `t${n++}` });
+    server.last.refuse(401);
+    await settle();
+    expect(server.last.headers.get('Authorization')).toBe('Bearer t1');
+    server.last.refuse(401);
+    await pass(600_000);
+    expect(phase()).toBe('denied http:401');
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test('401 later, after a stream was open, earns another fresh token', async () => {
+    let n = 0;
+    await connect({ token: () => `t${n++}` });
+    server.last.refuse(401);
+    await settle();
+    const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'));
+    await settle();
+    body.end();
+    await pass(100);
+    server.last.refuse(401);
+    await settle();
+    expect(server.requests).toHaveLength(4);
+    expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-1');
+  });
+
+  test('a token source that fails for a while is asked again later', async () => {
+    const token = vi.fn().mockRejectedValueOnce(new Error('identity provider is away')).mockResolvedValue('t');
+    await connect({ token });
+    expect(server.requests).toHaveLength(0);
+    expect(phase()).toBe('connecting token');
+    await pass(60_000);
+    expect(server.last.headers.get('Authorization')).toBe('Bearer t');
+  });
+
+  test('expiring: the next stream is open before the old one is let go, and nothing is told twice', async () => {
+    const token = vi.fn((reason: string) => (reason === 'expiring' ? 'new' : 'old'));
+    await connect({ token });
+    const old = server.last.accept(bookmark('e.jobs-1'), frame('expiring', 'e.jobs-1', { at: '2030-01-01T00:00:00Z' }));
+    await settle();
+    expect(server.requests).toHaveLength(2);
+    expect(server.last.headers.get('Authorization')).toBe('Bearer new');
+    expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-1');
+    expect(server.requests[0]?.aborted).toBe(false);
+    old.push(bookmark('e.jobs-2')); // the new stream tells this one too
+    await settle();
+    server.last.accept(bookmark('e.jobs-2'));
+    await settle();
+    expect(server.requests[0]?.aborted).toBe(true);
+    expect(events.map((event) => event.id)).toEqual(['e.jobs-1', 'e.jobs-1', 'e.jobs-2']);
+    expect(states.map((state) => state.phase)).toEqual(['live']);
+  });
+
+  test('expiring, but the new stream cannot be opened: the old one goes on and nothing is lost', async () => {
+    const token = vi.fn((reason: string) => (reason === 'expiring' ? 'new' : 'old'));
+    await connect({ token });
+    const old = server.last.accept('retry: 100\n\n', frame('expiring', 'e.jobs-1', { at: '2030-01-01T00:00:00Z' }));
+    await settle();
+    old.push(bookmark('e.jobs-2'));
+    server.last.fail();
+    await settle();
+    expect(events.map((event) => event.id)).toEqual(['e.jobs-1', 'e.jobs-2']);
+    expect(phase()).toBe('live');
+    old.end();
+    await pass(100);
+    expect(server.last.headers.get('Authorization')).toBe('Bearer new');
+  });
+
+  test('expiring without a new token: the old stream goes on until the server ends it', async () => {
+    const token = vi.fn((reason: string) => (reason === 'connect' ? 'old' : undefined));
+    await connect({ token });
+    const old = server.last.accept('retry: 100\n\n', frame('expiring', 'e.jobs-1', { at: '2030-01-01T00:00:00Z' }));
+    await settle();
+    old.push(bookmark('e.jobs-2'));
+    await settle();
+    expect(server.requests).toHaveLength(1);
+    expect(events).toHaveLength(2);
+  });
+
+  test('goodbye: expired asks for a new token rather than the one at hand', async () => {
+    const token = vi.fn((reason: string) => (reason === 'expiring' ? 'new' : 'old'));
+    await connect({ token });
+    server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'), frame('goodbye', 'e.jobs-1', { reason: 'expired' }));
+    await pass(100);
+    expect(server.last.headers.get('Authorization')).toBe('Bearer new');
+  });
+});
+
+describe('states', () => {
+  const stale = (watch: string, since: string): string => frame(`${watch}.stale`, 'e', { since, reason: 'watch-lost' });
+
+  test('stale while any watch is, since the oldest; live when the last is back', async () => {
+    await connect();
+    const body = server.last.accept(stale('pods', '2030-01-01T00:00:10Z'), stale('jobs', '2030-01-01T00:00:05Z'));
+    await settle();
+    expect(phase()).toBe('stale watch-lost');
+    expect(client?.state.since).toBe(Date.parse('2030-01-01T00:00:05Z'));
+    body.push(frame('jobs.live', 'e', { since: '2030-01-01T00:01:00Z', reason: '' }));
+    await settle();
+    expect(client?.state.since).toBe(Date.parse('2030-01-01T00:00:10Z'));
+    body.push(frame('pods.live', 'e', { since: '2030-01-01T00:01:00Z', reason: '' }));
+    await settle();
+    expect(phase()).toBe('live');
+  });
+
+  test('what was stale on one connection is not held against the next', async () => {
+    await connect();
+    const body = server.last.accept('retry: 100\n\n', stale('jobs', '2030-01-01T00:00:05Z'));
+    await settle();
+    body.break();
+    await pass(10_000);
+    server.last.accept();
+    await settle();
+    expect(phase()).toBe('live');
+  });
+
+  test('closing, by method or by signal, is final and leaves nothing running', async () => {
+    const abort = new AbortController();
+    await connect({ signal: abort.signal });
+    server.last.accept(bookmark('e.jobs-1'));
+    await settle();
+    abort.abort();
+    await pass(600_000);
+    expect(phase()).toBe('closed caller');
+    expect(server.requests).toHaveLength(1);
+    expect(server.last.aborted).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('closing from within an event stops the events of the same chunk', async () => {
+    await connect({
+      onEvent: (event) => {
+        events.push(event);
+        client?.close();
+      },
+    });
+    server.last.accept(bookmark('e.jobs-1') + bookmark('e.jobs-2'));
+    await settle();
+    expect(events).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('a signal that is aborted already sends nothing', async () => {
+    await connect({ signal: AbortSignal.abort() });
+    expect(server.requests).toHaveLength(0);
+    expect(phase()).toBe('closed caller');
+  });
+
+  test('a caller whose state callback throws keeps its stream', async () => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    await connect({
+      onState: () => {
+        throw new Error('boom');
+      },
+    });
+    server.last.accept(bookmark('e.jobs-1'));
+    await settle();
+    expect(events).toHaveLength(1);
+    client?.close();
+    expect(log).toHaveBeenCalledTimes(2);
+    log.mockRestore();
+  });
+});

@@ -1,0 +1,140 @@
+// The objects of one watch, as its events tell them.
+
+import type { StreamEvent } from './events.ts';
+import { mergePatch } from './mergepatch.ts';
+import type { KubeObject } from './object.ts';
+
+/** What a subscriber sees: immutable, and the same one until the next notification. */
+export interface Snapshot<T extends KubeObject> {
+  /** In order of arrival. An object that did not change keeps its identity. */
+  readonly items: readonly T[];
+  /**
+   * `loading`: nothing complete was ever received; `refreshing`: events were missed, a new snapshot is
+   * under way and until its end the rows may be old; `current`: all that the gateway knows.
+   */
+  readonly phase: 'loading' | 'refreshing' | 'current';
+  /** Set while the gateway's own watch is lost; `since` in milliseconds since the epoch. */
+  readonly stale: { readonly since: number; readonly reason: string } | undefined;
+  /** The visible namespaces once the gateway narrowed the watch; undefined: no restriction was told. */
+  readonly namespaces: readonly string[] | undefined;
+}
+
+/** The readable half, made for React's useSyncExternalStore. Both functions may be passed around unbound. */
+export interface Collection<T extends KubeObject> {
+  readonly subscribe: (listener: () => void) => () => void;
+  readonly getSnapshot: () => Snapshot<T>;
+}
+
+export class WatchedCollection<T extends KubeObject> implements Collection<T> {
+  readonly #objects = new Map<string, T>();
+  readonly #listeners = new Set<() => void>();
+  readonly #changed: () => void;
+  // The uids told since the connection opened or the last reset, until `synced`. Kept on a resumed
+  // stream too: where a connection broke between the resets of two watches, the next one's position
+  // names neither, and the second watch begins a snapshot that no reset has announced to it.
+  #told: Set<string> | undefined = new Set();
+  #awaited = true;
+  #complete = false;
+  #stale: Snapshot<T>['stale'];
+  #namespaces: readonly string[] | undefined;
+  #snapshot: Snapshot<T>;
+
+  /**
+   * @param changed called after each event that changes what {@link commit} would show
+   * @param seed objects to show until the first snapshot is complete, which then decides
+   */
+  constructor(changed: () => void, seed: Iterable<T> = []) {
+    this.#changed = changed;
+    for (const object of seed) this.#objects.set(object.metadata.uid, object);
+    this.#snapshot = this.#build();
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly getSnapshot = (): Snapshot<T> => this.#snapshot;
+
+  /**
+   * A connection begins. A snapshot that the last one left unfinished starts over: what it had told may
+   * be gone by now. Without a position (`resumed` false) every watch starts with one.
+   */
+  opened(resumed: boolean): void {
+    this.#told = new Set();
+    if (!resumed) this.#awaited = true;
+    this.#stale = undefined; // the new connection says so again if it still is
+    this.#changed();
+  }
+
+  /** Returns false if the event cannot be applied because something must have been missed. */
+  apply(event: StreamEvent): boolean {
+    switch (event.type) {
+      case 'added':
+      case 'modified':
+        this.#objects.set(event.object.metadata.uid, event.object as T);
+        this.#told?.add(event.object.metadata.uid);
+        break;
+      case 'deleted':
+        this.#told?.delete(event.object.metadata.uid);
+        if (!this.#objects.delete(event.object.metadata.uid)) return true;
+        break;
+      case 'patched': {
+        const old = this.#objects.get(event.uid);
+        if (!old) return false;
+        const next = mergePatch(old, event.patch) as T;
+        const { resourceVersion } = event;
+        this.#objects.set(event.uid, { ...next, metadata: { ...next.metadata, resourceVersion } });
+        this.#told?.add(event.uid);
+        break;
+      }
+      case 'reset':
+        this.#told = new Set();
+        this.#awaited = true;
+        break;
+      case 'synced':
+        this.#finishSnapshot();
+        break;
+      case 'stale':
+        this.#stale = { since: event.since, reason: event.reason };
+        break;
+      case 'live':
+        this.#stale = undefined;
+        break;
+      case 'narrowed':
+      case 'widened':
+        this.#namespaces = event.namespaces;
+        break;
+      default:
+        return true; // a bookmark moves the position only, and that is the client's
+    }
+    this.#changed();
+    return true;
+  }
+
+  /** Makes what was applied visible and tells the subscribers. */
+  commit(): void {
+    this.#snapshot = this.#build();
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  #finishSnapshot(): void {
+    const told = this.#told;
+    this.#told = undefined;
+    this.#awaited = false;
+    this.#complete = true;
+    if (!told) return;
+    for (const uid of this.#objects.keys()) {
+      if (!told.has(uid)) this.#objects.delete(uid);
+    }
+  }
+
+  #build(): Snapshot<T> {
+    return {
+      items: [...this.#objects.values()],
+      phase: !this.#awaited ? 'current' : this.#complete ? 'refreshing' : 'loading',
+      stale: this.#stale,
+      namespaces: this.#namespaces,
+    };
+  }
+}

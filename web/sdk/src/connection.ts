@@ -1,0 +1,178 @@
+// One HTTP request for an event stream: opening it, reading frames, and noticing when it is dead.
+
+import { parseRetryAfter } from './backoff.ts';
+import { isJsonObject } from './object.ts';
+import { FrameParser, type Frame } from './parser.ts';
+
+export interface ConnectionRequest {
+  readonly url: string;
+  readonly fetch: typeof fetch;
+  readonly token: string | undefined;
+  readonly lastEventId: string;
+  /** Milliseconds until the response's head must be there. */
+  readonly openTimeout: number;
+  /** Milliseconds without a byte after which the connection counts as dead. */
+  readonly silence: number;
+}
+
+/** The server's answer was no stream. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly status: number;
+  readonly retryAfter: number | undefined;
+
+  constructor(status: number, message: string, retryAfter: number | undefined) {
+    super(message);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The connection could not be made, broke, fell silent, or came to its end. */
+export class Lost extends Error {
+  override readonly name = 'Lost';
+  readonly reason: 'network' | 'silent' | 'timeout' | 'not-a-stream' | 'ended';
+
+  constructor(reason: Lost['reason'], message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export class Connection {
+  /** Whether it was asked for from a position, so that no snapshot comes. */
+  readonly resumed: boolean;
+  readonly #abort: AbortController;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #parser: FrameParser;
+  readonly #silence: number;
+  #lastByte = Date.now();
+  #watchdog: ReturnType<typeof setTimeout> | undefined;
+
+  /** Throws {@link Refused} or {@link Lost}; nothing stays behind then. */
+  static async open(request: ConnectionRequest, signal: AbortSignal): Promise<Connection> {
+    const abort = new AbortController();
+    const stop = (): void => abort.abort(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    const timeout = setTimeout(
+      () => abort.abort(new Lost('timeout', `no answer within ${request.openTimeout / 1000} s`)),
+      request.openTimeout,
+    );
+    try {
+      const response = await request.fetch(request.url, {
+        headers: headersOf(request),
+        cache: 'no-store',
+        signal: abort.signal,
+      });
+      // Read in full inside the time limit: a refusal's body may stall as well.
+      const body = await bodyOf(response);
+      signal.removeEventListener('abort', stop);
+      return new Connection(body, abort, signal, request);
+    } catch (error) {
+      signal.removeEventListener('abort', stop);
+      abort.abort();
+      throw lost(error);
+    } finally {
+      clearTimeout(timeout);
+    }
+  }
+
+  private constructor(
+    body: ReadableStream<Uint8Array>,
+    abort: AbortController,
+    signal: AbortSignal,
+    request: ConnectionRequest,
+  ) {
+    this.#abort = abort;
+    this.#reader = body.getReader();
+    this.#parser = new FrameParser(request.lastEventId);
+    this.#silence = request.silence;
+    this.resumed = request.lastEventId !== '';
+    const stop = (): void => this.close();
+    signal.addEventListener('abort', stop, { once: true, signal: abort.signal });
+    if (signal.aborted) this.close();
+    else this.#watch(this.#silence);
+  }
+
+  /** The position after the last complete frame. */
+  get lastEventId(): string {
+    return this.#parser.lastEventId;
+  }
+
+  get retry(): number | undefined {
+    return this.#parser.retry;
+  }
+
+  /** The frames completed by the next bytes, often none; undefined at a clean end. Throws {@link Lost}. */
+  async next(): Promise<Frame[] | undefined> {
+    try {
+      const { done, value } = await this.#reader.read();
+      if (done) {
+        this.close();
+        return undefined;
+      }
+      this.#lastByte = Date.now();
+      return this.#parser.push(value);
+    } catch (error) {
+      const reason: unknown = this.#abort.signal.reason;
+      this.close();
+      throw reason instanceof Lost ? reason : lost(error);
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#watchdog);
+    this.#abort.abort();
+    // An aborted request has no use for what a failing cancellation says.
+    this.#reader.cancel().catch(() => undefined);
+  }
+
+  // One timer that looks at the clock when it fires, rather than one per chunk; after a machine has
+  // slept it fires at once and sees how long there was nothing.
+  #watch(after: number): void {
+    this.#watchdog = setTimeout(() => {
+      const left = this.#lastByte + this.#silence - Date.now();
+      if (left > 0) this.#watch(left);
+      else this.#abort.abort(new Lost('silent', `nothing received for ${Math.round(this.#silence / 1000)} s`));
+    }, after);
+  }
+}
+
+function headersOf(request: ConnectionRequest): Record<string, string> {
+  const headers: Record<string, string> = { Accept: 'text/event-stream' };
+  if (request.lastEventId !== '') headers['Last-Event-ID'] = request.lastEventId;
+  if (request.token !== undefined) headers['Authorization'] = `Bearer ${request.token}`;
+  return headers;
+}
+
+async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
+  if (response.status !== 200) {
+    const retryAfter = parseRetryAfter(response.headers.get('Retry-After'));
+    throw new Refused(response.status, messageOf(await response.text(), response), retryAfter);
+  }
+  const type = response.headers.get('Content-Type') ?? '';
+  if (!/^text\/event-stream\s*(;|$)/i.test(type) || !response.body) {
+    // A proxy's own page, most likely. It may go away.
+    throw new Lost('not-a-stream', `the answer was ${type || 'of no type'}, not an event stream`);
+  }
+  return response.body;
+}
+
+/** What the server says for people: `message` of a Kubernetes Status, or of problem+json. */
+function messageOf(body: string, response: Response): string {
+  const bare = `HTTP ${response.status} ${response.statusText}`.trim();
+  try {
+    const data: unknown = JSON.parse(body);
+    if (!isJsonObject(data)) return bare;
+    const told = [data.message, data.detail, data.title].find((text) => typeof text === 'string' && text !== '');
+    return typeof told === 'string' ? told : bare;
+  } catch {
+    return bare;
+  }
+}
+
+function lost(error: unknown): Error {
+  if (error instanceof Refused || error instanceof Lost) return error;
+  return new Lost('network', error instanceof Error ? error.message : String(error));
+}

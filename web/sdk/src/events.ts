@@ -1,0 +1,170 @@
+// Frames to Kubecast's events. What the server says is checked as far as the SDK relies on it, so
+// that the rest of the code can trust the types.
+
+import { isJsonObject, type JsonObject, type KubeObject } from './object.ts';
+import type { Frame } from './parser.ts';
+
+interface Told {
+  /** The watch's name on `/stream`; empty on a single stream, and for what concerns the connection. */
+  readonly watch: string;
+  /** The position after this event; opaque. */
+  readonly id: string;
+}
+
+/** A change, or the snapshot's `added`. Consumers upsert: a catch-up may tell either of the two. */
+export interface ObjectEvent extends Told {
+  readonly type: 'added' | 'modified' | 'deleted';
+  readonly object: KubeObject;
+}
+
+export interface PatchedEvent extends Told {
+  readonly type: 'patched';
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** RFC 7386. */
+  readonly patch: JsonObject;
+}
+
+export interface SyncedEvent extends Told {
+  readonly type: 'synced';
+  readonly resourceVersion: string;
+}
+
+export interface BookmarkEvent extends Told {
+  readonly type: 'bookmark';
+  readonly resourceVersion: string;
+}
+
+export interface ResetEvent extends Told {
+  readonly type: 'reset';
+  readonly reason: string;
+}
+
+/** The gateway's own watch on the API server is lost, or is back. */
+export interface FreshnessEvent extends Told {
+  readonly type: 'stale' | 'live';
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  readonly reason: string;
+}
+
+/** The caller's permissions changed; `namespaces` are all that are visible now. */
+export interface VisibilityEvent extends Told {
+  readonly type: 'narrowed' | 'widened';
+  readonly namespaces: readonly string[];
+}
+
+export interface ExpiringEvent extends Told {
+  readonly type: 'expiring';
+  /** When the token ends, in milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export interface GoodbyeEvent extends Told {
+  readonly type: 'goodbye';
+  readonly reason: string;
+}
+
+/** An event of a server newer than this SDK. */
+export interface UnknownEvent extends Told {
+  readonly type: 'unknown';
+  readonly name: string;
+  readonly data: string;
+}
+
+export type StreamEvent =
+  | ObjectEvent
+  | PatchedEvent
+  | SyncedEvent
+  | BookmarkEvent
+  | ResetEvent
+  | FreshnessEvent
+  | VisibilityEvent
+  | ExpiringEvent
+  | GoodbyeEvent
+  | UnknownEvent;
+
+/** A frame whose data is not what its event promises. Skipping it could lose a change in silence. */
+export class UnreadableFrame extends Error {
+  override readonly name = 'UnreadableFrame';
+}
+
+export function decodeFrame(frame: Frame): StreamEvent {
+  const dot = frame.event.indexOf('.');
+  const watch = dot === -1 ? '' : frame.event.slice(0, dot);
+  const type = frame.event.slice(dot + 1);
+  const told = { watch, id: frame.id };
+  switch (type) {
+    case 'added':
+    case 'modified':
+    case 'deleted':
+      return { ...told, type, object: objectOf(frame) };
+    case 'patched': {
+      const data = jsonOf(frame);
+      if (!isJsonObject(data.patch)) throw unreadable(frame, 'no patch');
+      const uid = stringOf(frame, data, 'uid');
+      return { ...told, type, uid, resourceVersion: stringOf(frame, data, 'resourceVersion'), patch: data.patch };
+    }
+    case 'synced':
+    case 'bookmark':
+      return { ...told, type, resourceVersion: stringOf(frame, jsonOf(frame), 'resourceVersion') };
+    case 'reset':
+    case 'goodbye':
+      return { ...told, type, reason: textOf(jsonOf(frame).reason) };
+    case 'stale':
+    case 'live': {
+      const data = jsonOf(frame);
+      return { ...told, type, since: timeOf(data.since), reason: textOf(data.reason) };
+    }
+    case 'narrowed':
+    case 'widened': {
+      const { namespaces } = jsonOf(frame);
+      if (!Array.isArray(namespaces)) throw unreadable(frame, 'no namespaces');
+      return { ...told, type, namespaces: namespaces.filter((name) => typeof name === 'string') };
+    }
+    case 'expiring':
+      return { ...told, type, at: timeOf(jsonOf(frame).at) };
+    default:
+      return { ...told, type: 'unknown', name: type, data: frame.data };
+  }
+}
+
+function unreadable(frame: Frame, what: string): UnreadableFrame {
+  return new UnreadableFrame(`event ${frame.event}: ${what}`);
+}
+
+function jsonOf(frame: Frame): JsonObject {
+  let data: unknown;
+  try {
+    data = JSON.parse(frame.data);
+  } catch {
+    throw unreadable(frame, 'data is not JSON');
+  }
+  if (!isJsonObject(data)) throw unreadable(frame, 'data is not an object');
+  return data;
+}
+
+function objectOf(frame: Frame): KubeObject {
+  const data = jsonOf(frame);
+  const { metadata } = data;
+  if (!isJsonObject(metadata) || typeof metadata.uid !== 'string' || typeof metadata.name !== 'string') {
+    throw unreadable(frame, 'no Kubernetes object');
+  }
+  return data as unknown as KubeObject;
+}
+
+function stringOf(frame: Frame, data: JsonObject, key: string): string {
+  const value = data[key];
+  if (typeof value !== 'string') throw unreadable(frame, `no ${key}`);
+  return value;
+}
+
+// Reasons and times are told to people; a missing one is no reason to break the stream.
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function timeOf(value: unknown): number {
+  const time = typeof value === 'string' ? Date.parse(value) : NaN;
+  return Number.isNaN(time) ? Date.now() : time;
+}

@@ -1,0 +1,34 @@
+/**
+ * The client side of Kubecast's event streams: Kubernetes objects, live in a browser, in a worker or in
+ * Node. No dependencies, no DOM.
+ *
+ * - {@link Live}: several watches on one stream, as live collections. Start here.
+ * - {@link Client} and {@link Store}: its two halves, for callers that need the events themselves.
+ * - {@link FrameParser} and {@link decodeFrame}: bytes to frames, frames to events; pure.
+ *
+ * @packageDocumentation
+ */
+
+export { Live, streamPath, type LiveOptions, type Observable } from './live.ts';
+export { Client, type ClientOptions, type TokenReason, type TokenSource } from './client.ts';
+export { isFinal, type ConnectionState, type Phase } from './state.ts';
+export { Store, type Kinds, type Schedule, type StoreOptions } from './store.ts';
+export type { Collection, Snapshot } from './collection.ts';
+export { FrameParser, type Frame } from './parser.ts';
+export { mergePatch } from './mergepatch.ts';
+export {
+  decodeFrame,
+  UnreadableFrame,
+  type BookmarkEvent,
+  type ExpiringEvent,
+  type FreshnessEvent,
+  type GoodbyeEvent,
+  type ObjectEvent,
+  type PatchedEvent,
+  type ResetEvent,
+  type StreamEvent,
+  type SyncedEvent,
+  type UnknownEvent,
+  type VisibilityEvent,
+} from './events.ts';
+export type { JsonObject, KubeObject, ObjectMeta, OwnerReference } from './object.ts';
