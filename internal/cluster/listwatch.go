@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -268,7 +269,8 @@ func (e *eventError) Unwrap() error { return e.err }
 // event sends on one {"type":…,"object":…}.
 func (w *watcher) event(ctx context.Context, value []byte) error {
 	event := gjson.GetMany(view(value), "type", "object")
-	kind, object := watch.EventType(event[0].Str), value[event[1].Index:event[1].Index+len(event[1].Raw)]
+	// The value is in the decoder's buffer, which the next one overwrites: nothing of it may be sent on.
+	kind, object := watch.EventType(strings.Clone(event[0].Str)), value[event[1].Index:event[1].Index+len(event[1].Raw)]
 	switch kind {
 	case watch.Added, watch.Modified, watch.Deleted:
 		o, err := w.object(object)
