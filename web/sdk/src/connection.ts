@@ -71,8 +71,9 @@ export class Connection {
       return new Connection(body, abort, signal, request);
     } catch (error) {
       signal.removeEventListener('abort', stop);
+      const reason: unknown = abort.signal.reason;
       abort.abort();
-      throw lost(error);
+      throw lost(reason instanceof Lost ? reason : error);
     } finally {
       clearTimeout(timeout);
     }
@@ -117,7 +118,7 @@ export class Connection {
     } catch (error) {
       const reason: unknown = this.#abort.signal.reason;
       this.close();
-      throw reason instanceof Lost ? reason : lost(error);
+      throw lost(reason instanceof Lost ? reason : error);
     }
   }
 
