@@ -1,0 +1,45 @@
+# Everything starts here; see README.md. Go 1.26, Node 20 or later and make are all that must be there.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: build demo test bench lint gateway devcluster controlplane portal clean
+
+build: gateway devcluster
+
+# The portal is embedded, so it is built first.
+gateway: portal
+	go build -ldflags '-X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
+
+portal: web/node_modules/.package-lock.json
+	npm --prefix web run build --silent
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	npm --prefix web ci --no-audit --no-fund --loglevel=error
+
+devcluster:
+	go build -C devcluster -o ../bin/devcluster .
+
+# etcd, kube-apiserver and the rest, from source: about ten minutes on two cores, once.
+controlplane:
+	devcluster/build.sh bin/controlplane
+
+demo: build controlplane
+	scripts/demo.sh
+
+test:
+	scripts/test.sh
+
+bench: build controlplane
+	scripts/bench.sh
+
+lint: web/node_modules/.package-lock.json
+	test -z "$$(gofmt -l cmd internal web e2e bench devcluster | tee /dev/stderr)"
+	go vet ./...
+	go vet -C devcluster ./...
+	go run $(STATICCHECK) ./...
+	cd devcluster && go run $(STATICCHECK) ./...
+	npm --prefix web run lint --silent
+
+clean:
+	rm -rf bin .demo web/portal/dist/assets web/portal/dist/index.html web/node_modules

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Runs a control plane with simulated nodes and training jobs on loopback, and the gateway on it, until Ctrl-C.
+# `make demo` builds what it needs first.
+#
+#   PORT=8080 OPS_PORT=9090   where the gateway listens; another free port if that one is taken
+#   NODES=10 JOBS=0.5         simulated nodes, and jobs submitted per second
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+dir=.demo
+mkdir -p "$dir"
+pids=()
+finish() {
+	trap - EXIT INT TERM
+	for pid in "${pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
+	for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
+}
+trap finish EXIT
+trap 'exit 0' INT TERM
+
+# free PORT prints PORT, or 0 (any) if somebody listens there.
+free() { if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then echo 0; else echo "$1"; fi; }
+
+echo "starting a Kubernetes control plane with ${NODES:-10} simulated nodes …"
+bin/devcluster up --dir "$dir/cluster" --nodes "${NODES:-10}" --jobs "${JOBS:-0.5}" >"$dir/devcluster.log" 2>&1 &
+pids+=($!)
+until grep -q '^ready$' "$dir/devcluster.log"; do
+	kill -0 "${pids[0]}" 2>/dev/null || { cat "$dir/devcluster.log"; exit 1; }
+	sleep 0.2
+done
+
+# Who signs in is in the group platform, which may see everything but Secrets in the development cluster.
+token=$(bin/gateway token --key "$dir/key.pem" --user demo@kubecast.local --group platform --ttl 12h)
+cat >"$dir/gateway.yaml" <<YAML
+auth:
+  jwt:
+  - {issuer: "https://kubecast.local", audiences: [kubecast], publicKeyFile: $dir/key.pem.pub}
+YAML
+bin/gateway serve --config "$dir/gateway.yaml" --kubeconfig "$dir/cluster/kubeconfig" \
+	--listen "127.0.0.1:$(free "${PORT:-8080}")" --ops-listen "127.0.0.1:$(free "${OPS_PORT:-9090}")" >"$dir/gateway.log" 2>&1 &
+pids+=($!)
+until grep -q 'msg=listening' "$dir/gateway.log"; do
+	kill -0 "${pids[1]}" 2>/dev/null || { cat "$dir/gateway.log"; exit 1; }
+	sleep 0.1
+done
+address=$(sed -n 's/.*msg=listening addr=\([^ ]*\).*/\1/p' "$dir/gateway.log")
+ops=$(sed -n 's/.*msg=listening .*ops=\([^ ]*\).*/\1/p' "$dir/gateway.log")
+printf '%s\n' "$token" >"$dir/token"
+
+cat <<TEXT
+
+Kubecast is running. Open the portal, already signed in:
+
+    http://$address/#token=$token
+
+or sign in at http://$address/ with the token in $dir/token. In another terminal:
+
+    bin/gateway watch --server http://$address --token-file $dir/token /apis/batch/v1/jobs
+    bin/devcluster kubectl --dir $dir/cluster get jobs -A
+    curl http://$ops/debug/kinds
+
+Logs are in $dir. Ctrl-C ends everything.
+TEXT
+wait -n "${pids[@]}" || true
+echo "a process ended; see the logs in $dir" >&2
+exit 1

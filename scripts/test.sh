@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Every test: Go with the race detector, the end-to-end tests on a real control plane, the SDK's, and the portal's in
+# Chromium. What is missing is installed where that is possible (Debian, as root); a part that cannot run is named in
+# the last lines, and with CI set it is a failure.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+skipped=() failed=()
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+# part NAME COMMAND… runs one part and says how it went.
+part() {
+	local name=$1 started=$SECONDS
+	shift
+	echo "── $name"
+	if "$@"; then
+		echo "── $name: ok ($((SECONDS - started)) s)"
+	else
+		failed+=("$name")
+		echo "── $name: FAILED ($((SECONDS - started)) s)"
+	fi
+}
+
+# need COMMAND PACKAGE… installs Debian packages unless the command is there.
+need() {
+	local command=$1
+	shift
+	command -v "$command" >/dev/null && return
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		echo "── installing $*"
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; } \
+			>"$logs/apt" 2>&1 || tail -n 5 "$logs/apt"
+	fi
+	command -v "$command" >/dev/null
+}
+
+# go_test DIRECTORY runs a module's tests; of what passes it shows one line a package.
+go_test() {
+	local log=$logs/go
+	# Packages run one after the other: several of them keep both cores busy, and share the machine with a cluster.
+	if go test -C "$1" -race -p 2 -timeout 15m -v ./... >"$log" 2>&1; then
+		grep -E '^(ok|PASS$)|no test files' "$log" | grep -v 'no test files'
+		local status=0
+	else
+		grep -vE '^(=== |    --- PASS|--- PASS|\?)' "$log" | tail -n 400
+		local status=1
+	fi
+	while read -r name; do skipped+=("$name (run go test -v for its reason)"); done < <(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
+	return $status
+}
+
+need gcc gcc libc6-dev || { echo "gcc is needed for go test -race" >&2; exit 1; }
+need chromium chromium fonts-dejavu-core || skipped+=("the portal in Chromium: chromium is not installed")
+part "build" make --no-print-directory build controlplane
+[ ${#failed[@]} -eq 0 ] || exit 1
+part "Go" go_test .
+part "devcluster" go_test devcluster
+part "SDK and portal" npm --prefix web test --silent
+if command -v chromium >/dev/null; then
+	part "portal in Chromium" npm --prefix web run e2e --silent
+fi
+
+echo
+for name in "${failed[@]}"; do echo "FAILED: $name"; done
+for name in "${skipped[@]}"; do echo "skipped: $name"; done
+[ ${#failed[@]} -eq 0 ] || exit 1
+if [ ${#skipped[@]} -gt 0 ] && [ -n "${CI:-}" ]; then
+	echo "in CI nothing may be skipped"
+	exit 1
+fi
+echo "all parts passed in $SECONDS s"
