@@ -68,7 +68,7 @@ func New(opts Options, logger *slog.Logger) (*Authenticator, error) {
 	for i, o := range opts.Issuers {
 		iss, err := newIssuer(o, client, logger)
 		if err == nil && a.issuers[o.Issuer] != nil {
-			err = errors.New("Issuer: given twice")
+			err = errors.New("field Issuer: given twice")
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("auth: Issuers[%d] (%s): %w", i, o.Issuer, err))
@@ -82,18 +82,18 @@ func New(opts Options, logger *slog.Logger) (*Authenticator, error) {
 func newIssuer(o Issuer, client *http.Client, logger *slog.Logger) (*issuer, error) {
 	switch {
 	case o.Issuer == "":
-		return nil, errors.New("Issuer: required")
+		return nil, errors.New("field Issuer: required")
 	case len(o.Audiences) == 0:
-		return nil, errors.New("Audiences: one is required, else tokens meant for others would be accepted")
+		return nil, errors.New("field Audiences: one is required, else tokens meant for others would be accepted")
 	case o.Claims.Username == "":
-		return nil, errors.New("Claims.Username: required")
+		return nil, errors.New("field Claims.Username: required")
 	case o.JWKSURL != "" && o.PublicKeyFile != "":
-		return nil, errors.New("JWKSURL and PublicKeyFile: one of them")
+		return nil, errors.New("fields JWKSURL and PublicKeyFile: one of them")
 	}
 	for _, aud := range o.Audiences {
 		// An empty one would let the library accept a token that names none.
 		if aud == "" {
-			return nil, errors.New("Audiences: must not be empty")
+			return nil, errors.New("field Audiences: must not be empty")
 		}
 	}
 	logger = logger.With("issuer", o.Issuer)
@@ -101,7 +101,7 @@ func newIssuer(o Issuer, client *http.Client, logger *slog.Logger) (*issuer, err
 	if o.PublicKeyFile != "" {
 		keys, err := newFileKeys(o.PublicKeyFile, logger)
 		if err != nil {
-			return nil, fmt.Errorf("PublicKeyFile: %w", err)
+			return nil, fmt.Errorf("field PublicKeyFile: %w", err)
 		}
 		return &issuer{Issuer: o, keys: keys}, nil
 	}

@@ -115,9 +115,7 @@ func badTokens(t testing.TB) map[string]string {
 	claims := string(must(json.Marshal(goodClaims())))
 	spki := publicPEM(t, rsaKey)
 	p384 := fakeES256{}.sign(t)
-	embedded := map[string]any{"kty": "EC", "crv": "P-256",
-		"x": base64.RawURLEncoding.EncodeToString(otherKey.X.FillBytes(make([]byte, 32))), //nolint:staticcheck // a JWK is made of these
-		"y": base64.RawURLEncoding.EncodeToString(otherKey.Y.FillBytes(make([]byte, 32)))}
+	embedded := jwk(t, "", otherKey, nil)
 
 	return map[string]string{
 		"alg none":                     sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, goodClaims(), nil),

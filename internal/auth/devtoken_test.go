@@ -1,0 +1,170 @@
+package auth
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func developmentToken(path string) DevelopmentToken {
+	return DevelopmentToken{KeyFile: path, User: "jane", Groups: []string{"team-a"}, Issuer: "https://kubecast.local", Audience: "kubecast", TTL: time.Hour}
+}
+
+func accepts(t *testing.T, pub, token string) bool {
+	t.Helper()
+	a, err := New(Options{Issuers: []Issuer{{Issuer: "https://kubecast.local", Audiences: []string{"kubecast"}, PublicKeyFile: pub, Claims: usual}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := a.Authenticate(t.Context(), token)
+	if err == nil && (id.Username != "jane" || !slices.Equal(id.Groups, []string{"team-a", "system:authenticated"}) || time.Until(id.ExpiresAt) > time.Hour) {
+		t.Errorf("identity %+v", id)
+	}
+	return err == nil
+}
+
+func TestDevelopmentTokenIsAcceptedWithItsPublicHalf(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dev.key")
+	first, err := SignDevelopmentToken(developmentToken(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	before, _ := os.ReadFile(path)
+	second, err := SignDevelopmentToken(developmentToken(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := os.ReadFile(path); string(after) != string(before) {
+		t.Error("the key was made anew")
+	}
+	if !accepts(t, path+".pub", first) || !accepts(t, path+".pub", second) {
+		t.Error("not accepted")
+	}
+
+	if err := os.Remove(path + ".pub"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := SignDevelopmentToken(developmentToken(path)); err != nil {
+		t.Fatal(err)
+	}
+	if !accepts(t, path+".pub", first) {
+		t.Error("the public half was not written again")
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) != 2 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestKeysOfOtherToolsSignToo(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"openssl ecparam": append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"),
+			pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: must(x509.MarshalECPrivateKey(ecKey))})...),
+		"openssl genrsa": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)}),
+		"ed25519":        pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(edKey))}),
+	} {
+		path := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		token, err := SignDevelopmentToken(developmentToken(path))
+		if err != nil || !accepts(t, path+".pub", token) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFilesThatAreSomethingElseAreNotOverwritten(t *testing.T) {
+	dir := t.TempDir()
+	diary := filepath.Join(dir, "diary")
+	if err := os.WriteFile(diary, []byte("dear diary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := SignDevelopmentToken(developmentToken(diary))
+	if err == nil || !strings.Contains(err.Error(), diary+" is not overwritten: it holds no private key") {
+		t.Error(err)
+	}
+	if data, _ := os.ReadFile(diary); string(data) != "dear diary" {
+		t.Errorf("now it says %q", data)
+	}
+	if _, err := os.Stat(diary + ".pub"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("a public half of nothing")
+	}
+
+	key := filepath.Join(dir, "key")
+	if _, err := SignDevelopmentToken(developmentToken(key)); err != nil {
+		t.Fatal(err)
+	}
+	for says, data := range map[string][]byte{
+		"no PEM block":                   []byte("ssh-ed25519 AAAA"),
+		"is the public half of another ": publicPEM(t, otherKey),
+	} {
+		if err := os.WriteFile(key+".pub", data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := SignDevelopmentToken(developmentToken(key)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("want %s, got %v", says, err)
+		}
+		if after, _ := os.ReadFile(key + ".pub"); string(after) != string(data) {
+			t.Error("the public file was overwritten")
+		}
+	}
+	if _, err := SignDevelopmentToken(developmentToken(filepath.Join(dir, "not", "there"))); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := SignDevelopmentToken(developmentToken(dir)); err == nil {
+		t.Error("a directory is a key")
+	}
+}
+
+func TestManyWhoNeedTheFirstKeyMakeOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dev.key")
+	tokens := make([]string, 16)
+	var wg sync.WaitGroup
+	for i := range tokens {
+		wg.Go(func() {
+			var err error
+			if tokens[i], err = SignDevelopmentToken(developmentToken(path)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, token := range tokens {
+		if !accepts(t, path+".pub", token) {
+			t.Error("signed with a key that is gone")
+		}
+	}
+}
+
+func TestDevelopmentTokenThatWouldBeRefusedIsNotSigned(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dev.key")
+	for says, change := range map[string]func(*DevelopmentToken){
+		"User: required":     func(d *DevelopmentToken) { d.User = "" },
+		"KeyFile: required":  func(d *DevelopmentToken) { d.KeyFile = "" },
+		"Issuer: required":   func(d *DevelopmentToken) { d.Issuer = "" },
+		"Audience: required": func(d *DevelopmentToken) { d.Audience = "" },
+		"TTL: 0s given":      func(d *DevelopmentToken) { d.TTL = 0 },
+		`"system:masters"`:   func(d *DevelopmentToken) { d.Groups = []string{"a", "system:masters"} },
+		`"system:admin"`:     func(d *DevelopmentToken) { d.User = "system:admin" },
+	} {
+		opts := developmentToken(path)
+		change(&opts)
+		if _, err := SignDevelopmentToken(opts); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("want %s, got %v", says, err)
+		}
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a key was made for a token that is not signed")
+	}
+}
