@@ -15,7 +15,7 @@ const maxChains = 4096
 func (t *Topic[O]) chain(namespace string) *chain {
 	c := t.chains[namespace]
 	if c == nil {
-		if len(t.chains) >= maxChains {
+		if len(t.chains) >= t.chainLimit {
 			t.forgetChains()
 		}
 		c = &chain{evicted: t.forgotten}
@@ -33,4 +33,5 @@ func (t *Topic[O]) forgetChains() {
 			delete(t.chains, namespace)
 		}
 	}
+	t.chainLimit = max(maxChains, 2*len(t.chains)) // so that looking through all of them stays rare
 }

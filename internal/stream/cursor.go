@@ -1,6 +1,10 @@
 package stream
 
-import "sort"
+import (
+	"slices"
+	"sort"
+	"strings"
+)
 
 // Scope says whose events a cursor reads: those of all namespaces, or of some.
 type Scope struct{ namespaces []string }
@@ -9,12 +13,17 @@ type Scope struct{ namespaces []string }
 func AllNamespaces() Scope { return Scope{} }
 
 // Namespaces is the scope of some namespaces, at least one.
-func Namespaces(namespaces ...string) Scope { return Scope{namespaces} }
+func Namespaces(namespaces ...string) Scope {
+	// In the order of Kubernetes' lists, which is that of the keys: team-a/… comes before team/….
+	sorted := slices.SortedFunc(slices.Values(namespaces), func(a, b string) int { return strings.Compare(a+"/", b+"/") })
+	return Scope{slices.Compact(sorted)}
+}
 
 // All reports whether this is the scope of everything.
 func (s Scope) All() bool { return len(s.namespaces) == 0 }
 
-// Namespaces are the namespaces of the scope; none if it is that of everything.
+// Namespaces are the namespaces of the scope, each once, in the order of Kubernetes' lists; none if it is that of
+// everything.
 func (s Scope) Namespaces() []string { return s.namespaces }
 
 // Cursor is one reader's place in a topic. It is for one goroutine.
@@ -26,7 +35,8 @@ type Cursor[O Object[O]] struct {
 	armed      []registration
 }
 
-// Next appends to batch what follows, up to batch's capacity, and moves on. It does not wait.
+// Next appends to batch what follows, up to batch's capacity, and moves on. It does not wait. The batch must have
+// room for one event at least.
 //
 // The position is the version up to which everything has been read once the batch has been told. An error (ErrSlow,
 // ErrEpoch) is final for the cursor.
@@ -120,10 +130,10 @@ func (c *Cursor[O]) Arm(w *Waiter) bool {
 	}
 	for i := range c.armed {
 		r := &c.armed[i]
+		r.waiter = w
 		if r.list != nil {
 			continue // was not woken since
 		}
-		r.waiter = w
 		if c.scope.All() {
 			t.everyone.add(r)
 		} else {

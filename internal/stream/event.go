@@ -38,7 +38,16 @@ type Event[O Object[O]] struct {
 	// At is when the event was appended.
 	At time.Time
 
+	tie  bool // shares its version with what was told before; see Topic.Append
 	left atomic.Pointer[O]
+}
+
+// floor is the first position from which the event is not told.
+func (e *Event[O]) floor() uint64 {
+	if e.tie {
+		return e.Pos + 1
+	}
+	return e.Pos
 }
 
 // For is the event as it is to be told to those who see only what matches: an object that begins to match is

@@ -44,14 +44,16 @@ func (r *ring[O]) pop() *Event[O] {
 	event := r.oldest()
 	r.slots[r.evicted.seq%uint64(len(r.slots))] = nil
 	r.bytes -= int64(event.Object.Size())
-	r.evicted = eviction{seq: r.evicted.seq + 1, pos: event.Pos}
+	r.evicted = eviction{seq: r.evicted.seq + 1, pos: event.floor()}
 	return event
 }
 
-// evictAll empties the ring; positions before the version are too old from now on.
+// evictAll empties the ring; positions before the version are too old from now on, and so is every place: the number
+// it leaves out is the unseen content of the list at that version.
 func (r *ring[O]) evictAll(version uint64) {
 	clear(r.slots)
 	r.bytes = 0
+	r.next++
 	r.evicted = eviction{seq: r.next, pos: version}
 }
 
@@ -65,7 +67,10 @@ func (n *numbers) push(seq uint64) { n.items = append(n.items, seq) }
 
 func (n *numbers) pop() {
 	n.head++
-	if n.head > 32 && n.head > len(n.items)/2 {
+	switch {
+	case n.head == len(n.items):
+		n.clear() // a namespace that was busy once must not keep its room for ever
+	case n.head > 32 && n.head > len(n.items)/2:
 		n.items = append(n.items[:0], n.items[n.head:]...)
 		n.head = 0
 	}

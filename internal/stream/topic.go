@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"sort"
 	"sync"
 	"time"
 )
@@ -27,6 +26,7 @@ type Topic[O Object[O]] struct {
 	generation int    // how often versions went back
 	gaps       []gap
 	chains     map[string]*chain // by namespace
+	chainLimit int               // how many of them there are before some are forgotten
 	forgotten  eviction          // of chains that were dropped; where a new chain begins
 	everyone   waitList          // who reads all namespaces
 	wake       []*waitList       // lists with readers to be woken
@@ -49,7 +49,7 @@ type eviction struct {
 
 // NewTopic makes an empty topic, of which nobody can read before Begin.
 func NewTopic[O Object[O]](opts Options) *Topic[O] {
-	return &Topic[O]{opts: opts, dirty: make(chan struct{}, 1), chains: map[string]*chain{}}
+	return &Topic[O]{opts: opts, dirty: make(chan struct{}, 1), chains: map[string]*chain{}, chainLimit: maxChains}
 }
 
 // Run wakes the readers of what is appended, and lets events grow old, until the context ends.
@@ -65,12 +65,12 @@ func (t *Topic[O]) Run(ctx context.Context) error {
 			return nil
 		case <-age.C:
 			t.mu.Lock()
-			t.evict()
+			t.evict(time.Now())
 			t.mu.Unlock()
 			continue
 		case <-t.dirty:
 		}
-		woken = t.wakeReaders(woken[:0])
+		woken = t.wakeReaders(woken)
 		if t.opts.Gather > 0 {
 			pause.Reset(t.opts.Gather)
 			select {
@@ -110,22 +110,28 @@ func (t *Topic[O]) Restart(version uint64) {
 	t.signal()
 }
 
-// Append adds a change that came live, whose version is greater than all before.
+// Append adds a change that came live, whose version is not before any seen.
+//
+// It may be the same as the last: when a lease ends, etcd deletes everything that was bound to it in one revision
+// (so go Kubernetes' Events). A client that was told the first of them claims the version, though the others were
+// still to come; so who resumes after it is told all but the first again.
 func (t *Topic[O]) Append(version uint64, change Change[O]) {
+	now := time.Now()
 	t.mu.Lock()
-	t.append(&Event[O]{Change: change, Pos: version, ID: version, At: time.Now()})
+	t.append(&Event[O]{Change: change, Pos: version, ID: version, At: now})
 	t.watermark = version
-	t.evict()
+	t.evict(now)
 	t.mu.Unlock()
 	t.signal()
 }
 
 // AppendBurst adds the difference that a list at a version found, in one piece. The version is not before any seen.
 func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
-	t.mu.Lock()
 	now := time.Now()
+	t.mu.Lock()
 	for _, change := range changes {
 		t.append(&Event[O]{Change: change, Pos: version, ID: t.watermark, At: now})
+		t.evict(now)
 	}
 	if version > t.watermark {
 		t.gaps = append(t.gaps, gap{from: t.watermark, to: version})
@@ -134,7 +140,6 @@ func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
 		}
 	}
 	t.watermark = version
-	t.evict()
 	t.mu.Unlock()
 	if len(changes) > 0 {
 		t.signal()
@@ -158,6 +163,7 @@ func (t *Topic[O]) Notify() {
 
 // append puts an event at the end of the ring and of its namespace's chain, and notes whom to wake.
 func (t *Topic[O]) append(event *Event[O]) {
+	event.tie = event.Pos == t.watermark
 	namespace := event.Object.GetNamespace()
 	seq := t.ring.push(event, t.opts.Events)
 	t.note(&t.everyone)
@@ -168,13 +174,15 @@ func (t *Topic[O]) append(event *Event[O]) {
 	}
 }
 
-// evict drops the oldest events until the topic is within its bounds.
-func (t *Topic[O]) evict() {
+// evict drops the oldest events until the topic is within its bounds. The newest stays even if it is larger than all
+// may be together, or readers that keep up would be overtaken by each such event.
+func (t *Topic[O]) evict(now time.Time) {
 	var tooOld time.Time
 	if t.opts.Age > 0 {
-		tooOld = time.Now().Add(-t.opts.Age)
+		tooOld = now.Add(-t.opts.Age)
 	}
-	for t.ring.len() > 0 && (t.ring.len() > t.opts.Events || t.ring.bytes > t.opts.Bytes || t.ring.oldest().At.Before(tooOld)) {
+	for t.ring.len() > 1 && (t.ring.len() > t.opts.Events || t.ring.bytes > t.opts.Bytes) ||
+		t.ring.len() > 0 && t.ring.oldest().At.Before(tooOld) {
 		t.evictOldest()
 	}
 }
@@ -201,62 +209,6 @@ func (t *Topic[O]) expireBefore(version uint64) {
 	for len(t.gaps) > 0 && t.gaps[0].to <= version {
 		t.gaps = t.gaps[1:]
 	}
-}
-
-// Head is where the history ends: a cursor that starts there is told what follows the version, and nothing else.
-type Head struct {
-	Version    uint64
-	seq        uint64
-	generation int
-}
-
-// Head is the end of the history at this moment.
-func (t *Topic[O]) Head() Head {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return Head{Version: t.watermark, seq: t.ring.next, generation: t.generation}
-}
-
-// From is a cursor that begins at a head of this topic.
-func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {
-	return &Cursor[O]{topic: t, scope: scope, next: head.seq, generation: head.generation}
-}
-
-// Resume is a cursor that begins after a version: it is told the events with a greater Pos. It fails with
-// ErrExpired or ErrAhead.
-func (t *Topic[O]) Resume(version uint64, scope Scope) (*Cursor[O], error) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if version > t.watermark {
-		return nil, ErrAhead
-	}
-	for _, e := range t.evictions(scope) {
-		if version < e.pos {
-			return nil, ErrExpired
-		}
-	}
-	for _, g := range t.gaps {
-		if g.from < version && version < g.to {
-			return nil, ErrExpired
-		}
-	}
-	n := sort.Search(t.ring.len(), func(i int) bool { return t.ring.at(t.ring.evicted.seq+uint64(i)).Pos > version })
-	return &Cursor[O]{topic: t, scope: scope, next: t.ring.evicted.seq + uint64(n), generation: t.generation}, nil
-}
-
-// evictions are those that concern a scope.
-func (t *Topic[O]) evictions(scope Scope) []eviction {
-	if scope.All() {
-		return []eviction{t.ring.evicted}
-	}
-	found := make([]eviction, len(scope.namespaces))
-	for i, namespace := range scope.namespaces {
-		found[i] = t.forgotten
-		if c := t.chains[namespace]; c != nil {
-			found[i] = c.evicted
-		}
-	}
-	return found
 }
 
 // Stats are figures for metrics and for people.

@@ -72,7 +72,7 @@ func (t *Topic[O]) signal() {
 }
 
 // wakeReaders takes those who were noted off their lists, and wakes them when no lock is held any more. It collects
-// them in woken, for the caller to use again.
+// them in woken, whose room the caller may use again.
 func (t *Topic[O]) wakeReaders(woken []*Waiter) []*Waiter {
 	t.mu.Lock()
 	for _, list := range t.wake {
@@ -89,5 +89,6 @@ func (t *Topic[O]) wakeReaders(woken []*Waiter) []*Waiter {
 	for _, w := range woken {
 		w.Wake()
 	}
-	return woken
+	clear(woken)
+	return woken[:0]
 }

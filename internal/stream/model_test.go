@@ -1,0 +1,339 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// model is a topic as a plain slice that forgets nothing, and what the contract says of it.
+type model struct {
+	opts       Options
+	history    []modelEvent
+	evicted    int // how many events at the front of the history are no longer kept
+	begun      int // where the history since the last Begin or Restart begins
+	floor      uint64
+	watermark  uint64
+	gaps       []gap
+	generation int
+}
+
+type modelEvent struct {
+	*item
+	pos uint64
+	tie bool // its position was reached before it came
+	at  time.Time
+}
+
+func (m *model) begin(version uint64) {
+	m.begun, m.evicted = len(m.history), len(m.history)
+	m.floor, m.watermark, m.gaps = version, version, nil
+}
+
+func (m *model) add(i *item, version uint64) {
+	m.history = append(m.history, modelEvent{item: i, pos: version, tie: version == m.watermark, at: time.Now()})
+}
+
+func (m *model) evict() {
+	for kept := m.history[m.evicted:]; len(kept) > 0; kept = m.history[m.evicted:] {
+		size := int64(0)
+		for _, e := range kept {
+			size += int64(e.Size())
+		}
+		tooMany := len(kept) > 1 && (len(kept) > m.opts.Events || size > m.opts.Bytes)
+		if !tooMany && time.Since(kept[0].at) <= m.opts.Age {
+			return
+		}
+		m.evicted++
+	}
+}
+
+func (m *model) relisted(version uint64) {
+	if version > m.watermark {
+		m.gaps = append(m.gaps, gap{m.watermark, version})
+	}
+	if len(m.gaps) > maxGaps {
+		m.floor = m.gaps[0].to
+		m.gaps = m.gaps[1:]
+		for m.evicted < len(m.history) && m.history[m.evicted].pos <= m.floor {
+			m.evicted++
+		}
+	}
+	m.watermark = version
+}
+
+func in(scope Scope, namespace string) bool {
+	return scope.All() || slices.Contains(scope.Namespaces(), namespace)
+}
+
+// due reports whether who resumes after a version must be told an event.
+func (e modelEvent) due(version uint64) bool { return e.pos > version || e.tie && e.pos == version }
+
+// resume is what Resume must say.
+func (m *model) resume(version uint64, scope Scope) error {
+	if version > m.watermark {
+		return ErrAhead
+	}
+	if version < m.floor {
+		return ErrExpired
+	}
+	for _, e := range m.history[m.begun:m.evicted] {
+		if in(scope, e.namespace) && e.due(version) {
+			return ErrExpired
+		}
+	}
+	for _, g := range m.gaps {
+		if g.from < version && version < g.to {
+			return ErrExpired
+		}
+	}
+	return nil
+}
+
+// follower is a cursor, and what it must read.
+type follower struct {
+	cursor     *Cursor[*item]
+	scope      Scope
+	next       int // in the model's history
+	after      uint64
+	ties       bool // events that share the version that it resumed after are due
+	generation int
+	position   uint64
+}
+
+// read compares one batch with the model. It reports false when the cursor has rightly come to its end.
+func (f *follower) read(m *model, room int) (alive bool, err error) {
+	var want error
+	if f.generation != m.generation {
+		want = ErrEpoch
+	} else {
+		for n := f.next; n < m.evicted; n++ {
+			if f.expects(m.history[n]) {
+				want = ErrSlow
+			}
+		}
+	}
+	batch, position, got := f.cursor.Next(make([]*Event[*item], 0, room))
+	if !errors.Is(got, want) || got != nil && want == nil {
+		return false, fmt.Errorf("Next failed with %v, not %v", got, want)
+	}
+	if want != nil {
+		return false, nil
+	}
+	for _, e := range batch {
+		for f.next < len(m.history) && !f.expects(m.history[f.next]) {
+			f.next++
+		}
+		if f.next == len(m.history) {
+			return false, fmt.Errorf("an event too many: %+v", e.Object)
+		}
+		if want := m.history[f.next]; e.Object != want.item || e.Pos != want.pos {
+			return false, fmt.Errorf("%+v at %d was read, not %+v at %d", e.Object, e.Pos, want.item, want.pos)
+		}
+		f.next++
+	}
+	if len(batch) < room {
+		for ; f.next < len(m.history); f.next++ {
+			if f.expects(m.history[f.next]) {
+				return false, fmt.Errorf("%+v was not read", m.history[f.next].item)
+			}
+		}
+		if position != m.watermark {
+			return false, fmt.Errorf("everything was read, but the position is %d, not %d", position, m.watermark)
+		}
+	}
+	if position < f.position {
+		return false, fmt.Errorf("the position went back from %d to %d", f.position, position)
+	}
+	f.position = position
+	for _, e := range m.history[f.next:] {
+		if in(f.scope, e.namespace) && !e.due(position) {
+			return false, fmt.Errorf("the position %d claims %+v at %d, which was not read", position, e.item, e.pos)
+		}
+	}
+	return true, nil
+}
+
+func (f *follower) expects(e modelEvent) bool {
+	return in(f.scope, e.namespace) && (e.pos > f.after || e.pos == f.after && e.tie && f.ties)
+}
+
+// play runs one random history through a topic and the model.
+type play struct {
+	*rand.Rand
+	topic     *Topic[*item]
+	model     *model
+	followers []*follower
+	names     []string
+	serial    int
+	seen      map[string]int // how often what happened
+}
+
+func TestCursorsReadExactlyWhatAPlainSliceSays(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlay(seed, seen)
+			for step := range 400 {
+				if err := p.step(); err != nil {
+					t.Fatalf("seed %d, step %d: %v", seed, step, err)
+				}
+			}
+		})
+	}
+	for _, what := range []string{"resumed", "expired", "ahead", "slow", "epoch", "tie", "within a gap", "gaps forgotten"} {
+		if seen[what] == 0 {
+			t.Errorf("the histories are not random enough: %q never happened (%v)", what, seen)
+		}
+	}
+	t.Log(seen)
+}
+
+func newPlay(seed uint64, seen map[string]int) *play {
+	p := &play{Rand: rand.New(rand.NewPCG(seed, 1)), seen: seen}
+	opts := Options{Events: 1 + p.IntN(40), Bytes: int64(20 + p.IntN(400)), Age: time.Duration(1+p.IntN(60)) * time.Second}
+	p.topic, p.model = NewTopic[*item](opts), &model{opts: opts}
+	p.names = []string{"", "busy", "busy", "busy", "a", "b", "c", "quiet"}
+	p.topic.Begin(100)
+	p.model.begin(100)
+	return p
+}
+
+func (p *play) object(version uint64) *item {
+	p.serial++
+	size := 1 + p.IntN(20)
+	if p.IntN(50) == 0 {
+		size = 1000 // larger than all may be together
+	}
+	return &item{namespace: p.names[p.IntN(len(p.names))], name: fmt.Sprint(p.serial), version: version, size: size}
+}
+
+// step does one random thing.
+func (p *play) step() error {
+	switch n := p.IntN(100); {
+	case n < 45:
+		p.live()
+	case n < 52:
+		p.relist()
+	case n < 57:
+		version := p.model.watermark + uint64(p.IntN(5)) - 1
+		p.topic.Progress(version)
+		p.model.watermark = max(p.model.watermark, version)
+	case n < 62:
+		time.Sleep(time.Duration(p.IntN(20)) * time.Second)
+		p.topic.mu.Lock()
+		p.topic.evict(time.Now()) // as Run does now and then
+		p.topic.mu.Unlock()
+		p.model.evict()
+	case n < 63 && p.IntN(3) == 0:
+		version := p.model.watermark - uint64(p.IntN(50))
+		p.topic.Restart(version)
+		p.model.begin(version)
+		p.model.generation++
+	case n < 63 && p.IntN(10) == 0:
+		for range maxGaps + 1 {
+			p.relist()
+		}
+		p.seen["gaps forgotten"]++
+	case n < 75:
+		return p.follow()
+	default:
+		return p.read()
+	}
+	return nil
+}
+
+func (p *play) live() {
+	version := p.model.watermark + uint64(p.IntN(4)) // sometimes the same again
+	if version == p.model.watermark {
+		p.seen["tie"]++
+	}
+	i := p.object(version)
+	p.topic.Append(version, Change[*item]{Object: i})
+	p.model.add(i, version)
+	p.model.watermark = version
+	p.model.evict()
+}
+
+func (p *play) relist() {
+	version := p.model.watermark + uint64(p.IntN(6))
+	var changes []Change[*item]
+	for range p.IntN(8) {
+		i := p.object(version)
+		changes = append(changes, Change[*item]{Object: i})
+		p.model.add(i, version)
+	}
+	p.topic.AppendBurst(version, changes)
+	if len(changes) > 0 {
+		p.model.evict()
+	}
+	p.model.relisted(version)
+}
+
+// follow begins another cursor, at the head or after some version.
+func (p *play) follow() error {
+	scope := AllNamespaces()
+	switch p.IntN(3) {
+	case 1:
+		scope = Namespaces("quiet")
+	case 2:
+		scope = Namespaces("a", "never", "busy", "c", "a")
+	}
+	f := &follower{scope: scope, generation: p.model.generation}
+	if p.IntN(3) == 0 {
+		head := p.topic.Head()
+		if head.Version != p.model.watermark {
+			return fmt.Errorf("the head is at %d, not %d", head.Version, p.model.watermark)
+		}
+		f.cursor, f.next, f.position = p.topic.From(head, scope), len(p.model.history), head.Version
+	} else {
+		version := p.model.watermark + 3 - uint64(p.IntN(70))
+		cursor, err := p.topic.Resume(version, scope)
+		want := p.model.resume(version, scope)
+		if !errors.Is(err, want) || err != nil && want == nil {
+			return fmt.Errorf("Resume(%d, %v) failed with %v, not %v", version, scope, err, want)
+		}
+		p.note(version, err)
+		if err != nil {
+			return nil
+		}
+		f.cursor, f.next, f.after, f.position, f.ties = cursor, p.model.evicted, version, version, true
+	}
+	p.followers = append(p.followers, f)
+	return nil
+}
+
+func (p *play) note(version uint64, err error) {
+	switch {
+	case err == nil:
+		p.seen["resumed"]++
+	case errors.Is(err, ErrAhead):
+		p.seen["ahead"]++
+	case slices.ContainsFunc(p.model.gaps, func(g gap) bool { return g.from < version && version < g.to }):
+		p.seen["within a gap"]++
+	default:
+		p.seen["expired"]++
+	}
+}
+
+// read lets a random cursor read a random number of events.
+func (p *play) read() error {
+	if len(p.followers) == 0 {
+		return nil
+	}
+	i := p.IntN(len(p.followers))
+	f := p.followers[i]
+	alive, err := f.read(p.model, 1+p.IntN(12))
+	if err != nil {
+		return fmt.Errorf("scope %v after %d: %w", f.scope, f.after, err)
+	}
+	if !alive {
+		p.seen[map[bool]string{true: "slow", false: "epoch"}[f.generation == p.model.generation]]++
+		p.followers = slices.Delete(p.followers, i, i+1)
+	}
+	return nil
+}

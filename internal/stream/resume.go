@@ -1,0 +1,63 @@
+package stream
+
+import "sort"
+
+// Head is where the history ends: a cursor that starts there is told what follows the version, and nothing else.
+type Head struct {
+	Version    uint64
+	seq        uint64
+	generation int
+}
+
+// Head is the end of the history at this moment.
+func (t *Topic[O]) Head() Head {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return Head{Version: t.watermark, seq: t.ring.next, generation: t.generation}
+}
+
+// From is a cursor that begins at a head of this topic.
+func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {
+	return &Cursor[O]{topic: t, scope: scope, next: head.seq, generation: head.generation}
+}
+
+// Resume is a cursor that begins after a version: it is told the events with a greater Pos, and those that share the
+// version and may not have been told (see Append). It fails with ErrExpired or ErrAhead.
+func (t *Topic[O]) Resume(version uint64, scope Scope) (*Cursor[O], error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if version > t.watermark {
+		return nil, ErrAhead
+	}
+	for _, e := range t.evictions(scope) {
+		if version < e.pos {
+			return nil, ErrExpired
+		}
+	}
+	for _, g := range t.gaps {
+		if g.from < version && version < g.to {
+			return nil, ErrExpired
+		}
+	}
+	first := t.ring.evicted.seq
+	next := first + uint64(sort.Search(t.ring.len(), func(i int) bool { return t.ring.at(first+uint64(i)).Pos > version }))
+	for next > first && t.ring.at(next-1).floor() > version {
+		next-- // shares the version, and may not have been told
+	}
+	return &Cursor[O]{topic: t, scope: scope, next: next, generation: t.generation}, nil
+}
+
+// evictions are those that concern a scope.
+func (t *Topic[O]) evictions(scope Scope) []eviction {
+	if scope.All() {
+		return []eviction{t.ring.evicted}
+	}
+	found := make([]eviction, len(scope.namespaces))
+	for i, namespace := range scope.namespaces {
+		found[i] = t.forgotten
+		if c := t.chains[namespace]; c != nil {
+			found[i] = c.evicted
+		}
+	}
+	return found
+}
