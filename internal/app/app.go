@@ -158,6 +158,12 @@ func connect(cfg config.Config, version string, log *slog.Logger) ([]*cache.Kind
 				Age:    cfg.Ring.Age.Std(),
 				Gather: cfg.Stream.Gather.Std(),
 			},
+			// What is caught up is kept for as long as a ring would be, so it may be as large.
+			CatchUp: cache.CatchUpBound{
+				Events:  cfg.CatchUp.Events,
+				Bytes:   int64(cfg.Ring.Bytes),
+				Timeout: cfg.CatchUp.Timeout.Std(),
+			},
 		}, log)
 		if err != nil {
 			return nil, err

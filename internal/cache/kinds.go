@@ -26,6 +26,7 @@ type Options struct {
 	IdleAfter time.Duration       // how long after its last use a store is stopped; 0: never
 	Indexes   map[string][]string // paths to index, by kind as in Preload
 	Topic     stream.Options      // bounds of each store's topic
+	CatchUp   CatchUpBound        // of one catch-up
 }
 
 // Kinds are the stores of one cluster.
@@ -120,6 +121,9 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 			k.mu.Unlock()
 			return nil, nil, err
 		}
+		store.catchUps = newCatchUps(k.opts.CatchUp, func(ctx context.Context, after, until uint64) ([]cluster.Past, error) {
+			return k.cluster.History(ctx, kind, after, until, cluster.HistoryBound{Events: k.opts.CatchUp.Events, Bytes: k.opts.CatchUp.Bytes})
+		})
 		r = &running{store: store}
 		k.stores[kind] = r
 	}

@@ -44,6 +44,7 @@ type Store struct {
 	snapshot *Snapshot // of the state as it is; nil if nobody asked since the last change
 
 	upstream upstream
+	catchUps catchUps
 }
 
 func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart func(), log *slog.Logger) (*Store, error) {

@@ -293,15 +293,20 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 			w.send(ctx, watch.Modified, newMarker(version))
 		}
 	case watch.Error:
-		status := &metav1.Status{}
-		if err := json.Unmarshal(object, status); err != nil {
-			return &eventError{fmt.Errorf("reading a watch's error: %w", err)}
-		}
-		return &eventError{apierrors.FromObject(status)}
+		return &eventError{statusError(object)}
 	default:
 		return &eventError{fmt.Errorf("a watch event of the unknown type %q", kind)}
 	}
 	return nil
+}
+
+// statusError is the error that a watch tells.
+func statusError(object []byte) error {
+	status := &metav1.Status{}
+	if err := json.Unmarshal(object, status); err != nil {
+		return fmt.Errorf("reading a watch's error: %w", err)
+	}
+	return apierrors.FromObject(status)
 }
 
 // send reports false when the watch was stopped.

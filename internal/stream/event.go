@@ -23,7 +23,7 @@ type Change[O Object[O]] struct {
 	Type Type
 	// Object is the state after the change; of a deletion, the last one, with the version of the deletion.
 	Object O
-	// Old is the state before; the zero value if there was none.
+	// Old is the state before; the zero value if there was none, or if it is not known.
 	Old O
 }
 
@@ -69,7 +69,15 @@ func (e *Event[O]) For(match func(O) bool) (kind Type, object O, tell bool) {
 	case Added:
 		return Added, e.Object, match(e.Object)
 	}
-	was, is := e.Old != none && match(e.Old), match(e.Object)
+	if e.Old == none {
+		// From a catch-up, which does not say what was before: as if it had matched. Clients upsert, and ignore the
+		// deletion of what they do not have.
+		if match(e.Object) {
+			return Modified, e.Object, true
+		}
+		return Deleted, e.Object, true
+	}
+	was, is := match(e.Old), match(e.Object)
 	switch {
 	case was && is:
 		return Modified, e.Object, true

@@ -21,6 +21,13 @@ func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {
 	return &Cursor[O]{topic: t, scope: scope, next: head.seq, generation: head.generation}
 }
 
+// Holds reports whether everything that follows a head is still there.
+func (t *Topic[O]) Holds(head Head) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return head.generation == t.generation && head.seq >= t.ring.evicted.seq
+}
+
 // Resume is a cursor that begins after a version: it is told the events with a greater Pos, and those that share the
 // version and may not have been told (see Append). It fails with ErrExpired or ErrAhead.
 func (t *Topic[O]) Resume(version uint64, scope Scope) (*Cursor[O], error) {
