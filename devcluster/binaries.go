@@ -16,20 +16,21 @@ func findBinaries(names ...string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the devcluster executable: %w", err)
 	}
-	dirs := []string{filepath.Join(filepath.Dir(executable), "controlplane")}
-	// Installed as a symbolic link, devcluster may have the programs beside the link or beside what it links to.
-	if resolved, err := filepath.EvalSymlinks(executable); err == nil && resolved != executable {
-		dirs = append(dirs, filepath.Join(filepath.Dir(resolved), "controlplane"))
+	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
+		executable = resolved
 	}
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	return findBinariesIn(filepath.Join(filepath.Dir(executable), "controlplane"), os.Getenv("KUBEBUILDER_ASSETS"), names)
+}
+
+func findBinariesIn(built, assets string, names []string) (map[string]string, error) {
 	found := map[string]string{}
 	var missing []string
 	for _, name := range names {
-		candidates := dirs
+		dirs := []string{built}
 		if assets != "" && (name == "etcd" || name == "kube-apiserver" || name == "kubectl") {
-			candidates = append([]string{assets}, dirs...)
+			dirs = []string{assets, built}
 		}
-		for _, dir := range candidates {
+		for _, dir := range dirs {
 			path := filepath.Join(dir, name)
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 				found[name] = path
@@ -41,8 +42,7 @@ func findBinaries(names ...string) (map[string]string, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%s not found in %s: run \"make build\" in the repository",
-			strings.Join(missing, ", "), strings.Join(dirs, " or "))
+		return nil, fmt.Errorf("%s not found in %s: run \"make build\" in the repository", strings.Join(missing, ", "), built)
 	}
 	return found, nil
 }

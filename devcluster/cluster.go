@@ -152,7 +152,7 @@ func (c *cluster) kill(names ...string) {
 }
 
 // clients are the components that talk to the API server.
-var clients = []string{"kwok", "kube-scheduler", "kube-controller-manager"}
+var clients = []string{"kube-controller-manager", "kube-scheduler", "kwok"}
 
 // bringUp starts everything and returns when a job would run.
 func (c *cluster) bringUp(ctx context.Context, nodes int) error {
@@ -176,7 +176,7 @@ func (c *cluster) bringUp(ctx context.Context, nodes int) error {
 		return err
 	}
 	step("kube-apiserver is ready")
-	if err := c.start("kube-controller-manager", "kube-scheduler", "kwok"); err != nil {
+	if err := c.start(clients...); err != nil {
 		return err
 	}
 	if err := c.seed(ctx, nodes); err != nil {

@@ -134,5 +134,6 @@ func kwokArgs(d directory) []string {
 	return []string{
 		"--kubeconfig=" + d.kubeconfig(),
 		"--config=" + d.path("config", "kwok.yaml"),
+		"--v=WARN", // else it writes a line for each step of each pod
 	}
 }

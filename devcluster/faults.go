@@ -18,10 +18,10 @@ var faults = []struct {
 	do         func(*cluster, context.Context) error
 }{
 	{"apiserver-kill", "SIGKILL to kube-apiserver; connections to its port are then refused", (*cluster).killAPIServer},
-	{"apiserver-start", "starts a killed kube-apiserver on the same port, and waits until it is ready", (*cluster).startAPIServer},
-	{"apiserver-restart", "SIGTERM to kube-apiserver, which ends its watches in good order, and a new one", (*cluster).restartAPIServer},
+	{"apiserver-start", "starts a killed kube-apiserver on the same port, and waits until it is ready;\nthe controllers, the scheduler and kwok are started anew, too", (*cluster).startAPIServer},
+	{"apiserver-restart", "SIGTERM to kube-apiserver, which ends its watches in good order, and apiserver-start", (*cluster).restartAPIServer},
 	{"etcd-compact", "makes all older resourceVersions answer 410, and marks the state for etcd-restore;\nkube-apiserver is killed and started, since its watch cache would still know them", (*cluster).compact},
-	{"etcd-restore", "takes etcd back to the last etcd-compact, else to the moment of \"ready\", so that\nresourceVersions go back and are used again; kube-apiserver and its clients are\nkilled and started", (*cluster).restore},
+	{"etcd-restore", "takes etcd back to the last etcd-compact, else to the moment of \"ready\", so that\nresourceVersions go back and are used again; kube-apiserver is killed and started", (*cluster).restore},
 }
 
 func findFault(name string) func(*cluster, context.Context) error {
@@ -41,6 +41,9 @@ func (c *cluster) fault(ctx context.Context, name string) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if ctx.Err() != nil {
+		return errors.New("this devcluster is ending")
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("not done within two minutes"))
 	defer cancel()
 	return do(c, ctx)
@@ -63,14 +66,20 @@ func (c *cluster) startAPIServer(ctx context.Context) error {
 	if err := c.start(apiServer); err != nil {
 		return err
 	}
-	return c.waitForAPIServer(ctx)
+	if err := c.waitForAPIServer(ctx); err != nil {
+		return err
+	}
+	// After an outage its clients would sleep out back-offs of up to half a minute, kwok for each pod; new ones are at
+	// work in a second.
+	c.kill(clients...)
+	return c.start(clients...)
 }
 
 func (c *cluster) restartAPIServer(ctx context.Context) error {
 	if !c.running(apiServer) {
 		return errors.New("kube-apiserver is not running; apiserver-start starts it")
 	}
-	c.processes[apiServer].terminate(10 * time.Second)
+	c.processes[apiServer].terminate(ctx, 10*time.Second)
 	return c.startAPIServer(ctx)
 }
 
@@ -122,7 +131,7 @@ func (c *cluster) expectGone(ctx context.Context, version int64) error {
 	return fmt.Errorf("a watch from version %d is answered with %s", version, strings.ToLower(string(event.Type)))
 }
 
-// restore replaces etcd's data by the snapshot. The API server's own clients are started anew as well: they hold
+// restore replaces etcd's data by the snapshot. The controllers, the scheduler and kwok must not outlive it: they hold
 // versions that are now in the future, and a watch from there would tell them nothing until the versions have caught
 // up. (That is what the fault is for; but it is the gateway that is to be tested, not they.)
 func (c *cluster) restore(ctx context.Context) error {
@@ -148,8 +157,5 @@ func (c *cluster) restore(ctx context.Context) error {
 	if after > before {
 		return fmt.Errorf("etcd's revision is %d after restoring, and was %d before", after, before)
 	}
-	if err := c.startAPIServer(ctx); err != nil {
-		return err
-	}
-	return c.start("kube-controller-manager", "kube-scheduler", "kwok")
+	return c.startAPIServer(ctx)
 }

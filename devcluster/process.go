@@ -95,14 +95,16 @@ func (p *process) kill() {
 }
 
 // terminate asks the process to end, and kills it when it has not done so within the grace time.
-func (p *process) terminate(grace time.Duration) {
+func (p *process) terminate(ctx context.Context, grace time.Duration) {
 	p.stopping.Store(true)
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
+		return
 	case <-time.After(grace):
-		p.kill()
+	case <-ctx.Done():
 	}
+	p.kill()
 }
 
 // failure tells how a process ended that should have gone on, with the end of its log.

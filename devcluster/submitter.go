@@ -75,15 +75,31 @@ func (s *submitter) submit(ctx context.Context, job trainingJob) {
 			return
 		}
 		if job.resumeAfter > 0 && sleep(ctx, job.resumeAfter) {
-			resume := []byte(`{"spec":{"suspend":false}}`)
-			_, err := s.client.BatchV1().Jobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, resume, metav1.PatchOptions{})
-			s.report(ctx, err)
+			s.insist(ctx, func() error {
+				resume := []byte(`{"spec":{"suspend":false}}`)
+				_, err := s.client.BatchV1().Jobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, resume, metav1.PatchOptions{})
+				return err
+			})
 		}
 		if job.deleteAfter > 0 && sleep(ctx, job.deleteAfter) {
-			policy := metav1.DeletePropagationBackground
-			s.report(ctx, s.client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: &policy}))
+			s.insist(ctx, func() error {
+				policy := metav1.DeletePropagationBackground
+				return s.client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: &policy})
+			})
 		}
 	})
+}
+
+// insist does something to a job until it is done or the job is gone. A job that stayed suspended because the API
+// server happened to be away would stay for ever.
+func (s *submitter) insist(ctx context.Context, do func() error) {
+	for {
+		err := do()
+		s.report(ctx, err)
+		if err == nil || apierrors.IsNotFound(err) || !sleep(ctx, 2*time.Second) {
+			return
+		}
+	}
 }
 
 // report tells when submitting begins to fail and when it works again, and not of each job while the API server is

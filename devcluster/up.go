@@ -73,6 +73,9 @@ func up(parent context.Context, dir directory, nodes int, jobs float64, stdout, 
 	if parent.Err() != nil {
 		return nil // asked to end before it was ready
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // what died is the reason; err is what we could not do without it
+	}
 	if err != nil {
 		return err
 	}

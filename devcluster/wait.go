@@ -73,13 +73,14 @@ func (c *cluster) tryJob(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, pod := range pods.Items {
-			if pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodSucceeded {
-				return nil
-			}
+		if len(pods.Items) == 0 {
+			return errors.New("it has no pod yet")
+		}
+		pod := pods.Items[0]
+		if pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodSucceeded {
 			return fmt.Errorf("its pod is %s (node %q)", pod.Status.Phase, pod.Spec.NodeName)
 		}
-		return errors.New("it has no pod yet")
+		return nil
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func TestTrainingJobsAreValidAndOfAllFates(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var failing, flaky, deleted, suspended int
+	for range 2000 {
+		job := newTrainingJob(random, paceFor(0.5, 10))
+		for key, value := range job.Labels {
+			if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {
+				t.Fatalf("label %s=%s: %v", key, value, problems)
+			}
+		}
+		// The job's name and its pods' must do for a host name.
+		if problems := validation.IsDNS1123Label(job.Name + "-0-abcde"); len(problems) > 0 {
+			t.Fatalf("name %s: %v", job.Name, problems)
+		}
+		if *job.Spec.Completions < 1 || *job.Spec.Completions > 8 || *job.Spec.Parallelism > *job.Spec.Completions {
+			t.Fatalf("%s: parallelism %d, completions %d", job.Name, *job.Spec.Parallelism, *job.Spec.Completions)
+		}
+		if gpus := job.Spec.Template.Spec.Containers[0].Resources.Requests[gpu]; gpus.Value() > 8 {
+			t.Fatalf("%s: no node has %v GPUs", job.Name, gpus.Value())
+		}
+		switch job.Spec.Template.Annotations[failPercent] {
+		case "100":
+			failing++
+		case "30":
+			flaky++
+		}
+		if job.deleteAfter > 0 {
+			deleted++
+		}
+		if job.resumeAfter > 0 {
+			suspended++
+		}
+		if suspends := job.Spec.Suspend != nil && *job.Spec.Suspend; suspends != (job.resumeAfter > 0) {
+			t.Fatalf("%s: suspended %v, resumed after %v", job.Name, suspends, job.resumeAfter)
+		}
+	}
+	if failing == 0 || flaky == 0 || deleted == 0 || suspended == 0 {
+		t.Errorf("of 2000 jobs %d fail, %d are flaky, %d deleted, %d suspended; want some of each", failing, flaky, deleted, suspended)
+	}
+}
+
+func TestPaceFitsTheCluster(t *testing.T) {
+	usual, busy, large := paceFor(0.5, 10), paceFor(20, 10), paceFor(20, 400)
+	if usual.longest < time.Minute || busy.longest >= usual.longest || large.longest < usual.longest {
+		t.Errorf("longest runs: %v at 0.5 jobs/s on 10 nodes, %v at 20 on 10, %v at 20 on 400", usual.longest, busy.longest, large.longest)
+	}
+	if idle := paceFor(0.001, 10); idle.longest > 10*time.Minute || idle.keep > 10*time.Minute {
+		t.Errorf("at one job in a quarter of an hour: %+v", idle)
+	}
+}
