@@ -92,8 +92,16 @@ func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, b
 	}
 }
 
-// HasVersion asks whether the API server has reached a version of a kind. An error wraps ErrUnavailable.
+// HasVersion asks whether the API server has reached a version of a kind, once for all who ask at the same time. The
+// API server itself waits some seconds for it. An error wraps ErrUnavailable.
 func (c *Cluster) HasVersion(ctx context.Context, kind Kind, version uint64) (bool, error) {
+	question := kind.Path() + "@" + strconv.FormatUint(version, 10)
+	answer, err := c.once(ctx, question, func(ctx context.Context) (any, error) { return c.hasVersion(ctx, kind, version) })
+	has, _ := answer.(bool)
+	return has, err
+}
+
+func (c *Cluster) hasVersion(ctx context.Context, kind Kind, version uint64) (bool, error) {
 	_, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{
 		Limit:                1,
 		ResourceVersion:      strconv.FormatUint(version, 10),

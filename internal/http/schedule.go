@@ -113,7 +113,7 @@ func (ss *session) onTime(ctx context.Context, times *schedule, now time.Time) s
 		}
 	}
 	if times.take(dueExpiring, now) {
-		ss.out.event("", "expiring", ss.position(), `{"at":`+strconv.Quote(ss.id.ExpiresAt.UTC().Format(time.RFC3339))+`}`)
+		ss.out.event("", "expiring", ss.knownPosition(), `{"at":`+strconv.Quote(ss.id.ExpiresAt.UTC().Format(time.RFC3339))+`}`)
 	}
 	if times.take(dueBookmark, now) {
 		times.in(dueBookmark, between(bookmarkEvery*8/10, bookmarkEvery))

@@ -81,101 +81,6 @@ func (ss *session) run(ctx context.Context, refusal string) string {
 	}
 }
 
-// begin waits for the stores, and puts each watch where the client's position says.
-func (ss *session) begin(ctx context.Context, times *schedule) string {
-	synced, cancel := context.WithTimeout(ctx, ss.server.opts.SyncTimeout)
-	defer cancel()
-	ready := make(chan error, 1)
-	go func() {
-		err := waitSynced(synced, ss.watches)
-		if err == nil {
-			ss.epoch, err = epoch(synced, ss.watches)
-		}
-		ready <- err
-	}()
-	for waiting := true; waiting; {
-		select {
-		case err := <-ready:
-			if ctx.Err() != nil {
-				return endGone
-			}
-			if err != nil {
-				ss.log.Warn("stream refused: its kinds cannot be served", "path", ss.path, "error", err)
-				return ss.goodbye(goodbyeUnavailable)
-			}
-			waiting = false
-		case now := <-times.timer.C:
-			// Nothing is told before the stores are synced, but the connection must not look dead.
-			reason := ss.onTime(ctx, times, now)
-			switch {
-			case reason != "":
-				reason = ss.goodbye(reason)
-			case ss.out.flush() != nil:
-				reason = endGone
-			}
-			if reason != "" {
-				cancel()
-				<-ready
-				return reason
-			}
-			times.timer.Reset(time.Until(times.next()))
-		case <-times.draining:
-			cancel()
-			<-ready
-			return ss.goodbye(goodbyeDrain)
-		}
-	}
-	ss.names = make([]string, len(ss.watches))
-	ss.versions = make([]uint64, len(ss.watches))
-	for i, w := range ss.watches {
-		ss.names[i] = w.name
-	}
-	at := readPosition(ss.request.position)
-	// Where each watch goes on is decided before the first event is sent, so that an id never leaves out a watch
-	// of which the client holds a position.
-	resets := make([]string, len(ss.watches))
-	for i, w := range ss.watches {
-		resets[i] = ss.place(w, at)
-	}
-	for i, w := range ss.watches {
-		if w.cursor == nil {
-			if !ss.snapshot(w, resets[i]) {
-				return endGone
-			}
-		}
-	}
-	return ""
-}
-
-// place puts a watch after the client's position. If it has no cursor then, a snapshot is due, with a reset first
-// if there is a reason for one.
-func (ss *session) place(w *watch, at position) (reset string) {
-	version, named := at.Versions[w.name]
-	switch {
-	case at.err != nil:
-		return resetUnreadable
-	case at.known && at.Epoch != ss.epoch:
-		return resetEpoch
-	case named:
-	case at.known:
-		return "" // new in this stream, or its snapshot was not complete
-	case w.after > 0:
-		version = w.after
-	case w.quiet:
-		head := w.store.Topic().Head()
-		w.begin(w.store.Topic().From(head, w.target.scope()), head.Version)
-		return ""
-	default:
-		return ""
-	}
-	cursor, err := w.store.Topic().Resume(version, w.target.scope())
-	if err != nil {
-		return resetReason(err)
-	}
-	w.begin(cursor, version)
-	return ""
-}
-
 // snapshot sends the current state, and puts the watch behind it. It reports false if the client has gone.
 func (ss *session) snapshot(w *watch, reset string) bool {
 	w.end()
@@ -234,7 +139,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 	ss.tellUpstream(w)
 	space := batches.Get().(*[batchSize]*cache.Event)
 	defer batches.Put(space)
-	batch, position, err := w.cursor.Next(space[:0])
+	batch, position, err := w.next(space[:0])
 	if err != nil {
 		return at, true, ss.restart(ctx, w, resetReason(err))
 	}
@@ -247,7 +152,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 			continue
 		}
 		if at.IsZero() {
-			at = event.At
+			at = event.At // zero for what was caught up
 		}
 		w.version = max(w.version, event.ID)
 		ss.send(w, kind.String(), object.JSON())
@@ -262,7 +167,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		// Only now may the client claim the list's version; else it would be told the burst again.
 		ss.bookmark(w)
 	}
-	return at, len(batch) == cap(batch), nil
+	return at, len(batch) == cap(batch) || len(w.past) > 0, nil
 }
 
 // restart sends a watch's client to the current state.
@@ -308,6 +213,17 @@ func (ss *session) position() []byte {
 	return ss.eventID
 }
 
+// knownPosition is the position; before the watches have begun it is the client's own, so that it keeps it.
+func (ss *session) knownPosition() []byte {
+	if ss.names != nil {
+		return ss.position()
+	}
+	if _, err := stream.ParsePosition(ss.request.position); err == nil {
+		return []byte(ss.request.position)
+	}
+	return nil
+}
+
 func (ss *session) bookmark(w *watch) {
 	ss.send(w, "bookmark", quote("resourceVersion", strconv.FormatUint(w.version, 10)))
 }
@@ -323,13 +239,7 @@ func (ss *session) bookmarks() {
 
 // goodbye ends the stream as planned, at a frame's boundary. The client keeps its position, or gets the newest.
 func (ss *session) goodbye(reason string) string {
-	id := []byte(nil)
-	if ss.names != nil {
-		id = ss.position()
-	} else if _, err := stream.ParsePosition(ss.request.position); err == nil {
-		id = []byte(ss.request.position)
-	}
-	ss.out.event("", "goodbye", id, quote("reason", reason))
+	ss.out.event("", "goodbye", ss.knownPosition(), quote("reason", reason))
 	if ss.out.flush() != nil {
 		return endGone
 	}

@@ -162,16 +162,6 @@ func epoch(ctx context.Context, watches []*watch) (string, error) {
 	return cluster.JoinEpochs(epochs), nil
 }
 
-// waitSynced waits until all watches' stores have their first list, which they read side by side.
-func waitSynced(ctx context.Context, watches []*watch) error {
-	for _, w := range watches {
-		if err := w.store.WaitSynced(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // address is where a client is counted: what the nearest proxy says of it, else where the connection comes from.
 func address(r *http.Request) string {
 	if forwarded := r.Header.Values("X-Forwarded-For"); len(forwarded) > 0 {

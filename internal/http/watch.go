@@ -16,9 +16,10 @@ type watch struct {
 	release func()
 	match   func(*cluster.Object) bool // nil: everything in scope
 
-	cursor  *cache.Cursor // nil before the watch has begun
-	version uint64        // up to which its client has been told everything; 0 before a snapshot is complete
-	stale   bool          // the client has been told so
+	cursor  *cache.Cursor  // nil before the watch has begun
+	past    []*cache.Event // caught up, and to be told before what the cursor gives; of all namespaces
+	version uint64         // up to which its client has been told everything; 0 before a snapshot is complete
+	stale   bool           // the client has been told so
 }
 
 func newWatch(req watchRequest, kinds *cache.Kinds, store *cache.Store, release func()) *watch {
@@ -57,7 +58,32 @@ func (w *watch) end() {
 	if w.cursor != nil {
 		w.cursor.Disarm()
 	}
-	w.cursor, w.version = nil, 0
+	w.cursor, w.past, w.version = nil, nil, 0
+}
+
+// inScope reports whether an object is one that the path names, whatever its labels and fields.
+func (w *watch) inScope(o *cluster.Object) bool {
+	return (w.target.namespace == "" || o.GetNamespace() == w.target.namespace) &&
+		(w.target.name == "" || o.GetName() == w.target.name)
+}
+
+// next appends what follows to a batch, up to its capacity; see stream.Cursor.Next.
+func (w *watch) next(batch []*cache.Event) (_ []*cache.Event, position uint64, err error) {
+	if len(w.past) == 0 {
+		return w.cursor.Next(batch)
+	}
+	for len(w.past) > 0 && len(batch) < cap(batch) {
+		event := w.past[0]
+		w.past = w.past[1:]
+		position = event.ID
+		if w.inScope(event.Object) {
+			batch = append(batch, event)
+		}
+	}
+	if len(w.past) == 0 {
+		w.past = nil // it is shared, and large
+	}
+	return batch, position, nil
 }
 
 func (w *watch) close() {

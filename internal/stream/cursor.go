@@ -32,6 +32,7 @@ type Cursor[O Object[O]] struct {
 	scope      Scope
 	next       uint64 // number of the next event to look at
 	generation int
+	lower      uint64 // events up to this version are not told; 0 once the topic has passed it
 	armed      []registration
 }
 
@@ -39,13 +40,16 @@ type Cursor[O Object[O]] struct {
 // room for one event at least.
 //
 // The position is the version up to which everything has been read once the batch has been told. An error (ErrSlow,
-// ErrEpoch) is final for the cursor.
+// ErrEpoch; ErrExpired of a cursor that began ahead) is final for the cursor.
 func (c *Cursor[O]) Next(batch []*Event[O]) (_ []*Event[O], position uint64, err error) {
 	t := c.topic
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if err := c.check(); err != nil {
 		return batch, 0, err
+	}
+	if c.lower > 0 && t.leapt(c.lower) {
+		return batch, 0, ErrExpired
 	}
 	if c.scope.All() {
 		for c.next < t.ring.next && len(batch) < cap(batch) {
@@ -55,10 +59,17 @@ func (c *Cursor[O]) Next(batch []*Event[O]) (_ []*Event[O], position uint64, err
 	} else {
 		batch = c.nextOfChains(batch)
 	}
-	if c.next == t.ring.next {
-		return batch, t.watermark, nil
+	position = t.watermark
+	if c.next != t.ring.next {
+		position = batch[len(batch)-1].ID
 	}
-	return batch, batch[len(batch)-1].ID, nil
+	if c.lower > 0 {
+		batch = slices.DeleteFunc(batch, func(e *Event[O]) bool { return e.Pos <= c.lower })
+		if position >= c.lower {
+			c.lower = 0
+		}
+	}
+	return batch, max(position, c.lower), nil
 }
 
 // nextOfChains merges the chains of the scope by number.

@@ -41,10 +41,8 @@ func (t *Topic[O]) Resume(version uint64, scope Scope) (*Cursor[O], error) {
 			return nil, ErrExpired
 		}
 	}
-	for _, g := range t.gaps {
-		if g.from < version && version < g.to {
-			return nil, ErrExpired
-		}
+	if t.leapt(version) {
+		return nil, ErrExpired
 	}
 	first := t.ring.evicted.seq
 	next := first + uint64(sort.Search(t.ring.len(), func(i int) bool { return t.ring.at(first+uint64(i)).Pos > version }))
@@ -52,6 +50,25 @@ func (t *Topic[O]) Resume(version uint64, scope Scope) (*Cursor[O], error) {
 		next-- // shares the version, and may not have been told
 	}
 	return &Cursor[O]{topic: t, scope: scope, next: next, generation: t.generation}, nil
+}
+
+// Ahead is a cursor for a client that was told everything up to a version which the topic has not reached: it is told
+// what follows that version. If a relist leaps over the version, the cursor's Next fails with ErrExpired, since nobody
+// here knows what happened between the version and the list.
+func (t *Topic[O]) Ahead(version uint64, scope Scope) *Cursor[O] {
+	c := t.From(t.Head(), scope)
+	c.lower = version
+	return c
+}
+
+// leapt reports whether a relist found the difference between a version before and one after.
+func (t *Topic[O]) leapt(version uint64) bool {
+	for _, g := range t.gaps {
+		if g.from < version && version < g.to {
+			return true
+		}
+	}
+	return false
 }
 
 // evictions are those that concern a scope.

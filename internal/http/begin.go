@@ -1,0 +1,172 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// place is where a watch goes on: behind a version with a cursor, after what was caught up if the ring does not reach
+// back so far. Without a cursor a snapshot is due, with a reset first if there is a reason for one.
+type place struct {
+	cursor  *cache.Cursor
+	version uint64
+	past    []*cache.Event
+	reset   string
+}
+
+// placement is the places of all watches of a stream.
+type placement struct {
+	epoch  string
+	places []place
+	err    error // the clusters cannot be asked
+}
+
+// begin waits for the stores, and puts each watch where the client's position says. Where all of them go on is
+// decided before the first event is sent, so that no id leaves out a watch of which the client holds a position.
+func (ss *session) begin(ctx context.Context, times *schedule) string {
+	placing, cancel := context.WithTimeout(ctx, ss.server.opts.SyncTimeout)
+	placed := make(chan placement, 1)
+	go func() { placed <- ss.findPlaces(placing) }()
+	// The other goroutine reads what the session does not change meanwhile; it ends before the session goes on.
+	result, reason := ss.await(ctx, times, placed)
+	cancel()
+	if result == nil {
+		<-placed
+	}
+	switch {
+	case reason == endGone:
+		return reason
+	case reason != "":
+		return ss.goodbye(reason)
+	case ctx.Err() != nil:
+		return endGone
+	case result.err != nil:
+		ss.log.Warn("stream refused: its kinds cannot be served", "path", ss.path, "error", result.err)
+		return ss.goodbye(goodbyeUnavailable)
+	}
+	ss.epoch = result.epoch
+	ss.names = make([]string, len(ss.watches))
+	ss.versions = make([]uint64, len(ss.watches))
+	for i, w := range ss.watches {
+		ss.names[i] = w.name
+		if p := result.places[i]; p.cursor != nil {
+			w.begin(p.cursor, p.version)
+			w.past = p.past
+		}
+	}
+	for i, w := range ss.watches {
+		if w.cursor == nil && !ss.snapshot(w, result.places[i].reset) {
+			return endGone
+		}
+	}
+	return ""
+}
+
+// await keeps the connection alive until the places are found, or the stream has to end before.
+func (ss *session) await(ctx context.Context, times *schedule, placed <-chan placement) (_ *placement, reason string) {
+	for {
+		select {
+		case p := <-placed:
+			return &p, ""
+		case <-times.draining:
+			return nil, goodbyeDrain
+		case now := <-times.timer.C:
+			if reason := ss.onTime(ctx, times, now); reason != "" {
+				return nil, reason
+			}
+			if ss.out.flush() != nil {
+				return nil, endGone
+			}
+			times.timer.Reset(time.Until(times.next()))
+		}
+	}
+}
+
+// findPlaces waits for the watches' stores, which read their lists side by side, and asks each where to go on.
+func (ss *session) findPlaces(ctx context.Context) placement {
+	for _, w := range ss.watches {
+		if err := w.store.WaitSynced(ctx); err != nil {
+			return placement{err: err}
+		}
+	}
+	epoch, err := epoch(ctx, ss.watches)
+	if err != nil {
+		return placement{err: err}
+	}
+	at := readPosition(ss.request.position)
+	places := make([]place, len(ss.watches))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, w := range ss.watches {
+		group.Go(func() (err error) {
+			places[i], err = w.find(ctx, at, epoch)
+			return err
+		})
+	}
+	return placement{epoch: epoch, places: places, err: group.Wait()}
+}
+
+// find says where the watch goes on for a client at a position.
+func (w *watch) find(ctx context.Context, at position, epoch string) (place, error) {
+	version, named := at.Versions[w.name]
+	switch {
+	case at.err != nil:
+		return place{reset: resetUnreadable}, nil
+	case at.known && at.Epoch != epoch:
+		return place{reset: resetEpoch}, nil
+	case named:
+	case at.known:
+		return place{}, nil // new in this stream, or its snapshot was not complete
+	case w.after > 0:
+		version = w.after
+	case w.quiet:
+		head := w.store.Topic().Head()
+		return place{cursor: w.store.Topic().From(head, w.target.scope()), version: head.Version}, nil
+	default:
+		return place{}, nil
+	}
+	cursor, err := w.store.Topic().Resume(version, w.target.scope())
+	switch {
+	case errors.Is(err, stream.ErrExpired):
+		return w.catchUp(ctx, version)
+	case errors.Is(err, stream.ErrAhead):
+		return w.findAhead(ctx, version)
+	case err != nil:
+		return place{reset: resetReason(err)}, nil
+	}
+	return place{cursor: cursor, version: version}, nil
+}
+
+// catchUp finds the place of a client that is further back than the ring: the API server may know what happened since.
+func (w *watch) catchUp(ctx context.Context, version uint64) (place, error) {
+	caught, err := w.store.CatchUp(ctx, version)
+	switch {
+	case errors.Is(err, cache.ErrNoCatchUp):
+		return place{reset: resetExpired}, nil
+	case err != nil:
+		return place{}, err
+	}
+	return place{
+		cursor:  w.store.Topic().From(caught.Head, w.target.scope()),
+		version: version,
+		past:    caught.From(version),
+	}, nil
+}
+
+// findAhead finds the place of a client whose position is ahead of the store: another replica may have seen more, if
+// only a bookmark. If the version exists, the client needs nothing before it.
+func (w *watch) findAhead(ctx context.Context, version uint64) (place, error) {
+	exists, err := w.kinds.Cluster().HasVersion(ctx, w.store.Kind(), version)
+	switch {
+	case err != nil:
+		return place{}, err
+	case !exists:
+		return place{reset: resetAhead}, nil
+	}
+	return place{cursor: w.store.Topic().Ahead(version, w.target.scope()), version: version}, nil
+}

@@ -1,0 +1,43 @@
+package stream
+
+import (
+	"errors"
+	"testing"
+)
+
+// A client may come from a replica that has seen more, if only a bookmark.
+func TestCursorAheadTellsNothingTwiceAndNothingTooFew(t *testing.T) {
+	topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
+	topic.Begin(10)
+	cursor := topic.Ahead(15, AllNamespaces())
+	for version := uint64(12); version <= 18; version += 2 {
+		topic.Append(version, Change[*item]{Type: Added, Object: &item{version: version}})
+	}
+	batch, position, err := cursor.Next(make([]*Event[*item], 0, 8))
+	if err != nil || position != 18 || len(batch) != 2 || batch[0].Pos != 16 || batch[1].Pos != 18 {
+		t.Fatalf("told %d events up to %d (%v), want those of 16 and 18", len(batch), position, err)
+	}
+}
+
+func TestCursorAheadKeepsItsPositionUntilTheTopicPassesIt(t *testing.T) {
+	topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
+	topic.Begin(10)
+	cursor := topic.Ahead(15, AllNamespaces())
+	topic.Append(12, Change[*item]{Type: Added, Object: &item{version: 12}})
+	if batch, position, err := cursor.Next(make([]*Event[*item], 0, 8)); err != nil || position != 15 || len(batch) != 0 {
+		t.Fatalf("told %d events up to %d (%v), want none up to 15", len(batch), position, err)
+	}
+}
+
+// What another replica told the client between the list's two ends may have gone again there, unseen by this one.
+func TestCursorAheadExpiresWhenARelistLeapsOverIt(t *testing.T) {
+	for _, changes := range [][]Change[*item]{nil, {{Type: Added, Object: &item{version: 14}}}} {
+		topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
+		topic.Begin(10)
+		cursor := topic.Ahead(15, AllNamespaces())
+		topic.AppendBurst(20, changes)
+		if _, _, err := cursor.Next(make([]*Event[*item], 0, 8)); !errors.Is(err, ErrExpired) {
+			t.Errorf("with %d changes: %v, want ErrExpired", len(changes), err)
+		}
+	}
+}
