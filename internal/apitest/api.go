@@ -1,0 +1,336 @@
+// Package apitest is an API server for tests: discovery, LIST and WATCH (streamed lists and bookmarks included) and
+// SubjectAccessReviews, with the faults of a real one at a call. It checks nothing that it is sent; what must hold
+// against a real API server is tested against a real one.
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+// Kind is a resource that the API server serves.
+type Kind struct {
+	Group, Version, Resource, Kind string
+	Namespaced                     bool
+	Verbs                          []string // nil: get, list and watch
+}
+
+// Kinds are what a new API serves.
+var Kinds = []Kind{
+	{Version: "v1", Resource: "namespaces", Kind: "Namespace"},
+	{Version: "v1", Resource: "nodes", Kind: "Node"},
+	{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true},
+	{Version: "v1", Resource: "secrets", Kind: "Secret", Namespaced: true},
+	{Version: "v1", Resource: "bindings", Kind: "Binding", Namespaced: true, Verbs: []string{"create"}},
+	{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job", Namespaced: true},
+	{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true},
+}
+
+// SystemUID is the uid of the namespace kube-system, of which epochs are made.
+const SystemUID = "11111111-2222-3333-4444-555555555555"
+
+// Everything is the name of a fault of all requests.
+const Everything = ""
+
+// API is the API server: an http.Handler, and calls that change what it serves. All of them may be called concurrently.
+type API struct {
+	// Allow answers SubjectAccessReviews; nil allows everything.
+	Allow func(authorizationv1.SubjectAccessReviewSpec) bool
+	// NoStreamedLists makes it refuse sendInitialEvents, as servers without the feature WatchList do.
+	NoStreamedLists bool
+
+	closed chan struct{}
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change of anything below
+	version uint64
+	uids    int
+	kinds   []*kind
+	faults  map[string]fault // by resource, by name of another endpoint, or Everything
+	served  map[string]int   // requests, by resource or endpoint
+}
+
+type kind struct {
+	Kind
+	objects map[string]object // by namespace/name, or name
+	history []event
+	floor   uint64 // a watch from before is told 410
+	watches int
+	epoch   int // watches that began in an earlier one are broken off
+}
+
+type object struct {
+	uid     string
+	version uint64
+	json    []byte
+}
+
+type event struct {
+	version uint64
+	kind    string
+	json    []byte
+}
+
+type fault struct {
+	code int
+	hang bool
+}
+
+// New makes an API server with Kinds and the namespace kube-system, at version 1000.
+func New() *API {
+	a := &API{
+		closed:  make(chan struct{}),
+		changed: make(chan struct{}),
+		version: 1000,
+		faults:  map[string]fault{},
+		served:  map[string]int{},
+	}
+	for _, k := range Kinds {
+		a.AddKind(k)
+	}
+	a.Put("namespaces", "kube-system", "metadata.uid="+SystemUID)
+	return a
+}
+
+// Close ends all watches, and all requests that hang.
+func (a *API) Close() { close(a.closed) }
+
+// change runs f under the lock, and tells those who wait.
+func (a *API) change(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f()
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// AddKind serves one more kind, as a CRD does.
+func (a *API) AddKind(k Kind) {
+	if k.Verbs == nil {
+		k.Verbs = []string{"get", "list", "watch"}
+	}
+	a.change(func() { a.kinds = append(a.kinds, &kind{Kind: k, objects: map[string]object{}, floor: a.version}) })
+}
+
+// RemoveKind serves a kind no more: its watches end, and requests are answered with 404.
+func (a *API) RemoveKind(resource string) {
+	a.change(func() {
+		a.find(resource).epoch++
+		a.kinds = slices.DeleteFunc(a.kinds, func(k *kind) bool { return k.Resource == resource })
+	})
+}
+
+// find panics for an unknown resource: a test that asks for one is wrong.
+func (a *API) find(resource string) *kind {
+	for _, k := range a.kinds {
+		if k.Resource == resource {
+			return k
+		}
+	}
+	panic("apitest: no kind " + resource)
+}
+
+// Put creates or replaces the object of a key (namespace/name, or name), and returns its version. The fields are
+// assignments, such as metadata.labels.app=web; a value is a string, or JSON behind :=, as in spec.replicas:=3.
+func (a *API) Put(resource, key string, fields ...string) (version uint64) {
+	a.change(func() {
+		k := a.find(resource)
+		old, exists := k.objects[key]
+		o := object{uid: old.uid, version: a.next()}
+		if !exists {
+			a.uids++
+			o.uid = fmt.Sprintf("uid-%d", a.uids)
+		}
+		o.json = k.encode(key, o, fields)
+		k.objects[key] = o
+		name := "MODIFIED"
+		if !exists {
+			name = "ADDED"
+		}
+		k.history = append(k.history, event{o.version, name, o.json})
+		version = o.version
+	})
+	return version
+}
+
+// Delete deletes an object, and returns the deletion's version.
+func (a *API) Delete(resource, key string) (version uint64) {
+	a.change(func() {
+		k := a.find(resource)
+		o, exists := k.objects[key]
+		if !exists {
+			panic("apitest: no object " + key)
+		}
+		delete(k.objects, key)
+		version = a.next()
+		k.history = append(k.history, event{version, "DELETED", setVersion(o.json, version)})
+	})
+	return version
+}
+
+// Bookmark tells a kind's watches that nothing happened up to now.
+func (a *API) Bookmark(resource string) (version uint64) {
+	a.change(func() {
+		k := a.find(resource)
+		version = a.next()
+		k.history = append(k.history, event{version, "BOOKMARK", k.bookmark(version, false)})
+	})
+	return version
+}
+
+// Compact forgets a kind's history: watches from before are told 410. Those that stand go on.
+func (a *API) Compact(resource string) {
+	a.change(func() { a.find(resource).floor = a.version })
+}
+
+// DropWatches breaks off the watches of a kind that stand.
+func (a *API) DropWatches(resource string) {
+	a.change(func() { a.find(resource).epoch++ })
+}
+
+// Rewind takes the API server back to an older version, as a restored etcd does: with the content as it is, but
+// without history, and with all watches broken.
+func (a *API) Rewind(version uint64) {
+	a.change(func() {
+		a.version = version
+		for _, k := range a.kinds {
+			k.history, k.floor = nil, version
+			k.epoch++
+			for key, o := range k.objects {
+				o.version = min(o.version, version)
+				o.json = setVersion(o.json, o.version)
+				k.objects[key] = o
+			}
+		}
+	})
+}
+
+// Fail answers the requests of a resource, or of an endpoint (discovery, reviews), or Everything with a status. 0 ends
+// that. Watches that stand go on; see DropWatches.
+func (a *API) Fail(what string, code int) { a.fault(what, fault{code: code}) }
+
+// Hang leaves requests without an answer until Fail is called with 0, or their client has gone.
+func (a *API) Hang(what string) { a.fault(what, fault{hang: true}) }
+
+func (a *API) fault(what string, f fault) {
+	a.change(func() {
+		a.faults[what] = f
+		if f == (fault{}) {
+			delete(a.faults, what)
+		}
+	})
+}
+
+// Version is the newest version.
+func (a *API) Version() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.version
+}
+
+// Served is how many requests for a resource or an endpoint there have been.
+func (a *API) Served(what string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.served[what]
+}
+
+// AwaitWatches returns when a kind has so many watches, or when done is.
+func (a *API) AwaitWatches(resource string, n int, done <-chan struct{}) bool {
+	for {
+		a.mu.Lock()
+		watches, changed := a.find(resource).watches, a.changed
+		a.mu.Unlock()
+		if watches == n {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-done:
+			return false
+		}
+	}
+}
+
+func (a *API) next() uint64 {
+	a.version++
+	return a.version
+}
+
+// Keys are the keys of a kind's objects, in the order of Kubernetes' lists.
+func (a *API) Keys(resource string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Sorted(maps.Keys(a.find(resource).objects))
+}
+
+func (k *kind) apiVersion() string { return strings.TrimPrefix(k.Group+"/"+k.Version, "/") }
+
+func (k *kind) path() string {
+	if k.Group == "" {
+		return "/api/" + k.Version + "/" + k.Resource
+	}
+	return "/apis/" + k.Group + "/" + k.Version + "/" + k.Resource
+}
+
+func (k *kind) encode(key string, o object, fields []string) []byte {
+	name := key
+	metadata := map[string]any{"uid": o.uid, "resourceVersion": fmt.Sprint(o.version), "creationTimestamp": "2026-01-01T00:00:00Z"}
+	if namespace, rest, namespaced := strings.Cut(key, "/"); namespaced {
+		name, metadata["namespace"] = rest, namespace
+	}
+	metadata["name"] = name
+	root := map[string]any{"kind": k.Kind.Kind, "apiVersion": k.apiVersion(), "metadata": metadata}
+	for _, field := range fields {
+		path, text, _ := strings.Cut(field, "=")
+		var value any = text
+		if raw, isJSON := strings.CutSuffix(path, ":"); isJSON {
+			path, value = raw, json.RawMessage(text)
+		}
+		set(root, strings.Split(path, "."), value)
+	}
+	return encode(root)
+}
+
+func (k *kind) bookmark(version uint64, endsList bool) []byte {
+	metadata := map[string]any{"resourceVersion": fmt.Sprint(version)}
+	if endsList {
+		metadata["annotations"] = map[string]string{"k8s.io/initial-events-end": "true"}
+	}
+	return encode(map[string]any{"kind": k.Kind.Kind, "apiVersion": k.apiVersion(), "metadata": metadata})
+}
+
+func set(in map[string]any, path []string, value any) {
+	for ; len(path) > 1; path = path[1:] {
+		next, ok := in[path[0]].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			in[path[0]] = next
+		}
+		in = next
+	}
+	in[path[0]] = value
+}
+
+func setVersion(object []byte, version uint64) []byte {
+	var root map[string]any
+	if err := json.Unmarshal(object, &root); err != nil {
+		panic(err) // of our own making
+	}
+	set(root, []string{"metadata", "resourceVersion"}, fmt.Sprint(version))
+	return encode(root)
+}
+
+func encode(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // of our own making
+	}
+	return text
+}
