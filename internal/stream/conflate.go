@@ -1,0 +1,137 @@
+package stream
+
+import (
+	"container/heap"
+	"time"
+)
+
+// Conflator holds modifications back for a client that asked for no more than one of each object in an interval: the
+// latest wins. What it holds is bounded by the objects that change within an interval.
+//
+// A client must not claim a version before it was told everything up to it; Claim says how far it may go while
+// something is held. It is for one goroutine.
+type Conflator[O Object[O]] struct {
+	interval time.Duration
+	told     map[string]time.Time // when each object was last told, as far as that matters
+	held     map[string]*Held[O]
+	due      dueHeap[O]
+	order    []*Held[O] // as they were first held, which is by version; the settled ones linger
+	swept    time.Time
+}
+
+// Held is a modification that was held back.
+type Held[O Object[O]] struct {
+	Event *Event[O] // the latest
+	Base  O         // the object as the client has it; the zero value if that is not known
+
+	key     string
+	first   uint64 // version of the first event held back
+	due     time.Time
+	index   int // in the heap
+	settled bool
+}
+
+// NewConflator makes one for an interval.
+func NewConflator[O Object[O]](interval time.Duration) *Conflator[O] {
+	return &Conflator[O]{interval: interval, told: map[string]time.Time{}, held: map[string]*Held[O]{}}
+}
+
+// Offer takes a modification of the object with a key, and reports whether it is to be told at once. If not, Due will
+// have it, or a later one.
+func (c *Conflator[O]) Offer(key string, e *Event[O], now time.Time) (tell bool) {
+	if h := c.held[key]; h != nil {
+		h.Event = e
+		return false
+	}
+	if last, ok := c.told[key]; ok && now.Sub(last) < c.interval {
+		h := &Held[O]{Event: e, Base: e.Old, key: key, first: e.Pos, due: last.Add(c.interval)}
+		c.held[key] = h
+		c.order = append(c.order, h)
+		heap.Push(&c.due, h)
+		return false
+	}
+	c.mark(key, now)
+	return true
+}
+
+// Settle forgets what is held of an object: it was told otherwise, as added or deleted.
+func (c *Conflator[O]) Settle(key string) {
+	if h := c.held[key]; h != nil {
+		heap.Remove(&c.due, h.index)
+		c.settle(h)
+	}
+	delete(c.told, key)
+}
+
+// Due gives a modification whose time has come, or nil.
+func (c *Conflator[O]) Due(now time.Time) *Held[O] {
+	if len(c.due) == 0 || c.due[0].due.After(now) {
+		return nil
+	}
+	h := heap.Pop(&c.due).(*Held[O])
+	c.settle(h)
+	c.mark(h.key, now)
+	return h
+}
+
+// Next is when Due will have something; the zero time if nothing is held.
+func (c *Conflator[O]) Next() time.Time {
+	if len(c.due) == 0 {
+		return time.Time{}
+	}
+	return c.due[0].due
+}
+
+// Claim is the version that a client may claim which was told, or is held, everything up to a version.
+func (c *Conflator[O]) Claim(version uint64) uint64 {
+	for len(c.order) > 0 && c.order[0].settled {
+		c.order[0] = nil
+		c.order = c.order[1:]
+	}
+	if len(c.order) > 0 {
+		return min(version, c.order[0].first-1)
+	}
+	return version
+}
+
+func (c *Conflator[O]) settle(h *Held[O]) {
+	h.settled = true
+	delete(c.held, h.key)
+}
+
+// mark remembers when an object was told, and forgets now and then what is too long ago to matter.
+func (c *Conflator[O]) mark(key string, now time.Time) {
+	if now.Sub(c.swept) >= c.interval {
+		for k, at := range c.told {
+			if now.Sub(at) >= c.interval {
+				delete(c.told, k)
+			}
+		}
+		c.swept = now
+	}
+	c.told[key] = now
+}
+
+// dueHeap implements heap.Interface; the first is due first.
+type dueHeap[O Object[O]] []*Held[O]
+
+func (d dueHeap[O]) Len() int           { return len(d) }
+func (d dueHeap[O]) Less(i, j int) bool { return d[i].due.Before(d[j].due) }
+func (d dueHeap[O]) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].index, d[j].index = i, j
+}
+
+func (d *dueHeap[O]) Push(x any) {
+	h := x.(*Held[O])
+	h.index = len(*d)
+	*d = append(*d, h)
+}
+
+func (d *dueHeap[O]) Pop() any {
+	last := len(*d) - 1
+	h := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	return h
+}

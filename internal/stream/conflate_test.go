@@ -1,0 +1,131 @@
+package stream
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func modification(version uint64) *Event[*item] {
+	return &Event[*item]{
+		Change: Change[*item]{Type: Modified, Object: &item{version: version}, Old: &item{version: version - 1}},
+		Pos:    version, ID: version,
+	}
+}
+
+func TestConflationTellsTheLatestOnceAnInterval(t *testing.T) {
+	c := NewConflator[*item](250 * time.Millisecond)
+	start := time.Now()
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	if !c.Offer("a", modification(1), at(0)) {
+		t.Fatal("the first modification is held back")
+	}
+	if c.Offer("a", modification(2), at(10)) || c.Offer("a", modification(3), at(20)) {
+		t.Fatal("two modifications within an interval are told")
+	}
+	if !c.Offer("b", modification(4), at(20)) {
+		t.Fatal("another object is held back")
+	}
+	if c.Due(at(249)) != nil {
+		t.Fatal("told before the interval is over")
+	}
+	h := c.Due(at(250))
+	if h == nil || h.Event.Pos != 3 || h.Base.version != 1 {
+		t.Fatalf("due is %+v, want version 3 on the base of 1", h)
+	}
+	if c.Due(at(1000)) != nil || !c.Next().IsZero() {
+		t.Fatal("told twice")
+	}
+	if c.Offer("a", modification(5), at(499)) {
+		t.Fatal("the interval does not begin when the held one was told")
+	}
+}
+
+func TestHeldModificationIsNotClaimed(t *testing.T) {
+	c := NewConflator[*item](time.Second)
+	now := time.Now()
+	c.Offer("a", modification(10), now)
+	c.Offer("b", modification(11), now)
+	if got := c.Claim(11); got != 11 {
+		t.Errorf("with nothing held, %d may be claimed, want 11", got)
+	}
+	c.Offer("b", modification(12), now)
+	c.Offer("a", modification(13), now)
+	c.Offer("b", modification(14), now)
+	if got := c.Claim(14); got != 11 {
+		t.Errorf("while 12 is held, %d may be claimed, want 11", got)
+	}
+	c.Settle("b")
+	if got := c.Claim(15); got != 12 {
+		t.Errorf("while 13 is held, %d may be claimed, want 12", got)
+	}
+	c.Due(now.Add(time.Second))
+	if got := c.Claim(15); got != 15 {
+		t.Errorf("with nothing held any more, %d may be claimed, want 15", got)
+	}
+}
+
+// A client's map ends as the objects are, nothing is told more often than asked, and nothing unsaid is ever claimed.
+func TestConflationLosesNothing(t *testing.T) {
+	const interval = 100 * time.Millisecond
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		c := NewConflator[*item](interval)
+		now := time.Now()
+		truth, client, told := map[string]uint64{}, map[string]uint64{}, map[string]time.Time{}
+		pending := map[string]uint64{} // the first version of each object that the client was not told
+		tell := func(key string, version uint64) {
+			if last, ok := told[key]; ok && now.Sub(last) < interval {
+				t.Fatalf("seed %d: %s is told after %v", seed, key, now.Sub(last))
+			}
+			told[key], client[key] = now, version
+			delete(pending, key)
+		}
+		flush := func() {
+			for h := c.Due(now); h != nil; h = c.Due(now) {
+				if h.Base.version != client[h.key] && h.Base.version+1 != h.first {
+					t.Fatalf("seed %d: base %d of %s, which the client has at %d", seed, h.Base.version, h.key, client[h.key])
+				}
+				tell(h.key, h.Event.Pos)
+			}
+		}
+		version := uint64(1)
+		for range 300 {
+			now = now.Add(rand.N(30 * time.Millisecond))
+			flush()
+			version += 1 + random.Uint64N(3)
+			key := fmt.Sprint("object-", random.IntN(6))
+			truth[key] = version
+			if random.IntN(10) == 0 { // deleted, or added anew: told at once
+				c.Settle(key)
+				delete(told, key)
+				client[key] = version
+				delete(pending, key)
+			} else {
+				if _, waiting := pending[key]; !waiting {
+					pending[key] = version
+				}
+				if c.Offer(key, modification(version), now) {
+					tell(key, version)
+				}
+			}
+			claim := c.Claim(version)
+			for key, first := range pending {
+				if first <= claim {
+					t.Fatalf("seed %d: %d is claimed, though %s was not told of %d", seed, claim, key, first)
+				}
+			}
+		}
+		now = now.Add(interval)
+		flush()
+		for key, version := range truth {
+			if client[key] != version {
+				t.Fatalf("seed %d: the client has %s at %d, not %d", seed, key, client[key], version)
+			}
+		}
+		if len(c.held) != 0 || c.Claim(version) != version {
+			t.Fatalf("seed %d: %d are still held", seed, len(c.held))
+		}
+	}
+}
