@@ -80,7 +80,16 @@ func (ss *session) wait(ctx context.Context, times *schedule) string {
 			return ""
 		}
 	}
-	times.timer.Reset(time.Until(times.next()))
+	next := times.next()
+	for _, w := range ss.watches {
+		if w.held == nil {
+			continue
+		}
+		if due := w.held.Next(); !due.IsZero() && due.Before(next) {
+			next = due
+		}
+	}
+	times.timer.Reset(time.Until(next))
 	select {
 	case <-ss.waiter.C:
 		return ""

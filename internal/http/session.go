@@ -91,7 +91,7 @@ func (ss *session) snapshot(w *watch, reset string) bool {
 	snapshot := w.store.Snapshot()
 	count := 0
 	for o := range w.objects(snapshot) {
-		ss.send(w, stream.Added.String(), o.JSON())
+		ss.send(w, stream.Added.String(), w.fields.of(o.JSON()))
 		count++
 		if ss.out.full() && ss.out.flush() != nil {
 			return false
@@ -144,9 +144,11 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		return at, true, ss.restart(ctx, w, resetReason(err))
 	}
 	defer clear(batch) // the pool must not keep objects alive
-	burst := false
+	ss.tellHeld(w)
 	for _, event := range batch {
-		burst = burst || event.ID < event.Pos
+		if event.ID < event.Pos {
+			w.burst = event.Pos
+		}
 		kind, object, tell := event.For(w.match)
 		if !tell {
 			continue
@@ -155,7 +157,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 			at = event.At // zero for what was caught up
 		}
 		w.version = max(w.version, event.ID)
-		ss.send(w, kind.String(), object.JSON())
+		ss.tell(w, event, kind, object)
 		if ss.out.full() {
 			if err := ss.out.flush(); err != nil {
 				return at, false, err
@@ -163,8 +165,9 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		}
 	}
 	w.version = max(w.version, position)
-	if burst && w.version >= batch[len(batch)-1].Pos {
+	if w.burst > 0 && w.version >= w.burst {
 		// Only now may the client claim the list's version; else it would be told the burst again.
+		w.burst = 0
 		ss.bookmark(w)
 	}
 	return at, len(batch) == cap(batch) || len(w.past) > 0, nil
@@ -207,7 +210,7 @@ func (ss *session) send(w *watch, name, data string) {
 // position is the event id for where all watches stand.
 func (ss *session) position() []byte {
 	for i, w := range ss.watches {
-		ss.versions[i] = w.version
+		ss.versions[i] = w.claim()
 	}
 	ss.eventID = stream.AppendID(ss.eventID[:0], ss.epoch, ss.names, ss.versions)
 	return ss.eventID
@@ -225,7 +228,7 @@ func (ss *session) knownPosition() []byte {
 }
 
 func (ss *session) bookmark(w *watch) {
-	ss.send(w, "bookmark", quote("resourceVersion", strconv.FormatUint(w.version, 10)))
+	ss.send(w, "bookmark", quote("resourceVersion", strconv.FormatUint(w.claim(), 10)))
 }
 
 // bookmarks moves the client's position over what it was not told.

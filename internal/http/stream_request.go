@@ -1,6 +1,7 @@
 package http
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,6 +21,12 @@ type watchRequest struct {
 	after uint64
 	// quiet is sendInitialEvents=false: start now, without a snapshot.
 	quiet bool
+	// fields is what is wanted of each object; nil: all.
+	fields *projection
+	// deltas asks for merge patches in place of modified objects.
+	deltas bool
+	// conflate is the interval within which at most one modification of each object is told; 0: all are.
+	conflate time.Duration
 }
 
 // streamRequest is what a client asks of an event stream.
@@ -33,16 +40,19 @@ const (
 	maxWatches   = 32
 	minHeartbeat = 5 * time.Second
 	maxHeartbeat = 60 * time.Second
+	minConflate  = 10 * time.Millisecond
+	maxConflate  = time.Minute
 )
 
 // Parameters of event streams. Those of a watch stand in its own query, or on /stream beside the watches as the
 // default for all.
 var (
-	watchParameters      = []string{"labelSelector", "fieldSelector", "resourceVersion", "sendInitialEvents"}
+	watchParameters = []string{"labelSelector", "fieldSelector", "resourceVersion", "sendInitialEvents",
+		"fields", "deltas", "conflate"}
 	connectionParameters = []string{"heartbeat", "lastEventId", "last_event_id"}
 	// What Kubernetes' clients add to a watch, and what holds of every event stream anyway.
 	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty", "limit"}
-	unbuiltParameters = []string{"deltas", "conflate", "fields", "ticket", "sort", "search", "countBy", "continue"}
+	unbuiltParameters = []string{"ticket", "sort", "search", "countBy", "continue"}
 )
 
 // parseSingle reads the request for a stream of one watch, whose path is the request's own.
@@ -146,6 +156,9 @@ func parseWatch(name string, t target, own, defaults url.Values) (watchRequest, 
 	if w.selector, err = cache.ParseSelector(get("labelSelector"), get("fieldSelector")); err != nil {
 		return w, badRequest("%s%s", prefix(name), err)
 	}
+	if err := w.view(get); err != nil {
+		return w, badRequest("%s%s", prefix(name), err)
+	}
 	initial := get("sendInitialEvents")
 	if initial != "" && initial != "true" && initial != "false" {
 		return w, badRequest("%ssendInitialEvents: %q is neither true nor false", prefix(name), initial)
@@ -162,6 +175,32 @@ func parseWatch(name string, t target, own, defaults url.Values) (watchRequest, 
 		w.quiet = w.after == 0
 	}
 	return w, nil
+}
+
+// view reads the parameters that say how much the client wants to be told.
+func (w *watchRequest) view(get func(string) string) (err error) {
+	if text := get("fields"); text != "" {
+		if w.fields, err = parseFields(text); err != nil {
+			return err
+		}
+	}
+	switch text := get("deltas"); text {
+	case "":
+	case "merge-patch":
+		w.deltas = true
+	default:
+		return fmt.Errorf("deltas: %q is not merge-patch", text)
+	}
+	if text := get("conflate"); text != "" {
+		interval, err := time.ParseDuration(text)
+		if err != nil || interval < 0 {
+			return fmt.Errorf("conflate: %q is not a duration such as 250ms", text)
+		}
+		if interval > 0 {
+			w.conflate = min(max(interval, minConflate), maxConflate)
+		}
+	}
+	return nil
 }
 
 func prefix(name string) string {

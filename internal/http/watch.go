@@ -5,7 +5,10 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
 )
+
+type conflator = stream.Conflator[*cluster.Object]
 
 // watch is one watch of a running stream.
 type watch struct {
@@ -18,7 +21,9 @@ type watch struct {
 
 	cursor  *cache.Cursor  // nil before the watch has begun
 	past    []*cache.Event // caught up, and to be told before what the cursor gives; of all namespaces
-	version uint64         // up to which its client has been told everything; 0 before a snapshot is complete
+	version uint64         // up to which everything was read; 0 before a snapshot is complete
+	burst   uint64         // version of a relist whose difference the client has not been told to the end; else 0
+	held    *conflator     // nil unless modifications are conflated
 	stale   bool           // the client has been told so
 }
 
@@ -52,13 +57,24 @@ func (w *watch) objects(snapshot *cache.Snapshot) iter.Seq[*cluster.Object] {
 func (w *watch) begin(cursor *cache.Cursor, version uint64) {
 	w.end()
 	w.cursor, w.version = cursor, version
+	if w.conflate > 0 {
+		w.held = stream.NewConflator[*cluster.Object](w.conflate)
+	}
+}
+
+// claim is the version up to which the client has been told everything.
+func (w *watch) claim() uint64 {
+	if w.held == nil {
+		return w.version
+	}
+	return w.held.Claim(w.version)
 }
 
 func (w *watch) end() {
 	if w.cursor != nil {
 		w.cursor.Disarm()
 	}
-	w.cursor, w.past, w.version = nil, nil, 0
+	w.cursor, w.past, w.held, w.version, w.burst = nil, nil, nil, 0, 0
 }
 
 // inScope reports whether an object is one that the path names, whatever its labels and fields.

@@ -1,0 +1,127 @@
+package http
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// projection is fields=: what a client wants of each object, as a tree of keys. A nil one wants all.
+type projection struct {
+	variant string // the parameter, in one spelling; names what it makes
+	root    fieldTree
+}
+
+// fieldTree holds the wanted keys of a JSON object; a nil subtree wants the whole value.
+type fieldTree map[string]fieldTree
+
+// always is what every projection keeps: what identifies an object and its version.
+var always = []string{"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
+
+const maxFields = 64
+
+// parseFields reads comma-separated paths; a dot within a key is written \. , and a path goes into each element of
+// the arrays on its way.
+func parseFields(text string) (*projection, error) {
+	paths := strings.Split(text, ",")
+	if len(paths) > maxFields {
+		return nil, fmt.Errorf("fields: %d paths are more than %d", len(paths), maxFields)
+	}
+	p := &projection{variant: "fields=" + text, root: fieldTree{}}
+	for _, path := range append(paths, always...) {
+		keys, err := splitPath(path)
+		if err != nil {
+			return nil, err
+		}
+		p.root.want(keys)
+	}
+	return p, nil
+}
+
+func splitPath(path string) (keys []string, err error) {
+	var key strings.Builder
+	escaped := false
+	for _, c := range []byte(strings.TrimSpace(path)) {
+		switch {
+		case escaped:
+			key.WriteByte(c)
+			escaped = false
+		case c == '\\':
+			escaped = true
+		case c == '.':
+			keys = append(keys, key.String())
+			key.Reset()
+		default:
+			key.WriteByte(c)
+		}
+	}
+	keys = append(keys, key.String())
+	for _, k := range keys {
+		if k == "" {
+			return nil, fmt.Errorf("fields: %q is not a path of an object", path)
+		}
+	}
+	return keys, nil
+}
+
+func (t fieldTree) want(keys []string) {
+	sub, known := t[keys[0]]
+	switch {
+	case len(keys) == 1:
+		t[keys[0]] = nil
+	case known && sub == nil: // all of it is wanted already
+	default:
+		if sub == nil {
+			sub = fieldTree{}
+			t[keys[0]] = sub
+		}
+		sub.want(keys[1:])
+	}
+}
+
+// of is the wanted part of an object, as JSON on one line.
+func (p *projection) of(json string) string {
+	if p == nil {
+		return json
+	}
+	return string(p.root.project(make([]byte, 0, 512), gjson.Parse(json)))
+}
+
+func (t fieldTree) project(dst []byte, value gjson.Result) []byte {
+	switch {
+	case t == nil:
+		return append(dst, value.Raw...)
+	case value.IsArray():
+		dst = append(dst, '[')
+		first := true
+		value.ForEach(func(_, element gjson.Result) bool {
+			if !first {
+				dst = append(dst, ',')
+			}
+			first = false
+			dst = t.project(dst, element)
+			return true
+		})
+		return append(dst, ']')
+	case !value.IsObject():
+		return append(dst, value.Raw...) // there is nothing below it to choose from
+	}
+	dst = append(dst, '{')
+	first := true
+	value.ForEach(func(key, member gjson.Result) bool {
+		sub, wanted := t[key.String()]
+		if !wanted {
+			return true
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(dst, key.Raw...)
+		dst = append(dst, ':')
+		dst = sub.project(dst, member)
+		return true
+	})
+	return append(dst, '}')
+}

@@ -1,0 +1,74 @@
+package http
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// tell collects an event in the form that the watch's client asked for, or holds it back if it is to be conflated.
+func (ss *session) tell(w *watch, event *cache.Event, kind stream.Type, object *cluster.Object) {
+	if kind != stream.Modified {
+		if w.held != nil {
+			w.held.Settle(object.UID())
+		}
+		ss.send(w, kind.String(), w.render(event, object))
+		return
+	}
+	if w.held == nil || w.held.Offer(object.UID(), event, time.Now()) {
+		ss.modified(w, event, event.Old)
+	}
+}
+
+// tellHeld collects the modifications that were held back for long enough.
+func (ss *session) tellHeld(w *watch) {
+	if w.held == nil {
+		return
+	}
+	now := time.Now()
+	for h := w.held.Due(now); h != nil; h = w.held.Due(now) {
+		ss.modified(w, h.Event, h.Base)
+	}
+}
+
+// modified collects an object that the client has already: whole, or as the difference to what it has.
+func (ss *session) modified(w *watch, event *cache.Event, base *cluster.Object) {
+	if w.deltas && base != nil {
+		if patched := w.patched(event, base); patched != "" {
+			ss.send(w, "patched", patched)
+			return
+		}
+	}
+	ss.send(w, stream.Modified.String(), w.render(event, event.Object))
+}
+
+// render is an object as the client wants it. What most want of an event's own object is made once for all of them.
+func (w *watch) render(event *cache.Event, object *cluster.Object) string {
+	if w.fields == nil || object != event.Object {
+		return w.fields.of(object.JSON())
+	}
+	return event.Render(w.fields.variant, func() string { return w.fields.of(object.JSON()) })
+}
+
+// patched is the data of an event of that name; "" if the object is better told whole.
+func (w *watch) patched(event *cache.Event, base *cluster.Object) string {
+	diff := func() string {
+		patch := mergePatch(w.fields.of(base.JSON()), w.fields.of(event.Object.JSON()))
+		if patch == "" {
+			return ""
+		}
+		return `{"uid":` + strconv.Quote(event.Object.UID()) + `,"resourceVersion":"` + event.Object.GetResourceVersion() +
+			`","patch":` + patch + `}`
+	}
+	if base != event.Old {
+		return diff() // of what was conflated for this client alone
+	}
+	variant := "patch"
+	if w.fields != nil {
+		variant += " " + w.fields.variant
+	}
+	return event.Render(variant, diff)
+}
