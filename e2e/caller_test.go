@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/e2e/process"
+)
+
+// tokens remembers what was signed, since each costs the start of a process.
+type tokens struct {
+	mu     sync.Mutex
+	signed map[string]string
+}
+
+// token signs one with the development key.
+func (s *stage) token(user string, groups ...string) (string, error) {
+	return s.tokens.get(user+"/"+strings.Join(groups, "/"), func() (string, error) {
+		return s.sign(user, groups)
+	})
+}
+
+func (ts *tokens) get(name string, sign func() (string, error)) (string, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if token := ts.signed[name]; token != "" {
+		return token, nil
+	}
+	token, err := sign()
+	if err == nil {
+		ts.signed[name] = token
+	}
+	return token, err
+}
+
+func (s *stage) sign(user string, groups []string, more ...string) (string, error) {
+	args := append([]string{"token", "--key", s.key, "--user", user}, more...)
+	for _, group := range groups {
+		args = append(args, "--group", group)
+	}
+	p, err := process.Start(process.Options{Path: s.gateway, Args: args})
+	if err != nil {
+		return "", err
+	}
+	if p.ExitCode() != 0 {
+		return "", fmt.Errorf("gateway token: %s", p.Stderr)
+	}
+	return strings.TrimSpace(p.Stdout.String()), nil
+}
+
+// viewer is the token of a user of the group that may see the whole cluster, but for Secrets.
+func (s *stage) viewer(t *testing.T) string {
+	t.Helper()
+	// A user of his own, so that the limits of one test are not another's.
+	token, err := s.token(strings.ToLower(t.Name()), "platform")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// answer is what came back for a request.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+// fetch makes one request.
+func fetch(method, url string, header http.Header) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	body, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, string(body)}, errors.Join(err, response.Body.Close())
+}
+
+// get asks the gateway, as somebody.
+func (g *gateway) get(t *testing.T, token, path string) answer {
+	t.Helper()
+	a, err := fetch(http.MethodGet, g.url+path, bearer(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func bearer(token string) http.Header {
+	header := http.Header{}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	return header
+}
+
+// eventuallyWithin is how long something may take that takes a second on an idle machine.
+const eventuallyWithin = 60 * time.Second
+
+// eventually waits until the check succeeds.
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(eventuallyWithin)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s: %v", what, eventuallyWithin, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(text, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// This file compares what a follower was told with what a witness saw. A change may be missing only if a snapshot
+// covers it: the follower was told reset, then the state, then synced at a version that is not before the change.
+
+// checkNothingLost fails the test for changes that were neither told nor covered, and for events that never happened.
+// The follower must have caught up before.
+func checkNothingLost(t *testing.T, f *follower, watch string, w *witness) {
+	t.Helper()
+	err := f.look(watch, func(v *view) error {
+		seen, err := w.sequence()
+		if err != nil {
+			return err
+		}
+		if err := v.lost(seen); err != nil {
+			return err
+		}
+		return v.invented(seen, w.from)
+	})
+	if err != nil {
+		t.Errorf("%s: %v", f.name, err)
+	}
+}
+
+// sequence is all that the witness saw.
+func (w *witness) sequence() ([]told, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen), w.err
+}
+
+func (v *view) lost(seen []told) error {
+	has := map[occurrence]bool{}
+	for _, e := range v.told {
+		has[e.occurrence] = true
+	}
+	var missing []told
+	for _, e := range seen {
+		covered := slices.ContainsFunc(v.covered, func(i interval) bool { return i.contains(e.version) })
+		if !covered && !has[e.occurrence] {
+			missing = append(missing, e)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%d of %d changes were lost in silence, the first: %s", len(missing), len(seen), missing[0])
+	}
+	return nil
+}
+
+// invented looks for events that the witness, which began at a version, did not see. Deletions of what the follower
+// did not have change nothing.
+func (v *view) invented(seen []told, from uint64) error {
+	happened := map[occurrence]bool{}
+	for _, e := range seen {
+		happened[e.occurrence] = true
+	}
+	for _, e := range v.told {
+		if e.version > from && !e.unknown && !happened[e.occurrence] {
+			return fmt.Errorf("this never happened: %s", e)
+		}
+	}
+	return nil
+}
+
+// checkSameSequence fails the test unless a follower was told exactly what the witness saw after the first snapshot:
+// each event once over all connections, under the same name, in the same order, with the same object.
+func checkSameSequence(t *testing.T, f *follower, watch string, w *witness) {
+	t.Helper()
+	err := f.look(watch, func(v *view) error {
+		seen, err := w.sequence()
+		if err != nil {
+			return err
+		}
+		if len(v.resets) > 0 || len(v.covered) != 1 {
+			return fmt.Errorf("there were resets %q and %d snapshots", v.resets, len(v.covered))
+		}
+		seen = slices.DeleteFunc(seen, func(e told) bool { return e.version <= v.covered[0].to })
+		for i := range max(len(seen), len(v.told)) {
+			switch {
+			case i >= len(seen):
+				return fmt.Errorf("event %d never happened: %s", i, v.told[i])
+			case i >= len(v.told):
+				return fmt.Errorf("event %d was not told: %s", i, seen[i])
+			case seen[i] != v.told[i]:
+				return fmt.Errorf("event %d is %s, but was told as %s", i, seen[i], v.told[i])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Errorf("%s: %v", f.name, err)
+	}
+}
+
+func (e told) String() string {
+	return fmt.Sprintf("%s %s at version %d (uid %s)", e.event, e.key, e.version, e.uid)
+}

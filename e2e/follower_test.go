@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// follower follows an event stream as a careful browser does: it keeps what it was told, and when a connection ends
+// it comes back with the position it had. All that it is told is checked against WIRE.md on the way.
+type follower struct {
+	name    string
+	token   string
+	path    string   // of the stream, with its query
+	watches []string // names of its watches; "" for a single stream
+	// address is the gateway to connect to, for the n-th connection.
+	address func(n int) string
+	connect connector
+	// lasts is how long a connection is kept before the client cuts it; nil: until it ends.
+	lasts func() time.Duration
+	// relists: lists of the gateway's own may come in between, whose events are in no order and have older ids.
+	relists bool
+
+	mu          sync.Mutex
+	views       map[string]*view
+	last        string // the newest id
+	connections int
+	goodbyes    []string
+	failure     error // of the gateway to keep the contract; it ends the follower
+	lost        error // why the last connection ended
+
+	ended chan struct{}
+}
+
+// connector makes one connection and hands on its frames until it ends: with nil after a clean end.
+type connector func(ctx context.Context, url string, header http.Header, each func(frame) error) error
+
+// follow begins to follow a stream until the test ends.
+func follow(t *testing.T, f *follower) *follower {
+	t.Helper()
+	f.views = map[string]*view{}
+	for _, watch := range f.watches {
+		f.views[watch] = newView()
+	}
+	f.ended = make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	go f.run(ctx)
+	t.Cleanup(func() {
+		cancel()
+		<-f.ended
+		if t.Failed() {
+			t.Log(f.summary())
+		}
+	})
+	return f
+}
+
+// single and several name the watches of the two kinds of streams.
+func single() []string                   { return []string{""} }
+func several(names ...string) []string   { return names }
+func always(url string) func(int) string { return func(int) string { return url } }
+
+// rejoinAfter is long enough not to flood a gateway that is away, and far below what browsers wait.
+const rejoinAfter = 30 * time.Millisecond
+
+func (f *follower) run(ctx context.Context) {
+	defer close(f.ended)
+	for n := 0; ctx.Err() == nil; n++ {
+		if err := f.connection(ctx, n); err != nil {
+			f.mu.Lock()
+			f.failure = fmt.Errorf("%s, connection %d: %w", f.name, n, err)
+			f.mu.Unlock()
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(rejoinAfter/2 + rand.N(rejoinAfter)):
+		}
+	}
+}
+
+// connection makes the n-th connection. Its error is a breach of the contract.
+func (f *follower) connection(ctx context.Context, n int) error {
+	f.mu.Lock()
+	sent := f.last
+	begin, err := f.begin(sent)
+	f.connections++
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if f.lasts != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.lasts())
+		defer cancel()
+	}
+	address, header := f.request(n, sent)
+	var breach error
+	goodbye := false
+	err = f.connect(ctx, address, header, func(read frame) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if goodbye {
+			breach = fmt.Errorf("after goodbye came %+v", read)
+		} else if read.event != "" {
+			breach = f.take(begin, read)
+		}
+		goodbye = read.event == "goodbye"
+		return breach
+	})
+	f.mu.Lock()
+	f.lost = err
+	f.mu.Unlock()
+	var status errStatus
+	switch {
+	case breach != nil:
+		return breach
+	case errors.Is(err, errTorn), errors.As(err, &status):
+		return err
+	case err == nil && !goodbye && ctx.Err() == nil:
+		return errors.New("the stream ended cleanly without goodbye")
+	}
+	return nil // cut by either side
+}
+
+// request is the n-th connection's: the position is sent in each of the ways that there are.
+func (f *follower) request(n int, position string) (address string, header http.Header) {
+	address, header = f.address(n)+f.path, bearer(f.token)
+	if position == "" {
+		return address, header
+	}
+	spellings := []string{"", "lastEventId", "last_event_id"}
+	if spelling := spellings[n%len(spellings)]; spelling != "" {
+		separator := "?"
+		if strings.Contains(address, "?") {
+			separator = "&"
+		}
+		return address + separator + spelling + "=" + url.QueryEscape(position), header
+	}
+	header.Set("Last-Event-ID", position)
+	return address, header
+}
+
+// summary is what to know of a follower when a test has failed.
+func (f *follower) summary() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text := fmt.Sprintf("%s: %d connections, last id %q, goodbyes %q, last end: %v, failure: %v",
+		f.name, f.connections, f.last, f.goodbyes, f.lost, f.failure)
+	for name, v := range f.views {
+		text += fmt.Sprintf("\n  watch %q: %d objects, %d events, %d snapshots, resets %q, freshness %q",
+			name, len(v.objects), len(v.told), len(v.covered), v.resets, v.freshness)
+	}
+	return text
+}
+
+// look calls a function with the view of a watch, which must not be kept; a follower that failed fails it.
+func (f *follower) look(watch string, at func(*view) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failure != nil {
+		return f.failure
+	}
+	return at(f.views[watch])
+}
+
+// waitSynced waits until all watches have been told a whole snapshot.
+func (f *follower) waitSynced(t *testing.T) {
+	t.Helper()
+	for _, watch := range f.watches {
+		eventually(t, f.name+" is synced", func() error {
+			return f.look(watch, func(v *view) error {
+				if len(v.covered) == 0 {
+					return fmt.Errorf("no snapshot yet; last end: %v", f.lost)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// rawly connects with the tests' own strict reader.
+func rawly(ctx context.Context, url string, header http.Header, each func(frame) error) error {
+	stream, err := openFrames(ctx, url, header)
+	if err != nil {
+		return err
+	}
+	defer stream.close()
+	for n := 0; ; n++ {
+		read, err := stream.next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case n == 0 && read.comment == "", n == 1 && read.retry == "":
+			return each(frame{event: "broken", data: fmt.Sprintf("frame %d is neither the comment nor retry: %+v", n, read)})
+		}
+		if err := each(read); err != nil {
+			return err
+		}
+	}
+}
+
+// events is how much was told on the first watch, snapshots aside.
+func (f *follower) events(t *testing.T) (n int) {
+	t.Helper()
+	if err := f.look(f.watches[0], func(v *view) error { n = len(v.told); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// waitEvents waits until more events are told on the first watch.
+func (f *follower) waitEvents(t *testing.T, more int) {
+	t.Helper()
+	enough := f.events(t) + more
+	eventually(t, fmt.Sprintf("%s is told %d more events", f.name, more), func() error {
+		if n := f.events(t); n < enough {
+			return fmt.Errorf("%d are missing", enough-n)
+		}
+		return nil
+	})
+}
+
+func (f *follower) connectionCount() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.connections
+}
+
+// resets are the reasons of a watch's resets.
+func (f *follower) resets(t *testing.T, watch string) (reasons []string) {
+	t.Helper()
+	if err := f.look(watch, func(v *view) error { reasons = slices.Clone(v.resets); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return reasons
+}

@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/e2e/process"
+)
+
+// gatewayOptions say what is special about a test's gateway.
+type gatewayOptions struct {
+	kubeconfig string // empty: the stage's own, of the cluster-admin
+	config     string // keys of the configuration file beyond auth
+	listen     string // empty: any port
+}
+
+// gateway is one gateway. It may be killed and started again.
+type gateway struct {
+	stage   *stage
+	args    []string
+	process *process.Process
+	url     string // of the public listener
+	ops     string // of the ops listener
+	logs    []string
+}
+
+var listening = regexp.MustCompile(`msg=listening addr=(\S+) ops=(\S+)`)
+
+// startWithin is generous: programs with the race detector start slowly on a busy machine.
+const startWithin = 90 * time.Second
+
+// startGateway runs a gateway until the test ends. Its log is printed if the test fails; a data race fails the test.
+func (s *stage) startGateway(t *testing.T, opts gatewayOptions) *gateway {
+	t.Helper()
+	g, err := s.newGateway(t.TempDir(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		g.end()
+		if err := g.races(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the gateway's log:\n%s", g.log())
+		}
+	})
+	return g
+}
+
+// sharedGateway is one that many tests look at, and none hurts.
+func (s *stage) sharedGateway(t *testing.T) *gateway {
+	t.Helper()
+	s.shared.Do(func() {
+		dir := filepath.Join(s.dir, "shared")
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil {
+			s.sharedBy, err = s.newGateway(dir, gatewayOptions{config: "log: {level: debug}\n"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		atEnd(s.sharedBy.end)
+	})
+	g := s.sharedBy
+	if g == nil {
+		t.Fatal("the shared gateway did not start")
+	}
+	t.Cleanup(func() {
+		if err := g.races(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the end of the shared gateway's log:\n%s", tail(g.log(), 40))
+		}
+	})
+	g.waitReady(t)
+	return g
+}
+
+func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
+	if _, err := s.token("nobody"); err != nil { // makes the key
+		return nil, err
+	}
+	config := filepath.Join(dir, "gateway.yaml")
+	text := fmt.Sprintf("auth:\n  jwt:\n  - {issuer: %q, audiences: [kubecast], publicKeyFile: %q}\n%s",
+		"https://kubecast.local", s.key+".pub", opts.config)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	kubeconfig := opts.kubeconfig
+	if kubeconfig == "" {
+		kubeconfig = s.cluster.Kubeconfig()
+	}
+	listen := opts.listen
+	if listen == "" {
+		listen = "127.0.0.1:0"
+	}
+	g := &gateway{stage: s, args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--listen", listen, "--ops-listen", "127.0.0.1:0"}}
+	return g, g.start()
+}
+
+func (g *gateway) start() error {
+	p, err := process.Start(process.Options{Path: g.stage.gateway, Args: g.args})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	match, err := p.Stderr.WaitFor(ctx, listening)
+	if err != nil {
+		p.Kill()
+		return err
+	}
+	g.process, g.url, g.ops = p, "http://"+match[1], "http://"+match[2]
+	return nil
+}
+
+// kill ends the gateway as a crash does.
+func (g *gateway) kill() {
+	g.process.Kill()
+	g.logs = append(g.logs, g.process.Stderr.String(), "--- killed ---\n")
+}
+
+// restart starts a gateway that was killed, on the same address.
+func (g *gateway) restart(t *testing.T) {
+	t.Helper()
+	if err := g.start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end ends the gateway at once, if it runs: a second SIGTERM waits for no stream.
+func (g *gateway) end() {
+	g.process.Signal(syscall.SIGTERM)
+	g.process.Terminate(20 * time.Second)
+}
+
+func (g *gateway) log() string { return strings.Join(g.logs, "") + g.process.Stderr.String() }
+
+func (g *gateway) races() error {
+	if _, report, found := strings.Cut(g.log(), "WARNING: DATA RACE"); found {
+		return fmt.Errorf("data race in the gateway:%s", report)
+	}
+	return nil
+}
+
+// waitReady waits until the gateway says that it is ready.
+func (g *gateway) waitReady(t *testing.T) {
+	t.Helper()
+	eventually(t, "the gateway is ready", func() error {
+		code, body := g.readyz()
+		if code != http.StatusOK {
+			return fmt.Errorf("readyz: %d %s", code, body)
+		}
+		return nil
+	})
+}
+
+func (g *gateway) readyz() (code int, body string) {
+	answer, err := fetch(http.MethodGet, g.ops+"/readyz", nil)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return answer.code, answer.body
+}
+
+// fixedAddress is an address for a gateway that is restarted: outside of the ports that connections are given, so
+// that nobody takes it in between.
+func fixedAddress(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.IntN(15000))
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	t.Fatal("no free port")
+	return ""
+}

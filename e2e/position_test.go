@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// position is an event id, read as WIRE.md describes it (rule 3), independently of the gateway's own reader.
+type position struct {
+	epoch    string
+	versions map[string]uint64 // by watch; "" for the one of a single stream
+}
+
+var (
+	epochForm = regexp.MustCompile(`^[a-z0-9]{1,16}$`)
+	watchForm = regexp.MustCompile(`^([a-z][a-z0-9]*)-([1-9][0-9]*)$`)
+)
+
+// parsePosition reads the id of an event on a stream with these watches.
+func parsePosition(id string, watches []string) (position, error) {
+	parts := strings.Split(id, ".")
+	p := position{epoch: parts[0], versions: map[string]uint64{}}
+	if !epochForm.MatchString(p.epoch) {
+		return p, fmt.Errorf("id %q begins with no epoch", id)
+	}
+	if len(watches) == 1 && watches[0] == "" {
+		if len(parts) != 2 {
+			return p, fmt.Errorf("id %q of a single stream has %d parts", id, len(parts))
+		}
+		version, err := strconv.ParseUint(parts[1], 10, 64)
+		if err != nil || strconv.FormatUint(version, 10) != parts[1] {
+			return p, fmt.Errorf("id %q has no version", id)
+		}
+		if version > 0 {
+			p.versions[""] = version
+		}
+		return p, nil
+	}
+	for _, part := range parts[1:] {
+		match := watchForm.FindStringSubmatch(part)
+		if match == nil {
+			return p, fmt.Errorf("id %q: %q is no NAME-VERSION", id, part)
+		}
+		version, err := strconv.ParseUint(match[2], 10, 64)
+		if err != nil {
+			return p, fmt.Errorf("id %q: %w", id, err)
+		}
+		if _, twice := p.versions[match[1]]; twice {
+			return p, fmt.Errorf("id %q names %s twice", id, match[1])
+		}
+		p.versions[match[1]] = version
+	}
+	return p, nil
+}

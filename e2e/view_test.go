@@ -1,0 +1,262 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// view is what one watch of a stream has told its follower.
+type view struct {
+	objects map[string]object // by namespace/name
+
+	told      []told     // outside of snapshots
+	covered   []interval // by snapshots
+	resets    []string   // reasons
+	freshness []string   // stale and live, as they came
+
+	position   uint64              // up to which it has been told everything; 0: a snapshot is under way
+	from       uint64              // the position when that snapshot began
+	snapshot   map[string]bool     // keys told by the snapshot under way
+	connection map[occurrence]bool // what this connection has told since the snapshot, if there was one
+}
+
+// object is one as it was told.
+type object struct {
+	uid     string
+	version uint64
+	json    string
+}
+
+// occurrence identifies what happened to an object.
+type occurrence struct {
+	uid     string
+	version uint64
+	gone    bool
+}
+
+type told struct {
+	occurrence
+	event string
+	key   string
+	// unknown: the deletion of something that the follower did not have, as a catch-up may tell it (rule 5).
+	unknown bool
+}
+
+// interval is the versions after from, up to to.
+type interval struct{ from, to uint64 }
+
+func (i interval) contains(version uint64) bool { return i.from < version && version <= i.to }
+
+func newView() *view { return &view{objects: map[string]object{}} }
+
+// connectionStart is what a connection began with.
+type connectionStart struct {
+	sent     string
+	position position
+	epoch    string // of the ids so far; "" before the first
+}
+
+// begin prepares the views for a connection from a position. The caller holds the lock.
+func (f *follower) begin(sent string) (*connectionStart, error) {
+	start := &connectionStart{sent: sent}
+	if sent != "" {
+		var err error
+		if start.position, err = parsePosition(sent, f.watches); err != nil {
+			return nil, err
+		}
+		start.epoch = start.position.epoch
+	}
+	for name, v := range f.views {
+		v.connection = map[occurrence]bool{}
+		if start.position.versions[name] == 0 {
+			v.beginSnapshot()
+		}
+	}
+	return start, nil
+}
+
+func (v *view) beginSnapshot() {
+	if v.position > 0 {
+		v.from = v.position
+	}
+	v.position = 0
+	v.snapshot = map[string]bool{}
+	v.connection = map[occurrence]bool{}
+}
+
+// take learns from one event. Its error is a breach of the contract. The caller holds the lock.
+func (f *follower) take(start *connectionStart, read frame) error {
+	if read.event == "broken" {
+		return errors.New(read.data)
+	}
+	if !json.Valid([]byte(read.data)) {
+		return fmt.Errorf("%s %s: its data is no JSON: %q", read.event, read.id, read.data)
+	}
+	if read.event == "goodbye" && read.id == "" && start.sent == "" {
+		return f.farewell(read)
+	}
+	p, err := parsePosition(read.id, f.watches)
+	if err != nil {
+		return fmt.Errorf("%s: %w", read.event, err)
+	}
+	prefix, name, dotted := strings.Cut(read.event, ".")
+	if !dotted {
+		prefix, name = "", read.event
+	}
+	if start.epoch != "" && p.epoch != start.epoch && name != "reset" {
+		return fmt.Errorf("%s %s: the epoch was %s", read.event, read.id, start.epoch)
+	}
+	start.epoch = p.epoch
+	f.last = read.id
+	switch name {
+	case "goodbye":
+		return f.farewell(read)
+	case "expiring":
+		return nil
+	}
+	v := f.views[prefix]
+	if v == nil {
+		return fmt.Errorf("%s: no watch of this stream is called %q", read.event, prefix)
+	}
+	if err := v.take(name, read.data, p.versions[prefix], start.position.versions[prefix], f.relists); err != nil {
+		return fmt.Errorf("%s %s: %w", read.event, read.id, err)
+	}
+	return nil
+}
+
+func (f *follower) farewell(read frame) error {
+	var data struct{ Reason string }
+	if err := json.Unmarshal([]byte(read.data), &data); err != nil || data.Reason == "" {
+		return fmt.Errorf("goodbye with %q", read.data)
+	}
+	f.goodbyes = append(f.goodbyes, data.Reason)
+	return nil
+}
+
+// take learns from one event of this watch; version is what the event's id says of it, and after what the connection
+// began with.
+func (v *view) take(name, data string, version, after uint64, relists bool) error {
+	if name != "reset" && version < v.position {
+		return fmt.Errorf("the position went back from %d", v.position)
+	}
+	var said struct {
+		Reason, ResourceVersion string
+		Count                   int
+	}
+	switch name {
+	case "added", "modified", "deleted":
+		return v.object(name, data, version, after, relists)
+	case "stale", "live":
+		v.freshness = append(v.freshness, name)
+		return nil
+	case "synced", "bookmark", "reset":
+		if err := json.Unmarshal([]byte(data), &said); err != nil {
+			return err
+		}
+	default:
+		return errors.New("there is no such event")
+	}
+	if name == "reset" {
+		if version != 0 {
+			return fmt.Errorf("a reset with a version")
+		}
+		v.resets = append(v.resets, said.Reason)
+		v.beginSnapshot()
+		return nil
+	}
+	if version == 0 || said.ResourceVersion != strconv.FormatUint(version, 10) {
+		return fmt.Errorf("its data says %s", data)
+	}
+	if name == "bookmark" {
+		if v.snapshot != nil {
+			return errors.New("a bookmark before synced")
+		}
+		v.position = version
+		return nil
+	}
+	return v.synced(version, said.Count)
+}
+
+func (v *view) synced(version uint64, count int) error {
+	switch {
+	case v.snapshot == nil:
+		return errors.New("synced without a snapshot")
+	case len(v.snapshot) != count:
+		return fmt.Errorf("it counts %d objects, but %d were told", count, len(v.snapshot))
+	}
+	for key := range v.objects {
+		if !v.snapshot[key] {
+			delete(v.objects, key)
+		}
+	}
+	v.snapshot = nil
+	v.position = version
+	v.covered = append(v.covered, interval{v.from, version})
+	return nil
+}
+
+func (v *view) object(name, data string, version, after uint64, relists bool) error {
+	key, o, err := readObject(data)
+	if err != nil {
+		return err
+	}
+	what := occurrence{o.uid, o.version, name == "deleted"}
+	if v.connection[what] {
+		return fmt.Errorf("%s at version %d was told twice", key, o.version)
+	}
+	v.connection[what] = true
+	if v.snapshot != nil {
+		if name != "added" || version != 0 {
+			return errors.New("within a snapshot")
+		}
+		if v.snapshot[key] {
+			return fmt.Errorf("%s is in the snapshot twice", key)
+		}
+		v.snapshot[key] = true
+		v.objects[key] = o
+		return nil
+	}
+	switch {
+	case version == 0:
+		return errors.New("its id has no version")
+	case o.version <= after:
+		return fmt.Errorf("%s at version %d is not after the position %d", key, o.version, after)
+	case version > o.version, version < o.version && !relists:
+		return fmt.Errorf("%s has version %d", key, o.version)
+	}
+	_, known := v.objects[key]
+	v.position = version
+	v.told = append(v.told, told{what, name, key, name == "deleted" && !known})
+	if name == "deleted" {
+		delete(v.objects, key)
+	} else {
+		v.objects[key] = o
+	}
+	return nil
+}
+
+func readObject(data string) (key string, o object, err error) {
+	var read struct {
+		Kind, APIVersion string
+		Metadata         struct {
+			Namespace, Name, UID, ResourceVersion string
+			ManagedFields                         any
+		}
+	}
+	if err := json.Unmarshal([]byte(data), &read); err != nil {
+		return "", object{}, err
+	}
+	m := read.Metadata
+	if read.Kind == "" || read.APIVersion == "" || m.Name == "" || m.UID == "" || m.ManagedFields != nil {
+		return "", object{}, fmt.Errorf("object without kind, apiVersion, name or uid, or with managedFields: %s", data)
+	}
+	version, err := strconv.ParseUint(m.ResourceVersion, 10, 64)
+	key = m.Name
+	if m.Namespace != "" {
+		key = m.Namespace + "/" + m.Name
+	}
+	return key, object{m.UID, version, data}, err
+}
