@@ -69,13 +69,18 @@ func (s *Store) Kind() cluster.Kind { return s.kind }
 // Topic is where the store's changes are told.
 func (s *Store) Topic() *Topic { return s.topic }
 
-// Snapshot is the content at this moment. It is made once for all who ask between two changes. It is empty before
-// the store is synced.
+// Snapshot is the content at this moment. The clone in it is made once for all who ask between two changes. It is
+// empty before the store is synced.
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.snapshot == nil {
-		s.snapshot = &Snapshot{Head: s.topic.Head(), state: s.state.clone()}
+	head := s.topic.Head()
+	switch {
+	case s.snapshot == nil:
+		s.snapshot = &Snapshot{Head: head, state: s.state.clone()}
+	case s.snapshot.Head != head:
+		// Nothing has changed but the version up to which nothing has.
+		s.snapshot = &Snapshot{Head: head, state: s.snapshot.state}
 	}
 	return s.snapshot
 }
