@@ -20,6 +20,7 @@ func (d directory) logs() string                { return d.path("logs") }
 func (d directory) log(component string) string { return d.path("logs", component+".log") }
 func (d directory) pki(file string) string      { return d.path("pki", file) }
 func (d directory) etcdData() string            { return d.path("etcd") }
+func (d directory) kubectlCache() string        { return d.path("kubectl-cache") }
 func (d directory) etcdSnapshot() string        { return d.path("etcd-snapshot") }
 
 // openDirectory resolves the argument of --dir.
@@ -64,7 +65,7 @@ func (d directory) lock() (unlock func(), err error) {
 // clear removes what an earlier devcluster left. The data goes too: whoever starts a cluster for a test or a demo
 // wants to know what is in it, and half-run jobs of last week help nobody.
 func (d directory) clear() error {
-	for _, name := range []string{"kubeconfig", "control.sock", "logs", "pki", "etcd", "etcd-snapshot", "config"} {
+	for _, name := range []string{"kubeconfig", "control.sock", "logs", "pki", "etcd", "etcd-snapshot", "etcd-snapshot.new", "config", "kubectl-cache"} {
 		if err := os.RemoveAll(d.path(name)); err != nil {
 			return fmt.Errorf("removing what is left of an earlier devcluster: %w", err)
 		}

@@ -40,7 +40,9 @@ func kubectlCommand(args []string) error {
 	}
 	// The last of repeated flags wins, so a --kubeconfig among the arguments is still obeyed.
 	argv := append([]string{"kubectl", "--kubeconfig=" + dir.kubeconfig()}, args...)
-	if err := syscall.Exec(programs["kubectl"], argv, os.Environ()); err != nil {
+	// What it learns of one cluster's kinds must not stay in the user's home for another on the same port.
+	env := append(os.Environ(), "KUBECACHEDIR="+dir.kubectlCache())
+	if err := syscall.Exec(programs["kubectl"], argv, env); err != nil {
 		return fmt.Errorf("kubectl: starting %s: %w", programs["kubectl"], err)
 	}
 	return nil

@@ -105,8 +105,8 @@ func (s *submitter) insist(ctx context.Context, do func() error) {
 // report tells when submitting begins to fail and when it works again, and not of each job while the API server is
 // away, which is what faults are for.
 func (s *submitter) report(ctx context.Context, err error) {
-	// Nobody keeps a job from being gone already when it is to be deleted or resumed.
-	if ctx.Err() != nil || apierrors.IsNotFound(err) {
+	// Nobody keeps a job from being gone already when it is to be deleted or resumed, or its name from being taken.
+	if ctx.Err() != nil || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 		return
 	}
 	s.mu.Lock()

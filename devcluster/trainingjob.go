@@ -73,7 +73,7 @@ func newTrainingJob(random *rand.Rand, p pace) trainingJob {
 		"app.kubernetes.io/part-of":  strings.TrimPrefix(t.namespace, "team-") + "-platform",
 		"app.kubernetes.io/instance": "",
 	}
-	name := fmt.Sprintf("%s-%05x", w.name, random.IntN(1<<20))
+	name := fmt.Sprintf("%s-%06x", w.name, random.IntN(1<<24))
 	labels["app.kubernetes.io/instance"] = name
 	seed, rate := random.IntN(1000), pick(random, []string{"1e-4", "3e-4", "1e-3", "3e-3"})
 

@@ -19,7 +19,16 @@ outlives it, also when it is killed itself. The components' logs are in DIR/logs
 DIR is made if it is not there. One that a running devcluster uses is refused; one that an earlier devcluster left
 is taken over, and its cluster's data thrown away: each "up" begins with an empty cluster.
 
-With --jobs, training jobs of five teams are submitted, so many per second on average.
+With --jobs, training jobs of five teams are submitted, so many per second on average. The more jobs for as many
+nodes, the shorter they are; from about five per second on ten nodes they queue all the same.
+
+Nodes and pods are simulated by kwok. A pod's annotations say what becomes of it; without them it runs at once,
+and if it is a job's, succeeds half a second later:
+
+  devcluster.kubecast.io/start-seconds   how long it is Pending, as if pulling its image
+  devcluster.kubecast.io/run-seconds     how long it runs
+  devcluster.kubecast.io/fail-percent    how probable it is that it fails then
+  devcluster.kubecast.io/fail-reason     Error or OOMKilled
 
 Groups for demos: "platform" may read the whole cluster, "team-vision" (and so on) the namespace of that name;
 nobody but the cluster-admin may read Secrets.
