@@ -27,5 +27,7 @@ export default defineConfig(
   {
     files: ['portal/src/**/*.tsx', 'portal/src/**/*.ts'],
     extends: [reactHooks.configs.flat['recommended-latest']],
+    // Concerns the React Compiler, which is not used.
+    rules: { 'react-hooks/incompatible-library': 'off' },
   },
 );

@@ -10,8 +10,11 @@ export interface LiveOptions<K extends Kinds>
     Pick<StoreOptions<K>, 'seed' | 'schedule'> {
   /** The gateway's origin; empty: the page's own. */
   readonly gateway?: string | undefined;
-  /** From the caller's names (`[a-z][a-z0-9]*`) to the paths, with query, that it would GET. */
-  readonly watches: { readonly [W in keyof K & string]: string };
+  /**
+   * From the caller's names (`[a-z][a-z0-9]*`) to the paths, with query, that it would GET. A watch of K
+   * that is left out here has no collection.
+   */
+  readonly watches: { readonly [W in keyof K & string]?: string };
 }
 
 /** A value to read and to subscribe to, as React's useSyncExternalStore wants it. */
@@ -82,6 +85,10 @@ export class Live<K extends Kinds> {
 }
 
 /** The path of a stream of several watches. */
-export function streamPath(watches: { readonly [watch: string]: string }): string {
-  return `/stream?${new URLSearchParams(watches).toString()}`;
+export function streamPath(watches: { readonly [watch: string]: string | undefined }): string {
+  const query = new URLSearchParams();
+  for (const [name, path] of Object.entries(watches)) {
+    if (path !== undefined) query.set(name, path);
+  }
+  return `/stream?${query.toString()}`;
 }

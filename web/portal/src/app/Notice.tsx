@@ -1,0 +1,23 @@
+import type { ReactNode } from 'react';
+
+interface NoticeProps {
+  readonly title: string;
+  /** The gateway's own words. */
+  readonly said: string | undefined;
+  readonly onRetry: () => void;
+  readonly children: ReactNode;
+}
+
+/** Stands where a table would, and says why there is none. */
+export function Notice({ title, said, onRetry, children }: NoticeProps): ReactNode {
+  return (
+    <div className="notice" role="alert">
+      <h2>{title}</h2>
+      <p>{children}</p>
+      {said && <p className="notice-said">{said}</p>}
+      <button type="button" className="button" onClick={onRetry}>
+        Try again
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,109 @@
+// The frame around the tables: where one is, what is filtered, and how fresh it all is.
+
+import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
+import { ConnectionStatus } from '../connection/ConnectionStatus.tsx';
+import type { Feed, FeedState } from '../feed/feed.ts';
+import { NamespaceInput, NamespaceSelect } from '../filters/NamespacePicker.tsx';
+import { Search } from '../filters/Search.tsx';
+import { JobsPage } from '../jobs/JobsPage.tsx';
+import { PodsPage } from '../pods/PodsPage.tsx';
+import { claimsOf } from '../session/session.ts';
+import { linkTo, useView, type View } from '../view/view.ts';
+import { Account } from './Account.tsx';
+import { Logo } from './Logo.tsx';
+import { Notice } from './Notice.tsx';
+
+const pages = ['jobs', 'pods'] as const;
+const titles = { jobs: 'Jobs', pods: 'Pods' };
+
+interface WorkspaceProps {
+  readonly feed: Feed;
+  readonly token: string;
+  readonly onSignOut: () => void;
+}
+
+export function Workspace({ feed, token, onSignOut }: WorkspaceProps): ReactNode {
+  const view = useView();
+  const state = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
+  const claims = useMemo(() => claimsOf(token), [token]);
+
+  useEffect(() => feed.setNamespace(view.namespace), [feed, view.namespace]);
+  useEffect(() => {
+    document.title = `${titles[view.page]}${view.namespace ? ` in ${view.namespace}` : ''} · Kubecast`;
+  }, [view.page, view.namespace]);
+
+  return (
+    <>
+      <header className="top">
+        <span className="brand">
+          <Logo /> Kubecast
+        </span>
+        <nav aria-label="Pages">
+          {pages.map((page) => (
+            <a key={page} href={linkTo(page, view)} aria-current={page === view.page ? 'page' : undefined}>
+              {titles[page]}
+            </a>
+          ))}
+        </nav>
+        <ConnectionStatus connection={state.live.connection} onRetry={() => feed.retry()} />
+        <Account claims={claims} onSignOut={onSignOut} />
+      </header>
+      <main className="page">
+        <Page view={view} state={state} onRetry={() => feed.retry()} />
+      </main>
+    </>
+  );
+}
+
+interface PageProps {
+  readonly view: View;
+  readonly state: FeedState;
+  readonly onRetry: () => void;
+}
+
+function Page({ view, state, onRetry }: PageProps): ReactNode {
+  const { live, watches, forbidden } = state;
+  const connection = useSyncExternalStore(live.connection.subscribe, live.connection.getSnapshot);
+  const ended = connection.phase === 'closed' && connection.reason !== 'caller';
+
+  const filters = (
+    <>
+      {watches.includes('namespaces') && !forbidden ? (
+        <NamespaceSelect namespaces={live.collection('namespaces')} selected={view.namespace} />
+      ) : (
+        <NamespaceInput selected={view.namespace} />
+      )}
+      <Search value={view.search} label={`Search ${view.page}`} />
+    </>
+  );
+
+  if (!forbidden && !ended && watches.includes(view.page)) {
+    const where = view.namespace ? `in ${view.namespace}` : 'in the cluster';
+    const table = { view, filters, empty: `There are no ${view.page} ${where}. They will appear here as they are created.` };
+    if (view.page === 'jobs') return <JobsPage {...table} collection={live.collection('jobs')} />;
+    return <PodsPage {...table} collection={live.collection('pods')} />;
+  }
+  return (
+    <>
+      <div className="toolbar">{filters}</div>
+      {ended ? (
+        <Notice title="The stream has ended" said={connection.message} onRetry={onRetry}>
+          The gateway has refused it in a way that trying again by itself would not mend.
+        </Notice>
+      ) : forbidden || connection.phase === 'live' ? (
+        <Forbidden view={view} state={state} onRetry={onRetry} />
+      ) : null /* for the moment in which less is being asked for */}
+    </>
+  );
+}
+
+function Forbidden({ view, state, onRetry }: PageProps): ReactNode {
+  const listed = state.watches.includes('namespaces') && !state.forbidden;
+  const where = view.namespace ? `in ${view.namespace}` : 'of all namespaces';
+  return (
+    <Notice title={`You may not see ${view.page} ${where}`} said={state.refusal} onRetry={onRetry}>
+      {view.namespace ? 'Is the name right? ' : 'You may well see those of your own. '}
+      {listed ? 'Choose a namespace above.' : 'Enter the name of a namespace above.'}
+    </Notice>
+  );
+}

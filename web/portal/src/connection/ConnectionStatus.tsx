@@ -1,0 +1,39 @@
+import type { ConnectionState, Observable } from '@kubecast/sdk';
+import { useSyncExternalStore, type ReactNode } from 'react';
+import { formatTime } from '../age/Age.tsx';
+import { useNow } from '../age/clock.ts';
+import { describe } from './describe.ts';
+import './connection.css';
+
+interface ConnectionStatusProps {
+  readonly connection: Observable<ConnectionState>;
+  readonly onRetry: () => void;
+}
+
+/** How far what is on screen can be trusted, in words; the dot only repeats them. */
+export function ConnectionStatus({ connection, onRetry }: ConnectionStatusProps): ReactNode {
+  const state = useSyncExternalStore(connection.subscribe, connection.getSnapshot);
+  const { tone, label, detail } = describe(state, formatTime);
+  return (
+    <div className={`connection connection-${tone}`}>
+      <span className="connection-dot" aria-hidden="true" />
+      <span role="status" className="connection-label" title={detail} data-phase={state.phase}>
+        {label}
+      </span>
+      {state.retryAt !== undefined && <Retry at={state.retryAt} onRetry={onRetry} />}
+    </div>
+  );
+}
+
+/** Outside of the status: a countdown must not be read out every second. */
+function Retry({ at, onRetry }: { at: number; onRetry: () => void }): ReactNode {
+  const seconds = Math.max(0, Math.ceil((at - useNow()) / 1_000));
+  return (
+    <>
+      {seconds > 1 && <span className="connection-wait">again in {seconds} s</span>}
+      <button type="button" className="button button-small" onClick={onRetry}>
+        Try now
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,22 @@
+import type { KubeObject } from '@kubecast/sdk';
+import type { Job } from '../jobs/job.ts';
+import type { Pod } from '../pods/pod.ts';
+
+/** The watches of the portal's one stream, by the names they have on it. */
+export type Kinds = {
+  readonly jobs: Job;
+  readonly pods: Pod;
+  readonly namespaces: KubeObject;
+};
+
+export type WatchName = keyof Kinds;
+
+export function pathsOf(names: readonly WatchName[], namespace: string): { readonly [W in WatchName]?: string } {
+  const scope = namespace === '' ? '' : `namespaces/${encodeURIComponent(namespace)}/`;
+  const paths: Record<WatchName, string> = {
+    jobs: `/apis/batch/v1/${scope}jobs`,
+    pods: `/api/v1/${scope}pods`,
+    namespaces: '/api/v1/namespaces',
+  };
+  return Object.fromEntries(names.map((name) => [name, paths[name]]));
+}

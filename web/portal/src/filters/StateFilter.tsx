@@ -1,0 +1,51 @@
+import type { ReactNode } from 'react';
+import { StateIcon } from '../state/StateMark.tsx';
+import { setView } from '../view/view.ts';
+import './filters.css';
+
+interface StateFilterProps {
+  readonly states: readonly string[];
+  readonly counts: ReadonlyMap<string, number>;
+  readonly total: number;
+  /** Empty: all. */
+  readonly selected: string;
+  readonly loading: boolean;
+}
+
+/** How many there are in each state, and at a click only those. */
+export function StateFilter({ states, counts, total, selected, loading }: StateFilterProps): ReactNode {
+  return (
+    <div className="state-filter" role="group" aria-label="Filter by state" data-loading={loading || undefined}>
+      <Chip label="All" count={total} pressed={selected === ''} onClick={() => setView({ state: '' })} />
+      {states
+        .filter((state) => state === selected || counts.has(state))
+        .map((state) => (
+          <Chip
+            key={state}
+            label={state}
+            count={counts.get(state) ?? 0}
+            icon={<StateIcon state={state} />}
+            pressed={state === selected}
+            onClick={() => setView({ state: state === selected ? '' : state })}
+          />
+        ))}
+    </div>
+  );
+}
+
+interface ChipProps {
+  readonly label: string;
+  readonly count: number;
+  readonly pressed: boolean;
+  readonly onClick: () => void;
+  readonly icon?: ReactNode;
+}
+
+function Chip({ label, count, pressed, onClick, icon }: ChipProps): ReactNode {
+  return (
+    <button type="button" className="chip" aria-pressed={pressed} onClick={onClick}>
+      {icon}
+      {label} <span className="chip-count">{count.toLocaleString()}</span>
+    </button>
+  );
+}

@@ -1,0 +1,17 @@
+import type { Collection } from '@kubecast/sdk';
+import type { ReactNode } from 'react';
+import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
+import { jobColumns } from './columns.tsx';
+import { jobRow, jobStates, type Job, type JobRow } from './job.ts';
+import './jobs.css';
+
+const texts = (row: JobRow): readonly string[] => [row.name, row.namespace, row.owner, row.queue, row.state, row.detail];
+
+const narrowLine = (row: JobRow): string =>
+  [row.completions === undefined ? '' : `${row.succeeded}/${row.completions}`, row.namespace, row.owner].filter(Boolean).join(' · ');
+
+type Props = Pick<TablePageProps<Job, JobRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Job> };
+
+export function JobsPage(props: Props): ReactNode {
+  return <TablePage {...props} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} />;
+}

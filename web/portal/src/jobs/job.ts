@@ -1,0 +1,113 @@
+// What a batch/v1 Job says of itself, and what that means to its owner.
+
+import type { KubeObject } from '@kubecast/sdk';
+import { ownerOf } from '../table/owner.ts';
+
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export interface Job extends KubeObject {
+  readonly spec?: {
+    readonly suspend?: boolean;
+    readonly parallelism?: number;
+    /** Absent: the job is complete as soon as one pod succeeds (a work queue). */
+    readonly completions?: number;
+  };
+  readonly status?: {
+    readonly active?: number;
+    readonly ready?: number;
+    readonly succeeded?: number;
+    readonly failed?: number;
+    readonly terminating?: number;
+    readonly startTime?: string;
+    readonly completionTime?: string;
+    readonly conditions?: readonly (Condition & { readonly lastTransitionTime?: string })[];
+  };
+}
+
+export const jobStates = ['Failed', 'Retrying', 'Pending', 'Running', 'Suspended', 'Complete', 'Deleting'] as const;
+export type JobState = (typeof jobStates)[number];
+
+export interface JobRow {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly owner: string;
+  readonly queue: string;
+  readonly state: JobState;
+  /** A word or two beside the state, such as the reason of a failure. */
+  readonly detail: string;
+  /** The same at length; may be empty. */
+  readonly message: string;
+  readonly succeeded: number;
+  readonly failed: number;
+  /** Undefined for a work queue, whose size nobody knows. */
+  readonly completions: number | undefined;
+  readonly created: number;
+  readonly started: number | undefined;
+  readonly finished: number | undefined;
+}
+
+export function jobRow(job: Job): JobRow {
+  const { metadata, spec = {}, status = {} } = job;
+  const ended = conditionOf(job, 'Complete') ?? conditionOf(job, 'Failed');
+  return {
+    uid: metadata.uid,
+    name: metadata.name,
+    namespace: metadata.namespace ?? '',
+    owner: ownerOf(metadata),
+    queue: metadata.labels?.['kueue.x-k8s.io/queue-name'] ?? metadata.annotations?.['kueue.x-k8s.io/queue-name'] ?? '',
+    ...stateOf(job),
+    succeeded: status.succeeded ?? 0,
+    failed: status.failed ?? 0,
+    completions: spec.completions ?? (spec.parallelism === undefined || spec.parallelism === 1 ? 1 : undefined),
+    created: timeOf(metadata.creationTimestamp) ?? 0,
+    started: timeOf(status.startTime),
+    // completionTime is only set on success.
+    finished: timeOf(status.completionTime) ?? timeOf(ended?.lastTransitionTime),
+  };
+}
+
+interface Stated {
+  readonly state: JobState;
+  readonly detail: string;
+  readonly message: string;
+}
+
+/** The first that applies, from what is final to what may change any moment. */
+function stateOf(job: Job): Stated {
+  const { metadata, spec = {}, status = {} } = job;
+  const { active = 0, failed = 0, succeeded = 0 } = status;
+  const said = (state: JobState, detail = '', message = ''): Stated => ({ state, detail, message });
+
+  if (conditionOf(job, 'Complete')) return said('Complete');
+  const failure = conditionOf(job, 'Failed');
+  if (failure) return said('Failed', failure.reason ?? '', failure.message);
+  if (metadata.deletionTimestamp) return said('Deleting');
+  // Decided, but its pods are not gone yet.
+  const failing = conditionOf(job, 'FailureTarget');
+  if (failing) return said('Running', `failing: ${failing.reason ?? 'unknown'}`, failing.message);
+  if (conditionOf(job, 'SuccessCriteriaMet')) return said('Running', 'finishing');
+  if (spec.suspend || conditionOf(job, 'Suspended')) return said('Suspended');
+  // API servers before 1.24 do not count the ready ones.
+  const ready = status.ready ?? active;
+  const again = failed > 0 ? `${failed} failed` : '';
+  if (ready > 0) return said('Running', again);
+  if (failed > 0) return said('Retrying', again);
+  // Between two pods of a job that has already achieved something.
+  if (succeeded > 0) return said('Running');
+  return said('Pending');
+}
+
+function conditionOf(job: Job, type: string): NonNullable<NonNullable<Job['status']>['conditions']>[number] | undefined {
+  return job.status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
+}
+
+export function timeOf(text: string | undefined): number | undefined {
+  const time = text === undefined ? NaN : Date.parse(text);
+  return Number.isNaN(time) ? undefined : time;
+}

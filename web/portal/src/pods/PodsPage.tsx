@@ -1,0 +1,16 @@
+import type { Collection } from '@kubecast/sdk';
+import type { ReactNode } from 'react';
+import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
+import { podColumns } from './columns.tsx';
+import { podRow, podStates, type Pod, type PodRow } from './pod.ts';
+import './pods.css';
+
+const texts = (row: PodRow): readonly string[] => [row.name, row.namespace, row.owner, row.job, row.node, row.state, row.detail];
+
+const narrowLine = (row: PodRow): string => [row.namespace, row.node, row.owner].filter(Boolean).join(' · ');
+
+type Props = Pick<TablePageProps<Pod, PodRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Pod> };
+
+export function PodsPage(props: Props): ReactNode {
+  return <TablePage {...props} name="pods" read={podRow} columns={podColumns} states={podStates} texts={texts} narrowLine={narrowLine} />;
+}

@@ -1,0 +1,103 @@
+// What a v1 Pod says of itself, told as kubectl's STATUS column tells it.
+
+import type { KubeObject } from '@kubecast/sdk';
+import { timeOf, type Condition } from '../jobs/job.ts';
+import { ownerOf } from '../table/owner.ts';
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly ready?: boolean;
+  readonly restartCount?: number;
+  readonly state?: {
+    readonly waiting?: { readonly reason?: string; readonly message?: string };
+    readonly terminated?: { readonly reason?: string; readonly exitCode?: number; readonly signal?: number; readonly message?: string };
+  };
+}
+
+export interface Pod extends KubeObject {
+  readonly spec?: {
+    readonly nodeName?: string;
+    readonly containers?: readonly { readonly name: string }[];
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly startTime?: string;
+    readonly conditions?: readonly Condition[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+export const podStates = ['Failed', 'Waiting', 'Pending', 'Running', 'Succeeded', 'Deleting', 'Unknown'] as const;
+export type PodState = (typeof podStates)[number];
+
+export interface PodRow {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly owner: string;
+  readonly job: string;
+  readonly node: string;
+  readonly state: PodState;
+  readonly detail: string;
+  readonly message: string;
+  readonly ready: number;
+  readonly containers: number;
+  readonly restarts: number;
+  readonly created: number;
+}
+
+export function podRow(pod: Pod): PodRow {
+  const { metadata, spec = {}, status = {} } = pod;
+  const statuses = status.containerStatuses ?? [];
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller);
+  return {
+    uid: metadata.uid,
+    name: metadata.name,
+    namespace: metadata.namespace ?? '',
+    owner: ownerOf(metadata),
+    job: controller?.kind === 'Job' ? controller.name : (metadata.labels?.['batch.kubernetes.io/job-name'] ?? ''),
+    node: spec.nodeName ?? '',
+    ...stateOf(pod),
+    ready: statuses.filter((container) => container.ready).length,
+    containers: Math.max(spec.containers?.length ?? 0, statuses.length),
+    restarts: statuses.reduce((sum, container) => sum + (container.restartCount ?? 0), 0),
+    created: timeOf(metadata.creationTimestamp) ?? 0,
+  };
+}
+
+interface Stated {
+  readonly state: PodState;
+  readonly detail: string;
+  readonly message: string;
+}
+
+// Waiting reasons that are the way of things; any other needs somebody's attention.
+const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
+
+function stateOf({ metadata, status = {} }: Pod): Stated {
+  const said = (state: PodState, detail = '', message = ''): Stated => ({ state, detail, message });
+  const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  if (status.phase === 'Succeeded') return said('Succeeded');
+  if (status.phase === 'Failed') {
+    const culprit = containers.map(({ state }) => state?.terminated).find((end) => end && end.exitCode !== 0);
+    const exit = culprit?.signal ? `signal ${culprit.signal}` : culprit?.exitCode ? `exit code ${culprit.exitCode}` : '';
+    const reason = status.reason ?? culprit?.reason ?? '';
+    return said('Failed', reason === 'Error' && exit ? exit : reason || exit, status.message ?? culprit?.message);
+  }
+  if (metadata.deletionTimestamp) return said('Deleting');
+  for (const { state } of containers) {
+    const reason = state?.waiting?.reason ?? '';
+    if (state?.waiting && !usualWaits.has(reason)) return said('Waiting', reason, state.waiting.message);
+  }
+  if (status.phase === 'Running') return said('Running');
+  if (status.phase === 'Pending') {
+    const unscheduled = status.conditions?.find(({ type, status: value }) => type === 'PodScheduled' && value === 'False');
+    if (unscheduled) return said('Pending', (unscheduled.reason ?? '').toLowerCase(), unscheduled.message);
+    const waiting = containers.map(({ state }) => state?.waiting?.reason).find((reason) => reason);
+    return said('Pending', waiting === 'ContainerCreating' ? 'creating' : waiting === 'PodInitializing' ? 'initialising' : '');
+  }
+  return said('Unknown', status.reason, status.message);
+}
