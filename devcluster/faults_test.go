@@ -26,7 +26,7 @@ func TestFaults(t *testing.T) {
 	t.Run("etcd-restore goes back to etcd-compact", cluster.restoresToCompact)
 	cluster.submit(t, testJob("after-all", nil))
 	cluster.waitForJob(t, "after-all", batchv1.JobComplete)
-	expectComponents(t, cluster.cmd.Process.Pid)
+	t.Run("a death that is no fault", cluster.endsWithAComponent)
 }
 
 // make makes an object and returns its resourceVersion.
@@ -174,20 +174,20 @@ func (i *instance) restoresToCompact(t *testing.T) {
 	}
 }
 
-func TestDeathOfAComponentEndsDevclusterWithItsName(t *testing.T) {
-	cluster := startUp(t, install(t), t.TempDir(), "--jobs", "0", "--nodes", "1")
-	pids := expectComponents(t, cluster.cmd.Process.Pid)
-	syscall.Kill(cluster.apiServerPID(t), syscall.SIGKILL)
+// A death that nobody asked for ends devcluster, with the name of what died.
+func (i *instance) endsWithAComponent(t *testing.T) {
+	pids := expectComponents(t, i.cmd.Process.Pid)
+	syscall.Kill(i.apiServerPID(t), syscall.SIGKILL)
 	eventually(t, "devcluster to end", func(context.Context) error {
 		select {
-		case <-cluster.done:
+		case <-i.done:
 			return nil
 		default:
 			return errors.New("it runs")
 		}
 	})
-	if cluster.err == nil || !strings.Contains(cluster.stderr.String(), "kube-apiserver ended by itself (signal: killed)") {
-		t.Errorf("devcluster up: %v, %q, want an error that names kube-apiserver", cluster.err, cluster.stderr)
+	if i.err == nil || !strings.Contains(i.stderr.String(), "kube-apiserver ended by itself (signal: killed)") {
+		t.Errorf("devcluster up: %v, %q, want an error that names kube-apiserver", i.err, i.stderr)
 	}
 	expectGoneProcesses(t, pids)
 }
