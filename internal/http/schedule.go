@@ -14,7 +14,6 @@ type schedule struct {
 	due      [tasks]time.Time // zero: never
 	interval time.Duration    // of heartbeats
 	draining <-chan struct{}  // nil once the stream knows
-	sent     int64            // bytes written when the last heartbeat was due
 }
 
 // What can be due.
@@ -129,11 +128,13 @@ func (ss *session) onTime(ctx context.Context, times *schedule, now time.Time) s
 		ss.bookmarkDue = true
 	}
 	if times.take(dueHeartbeat, now) {
-		times.in(dueHeartbeat, times.interval)
-		if times.sent == ss.out.bytes && len(ss.out.buf) == 0 {
+		// Traffic puts the heartbeat off, so that there is never more silence than the interval.
+		silence := now.Sub(ss.out.sentAt)
+		if silence >= times.interval {
 			ss.out.comment("")
+			silence = 0
 		}
-		times.sent = ss.out.bytes
+		times.in(dueHeartbeat, times.interval-silence)
 	}
 	return "" // what was collected goes out with what the cursors have
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
+// errGone means that the client left before it was answered.
+var errGone = errors.New("the client has gone")
+
 // Reasons of the event goodbye.
 const (
 	goodbyeDrain       = "drain"
@@ -69,15 +72,17 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 			w.close()
 		}
 	}()
-	if beginEvents(w, r) {
-		return nil
+	ctx, conn, err := connect(w, r)
+	if err != nil || isHead(r) {
+		return nil // gone, or content
 	}
+	defer conn.close(false) // if something panics
 	ss := &session{
 		server:  s,
 		request: req,
 		id:      id,
 		log:     s.logger(r),
-		out:     newFrames(w, s.opts.Stream.WriteTimeout),
+		out:     newFrames(conn, s.opts.Stream.WriteTimeout),
 		watches: watches,
 		waiter:  stream.NewWaiter(),
 		began:   time.Now(),
@@ -96,31 +101,28 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 	defer s.open.add(ss)()
 	s.metrics.streams.Inc()
 	defer s.metrics.streams.Dec()
-	reason := ss.run(r.Context(), refusal)
+	reason := ss.run(ctx, refusal)
+	conn.close(!ss.out.failed)
 	s.metrics.ended.WithLabelValues(reason).Inc()
 	ss.log.Info("stream ended", "path", ss.path, "user", id.Username, "reason", reason,
 		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
 	return nil
 }
 
-// beginEvents sends the head of an event stream. It reports whether the client asked for no more than that.
-func beginEvents(w http.ResponseWriter, r *http.Request) (headOnly bool) {
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	return isHead(r)
-}
-
 // refuse answers a stream of somebody whom the gateway cannot identify at the moment.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request) error {
-	if beginEvents(w, r) {
-		return nil
+	ctx, conn, err := connect(w, r)
+	if err != nil || isHead(r) {
+		return nil // gone, or content
 	}
-	position := r.Header.Get("Last-Event-ID")
-	ss := &session{server: s, request: streamRequest{position: position}, out: newFrames(w, s.opts.Stream.WriteTimeout)}
-	s.metrics.ended.WithLabelValues(ss.run(r.Context(), goodbyeUnavailable)).Inc()
+	defer conn.close(false) // if something panics
+	ss := &session{
+		server:  s,
+		request: streamRequest{position: r.Header.Get("Last-Event-ID")},
+		out:     newFrames(conn, s.opts.Stream.WriteTimeout),
+	}
+	s.metrics.ended.WithLabelValues(ss.run(ctx, goodbyeUnavailable)).Inc()
+	conn.close(!ss.out.failed)
 	return nil
 }
 
