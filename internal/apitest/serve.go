@@ -162,7 +162,7 @@ func (a *API) resource(w http.ResponseWriter, r *http.Request, path string) {
 	case r.URL.Query().Get("watch") == "true" || r.URL.Query().Get("watch") == "1":
 		a.watch(w, r, k)
 	default:
-		a.list(w, k)
+		a.list(w, r, k)
 	}
 }
 
@@ -177,8 +177,15 @@ func (a *API) get(w http.ResponseWriter, k *kind, name string) {
 	reply(w, 200, json.RawMessage(o.json))
 }
 
-func (a *API) list(w http.ResponseWriter, k *kind) {
+func (a *API) list(w http.ResponseWriter, r *http.Request, k *kind) {
 	a.mu.Lock()
+	if asked, _ := strconv.ParseUint(r.URL.Query().Get("resourceVersion"), 10, 64); asked > a.version {
+		defer a.mu.Unlock()
+		tooLarge := failure(504, metav1.StatusReasonTimeout, fmt.Sprintf("Too large resource version: %d, current: %d", asked, a.version))
+		tooLarge.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}
+		reply(w, 504, tooLarge)
+		return
+	}
 	items := []json.RawMessage{}
 	for _, key := range sortedKeys(k.objects) {
 		items = append(items, k.objects[key].json)
@@ -218,7 +225,8 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 		after = a.initialEvents(w, k)
 	}
 	a.mu.Lock()
-	epoch, tooOld := k.epoch, after < k.floor
+	// Of a version that is yet to come a real API server may send nothing until it does; here it is as good as lost.
+	epoch, tooOld := k.epoch, after < k.floor || after > a.version
 	a.mu.Unlock()
 	if tooOld {
 		message := fmt.Sprintf("too old resource version: %d", after)

@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"errors"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,26 +28,27 @@ type placement struct {
 
 // begin waits for the stores, and puts each watch where the client's position says. Where all of them go on is
 // decided before the first event is sent, so that no id leaves out a watch of which the client holds a position.
-func (ss *session) begin(ctx context.Context, times *schedule) string {
+func (ss *session) begin(ctx context.Context) string {
 	placing, cancel := context.WithTimeout(ctx, ss.server.opts.SyncTimeout)
 	placed := make(chan placement, 1)
-	go func() { placed <- ss.findPlaces(placing) }()
+	go func() {
+		placed <- ss.findPlaces(placing)
+		ss.waiter.Wake()
+	}()
 	// The other goroutine reads what the session does not change meanwhile; it ends before the session goes on.
-	result, reason := ss.await(ctx, times, placed)
+	result, reason := ss.await(ctx, placed)
 	cancel()
 	if result == nil {
 		<-placed
 	}
 	switch {
-	case reason == endGone:
-		return reason
 	case reason != "":
-		return ss.goodbye(reason)
+		return reason
 	case ctx.Err() != nil:
 		return endGone
 	case result.err != nil:
 		ss.log.Warn("stream refused: its kinds cannot be served", "path", ss.path, "error", result.err)
-		return ss.goodbye(goodbyeUnavailable)
+		return goodbyeUnavailable
 	}
 	ss.epoch = result.epoch
 	ss.names = make([]string, len(ss.watches))
@@ -60,30 +60,36 @@ func (ss *session) begin(ctx context.Context, times *schedule) string {
 			w.past = p.past
 		}
 	}
+	// All resets come before the first snapshot, since the ids from here on leave these watches out: a client that is
+	// cut off and comes back with one would not be told.
 	for i, w := range ss.watches {
-		if w.cursor == nil && !ss.snapshot(w, result.places[i].reset) {
-			return endGone
+		if reason := result.places[i].reset; reason != "" {
+			ss.reset(w, reason)
+		}
+	}
+	for _, w := range ss.watches {
+		if w.cursor == nil {
+			if reason := ss.snapshot(ctx, w); reason != "" {
+				return reason
+			}
 		}
 	}
 	return ""
 }
 
 // await keeps the connection alive until the places are found, or the stream has to end before.
-func (ss *session) await(ctx context.Context, times *schedule, placed <-chan placement) (_ *placement, reason string) {
+func (ss *session) await(ctx context.Context, placed <-chan placement) (_ *placement, reason string) {
 	for {
+		if reason := ss.sleep(ctx); reason != "" {
+			return nil, reason
+		}
 		select {
 		case p := <-placed:
 			return &p, ""
-		case <-times.draining:
-			return nil, goodbyeDrain
-		case now := <-times.timer.C:
-			if reason := ss.onTime(ctx, times, now); reason != "" {
-				return nil, reason
-			}
-			if ss.out.flush() != nil {
-				return nil, endGone
-			}
-			times.timer.Reset(time.Until(times.next()))
+		default:
+		}
+		if ss.flush() != nil {
+			return nil, endGone
 		}
 	}
 }

@@ -53,7 +53,11 @@ func (c *served) send(p []byte, deadline time.Time) error {
 	if _, err := c.w.Write(p[chunkRoom:]); err != nil {
 		return err
 	}
-	return c.control.Flush()
+	if err := c.control.Flush(); err != nil {
+		return err
+	}
+	// A deadline that passes while nothing is being written ends an HTTP/2 stream all the same.
+	return c.control.SetWriteDeadline(time.Time{})
 }
 
 // close leaves it to net/http, which ends the answer when the handler returns, if the client still is there.
@@ -65,11 +69,13 @@ type direct struct {
 	cancel context.CancelFunc
 	reader sync.WaitGroup
 	closed bool
+	stop   func() bool // leaves the connection open when the context ends
 }
 
 func takeOver(ctx context.Context, conn net.Conn, header http.Header) (context.Context, connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &direct{conn: conn, cancel: cancel}
+	// Nobody else closes the connection of a server that is to end at once, whatever is being written.
+	c := &direct{conn: conn, cancel: cancel, stop: context.AfterFunc(ctx, func() { _ = conn.Close() })}
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 200 OK\r\n")
 	header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
@@ -95,14 +101,19 @@ func takeOver(ctx context.Context, conn net.Conn, header http.Header) (context.C
 // headTimeout is how long a client may take to take the head.
 const headTimeout = 5 * time.Second
 
+// maxScrap is how much a client may send that it should not, in bytes, before it is cut: to read it costs something.
+const maxScrap = 4 << 10
+
 // discard reads what the client should not send, so that it is noticed when he leaves.
 func (c *direct) discard() {
 	defer c.cancel()
 	var scrap [64]byte
-	for {
-		if _, err := c.conn.Read(scrap[:]); err != nil {
+	for left := maxScrap; left > 0; {
+		n, err := c.conn.Read(scrap[:])
+		if err != nil {
 			return
 		}
+		left -= n
 	}
 }
 
@@ -126,6 +137,7 @@ func (c *direct) close(complete bool) {
 		return
 	}
 	c.closed = true
+	c.stop()
 	if complete {
 		_ = c.conn.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = c.conn.Write([]byte("0\r\n\r\n")) // a client that has gone is no error

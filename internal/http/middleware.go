@@ -1,10 +1,12 @@
 package http
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -54,7 +56,7 @@ func (s *Server) recover(next http.Handler) http.Handler {
 	})
 }
 
-// statusWriter remembers the status.
+// statusWriter remembers the status, which is spent, too, once the connection was taken over.
 type statusWriter struct {
 	http.ResponseWriter
 	code int
@@ -75,6 +77,15 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 		w.code = http.StatusOK
 	}
 	return w.ResponseWriter.Write(p)
+}
+
+// Hijack implements http.Hijacker.
+func (w *statusWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.code = http.StatusOK
+	}
+	return conn, rw, err
 }
 
 func securityHeaders(next http.Handler) http.Handler {

@@ -3,14 +3,14 @@ package http
 import (
 	"context"
 	"math/rand/v2"
-	"strconv"
 	"time"
 )
 
-// schedule says when something is due on a stream that waits. All times share one timer, since ten thousand idle
-// streams are mostly what they hold; and each is spread, so that streams which began together do not act together.
+// schedule says when something is due on a stream. All times share one timer, since ten thousand idle streams are
+// mostly what they hold; and each is spread, so that streams which began together do not act together.
 type schedule struct {
 	timer    *time.Timer
+	rings    time.Time        // when the timer does; zero once it did
 	due      [tasks]time.Time // zero: never
 	interval time.Duration    // of heartbeats
 	draining <-chan struct{}  // nil once the stream knows
@@ -47,7 +47,8 @@ func newSchedule(ss *session) *schedule {
 		s.due[dueExpiry] = end
 		s.due[dueExpiring] = end.Add(-expiringAhead)
 	}
-	s.timer = time.NewTimer(time.Until(s.next()))
+	s.rings = s.next()
+	s.timer = time.NewTimer(time.Until(s.rings))
 	return s
 }
 
@@ -72,14 +73,42 @@ func (s *schedule) take(task int, now time.Time) bool {
 	return true
 }
 
-// wait returns when there may be something to read or to send, or with the reason for which the stream ends.
-func (ss *session) wait(ctx context.Context, times *schedule) string {
+// set lets the timer ring at a time.
+func (s *schedule) set(at time.Time) {
+	if at != s.rings {
+		s.rings = at
+		s.timer.Reset(time.Until(at))
+	}
+}
+
+// wait returns when there may be something to read or to send, at once if there is more, or with the reason for which
+// the stream ends. However much there is to read, what is due is not put off: who is always behind is still somebody
+// whose token ends.
+func (ss *session) wait(ctx context.Context, more bool) string {
+	if more || !ss.arm() {
+		return ss.due(ctx)
+	}
+	return ss.sleep(ctx)
+}
+
+// arm asks to be woken; it reports false if there is something to tell already.
+func (ss *session) arm() bool {
 	for _, w := range ss.watches {
-		if w.stale == w.store.Upstream().Live || !w.cursor.Arm(ss.waiter) {
-			return ""
+		if !w.cursor.Arm(ss.waiter) {
+			return false
 		}
 	}
-	next := times.next()
+	for _, w := range ss.watches { // only now: from here on a change wakes
+		if w.stale == w.store.Upstream().Live {
+			return false
+		}
+	}
+	return true
+}
+
+// sleep waits until there may be something to read or something is due, and does that.
+func (ss *session) sleep(ctx context.Context) string {
+	next := ss.times.next()
 	for _, w := range ss.watches {
 		if w.held == nil {
 			continue
@@ -88,24 +117,46 @@ func (ss *session) wait(ctx context.Context, times *schedule) string {
 			next = due
 		}
 	}
-	times.timer.Reset(time.Until(next))
+	ss.times.set(next)
 	select {
 	case <-ss.waiter.C:
-		return ""
+	case <-ss.times.timer.C:
+		ss.times.rings = time.Time{}
+	case <-ss.times.draining:
 	case <-ctx.Done():
-		return endGone
-	case <-times.draining:
-		times.draining = nil
-		times.in(dueDrain, rand.N(max(ss.server.opts.Drain*8/10, time.Millisecond)))
-		return ""
-	case now := <-times.timer.C:
-		return ss.onTime(ctx, times, now)
 	}
+	return ss.due(ctx)
+}
+
+// due does what is due now, or returns the reason for which the stream ends. It does not wait, and what it collects
+// goes out with what the cursors have.
+func (ss *session) due(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return endGone
+	}
+	select {
+	case answer := <-ss.permission.answers:
+		if reason := ss.judge(answer); reason != "" {
+			return reason
+		}
+	default:
+	}
+	select {
+	case <-ss.times.draining:
+		ss.times.draining = nil
+		ss.times.in(dueDrain, rand.N(max(ss.server.opts.Drain*8/10, time.Millisecond)))
+	default:
+	}
+	now := time.Now()
+	if now.Before(ss.times.next()) {
+		return ""
+	}
+	return ss.onTime(ctx, now)
 }
 
 // onTime does what is due, or returns the reason to say goodbye with. What ends the stream comes first.
-func (ss *session) onTime(ctx context.Context, times *schedule, now time.Time) string {
-	opts := ss.server.opts.Stream
+func (ss *session) onTime(ctx context.Context, now time.Time) string {
+	times := ss.times
 	switch {
 	case times.take(dueExpiry, now):
 		return goodbyeExpired
@@ -115,40 +166,23 @@ func (ss *session) onTime(ctx context.Context, times *schedule, now time.Time) s
 		return goodbyeAge
 	}
 	if times.take(dueCheck, now) {
-		times.in(dueCheck, between(opts.Reauthorize*8/10, opts.Reauthorize))
-		if !ss.stillAllowed(ctx) {
-			return goodbyeRevoked
-		}
+		ss.askPermission(ctx)
 	}
 	if times.take(dueExpiring, now) {
-		ss.out.event("", "expiring", ss.knownPosition(), `{"at":`+strconv.Quote(ss.id.ExpiresAt.UTC().Format(time.RFC3339))+`}`)
+		ss.out.event("", "expiring", ss.knownPosition(), quote("at", ss.id.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
 	if times.take(dueBookmark, now) {
 		times.in(dueBookmark, between(bookmarkEvery*8/10, bookmarkEvery))
 		ss.bookmarkDue = true
 	}
 	if times.take(dueHeartbeat, now) {
-		// Traffic puts the heartbeat off, so that there is never more silence than the interval.
-		silence := now.Sub(ss.out.sentAt)
-		if silence >= times.interval {
+		// Traffic puts the heartbeat off, though not by so little that it would make no difference.
+		if last := ss.out.sentAt; now.Sub(last) < times.interval/2 {
+			times.due[dueHeartbeat] = last.Add(times.interval)
+		} else {
+			times.in(dueHeartbeat, times.interval)
 			ss.out.comment("")
-			silence = 0
-		}
-		times.in(dueHeartbeat, times.interval-silence)
-	}
-	return "" // what was collected goes out with what the cursors have
-}
-
-// stillAllowed asks for the caller's permission again. An authorizer that cannot answer is asked again the next time:
-// while the API server is away, permissions do not change there.
-func (ss *session) stillAllowed(ctx context.Context) bool {
-	for _, w := range ss.watches {
-		decision, err := ss.server.opts.Authorizer.Authorize(ctx, ss.id, w.target.request(w.kinds.Cluster().Name(), "watch"))
-		if err != nil {
-			ss.log.Warn("a stream's permission could not be checked", "path", ss.path, "error", err)
-		} else if !decision.Allowed {
-			return false
 		}
 	}
-	return true
+	return ""
 }

@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -13,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// session is one running event stream. Everything in it belongs to the request's goroutine.
+// session is one running event stream. What changes in it belongs to the request's goroutine.
 //
 // It reads its cursors, writes what they give, and waits until one of them has more or a time has come. There is no
 // queue between the ring and the connection.
@@ -25,16 +24,22 @@ type session struct {
 	out     *frames
 	watches []*watch
 	waiter  *stream.Waiter
-	epoch   string
 	began   time.Time
 	path    string
 
-	bookmarkDue bool // once all that is there was read
+	counted     counted // in the metrics
+	times       *schedule
+	permission  permission
+	bookmarkDue bool // once the cursors were read
 
+	epoch    string
 	names    []string // of the watches; nil before they have begun
 	versions []uint64 // scratch
 	eventID  []byte   // scratch
 }
+
+// counted is what was sent.
+type counted struct{ events, bytes int64 }
 
 // endGone is why a stream ended that the server did not end.
 const endGone = "gone"
@@ -49,93 +54,122 @@ func (ss *session) run(ctx context.Context, refusal string) string {
 	retry := ss.server.opts.Stream.Retry
 	ss.out.comment("kubecast")
 	ss.out.retry(between(retry, 2*retry))
-	if ss.out.flush() != nil {
+	if ss.flush() != nil {
 		return endGone
 	}
-	if refusal != "" {
-		return ss.goodbye(refusal)
+	reason := refusal
+	if reason == "" {
+		reason = ss.serve(ctx)
 	}
-	times := newSchedule(ss)
-	defer times.timer.Stop()
-	if reason := ss.begin(ctx, times); reason != "" {
+	switch reason {
+	case endGone:
+		return endGone
+	case goodbyeDrain: // all streams of this replica end, so they are to come back spread
+		ss.out.retry(between(retry, 3*retry))
+		ss.bookmarks()
+	case goodbyeAge, goodbyeExpired:
+		ss.bookmarks()
+	}
+	ss.out.event("", "goodbye", ss.knownPosition(), quote("reason", reason))
+	if ss.flush() != nil {
+		return endGone
+	}
+	return reason
+}
+
+// serve tells what there is to tell, until there is a reason to say goodbye with or the client has gone.
+func (ss *session) serve(ctx context.Context) string {
+	ctx, cancel := context.WithCancel(ctx)
+	defer ss.permission.wait()
+	defer cancel()
+	ss.times = newSchedule(ss)
+	defer ss.times.timer.Stop()
+	if reason := ss.begin(ctx); reason != "" {
 		return reason
 	}
 	for {
-		if reason := ss.pump(ctx); reason != "" {
-			return reason
+		more, reason := ss.pump(ctx)
+		if reason == "" {
+			reason = ss.wait(ctx, more)
 		}
-		switch reason := ss.wait(ctx, times); reason {
-		case "":
-		case endGone:
+		if reason != "" {
 			return reason
-		case goodbyeRevoked: // not a byte more
-			return ss.goodbye(reason)
-		case goodbyeDrain:
-			ss.out.retry(between(retry, 3*retry))
-			ss.bookmarks()
-			return ss.goodbye(reason)
-		default:
-			ss.bookmarks()
-			return ss.goodbye(reason)
 		}
 	}
 }
 
-// snapshot sends the current state, and puts the watch behind it. It reports false if the client has gone.
-func (ss *session) snapshot(w *watch, reset string) bool {
-	w.end()
-	if reset != "" {
-		ss.server.metrics.resets.WithLabelValues(reset).Inc()
-		ss.send(w, "reset", quote("reason", reset))
+// flush sends what was collected.
+func (ss *session) flush() error {
+	before := ss.counted
+	err := ss.out.flush()
+	ss.counted = counted{ss.out.events, ss.out.bytes}
+	ss.server.metrics.events.Add(float64(ss.counted.events - before.events))
+	ss.server.metrics.bytes.Add(float64(ss.counted.bytes - before.bytes))
+	return err
+}
+
+// sendOn flushes in the middle of something long, which is also when to look whether something is due.
+func (ss *session) sendOn(ctx context.Context) string {
+	if ss.flush() != nil {
+		return endGone
 	}
+	return ss.due(ctx)
+}
+
+// reset tells a watch's client that it has missed something; a snapshot is to follow.
+func (ss *session) reset(w *watch, reason string) {
+	w.end()
+	ss.server.metrics.resets.WithLabelValues(reason).Inc()
+	ss.send(w, "reset", quote("reason", reason))
+}
+
+// snapshot sends the current state, and puts the watch behind it. It returns a reason if the stream has to end before.
+func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	snapshot := w.store.Snapshot()
 	count := 0
 	for o := range w.objects(snapshot) {
 		ss.send(w, stream.Added.String(), w.fields.of(o.JSON()))
 		count++
-		if ss.out.full() && ss.out.flush() != nil {
-			return false
+		if ss.out.full() {
+			if reason := ss.sendOn(ctx); reason != "" {
+				return reason
+			}
 		}
 	}
 	w.begin(w.store.Topic().From(snapshot.Head, w.target.scope()), snapshot.Version())
 	ss.send(w, "synced", `{"resourceVersion":"`+strconv.FormatUint(w.version, 10)+`","count":`+strconv.Itoa(count)+`}`)
-	return true
-}
-
-// pump sends everything that the cursors have. It returns a reason if the stream has ended.
-func (ss *session) pump(ctx context.Context) string {
-	for more := true; more; {
-		more = false
-		var oldest time.Time
-		for _, w := range ss.watches {
-			at, again, err := ss.read(ctx, w)
-			if err != nil {
-				return endGone
-			}
-			if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
-				oldest = at
-			}
-			more = more || again
-		}
-		if ss.bookmarkDue && !more {
-			ss.bookmarkDue = false
-			ss.bookmarks()
-		}
-		if ss.out.flush() != nil {
-			return endGone
-		}
-		if !oldest.IsZero() {
-			ss.server.metrics.latency.Observe(time.Since(oldest).Seconds())
-		}
-		if ctx.Err() != nil {
-			return endGone
-		}
-	}
 	return ""
 }
 
+// pump sends a batch of each cursor. It reports whether there may be more, and returns a reason if the stream has to
+// end.
+func (ss *session) pump(ctx context.Context) (more bool, reason string) {
+	var oldest time.Time
+	for _, w := range ss.watches {
+		at, again, reason := ss.read(ctx, w)
+		if reason != "" {
+			return false, reason
+		}
+		if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+		more = more || again
+	}
+	if ss.bookmarkDue {
+		ss.bookmarkDue = false
+		ss.bookmarks()
+	}
+	if ss.flush() != nil {
+		return false, endGone
+	}
+	if !oldest.IsZero() {
+		ss.server.metrics.latency.Observe(time.Since(oldest).Seconds())
+	}
+	return more, ""
+}
+
 // read sends one batch of a watch. It says when the batch's first event was appended, and whether there may be more.
-func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool, err error) {
+func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool, reason string) {
 	ss.tellUpstream(w)
 	space := batches.Get().(*[batchSize]*cache.Event)
 	defer batches.Put(space)
@@ -144,7 +178,9 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		return at, true, ss.restart(ctx, w, resetReason(err))
 	}
 	defer clear(batch) // the pool must not keep objects alive
-	ss.tellHeld(w)
+	if reason := ss.tellHeld(ctx, w); reason != "" {
+		return at, false, reason
+	}
 	for _, event := range batch {
 		if event.ID < event.Pos {
 			w.burst = event.Pos
@@ -159,8 +195,8 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		w.version = max(w.version, event.ID)
 		ss.tell(w, event, kind, object)
 		if ss.out.full() {
-			if err := ss.out.flush(); err != nil {
-				return at, false, err
+			if reason := ss.sendOn(ctx); reason != "" {
+				return at, false, reason
 			}
 		}
 	}
@@ -170,21 +206,20 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		w.burst = 0
 		ss.bookmark(w)
 	}
-	return at, len(batch) == cap(batch) || len(w.past) > 0, nil
+	return at, len(batch) == cap(batch) || len(w.past) > 0, ""
 }
 
 // restart sends a watch's client to the current state.
-func (ss *session) restart(ctx context.Context, w *watch, reason string) error {
+func (ss *session) restart(ctx context.Context, w *watch, reason string) string {
 	if reason == resetEpoch {
 		var err error
 		if ss.epoch, err = epoch(ctx, ss.watches); err != nil {
-			return err
+			ss.log.Warn("stream ends: its cluster cannot be identified", "path", ss.path, "error", err)
+			return goodbyeUnavailable
 		}
 	}
-	if !ss.snapshot(w, reason) {
-		return context.Canceled
-	}
-	return nil
+	ss.reset(w, reason)
+	return ss.snapshot(ctx, w)
 }
 
 // tellUpstream tells whether what the client sees is still fresh, when that has changed.
@@ -240,20 +275,5 @@ func (ss *session) bookmarks() {
 	}
 }
 
-// goodbye ends the stream as planned, at a frame's boundary. The client keeps its position, or gets the newest.
-func (ss *session) goodbye(reason string) string {
-	ss.out.event("", "goodbye", ss.knownPosition(), quote("reason", reason))
-	if ss.out.flush() != nil {
-		return endGone
-	}
-	return reason
-}
-
-// quote is a JSON object with one string.
-func quote(key, value string) string {
-	text, err := json.Marshal(map[string]string{key: value})
-	if err != nil {
-		panic(err) // a map of strings
-	}
-	return string(text)
-}
+// quote is a JSON object with one string, which must be plain ASCII.
+func quote(key, value string) string { return `{"` + key + `":` + strconv.Quote(value) + `}` }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -60,23 +61,16 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 // before the first byte; everything else (too many streams, a cluster that is away, draining) is a 200 with goodbye,
 // since an EventSource that gets a 503 never tries again.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, req streamRequest) error {
-	if header := r.Header.Get("Last-Event-ID"); header != "" {
-		req.position = header
-	}
+	req.position = positionOf(r.Header, r.URL.Query())
 	watches, refusal, err := s.openWatches(r.Context(), id, req)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, w := range watches {
-			w.close()
-		}
-	}()
 	ctx, conn, err := connect(w, r)
 	if err != nil || isHead(r) {
+		closeAll(watches)
 		return nil // gone, or content
 	}
-	defer conn.close(false) // if something panics
 	ss := &session{
 		server:  s,
 		request: req,
@@ -87,7 +81,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 		waiter:  stream.NewWaiter(),
 		began:   time.Now(),
 		path:    r.URL.Path,
+
+		permission: newPermission(),
 	}
+	defer s.open.add(ss)() // before it is asked whether the server drains, or Drain could miss it
+	defer closeAll(watches)
+	defer conn.close(false) // if something panics
 	release, placed := s.places.take(id.Username, address(r))
 	switch {
 	case s.draining.Err() != nil:
@@ -98,7 +97,6 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 	if placed {
 		defer release()
 	}
-	defer s.open.add(ss)()
 	s.metrics.streams.Inc()
 	defer s.metrics.streams.Dec()
 	reason := ss.run(ctx, refusal)
@@ -118,7 +116,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request) error {
 	defer conn.close(false) // if something panics
 	ss := &session{
 		server:  s,
-		request: streamRequest{position: r.Header.Get("Last-Event-ID")},
+		request: streamRequest{position: positionOf(r.Header, r.URL.Query())},
 		out:     newFrames(conn, s.opts.Stream.WriteTimeout),
 	}
 	s.metrics.ended.WithLabelValues(ss.run(ctx, goodbyeUnavailable)).Inc()
@@ -131,24 +129,51 @@ func healsByRetrying(err error) bool {
 	return err != nil && replyTo(err).code == http.StatusServiceUnavailable
 }
 
-// openWatches authorizes each watch and finds its store. What the client can do nothing about comes back as a reason
-// for goodbye, not as an error; then there are no watches.
+// openWatches authorizes each watch and finds its store, for all of them at once. What the client can do nothing about
+// comes back as a reason for goodbye, not as an error; then there are no watches.
 func (s *Server) openWatches(ctx context.Context, id auth.Identity, req streamRequest) (watches []*watch, refusal string, err error) {
-	for _, wr := range req.watches {
-		store, release, err := s.use(ctx, id, wr.target, "watch")
-		if err != nil {
-			for _, w := range watches {
-				w.close()
-			}
-			if healsByRetrying(err) {
-				return nil, goodbyeUnavailable, nil
-			}
-			return nil, "", err
-		}
-		kinds, _ := s.cluster(wr.target.cluster) // use has found it
-		watches = append(watches, newWatch(wr, kinds, store, release))
+	opened := make([]*watch, len(req.watches))
+	errs := make([]error, len(req.watches))
+	var opening sync.WaitGroup
+	for i, wr := range req.watches {
+		opening.Go(func() { opened[i], errs[i] = s.openWatch(ctx, id, wr) })
 	}
-	return watches, "", nil
+	opening.Wait()
+	for _, failed := range errs {
+		switch {
+		case failed == nil:
+		case healsByRetrying(failed):
+			refusal = goodbyeUnavailable
+		case err == nil:
+			err = failed // which retrying does not heal, so it matters more than what it does
+		}
+	}
+	if err == nil && refusal == "" {
+		return opened, "", nil
+	}
+	closeAll(opened)
+	return nil, refusal, err
+}
+
+func closeAll(watches []*watch) {
+	for _, w := range watches {
+		if w != nil {
+			w.close()
+		}
+	}
+}
+
+func (s *Server) openWatch(ctx context.Context, id auth.Identity, req watchRequest) (*watch, error) {
+	store, release, err := s.use(ctx, id, req.target, "watch")
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := s.cluster(req.target.cluster)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return newWatch(req, kinds, store, release), nil
 }
 
 // epoch identifies the clusters of a set of watches in event ids.

@@ -2,6 +2,7 @@ package http
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ type watchRequest struct {
 type streamRequest struct {
 	watches   []watchRequest
 	heartbeat time.Duration // 0: the server's own
-	position  string        // as the client sent it
+	position  string        // as the client sent it; see positionOf
 }
 
 const (
@@ -222,10 +223,17 @@ func (r *streamRequest) connection(query url.Values) error {
 			r.heartbeat = d
 		}
 	}
+	return nil
+}
+
+// positionOf is the position that a client sends: in the header, which is what an EventSource does that reconnects, or
+// else in the query, where those who cannot set headers put it.
+func positionOf(h http.Header, query url.Values) string {
+	position := h.Get("Last-Event-ID")
 	for _, key := range []string{"lastEventId", "last_event_id"} {
-		if r.position == "" {
-			r.position = strings.TrimSpace(query.Get(key))
+		if position == "" {
+			position = strings.TrimSpace(query.Get(key))
 		}
 	}
-	return nil
+	return position
 }

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -23,15 +24,22 @@ func (ss *session) tell(w *watch, event *cache.Event, kind stream.Type, object *
 	}
 }
 
-// tellHeld collects the modifications that were held back for long enough.
-func (ss *session) tellHeld(w *watch) {
+// tellHeld collects the modifications that were held back for long enough. It returns a reason if the stream has to
+// end.
+func (ss *session) tellHeld(ctx context.Context, w *watch) (reason string) {
 	if w.held == nil {
-		return
+		return ""
 	}
 	now := time.Now()
 	for h := w.held.Due(now); h != nil; h = w.held.Due(now) {
 		ss.modified(w, h.Event, h.Base)
+		if ss.out.full() {
+			if reason := ss.sendOn(ctx); reason != "" {
+				return reason
+			}
+		}
 	}
+	return ""
 }
 
 // modified collects an object that the client has already: whole, or as the difference to what it has.

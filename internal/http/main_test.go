@@ -1,0 +1,370 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// gateway is a server under test: the real handlers over a real cache, fed by a fake API server.
+type gateway struct {
+	t        testing.TB
+	api      *apitest.API
+	server   *Server
+	kinds    *cache.Kinds
+	access   *access
+	registry *prometheus.Registry
+	log      *syncBuffer
+	http     *http.Server
+	url      string
+	client   *http.Client
+	patience time.Duration
+	preload  []string
+	topic    stream.Options
+	idle     time.Duration
+}
+
+type option func(*gateway, *Options)
+
+// options changes the server's options.
+func options(change func(*Options)) option { return func(_ *gateway, o *Options) { change(o) } }
+
+// cached changes the cache, whose rings hold a thousand events if nothing is said.
+func cached(topic stream.Options, preload ...string) option {
+	return func(g *gateway, _ *Options) { g.topic, g.preload = topic, preload }
+}
+
+// before runs before the cache begins to read.
+func before(f func(*apitest.API)) option {
+	return func(g *gateway, _ *Options) { f(g.api) }
+}
+
+// newGateway runs a gateway on loopback until the test ends.
+func newGateway(t testing.TB, opts ...option) *gateway {
+	t.Helper()
+	api, apiURL := apitest.Start(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return startGateway(t, api, apiURL, listener, transport, 20*time.Second, opts)
+}
+
+// inBubble runs a test with a gateway whose time passes only while everything waits. Its connections are pipes.
+func inBubble(t *testing.T, test func(*testing.T, *gateway), opts ...option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		network := pipes{"api.test:80": newPipeListener(), "gateway.test:80": newPipeListener()}
+		api := apitest.New()
+		apiServer := &http.Server{Handler: api, ErrorLog: discardLog()}
+		go func() { _ = apiServer.Serve(network["api.test:80"]) }()
+		t.Cleanup(func() {
+			api.Close()
+			_ = apiServer.Close()
+		})
+		// What client-go uses where no TLS is asked for.
+		before := http.DefaultTransport
+		upstream := &http.Transport{DialContext: network.dial}
+		http.DefaultTransport = upstream
+		t.Cleanup(func() {
+			upstream.CloseIdleConnections()
+			http.DefaultTransport = before
+		})
+		transport := &http.Transport{DisableCompression: true, DialContext: network.dial}
+		t.Cleanup(transport.CloseIdleConnections)
+		test(t, startGateway(t, api, "http://api.test:80", network["gateway.test:80"], transport, 100*time.Hour, opts))
+	})
+}
+
+func startGateway(t testing.TB, api *apitest.API, apiURL string, listener net.Listener, transport *http.Transport, patience time.Duration, opts []option) *gateway {
+	t.Helper()
+	g := &gateway{
+		t: t, api: api, access: &access{}, registry: prometheus.NewRegistry(), log: &syncBuffer{}, patience: patience,
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		topic:  stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour},
+	}
+	logger := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o := Options{
+		Authenticator: g.access,
+		Authorizer:    g.access,
+		SyncTimeout:   10 * time.Second,
+		Stream: StreamOptions{
+			Heartbeat:    15 * time.Second,
+			MaxAge:       time.Hour,
+			WriteTimeout: 5 * time.Second,
+			Retry:        2 * time.Second,
+			Reauthorize:  10 * time.Second,
+		},
+		Drain:      20 * time.Second,
+		Registerer: g.registry,
+		Log:        logger,
+	}
+	for _, opt := range opts {
+		opt(g, &o)
+	}
+	connection, err := cluster.Connect(cluster.Options{Name: "default", Kubeconfig: apitest.Kubeconfig(t, apiURL)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.kinds, err = cache.NewKinds(connection, cache.Options{
+		Preload: g.preload, IdleAfter: g.idle, Topic: g.topic,
+		CatchUp: cache.CatchUpBound{Events: 1000, Bytes: 64 << 20, Timeout: 10 * time.Second},
+	}, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Clusters = []*cache.Kinds{g.kinds}
+	if g.server, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = g.kinds.Run(ctx) })
+	g.http = &http.Server{Handler: g.server.Handler(), ErrorLog: discardLog()}
+	running.Go(func() { _ = g.http.Serve(listener) })
+	g.url = "http://" + listener.Addr().String()
+	t.Cleanup(func() {
+		_ = g.http.Close()
+		g.server.open.wait(context.Background())
+		for _, store := range g.kinds.All() {
+			if waiting := store.Topic().Stats().Waiting; waiting != 0 {
+				t.Errorf("%d cursors of %s still wait, though all streams have ended", waiting, store.Kind())
+			}
+		}
+		cancel()
+		running.Wait()
+	})
+	return g
+}
+
+// answer is a response that was read to its end.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+// request sends a request as alice, unless the headers ("Name: value") say who else, and reads the answer.
+func (g *gateway) request(method, path string, headers ...string) answer {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), g.patience)
+	defer cancel()
+	response, err := g.client.Do(g.newRequest(ctx, method, path, headers))
+	if err != nil {
+		g.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		g.t.Fatalf("%s %s: reading the answer: %v", method, path, err)
+	}
+	g.checkPublic(string(body))
+	return answer{response.StatusCode, response.Header, string(body)}
+}
+
+func (g *gateway) get(path string, headers ...string) answer {
+	g.t.Helper()
+	return g.request(http.MethodGet, path, headers...)
+}
+
+func (g *gateway) newRequest(ctx context.Context, method, path string, headers []string) *http.Request {
+	g.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, g.url+path, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer alice")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if r.Header.Set(name, value); value == "" {
+			r.Header.Del(name)
+		}
+	}
+	return r
+}
+
+// checkPublic fails if a client is told what only the log may say.
+func (g *gateway) checkPublic(text string) {
+	g.t.Helper()
+	if strings.Contains(text, apitest.SecretDetail) {
+		g.t.Errorf("a client is told of the inside: %s", text)
+	}
+}
+
+// readers is how many cursors wait for an event of a kind.
+func (g *gateway) readers(kind string) int {
+	for _, store := range g.kinds.All() {
+		if store.Kind().String() == kind {
+			return store.Topic().Stats().Waiting
+		}
+	}
+	return 0
+}
+
+// eventually waits for what happens soon and tells nobody.
+func (g *gateway) eventually(what string, is func() bool) {
+	g.t.Helper()
+	deadline := time.NewTimer(g.patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			g.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// watches waits until the cache has so many watches of a kind.
+func (g *gateway) watches(resource string, n int) {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), g.patience)
+	defer cancel()
+	if !g.api.AwaitWatches(resource, n, ctx.Done()) {
+		g.t.Fatalf("never: %d watches of %s", n, resource)
+	}
+}
+
+// access is the authenticator and the authorizer: tokens are the names of their users.
+type access struct {
+	mu      sync.Mutex
+	expires time.Time // of all tokens
+	down    bool      // the issuer's keys are not known
+	decide  func(auth.Identity, auth.Request) (bool, error)
+	hang    chan struct{} // the authorizer answers when it is closed
+	asked   []auth.Request
+}
+
+func (a *access) set(change func(*access)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change(a)
+}
+
+func (a *access) Authenticate(_ context.Context, token string) (auth.Identity, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.down:
+		return auth.Identity{}, auth.ErrUnavailable
+	case token == "":
+		return auth.Identity{}, auth.ErrNoCredentials
+	case token == "forged":
+		return auth.Identity{}, auth.ErrBadToken
+	case token == "expired":
+		return auth.Identity{}, auth.ErrTokenExpired
+	}
+	return auth.Identity{Username: token, ExpiresAt: a.expires}, nil
+}
+
+func (a *access) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
+	a.mu.Lock()
+	a.asked = append(a.asked, req)
+	decide, hang := a.decide, a.hang
+	a.mu.Unlock()
+	if hang != nil {
+		select {
+		case <-hang:
+		case <-ctx.Done():
+			return auth.Decision{}, ctx.Err()
+		}
+	}
+	if decide == nil {
+		return auth.Decision{Allowed: true}, nil
+	}
+	allowed, err := decide(id, req)
+	return auth.Decision{Allowed: allowed, Reason: "role " + apitest.SecretDetail}, err
+}
+
+// syncBuffer is a log that may be read while it is written.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// pipes is a network of pipes, by address.
+type pipes map[string]*pipeListener
+
+func (p pipes) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	near, far := net.Pipe()
+	l := p[address]
+	select {
+	case l.conns <- far:
+		return near, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+func newPipeListener() *pipeListener {
+	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l.close = sync.OnceFunc(func() { close(l.closed) })
+	return l
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.close(); return nil }
+func (l *pipeListener) Addr() net.Addr { return pipeAddress("gateway.test:80") }
+
+type pipeAddress string
+
+func (pipeAddress) Network() string  { return "pipe" }
+func (a pipeAddress) String() string { return string(a) }
+
+func discardLog() *log.Logger { return slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug) }
+
+// escape is a text as a value in a query.
+func escape(text string) string { return url.QueryEscape(text) }

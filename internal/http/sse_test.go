@@ -1,0 +1,215 @@
+package http
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+)
+
+// frame is one frame of an event stream.
+type frame struct {
+	event, id, data string
+	comment         bool
+	retry           time.Duration
+	raw             string
+}
+
+// The forms that a frame can have. They are narrower than the specification of server-sent events: they are ours.
+var (
+	commentFrame = regexp.MustCompile(`^: ?[a-z]*$`)
+	retryFrame   = regexp.MustCompile(`^retry: ([1-9][0-9]*)$`)
+	eventFrame   = regexp.MustCompile(`^event: ([a-z0-9]+(?:\.[a-z]+)?)\n(?:id: ([a-z0-9]+(?:\.(?:[a-z][a-z0-9]*-)?[0-9]+)*)\n)?data: ([^\r\n\x00]+)$`)
+)
+
+func parseFrame(raw string) (frame, error) {
+	f := frame{raw: raw}
+	text := strings.TrimSuffix(raw, "\n\n")
+	if !utf8.ValidString(text) || len(text) != len(raw)-2 {
+		return f, fmt.Errorf("not a frame: %q", raw)
+	}
+	if commentFrame.MatchString(text) {
+		f.comment = true
+		return f, nil
+	}
+	if m := retryFrame.FindStringSubmatch(text); m != nil {
+		ms, err := strconv.Atoi(m[1])
+		f.retry = time.Duration(ms) * time.Millisecond
+		return f, err
+	}
+	m := eventFrame.FindStringSubmatch(text)
+	if m == nil {
+		return f, fmt.Errorf("not a frame: %q", raw)
+	}
+	f.event, f.id, f.data = m[1], m[2], m[3]
+	if !json.Valid([]byte(f.data)) {
+		return f, fmt.Errorf("the data is not JSON: %q", raw)
+	}
+	return f, nil
+}
+
+// field is a value in the event's data.
+func (f frame) field(path ...string) string {
+	var value any
+	if json.Unmarshal([]byte(f.data), &value) != nil {
+		return ""
+	}
+	for _, key := range path {
+		in, ok := value.(map[string]any)
+		if !ok {
+			return ""
+		}
+		value = in[key]
+	}
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// String is the event with what identifies it, for comparing many at once.
+func (f frame) String() string {
+	if name := f.field("metadata", "name"); name != "" {
+		return f.event + " " + name
+	}
+	if reason := f.field("reason"); reason != "" {
+		return f.event + " " + reason
+	}
+	return f.event
+}
+
+// events is a client of an event stream. It checks every byte.
+type events struct {
+	t        testing.TB
+	response *http.Response
+	body     *bufio.Reader
+	close    context.CancelFunc
+	lastID   string
+}
+
+// stream opens an event stream, which must be answered with 200, and reads its preamble.
+func (g *gateway) stream(path string, headers ...string) *events {
+	g.t.Helper()
+	s := g.open(path, headers...)
+	if s.response.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(s.body)
+		g.t.Fatalf("GET %s: %s: %s", path, s.response.Status, body)
+	}
+	if f := s.frame(); !f.comment {
+		g.t.Fatalf("the first frame is %q", f.raw)
+	}
+	if f := s.frame(); f.retry == 0 {
+		g.t.Fatalf("the second frame is %q", f.raw)
+	}
+	return s
+}
+
+func (g *gateway) open(path string, headers ...string) *events {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), g.patience)
+	g.t.Cleanup(cancel)
+	r := g.newRequest(ctx, http.MethodGet, path, append([]string{"Accept: text/event-stream"}, headers...))
+	response, err := g.client.Do(r)
+	if err != nil {
+		g.t.Fatalf("GET %s: %v", path, err)
+	}
+	g.t.Cleanup(func() { response.Body.Close() })
+	return &events{t: g.t, response: response, body: bufio.NewReaderSize(response.Body, 4<<10), close: cancel}
+}
+
+// read reads the next frame; io.EOF after the last.
+func (s *events) read() (frame, error) {
+	var raw strings.Builder
+	for {
+		line, err := s.body.ReadString('\n')
+		raw.WriteString(line)
+		if err != nil {
+			if raw.Len() > 0 && errors.Is(err, io.EOF) {
+				err = fmt.Errorf("the stream ended inside a frame: %q", raw.String())
+			}
+			return frame{}, err
+		}
+		if line == "\n" {
+			if strings.Contains(raw.String(), apitest.SecretDetail) {
+				return frame{}, fmt.Errorf("a client is told of the inside: %q", raw.String())
+			}
+			f, err := parseFrame(raw.String())
+			if f.id != "" {
+				s.lastID = f.id
+			}
+			return f, err
+		}
+	}
+}
+
+func (s *events) frame() frame {
+	s.t.Helper()
+	f, err := s.read()
+	if err != nil {
+		s.t.Fatalf("reading a frame: %v", err)
+	}
+	return f
+}
+
+// next is the next event, comments and bookmarks aside.
+func (s *events) next() frame {
+	s.t.Helper()
+	for {
+		if f := s.frame(); f.event != "" && !strings.HasSuffix(f.event, "bookmark") {
+			return f
+		}
+	}
+}
+
+// expect reads the next events, which must be these, in the form of frame.String. It returns the last.
+func (s *events) expect(want ...string) (last frame) {
+	s.t.Helper()
+	var got []string
+	for range want {
+		last = s.next()
+		got = append(got, last.String())
+	}
+	if !slices.Equal(got, want) {
+		s.t.Fatalf("got the events\n\t%s\nnot\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+	return last
+}
+
+// until reads up to an event of a name, and returns it.
+func (s *events) until(name string) frame {
+	s.t.Helper()
+	for {
+		if f := s.frame(); f.event == name {
+			return f
+		}
+	}
+}
+
+// end reads what is left, comments aside, up to the end of the stream, which must come at the end of a frame.
+func (s *events) end() (left []frame) {
+	s.t.Helper()
+	for {
+		f, err := s.read()
+		if err == io.EOF {
+			return left
+		}
+		if err != nil {
+			s.t.Fatalf("reading to the end: %v", err)
+		}
+		if !f.comment {
+			left = append(left, f)
+		}
+	}
+}
