@@ -1,0 +1,151 @@
+package clients
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/e2e/process"
+)
+
+// command is what a driver is told: to open a stream, or to close one.
+type command struct {
+	Open   int    `json:"open,omitempty"`
+	Close  int    `json:"close,omitempty"`
+	Client string `json:"client,omitempty"`
+	URL    string `json:"url,omitempty"`
+	Raised bool   `json:"raised,omitempty"` // room for large events, where a client has a bound of its own
+}
+
+// report is what a client did: open, event, lost (and it tries again), ended (and it leaves that to the application) or
+// dead (it has given up).
+type report struct {
+	Stream  int    `json:"stream"`
+	Type    string `json:"type"`
+	Event   string `json:"event"`
+	ID      string `json:"id"`
+	Data    string `json:"data"`
+	Message string `json:"message"`
+}
+
+// driver is a program that runs clients. It is told what to do, and reports, in JSON lines over one TCP connection.
+type driver struct {
+	conn net.Conn
+
+	mu    sync.Mutex
+	last  int
+	heard map[int]func(report)
+	lost  error // why nothing can be heard any more
+}
+
+// startDriver runs a driver, whose arguments begin with the address that it is to connect to, until the test ends.
+func startDriver(t *testing.T, program string, before []string, after ...string) *driver {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append(append(before, listener.Addr().String()), after...)
+	p, err := process.Start(process.Options{Path: path, Args: args, Env: []string{"TMPDIR=" + t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := acceptFrom(listener, p)
+	if err != nil {
+		p.Kill()
+		t.Fatalf("%s: %v\n%s", args[0], err, p.Stderr)
+	}
+	d := &driver{conn: conn, heard: map[int]func(report){}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.listen()
+	}()
+	t.Cleanup(func() {
+		_ = conn.Close() // which ends the driver
+		<-done
+		select {
+		case <-p.Done():
+		case <-time.After(10 * time.Second):
+			p.Kill()
+		}
+		if t.Failed() && p.Stderr.String() != "" {
+			t.Logf("%s:\n%s", args[0], p.Stderr)
+		}
+	})
+	return d
+}
+
+// acceptFrom waits for the process's connection.
+func acceptFrom(listener net.Listener, p *process.Process) (net.Conn, error) {
+	accepted := make(chan struct{})
+	defer close(accepted)
+	go func() {
+		select {
+		case <-p.Done():
+		case <-time.After(patience):
+		case <-accepted:
+		}
+		_ = listener.Close() // if accepted, for the second time
+	}()
+	return listener.Accept()
+}
+
+func (d *driver) listen() {
+	decoder := json.NewDecoder(bufio.NewReaderSize(d.conn, 64<<10))
+	for {
+		var r report
+		if err := decoder.Decode(&r); err != nil {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if errors.Is(err, io.EOF) {
+				err = errors.New("the driver has ended")
+			}
+			d.lost = err
+			return
+		}
+		d.mu.Lock()
+		heard := d.heard[r.Stream]
+		d.mu.Unlock()
+		if heard != nil { // a report may cross the command to close
+			heard(r)
+		}
+	}
+}
+
+// open has a client open a stream. What it reports is heard by one goroutine, in order.
+func (d *driver) open(c command, heard func(report)) (id int, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last++
+	c.Open = d.last
+	d.heard[c.Open] = heard
+	return c.Open, d.send(c)
+}
+
+// close has a client close a stream. Nothing is heard of it any more, except for what is being heard at the moment.
+func (d *driver) close(id int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.heard, id)
+	return d.send(command{Close: id})
+}
+
+// send needs d.mu.
+func (d *driver) send(c command) error {
+	if d.lost != nil {
+		return d.lost
+	}
+	return json.NewEncoder(d.conn).Encode(c)
+}

@@ -1,0 +1,117 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/kubecast/kubecast/e2e/process"
+)
+
+// gatewayProgram is built with the race detector: what strange clients do to the gateway is worth looking at.
+var gatewayProgram = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(work, "gateway")
+	return path, run("..", "go", "build", "-race", "-o", path, "./cmd/gateway")
+})
+
+// gateway is one that is ended and started again, always on the same address.
+type gateway struct {
+	stage   *stage
+	dir     string
+	address string
+	process *process.Process
+	logs    []string
+}
+
+// newGateway prepares one, and ends it with the test. Its log is printed if the test fails; a data race fails the test.
+func (s *stage) newGateway(t *testing.T) *gateway {
+	t.Helper()
+	g := &gateway{stage: s, dir: t.TempDir(), address: fixedAddress(t)}
+	t.Cleanup(func() {
+		if g.process != nil {
+			g.process.Kill()
+			g.logs = append(g.logs, g.process.Stderr.String())
+		}
+		log := strings.Join(g.logs, "")
+		if _, report, found := strings.Cut(log, "WARNING: DATA RACE"); found {
+			t.Errorf("data race in the gateway:%s", report)
+		}
+		if t.Failed() {
+			t.Logf("the end of the gateway's log:\n%s", tail(log, 40))
+		}
+	})
+	return g
+}
+
+var listening = regexp.MustCompile(`msg=listening`)
+
+// start runs the gateway with a configuration, in which everybody is let in as system:anonymous: an EventSource cannot
+// send a token.
+func (g *gateway) start(t *testing.T, config string) {
+	t.Helper()
+	program, err := gatewayProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(g.dir, "gateway.yaml")
+	if err := os.WriteFile(file, []byte("auth: {anonymous: true}\n"+config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.process, err = process.Start(process.Options{Path: program, Args: []string{"serve", "--config", file,
+		"--kubeconfig", g.stage.cluster.Kubeconfig(), "--listen", g.address, "--ops-listen", "127.0.0.1:0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := g.process.Stderr.WaitFor(ctx, listening); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill ends the gateway as a crash does.
+func (g *gateway) kill() { g.end(syscall.SIGKILL) }
+
+// drain ends the gateway as a rolling update does, and returns when it has ended.
+func (g *gateway) drain() { g.end(syscall.SIGTERM) }
+
+func (g *gateway) end(signal syscall.Signal) {
+	g.process.Signal(signal)
+	<-g.process.Done()
+	g.logs = append(g.logs, g.process.Stderr.String(), fmt.Sprintf("--- ended by %s ---\n", signal))
+	g.process = nil
+}
+
+func (g *gateway) url() string { return "http://" + g.address }
+
+func tail(text string, lines int) string {
+	all := strings.Split(text, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// fixedAddress is an address for something that is started again: outside of the ports that connections are given, so
+// that nobody takes it in between, and no client that retries there connects to itself.
+func fixedAddress(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.IntN(15000))
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	t.Fatal("no free port")
+	return ""
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/launchdarkly/eventsource"
+)
+
+// runLaunchDarkly has the library retry the first connection too, which it does not unless it is told to.
+func runLaunchDarkly(ctx context.Context, s stream) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
+	if err != nil {
+		return err
+	}
+	source, err := eventsource.SubscribeWithRequestAndOptions(request,
+		eventsource.StreamOptionHTTPClient(s.httpClient()),
+		eventsource.StreamOptionCanRetryFirstConnection(-1),
+		eventsource.StreamOptionErrorHandler(func(err error) eventsource.StreamErrorHandlerResult {
+			if ctx.Err() != nil {
+				return eventsource.StreamErrorHandlerResult{CloseNow: true}
+			}
+			s.lost(err)
+			return eventsource.StreamErrorHandlerResult{}
+		}))
+	if err != nil {
+		return err
+	}
+	for event := range source.Events {
+		if event.Event() != "" { // a retry of its own is one without a name
+			s.event(event.Event(), event.Id(), event.Data())
+		}
+	}
+	return nil
+}
