@@ -34,4 +34,10 @@ func (k Kind) Path() string {
 	return "/apis/" + k.Group + "/" + k.Version + "/" + k.Resource
 }
 
+// pathIn is the resource's path in one namespace.
+func (k Kind) pathIn(namespace string) string {
+	path := k.Path()
+	return path[:len(path)-len(k.Resource)] + "namespaces/" + namespace + "/" + k.Resource
+}
+
 func (k Kind) isSecret() bool { return k.Group == "" && k.Resource == "secrets" }

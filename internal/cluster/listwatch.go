@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/tidwall/gjson"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,9 +32,10 @@ type Health interface {
 // client-go's queue keeps it in order; and because no list contains it, client-go takes it for deleted when it
 // replaces its content, and notifies that (as a tombstone) before any addition or update of the new list.
 type ListWatch struct {
-	client rest.Interface
-	kind   Kind
-	health Health
+	client   rest.Interface
+	kind     Kind
+	health   Health
+	timeline timeline
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -66,37 +64,50 @@ func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 		lw.fail(ctx, err)
 		return nil, err
 	}
+	lw.timeline.listed()
 	return list, nil
 }
 
 // WatchWithContext begins a watch.
 func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	options.Watch = true
+	streamed := options.SendInitialEvents != nil && *options.SendInitialEvents
+	var from *Object
+	if version, err := ParseVersion(options.ResourceVersion); err == nil && !streamed {
+		from = newMarker(version)
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	body, err := lw.get(ctx, options)
+	body, err := lw.watch(ctx, options, streamed)
 	if err != nil {
+		lw.timeline.interrupted()
 		lw.fail(ctx, err)
 		cancel()
 		return nil, err
 	}
 	w := &watcher{
 		compactor: compactor{kind: lw.kind},
+		lw:        lw,
 		body:      body,
 		cancel:    cancel,
-		health:    lw.health,
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
-	}
-	streamed := options.SendInitialEvents != nil && *options.SendInitialEvents
-	var from *Object
-	if version, err := ParseVersion(options.ResourceVersion); err == nil && !streamed {
-		from = newMarker(version)
+		planned:   time.Now().Add(watchTime(options)),
 	}
 	if !streamed {
 		lw.health.Up()
 	}
 	go w.run(ctx, from)
 	return w, nil
+}
+
+func (lw *ListWatch) watch(ctx context.Context, options metav1.ListOptions, streamed bool) (io.ReadCloser, error) {
+	if !streamed {
+		var err error
+		if options.ResourceVersion, err = lw.timeline.resume(ctx, lw, options.ResourceVersion); err != nil {
+			return nil, err
+		}
+	}
+	options.Watch = true
+	return lw.get(ctx, options)
 }
 
 func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
@@ -192,141 +203,4 @@ func expect(dec *jsontext.Decoder, kind jsontext.Kind) error {
 // third of the decoding.
 func newDecoder(r io.Reader) *jsontext.Decoder {
 	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true))
-}
-
-// watcher reads the events of one watch from its body.
-type watcher struct {
-	compactor
-	body   io.ReadCloser
-	cancel context.CancelFunc
-	health Health
-	result chan watch.Event
-	done   chan struct{}
-}
-
-// Stop implements watch.Interface; it waits until the watch's goroutine has ended.
-func (w *watcher) Stop() {
-	w.cancel()
-	<-w.done
-}
-
-// ResultChan implements watch.Interface.
-func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
-
-func (w *watcher) run(ctx context.Context, from *Object) {
-	defer close(w.done)
-	defer close(w.result)
-	defer w.body.Close()
-	defer w.cancel()
-	// A read that blocks ends when the request's context does: the transport closes the body.
-	if from != nil && !w.send(ctx, watch.Modified, from) {
-		return
-	}
-	dec := newDecoder(w.body)
-	began, events := time.Now(), 0
-	for {
-		value, err := dec.ReadValue()
-		if err == nil {
-			events++
-			err = w.event(ctx, value)
-		}
-		switch {
-		case err == nil:
-			continue
-		case ctx.Err() != nil: // stopped
-		case events == 0 && time.Since(began) < shortWatch:
-			// client-go backs off from such watches, but our marker would look to it like an event.
-			w.health.Down(err)
-			w.send(ctx, watch.Error, asStatus(fmt.Errorf("the watch ended as soon as it began: %w", err)))
-		case err == io.EOF: // the watch's time was up
-		case isInterruption(err):
-			// client-go watches on from where it was.
-			w.health.Down(err)
-		default:
-			w.health.Down(err)
-			w.send(ctx, watch.Error, asStatus(err))
-		}
-		return
-	}
-}
-
-// shortWatch is how long a watch without events must have lasted to be repeated at once; client-go's own limit.
-const shortWatch = time.Second
-
-// isInterruption tells a connection that broke from a body that makes no sense.
-func isInterruption(err error) bool {
-	var syntax *jsontext.SyntacticError
-	var event *eventError
-	return errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &syntax) && !errors.As(err, &event)
-}
-
-// eventError is an event that could not be used, though it could be read.
-type eventError struct{ err error }
-
-func (e *eventError) Error() string { return e.err.Error() }
-func (e *eventError) Unwrap() error { return e.err }
-
-// event sends on one {"type":…,"object":…}.
-func (w *watcher) event(ctx context.Context, value []byte) error {
-	event := gjson.GetMany(view(value), "type", "object")
-	// The value is in the decoder's buffer, which the next one overwrites: nothing of it may be sent on.
-	kind, object := watch.EventType(strings.Clone(event[0].Str)), value[event[1].Index:event[1].Index+len(event[1].Raw)]
-	switch kind {
-	case watch.Added, watch.Modified, watch.Deleted:
-		o, err := w.object(object)
-		if err != nil {
-			return &eventError{fmt.Errorf("reading a watch event: %w", err)}
-		}
-		w.send(ctx, kind, o)
-	case watch.Bookmark:
-		metadata := gjson.GetBytes(object, "metadata")
-		version, err := ParseVersion(metadata.Get("resourceVersion").Str)
-		if err != nil {
-			return &eventError{fmt.Errorf("reading a bookmark: %w", err)}
-		}
-		bookmark := newMarker(version)
-		if metadata.Get("annotations.k8s\\.io/initial-events-end").Str == "true" {
-			bookmark.json = `{"metadata":{"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}}}`
-			w.health.Up()
-		}
-		if w.send(ctx, watch.Bookmark, bookmark) {
-			w.send(ctx, watch.Modified, newMarker(version))
-		}
-	case watch.Error:
-		return &eventError{statusError(object)}
-	default:
-		return &eventError{fmt.Errorf("a watch event of the unknown type %q", kind)}
-	}
-	return nil
-}
-
-// statusError is the error that a watch tells.
-func statusError(object []byte) error {
-	status := &metav1.Status{}
-	if err := json.Unmarshal(object, status); err != nil {
-		return fmt.Errorf("reading a watch's error: %w", err)
-	}
-	return apierrors.FromObject(status)
-}
-
-// send reports false when the watch was stopped.
-func (w *watcher) send(ctx context.Context, kind watch.EventType, object runtime.Object) bool {
-	select {
-	case w.result <- watch.Event{Type: kind, Object: object}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// asStatus is an error in the form in which a watch tells it; what broke off is a 500, upon which client-go lists
-// or watches again.
-func asStatus(err error) *metav1.Status {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		s := status.Status()
-		return &s
-	}
-	s := apierrors.NewInternalError(err).Status()
-	return &s
 }

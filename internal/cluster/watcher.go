@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// watcher reads the events of one watch from its body.
+type watcher struct {
+	compactor
+	lw      *ListWatch
+	body    io.ReadCloser
+	cancel  context.CancelFunc
+	result  chan watch.Event
+	done    chan struct{}
+	planned time.Time // when the API server is to end it
+}
+
+// Stop implements watch.Interface; it waits until the watch's goroutine has ended.
+func (w *watcher) Stop() {
+	w.cancel()
+	<-w.done
+}
+
+// ResultChan implements watch.Interface.
+func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
+
+func (w *watcher) run(ctx context.Context, from *Object) {
+	defer close(w.done)
+	defer close(w.result)
+	defer w.body.Close()
+	defer w.cancel()
+	// A read that blocks ends when the request's context does: the transport closes the body.
+	if from != nil && !w.send(ctx, watch.Modified, from) {
+		return
+	}
+	dec := newDecoder(w.body)
+	began, events := time.Now(), 0
+	for {
+		value, err := dec.ReadValue()
+		if err == nil {
+			events++
+			err = w.event(ctx, value)
+		}
+		if err == nil {
+			continue
+		}
+		if err != io.EOF || time.Now().Before(w.planned) {
+			w.lw.timeline.interrupted()
+		}
+		switch {
+		case ctx.Err() != nil: // stopped
+		case events == 0 && time.Since(began) < shortWatch:
+			// client-go backs off from such watches, but our marker would look to it like an event.
+			w.lw.health.Down(err)
+			w.send(ctx, watch.Error, asStatus(fmt.Errorf("the watch ended as soon as it began: %w", err)))
+		case err == io.EOF: // the watch's time was up
+		case isInterruption(err):
+			// client-go watches on from where it was.
+			w.lw.health.Down(err)
+		default:
+			w.lw.health.Down(err)
+			w.send(ctx, watch.Error, asStatus(err))
+		}
+		return
+	}
+}
+
+// shortWatch is how long a watch without events must have lasted to be repeated at once; client-go's own limit.
+const shortWatch = time.Second
+
+// isInterruption tells a connection that broke from a body that makes no sense.
+func isInterruption(err error) bool {
+	var syntax *jsontext.SyntacticError
+	var event *eventError
+	return errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &syntax) && !errors.As(err, &event)
+}
+
+// eventError is an event that could not be used, though it could be read.
+type eventError struct{ err error }
+
+func (e *eventError) Error() string { return e.err.Error() }
+func (e *eventError) Unwrap() error { return e.err }
+
+// event sends on one {"type":…,"object":…}.
+func (w *watcher) event(ctx context.Context, value []byte) error {
+	event := gjson.GetMany(view(value), "type", "object")
+	// The value is in the decoder's buffer, which the next one overwrites: nothing of it may be sent on.
+	kind, object := watch.EventType(strings.Clone(event[0].Str)), value[event[1].Index:event[1].Index+len(event[1].Raw)]
+	switch kind {
+	case watch.Added, watch.Modified, watch.Deleted:
+		o, err := w.object(object)
+		if err != nil {
+			return &eventError{fmt.Errorf("reading a watch event: %w", err)}
+		}
+		w.lw.timeline.happened(kind, o)
+		w.send(ctx, kind, o)
+	case watch.Bookmark:
+		metadata := gjson.GetBytes(object, "metadata")
+		version, err := ParseVersion(metadata.Get("resourceVersion").Str)
+		if err != nil {
+			return &eventError{fmt.Errorf("reading a bookmark: %w", err)}
+		}
+		bookmark := newMarker(version)
+		if metadata.Get("annotations.k8s\\.io/initial-events-end").Str == "true" {
+			bookmark.json = `{"metadata":{"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}}}`
+			w.lw.timeline.listed()
+			w.lw.health.Up()
+		}
+		if w.send(ctx, watch.Bookmark, bookmark) {
+			w.send(ctx, watch.Modified, newMarker(version))
+		}
+	case watch.Error:
+		return &eventError{statusError(object)}
+	default:
+		return &eventError{fmt.Errorf("a watch event of the unknown type %q", kind)}
+	}
+	return nil
+}
+
+// statusError is the error that a watch tells.
+func statusError(object []byte) error {
+	status := &metav1.Status{}
+	if err := json.Unmarshal(object, status); err != nil {
+		return fmt.Errorf("reading a watch's error: %w", err)
+	}
+	return apierrors.FromObject(status)
+}
+
+// send reports false when the watch was stopped.
+func (w *watcher) send(ctx context.Context, kind watch.EventType, object runtime.Object) bool {
+	select {
+	case w.result <- watch.Event{Type: kind, Object: object}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// asStatus is an error in the form in which a watch tells it; what broke off is a 500, upon which client-go lists
+// or watches again.
+func asStatus(err error) *metav1.Status {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		s := status.Status()
+		return &s
+	}
+	s := apierrors.NewInternalError(err).Status()
+	return &s
+}
