@@ -1,12 +1,15 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App, firstSession } from './app/App.tsx';
+import { Failure } from './app/Failure.tsx';
 import './app/app.css';
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no root');
 createRoot(root).render(
   <StrictMode>
-    <App first={firstSession()} />
+    <Failure>
+      <App first={firstSession()} />
+    </Failure>
   </StrictMode>,
 );

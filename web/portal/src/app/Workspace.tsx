@@ -27,7 +27,9 @@ export function Workspace({ feed, token, onSignOut }: WorkspaceProps): ReactNode
   const state = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
   const claims = useMemo(() => claimsOf(token), [token]);
 
-  useEffect(() => feed.setNamespace(view.namespace), [feed, view.namespace]);
+  useEffect(() => {
+    feed.setNamespace(view.namespace);
+  }, [feed, view.namespace]);
   useEffect(() => {
     document.title = `${titles[view.page]}${view.namespace ? ` in ${view.namespace}` : ''} · Kubecast`;
   }, [view.page, view.namespace]);

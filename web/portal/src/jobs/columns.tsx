@@ -1,8 +1,7 @@
 import { Age } from '../age/Age.tsx';
 import { StateMark } from '../state/StateMark.tsx';
 import { urgency } from '../state/tone.ts';
-import { column } from '../table/columns.ts';
-import type { Columns } from '../table/DataTable.tsx';
+import type { Column } from '../table/DataTable.tsx';
 import { TextCell } from '../table/TextCell.tsx';
 import type { JobRow } from './job.ts';
 import { Progress } from './Progress.tsx';
@@ -12,13 +11,13 @@ function runTime({ started, finished }: JobRow): number | undefined {
   return started === undefined ? undefined : (finished ?? Date.now()) - started;
 }
 
-export const jobColumns: Columns<JobRow> = [
-  column({ id: 'name', header: 'Name', value: (row) => row.name, cell: (row) => <TextCell text={row.name} strong /> }),
-  column({ id: 'namespace', header: 'Namespace', value: (row) => row.namespace, cell: (row) => <TextCell text={row.namespace} /> }),
-  column({ id: 'state', header: 'State', value: (row) => urgency(row.state), cell: (row) => <StateMark {...row} /> }),
-  column({ id: 'progress', header: 'Progress', value: (row) => row.succeeded / (row.completions ?? 1), cell: (row) => <Progress {...row} /> }),
-  column({ id: 'owner', header: 'Owner', value: (row) => row.owner, cell: (row) => <TextCell text={row.owner} /> }),
-  column({ id: 'queue', header: 'Queue', value: (row) => row.queue, cell: (row) => <TextCell text={row.queue} /> }),
-  column({ id: 'duration', header: 'Run time', value: runTime, cell: (row) => <Age since={row.started} until={row.finished} /> }),
-  column({ id: 'age', header: 'Age', value: (row) => -row.created, cell: (row) => <Age since={row.created} /> }),
+export const jobColumns: readonly Column<JobRow>[] = [
+  { id: 'name', header: 'Name', value: (row) => row.name, cell: (row) => <TextCell text={row.name} strong /> },
+  { id: 'namespace', header: 'Namespace', value: (row) => row.namespace, cell: (row) => <TextCell text={row.namespace} /> },
+  { id: 'state', header: 'State', value: (row) => urgency(row.state), cell: (row) => <StateMark {...row} /> },
+  { id: 'progress', header: 'Progress', value: (row) => row.succeeded / (row.completions ?? 1), cell: (row) => <Progress {...row} /> },
+  { id: 'owner', header: 'Owner', value: (row) => row.owner, cell: (row) => <TextCell text={row.owner} /> },
+  { id: 'queue', header: 'Queue', value: (row) => row.queue, cell: (row) => <TextCell text={row.queue} /> },
+  { id: 'duration', header: 'Run time', value: runTime, cell: (row) => <Age since={row.started} until={row.finished} /> },
+  { id: 'age', header: 'Age', value: (row) => -row.created, cell: (row) => <Age since={row.created} /> },
 ];

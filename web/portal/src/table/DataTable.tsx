@@ -1,27 +1,29 @@
 // A sortable table of which only the rows in sight exist in the document.
 
-import { createSortedRowModel, rowSortingFeature, tableFeatures, useTable, type ColumnDef } from '@tanstack/react-table';
+import { tableFeatures, useTable, type ColumnDef } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useRef, useState, type ReactNode } from 'react';
+import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
 import { TableHeader } from './TableHeader.tsx';
 import type { Row, Tracked } from './rows.ts';
+import { sortRows, type Sort, type SortValue } from './sort.ts';
 import { useMediaQuery } from './useMediaQuery.ts';
 import './table.css';
 
-const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
+const features = tableFeatures({});
 
-export type Columns<R extends Row> = readonly ColumnDef<typeof features, Tracked<R>>[];
-
-export interface Sort {
-  readonly column: string;
-  readonly descending: boolean;
+export interface Column<R extends Row> {
+  readonly id: string;
+  readonly header: string;
+  /** What it is sorted by; undefined and the empty text come last. */
+  readonly value: (row: R) => SortValue;
+  readonly cell: (row: Tracked<R>) => ReactNode;
 }
 
 export interface DataTableProps<R extends Row> {
   /** Names the table to assistive technology, and the class that sets its columns' widths. */
   readonly name: string;
-  readonly columns: Columns<R>;
+  readonly columns: readonly Column<R>[];
   readonly rows: readonly Tracked<R>[];
   readonly sort: Sort;
   readonly onSort: (sort: Sort) => void;
@@ -37,34 +39,45 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
   const narrow = useMediaQuery('(max-width: 700px)');
   const rowHeight = narrow ? 54 : 34;
 
-  const table = useTable({
-    features,
-    columns: columns,
-    data: rows,
-    getRowId: (row) => row.uid,
-    state: { sorting: [{ id: sort.column, desc: sort.descending }] },
-  });
-  const sorted = table.getRowModel().rows;
+  const sorted = useMemo(() => {
+    const by = columns.find(({ id }) => id === sort.column) ?? columns[0];
+    return by ? sortRows(rows, by.value, sort.descending) : rows;
+  }, [rows, columns, sort.column, sort.descending]);
 
   const virtualizer = useVirtualizer({
     count: sorted.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
-    getItemKey: (index) => sorted[index]?.id ?? index,
     overscan: 12,
   });
+  // The height of rows depends on the width of the window.
+  useEffect(() => {
+    virtualizer.measure();
+  }, [virtualizer, rowHeight]);
+  // In another order nobody is looking for the row that happens to be in the middle now.
+  useEffect(() => {
+    if (scroller.current) scroller.current.scrollTop = 0;
+  }, [sort.column, sort.descending]);
+
+  // The table is made of the rows in sight only; their order and number are known already.
+  const items = virtualizer.getVirtualItems();
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? -1];
+  const data = useMemo(() => sorted.slice(first, last + 1), [sorted, first, last]);
+  const definitions = useMemo(() => columns.map((column) => definitionOf(column)), [columns]);
+  const table = useTable({ features, columns: definitions, data, getRowId: (row) => row.uid });
+  const visible = table.getRowModel().rows;
 
   return (
     <div className={`table-frame table-${name}`} role="table" aria-label={name} aria-rowcount={sorted.length + 1}>
       {/* Focusable, so that arrow and page keys scroll it. */}
       <div className="table-scroller" ref={scroller} tabIndex={0} role="presentation">
-        <TableHeader headers={table.getAllColumns().map(({ id, columnDef }) => ({ id, label: String(columnDef.header) }))} sort={sort} onSort={onSort} />
+        <TableHeader columns={columns} sort={sort} onSort={onSort} />
         {sorted.length === 0 ? (
           <div className="table-empty">{children}</div>
         ) : (
           <div role="rowgroup" className="table-body" style={{ height: virtualizer.getTotalSize() }}>
-            {virtualizer.getVirtualItems().map((item) => {
-              const row = sorted[item.index];
+            {items.map((item) => {
+              const row = visible[item.index - first];
               if (!row) return null;
               return (
                 <div
@@ -90,6 +103,10 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
       </div>
     </div>
   );
+}
+
+function definitionOf<R extends Row>({ id, header, cell }: Column<R>): ColumnDef<typeof features, Tracked<R>> {
+  return { id, header, cell: ({ row }) => cell(row.original) };
 }
 
 const flashLasts = 2_500;

@@ -1,23 +1,23 @@
 import type { ReactNode } from 'react';
-import type { Sort } from './DataTable.tsx';
+import type { Sort } from './sort.ts';
 
 interface TableHeaderProps {
-  readonly headers: readonly { readonly id: string; readonly label: string }[];
+  readonly columns: readonly { readonly id: string; readonly header: string }[];
   readonly sort: Sort;
   readonly onSort: (sort: Sort) => void;
 }
 
-export function TableHeader({ headers, sort, onSort }: TableHeaderProps): ReactNode {
+export function TableHeader({ columns, sort, onSort }: TableHeaderProps): ReactNode {
   return (
     <div role="rowgroup" className="table-head">
       <div role="row" className="table-row" aria-rowindex={1}>
-        {headers.map(({ id, label }) => {
+        {columns.map(({ id, header }) => {
           const sorted = sort.column === id;
           const direction = sort.descending ? 'descending' : 'ascending';
           return (
             <div key={id} role="columnheader" className={`table-cell column-${id}`} aria-sort={sorted ? direction : 'none'}>
               <button type="button" onClick={() => onSort({ column: id, descending: sorted && !sort.descending })}>
-                {label}
+                {header}
                 <svg className="sort-arrow" viewBox="0 0 8 8" aria-hidden="true" data-direction={sorted ? direction : undefined}>
                   <path d="M1 5.5l3-3 3 3" />
                 </svg>

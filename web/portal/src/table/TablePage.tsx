@@ -5,7 +5,7 @@ import { useDeferredValue, useMemo, useSyncExternalStore, type ReactNode } from 
 import { countByState, matcher } from '../filters/filter.ts';
 import { StateFilter } from '../filters/StateFilter.tsx';
 import { setView, type View } from '../view/view.ts';
-import { DataTable, type Columns } from './DataTable.tsx';
+import { DataTable, type Column } from './DataTable.tsx';
 import { Rows, type Row } from './rows.ts';
 
 export interface TablePageProps<T extends KubeObject, R extends Row> {
@@ -13,7 +13,7 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
   readonly collection: Collection<T>;
   readonly view: View;
   readonly read: (object: T) => R;
-  readonly columns: Columns<R>;
+  readonly columns: readonly Column<R>[];
   readonly states: readonly string[];
   /** What a search looks into. */
   readonly texts: (row: R) => readonly string[];

@@ -1,0 +1,296 @@
+// The built portal in Chromium, against the mock gateway, under a strict content security policy: what
+// a real gateway cannot easily be made to do.
+
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { MockGateway } from '../mock/gateway.ts';
+import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { isBuilt, mockToken, startMock } from './support/portal.ts';
+import { missing } from './support/skip.ts';
+
+const lacking = missing({ [chromiumPath]: hasChromium, 'the built portal (npm run build)': isBuilt });
+const mara = mockToken('mara');
+
+describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : ''}`, () => {
+  let browser: Browser;
+  let gateway: MockGateway;
+  let page: Page;
+  let complaints: string[];
+
+  beforeAll(async () => {
+    browser = await launch();
+  });
+
+  afterAll(async () => {
+    await browser.close();
+  });
+
+  beforeEach(async () => {
+    gateway = await startMock();
+    gateway.users.set(mara, {});
+    for (const name of ['team-a', 'team-b']) gateway.cluster.put('namespaces', { metadata: { name } });
+    ({ page, complaints } = await openPage(browser));
+  });
+
+  afterEach(async () => {
+    const said = [...complaints];
+    await page.context().close();
+    await gateway.stop();
+    expect(said).toEqual([]);
+  });
+
+  const putJob = (name: string, state: 'pending' | 'running' | 'complete' = 'running', namespace = 'team-a', uid?: string) =>
+    gateway.cluster.put('jobs', {
+      metadata: { name, namespace, creationTimestamp: new Date().toISOString(), ...(uid ? { uid } : {}) },
+      spec: { completions: 1 },
+      status: {
+        pending: { active: 1, ready: 0 },
+        running: { active: 1, ready: 1 },
+        complete: { succeeded: 1, conditions: [{ type: 'Complete', status: 'True' }] },
+      }[state],
+    } as Parameters<MockGateway['cluster']['put']>[1]);
+
+  const row = (name: string) => page.locator(`.table-body .table-row[data-name="${name}"]`);
+  const names = () => page.locator('.table-body .table-row').evaluateAll((rows) => rows.map((item) => item.getAttribute('data-name')).sort());
+  const status = (text: RegExp) => page.locator('.connection-label', { hasText: text }).waitFor();
+  const signIn = async (token = mara, hash = '') => {
+    await page.goto(`${gateway.url}/${hash}`);
+    await page.getByLabel('Token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  };
+
+  describe('signing in', () => {
+    test('a wrong token is refused with the reason, and is kept nowhere', async () => {
+      await signIn(mockToken('mallory'));
+      await page.getByRole('alert').getByText('does not accept this token').waitFor();
+      expect(await page.getByRole('alert').textContent()).toContain('the token is not valid');
+      expect(await page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
+      expect(gateway.requests).toHaveLength(1);
+      expect(await page.getByText('gateway token').isVisible()).toBe(true);
+    });
+
+    test('a right one opens the tables, says whose it is, and survives a reload of the tab only', async () => {
+      putJob('train');
+      await signIn(` ${mara.slice(0, 20)}\n${mara.slice(20)} `);
+      await row('train').waitFor();
+      expect(await page.locator('.account-name').textContent()).toBe('mara');
+      await page.reload();
+      await row('train').waitFor();
+      expect(await page.evaluate(() => localStorage.length)).toBe(0);
+      const other = await page.context().newPage();
+      await other.goto(gateway.url);
+      await other.getByLabel('Token').waitFor();
+    });
+
+    test.each(['into a new tab', 'into a tab that is signed in already'])('a link with a token, %s, leaves no trace in the address', async (where) => {
+      putJob('train');
+      if (where.includes('signed in')) {
+        gateway.users.set('another', {});
+        await signIn('another');
+        await row('train').waitFor();
+      }
+      await page.goto(`${gateway.url}/#token=${mara}`);
+      await page.locator('.account-name', { hasText: 'mara' }).waitFor();
+      expect(page.url()).not.toContain('token');
+      await page.goBack();
+      expect(page.url()).not.toContain('token');
+    });
+
+    test('an unreachable gateway is told, and tried again without a click', async () => {
+      await page.goto(gateway.url);
+      await gateway.stop();
+      await page.getByLabel('Token').fill(mara);
+      await page.keyboard.press('Enter');
+      await page.getByText('The gateway cannot be reached.').waitFor();
+      await gateway.start();
+      await page.locator('.top').waitFor();
+    });
+
+    test('a token that ends while one looks leads back to the sign-in, and from there to the same view', async () => {
+      putJob('train', 'running', 'team-b');
+      await signIn(mara, '#jobs?ns=team-b');
+      await row('train').waitFor();
+      gateway.users.delete(mara);
+      for (const stream of gateway.streams) stream.goodbye('expired');
+      await page.getByRole('alert').getByText('You have been signed out').waitFor();
+      const asked = gateway.requests.length;
+      await page.waitForTimeout(1_000);
+      expect(gateway.requests.length).toBe(asked); // no flood of refused requests
+      gateway.users.set(mara, {});
+      await page.getByLabel('Token').fill(mara);
+      await page.keyboard.press('Enter');
+      await row('train').waitFor();
+      expect(page.url()).toContain('ns=team-b');
+    });
+  });
+
+  describe('what the user may not see', () => {
+    test('who may not list namespaces types one; the tables work', async () => {
+      gateway.users.set(mara, { namespaces: ['team-a'] });
+      putJob('mine');
+      putJob('theirs', 'running', 'team-b');
+      await signIn();
+      await page.getByRole('heading', { name: 'You may not see jobs of all namespaces' }).waitFor();
+      expect(await page.getByRole('alert').textContent()).toContain('you may not watch jobs at the cluster scope');
+      await page.getByLabel('Namespace').fill('team-a');
+      await page.keyboard.press('Enter');
+      await row('mine').waitFor();
+      expect(await names()).toEqual(['mine']);
+      await page.getByLabel('Namespace').fill('team-b');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'You may not see jobs in team-b' }).waitFor();
+      expect(await names()).toEqual([]);
+    });
+
+    test('a permission taken away takes the rows away', async () => {
+      putJob('train');
+      await signIn();
+      await row('train').waitFor();
+      gateway.users.set(mara, { namespaces: [] });
+      for (const stream of gateway.streams) stream.goodbye('revoked');
+      await page.getByRole('heading', { name: /You may not see/ }).waitFor();
+      expect(await names()).toEqual([]);
+    });
+  });
+
+  describe('the connection', () => {
+    test('a gateway that is killed and restarted: rows stay, the page says so, and catches up without a reload', async () => {
+      const first = putJob('first', 'pending');
+      await signIn();
+      await row('first').waitFor();
+      await page.evaluate(() => Object.assign(window, { sameDocument: true }));
+      await gateway.stop();
+      await status(/^Reconnecting, as of \d/);
+      expect(await names()).toEqual(['first']);
+      putJob('first', 'complete', 'team-a', first.metadata.uid);
+      putJob('second');
+      await gateway.start();
+      await row('second').waitFor();
+      await row('first').getByText('Complete').waitFor();
+      await status(/^Live$/);
+      expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
+      expect(gateway.requests.at(-1)?.lastEventId).toMatch(/^e1\./);
+    });
+
+    test('a reset never takes a row away that is still there, nor all of them for a moment', async () => {
+      for (let n = 0; n < 15; n++) putJob(`train-${n}`);
+      const gone = putJob('gone');
+      await signIn();
+      await row('gone').waitFor();
+      await page.evaluate(() => {
+        const seen: number[] = [];
+        Object.assign(window, { seen });
+        const body = document.querySelector('.table-scroller');
+        if (body) new MutationObserver(() => seen.push(document.querySelectorAll('.table-body .table-row').length)).observe(body, { childList: true, subtree: true });
+      });
+      gateway.cluster.remove('jobs', gone.metadata.uid);
+      gateway.epoch = 'e2';
+      gateway.cutAll();
+      await row('gone').waitFor({ state: 'detached' });
+      await status(/^Live$/);
+      const seen = await page.evaluate(() => (window as unknown as { seen: number[] }).seen);
+      expect(Math.min(...seen)).toBe(15);
+    });
+
+    test('a gateway that has lost the cluster is not called live', async () => {
+      putJob('train');
+      await signIn();
+      await status(/^Live$/);
+      const tell = (type: string) => {
+        for (const stream of gateway.streams) stream.send(stream.watches[0], type, { since: new Date().toISOString(), reason: 'watch-lost' });
+      };
+      tell('stale');
+      await status(/^Stale since \d/);
+      expect(await names()).toEqual(['train']);
+      tell('live');
+      await status(/^Live$/);
+    });
+  });
+
+  describe('the tables', () => {
+    test('twenty thousand rows: a screenful of them exists, and any can be found', async () => {
+      for (let n = 0; n < 20_000; n++) putJob(`train-${n}`);
+      await signIn();
+      await page.locator('.chip', { hasText: 'All 20,000' }).waitFor();
+      expect((await names()).length).toBeLessThan(80);
+      await page.locator('.table-scroller').evaluate((scroller) => scroller.scrollTo(0, scroller.scrollHeight));
+      await page.locator('[aria-rowindex="20001"]').waitFor();
+      expect((await names()).length).toBeLessThan(80);
+      await page.keyboard.press('/');
+      await page.keyboard.type('train-1234');
+      await row('train-12345').waitFor();
+      expect((await names()).length).toBe(11);
+    });
+
+    test('a row that changes its state is marked, the others are not; nothing is at first', async () => {
+      const { metadata } = putJob('a', 'pending');
+      putJob('b', 'pending');
+      await signIn();
+      await row('a').waitFor();
+      await page.waitForTimeout(300);
+      expect(await page.locator('.row-flash').count()).toBe(0);
+      putJob('a', 'running', 'team-a', metadata.uid);
+      await row('a').locator('.row-flash').waitFor({ state: 'attached' });
+      expect(await page.locator('.row-flash').count()).toBe(1);
+      await page.locator('.row-flash').waitFor({ state: 'detached' });
+    });
+
+    test('with reduced motion the mark does not move', async () => {
+      await page.emulateMedia({ reducedMotion: 'reduce' });
+      await signIn();
+      await status(/^Live$/);
+      await page.locator('.table-empty', { hasText: 'There are no jobs' }).waitFor();
+      putJob('a');
+      const mark = row('a').locator('.row-flash');
+      await mark.waitFor({ state: 'attached' });
+      expect(await mark.evaluate((element) => getComputedStyle(element).animationTimingFunction)).toMatch(/^step|steps\(1/);
+    });
+
+    test('the namespace filter changes the watch, and rows in sight before and after stay', async () => {
+      putJob('a', 'running', 'team-a');
+      putJob('b', 'running', 'team-b');
+      await signIn();
+      await row('b').waitFor();
+      await row('a').evaluate((element) => Object.assign(window, { rowOfA: element }));
+      await page.getByLabel('Namespace').selectOption('team-a');
+      await row('b').waitFor({ state: 'detached' });
+      await expect.poll(() => gateway.requests.at(-1)?.url).toContain(encodeURIComponent('/apis/batch/v1/namespaces/team-a/jobs'));
+      expect(await row('a').evaluate((element) => (window as unknown as { rowOfA: Element }).rowOfA === element)).toBe(true);
+      await page.getByLabel('Namespace').selectOption('');
+      await row('b').waitFor();
+      await expect.poll(() => gateway.streams.size).toBe(1); // one stream, not one more per choice
+    });
+
+    test('everything is within reach of the keyboard', async () => {
+      for (const name of ['c', 'a', 'b']) putJob(name);
+      await signIn();
+      await row('a').waitFor();
+      await page.keyboard.press('/');
+      await page.keyboard.type('nothing like it');
+      await page.getByText('None of the 3 jobs matches.').waitFor();
+      await page.keyboard.press('Escape');
+      await row('a').waitFor();
+      for (let n = 0; n < 20; n++) {
+        await page.keyboard.press('Tab');
+        if ((await page.evaluate(() => document.activeElement?.textContent)) === 'Name') break;
+      }
+      await page.keyboard.press('Enter');
+      await page.locator('[role=columnheader][aria-sort=ascending]', { hasText: 'Name' }).waitFor();
+      await page.keyboard.press('Enter');
+      await page.locator('[role=columnheader][aria-sort=descending]', { hasText: 'Name' }).waitFor();
+      expect(await page.locator('.table-body .table-row').evaluateAll((rows) => rows.map((item) => item.getAttribute('data-name')).join(''))).toBe('cba');
+    });
+
+    test('the address carries the view, and takes it up again', async () => {
+      for (const [name, state] of [['a', 'running'], ['b', 'complete'], ['c', 'complete']] as const) putJob(name, state);
+      await signIn();
+      await page.locator('.chip', { hasText: 'Complete' }).click();
+      await page.getByRole('button', { name: 'Name', exact: true }).click();
+      await expect.poll(names).toEqual(['b', 'c']);
+      expect(new URL(page.url()).hash).toBe('#jobs?state=Complete&sort=name');
+      await page.reload();
+      await row('b').waitFor();
+      expect(await names()).toEqual(['b', 'c']);
+    });
+  });
+});

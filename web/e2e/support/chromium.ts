@@ -1,0 +1,38 @@
+// A browser for the tests, and a page that remembers what it complained about.
+
+import { existsSync } from 'node:fs';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+
+export const chromiumPath = process.env.KUBECAST_CHROMIUM ?? '/usr/bin/chromium';
+
+export const hasChromium = existsSync(chromiumPath);
+
+export function launch(): Promise<Browser> {
+  const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'];
+  return chromium.launch({
+    executablePath: chromiumPath,
+    // As root, as in most containers, Chromium's own sandbox does not start.
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet],
+  });
+}
+
+export interface WatchedPage {
+  readonly page: Page;
+  /** Errors and warnings of the page, in order. What the network says of a lost gateway is not among them. */
+  readonly complaints: string[];
+}
+
+// Chromium itself logs each failed request; while a gateway is away, or a token is wrong, that is right.
+const network = 'Failed to load resource: ';
+
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 860 }, ...options });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    const bad = message.type() === 'error' || message.type() === 'warning';
+    if (bad && !message.text().startsWith(network)) complaints.push(message.text());
+  });
+  return { page, complaints };
+}
