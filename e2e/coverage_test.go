@@ -87,8 +87,10 @@ func checkSameSequence(t *testing.T, f *follower, watch string, w *witness) {
 				return fmt.Errorf("event %d never happened: %s", i, v.told[i])
 			case i >= len(v.told):
 				return fmt.Errorf("event %d was not told: %s", i, seen[i])
-			case seen[i] != v.told[i]:
+			case seen[i].occurrence != v.told[i].occurrence, seen[i].event != v.told[i].event, seen[i].key != v.told[i].key:
 				return fmt.Errorf("event %d is %s, but was told as %s", i, seen[i], v.told[i])
+			case !sameJSON(seen[i].json, v.told[i].json):
+				return fmt.Errorf("event %d, %s, has the object\n%s\nnot\n%s", i, seen[i], v.told[i].json, seen[i].json)
 			}
 		}
 		return nil

@@ -41,6 +41,7 @@ type told struct {
 	occurrence
 	event string
 	key   string
+	json  string
 	// unknown: the deletion of something that the follower did not have, as a catch-up may tell it (rule 5).
 	unknown bool
 }
@@ -229,7 +230,7 @@ func (v *view) object(name, data string, version, after uint64, relists bool) er
 	}
 	_, known := v.objects[key]
 	v.position = version
-	v.told = append(v.told, told{what, name, key, name == "deleted" && !known})
+	v.told = append(v.told, told{what, name, key, o.json, name == "deleted" && !known})
 	if name == "deleted" {
 		delete(v.objects, key)
 	} else {

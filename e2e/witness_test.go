@@ -59,7 +59,6 @@ type witness struct {
 
 	mu   sync.Mutex
 	seen []told
-	json map[occurrence]string
 	err  error
 }
 
@@ -72,7 +71,7 @@ func (s *stage) watchDirectly(t *testing.T, scope scope) *witness {
 		t.Fatal(err)
 	}
 	version := list.GetResourceVersion()
-	w := &witness{scope: scope, json: map[occurrence]string{}}
+	w := &witness{scope: scope}
 	if w.from, err = strconv.ParseUint(version, 10, 64); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +122,7 @@ func (w *witness) note(kind watch.EventType, o *unstructured.Unstructured) error
 	what := occurrence{read.uid, read.version, kind == watch.Deleted}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen = append(w.seen, told{occurrence: what, event: event, key: key})
-	w.json[what] = read.json
+	w.seen = append(w.seen, told{occurrence: what, event: event, key: key, json: read.json})
 	return nil
 }
 

@@ -1,0 +1,120 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"github.com/kubecast/kubecast/bench/internal/mark"
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+// Floor is what a fan-out costs at least where each client and event is one write: raw sockets, a head that was made
+// beforehand, one buffer for all clients, one thread, and nothing that a server would need besides. A server can be
+// cheaper only by writing several events at once.
+type Floor struct {
+	*Source
+	frames chan []byte
+
+	mu      sync.Mutex
+	clients []int
+}
+
+// queued is how many events may wait for a server that is slower than the source; a burst fits in.
+const queued = 16384
+
+func newFloor() *Floor {
+	f := &Floor{frames: make(chan []byte, queued)}
+	f.Source = newSource(func(m mark.Mark) { f.frames <- floorFrame(m) })
+	return f
+}
+
+// floorFrame is an event as the gateway writes it, in a chunk of its own.
+func floorFrame(m mark.Mark) []byte {
+	version := firstVersion + m.Seq
+	event := fmt.Appendf(nil, "event: modified\nid: %s\ndata: %s\n\n", eventID(version), object(int(m.Seq)%1000, version, m))
+	return fmt.Appendf(nil, "%x\r\n%s\r\n", len(event), event)
+}
+
+var floorHead = []byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n" +
+	"Transfer-Encoding: chunked\r\n\r\nc\r\n: kubecast\n\n\r\n")
+
+// Start listens and returns the address.
+func (f *Floor) Start(_ process.None, address *string) error {
+	listener, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Bind(listener, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return err
+	}
+	if err := syscall.Listen(listener, syscall.SOMAXCONN); err != nil {
+		return err
+	}
+	bound, err := syscall.Getsockname(listener)
+	if err != nil {
+		return err
+	}
+	*address = fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
+	go f.accept(listener) // both last as long as the process
+	go f.write()
+	return nil
+}
+
+func (f *Floor) accept(listener int) {
+	request := make([]byte, 4<<10)
+	for {
+		fd, _, err := syscall.Accept4(listener, syscall.SOCK_CLOEXEC)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "floor: accept:", err)
+			return
+		}
+		_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1) // as Go does
+		// The client sends its request in one piece, at once.
+		if n, err := syscall.Read(fd, request); err != nil || !bytes.HasSuffix(request[:n], []byte("\r\n\r\n")) {
+			_ = syscall.Close(fd)
+			continue
+		}
+		// Before the head is out there must be nobody who writes events.
+		if _, err := syscall.Write(fd, floorHead); err != nil {
+			_ = syscall.Close(fd)
+			continue
+		}
+		f.mu.Lock()
+		f.clients = append(f.clients, fd)
+		f.mu.Unlock()
+	}
+}
+
+func (f *Floor) write() {
+	runtime.LockOSThread()
+	for frame := range f.frames {
+		f.mu.Lock()
+		kept := f.clients[:0]
+		for _, fd := range f.clients {
+			if err := writeAll(fd, frame); err != nil {
+				_ = syscall.Close(fd)
+				continue
+			}
+			kept = append(kept, fd)
+		}
+		f.clients = kept
+		f.mu.Unlock()
+	}
+}
+
+func writeAll(fd int, frame []byte) error {
+	for len(frame) > 0 {
+		n, err := syscall.Write(fd, frame)
+		if err != nil {
+			return err
+		}
+		frame = frame[n:]
+	}
+	return nil
+}

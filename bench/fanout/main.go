@@ -1,0 +1,111 @@
+//go:build linux
+
+// Command fanout measures what it costs the gateway to send events to many clients, beside two baselines in the same
+// minutes: a floor (raw sockets, one shared buffer) and a server made of github.com/r3labs/sse/v2. Absolute figures are
+// the machine's; ratios within a run are the gateway's.
+//
+// The load, each server, and the API server behind the gateway are processes of their own, on loopback.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+func main() {
+	if role := process.Role(); role != "" {
+		if err := children(role); err != nil {
+			fmt.Fprintf(os.Stderr, "fanout %s: %v\n", role, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "fanout:", err)
+		os.Exit(1)
+	}
+}
+
+// workload is one table.
+type workload struct {
+	name string
+	run  func(*bench) error
+}
+
+var workloads = []workload{
+	{"20x1000", func(b *bench) error { return b.rate(b.sizes.steady, 1.3) }},
+	{"500x200", func(b *bench) error { return b.rate(b.sizes.busy, 1) }},
+	{"burst", func(b *bench) error { return b.rate(b.sizes.burst, 0) }},
+	{"idle", (*bench).idle},
+	{"slow", (*bench).slow},
+	{"stalled", (*bench).stalled},
+	{"storm", (*bench).storm},
+}
+
+// bench is a run.
+type bench struct {
+	gateway string   // the binary
+	modes   []string // servers, in the order of the tables
+	rounds  int
+	sizes   sizes
+	profile string // directory; "": no profiles
+	load    *process.Child
+	out     io.Writer
+}
+
+func run(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("fanout", flag.ContinueOnError)
+	b := &bench{out: out}
+	flags.StringVar(&b.gateway, "gateway", "bin/gateway", "the gateway's `binary`")
+	modes := flags.String("modes", "floor,r3labs,gateway", "the `servers`; gateway:BINARY is another gateway beside it")
+	flags.IntVar(&b.rounds, "rounds", 3, "how often each server is measured in turn; figures are medians")
+	only := flags.String("only", "", "run these `workloads` only, separated by commas: "+strings.Join(names(), ", "))
+	quick := flags.Bool("quick", false, "small and short, to see whether it works")
+	flags.StringVar(&b.profile, "profile", "", "`directory` for the gateway's profiles, taken in a round of their own")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	b.modes = strings.Split(*modes, ",")
+	b.sizes = full
+	if *quick {
+		b.sizes, b.rounds = small, 1
+	}
+	chosen := names()
+	if *only != "" {
+		chosen = strings.Split(*only, ",")
+	}
+	for _, name := range chosen {
+		if !slices.Contains(names(), name) {
+			return fmt.Errorf("there is no workload %q", name)
+		}
+	}
+	var err error
+	if b.load, err = process.StartChild("load"); err != nil {
+		return err
+	}
+	defer b.load.Kill()
+	began := time.Now()
+	for _, w := range workloads {
+		if slices.Contains(chosen, w.name) {
+			if err := w.run(b); err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+		}
+	}
+	fmt.Fprintf(out, "\nfan-out: %s in all\n", time.Since(began).Round(time.Second))
+	return nil
+}
+
+func names() (names []string) {
+	for _, w := range workloads {
+		names = append(names, w.name)
+	}
+	return names
+}

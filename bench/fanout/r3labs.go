@@ -1,0 +1,51 @@
+//go:build linux
+
+package main
+
+import (
+	"net"
+	"net/http"
+
+	"github.com/r3labs/sse/v2"
+
+	"github.com/kubecast/kubecast/bench/internal/mark"
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+// R3labs is a server made of github.com/r3labs/sse/v2, as its documentation shows it: all clients share a stream. Its
+// log of events, which has no bound, is switched off.
+type R3labs struct {
+	*Source
+	server *sse.Server
+}
+
+const r3labsStream = "bench"
+
+func newR3labs() *R3labs {
+	server := sse.New()
+	server.AutoReplay = false
+	server.BufferSize = queued
+	server.CreateStream(r3labsStream)
+	return &R3labs{
+		server: server,
+		Source: newSource(func(m mark.Mark) {
+			version := firstVersion + m.Seq
+			server.Publish(r3labsStream, &sse.Event{
+				ID:    []byte(eventID(version)),
+				Event: []byte("modified"),
+				Data:  object(int(m.Seq)%1000, version, m),
+			})
+		}),
+	}
+}
+
+// Start listens and returns the address.
+func (s *R3labs) Start(_ process.None, address *string) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	*address = listener.Addr().String()
+	go func() { _ = http.Serve(listener, s.server) }() // lasts as long as the process
+	return nil
+}

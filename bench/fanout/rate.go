@@ -1,0 +1,117 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/figures"
+)
+
+// rate measures a rate, or a burst. The gateway shall cost at most reach times what the floor does; 0: no target.
+func (b *bench) rate(size rates, reach float64) error {
+	results, err := inTurn(b, b.modes, func(mode string) (sample, error) { return b.rateOnce(mode, size, "") })
+	if err != nil {
+		return err
+	}
+	t := figures.Table{
+		Title: fmt.Sprintf("%s, objects of %d bytes; %d rounds in turn, medians", size.title, objectSize, b.rounds),
+		Header: []any{"", "CPU µs/event", "× floor", "p50 ms", "p99 ms", "p99.9 ms", "bytes/event", "missed", "repeated",
+			"all done s", "client's CPU µs/event"},
+	}
+	for _, mode := range b.modes {
+		samples := results[mode]
+		var missed, repeated uint64
+		for _, s := range samples {
+			missed += s.missed()
+			repeated += s.Repeated + s.Disordered
+		}
+		t.Add(nameOf(mode), figures.MedianOf(samples, sample.serverCPU), b.overFloor(results, mode),
+			figures.MedianOf(samples, latency(0.5)), figures.MedianOf(samples, latency(0.99)),
+			figures.MedianOf(samples, latency(0.999)), figures.MedianOf(samples, sample.wireBytes), missed, repeated,
+			figures.MedianOf(samples, func(s sample) float64 { return s.Took.Seconds() }), figures.MedianOf(samples, sample.clientCPU))
+	}
+	t.Note("CPU of the server's process by delivered event; latency from when the event was made (gateway: in the API server " +
+		"behind it) until the client has read it")
+	b.rateTargets(&t, results, reach)
+	t.Print(b.out)
+	if b.profile != "" && slices.Contains(b.modes, "gateway") {
+		_, err = b.rateOnce("gateway", size, filepath.Join(b.profile, strings.Fields(size.title)[0]))
+	}
+	return err
+}
+
+func (b *bench) overFloor(results map[string][]sample, mode string) any {
+	if mode == "floor" || len(results["floor"]) == 0 {
+		return "–"
+	}
+	return ratio(results[mode], results["floor"], sample.serverCPU)
+}
+
+func (b *bench) rateTargets(t *figures.Table, results map[string][]sample, reach float64) {
+	gateway := results["gateway"]
+	if reach == 0 || len(gateway) == 0 {
+		return
+	}
+	if floor := results["floor"]; len(floor) > 0 {
+		t.Reach("CPU, × floor", ratio(gateway, floor, sample.serverCPU), reach)
+	}
+	if r3labs := results["r3labs"]; len(r3labs) > 0 {
+		t.Reach("CPU, × r3labs", ratio(gateway, r3labs, sample.serverCPU), 1)
+	}
+}
+
+// rateOnce measures a server once, and profiles it if a name for the profile's file is given.
+func (b *bench) rateOnce(mode string, size rates, profile string) (result sample, err error) {
+	s, err := b.start(mode, "")
+	if err != nil {
+		return result, err
+	}
+	defer s.stop()
+	const group = "clients"
+	if err := b.open(s, group, size.clients, s.live); err != nil {
+		return result, err
+	}
+	defer func() {
+		if closing := b.close(group); err == nil {
+			err = closing
+		}
+	}()
+	warmUp := Emit{Rate: max(size.rate, 20), Count: int(max(size.rate, 20) * size.warmUp.Seconds())}
+	if _, err := b.emit(s, group, size.clients, warmUp); err != nil {
+		return result, err
+	}
+	if profile != "" {
+		defer b.profileCPU(s, profile, time.Duration(float64(size.events)/max(size.rate, 1000)*float64(time.Second)))()
+	}
+	return b.emit(s, group, size.clients, Emit{Rate: size.rate, Count: size.events})
+}
+
+// profileCPU takes a profile of the gateway's processor time, and one of its memory when it is waited for.
+func (b *bench) profileCPU(s *server, name string, d time.Duration) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := os.MkdirAll(b.profile, 0o755)
+		if err == nil {
+			err = s.gateway.Save(fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(int(d.Seconds()), 1)), name+".cpu")
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "profile:", err)
+		}
+	}()
+	return func() { <-done }
+}
+
+// nameOf is what a server is called in tables.
+func nameOf(mode string) string {
+	if binary, other := strings.CutPrefix(mode, "gateway:"); other {
+		return filepath.Base(binary)
+	}
+	return mode
+}

@@ -1,0 +1,146 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/kubecast/kubecast/bench/internal/gateway"
+	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+// server is what is measured: a process, where its streams are, and where its events come from.
+type server struct {
+	name   string
+	pid    int
+	live   load.Target    // a stream that begins with the next change
+	source *process.Child // it answers Source's calls; with floor and r3labs it is the server itself
+
+	gateway    *gateway.Gateway // nil for the others
+	dir        string
+	kubeconfig string
+}
+
+// Paths of the gateway.
+const (
+	livePath     = "/api/v1/configmaps?watch=true&sendInitialEvents=false"
+	snapshotPath = "/api/v1/configmaps?watch=true"
+)
+
+// gatewayConfig lifts the limits that would count all clients as one, and leaves the rest as it comes.
+func gatewayConfig(extra string) string {
+	return `auth: {anonymous: true}
+cache: {preload: [configmaps]}
+stream: {perUser: 0, perAddress: 0` + extra + `}
+`
+}
+
+// start starts a server by its name: floor, r3labs, gateway, or gateway:BINARY for one beside it. Settings are added to
+// the gateway's section stream.
+func (b *bench) start(name, settings string) (*server, error) {
+	binary, other := strings.CutPrefix(name, "gateway:")
+	switch {
+	case name == "gateway":
+		binary = b.gateway
+	case !other:
+		child, err := process.StartChild(name)
+		if err != nil {
+			return nil, err
+		}
+		s := &server{name: name, pid: child.Pid, source: child, live: load.Target{Path: "/?stream=" + r3labsStream}}
+		if err := child.Call("Start", nil, &s.live.Address); err != nil {
+			child.Kill()
+			return nil, err
+		}
+		return s, nil
+	}
+	return b.startGateway(name, binary, settings)
+}
+
+func (b *bench) startGateway(name, binary, settings string) (_ *server, err error) {
+	s := &server{name: name, live: load.Target{Path: livePath}}
+	defer func() {
+		if err != nil {
+			s.stop()
+		}
+	}()
+	if s.source, err = process.StartChild("apiserver"); err != nil {
+		return nil, err
+	}
+	var address string
+	if err := s.source.Call("Start", nil, &address); err != nil {
+		return nil, err
+	}
+	if s.dir, err = os.MkdirTemp("", "kubecast-bench-"); err != nil {
+		return nil, err
+	}
+	if s.kubeconfig, err = gateway.Kubeconfig(s.dir, "http://"+address); err != nil {
+		return nil, err
+	}
+	return s, s.run(binary, settings, "")
+}
+
+// run starts the gateway's process.
+func (s *server) run(binary, settings, listen string) error {
+	g, err := gateway.Start(gateway.Options{
+		Binary: binary, Dir: s.dir, Config: gatewayConfig(settings), Kubeconfig: s.kubeconfig, Listen: listen,
+	})
+	if err != nil {
+		return err
+	}
+	s.gateway, s.pid, s.live.Address = g, g.Pid, g.Address
+	return nil
+}
+
+// snapshot is a stream that begins with a snapshot.
+func (s *server) snapshot() load.Target {
+	t := s.live
+	t.Path, t.Snapshot = snapshotPath, true
+	return t
+}
+
+func (s *server) stop() {
+	if s.gateway != nil {
+		s.gateway.Kill() // its clients are gone
+	}
+	if s.source != nil {
+		s.source.Kill()
+	}
+	if s.dir != "" {
+		_ = os.RemoveAll(s.dir) // nothing but this run's files
+	}
+}
+
+// next is the number of the event that the server's source makes next.
+func (s *server) next() (seq uint64, err error) {
+	err = s.source.Call("Next", nil, &seq)
+	return seq, err
+}
+
+// children are the roles that this program has beside the parent's.
+func children(role string) error {
+	switch role {
+	case "floor":
+		return process.Serve(newFloor())
+	case "r3labs":
+		return process.Serve(newR3labs())
+	case "apiserver":
+		return process.Serve(newAPIServer())
+	case "load":
+		client, err := load.New()
+		if err != nil {
+			return err
+		}
+		go func() { // lasts as long as the process
+			if err := client.Run(); err != nil {
+				fmt.Fprintln(os.Stderr, "load:", err)
+				os.Exit(1)
+			}
+		}()
+		return process.Serve(client)
+	}
+	return fmt.Errorf("there is no role %q", role)
+}

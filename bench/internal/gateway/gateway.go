@@ -1,0 +1,144 @@
+//go:build linux
+
+// Package gateway runs the real gateway, as its users do, for the benchmarks.
+package gateway
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+// Options say how to run one.
+type Options struct {
+	Binary     string
+	Dir        string // for its configuration and its log; must be there
+	Config     string // YAML
+	Kubeconfig string // a file
+	Listen     string // "": any port on loopback
+}
+
+// Gateway is a running one.
+type Gateway struct {
+	*process.Process
+	Address string // host:port
+	Ops     string
+}
+
+var listening = regexp.MustCompile(`msg=listening addr=(\S+) ops=(\S+)`)
+
+const startTimeout = time.Minute
+
+// Start starts one and returns when it is ready.
+func Start(opts Options) (*Gateway, error) {
+	if opts.Listen == "" {
+		opts.Listen = "127.0.0.1:0"
+	}
+	config := filepath.Join(opts.Dir, "gateway.yaml")
+	if err := os.WriteFile(config, []byte(opts.Config), 0o600); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(opts.Dir, "gateway.log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(opts.Binary, "serve", "--config", config, "--kubeconfig", opts.Kubeconfig,
+		"--listen", opts.Listen, "--ops-listen", "127.0.0.1:0")
+	cmd.Stderr = log // a file of its own: nobody has to read what it says of each stream
+	p, err := process.Start(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start the gateway: %w", err)
+	}
+	g := &Gateway{Process: p}
+	if err := g.awaitReady(log.Name()); err != nil {
+		g.Kill()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Gateway) awaitReady(log string) error {
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
+		if err := g.Ended(); err != nil {
+			return fmt.Errorf("%w: %s", err, lastLine(log))
+		}
+		if g.Ops == "" {
+			if text, err := os.ReadFile(log); err != nil {
+				return err
+			} else if m := listening.FindSubmatch(text); m != nil {
+				g.Address, g.Ops = string(m[1]), string(m[2])
+			}
+		}
+		if g.Ops != "" {
+			if _, err := g.get("/readyz"); err == nil {
+				return nil
+			}
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the gateway is not ready after %s: %s", startTimeout, lastLine(log))
+		}
+	}
+}
+
+func lastLine(file string) (last string) {
+	f, err := os.Open(file)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		last = lines.Text()
+	}
+	return last
+}
+
+func (g *Gateway) get(path string) ([]byte, error) {
+	response, err := http.Get("http://" + g.Ops + path)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(response.Status)
+	}
+	return body, err
+}
+
+// Save writes what the ops listener answers at a path into a file: a profile, or the metrics.
+func (g *Gateway) Save(path, file string) error {
+	body, err := g.get(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(file, body, 0o600)
+}
+
+// Kinds is the table of what the gateway holds.
+func (g *Gateway) Kinds() (string, error) {
+	body, err := g.get("/debug/kinds")
+	return strings.TrimSpace(string(body)), err
+}
+
+// Kubeconfig writes a kubeconfig for an API server that asks for no credentials.
+func Kubeconfig(dir, url string) (file string, err error) {
+	file = filepath.Join(dir, "kubeconfig")
+	return file, os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: bench
+clusters: [{name: bench, cluster: {server: %q}}]
+contexts: [{name: bench, context: {cluster: bench, user: bench}}]
+users: [{name: bench, user: {}}]
+`, url), 0o600)
+}

@@ -1,0 +1,85 @@
+//go:build linux
+
+package load
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"syscall"
+)
+
+// Target says what a group's clients ask for.
+type Target struct {
+	Address       string // host:port, on loopback
+	Path          string
+	Token         string // may be empty
+	TLS           bool   // the server's certificate is not checked: it is on loopback, and our own
+	Snapshot      bool   // the stream begins with one
+	ReceiveBuffer int    // of the socket, in bytes; 0: the system's
+}
+
+// request is the text of a client's request.
+func (t Target) request(lastEventID string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream, application/json;q=0.9\r\n", t.Path, t.Address)
+	if t.Token != "" {
+		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", t.Token)
+	}
+	if lastEventID != "" {
+		fmt.Fprintf(&b, "Last-Event-ID: %s\r\n", lastEventID)
+	}
+	b.WriteString("\r\n")
+	return []byte(b.String())
+}
+
+// sources is how many addresses connections come from, so that there are ports for all of them, and for those whose
+// ports the system still keeps.
+const sources = 4
+
+// ipBindAddressNoPort leaves the choice of the port to connect, which may then use one port for several connections.
+const ipBindAddressNoPort = 24
+
+// connect opens a connection and sends the request. The socket does not block any more when it returns.
+func connect(t Target, index int, request []byte) (fd int, err error) {
+	address, err := netip.ParseAddrPort(t.Address)
+	if err != nil {
+		return -1, err
+	}
+	fd, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = syscall.Close(fd)
+			fd = -1
+		}
+	}()
+	if t.ReceiveBuffer > 0 {
+		if err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, t.ReceiveBuffer); err != nil {
+			return fd, fmt.Errorf("SO_RCVBUF: %w", err)
+		}
+	}
+	// Closing resets the connection: ten thousand of them must not keep their ports for a minute.
+	linger := &syscall.Linger{Onoff: 1, Linger: 0}
+	if err = syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, linger); err != nil {
+		return fd, fmt.Errorf("SO_LINGER: %w", err)
+	}
+	if err = syscall.SetsockoptInt(fd, syscall.SOL_IP, ipBindAddressNoPort, 1); err != nil {
+		return fd, fmt.Errorf("IP_BIND_ADDRESS_NO_PORT: %w", err)
+	}
+	if err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, byte(2 + index%sources)}}); err != nil {
+		return fd, fmt.Errorf("bind: %w", err)
+	}
+	if err = syscall.Connect(fd, &syscall.SockaddrInet4{Addr: address.Addr().As4(), Port: int(address.Port())}); err != nil {
+		return fd, fmt.Errorf("connect to %s: %w", t.Address, err)
+	}
+	if _, err = syscall.Write(fd, request); err != nil {
+		return fd, fmt.Errorf("write the request: %w", err)
+	}
+	if err = syscall.SetNonblock(fd, true); err != nil {
+		return fd, err
+	}
+	return fd, nil
+}

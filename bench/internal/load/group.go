@@ -1,0 +1,155 @@
+//go:build linux
+
+package load
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/figures"
+	"github.com/kubecast/kubecast/bench/internal/mark"
+)
+
+// Stats are what a group of clients has seen since Begin.
+type Stats struct {
+	Clients int // there should be
+	Open    int // connections that were answered and have not ended
+	Error   string
+
+	Delivered  uint64 // events, each counted once for each client
+	Repeated   uint64 // that a client had already
+	Disordered uint64 // older than one before it
+	Bytes      uint64 // on the wire, heads included
+	Latency    figures.Histogram
+
+	Synced, Resets, Goodbyes uint64
+	Objects                  uint64 // in snapshots
+
+	// A client is live when it has got a change that was committed after it had connected.
+	Live      int
+	LiveAfter figures.Histogram // since the client connected
+	LastLive  time.Time         // when the last became so
+}
+
+// group is clients that are opened, measured and closed together. The Client's mutex guards it.
+type group struct {
+	stats   Stats
+	base    uint64 // events with lower numbers do not count
+	clients []*client
+	closing bool // connections that end are no failure
+}
+
+// client is one of a group. It outlives its connection.
+type client struct {
+	group     *group
+	index     int
+	fd        int      // -1: none
+	conn      net.Conn // instead of fd, for TLS
+	stream    stream
+	connected int64 // when, in nanoseconds since 1970
+	now       int64 // when what is being read came
+	paused    bool
+	open      bool
+	live      bool
+	snapshot  bool // what comes is a snapshot, until synced
+	seen      bitset
+	newest    uint64
+}
+
+func newClient(g *group, index int) *client { return &client{group: g, index: index, fd: -1} }
+
+// begin begins a connection.
+func (c *client) begin(fd int, snapshot bool) {
+	id := c.stream.id
+	c.stream = stream{id: id, onHead: c.head, onEvent: c.event}
+	c.fd, c.snapshot, c.live, c.paused = fd, snapshot, false, false
+	c.connected = time.Now().UnixNano()
+}
+
+func (c *client) head() {
+	c.open = true
+	c.group.stats.Open++
+}
+
+// end ends a connection; one that could not be used fails the group.
+func (c *client) end(err error) {
+	c.fd = -1
+	if c.open {
+		c.open = false
+		c.group.stats.Open--
+	} else if err == nil {
+		err = fmt.Errorf("closed before it was answered: %q", c.stream.part)
+	}
+	if err != nil && !c.group.closing && c.group.stats.Error == "" {
+		c.group.stats.Error = err.Error()
+	}
+}
+
+// read takes what came at a time.
+func (c *client) read(p []byte, now int64) error {
+	c.group.stats.Bytes += uint64(len(p))
+	c.now = now
+	return c.stream.feed(p)
+}
+
+func (c *client) event(name eventName, m mark.Mark, marked bool) {
+	stats := &c.group.stats
+	switch name {
+	case nameSynced:
+		stats.Synced++
+		c.snapshot = false
+	case nameReset:
+		stats.Resets++
+		c.snapshot = true
+	case nameGoodbye:
+		stats.Goodbyes++
+	case nameObject:
+		if c.snapshot {
+			stats.Objects++
+			return
+		}
+		if marked {
+			c.change(m)
+		}
+	}
+}
+
+func (c *client) change(m mark.Mark) {
+	stats := &c.group.stats
+	if m.At > c.connected && !c.live {
+		c.live = true
+		stats.Live++
+		stats.LiveAfter.Add(time.Duration(c.now - c.connected))
+		stats.LastLive = time.Unix(0, c.now)
+	}
+	if m.Seq < c.group.base {
+		return
+	}
+	if !c.seen.add(m.Seq - c.group.base) {
+		stats.Repeated++
+		return
+	}
+	if m.Seq < c.newest {
+		stats.Disordered++
+	}
+	c.newest = max(c.newest, m.Seq)
+	stats.Delivered++
+	stats.Latency.Add(time.Duration(c.now - m.At))
+}
+
+// bitset is a set of small numbers.
+type bitset []uint64
+
+// add reports false if the number was there.
+func (b *bitset) add(n uint64) bool {
+	for uint64(len(*b)) <= n/64 {
+		*b = append(*b, 0)
+	}
+	word, bit := &(*b)[n/64], uint64(1)<<(n%64)
+	if *word&bit != 0 {
+		return false
+	}
+	*word |= bit
+	return true
+}

@@ -1,0 +1,107 @@
+//go:build linux
+
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Client is all clients of a process. Its exported methods with two parameters are called by the parent process.
+type Client struct {
+	epoll int
+
+	mu     sync.Mutex
+	groups map[string]*group
+	byFD   map[int32]*client
+}
+
+// New makes a client without connections.
+func New() (*Client, error) {
+	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll_create1: %w", err)
+	}
+	return &Client{epoll: epoll, groups: map[string]*group{}, byFD: map[int32]*client{}}, nil
+}
+
+const (
+	readSize  = 256 << 10 // at most what one connection gives before it is another's turn
+	pollBatch = 256
+)
+
+// Run reads what comes, for as long as the process lives.
+func (c *Client) Run() error {
+	runtime.LockOSThread()
+	events := make([]syscall.EpollEvent, pollBatch)
+	buf := make([]byte, readSize)
+	for {
+		n, err := syscall.EpollWait(c.epoll, events, -1)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("epoll_wait: %w", err)
+		}
+		c.mu.Lock()
+		for _, event := range events[:n] {
+			if reader := c.byFD[event.Fd]; reader != nil {
+				c.read(reader, buf)
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+// read reads once from a connection; what is left is told by the next epoll_wait.
+func (c *Client) read(reader *client, buf []byte) {
+	n, err := syscall.Read(reader.fd, buf)
+	switch {
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
+		return
+	case err == nil && n == 0:
+		err = io.EOF
+	case err == nil:
+		err = reader.read(buf[:n], time.Now().UnixNano())
+	}
+	if err != nil {
+		c.drop(reader, err)
+	}
+}
+
+// drop ends a connection.
+func (c *Client) drop(reader *client, err error) {
+	if reader.conn != nil {
+		_ = reader.conn.Close() // its reader, too, is done with it
+		reader.conn = nil
+	} else {
+		delete(c.byFD, int32(reader.fd))
+		_ = syscall.Close(reader.fd)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		err = nil // a server may go; that no answer came before is told by end
+	}
+	reader.end(err)
+}
+
+// add reads a new connection of a client.
+func (c *Client) add(reader *client, fd int, snapshot bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reader.begin(fd, snapshot)
+	c.byFD[int32(fd)] = reader
+	return c.watch(syscall.EPOLL_CTL_ADD, fd)
+}
+
+func (c *Client) watch(operation, fd int) error {
+	event := &syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP, Fd: int32(fd)}
+	if err := syscall.EpollCtl(c.epoll, operation, fd, event); err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+//go:build linux
+
+// Package process starts the processes of a benchmark and measures them. What a benchmark compares runs in processes of
+// its own, so that the processor time and the memory of one are not those of another.
+package process
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// CPU is the processor time that a process has used, threads that have ended included, in the kernel's full precision
+// (/proc counts in steps of 10 ms).
+func CPU(pid int) (time.Duration, error) {
+	// The clock of another process, as clock_getcpuclockid(3) makes its number: CPUCLOCK_SCHED of the whole process.
+	clock := ^int32(pid)<<3 | 2
+	var t syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&t)), 0); errno != 0 {
+		return 0, fmt.Errorf("processor time of process %d: %w", pid, errno)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// Memory is a process's resident memory in bytes, now and at most.
+type Memory struct{ Now, Peak int64 }
+
+// ReadMemory reads a process's memory.
+func ReadMemory(pid int) (m Memory, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return m, err
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		to := map[string]*int64{"VmRSS": &m.Now, "VmHWM": &m.Peak}[name]
+		if to == nil {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+		if err != nil {
+			return m, fmt.Errorf("memory of process %d: %w", pid, err)
+		}
+		*to = kib << 10
+	}
+	return m, nil
+}
+
+// Children are the processes that a process has started and that still run, by name.
+func Children(pid int) (map[string]int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return nil, err
+	}
+	children := map[string]int{}
+	for _, field := range strings.Fields(string(text)) {
+		child, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, err
+		}
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", child))
+		if err != nil {
+			continue // it has ended
+		}
+		children[strings.TrimSpace(string(name))] = child
+	}
+	return children, nil
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/e2e/controlplane"
+)
+
+// The cache stays within its targets of memory. Fewer pods than the benchmark's, so what a cache costs once weighs
+// more; times are not looked at.
+func TestCacheCostsLittleMoreThanItsJSON(t *testing.T) {
+	// The children must be without the race detector, which this test may have.
+	self := filepath.Join(t.TempDir(), "memory")
+	if out, err := exec.Command("go", "build", "-o", self, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building the benchmark: %v\n%s", err, out)
+	}
+	var progress strings.Builder
+	r, err := measure(context.Background(), options{pods: 2000, devcluster: "../../bin/devcluster", self: self, progress: &progress})
+	if errors.Is(err, controlplane.ErrMissing) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, progress.String())
+	}
+	var table strings.Builder
+	if err := r.print(&table); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(table.String())
+	if r.ofJSON() > mostOfJSON {
+		t.Errorf("a pod costs %.2f × its JSON", r.ofJSON())
+	}
+	if r.ofInformer() > mostOfInformer {
+		t.Errorf("a pod costs %.2f of what the dynamicinformer needs", r.ofInformer())
+	}
+}
