@@ -27,9 +27,13 @@ const catalogAge = time.Second
 // Resolve finds a kind by group, version and plural name. An error wraps ErrNoKind or ErrUnavailable.
 func (c *Cluster) Resolve(ctx context.Context, group, version, resource string) (Kind, error) {
 	gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
-	return c.find(ctx, gvr.GroupVersion(), resource, func(catalog *catalog) (Kind, bool) {
-		kind, ok := catalog.kinds[gvr]
-		return kind, ok
+	return c.find(ctx, question{
+		name: resource + " of " + gvr.GroupVersion().String(),
+		in: func(catalog *catalog) (Kind, bool) {
+			kind, ok := catalog.kinds[gvr]
+			return kind, ok
+		},
+		of: func(gv schema.GroupVersion) bool { return gv == gvr.GroupVersion() },
 	})
 }
 
@@ -37,24 +41,34 @@ func (c *Cluster) Resolve(ctx context.Context, group, version, resource string) 
 // An error wraps ErrNoKind or ErrUnavailable.
 func (c *Cluster) Named(ctx context.Context, name string) (Kind, error) {
 	gvr, gr := schema.ParseResourceArg(name)
-	return c.find(ctx, schema.GroupVersion{Group: gr.Group}, gr.Resource, func(catalog *catalog) (Kind, bool) {
-		if kind, ok := catalog.preferred[gr]; ok {
-			return kind, true
-		}
-		if gvr != nil {
-			kind, ok := catalog.kinds[*gvr]
+	return c.find(ctx, question{
+		name: name,
+		in: func(catalog *catalog) (Kind, bool) {
+			kind, ok := catalog.preferred[gr]
+			if !ok && gvr != nil {
+				kind, ok = catalog.kinds[*gvr]
+			}
 			return kind, ok
-		}
-		return Kind{}, false
+		},
+		of: func(gv schema.GroupVersion) bool {
+			return gv.Group == gr.Group || gvr != nil && gv == gvr.GroupVersion()
+		},
 	})
 }
 
-func (c *Cluster) find(ctx context.Context, gv schema.GroupVersion, resource string, in func(*catalog) (Kind, bool)) (Kind, error) {
+// question is what is asked of a catalog.
+type question struct {
+	name string // for errors
+	in   func(*catalog) (Kind, bool)
+	of   func(schema.GroupVersion) bool // where the kind would be
+}
+
+func (c *Cluster) find(ctx context.Context, q question) (Kind, error) {
 	c.mu.Lock()
 	current := c.catalog
 	c.mu.Unlock()
 	if current != nil {
-		if kind, ok := in(current); ok {
+		if kind, ok := q.in(current); ok {
 			return kind, nil
 		}
 	}
@@ -64,16 +78,16 @@ func (c *Cluster) find(ctx context.Context, gv schema.GroupVersion, resource str
 			return Kind{}, err
 		}
 		current = answer.(*catalog)
-		if kind, ok := in(current); ok {
+		if kind, ok := q.in(current); ok {
 			return kind, nil
 		}
 	}
 	for failed, cause := range current.failed {
-		if failed.Group == gv.Group && (gv.Version == "" || failed.Version == gv.Version) {
+		if q.of(failed) {
 			return Kind{}, fmt.Errorf("%w: discovery of %s failed: %w", ErrUnavailable, failed, cause)
 		}
 	}
-	return Kind{}, fmt.Errorf("%w: %s in %q of cluster %s", ErrNoKind, resource, gv, c.name)
+	return Kind{}, fmt.Errorf("%w: %s (cluster %s)", ErrNoKind, q.name, c.name)
 }
 
 // discover reads the discovery documents: one request where they are aggregated, as in every supported version.

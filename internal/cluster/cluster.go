@@ -32,6 +32,9 @@ type Options struct {
 	Kubeconfig string // a file; empty: in-cluster, else the usual kubeconfig rules
 	Context    string // of the kubeconfig; empty: its current one
 	UserAgent  string
+
+	// Config, if not nil, is used instead of the files; it is copied.
+	Config *rest.Config
 }
 
 // Cluster is the connection to one cluster. Its methods may be called concurrently.
@@ -87,6 +90,9 @@ func Connect(opts Options) (*Cluster, error) {
 }
 
 func restConfig(opts Options) (*rest.Config, error) {
+	if opts.Config != nil {
+		return rest.CopyConfig(opts.Config), nil
+	}
 	if opts.Kubeconfig == "" && opts.Context == "" {
 		config, err := rest.InClusterConfig()
 		if !errors.Is(err, rest.ErrNotInCluster) {
@@ -97,11 +103,15 @@ func restConfig(opts Options) (*rest.Config, error) {
 	rules.ExplicitPath = opts.Kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: opts.Context}).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
+	switch {
+	case !clientcmd.IsEmptyConfig(err):
+		return config, err
+	case opts.Kubeconfig != "":
+		return nil, fmt.Errorf("%s names no API server: it is empty, or lacks the cluster of its context", opts.Kubeconfig)
+	default:
 		return nil, errors.New("no cluster is configured: name a kubeconfig (--kubeconfig, or clusters[].kubeconfig), " +
 			"or run the gateway inside one")
 	}
-	return config, err
 }
 
 // Name is the gateway's name for the cluster.

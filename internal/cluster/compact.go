@@ -20,8 +20,7 @@ type compactor struct {
 // object makes an Object of a valid JSON value. It names the kind first (items of a list do not), leaves out what
 // nobody reads (managedFields are half of a pod), and blanks what nobody may read.
 func (c *compactor) object(value []byte) (*Object, error) {
-	if bytes.ContainsAny(value, "\r\n") {
-		// White space within a string is escaped, so this is formatting, which would break the framing of events.
+	if formatted(value) {
 		v := jsontext.Value(value)
 		if err := v.Compact(); err != nil {
 			return nil, err
@@ -77,6 +76,9 @@ func (c *compactor) metadata(metadata gjson.Result) {
 		switch key.Str {
 		case "managedFields":
 		case "annotations":
+			if !value.IsObject() {
+				break // null
+			}
 			before := len(c.buf)
 			c.member(key)
 			if !c.annotations(value) {
@@ -109,6 +111,10 @@ func (c *compactor) annotations(annotations gjson.Result) (any bool) {
 
 // blanked writes an object's keys with empty strings for values: what a Secret holds can be seen, not what it says.
 func (c *compactor) blanked(data gjson.Result) {
+	if !data.IsObject() {
+		c.buf = append(c.buf, "null"...)
+		return
+	}
 	c.buf = append(c.buf, '{')
 	data.ForEach(func(key, _ gjson.Result) bool {
 		c.member(key)
@@ -116,6 +122,24 @@ func (c *compactor) blanked(data gjson.Result) {
 		return true
 	})
 	c.buf = append(c.buf, '}')
+}
+
+// formatted reports whether a JSON value has white space between its tokens: line breaks would break the framing of
+// events, and labels are not read in place with any. API servers write none; others may write as Python does.
+func formatted(value []byte) bool {
+	if bytes.IndexByte(value, '\n') >= 0 || bytes.IndexByte(value, '\r') >= 0 || bytes.IndexByte(value, '\t') >= 0 {
+		return true // within a string they are escaped
+	}
+	for {
+		i := bytes.Index(value, []byte(`": `))
+		if i < 0 {
+			return false
+		}
+		if i == 0 || value[i-1] != '\\' { // an escaped quote is a part of JSON within a string, as in annotations
+			return true
+		}
+		value = value[i+1:]
+	}
 }
 
 // view reads bytes as a string without a copy; what is made of it must not outlive the bytes.

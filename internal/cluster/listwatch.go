@@ -2,16 +2,13 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -25,8 +22,8 @@ type Health interface {
 }
 
 // ListWatch lists and watches all objects of one kind, as the lister and watcher of an informer. Its objects are
-// *Object; between them it sends progress markers (see Object.IsMarker): as the first event of each watch that
-// follows a list, after the bookmark that ends a streamed list, and with each other bookmark.
+// *Object; between them it sends progress markers (see Object.IsMarker): as the first event of each watch from a
+// version, after the bookmark that ends a streamed list, and with each other bookmark.
 //
 // A marker of version V says: all changes up to V have been delivered before it. It is sent as a Modified event, so
 // client-go's queue keeps it in order; and because no list contains it, client-go takes it for deleted when it
@@ -79,7 +76,9 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 	body, err := lw.watch(ctx, options, streamed)
 	if err != nil {
 		lw.timeline.interrupted()
-		lw.fail(ctx, err)
+		if !streamed || !apierrors.IsInvalid(err) { // that is how a server says that it cannot stream lists
+			lw.fail(ctx, err)
+		}
 		cancel()
 		return nil, err
 	}
@@ -91,6 +90,7 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
 		planned:   time.Now().Add(watchTime(options)),
+		listing:   streamed,
 	}
 	if !streamed {
 		lw.health.Up()
@@ -119,88 +119,4 @@ func (lw *ListWatch) fail(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		lw.health.Down(err)
 	}
-}
-
-// ObjectList is what a list request answered.
-type ObjectList struct {
-	metav1.ListMeta
-	Items []*Object
-}
-
-// GetObjectKind implements runtime.Object.
-func (*ObjectList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-// DeepCopyObject is the list itself: nobody changes one.
-func (l *ObjectList) DeepCopyObject() runtime.Object { return l }
-
-// decodeList reads {"kind":…,"metadata":{…},"items":[…]}, holding one item at a time.
-func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
-	dec := newDecoder(r)
-	list := &ObjectList{}
-	compact := compactor{kind: kind}
-	if err := expect(dec, '{'); err != nil {
-		return nil, err
-	}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case name.String() == "metadata":
-			value, err := dec.ReadValue()
-			if err != nil {
-				return nil, err
-			}
-			if err := json.Unmarshal(value, &list.ListMeta); err != nil {
-				return nil, err
-			}
-		case name.String() == "items" && dec.PeekKind() == '[':
-			if _, err := dec.ReadToken(); err != nil {
-				return nil, err
-			}
-			for dec.PeekKind() != ']' {
-				value, err := dec.ReadValue()
-				if err != nil {
-					return nil, err
-				}
-				item, err := compact.object(value)
-				if err != nil {
-					return nil, err
-				}
-				list.Items = append(list.Items, item)
-			}
-			if _, err := dec.ReadToken(); err != nil {
-				return nil, err
-			}
-		default: // kind, apiVersion; and items that are null
-			if err := dec.SkipValue(); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := expect(dec, '}'); err != nil {
-		return nil, err
-	}
-	if list.ResourceVersion == "" {
-		return nil, errors.New("the answer is not a list: it has no metadata.resourceVersion")
-	}
-	return list, nil
-}
-
-func expect(dec *jsontext.Decoder, kind jsontext.Kind) error {
-	token, err := dec.ReadToken()
-	if err != nil {
-		return err
-	}
-	if token.Kind() != kind {
-		return fmt.Errorf("%q was expected, not %q", kind, token.Kind())
-	}
-	return nil
-}
-
-// newDecoder does not look for duplicate names, which the API server's encoder cannot produce and which cost a
-// third of the decoding.
-func newDecoder(r io.Reader) *jsontext.Decoder {
-	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true))
 }

@@ -26,6 +26,8 @@ type watcher struct {
 	result  chan watch.Event
 	done    chan struct{}
 	planned time.Time // when the API server is to end it
+	// listing: the initial state is still being streamed. A marker among it would become a part of the list.
+	listing bool
 }
 
 // Stop implements watch.Interface; it waits until the watch's goroutine has ended.
@@ -64,12 +66,13 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 		case ctx.Err() != nil: // stopped
 		case events == 0 && time.Since(began) < shortWatch:
 			// client-go backs off from such watches, but our marker would look to it like an event.
+			err = fmt.Errorf("the watch ended as soon as it began: %w", err)
 			w.lw.health.Down(err)
-			w.send(ctx, watch.Error, asStatus(fmt.Errorf("the watch ended as soon as it began: %w", err)))
+			w.send(ctx, watch.Error, asStatus(err))
 		case err == io.EOF: // the watch's time was up
 		case isInterruption(err):
 			// client-go watches on from where it was.
-			w.lw.health.Down(err)
+			w.lw.health.Down(fmt.Errorf("the watch broke off: %w", err))
 		default:
 			w.lw.health.Down(err)
 			w.send(ctx, watch.Error, asStatus(err))
@@ -116,10 +119,11 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 		bookmark := newMarker(version)
 		if metadata.Get("annotations.k8s\\.io/initial-events-end").Str == "true" {
 			bookmark.json = `{"metadata":{"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}}}`
+			w.listing = false
 			w.lw.timeline.listed()
 			w.lw.health.Up()
 		}
-		if w.send(ctx, watch.Bookmark, bookmark) {
+		if w.send(ctx, watch.Bookmark, bookmark) && !w.listing {
 			w.send(ctx, watch.Modified, newMarker(version))
 		}
 	case watch.Error:

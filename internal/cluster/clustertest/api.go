@@ -1,0 +1,241 @@
+// Package clustertest is an API server in memory, for tests: lists, watches, streamed lists, pages, bookmarks and
+// discovery of any kinds, a history that can be compacted or taken back, and faults on demand.
+//
+// An API is an http.RoundTripper, so a test can run the real clients against it within a synctest bubble, and an
+// http.Handler for those who need a socket. It shares nothing with what it tests but the names of kinds.
+package clustertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// Kinds for tests.
+var (
+	Pods    = cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true, Watchable: true}
+	Secrets = cluster.Kind{Version: "v1", Resource: "secrets", Kind: "Secret", Namespaced: true, Watchable: true}
+	Nodes   = cluster.Kind{Version: "v1", Resource: "nodes", Kind: "Node", Watchable: true}
+	Jobs    = cluster.Kind{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job", Namespaced: true, Watchable: true}
+)
+
+// API is the API server. Its methods may be called concurrently.
+type API struct {
+	mu        sync.Mutex
+	kinds     []cluster.Kind
+	stale     map[string]bool // groups whose discovery fails
+	version   uint64
+	objects   map[cluster.Kind]map[string]Object // by namespace/name
+	history   []event
+	compacted uint64 // watches from before are answered with 410
+	pages     map[string][]string
+	serial    int
+	bookmarks int                            // how often they were asked for
+	intercept func(*http.Request) *Intercept // nil: none
+	noStreams bool                           // lists cannot be streamed
+	paged     bool                           // limits are heeded
+	watches   map[*watch]bool
+	requests  []string
+	changed   chan struct{} // closed at the next change
+}
+
+// Object is what a test says of an object.
+type Object struct {
+	Namespace, Name string
+	Labels          map[string]string
+	Fields          map[string]any // members beside kind, apiVersion and metadata
+
+	uid     string
+	version uint64
+}
+
+type event struct {
+	kind    cluster.Kind
+	what    string // ADDED, MODIFIED or DELETED
+	object  Object // with its version
+	removed *Object
+}
+
+// New is an API server at version 1000 that serves kinds and holds nothing.
+func New(kinds ...cluster.Kind) *API {
+	a := &API{
+		kinds:     kinds,
+		stale:     map[string]bool{},
+		version:   1000,
+		compacted: 1000,
+		objects:   map[cluster.Kind]map[string]Object{},
+		pages:     map[string][]string{},
+		watches:   map[*watch]bool{},
+		changed:   make(chan struct{}),
+	}
+	for _, kind := range kinds {
+		a.objects[kind] = map[string]Object{}
+	}
+	return a
+}
+
+// Connect is a connection to the API server that needs no network.
+func (a *API) Connect(t testing.TB) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Connect(cluster.Options{Name: "test", Config: &rest.Config{Host: "http://api.test", Transport: a}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (o Object) key() string { return o.Namespace + "/" + o.Name }
+
+// JSON is the object as the API server sends it.
+func (o Object) JSON(kind cluster.Kind) string {
+	metadata := map[string]any{"name": o.Name, "uid": o.uid, "resourceVersion": strconv.FormatUint(o.version, 10)}
+	if o.Namespace != "" {
+		metadata["namespace"] = o.Namespace
+	}
+	if o.Labels != nil {
+		metadata["labels"] = o.Labels
+	}
+	body := map[string]any{"kind": kind.Kind, "apiVersion": kind.APIVersion(), "metadata": metadata}
+	maps.Copy(body, o.Fields)
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// tell wakes all watches.
+func (a *API) tell() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// Put creates or replaces an object and gives its version.
+func (a *API) Put(kind cluster.Kind, o Object) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version++
+	old, exists := a.objects[kind][o.key()]
+	what := "ADDED"
+	o.version = a.version
+	e := event{kind: kind}
+	if exists {
+		what, o.uid, e.removed = "MODIFIED", old.uid, &old
+	} else {
+		a.serial++
+		o.uid = fmt.Sprintf("uid-%d", a.serial)
+	}
+	a.objects[kind][o.key()] = o
+	e.what, e.object = what, o
+	a.history = append(a.history, e)
+	a.tell()
+	return a.version
+}
+
+// Delete removes objects, all in one revision, as etcd does when a lease ends. Keys are namespace/name.
+func (a *API) Delete(kind cluster.Kind, keys ...string) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version++
+	for _, key := range keys {
+		o, exists := a.objects[kind][key]
+		if !exists {
+			panic("no object " + key)
+		}
+		delete(a.objects[kind], key)
+		last := o
+		o.version = a.version
+		a.history = append(a.history, event{kind: kind, what: "DELETED", object: o, removed: &last})
+	}
+	a.tell()
+	return a.version
+}
+
+// Objects are all objects of a kind, by namespace/name, as they are sent.
+func (a *API) Objects(kind cluster.Kind) map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found := map[string]string{}
+	for key, o := range a.objects[kind] {
+		found[key] = o.JSON(kind)
+	}
+	return found
+}
+
+// Version is the newest version.
+func (a *API) Version() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.version
+}
+
+// Skip lets versions pass, as changes of other kinds do.
+func (a *API) Skip(versions uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version += versions
+}
+
+// Bookmark sends a bookmark on all watches.
+func (a *API) Bookmark() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bookmarks++
+	a.tell()
+}
+
+// Compact forgets the history.
+func (a *API) Compact() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.compacted = a.version
+}
+
+// Rewind takes everything back to how it was at a version, as an etcd that is restored from a backup.
+func (a *API) Rewind(version uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, e := range slices.Backward(a.history) {
+		if e.object.version <= version {
+			break
+		}
+		if e.removed != nil {
+			a.objects[e.kind][e.object.key()] = *e.removed
+		} else {
+			delete(a.objects[e.kind], e.object.key())
+		}
+		a.history = a.history[:i]
+	}
+	a.version, a.compacted = version, version
+}
+
+// Serve begins, or ends, to serve a kind, as when a CRD is installed.
+func (a *API) Serve(kind cluster.Kind, served bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kinds = slices.DeleteFunc(slices.Clone(a.kinds), func(k cluster.Kind) bool { return k == kind })
+	if served {
+		a.kinds = append(a.kinds, kind)
+		if a.objects[kind] == nil {
+			a.objects[kind] = map[string]Object{}
+		}
+	}
+}
+
+// Requests are the methods, paths and queries asked for since the last call.
+func (a *API) Requests() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	requests := a.requests
+	a.requests = nil
+	return requests
+}

@@ -1,0 +1,273 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+)
+
+// recorder writes down what an informer tells, and what a ListWatch tells of its health.
+type recorder struct {
+	mu     sync.Mutex
+	told   []string
+	health []string
+}
+
+func (r *recorder) tell(lines *[]string, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*lines = append(*lines, fmt.Sprintf(format, args...))
+}
+
+// take gives what was told since the last call.
+func (r *recorder) take() (told, health []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told, health, r.told, r.health = r.told, r.health, nil, nil
+	return told, health
+}
+
+func (r *recorder) Up()            { r.tell(&r.health, "up") }
+func (r *recorder) Down(err error) { r.tell(&r.health, "down") }
+
+func describe(object any) string {
+	what := ""
+	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		what, object = "tombstone ", tombstone.Obj
+	}
+	o := object.(*cluster.Object)
+	if o.IsMarker() {
+		return fmt.Sprintf("%smarker@%d", what, o.Version())
+	}
+	return fmt.Sprintf("%s%s@%d", what, o.Key(), o.Version())
+}
+
+func (r *recorder) OnAdd(object any, _ bool) { r.tell(&r.told, "add %s", describe(object)) }
+func (r *recorder) OnUpdate(_, object any)   { r.tell(&r.told, "update %s", describe(object)) }
+func (r *recorder) OnDelete(object any)      { r.tell(&r.told, "delete %s", describe(object)) }
+
+// inform runs the real informer over the API server.
+func inform(t *testing.T, api *clustertest.API, kind cluster.Kind) (r *recorder, stop func()) {
+	r = &recorder{}
+	ctx, cancel := context.WithCancel(t.Context())
+	informer := toolscache.NewSharedIndexInformerWithOptions(api.Connect(t).ListWatch(kind, r), &cluster.Object{}, toolscache.SharedIndexInformerOptions{})
+	if err := informer.SetWatchErrorHandler(func(*toolscache.Reflector, error) {}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := informer.AddEventHandler(r); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		informer.RunWithContext(ctx)
+	}()
+	return r, func() {
+		cancel()
+		<-ended
+	}
+}
+
+func pod(name string) clustertest.Object { return clustertest.Object{Namespace: "n", Name: name} }
+
+func TestMarkersComeWhereTheyBelong(t *testing.T) {
+	for _, streamed := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			api := clustertest.New(clustertest.Pods)
+			api.StreamLists(streamed)
+			api.Put(clustertest.Pods, pod("a"))
+			api.Put(clustertest.Pods, pod("b"))
+			r, stop := inform(t, api, clustertest.Pods)
+			defer stop()
+			expect := func(when string, want, wantHealth []string) {
+				t.Helper()
+				synctest.Wait()
+				told, health := r.take()
+				if strings.HasSuffix(when, "list") {
+					slices.Sort(told[:2]) // what was streamed, and tombstones, come in any order
+				}
+				if !slices.Equal(told, want) || !slices.Equal(health, wantHealth) {
+					t.Errorf("%s, streamed: %v: %q, health %q", when, streamed, told, health)
+				}
+			}
+			expect("the first list", []string{"add n/a@1001", "add n/b@1002", "add marker@1002"}, []string{"up"})
+			api.Put(clustertest.Pods, pod("b"))
+			api.Skip(10)
+			api.Bookmark()
+			expect("a bookmark", []string{"update n/b@1003", "update marker@1013"}, nil)
+			api.Requests()
+			api.CutWatches()
+			expect("a cut", []string{"update marker@1013"}, []string{"down", "up"})
+			// Not from the bookmark's version, between which and b's nothing shows that history is the same.
+			if requests := api.Requests(); len(requests) != 2 || !strings.HasSuffix(requests[0], "/n/pods/b") || !strings.Contains(requests[1], "resourceVersion=1003&") {
+				t.Errorf("after a cut: %q", requests)
+			}
+			time.Sleep(2 * time.Second)
+			api.EndWatches()
+			expect("an end as it should be", []string{"update marker@1013"}, []string{"up"})
+
+			api.ExpireWatches()
+			synctest.Wait()
+			api.Delete(clustertest.Pods, "n/a")
+			api.Put(clustertest.Pods, pod("b"))
+			api.Compact()
+			time.Sleep(time.Minute)
+			expect("a relist", []string{"delete tombstone marker@1013", "delete tombstone n/a@1001", "update n/b@1015", "add marker@1015"},
+				[]string{"down", "up"})
+		})
+	}
+}
+
+// What cannot be opened again and again leaves no marker between the lists.
+func TestListsWithoutAWatchHaveNoMarkerBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		api.StreamLists(false)
+		api.Put(clustertest.Pods, pod("a"))
+		refuse := func(r *http.Request) *clustertest.Intercept {
+			if strings.Contains(r.URL.RawQuery, "watch=true") && !strings.Contains(r.URL.RawQuery, "sendInitialEvents") {
+				return clustertest.Refuse()
+			}
+			return nil
+		}
+		api.Intercept(refuse)
+		r, stop := inform(t, api, clustertest.Pods)
+		defer stop()
+		synctest.Wait()
+		api.Put(clustertest.Pods, pod("b"))
+		api.Delete(clustertest.Pods, "n/a")
+		time.Sleep(10 * time.Second) // more lists
+		told, health := r.take()
+		if want := []string{"add n/a@1001", "delete tombstone n/a@1001", "add n/b@1002"}; !slices.Equal(told[:3], want) || slices.Contains(health, "up") {
+			t.Errorf("%q, health %q", told, health)
+		}
+		for _, line := range told {
+			if strings.Contains(line, "marker") {
+				t.Errorf("%q", told)
+			}
+		}
+		api.Intercept(nil)
+		time.Sleep(time.Minute)
+		told, health = r.take()
+		if last := len(told) - 1; told[last] != "add marker@1003" || health[len(health)-1] != "up" {
+			t.Errorf("%q, health %q", told, health)
+		}
+	})
+}
+
+func TestPagesOfAListAreOneList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		api.StreamLists(false)
+		api.Paged(true)
+		for i := range 1234 {
+			api.Put(clustertest.Pods, pod(fmt.Sprintf("p%04d", i)))
+		}
+		r, stop := inform(t, api, clustertest.Pods)
+		defer stop()
+		synctest.Wait()
+		told, _ := r.take()
+		if len(told) != 1235 || told[1234] != "add marker@2234" || told[1233] != "add n/p1233@2234" {
+			t.Errorf("%d were told, last %q", len(told), told[max(0, len(told)-2):])
+		}
+	})
+}
+
+func TestServerThatEndsWatchesAtOnceIsNotPestered(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer *clustertest.Intercept
+	}{
+		{"nothing", &clustertest.Intercept{}},
+		{"an error", &clustertest.Intercept{Status: &metav1.Status{Status: metav1.StatusFailure, Code: 500}}},
+		{"nonsense", &clustertest.Intercept{Body: "<html>"}},
+		{"an event that is none", &clustertest.Intercept{Body: `{"type":"ADDED","object":{"metadata":{}}}`}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			api := clustertest.New(clustertest.Pods)
+			api.Intercept(func(r *http.Request) *clustertest.Intercept {
+				if strings.Contains(r.URL.RawQuery, "watch=true") {
+					return test.answer
+				}
+				return nil
+			})
+			r, stop := inform(t, api, clustertest.Pods)
+			defer stop()
+			time.Sleep(10 * time.Minute)
+			if n := len(api.Requests()); n > 150 {
+				t.Errorf("%s: %d requests in ten minutes", test.name, n)
+			}
+			if _, health := r.take(); health[len(health)-1] != "down" {
+				t.Errorf("%s: the watch is taken for live: %q", test.name, health)
+			}
+		})
+	}
+}
+
+func TestRefusedKindIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		api.Intercept(func(*http.Request) *clustertest.Intercept { return clustertest.Refuse() })
+		r, stop := inform(t, api, clustertest.Pods)
+		synctest.Wait()
+		if _, health := r.take(); len(health) == 0 || health[0] != "down" {
+			t.Errorf("health %q", health)
+		}
+		stop()
+		if _, health := r.take(); len(health) > 0 {
+			t.Errorf("when it is stopped, health is %q", health)
+		}
+	})
+}
+
+// Over a real connection, stopping a watch must end a read that waits for the next event.
+func TestStopEndsAReadThatWaits(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		api := clustertest.New(clustertest.Pods)
+		server := httptest.NewUnstartedServer(api)
+		server.EnableHTTP2 = http2
+		server.StartTLS()
+		c, err := cluster.Connect(cluster.Options{Name: "test", Config: &rest.Config{
+			Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &recorder{}
+		w, err := c.ListWatch(clustertest.Pods, r).Watch(metav1.ListOptions{ResourceVersion: "1000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := <-w.ResultChan(); describe(e.Object) != "marker@1000" {
+			t.Errorf("%v", e)
+		}
+		api.Put(clustertest.Pods, pod("a"))
+		if e := <-w.ResultChan(); describe(e.Object) != "n/a@1001" {
+			t.Errorf("%v", e)
+		}
+		w.Stop()
+		if _, open := <-w.ResultChan(); open {
+			t.Error("events go on")
+		}
+		w.Stop() // as client-go does
+		if _, health := r.take(); !slices.Equal(health, []string{"up"}) {
+			t.Errorf("health %q", health)
+		}
+		server.CloseClientConnections()
+		server.Close()
+	}
+}

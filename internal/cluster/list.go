@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ObjectList is what a list request answered.
+type ObjectList struct {
+	metav1.ListMeta
+	Items []*Object
+}
+
+// GetObjectKind implements runtime.Object.
+func (*ObjectList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject is the list itself: nobody changes one.
+func (l *ObjectList) DeepCopyObject() runtime.Object { return l }
+
+// decodeList reads {"kind":…,"metadata":{…},"items":[…]}, holding one item at a time.
+func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
+	dec := newDecoder(r)
+	list := &ObjectList{}
+	compact := compactor{kind: kind}
+	if err := expect(dec, '{'); err != nil {
+		return nil, err
+	}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case name.String() == "metadata":
+			value, err := dec.ReadValue()
+			if err != nil {
+				return nil, err
+			}
+			if err := json.Unmarshal(value, &list.ListMeta); err != nil {
+				return nil, err
+			}
+		case name.String() == "items" && dec.PeekKind() != 'n': // null: none
+			if err := expect(dec, '['); err != nil {
+				return nil, err
+			}
+			for dec.PeekKind() != ']' {
+				value, err := dec.ReadValue()
+				if err != nil {
+					return nil, err
+				}
+				item, err := compact.object(value)
+				if err != nil {
+					return nil, err
+				}
+				list.Items = append(list.Items, item)
+			}
+			if _, err := dec.ReadToken(); err != nil {
+				return nil, err
+			}
+		default: // kind, apiVersion
+			if err := dec.SkipValue(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := expect(dec, '}'); err != nil {
+		return nil, err
+	}
+	if list.ResourceVersion == "" {
+		return nil, errors.New("the answer is not a list: it has no metadata.resourceVersion")
+	}
+	_, err := ParseVersion(list.ResourceVersion)
+	return list, err
+}
+
+func expect(dec *jsontext.Decoder, kind jsontext.Kind) error {
+	token, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	if token.Kind() != kind {
+		return fmt.Errorf("%q was expected, not %q", kind, token.Kind())
+	}
+	return nil
+}
+
+// newDecoder does not look for duplicate names, which the API server's encoder cannot produce and which cost a
+// third of the decoding.
+func newDecoder(r io.Reader) *jsontext.Decoder {
+	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true))
+}

@@ -1,0 +1,292 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// journal is a Health that remembers.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) Up() { j.write("up") }
+
+func (j *journal) Down(err error) { j.write("down: " + err.Error()) }
+
+func (j *journal) write(line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+// take gives what was written since the last call.
+func (j *journal) take() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	lines := j.lines
+	j.lines = nil
+	return lines
+}
+
+// readWatch reads a watch's body to its end. It names each event, and what was told of the watch's health.
+func readWatch(kind Kind, body io.Reader, listing bool, from uint64) (events, health []string, objects []*Object) {
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &journal{}
+	w := &watcher{
+		compactor: compactor{kind: kind},
+		body:      io.NopCloser(body),
+		cancel:    cancel,
+		lw:        &ListWatch{kind: kind, health: j},
+		listing:   listing,
+		result:    make(chan watch.Event),
+		done:      make(chan struct{}),
+	}
+	var marker *Object
+	if from > 0 {
+		marker = newMarker(from)
+	}
+	go w.run(ctx, marker)
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		switch o := e.Object.(type) {
+		case *metav1.Status:
+			events = append(events, fmt.Sprintf("%s %d", e.Type, o.Code))
+		case *Object:
+			name := o.Key()
+			if o.IsMarker() {
+				name = "marker"
+			} else {
+				objects = append(objects, o)
+			}
+			events = append(events, fmt.Sprintf("%s %s@%d", e.Type, name, o.Version()))
+		}
+	}
+	return events, j.take(), objects
+}
+
+func line(kind, name string, version int) string {
+	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Pod","metadata":{"name":%q,"namespace":"n","resourceVersion":"%d"}}}`+"\n", kind, name, version)
+}
+
+func bookmarkLine(version int, annotations string) string {
+	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%d"%s}}}`+"\n", version, annotations)
+}
+
+const (
+	endOfList = `,"annotations":{"k8s.io/initial-events-end":"true"}`
+	gone      = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}}` + "\n"
+)
+
+func TestWatchEvents(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		body    string
+		listing bool
+		from    uint64
+		events  []string
+		health  []string // beginnings
+	}{
+		{
+			name: "a bookmark is followed by its marker", from: 5,
+			body:   line("ADDED", "a", 6) + bookmarkLine(9, "") + line("DELETED", "a", 10),
+			events: []string{"MODIFIED marker@5", "ADDED n/a@6", "BOOKMARK marker@9", "MODIFIED marker@9", "DELETED n/a@10"},
+		},
+		{
+			name: "a streamed list ends with its marker, and has none within", listing: true,
+			body:   line("ADDED", "a", 6) + bookmarkLine(7, "") + line("ADDED", "b", 3) + bookmarkLine(8, endOfList) + line("MODIFIED", "b", 9) + bookmarkLine(9, ""),
+			events: []string{"ADDED n/a@6", "BOOKMARK marker@7", "ADDED n/b@3", "BOOKMARK marker@8", "MODIFIED marker@8", "MODIFIED n/b@9", "BOOKMARK marker@9", "MODIFIED marker@9"},
+			health: []string{"up"},
+		},
+		{
+			name: "an expired version", from: 5, body: gone,
+			events: []string{"MODIFIED marker@5", "ERROR 410"},
+			health: []string{"down: too old resource version"},
+		},
+		{
+			name: "a watch that expires on the way", from: 5, body: line("ADDED", "a", 6) + gone + line("ADDED", "b", 7),
+			events: []string{"MODIFIED marker@5", "ADDED n/a@6", "ERROR 410"},
+			health: []string{"down: too old resource version"},
+		},
+		{
+			name: "a watch that ends as soon as it begins", from: 5, body: "",
+			events: []string{"MODIFIED marker@5", "ERROR 500"},
+			health: []string{"down: the watch ended as soon as it began"},
+		},
+		{
+			name: "a proxy's page", from: 5, body: "<html>",
+			events: []string{"MODIFIED marker@5", "ERROR 500"},
+			health: []string{"down: the watch ended as soon as it began"},
+		},
+		{
+			name: "nonsense between events", from: 5, body: line("ADDED", "a", 6) + "}" + line("ADDED", "b", 7),
+			events: []string{"MODIFIED marker@5", "ADDED n/a@6", "ERROR 500"},
+			health: []string{"down: jsontext"},
+		},
+		{
+			name: "an unknown event", from: 5, body: line("RENAMED", "a", 6),
+			events: []string{"MODIFIED marker@5", "ERROR 500"},
+			health: []string{`down: a watch event of the unknown type "RENAMED"`},
+		},
+		{
+			name: "an event that is none", from: 5, body: "5\n",
+			events: []string{"MODIFIED marker@5", "ERROR 500"},
+			health: []string{"down: a watch event of the unknown type"},
+		},
+		{
+			name: "an event without an object", from: 5, body: `{"type":"ADDED"}`,
+			events: []string{"MODIFIED marker@5", "ERROR 500"},
+			health: []string{"down: reading a watch event"},
+		},
+		{
+			name: "an object without a version", from: 5, body: `{"type":"ADDED","object":{"metadata":{"name":"a"}}}`,
+			events: []string{"MODIFIED marker@5", "ERROR 500"},
+			health: []string{"down: reading a watch event: pods: object a: resourceVersion"},
+		},
+		{
+			name: "a bookmark without a version", from: 5, body: `{"type":"BOOKMARK","object":{"metadata":{}}}`,
+			events: []string{"MODIFIED marker@5", "ERROR 500"},
+			health: []string{"down: reading a bookmark"},
+		},
+		{
+			name: "an error that is none", from: 5, body: `{"type":"ERROR","object":[]}`,
+			events: []string{"MODIFIED marker@5", "ERROR 500"},
+			health: []string{"down: reading a watch's error"},
+		},
+	} {
+		events, health, _ := readWatch(pods, strings.NewReader(test.body), test.listing, test.from)
+		if !slices.Equal(events, test.events) {
+			t.Errorf("%s: events %q", test.name, events)
+		}
+		if !slices.EqualFunc(health, test.health, strings.HasPrefix) {
+			t.Errorf("%s: health %q", test.name, health)
+		}
+	}
+}
+
+// A broken connection is no reason to list again: client-go watches on from the last event.
+func TestConnectionThatBreaksIsNoError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := io.MultiReader(strings.NewReader(line("ADDED", "a", 6)), iotest.ErrReader(errors.New("connection reset by peer")))
+		events, health, _ := readWatch(pods, body, false, 5)
+		if want := []string{"MODIFIED marker@5", "ADDED n/a@6"}; !slices.Equal(events, want) {
+			t.Errorf("%q", events)
+		}
+		if len(health) != 1 || !strings.HasPrefix(health[0], "down: the watch broke off: ") || !strings.HasSuffix(health[0], "connection reset by peer") {
+			t.Errorf("%q", health)
+		}
+		// Nor is the end of a quiet watch that stood for a while.
+		events, health, _ = readWatch(pods, &patient{}, false, 5)
+		if want := []string{"MODIFIED marker@5"}; !slices.Equal(events, want) || health != nil {
+			t.Errorf("%q, %q", events, health)
+		}
+	})
+}
+
+// patient is a body that ends after a while.
+type patient struct{}
+
+func (*patient) Read([]byte) (int, error) {
+	time.Sleep(2 * time.Second)
+	return 0, io.EOF
+}
+
+func TestWatchCutAnywhereNeverTellsAWrongObject(t *testing.T) {
+	var body string
+	var ends []int // where each event is complete
+	var want []string
+	for i, item := range items {
+		if item.kind == secrets || item.name == "huge" || item.name == "indented" {
+			continue
+		}
+		body += `{"type":"MODIFIED","object":` + item.sent + `}`
+		ends = append(ends, len(body))
+		compact := compactor{kind: crds}
+		o, err := compact.object([]byte(item.sent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, fmt.Sprintf("MODIFIED %s@7", o.Key()))
+		if i%3 == 0 {
+			body += "\n"
+		}
+	}
+	for cut := range len(body) + 1 {
+		complete := 0
+		for complete < len(ends) && ends[complete] <= cut {
+			complete++
+		}
+		events, health, objects := readWatch(crds, strings.NewReader(body[:cut]), false, 0)
+		within := strings.TrimSpace(body[:cut]) != "" && (complete == 0 || strings.TrimSpace(body[ends[complete-1]:cut]) != "")
+		switch {
+		case complete == 0:
+			if len(events) != 1 || events[0] != "ERROR 500" {
+				t.Fatalf("cut after %d bytes: %q", cut, events)
+			}
+		case !slices.Equal(events, want[:complete]):
+			t.Fatalf("cut after %d bytes: %q", cut, events)
+		case (len(health) == 1) != within:
+			t.Fatalf("cut after %d bytes, within an event: %v, but health is %q", cut, within, health)
+		}
+		for _, o := range objects {
+			if !isStrict([]byte(o.JSON())) {
+				t.Fatalf("cut after %d bytes: %s", cut, o.JSON())
+			}
+		}
+	}
+}
+
+func FuzzWatch(f *testing.F) {
+	f.Add([]byte(line("ADDED", "a", 6)+bookmarkLine(9, "")+line("DELETED", "a", 10)+gone), false)
+	f.Add([]byte(bookmarkLine(9, endOfList)+"\n\n{}"), false)
+	for _, item := range items {
+		if item.name != "huge" {
+			f.Add([]byte(`{"type":"ADDED","object":`+item.sent+`}`), item.kind == secrets)
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte, secret bool) {
+		kind := crds
+		if secret {
+			kind = secrets
+		}
+		events, _, objects := readWatch(kind, strings.NewReader(string(body)), false, 0)
+		dec := jsontext.NewDecoder(strings.NewReader(string(body)))
+		for _, o := range objects {
+			var value jsontext.Value
+			for {
+				var err error
+				if value, err = dec.ReadValue(); err != nil {
+					return // a name is there twice
+				}
+				if what := watch.EventType(gjson.GetBytes(value, "type").Str); what != watch.Bookmark {
+					break
+				}
+			}
+			checkObject(t, kind, gjson.GetBytes(value, "object").Raw, o)
+		}
+		if n := len(events); n == 0 {
+			t.Fatal("the watch ended at once, and nobody was told")
+		}
+	})
+}
+
+func TestMarkersAreNoObjects(t *testing.T) {
+	if !newMarker(5).IsMarker() || Probe("n", "a").IsMarker() || object(t, `{"metadata":{"name":"progress","resourceVersion":"1"}}`).IsMarker() {
+		t.Error("objects and markers are confused")
+	}
+}
