@@ -35,7 +35,7 @@ type Kinds struct {
 	opts    Options
 	log     *slog.Logger
 	start   chan *running // to Run, which owns the goroutines
-	closed  chan struct{} // closed when Run has ended
+	closed  chan struct{} // closed when Run ends
 
 	mu      sync.Mutex
 	stores  map[cluster.Kind]*running
@@ -78,9 +78,9 @@ func (k *Kinds) Cluster() *cluster.Cluster { return k.cluster }
 // Run keeps the stores running until the context ends, and waits for all of them.
 func (k *Kinds) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer close(k.closed)
 	var group sync.WaitGroup
 	defer group.Wait()
+	defer close(k.closed) // first, since some in the group may be waiting for a store to start
 	defer cancel()
 	for _, name := range k.opts.Preload {
 		group.Go(func() { k.keep(ctx, name) })
@@ -113,6 +113,10 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 		return nil, nil, fmt.Errorf("%w: %s", ErrNotWatchable, kind)
 	}
 	k.mu.Lock()
+	if k.isClosed() {
+		k.mu.Unlock()
+		return nil, nil, ErrClosed
+	}
 	r := k.stores[kind]
 	begin := r == nil
 	if begin {
@@ -142,6 +146,15 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 		r.users--
 		r.idle = time.Now()
 	}), nil
+}
+
+func (k *Kinds) isClosed() bool {
+	select {
+	case <-k.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // stopIdle stops the stores that nobody has used for long enough.

@@ -123,8 +123,8 @@ func (h *handler) OnDelete(object any) {
 		if s.pending == nil {
 			s.pending = map[string]*cluster.Object{}
 		}
-		if gone := tombstone.Obj.(*cluster.Object); !gone.IsMarker() {
-			s.pending[gone.Key()] = nil
+		if gone, ok := tombstone.Obj.(*cluster.Object); !ok || !gone.IsMarker() {
+			s.pending[tombstone.Key] = nil
 		}
 		return
 	}
@@ -177,7 +177,7 @@ func (s *Store) put(o *cluster.Object, changes []change) []change {
 	return changes
 }
 
-// change applies what came live, at a version that should be greater than all before.
+// change applies what came live, at a version that should not be before any seen.
 func (s *Store) change(version uint64, apply func() []change) {
 	s.mu.Lock()
 	changes := apply()
@@ -186,14 +186,13 @@ func (s *Store) change(version uint64, apply func() []change) {
 		return
 	}
 	s.snapshot = nil
-	wentBack := version <= s.topic.Head().Version
-	switch {
-	case wentBack:
+	wentBack := version < s.topic.Head().Version
+	if wentBack {
 		s.topic.Restart(version)
-	case len(changes) == 1:
-		s.topic.Append(version, changes[0])
-	default:
-		s.topic.AppendBurst(version, changes)
+	} else {
+		for _, c := range changes {
+			s.topic.Append(version, c)
+		}
 	}
 	s.mu.Unlock()
 	if wentBack {
@@ -218,7 +217,7 @@ func (s *Store) listed(version uint64) {
 	}
 	s.snapshot = nil
 	first, head := !s.upstream.isSynced(), s.topic.Head().Version
-	wentBack := !first && (version < head || version == head && len(changes) > 0)
+	wentBack := !first && (version < head || slices.ContainsFunc(changes, func(c change) bool { return rewritten(c, head) }))
 	switch {
 	case first:
 		s.topic.Begin(version)
@@ -238,6 +237,10 @@ func (s *Store) listed(version uint64) {
 		s.wentBack(version)
 	}
 }
+
+// rewritten reports whether a list found what contradicts a history that was seen completely up to a version: a
+// state from before it that was not there then. (A deletion has no version of its own.)
+func rewritten(c change, seen uint64) bool { return c.Type != stream.Deleted && c.Object.Version() <= seen }
 
 // inHistory orders what a list found: what is gone first, then by version, which is the order in which it happened.
 func inHistory(a, b change) int {

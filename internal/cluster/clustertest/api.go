@@ -171,6 +171,23 @@ func (a *API) Objects(kind cluster.Kind) map[string]string {
 	return found
 }
 
+// At are all objects of a kind as they were at a version since the last Rewind.
+func (a *API) At(kind cluster.Kind, version uint64) map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found := map[string]string{}
+	for _, e := range a.history {
+		switch {
+		case e.kind != kind || e.object.version > version:
+		case e.what == "DELETED":
+			delete(found, e.object.key())
+		default:
+			found[e.object.key()] = e.object.JSON(kind)
+		}
+	}
+	return found
+}
+
 // Version is the newest version.
 func (a *API) Version() uint64 {
 	a.mu.Lock()
