@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// stream is one connection that a test reads by hand.
+type stream struct {
+	*frames
+	response *http.Response
+}
+
+// open begins a stream as a viewer of the whole cluster; it is cut when the test ends, or after a time in which any
+// test should have read what it waits for.
+func (s *stage) open(t *testing.T, g *gateway, path string, header http.Header) *stream {
+	t.Helper()
+	return openAs(t, g, s.viewer(t), path, header)
+}
+
+func openAs(t *testing.T, g *gateway, token, path string, header http.Header) *stream {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), eventuallyWithin)
+	t.Cleanup(cancel)
+	all := bearer(token)
+	for name, values := range header {
+		all[name] = values
+	}
+	opened, err := openFrames(ctx, g.url+path, all)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	t.Cleanup(opened.close)
+	return &stream{opened, opened.response}
+}
+
+// mustNext reads one frame.
+func (s *stream) mustNext(t *testing.T) frame {
+	t.Helper()
+	read, err := s.next()
+	if err != nil {
+		t.Fatalf("%v after:\n%s", err, tail(s.raw.String(), 12))
+	}
+	return read
+}
+
+// mustEvent reads up to the next event, which must be the one expected.
+func (s *stream) mustEvent(t *testing.T, name string) frame {
+	t.Helper()
+	for {
+		read := s.mustNext(t)
+		if read.event == "" {
+			continue
+		}
+		if read.event != name {
+			t.Fatalf("%+v was told, and not %s", read, name)
+		}
+		return read
+	}
+}
+
+// find reads up to an event of a name.
+func (s *stream) find(t *testing.T, name string) frame {
+	t.Helper()
+	for {
+		if read := s.mustNext(t); read.event == name {
+			return read
+		}
+	}
+}
+
+// reason reads the reason in an event's data.
+func (f frame) reason(t *testing.T) string {
+	t.Helper()
+	var data struct{ Reason string }
+	if err := json.Unmarshal([]byte(f.data), &data); err != nil {
+		t.Fatalf("%+v: %v", f, err)
+	}
+	return data.Reason
+}
+
+// mustEnd reads to the end of the stream, which must come cleanly, and returns the events on the way.
+func (s *stream) mustEnd(t *testing.T) (events []frame) {
+	t.Helper()
+	for {
+		read, err := s.next()
+		switch {
+		case err != nil && err.Error() == "EOF":
+			return events
+		case err != nil:
+			t.Fatalf("%v after:\n%s", err, tail(s.raw.String(), 12))
+		case read.event != "":
+			events = append(events, read)
+		}
+	}
+}
+
+// firstID is the id after the snapshot of a scope.
+func (s *stage) firstID(t *testing.T, g *gateway, scope scope) string {
+	t.Helper()
+	stream := s.open(t, g, scope.path(), nil)
+	defer stream.close()
+	return stream.find(t, "synced").id
+}
+
+// soon is how long a test waits for what must not come.
+const soon = 500 * time.Millisecond
