@@ -58,6 +58,7 @@ type bench struct {
 	profile string // directory; "": no profiles
 	load    *process.Child
 	out     io.Writer
+	lost    []string // what the gateway did not deliver as it must
 }
 
 func run(args []string, out io.Writer) error {
@@ -100,7 +101,17 @@ func run(args []string, out io.Writer) error {
 		}
 	}
 	fmt.Fprintf(out, "\nfan-out: %s in all\n", time.Since(began).Round(time.Second))
+	if len(b.lost) > 0 {
+		return fmt.Errorf("the gateway broke its promise: %s", strings.Join(b.lost, "; "))
+	}
 	return nil
+}
+
+// expect notes what must be nought: no machine is so slow that an event may be lost or told twice.
+func (b *bench) expect(workload, what string, count uint64) {
+	if count > 0 {
+		b.lost = append(b.lost, fmt.Sprintf("%s: %d %s", workload, count, what))
+	}
 }
 
 func names() (names []string) {

@@ -31,6 +31,10 @@ func (b *bench) rate(size rates, reach float64) error {
 			missed += s.missed()
 			repeated += s.Repeated + s.Disordered
 		}
+		if mode == "gateway" {
+			b.expect(size.title, "missed", missed)
+			b.expect(size.title, "repeated or in disorder", repeated)
+		}
 		t.Add(nameOf(mode), figures.MedianOf(samples, sample.serverCPU), b.overFloor(results, mode),
 			figures.MedianOf(samples, latency(0.5)), figures.MedianOf(samples, latency(0.99)),
 			figures.MedianOf(samples, latency(0.999)), figures.MedianOf(samples, sample.wireBytes), missed, repeated,

@@ -52,6 +52,7 @@ func (b *bench) slow() error {
 		for at := 0; at <= seconds; at += step {
 			row = append(row, mebibytes(run.memory[min(at, len(run.memory)-1)].Now))
 		}
+		b.expect("slow, "+run.name, "missed by the witness", run.witness.missed())
 		growth := run.memory[len(run.memory)-1].Peak - run.memory[0].Now
 		row = append(row, mebibytes(growth), latency(0.99)(run.witness), run.witness.missed(),
 			run.clients.Clients-run.clients.Open, run.clients.Resets)

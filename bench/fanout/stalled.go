@@ -43,6 +43,11 @@ func (b *bench) stalled() error {
 	missed := func(s sample) float64 { return float64(s.missed()) }
 	for _, mode := range modes {
 		samples := results[mode]
+		if mode == "gateway" {
+			for _, s := range samples {
+				b.expect("stalled", "missed by the witness", s.alone.missed()+s.beside.missed())
+			}
+		}
 		row := []any{nameOf(mode)}
 		for _, which := range []func(stalledSample) sample{alone, beside} {
 			row = append(row, of(samples, which, latency(0.5)), of(samples, which, latency(0.99)), int(of(samples, which, missed)))

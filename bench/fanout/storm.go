@@ -45,6 +45,9 @@ func (b *bench) storm() error {
 		t.Add(name, s.live.Seconds(), figures.Milliseconds(s.LiveAfter.Quantile(0.5)), figures.Milliseconds(s.LiveAfter.Quantile(0.99)),
 			s.Synced, s.Resets, missed, s.Repeated, mebibytes(s.memory.Peak), s.cpu.Seconds(), float64(s.Bytes)/1e6)
 		if resume {
+			b.expect("storm", "missed by clients with positions", s.missed)
+			b.expect("storm", "repeated to clients with positions", s.Repeated)
+			b.expect("storm", "snapshots of clients with positions", s.Synced+s.Resets)
 			t.Reach("snapshots of clients with positions", float64(s.Synced+s.Resets), 0)
 		}
 	}

@@ -1,0 +1,48 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/bench/internal/mark"
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+// The test's binary is also the benchmark's children.
+func TestMain(m *testing.M) {
+	if process.Role() != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Every workload runs, small, and the gateway delivers every event once.
+func TestWorkloadsRunAndNothingIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	binary := filepath.Join(t.TempDir(), "gateway")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/gateway").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var out strings.Builder
+	err := run([]string{"-quick", "-gateway", binary}, &out)
+	t.Log(out.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestObjectsAreOfOneSize(t *testing.T) {
+	for _, version := range []uint64{1, 99999999} {
+		if got := len(object(7, version, mark.Mark{Seq: version, At: 1754040000123456789})); got != objectSize {
+			t.Errorf("version %d: %d bytes, want %d", version, got, objectSize)
+		}
+	}
+}
