@@ -16,13 +16,14 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/process"
+	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
 // APIServer is the source behind the gateway: an API server that holds ConfigMaps, changes them, and allows everything.
 // It renders a change once and scans nothing, since it runs on the same processors as what is measured (which
 // internal/apitest, made for faults, does not do).
 type APIServer struct {
-	*Source
+	*source.Source
 
 	mu      sync.Mutex
 	objects [][]byte // by number
@@ -48,7 +49,7 @@ func newAPIServer() *APIServer {
 	for number := range apiObjects {
 		a.objects = append(a.objects, object(number, firstVersion, mark.Mark{}))
 	}
-	a.Source = newSource(a.modify)
+	a.Source = source.New(a.modify)
 	return a
 }
 

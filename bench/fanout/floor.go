@@ -12,13 +12,14 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/process"
+	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
 // Floor is what a fan-out costs at least where each client and event is one write: raw sockets, a head that was made
 // beforehand, one buffer for all clients, one thread, and nothing that a server would need besides. A server can be
 // cheaper only by writing several events at once.
 type Floor struct {
-	*Source
+	*source.Source
 	frames chan []byte
 
 	mu      sync.Mutex
@@ -30,7 +31,7 @@ const queued = 16384
 
 func newFloor() *Floor {
 	f := &Floor{frames: make(chan []byte, queued)}
-	f.Source = newSource(func(m mark.Mark) { f.frames <- floorFrame(m) })
+	f.Source = source.New(func(m mark.Mark) { f.frames <- floorFrame(m) })
 	return f
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
 	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
@@ -27,7 +28,7 @@ const idleReach = 10
 // idle measures connections on which nothing happens but heartbeats.
 func (b *bench) idle() error {
 	size := b.sizes.idle
-	results, err := inTurn(b, b.modes, func(mode string) (idleSample, error) { return b.idleOnce(mode, "") })
+	results, err := measure.InTurn(b.rounds, b.modes, func(mode string) (idleSample, error) { return b.idleOnce(mode, "") })
 	if err != nil {
 		return err
 	}
@@ -61,42 +62,42 @@ func (b *bench) idleOnce(mode, profile string) (result idleSample, err error) {
 	}
 	defer s.stop()
 	// What the first connections cost once (code that is read from the disk, pools) is not theirs.
-	if err := b.open(s, "first", 100, s.live); err != nil {
+	if err := b.Open(&s.Server, "first", 100, s.Live); err != nil {
 		return result, err
 	}
-	if err := b.close("first"); err != nil {
+	if err := b.Close("first"); err != nil {
 		return result, err
 	}
 	time.Sleep(time.Second)
-	before, err := process.ReadMemory(s.pid)
+	before, err := process.ReadMemory(s.Pid)
 	if err != nil {
 		return result, err
 	}
 	const group = "idle"
-	if err := b.load.Call("Open", load.Open{Group: group, Clients: size.clients, Target: s.live}, nil); err != nil {
+	if err := b.Load.Call("Open", load.Open{Group: group, Clients: size.clients, Target: s.Live}, nil); err != nil {
 		return result, err
 	}
 	defer func() {
-		if closing := b.close(group); err == nil {
+		if closing := b.Close(group); err == nil {
 			err = closing
 		}
 	}()
 	time.Sleep(size.settle / 2)
-	cpu, err := process.CPU(s.pid)
+	cpu, err := process.CPU(s.Pid)
 	if err != nil {
 		return result, err
 	}
 	time.Sleep(size.settle / 2)
-	used, err := process.CPU(s.pid)
+	used, err := process.CPU(s.Pid)
 	if err != nil {
 		return result, err
 	}
-	after, err := process.ReadMemory(s.pid)
+	after, err := process.ReadMemory(s.Pid)
 	if err != nil {
 		return result, err
 	}
 	var stats load.Stats
-	if err := b.load.Call("Stats", group, &stats); err != nil {
+	if err := b.Load.Call("Stats", group, &stats); err != nil {
 		return result, err
 	}
 	if stats.Open != size.clients {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
@@ -51,12 +52,12 @@ var workloads = []workload{
 
 // bench is a run.
 type bench struct {
+	measure.Bench
 	gateway string   // the binary
 	modes   []string // servers, in the order of the tables
 	rounds  int
 	sizes   sizes
 	profile string // directory; "": no profiles
-	load    *process.Child
 	out     io.Writer
 	lost    []string // what the gateway did not deliver as it must
 }
@@ -88,10 +89,10 @@ func run(args []string, out io.Writer) error {
 		}
 	}
 	var err error
-	if b.load, err = process.StartChild("load"); err != nil {
+	if b.Load, err = process.StartChild("load"); err != nil {
 		return err
 	}
-	defer b.load.Kill()
+	defer b.Load.Kill()
 	began := time.Now()
 	for _, w := range workloads {
 		if slices.Contains(chosen, w.name) {

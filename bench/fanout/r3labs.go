@@ -10,12 +10,13 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/process"
+	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
 // R3labs is a server made of github.com/r3labs/sse/v2, as its documentation shows it: all clients share a stream. Its
 // log of events, which has no bound, is switched off.
 type R3labs struct {
-	*Source
+	*source.Source
 	server *sse.Server
 }
 
@@ -28,7 +29,7 @@ func newR3labs() *R3labs {
 	server.CreateStream(r3labsStream)
 	return &R3labs{
 		server: server,
-		Source: newSource(func(m mark.Mark) {
+		Source: source.New(func(m mark.Mark) {
 			version := firstVersion + m.Seq
 			server.Publish(r3labsStream, &sse.Event{
 				ID:    []byte(eventID(version)),

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
+	"github.com/kubecast/kubecast/bench/internal/measure"
+	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
 // rate measures a rate, or a burst. The gateway shall cost at most reach times what the floor does; 0: no target.
 func (b *bench) rate(size rates, reach float64) error {
-	results, err := inTurn(b, b.modes, func(mode string) (sample, error) { return b.rateOnce(mode, size, "") })
+	results, err := measure.InTurn(b.rounds, b.modes, func(mode string) (measure.Sample, error) { return b.rateOnce(mode, size, "") })
 	if err != nil {
 		return err
 	}
@@ -28,17 +30,17 @@ func (b *bench) rate(size rates, reach float64) error {
 		samples := results[mode]
 		var missed, repeated uint64
 		for _, s := range samples {
-			missed += s.missed()
+			missed += s.Missed()
 			repeated += s.Repeated + s.Disordered
 		}
 		if mode == "gateway" {
 			b.expect(size.title, "missed", missed)
 			b.expect(size.title, "repeated or in disorder", repeated)
 		}
-		t.Add(nameOf(mode), figures.MedianOf(samples, sample.serverCPU), b.overFloor(results, mode),
-			figures.MedianOf(samples, latency(0.5)), figures.MedianOf(samples, latency(0.99)),
-			figures.MedianOf(samples, latency(0.999)), figures.MedianOf(samples, sample.wireBytes), missed, repeated,
-			figures.MedianOf(samples, func(s sample) float64 { return s.Took.Seconds() }), figures.MedianOf(samples, sample.clientCPU))
+		t.Add(nameOf(mode), figures.MedianOf(samples, measure.Sample.PerServerCPU), b.overFloor(results, mode),
+			figures.MedianOf(samples, measure.Latency(0.5)), figures.MedianOf(samples, measure.Latency(0.99)),
+			figures.MedianOf(samples, measure.Latency(0.999)), figures.MedianOf(samples, measure.Sample.PerBytes), missed, repeated,
+			figures.MedianOf(samples, func(s measure.Sample) float64 { return s.Took.Seconds() }), figures.MedianOf(samples, measure.Sample.PerClientCPU))
 	}
 	t.Note("CPU of the server's process by delivered event; latency from when the event was made (gateway: in the API server " +
 		"behind it) until the client has read it")
@@ -50,50 +52,50 @@ func (b *bench) rate(size rates, reach float64) error {
 	return err
 }
 
-func (b *bench) overFloor(results map[string][]sample, mode string) any {
+func (b *bench) overFloor(results map[string][]measure.Sample, mode string) any {
 	if mode == "floor" || len(results["floor"]) == 0 {
 		return "–"
 	}
-	return ratio(results[mode], results["floor"], sample.serverCPU)
+	return measure.Ratio(results[mode], results["floor"], measure.Sample.PerServerCPU)
 }
 
-func (b *bench) rateTargets(t *figures.Table, results map[string][]sample, reach float64) {
+func (b *bench) rateTargets(t *figures.Table, results map[string][]measure.Sample, reach float64) {
 	gateway := results["gateway"]
 	if reach == 0 || len(gateway) == 0 {
 		return
 	}
 	if floor := results["floor"]; len(floor) > 0 {
-		t.Reach("CPU, × floor", ratio(gateway, floor, sample.serverCPU), reach)
+		t.Reach("CPU, × floor", measure.Ratio(gateway, floor, measure.Sample.PerServerCPU), reach)
 	}
 	if r3labs := results["r3labs"]; len(r3labs) > 0 {
-		t.Reach("CPU, × r3labs", ratio(gateway, r3labs, sample.serverCPU), 1)
+		t.Reach("CPU, × r3labs", measure.Ratio(gateway, r3labs, measure.Sample.PerServerCPU), 1)
 	}
 }
 
 // rateOnce measures a server once, and profiles it if a name for the profile's file is given.
-func (b *bench) rateOnce(mode string, size rates, profile string) (result sample, err error) {
+func (b *bench) rateOnce(mode string, size rates, profile string) (result measure.Sample, err error) {
 	s, err := b.start(mode, "")
 	if err != nil {
 		return result, err
 	}
 	defer s.stop()
 	const group = "clients"
-	if err := b.open(s, group, size.clients, s.live); err != nil {
+	if err := b.Open(&s.Server, group, size.clients, s.Live); err != nil {
 		return result, err
 	}
 	defer func() {
-		if closing := b.close(group); err == nil {
+		if closing := b.Close(group); err == nil {
 			err = closing
 		}
 	}()
-	warmUp := Emit{Rate: max(size.rate, 20), Count: int(max(size.rate, 20) * size.warmUp.Seconds())}
-	if _, err := b.emit(s, group, size.clients, warmUp); err != nil {
+	warmUp := source.Emit{Rate: max(size.rate, 20), Count: int(max(size.rate, 20) * size.warmUp.Seconds())}
+	if _, err := b.Emit(&s.Server, group, size.clients, warmUp); err != nil {
 		return result, err
 	}
 	if profile != "" {
 		defer b.profileCPU(s, profile, time.Duration(float64(size.events)/max(size.rate, 1000)*float64(time.Second)))()
 	}
-	return b.emit(s, group, size.clients, Emit{Rate: size.rate, Count: size.events})
+	return b.Emit(&s.Server, group, size.clients, source.Emit{Rate: size.rate, Count: size.events})
 }
 
 // profileCPU takes a profile of the gateway's processor time, and one of its memory when it is waited for.

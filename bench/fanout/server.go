@@ -9,15 +9,13 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// server is what is measured: a process, where its streams are, and where its events come from.
+// server is one that is measured. The source of floor and r3labs is the server itself.
 type server struct {
-	name   string
-	pid    int
-	live   load.Target    // a stream that begins with the next change
-	source *process.Child // it answers Source's calls; with floor and r3labs it is the server itself
+	measure.Server
 
 	gateway    *gateway.Gateway // nil for the others
 	dir        string
@@ -50,8 +48,10 @@ func (b *bench) start(name, settings string) (*server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := &server{name: name, pid: child.Pid, source: child, live: load.Target{Path: "/?stream=" + r3labsStream}}
-		if err := child.Call("Start", nil, &s.live.Address); err != nil {
+		s := &server{Server: measure.Server{
+			Name: name, Pid: child.Pid, Source: child, Live: load.Target{Path: "/?stream=" + r3labsStream},
+		}}
+		if err := child.Call("Start", nil, &s.Live.Address); err != nil {
 			child.Kill()
 			return nil, err
 		}
@@ -61,17 +61,17 @@ func (b *bench) start(name, settings string) (*server, error) {
 }
 
 func (b *bench) startGateway(name, binary, settings string) (_ *server, err error) {
-	s := &server{name: name, live: load.Target{Path: livePath}}
+	s := &server{Server: measure.Server{Name: name, Live: load.Target{Path: livePath}}}
 	defer func() {
 		if err != nil {
 			s.stop()
 		}
 	}()
-	if s.source, err = process.StartChild("apiserver"); err != nil {
+	if s.Source, err = process.StartChild("apiserver"); err != nil {
 		return nil, err
 	}
 	var address string
-	if err := s.source.Call("Start", nil, &address); err != nil {
+	if err := s.Source.Call("Start", nil, &address); err != nil {
 		return nil, err
 	}
 	if s.dir, err = os.MkdirTemp("", "kubecast-bench-"); err != nil {
@@ -91,13 +91,13 @@ func (s *server) run(binary, settings, listen string) error {
 	if err != nil {
 		return err
 	}
-	s.gateway, s.pid, s.live.Address = g, g.Pid, g.Address
+	s.gateway, s.Pid, s.Live.Address = g, g.Pid, g.Address
 	return nil
 }
 
 // snapshot is a stream that begins with a snapshot.
 func (s *server) snapshot() load.Target {
-	t := s.live
+	t := s.Live
 	t.Path, t.Snapshot = snapshotPath, true
 	return t
 }
@@ -106,18 +106,12 @@ func (s *server) stop() {
 	if s.gateway != nil {
 		s.gateway.Kill() // its clients are gone
 	}
-	if s.source != nil {
-		s.source.Kill()
+	if s.Source != nil {
+		s.Source.Kill()
 	}
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir) // nothing but this run's files
 	}
-}
-
-// next is the number of the event that the server's source makes next.
-func (s *server) next() (seq uint64, err error) {
-	err = s.source.Call("Next", nil, &seq)
-	return seq, err
 }
 
 // children are the roles that this program has beside the parent's.

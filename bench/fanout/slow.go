@@ -8,7 +8,9 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
 	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
+	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
 // ringBytes is the bound of a kind's ring, as it comes.
@@ -19,7 +21,7 @@ type slowRun struct {
 	name     string
 	settings string
 	memory   []process.Memory // every second, from before they stop
-	witness  sample           // of a client that reads
+	witness  measure.Sample   // of a client that reads
 	clients  load.Stats       // some time after they read again
 }
 
@@ -52,9 +54,9 @@ func (b *bench) slow() error {
 		for at := 0; at <= seconds; at += step {
 			row = append(row, mebibytes(run.memory[min(at, len(run.memory)-1)].Now))
 		}
-		b.expect("slow, "+run.name, "missed by the witness", run.witness.missed())
+		b.expect("slow, "+run.name, "missed by the witness", run.witness.Missed())
 		growth := run.memory[len(run.memory)-1].Peak - run.memory[0].Now
-		row = append(row, mebibytes(growth), latency(0.99)(run.witness), run.witness.missed(),
+		row = append(row, mebibytes(growth), measure.Latency(0.99)(run.witness), run.witness.Missed(),
 			run.clients.Clients-run.clients.Open, run.clients.Resets)
 		t.Rows = append(t.Rows, row)
 	}
@@ -78,33 +80,33 @@ func (b *bench) slowOnce(run *slowRun) (err error) {
 	}
 	defer s.stop()
 	for group, clients := range map[string]int{"slow": size.clients, "witness": 1} {
-		if err := b.open(s, group, clients, s.live); err != nil {
+		if err := b.Open(&s.Server, group, clients, s.Live); err != nil {
 			return err
 		}
 		defer func() {
-			if closing := b.close(group); err == nil {
+			if closing := b.Close(group); err == nil {
 				err = closing
 			}
 		}()
 	}
-	if err := b.load.Call("Pause", "slow", nil); err != nil {
+	if err := b.Load.Call("Pause", "slow", nil); err != nil {
 		return err
 	}
-	stop, memory := watchMemory(s.pid)
-	run.witness, err = b.emit(s, "witness", 1, Emit{Rate: size.rate, Count: int(size.rate * size.pause.Seconds())})
+	stop, memory := watchMemory(s.Pid)
+	run.witness, err = b.Emit(&s.Server, "witness", 1, source.Emit{Rate: size.rate, Count: int(size.rate * size.pause.Seconds())})
 	stop()
 	run.memory = *memory
 	if err != nil {
 		return err
 	}
-	if err := b.load.Call("Resume", "slow", nil); err != nil {
+	if err := b.Load.Call("Resume", "slow", nil); err != nil {
 		return err
 	}
 	// They read what is left for them, and then the changes go on.
-	if _, err := b.emit(s, "witness", 1, Emit{Rate: 20, Count: 60}); err != nil {
+	if _, err := b.Emit(&s.Server, "witness", 1, source.Emit{Rate: 20, Count: 60}); err != nil {
 		return err
 	}
-	return b.load.Call("Await", load.Await{Group: "slow", Until: load.Closed, Quiet: 3 * time.Second}, &run.clients)
+	return b.Load.Call("Await", load.Await{Group: "slow", Until: load.Closed, Quiet: 3 * time.Second}, &run.clients)
 }
 
 // watchMemory reads a process's memory every second until it is stopped; then the result may be read.

@@ -8,10 +8,12 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
 	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/measure"
+	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
 // stalledSample is a witness's latency alone, and beside clients that do not read.
-type stalledSample struct{ alone, beside sample }
+type stalledSample struct{ alone, beside measure.Sample }
 
 // stalledReach is how much later a witness may get its events beside stalled clients.
 const stalledReach = 1.1
@@ -23,10 +25,7 @@ const stalledBuffer = 16 << 10
 func (b *bench) stalled() error {
 	size := b.sizes.stalled
 	modes := slices.DeleteFunc(slices.Clone(b.modes), func(mode string) bool { return mode == "floor" }) // it would wait for them
-	rounds := b.rounds
-	b.rounds = size.rounds
-	results, err := inTurn(b, modes, b.stalledOnce)
-	b.rounds = rounds
+	results, err := measure.InTurn(size.rounds, modes, b.stalledOnce)
 	if err != nil {
 		return err
 	}
@@ -35,26 +34,26 @@ func (b *bench) stalled() error {
 		Header: []any{"", "alone p50 ms", "p99 ms", "missed", "beside p50 ms", "p99 ms", "missed", "p50 beside / alone",
 			"p99 beside / alone"},
 	}
-	of := func(samples []stalledSample, which func(stalledSample) sample, read func(sample) float64) float64 {
+	of := func(samples []stalledSample, which func(stalledSample) measure.Sample, read func(measure.Sample) float64) float64 {
 		return figures.MedianOf(samples, func(s stalledSample) float64 { return read(which(s)) })
 	}
-	alone := func(s stalledSample) sample { return s.alone }
-	beside := func(s stalledSample) sample { return s.beside }
-	missed := func(s sample) float64 { return float64(s.missed()) }
+	alone := func(s stalledSample) measure.Sample { return s.alone }
+	beside := func(s stalledSample) measure.Sample { return s.beside }
+	missed := func(s measure.Sample) float64 { return float64(s.Missed()) }
 	for _, mode := range modes {
 		samples := results[mode]
 		if mode == "gateway" {
 			for _, s := range samples {
-				b.expect("stalled", "missed by the witness", s.alone.missed()+s.beside.missed())
+				b.expect("stalled", "missed by the witness", s.alone.Missed()+s.beside.Missed())
 			}
 		}
 		row := []any{nameOf(mode)}
-		for _, which := range []func(stalledSample) sample{alone, beside} {
-			row = append(row, of(samples, which, latency(0.5)), of(samples, which, latency(0.99)), int(of(samples, which, missed)))
+		for _, which := range []func(stalledSample) measure.Sample{alone, beside} {
+			row = append(row, of(samples, which, measure.Latency(0.5)), of(samples, which, measure.Latency(0.99)), int(of(samples, which, missed)))
 		}
 		var ratios []any
 		for _, q := range []float64{0.5, 0.99} {
-			more := figures.MedianOf(samples, func(s stalledSample) float64 { return latency(q)(s.beside) / latency(q)(s.alone) })
+			more := figures.MedianOf(samples, func(s stalledSample) float64 { return measure.Latency(q)(s.beside) / measure.Latency(q)(s.alone) })
 			if of(samples, beside, missed) > 0 {
 				ratios = append(ratios, "–")
 				continue
@@ -78,38 +77,38 @@ func (b *bench) stalledOnce(mode string) (result stalledSample, err error) {
 		return result, err
 	}
 	defer s.stop()
-	if err := b.open(s, "witness", 1, s.live); err != nil {
+	if err := b.Open(&s.Server, "witness", 1, s.Live); err != nil {
 		return result, err
 	}
 	defer func() {
-		if closing := b.close("witness"); err == nil {
+		if closing := b.Close("witness"); err == nil {
 			err = closing
 		}
 	}()
-	fill := Emit{Rate: size.rate, Count: int(size.rate * size.fill.Seconds())}
-	if _, err := b.emit(s, "witness", 1, Emit{Rate: size.rate, Count: fill.Count / 4}); err != nil {
+	fill := source.Emit{Rate: size.rate, Count: int(size.rate * size.fill.Seconds())}
+	if _, err := b.Emit(&s.Server, "witness", 1, source.Emit{Rate: size.rate, Count: fill.Count / 4}); err != nil {
 		return result, err
 	}
-	measured := Emit{Rate: size.rate, Count: size.events}
-	if result.alone, err = b.emit(s, "witness", 1, measured); err != nil {
+	measured := source.Emit{Rate: size.rate, Count: size.events}
+	if result.alone, err = b.Emit(&s.Server, "witness", 1, measured); err != nil {
 		return result, err
 	}
-	target := s.live
+	target := s.Live
 	target.ReceiveBuffer = stalledBuffer
-	if err := b.load.Call("Open", load.Open{Group: "stalled", Clients: size.stalled, Target: target}, nil); err != nil {
+	if err := b.Load.Call("Open", load.Open{Group: "stalled", Clients: size.stalled, Target: target}, nil); err != nil {
 		return result, err
 	}
 	defer func() {
-		if closing := b.close("stalled"); err == nil {
+		if closing := b.Close("stalled"); err == nil {
 			err = closing
 		}
 	}()
-	if err := b.load.Call("Pause", "stalled", nil); err != nil {
+	if err := b.Load.Call("Pause", "stalled", nil); err != nil {
 		return result, err
 	}
-	if _, err := b.emit(s, "witness", 1, fill); err != nil {
+	if _, err := b.Emit(&s.Server, "witness", 1, fill); err != nil {
 		return result, err
 	}
-	result.beside, err = b.emit(s, "witness", 1, measured)
+	result.beside, err = b.Emit(&s.Server, "witness", 1, measured)
 	return result, err
 }

@@ -8,7 +8,9 @@ import (
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
 	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
+	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
 // stormSample is what became of clients that all came back at once.
@@ -64,71 +66,71 @@ func (b *bench) stormOnce(resume bool) (result stormSample, err error) {
 	}
 	defer s.stop()
 	const group = "storm"
-	if err := b.open(s, group, size.clients, s.live); err != nil {
+	if err := b.Open(&s.Server, group, size.clients, s.Live); err != nil {
 		return result, err
 	}
 	defer func() {
-		if closing := b.close(group); err == nil {
+		if closing := b.Close(group); err == nil {
 			err = closing
 		}
 	}()
-	first, err := s.next()
+	first, err := s.Next()
 	if err != nil {
 		return result, err
 	}
-	if err := b.load.Call("Begin", load.Begin{Group: group, Seq: first}, nil); err != nil {
+	if err := b.Load.Call("Begin", load.Begin{Group: group, Seq: first}, nil); err != nil {
 		return result, err
 	}
 	emitted := make(chan error, 1)
-	go func() { emitted <- s.source.Call("Emit", Emit{Rate: 20}, nil) }()
+	go func() { emitted <- s.Source.Call("Emit", source.Emit{Rate: 20}, nil) }()
 	time.Sleep(size.away)
 
 	s.gateway.Kill()
 	await := load.Await{Group: group, Until: load.Closed, Quiet: 10 * time.Second}
-	if err := b.load.Call("Await", await, &result.Stats); err != nil {
+	if err := b.Load.Call("Await", await, &result.Stats); err != nil {
 		return result, err
 	}
 	time.Sleep(size.away)
-	if err := s.run(b.gateway, "", s.live.Address); err != nil {
+	if err := s.run(b.gateway, "", s.Live.Address); err != nil {
 		return result, err
 	}
 	ready := time.Now()
-	target := s.live
+	target := s.Live
 	if !resume {
 		target = s.snapshot()
 	}
 	reopen := load.Reopen{Group: group, Within: size.within, Resume: resume, Target: target}
-	if err := b.load.Call("Reopen", reopen, nil); err != nil {
+	if err := b.Load.Call("Reopen", reopen, nil); err != nil {
 		return result, err
 	}
 	await = load.Await{Group: group, Until: load.Live, Quiet: 10 * time.Second}
-	if err := b.load.Call("Await", await, &result.Stats); err != nil {
+	if err := b.Load.Call("Await", await, &result.Stats); err != nil {
 		return result, err
 	}
 	if result.Live != size.clients {
 		return result, fmt.Errorf("%d of %d clients are live", result.Live, size.clients)
 	}
 	result.live = result.LastLive.Sub(ready)
-	if err := s.source.Call("Stop", nil, nil); err != nil {
+	if err := s.Source.Call("Stop", nil, nil); err != nil {
 		return result, err
 	}
 	if err := <-emitted; err != nil {
 		return result, err
 	}
-	next, err := s.next()
+	next, err := s.Next()
 	if err != nil {
 		return result, err
 	}
 	if resume { // else there are none to wait for
-		await = load.Await{Group: group, Until: load.Delivered, Count: next - first, Quiet: quiet}
-		if err := b.load.Call("Await", await, &result.Stats); err != nil {
+		await = load.Await{Group: group, Until: load.Delivered, Count: next - first, Quiet: measure.Quiet}
+		if err := b.Load.Call("Await", await, &result.Stats); err != nil {
 			return result, err
 		}
 		result.missed = (next-first)*uint64(size.clients) - result.Delivered
 	}
-	if result.memory, err = process.ReadMemory(s.pid); err != nil {
+	if result.memory, err = process.ReadMemory(s.Pid); err != nil {
 		return result, err
 	}
-	result.cpu, err = process.CPU(s.pid)
+	result.cpu, err = process.CPU(s.Pid)
 	return result, err
 }

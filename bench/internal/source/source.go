@@ -1,6 +1,7 @@
 //go:build linux
 
-package main
+// Package source makes the events of a benchmark.
+package source
 
 import (
 	"sync"
@@ -10,7 +11,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// Source makes a server's events, at a steady rate or all at once. What it calls must not wait for clients: an event is
+// Source makes a server's events, at a steady rate or all at once; its exported methods are called by the parent process. What it calls must not wait for clients: an event is
 // stamped when it is due, and who lets the source wait would hide how late his events are.
 type Source struct {
 	publish func(mark.Mark)
@@ -20,7 +21,8 @@ type Source struct {
 	stopped bool
 }
 
-func newSource(publish func(mark.Mark)) *Source { return &Source{publish: publish, next: 1} }
+// New makes a source whose events go to publish.
+func New(publish func(mark.Mark)) *Source { return &Source{publish: publish, next: 1} }
 
 // Emit asks for events.
 type Emit struct {

@@ -1,0 +1,156 @@
+//go:build linux
+
+// Package measure measures servers of event streams in turn.
+package measure
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/figures"
+	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/process"
+	"github.com/kubecast/kubecast/bench/internal/source"
+)
+
+// Quiet is how long a server may say nothing before what is missing is counted as missed.
+const Quiet = 5 * time.Second
+
+// Bench measures with one process full of clients.
+type Bench struct{ Load *process.Child }
+
+// Server is what is measured: a process, and where its events come from.
+type Server struct {
+	Name   string
+	Pid    int
+	Live   load.Target    // a stream that begins with the next change
+	Source *process.Child // it answers source.Source's calls
+}
+
+// Next is the number of the event that the server's source makes next.
+func (s *Server) Next() (seq uint64, err error) {
+	err = s.Source.Call("Next", nil, &seq)
+	return seq, err
+}
+
+// Open opens a group of clients of a server, and returns when each has got a change that came after it had connected.
+func (b *Bench) Open(s *Server, group string, clients int, target load.Target) error {
+	args := load.Open{Group: group, Clients: clients, Target: target}
+	if err := b.Load.Call("Open", args, nil); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		if err := s.Source.Call("Emit", source.Emit{Count: 1}, nil); err != nil {
+			return err
+		}
+		var stats load.Stats
+		await := load.Await{Group: group, Until: load.Live, Quiet: 100 * time.Millisecond}
+		if err := b.Load.Call("Await", await, &stats); err != nil {
+			return err
+		}
+		if stats.Live == clients {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s: %d of %d clients are live after a minute", s.Name, stats.Live, clients)
+		}
+	}
+}
+
+// Close closes a group.
+func (b *Bench) Close(group string) error { return b.Load.Call("Close", group, nil) }
+
+// Sample is what one measurement found.
+type Sample struct {
+	load.Stats
+	Expected  uint64 // events, each counted for each client
+	ServerCPU time.Duration
+	ClientCPU time.Duration
+	Took      time.Duration // from the first event until the last client had the last
+}
+
+// Emit makes events and measures a group of clients until all have got them.
+func (b *Bench) Emit(s *Server, group string, clients int, what source.Emit) (Sample, error) {
+	var result Sample
+	next, err := s.Next()
+	if err != nil {
+		return result, err
+	}
+	if err := b.Load.Call("Begin", load.Begin{Group: group, Seq: next}, nil); err != nil {
+		return result, err
+	}
+	before, err := b.cpu(s)
+	if err != nil {
+		return result, err
+	}
+	began := time.Now()
+	if err := s.Source.Call("Emit", what, nil); err != nil {
+		return result, err
+	}
+	await := load.Await{Group: group, Until: load.Delivered, Count: uint64(what.Count), Quiet: Quiet}
+	if err := b.Load.Call("Await", await, &result.Stats); err != nil {
+		return result, err
+	}
+	result.Took = time.Since(began)
+	after, err := b.cpu(s)
+	if err != nil {
+		return result, err
+	}
+	result.Expected = uint64(clients) * uint64(what.Count)
+	result.ServerCPU, result.ClientCPU = after[0]-before[0], after[1]-before[1]
+	return result, nil
+}
+
+// cpu is the processor time that a server and the load have used.
+func (b *Bench) cpu(s *Server) (used [2]time.Duration, err error) {
+	for i, pid := range []int{s.Pid, b.Load.Pid} {
+		if used[i], err = process.CPU(pid); err != nil {
+			return used, err
+		}
+	}
+	return used, nil
+}
+
+// Missed is how many events did not come.
+func (s Sample) Missed() uint64 { return s.Expected - s.Delivered }
+
+// perEvent divides by the events that were delivered.
+func (s Sample) perEvent(total float64) float64 { return total / float64(max(s.Delivered, 1)) }
+
+// PerServerCPU is the server's processor time by event, in microseconds.
+func (s Sample) PerServerCPU() float64 { return s.perEvent(figures.Microseconds(s.ServerCPU)) }
+
+// PerClientCPU is the clients' processor time by event, in microseconds.
+func (s Sample) PerClientCPU() float64 { return s.perEvent(figures.Microseconds(s.ClientCPU)) }
+
+// PerBytes is what an event takes on the wire.
+func (s Sample) PerBytes() float64 { return s.perEvent(float64(s.Bytes)) }
+
+// Latency reads a quantile of the time from commit to client, in milliseconds.
+func Latency(q float64) func(Sample) float64 {
+	return func(s Sample) float64 { return figures.Milliseconds(s.Latency.Quantile(q)) }
+}
+
+// InTurn measures each server once a round, so that what else the machine does hits all of them.
+func InTurn[T any](rounds int, modes []string, measure func(mode string) (T, error)) (map[string][]T, error) {
+	results := map[string][]T{}
+	for range rounds {
+		for _, mode := range modes {
+			result, err := measure(mode)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", mode, err)
+			}
+			results[mode] = append(results[mode], result)
+		}
+	}
+	return results, nil
+}
+
+// Ratio is the median of one server's figures, each divided by another's of the same round.
+func Ratio[T any](of, to []T, read func(T) float64) float64 {
+	var ratios []float64
+	for i := range min(len(of), len(to)) {
+		ratios = append(ratios, read(of[i])/read(to[i]))
+	}
+	return figures.Median(ratios)
+}
