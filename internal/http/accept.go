@@ -16,30 +16,68 @@ const (
 	formEvents
 )
 
-// negotiate chooses the form that the client prefers of those that it accepts (RFC 9110, 12.5.1): by quality, then in
-// the client's order, as the API server does. Without an Accept header it is JSON.
+// negotiate chooses the form that the client prefers of those that it accepts (RFC 9110, 12.5.1): by quality, then what
+// is named before what is meant by *, then in the client's order, as the API server does. Without an Accept header it
+// is JSON.
 func negotiate(h http.Header) form {
-	accept := strings.Join(h.Values("Accept"), ",")
-	if strings.TrimSpace(accept) == "" {
+	ranges := acceptRanges(h)
+	if len(ranges) == 0 {
 		return formJSON
 	}
-	best, quality := formNone, 0.0
+	best := acceptRange{}
+	chosen := formNone
+	for _, r := range ranges {
+		f := formOf(r.media, r.params)
+		if f != formNone && (r.quality > best.quality || r.quality == best.quality && r.named && !best.named) {
+			best, chosen = r, f
+		}
+	}
+	if best.quality == 0 {
+		return formNone
+	}
+	return chosen
+}
+
+// acceptsEvents reports whether an event stream is among what the client accepts. Without an Accept header it is.
+func acceptsEvents(h http.Header) bool {
+	ranges := acceptRanges(h)
+	for _, r := range ranges {
+		if r.quality > 0 && (r.media == "text/event-stream" || r.media == "text/*" || r.media == "*/*") {
+			return true
+		}
+	}
+	return len(ranges) == 0
+}
+
+// acceptRange is one of the media ranges of an Accept header.
+type acceptRange struct {
+	media   string
+	params  map[string]string
+	quality float64
+	named   bool // has no *
+}
+
+// acceptRanges reads the header; what makes no sense in it is left out, and if all of it makes none it accepts nothing.
+func acceptRanges(h http.Header) []acceptRange {
+	accept := strings.Join(h.Values("Accept"), ",")
+	if strings.TrimSpace(accept) == "" {
+		return nil
+	}
+	ranges := []acceptRange{{}} // there is a header
 	for part := range strings.SplitSeq(accept, ",") {
 		media, params, err := mime.ParseMediaType(part)
 		if err != nil {
 			continue
 		}
-		q := 1.0
+		r := acceptRange{media: media, params: params, quality: 1, named: !strings.Contains(media, "*")}
 		if text, ok := params["q"]; ok {
-			if q, err = strconv.ParseFloat(text, 64); err != nil {
+			if r.quality, err = strconv.ParseFloat(text, 64); err != nil || !(r.quality >= 0 && r.quality <= 1) {
 				continue
 			}
 		}
-		if f := formOf(media, params); f != formNone && q > quality {
-			best, quality = f, q
-		}
+		ranges = append(ranges, r)
 	}
-	return best
+	return ranges
 }
 
 func formOf(media string, params map[string]string) form {

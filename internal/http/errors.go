@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,8 +119,18 @@ func unavailable(message string, retryAfter time.Duration, cause error) *reply {
 	}
 }
 
-// write sends the reply as a metav1.Status, which kubectl prints, or as application/problem+json (RFC 9457).
-func (e *reply) write(w http.ResponseWriter, kubernetes bool) {
+// onKubernetesPath reports whether a path is one of the Kubernetes API, of whatever cluster.
+func onKubernetesPath(path string) bool {
+	if rest, ok := strings.CutPrefix(path, "/clusters/"); ok {
+		_, path, _ = strings.Cut(rest, "/")
+		path = "/" + path
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return slices.Contains([]string{"api", "apis", "version", "openapi"}, first)
+}
+
+// write sends the reply as a metav1.Status, which kubectl prints, or elsewhere as application/problem+json (RFC 9457).
+func (e *reply) write(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	if e.challenge != "" {
@@ -131,7 +143,7 @@ func (e *reply) write(w http.ResponseWriter, kubernetes bool) {
 		header.Set("Retry-After", strconv.Itoa(int(e.retryAfter.Seconds())))
 	}
 	var body any
-	if kubernetes {
+	if onKubernetesPath(r.URL.Path) {
 		header.Set("Content-Type", "application/json")
 		body = metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

@@ -104,7 +104,7 @@ func startGateway(t testing.TB, api *apitest.API, apiURL string, listener net.Li
 	g := &gateway{
 		t: t, api: api, access: &access{}, registry: prometheus.NewRegistry(), log: &syncBuffer{}, patience: patience,
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		topic:  stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour},
+		topic:  streamOptions(),
 	}
 	logger := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o := Options{
@@ -158,6 +158,10 @@ func startGateway(t testing.TB, api *apitest.API, apiURL string, listener net.Li
 		running.Wait()
 	})
 	return g
+}
+
+func streamOptions() stream.Options {
+	return stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour}
 }
 
 // answer is a response that was read to its end.
@@ -368,3 +372,6 @@ func discardLog() *log.Logger { return slog.NewLogLogger(slog.DiscardHandler, sl
 
 // escape is a text as a value in a query.
 func escape(text string) string { return url.QueryEscape(text) }
+
+// pass lets time pass, in a bubble.
+func pass(d time.Duration) { <-time.After(d) }

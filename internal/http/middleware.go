@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -49,7 +51,7 @@ func (s *Server) recover(next http.Handler) http.Handler {
 				if tracked.code != 0 {
 					panic(http.ErrAbortHandler)
 				}
-				replyTo(errors.New("panic")).write(w, true)
+				replyTo(errors.New("panic")).write(w, r)
 			}
 		}()
 		next.ServeHTTP(tracked, r)
@@ -140,22 +142,18 @@ func headAsGet(next http.Handler) http.Handler {
 func isHead(r *http.Request) bool { return r.Context().Value(headKey{}) != nil }
 
 // answer runs a handler and sends what its error says, if the first byte was not sent.
-func (s *Server) answer(route string, kubernetes bool, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		tracked := &statusWriter{ResponseWriter: w}
 		if err := handle(tracked, r); err != nil {
 			reply := replyTo(err)
-			level := slog.LevelDebug
-			if reply.code >= 500 {
-				level = slog.LevelError
-			}
-			s.logger(r).Log(r.Context(), level, "request failed",
+			s.logger(r).Log(r.Context(), failureLevel(r, reply), "request failed",
 				"method", r.Method, "path", r.URL.Path, "status", reply.code, "error", err, "cause", reply.cause)
-			if tracked.code != 0 {
+			if tracked.code != 0 || reply.code == 0 {
 				panic(http.ErrAbortHandler) // a truncated answer must not look complete
 			}
-			reply.write(tracked, kubernetes)
+			reply.write(tracked, r)
 		}
 		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
 			return // a stream's duration is no response time
@@ -165,12 +163,22 @@ func (s *Server) answer(route string, kubernetes bool, handle func(http.Response
 	}
 }
 
+// failureLevel keeps what clients do wrong, and that they leave, out of the log; and what a cluster does out of the
+// errors, which are the gateway's own.
+func failureLevel(r *http.Request, reply *reply) slog.Level {
+	switch {
+	case r.Context().Err() != nil, reply.code < 500:
+		return slog.LevelDebug
+	case reply.code == http.StatusInternalServerError:
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
+
 // caller is who sent a request.
 func (s *Server) caller(r *http.Request) (auth.Identity, error) {
-	for _, name := range []string{"access_token", "token"} {
-		if r.URL.Query().Has(name) {
-			return auth.Identity{}, badRequest("a token in the address would end up in logs: send it as Authorization: Bearer")
-		}
+	if tokenInAddress(r.URL) {
+		return auth.Identity{}, badRequest("a token in the address would end up in logs: send it as Authorization: Bearer")
 	}
 	var token string
 	if header := r.Header.Get("Authorization"); header != "" {
@@ -181,4 +189,27 @@ func (s *Server) caller(r *http.Request) (auth.Identity, error) {
 		token = strings.TrimSpace(value)
 	}
 	return s.opts.Authenticator.Authenticate(r.Context(), token)
+}
+
+// jsonWebToken is the compact form (RFC 7515, 3.1) of what begins with {" as each header does.
+var jsonWebToken = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
+
+// tokenInAddress reports whether a token, or what looks like one, stands in an address.
+func tokenInAddress(address *url.URL) bool {
+	query := address.Query()
+	for _, name := range []string{"access_token", "token", "id_token"} {
+		if query.Has(name) {
+			return true
+		}
+	}
+	return jsonWebToken.MatchString(address.Path) || jsonWebToken.MatchString(address.RawQuery)
+}
+
+// queryOf is a request's query. What cannot be read must not be passed over: it may have been a selector.
+func queryOf(r *http.Request) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("the query of the address is malformed")
+	}
+	return query, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 // A token whose snapshot is gone, or was another replica's, is answered with 410 and a token that goes on at the same
 // place in the newest snapshot, as the API server does after a compaction.
 type pages struct {
-	mu   sync.Mutex
-	kept []keptSnapshot // the least recently used first
+	mu       sync.Mutex
+	kept     []keptSnapshot // the least recently used first
+	sweeping bool           // forget will be called when the first of them is too old
 }
 
 type keptSnapshot struct {
@@ -67,10 +69,12 @@ func (p *pages) open(store *cache.Store, text string, newest *cache.Snapshot) (p
 	}
 	found := page{namespace: t.Namespace, name: t.Name}
 	switch {
-	case t.Version == 0, t.Version == newest.Version():
+	case t.Version == 0:
 		found.snapshot = newest
-	default:
-		found.snapshot = p.find(store, t.Version)
+	default: // the one that is kept first, since events may share a version
+		if found.snapshot = p.find(store, t.Version); found.snapshot == nil && t.Version == newest.Version() {
+			found.snapshot = newest
+		}
 	}
 	if found.snapshot == nil {
 		return page{}, expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
@@ -103,21 +107,31 @@ func (p *pages) find(store *cache.Store, version uint64) *cache.Snapshot {
 func (p *pages) keep(store *cache.Store, snapshot *cache.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, k := range p.kept {
-		if k.store == store && k.snapshot.Version() == snapshot.Version() {
-			p.kept = append(p.kept[:i], p.kept[i+1:]...)
-			break
-		}
-	}
+	p.kept = slices.DeleteFunc(p.kept, func(k keptSnapshot) bool {
+		return k.store == store && k.snapshot.Version() == snapshot.Version()
+	})
 	p.kept = append(p.kept, keptSnapshot{store, snapshot, time.Now()})
 	p.forget()
 }
 
-// forget drops what was not used for long, or is too much.
+// forget drops what was not used for long, or is too much; and sees to it that what is left will be, though nobody
+// should ask for another page.
 func (p *pages) forget() {
-	for len(p.kept) > 0 && (len(p.kept) > maxKept || time.Since(p.kept[0].used) > keepFor) {
-		p.kept = append(p.kept[:0], p.kept[1:]...)
+	drop := 0
+	for drop < len(p.kept) && (len(p.kept)-drop > maxKept || time.Since(p.kept[drop].used) >= keepFor) {
+		drop++
 	}
+	p.kept = slices.Delete(p.kept, 0, drop)
+	if len(p.kept) == 0 || p.sweeping {
+		return
+	}
+	p.sweeping = true
+	time.AfterFunc(time.Until(p.kept[0].used.Add(keepFor)), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.sweeping = false
+		p.forget()
+	})
 }
 
 func expired(message, fresh string) error {

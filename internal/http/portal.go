@@ -1,6 +1,7 @@
 package http
 
 import (
+	"io/fs"
 	"net/http"
 	"strings"
 )
@@ -17,19 +18,27 @@ which needs Node 20 or later. The API is served all the same: see /clusters.
 `
 
 // portal serves the portal's files, or says how to build them.
-func (s *Server) portal() http.HandlerFunc {
+func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 	if s.opts.Portal == nil {
-		return s.plain("portal", func(w http.ResponseWriter, r *http.Request) error {
+		return func(w http.ResponseWriter, r *http.Request) error {
 			if r.URL.Path != "/" {
 				return notFound("there is nothing at this address")
 			}
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			_, _ = w.Write([]byte(portalMissing)) // a client that has gone is no error
 			return nil
-		})
+		}
 	}
 	files := http.FileServerFS(s.opts.Portal)
-	return func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		name := strings.TrimPrefix(r.URL.Path, "/")
+		if name == "" {
+			name = "index.html"
+		}
+		// The file server would list folders.
+		if info, err := fs.Stat(s.opts.Portal, name); err != nil || !info.Mode().IsRegular() {
+			return notFound("there is nothing at this address")
+		}
 		h := w.Header()
 		h.Set("Content-Security-Policy", portalPolicy)
 		h.Set("X-Frame-Options", "DENY")
@@ -38,5 +47,6 @@ func (s *Server) portal() http.HandlerFunc {
 			h.Set("Cache-Control", "public, max-age=31536000, immutable") // their names change with their content
 		}
 		files.ServeHTTP(w, r)
+		return nil
 	}
 }

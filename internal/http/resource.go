@@ -74,14 +74,30 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	return nil
 }
 
+// unbuiltListParameters are refused, since whoever asks for less must not get everything. What is unknown is passed
+// over, as the API server does.
+var unbuiltListParameters = []string{"sort", "search", "fields", "countBy"}
+
 // list answers the objects that the selectors select, all or a page of them.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t target) error {
-	query := r.URL.Query()
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	for _, key := range unbuiltListParameters {
+		if query.Has(key) {
+			return badRequest("%s: this parameter is not built yet for lists", key)
+		}
+	}
 	selector, err := selectorOf(query)
 	if err != nil {
 		return err
 	}
 	limit, err := limitOf(query)
+	if err != nil {
+		return err
+	}
+	asked, err := askedVersionOf(query)
 	if err != nil {
 		return err
 	}
@@ -94,7 +110,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if err != nil {
 		return err
 	}
-	if err := checkVersion(query, page.snapshot.Version()); err != nil {
+	if err := asked.check(page.snapshot.Version()); err != nil {
 		return err
 	}
 	header := w.Header()
@@ -172,42 +188,55 @@ func limitOf(query url.Values) (int, error) {
 	return limit, nil
 }
 
-// checkVersion keeps resourceVersion and resourceVersionMatch as Kubernetes defines them for lists
-// (API concepts, "Resource versions"): not older than the version, or exactly it.
-func checkVersion(query url.Values, have uint64) error {
+// askedVersion is what a list's resourceVersion and resourceVersionMatch ask for, as Kubernetes defines them (API
+// concepts, "Resource versions"): not older than a version, or exactly it.
+type askedVersion struct {
+	version uint64 // 0: any
+	exactly bool
+}
+
+func askedVersionOf(query url.Values) (asked askedVersion, err error) {
 	text, match := query.Get("resourceVersion"), query.Get("resourceVersionMatch")
 	switch match {
 	case "", "NotOlderThan", "Exact":
 	default:
-		return badRequest("resourceVersionMatch: %q is neither NotOlderThan nor Exact", match)
+		return asked, badRequest("resourceVersionMatch: %q is neither NotOlderThan nor Exact", match)
 	}
 	if text == "" {
 		if match != "" {
-			return badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided")
+			return asked, badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided")
 		}
-		return nil
+		return asked, nil
 	}
-	want, err := cluster.ParseVersion(text)
+	if asked.version, err = cluster.ParseVersion(text); err != nil {
+		return asked, badRequest("resourceVersion: Invalid value: %q", text)
+	}
+	asked.exactly = match == "Exact"
 	switch {
-	case err != nil:
-		return badRequest("resourceVersion: Invalid value: %q", text)
-	case query.Get("continue") != "" && want != 0:
-		return badRequest("specifying resource version is not allowed when using continue")
-	case match == "Exact" && want == 0:
-		return badRequest("resourceVersionMatch: \"Exact\" is forbidden for resourceVersion \"0\"")
-	case want > have:
+	case query.Get("continue") != "" && asked.version != 0:
+		return asked, badRequest("specifying resource version is not allowed when using continue")
+	case asked.exactly && asked.version == 0:
+		return asked, badRequest("resourceVersionMatch: \"Exact\" is forbidden for resourceVersion \"0\"")
+	}
+	return asked, nil
+}
+
+// check fails unless a list of a version is what was asked for.
+func (a askedVersion) check(have uint64) error {
+	switch {
+	case a.version > have:
 		return &reply{
 			code:       http.StatusGatewayTimeout,
 			reason:     metav1.StatusReasonTimeout,
-			message:    fmt.Sprintf("Too large resource version: %d, current: %d", want, have),
+			message:    fmt.Sprintf("Too large resource version: %d, current: %d", a.version, have),
 			retryAfter: time.Second,
 			details: &metav1.StatusDetails{
 				RetryAfterSeconds: 1,
 				Causes:            []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}},
 			},
 		}
-	case match == "Exact" && want < have:
-		return expired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d, current: %d", want, have), "")
+	case a.exactly && a.version < have:
+		return expired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d, current: %d", a.version, have), "")
 	}
 	return nil
 }

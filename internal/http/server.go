@@ -98,17 +98,15 @@ func (s *Server) Drain(ctx context.Context) {
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.identify, s.recover, securityHeaders, s.cors)
-	r.Get("/api/*", s.kubernetes("kubernetes", s.resource))
-	r.Get("/apis/*", s.kubernetes("kubernetes", s.resource))
-	r.Get("/clusters/{cluster}/api/*", s.kubernetes("kubernetes", s.resource))
-	r.Get("/clusters/{cluster}/apis/*", s.kubernetes("kubernetes", s.resource))
-	r.Get("/stream", s.plain("stream", s.multiStream))
-	r.Get("/clusters", s.plain("clusters", s.listClusters))
-	r.Get("/*", s.portal())
-	r.NotFound(s.plain("unknown", func(http.ResponseWriter, *http.Request) error {
-		return notFound("there is nothing at this address")
-	}))
-	r.MethodNotAllowed(s.kubernetes("unknown", func(http.ResponseWriter, *http.Request) error {
+	for _, base := range []string{"", "/clusters/{cluster}"} {
+		for _, path := range []string{"/api", "/api/*", "/apis", "/apis/*", "/version", "/openapi/*"} {
+			r.Get(base+path, s.answer("kubernetes", s.resource))
+		}
+	}
+	r.Get("/stream", s.answer("stream", s.multiStream))
+	r.Get("/clusters", s.answer("clusters", s.listClusters))
+	r.Get("/*", s.answer("portal", s.portal()))
+	r.MethodNotAllowed(s.answer("unknown", func(http.ResponseWriter, *http.Request) error {
 		return &reply{
 			code:    http.StatusMethodNotAllowed,
 			reason:  metav1.StatusReasonMethodNotAllowed,
@@ -117,15 +115,6 @@ func (s *Server) Handler() http.Handler {
 		}
 	}))
 	return headAsGet(r)
-}
-
-// kubernetes and plain turn a handler that may fail into one that answers: with a metav1.Status, or with a problem.
-func (s *Server) kubernetes(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
-	return s.answer(route, true, handle)
-}
-
-func (s *Server) plain(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
-	return s.answer(route, false, handle)
 }
 
 // cluster finds a cluster by the name in a path; "" is the default one.
@@ -153,8 +142,11 @@ func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb strin
 	if err != nil {
 		return nil, nil, err
 	}
-	if !kind.Namespaced && t.namespace != "" {
+	switch {
+	case !kind.Namespaced && t.namespace != "":
 		return nil, nil, notFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
+	case kind.Namespaced && t.namespace == "" && t.name != "":
+		return nil, nil, notFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
 	}
 	return kinds.Use(kind)
 }

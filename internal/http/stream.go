@@ -31,7 +31,11 @@ const (
 
 // singleStream is a Kubernetes path asked for as an event stream.
 func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Identity, t target) error {
-	req, err := parseSingle(t, r.URL.Query())
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	req, err := parseSingle(t, query)
 	if err != nil {
 		return err
 	}
@@ -47,10 +51,14 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if negotiate(r.Header) == formNone {
+	if !acceptsEvents(r.Header) {
 		return &reply{code: http.StatusNotAcceptable, message: "only text/event-stream can be answered"}
 	}
-	req, err := parseMulti(r.URL.Query())
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	req, err := parseMulti(query)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package http
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -50,7 +52,8 @@ const (
 var (
 	watchParameters = []string{"labelSelector", "fieldSelector", "resourceVersion", "sendInitialEvents",
 		"fields", "deltas", "conflate"}
-	connectionParameters = []string{"heartbeat", "lastEventId", "last_event_id"}
+	positionParameters   = []string{"lastEventId", "last_event_id"}
+	connectionParameters = append([]string{"heartbeat"}, positionParameters...)
 	// What Kubernetes' clients add to a watch, and what holds of every event stream anyway.
 	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty", "limit"}
 	unbuiltParameters = []string{"ticket", "sort", "search", "countBy", "continue"}
@@ -58,7 +61,7 @@ var (
 
 // parseSingle reads the request for a stream of one watch, whose path is the request's own.
 func parseSingle(t target, query url.Values) (streamRequest, error) {
-	if err := checkParameters(query, false); err != nil {
+	if err := checkParameters(query); err != nil {
 		return streamRequest{}, err
 	}
 	w, err := parseWatch("", t, query, nil)
@@ -74,8 +77,12 @@ func parseMulti(query url.Values) (streamRequest, error) {
 	var req streamRequest
 	var names []string
 	defaults := url.Values{}
-	for key, values := range query {
+	// The order of the query is lost; a stable one keeps event ids comparable.
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		values := query[key]
 		switch {
+		case isParameter(key) && stream.ValidName(key) && strings.HasPrefix(values[0], "/"):
+			return req, badRequest("%s: a watch cannot be called so, since it is the name of a parameter", key)
 		case isParameter(key):
 			defaults[key] = values
 		case !stream.ValidName(key):
@@ -86,7 +93,7 @@ func parseMulti(query url.Values) (streamRequest, error) {
 			names = append(names, key)
 		}
 	}
-	if err := checkParameters(defaults, true); err != nil {
+	if err := checkParameters(defaults); err != nil {
 		return req, err
 	}
 	switch {
@@ -95,22 +102,10 @@ func parseMulti(query url.Values) (streamRequest, error) {
 	case len(names) > maxWatches:
 		return req, badRequest("%d watches are more than the %d that one stream may have", len(names), maxWatches)
 	}
-	slices.Sort(names) // the order of the query is lost; a stable one keeps event ids comparable
 	for _, name := range names {
-		address, err := url.Parse(query.Get(name))
-		if err != nil || address.IsAbs() || address.Host != "" {
-			return req, badRequest("%s: %q is not a path", name, query.Get(name))
-		}
-		t, ok := parseTarget(address.Path)
-		if !ok {
-			return req, badRequest("%s: %q is not the path of a Kubernetes resource", name, address.Path)
-		}
-		own, err := url.ParseQuery(address.RawQuery)
+		t, own, err := parseAddress(query.Get(name))
 		if err != nil {
-			return req, badRequest("%s: the query of its path is malformed", name)
-		}
-		if err := checkParameters(own, true); err != nil {
-			return req, err
+			return req, badRequest("%s%s", prefix(name), err)
 		}
 		w, err := parseWatch(name, t, own, defaults)
 		if err != nil {
@@ -118,10 +113,31 @@ func parseMulti(query url.Values) (streamRequest, error) {
 		}
 		req.watches = append(req.watches, w)
 		if err := req.connection(own); err != nil {
-			return req, err
+			return req, badRequest("%s%s", prefix(name), err)
 		}
 	}
 	return req, req.connection(defaults)
+}
+
+// parseAddress reads the path and query that a watch would be a GET of.
+func parseAddress(text string) (t target, query url.Values, err error) {
+	address, err := url.Parse(text)
+	if err != nil || address.IsAbs() || address.Host != "" || !strings.HasPrefix(address.Path, "/") || address.Fragment != "" {
+		return t, nil, fmt.Errorf("%q is not a path", text)
+	}
+	t, ok := parseTarget(address.Path)
+	if !ok {
+		return t, nil, fmt.Errorf("%q is not the path of a Kubernetes resource", address.Path)
+	}
+	if query, err = url.ParseQuery(address.RawQuery); err != nil {
+		return t, nil, errors.New("the query of its path is malformed")
+	}
+	for _, key := range positionParameters {
+		if query.Has(key) {
+			return t, nil, fmt.Errorf("%s: there is one position for all watches, beside them", key)
+		}
+	}
+	return t, query, checkParameters(query)
 }
 
 func isParameter(key string) bool {
@@ -131,14 +147,14 @@ func isParameter(key string) bool {
 
 // checkParameters refuses what is unknown or not built: a client that asked for less than it gets, or for something
 // else, must not find out by wrong data.
-func checkParameters(query url.Values, multi bool) error {
-	for key, values := range query {
+func checkParameters(query url.Values) error {
+	for _, key := range slices.Sorted(maps.Keys(query)) {
 		switch {
 		case slices.Contains(unbuiltParameters, key):
 			return badRequest("%s: this parameter is not built yet for event streams", key)
 		case !isParameter(key):
 			return badRequest("%s: unknown parameter of an event stream", key)
-		case len(values) > 1:
+		case len(query[key]) > 1:
 			return badRequest("%s: given more than once", key)
 		}
 	}
@@ -230,7 +246,7 @@ func (r *streamRequest) connection(query url.Values) error {
 // else in the query, where those who cannot set headers put it.
 func positionOf(h http.Header, query url.Values) string {
 	position := h.Get("Last-Event-ID")
-	for _, key := range []string{"lastEventId", "last_event_id"} {
+	for _, key := range positionParameters {
 		if position == "" {
 			position = strings.TrimSpace(query.Get(key))
 		}

@@ -1,0 +1,378 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// In these tests time passes only while everything waits: what takes an hour takes milliseconds, and takes exactly an
+// hour.
+
+// TestSilenceIsNeverLongerThanTheHeartbeat, and traffic puts the heartbeat off.
+func TestSilenceIsNeverLongerThanTheHeartbeat(t *testing.T) {
+	for name, test := range map[string]struct {
+		query    string
+		interval time.Duration
+	}{
+		"the server's":     {"", 15 * time.Second},
+		"the client's":     {"?heartbeat=20s", 20 * time.Second},
+		"too short":        {"?heartbeat=1ms", 5 * time.Second},
+		"too long":         {"?heartbeat=48h", 60 * time.Second},
+		"the same as ours": {"?heartbeat=15000ms", 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, g *gateway) {
+				s := g.stream("/api/v1/pods" + test.query)
+				s.expect("synced")
+				comments, last := 0, time.Now()
+				for began := last; time.Since(began) < 10*time.Minute; {
+					f := s.frame()
+					silence := time.Since(last)
+					if silence > test.interval {
+						t.Errorf("%v of silence", silence)
+					}
+					if f.comment {
+						if comments++; silence < test.interval/2 {
+							t.Errorf("a heartbeat after only %v", silence)
+						}
+					}
+					last = time.Now()
+				}
+				if most := int(10*time.Minute/test.interval) + 12; comments > most {
+					t.Errorf("%d heartbeats in ten minutes", comments)
+				}
+			})
+		})
+	}
+}
+
+func TestTrafficPutsTheHeartbeatOff(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		s := g.stream("/api/v1/pods")
+		s.expect("synced")
+		for i := range 100 {
+			pass(5 * time.Second)
+			g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", i))
+			for f := s.frame(); f.event != "added"; f = s.frame() {
+				if f.comment {
+					t.Fatal("a heartbeat in the midst of traffic")
+				}
+			}
+		}
+	})
+}
+
+// TestBookmarksOfAQuietWatch: the contract says one at least every minute, for each watch.
+func TestBookmarksOfAQuietWatch(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		s := g.stream("/stream?a=/api/v1/pods&b=" + escape("/api/v1/namespaces/none/pods?labelSelector=app=web"))
+		s.until("a.synced")
+		s.until("b.synced")
+		last := map[string]time.Time{"a.bookmark": time.Now(), "b.bookmark": time.Now()}
+		for range 40 {
+			// What neither watch is told moves both of their positions.
+			g.api.Put("pods", "other/pod", "metadata.labels.app=db")
+			version := g.api.Version()
+			for seen := 0; seen < 2; {
+				f := s.frame()
+				if !strings.HasSuffix(f.event, "bookmark") {
+					continue
+				}
+				if silence := time.Since(last[f.event]); silence > time.Minute {
+					t.Fatalf("%v without a %s", silence, f.event)
+				}
+				last[f.event] = time.Now()
+				if f.field("resourceVersion") == fmt.Sprint(version) {
+					seen++
+				}
+			}
+		}
+	})
+}
+
+// TestPlannedEndsSayWhyAndLeaveTheNewestPosition
+func TestPlannedEndsSayWhyAndLeaveTheNewestPosition(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason      string
+		set         func(*gateway)
+		after, till time.Duration // of the stream
+		bookmark    bool
+		retry       time.Duration // 0: none of its own
+	}{
+		"age": {"age", nil, 48 * time.Minute, time.Hour, true, 0},
+		"token": {"expired", func(g *gateway) { g.access.expires = time.Now().Add(10 * time.Minute) },
+			10 * time.Minute, 10 * time.Minute, true, 0},
+		"revoked": {"revoked", func(g *gateway) {
+			began := time.Now()
+			g.access.decide = func(auth.Identity, auth.Request) (bool, error) { return time.Since(began) < 5*time.Minute, nil }
+		}, 5 * time.Minute, 5*time.Minute + 10*time.Second, false, 0},
+		"drain": {"drain", func(g *gateway) {
+			context.AfterFunc(timeout(g.t, 5*time.Minute), g.server.drain)
+		}, 5 * time.Minute, 5*time.Minute + 20*time.Second, true, 2 * time.Second},
+		"nobody can say whether it is allowed": {"unavailable", func(g *gateway) {
+			began := time.Now()
+			g.access.decide = func(auth.Identity, auth.Request) (bool, error) {
+				if time.Since(began) < 5*time.Minute {
+					return true, nil
+				}
+				return false, fmt.Errorf("%w: %s", auth.ErrUndecided, apitest.SecretDetail)
+			}
+		}, 5*time.Minute + 50*time.Second, 5*time.Minute + 80*time.Second, false, 0},
+		"the authorizer hangs": {"unavailable", func(g *gateway) {
+			began := time.Now()
+			g.access.decide = func(auth.Identity, auth.Request) (bool, error) {
+				if time.Since(began) > 5*time.Minute {
+					pass(5 * time.Second) // the real one's own bound
+					return false, auth.ErrUndecided
+				}
+				return true, nil
+			}
+		}, 5*time.Minute + 50*time.Second, 5*time.Minute + 90*time.Second, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, g *gateway) {
+				if test.set != nil {
+					g.access.set(func(*access) { test.set(g) })
+				}
+				g.api.Put("pods", "team-a/web")
+				began := time.Now()
+				s := g.stream("/stream?p=/api/v1/pods")
+				s.expect("p.added web", "p.synced")
+				version := g.api.Put("pods", "team-b/new")
+				left := s.end()
+				if took := time.Since(began); took < test.after || took > test.till {
+					t.Errorf("ended after %v", took)
+				}
+				last := left[len(left)-1]
+				if last.String() != "goodbye "+test.reason || last.id != fmt.Sprintf("%s.p-%d", systemEpoch, version) {
+					t.Errorf("the last frame is %q", last.raw)
+				}
+				if before := left[len(left)-2]; test.bookmark && before.event != "p.bookmark" {
+					t.Errorf("before goodbye comes %q", before.raw)
+				}
+				var retry time.Duration
+				for _, f := range left {
+					retry = max(retry, f.retry)
+				}
+				if retry < test.retry || retry > 3*test.retry {
+					t.Errorf("the client is to come back after %v", retry)
+				}
+			})
+		})
+	}
+}
+
+// timeout is a context that ends after a while, or with the test.
+func timeout(t testing.TB, after time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), after)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestExpiringIsToldAMinuteAhead
+func TestExpiringIsToldAMinuteAhead(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		expires := time.Now().Add(10 * time.Minute)
+		g.access.set(func(a *access) { a.expires = expires })
+		s := g.stream("/api/v1/pods")
+		f := s.until("expiring")
+		if ahead := time.Until(expires); ahead != time.Minute {
+			t.Errorf("told %v ahead", ahead)
+		}
+		if f.field("at") != expires.UTC().Format(time.RFC3339) || f.id == "" {
+			t.Errorf("%q", f.raw)
+		}
+	})
+}
+
+// TestTokenThatEndsWhileTheKindIsRead: there is no position yet that could be told, only the client's own.
+func TestTokenThatEndsWhileTheKindIsRead(t *testing.T) {
+	for _, position := range []string{"", id(42), "otherone.p-5", "unreadable\u00ff"} {
+		inBubble(t, func(t *testing.T, g *gateway) {
+			g.access.set(func(a *access) { a.expires = time.Now().Add(30 * time.Second) })
+			s := g.stream("/api/v1/pods?lastEventId=" + escape(position))
+			echoed := strings.ReplaceAll(position, "unreadable\u00ff", "")
+			if f := s.expect("expiring"); f.id != echoed {
+				t.Errorf("%q: %q", position, f.raw)
+			}
+			if f := s.expect("goodbye expired"); f.id != echoed {
+				t.Errorf("%q: %q", position, f.raw)
+			}
+			s.end()
+		}, before(func(api *apitest.API) { api.Hang("pods") }), options(func(o *Options) { o.SyncTimeout = time.Hour }))
+	}
+}
+
+// TestRevokedClientGetsNotAByteMore: what happened in the meantime is not for him.
+func TestRevokedClientGetsNotAByteMore(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		s := g.stream("/api/v1/pods")
+		s.expect("synced")
+		// The authorizer says no from now on, but answers only when a secret has been put.
+		hang := make(chan struct{})
+		g.access.set(func(a *access) {
+			a.hang = hang
+			a.decide = func(auth.Identity, auth.Request) (bool, error) { return false, nil }
+		})
+		asked := len(g.access.asked)
+		g.eventually("the permission is asked for", func() bool {
+			g.access.mu.Lock()
+			defer g.access.mu.Unlock()
+			return len(g.access.asked) > asked
+		})
+		g.api.Put("pods", "team-a/while-it-is-asked")
+		s.expect("added while-it-is-asked") // an authorizer that takes its time holds up nothing
+		close(hang)
+		s.expect("goodbye revoked")
+		if left := s.end(); len(left) > 0 {
+			t.Errorf("after goodbye comes %q", left[0].raw)
+		}
+	})
+}
+
+// TestEveryWatchOfAStreamIsAskedForAgain, each with its own name and namespace.
+func TestEveryWatchOfAStreamIsAskedForAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		s := g.stream("/stream?a=/api/v1/pods&b=/api/v1/namespaces/team-b/pods/web&c=/clusters/default/apis/batch/v1/jobs")
+		s.until("c.synced")
+		g.access.set(func(a *access) {
+			a.asked = nil
+			a.decide = func(_ auth.Identity, r auth.Request) (bool, error) { return r.Resource != "jobs", nil }
+		})
+		s.until("goodbye")
+		g.access.mu.Lock()
+		defer g.access.mu.Unlock()
+		asked := map[auth.Request]bool{}
+		for _, r := range g.access.asked {
+			asked[r] = true
+		}
+		for _, want := range []auth.Request{
+			{Cluster: "default", Verb: "watch", Version: "v1", Resource: "pods"},
+			{Cluster: "default", Verb: "watch", Version: "v1", Resource: "pods", Namespace: "team-b", Name: "web"},
+			{Cluster: "default", Verb: "watch", Group: "batch", Version: "v1", Resource: "jobs"},
+		} {
+			if !asked[want] {
+				t.Errorf("not asked: %+v", want)
+			}
+		}
+	})
+}
+
+// TestOutageOfTheAPIServerEndsNoStream: while it is away permissions do not change there, and the client is told that
+// what it sees is stale.
+func TestOutageOfTheAPIServerEndsNoStream(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		s := g.stream("/api/v1/pods")
+		s.expect("synced")
+		g.access.set(func(a *access) {
+			a.decide = func(auth.Identity, auth.Request) (bool, error) { return false, auth.ErrUndecided }
+		})
+		g.api.Fail(apitest.Everything, http.StatusServiceUnavailable)
+		g.api.DropWatches("pods")
+		s.expect("stale unreachable")
+		for began := time.Now(); time.Since(began) < 20*time.Minute; {
+			if f := s.frame(); f.event == "goodbye" {
+				t.Fatalf("%q", f.raw)
+			}
+		}
+		g.access.set(func(a *access) { a.decide = nil })
+		g.api.Fail(apitest.Everything, 0)
+		s.expect("live live")
+		g.api.Put("pods", "team-a/web")
+		s.expect("added web")
+	})
+}
+
+// TestClientThatIsAlwaysBehindEndsInTime: however much there is to read, a token ends and a server drains. The client
+// takes one event a second, while two are made.
+func TestClientThatIsAlwaysBehindEndsInTime(t *testing.T) {
+	for name, end := range map[string]func(*gateway){
+		"expired": func(g *gateway) { g.access.expires = time.Now().Add(20 * time.Second) },
+		"drain":   func(g *gateway) { context.AfterFunc(timeout(g.t, 10*time.Second), g.server.drain) },
+		"revoked": func(g *gateway) {
+			began := time.Now()
+			g.access.decide = func(auth.Identity, auth.Request) (bool, error) { return time.Since(began) < 10*time.Second, nil }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, g *gateway) {
+				g.access.set(func(*access) { end(g) })
+				s := g.stream("/api/v1/pods")
+				s.until("synced")
+				began := time.Now()
+				pad := strings.Repeat("x", flushAt)
+				made := make(chan struct{})
+				go func() {
+					defer close(made)
+					for i := range 100 {
+						g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", i%10), "spec.pad="+pad)
+						pass(500 * time.Millisecond)
+					}
+				}()
+				defer func() { <-made }()
+				for {
+					f, err := s.read()
+					if err != nil {
+						t.Fatalf("after %v: %v", time.Since(began), err)
+					}
+					if f.event == "goodbye" {
+						if f.String() != "goodbye "+name {
+							t.Errorf("%q", f.raw)
+						}
+						break
+					}
+					pass(time.Second)
+				}
+				if took := time.Since(began); took > 35*time.Second {
+					t.Errorf("ended after %v", took)
+				}
+			}, cached(stream.Options{Events: 100000, Bytes: 1 << 30, Age: time.Hour}))
+		})
+	}
+}
+
+// TestTokenThatEndsInTheMiddleOfASnapshot: who reads slowly does not see more for it.
+func TestTokenThatEndsInTheMiddleOfASnapshot(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		pad := strings.Repeat("x", flushAt)
+		for i := range 100 {
+			g.api.Put("pods", fmt.Sprintf("team-a/pod-%02d", i), "spec.pad="+pad)
+		}
+		expires := time.Now().Add(20 * time.Second)
+		g.access.set(func(a *access) { a.expires = expires })
+		s := g.stream("/api/v1/pods")
+		for f := s.frame(); f.event != "goodbye"; f = s.frame() {
+			if f.event == "synced" || time.Since(expires) > 2*time.Second {
+				t.Fatalf("%v after its end: %q", time.Since(expires), f.event)
+			}
+			s.lastID = f.id
+			pass(time.Second)
+		}
+		if s.lastID != id(0) {
+			t.Errorf("the position left is %q, though the snapshot is not complete", s.lastID)
+		}
+	})
+}
+
+// TestRetriesAreSpread, or all clients would come back at the same moment.
+func TestRetriesAreSpread(t *testing.T) {
+	low, high := time.Hour, time.Duration(0)
+	for range 1000 {
+		d := between(2*time.Second, 4*time.Second)
+		low, high = min(low, d), max(high, d)
+	}
+	if low < 2*time.Second || low > 2100*time.Millisecond || high > 4*time.Second || high < 3900*time.Millisecond {
+		t.Errorf("from %v to %v", low, high)
+	}
+	if between(5, 5) != 5 || between(7, 5) != 7 {
+		t.Error("an empty range")
+	}
+}
