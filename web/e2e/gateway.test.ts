@@ -1,0 +1,149 @@
+// The whole of it: a real control plane, the real gateway with the portal inside, a real browser.
+
+import { mkdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
+import { missing } from './support/skip.ts';
+
+const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
+const namespace = 'team-vision';
+// For a picture the cluster has to look like one that is used.
+const picture = Boolean(process.env.KUBECAST_SCREENSHOT);
+
+describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? ` (${lacking})` : ''}`, () => {
+  let browser: Browser;
+  let kubecast: Kubecast;
+  let token: string;
+  let page: Page;
+  let complaints: string[];
+
+  beforeAll(async () => {
+    [browser, kubecast] = await Promise.all([launch(), Kubecast.start(picture ? 1.5 : 0)]);
+    token = await kubecast.token('mara.lindqvist', ['platform']);
+  }, 180_000);
+
+  afterAll(async () => {
+    await Promise.allSettled([browser?.close(), kubecast?.stop()]);
+  });
+
+  beforeEach(async () => {
+    ({ page, complaints } = await openPage(browser));
+  });
+
+  afterEach(async () => {
+    const said = [...complaints];
+    await page.context().close();
+    expect(said).toEqual([]);
+  });
+
+  const row = (name: string) => page.locator(`.table-body .table-row[data-name="${name}"]`);
+  const status = (text: RegExp) => page.locator('.connection-label', { hasText: text }).waitFor();
+  const open = async (hash = '') => {
+    await page.goto(`${kubecast.url}/#token=${token}`);
+    await status(/^Live$/);
+    await page.evaluate((view) => (location.hash = view), hash);
+  };
+
+  /** Notes each state that a row shows, in order, from now on. */
+  const noteStates = (name: string) =>
+    page.evaluate((jobName) => {
+      const states: string[] = [];
+      Object.assign(window, { states });
+      const look = (): void => {
+        const text = document.querySelector(`[data-name="${jobName}"] .state-name`)?.textContent;
+        if (text && text !== states.at(-1)) states.push(text);
+      };
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+    }, name);
+  const notedStates = () => page.evaluate(() => (window as unknown as { states: string[] }).states);
+
+  test('a job lives on screen from its first state to its last', async () => {
+    await open('#jobs?q=lives');
+    await page.locator('.table-empty').waitFor();
+    await noteStates('lives');
+    await kubecast.submit(namespace, 'lives', { start: 3, run: 4 });
+    await row('lives').getByText('Complete').waitFor();
+    expect(await notedStates()).toEqual(['Pending', 'Running', 'Complete']);
+    const text = (await row('lives').textContent()) ?? '';
+    for (const part of [namespace, 'mara.lindqvist', '1/1']) expect(text).toContain(part);
+
+    await page.getByRole('link', { name: 'Pods' }).click();
+    const pod = page.locator('.table-pods .table-row', { hasText: /^lives-/ });
+    await pod.getByText('Succeeded').waitFor();
+    expect(await pod.textContent()).toMatch(/node-/);
+  });
+
+  test('the gateway is killed in the middle: the page comes back by itself and shows what it missed', async () => {
+    await open('#jobs?q=during');
+    await page.evaluate(() => Object.assign(window, { sameDocument: true }));
+    await kubecast.submit(namespace, 'during-1', { start: 1, run: 6 });
+    await row('during-1').getByText('Running').waitFor();
+    await kubecast.submit(namespace, 'during-gone', { start: 60, run: 60 });
+    await row('during-gone').getByText('Pending').waitFor();
+
+    await kubecast.killGateway();
+    await status(/^Reconnecting, as of \d/);
+    expect(await row('during-1').textContent()).toContain('Running'); // old, and told to be
+    await kubecast.submit(namespace, 'during-2', { start: 1, run: 1 });
+    await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'during-gone', '--wait=true']);
+    await Promise.all(['during-1', 'during-2'].map((name) => kubecast.waitComplete(namespace, name)));
+
+    const resumed = page.waitForRequest((request) => request.url().includes('/stream?') && request.headers()['last-event-id'] !== undefined);
+    await kubecast.startGateway();
+    await resumed;
+    await row('during-2').getByText('Complete').waitFor();
+    await row('during-1').getByText('Complete').waitFor();
+    await row('during-gone').waitFor({ state: 'detached' });
+    await status(/^Live$/);
+    await kubecast.submit(namespace, 'during-3', { start: 1, run: 1 });
+    await row('during-3').getByText('Complete').waitFor();
+    expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
+  });
+
+  test('a wrong token is refused with a reason, the right one is let in', async () => {
+    await page.goto(kubecast.url);
+    await page.getByLabel('Token').fill('not.a.token');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('does not accept this token').waitFor();
+    await page.getByLabel('Token').fill(token);
+    await page.keyboard.press('Enter');
+    await status(/^Live$/);
+    expect(await page.locator('.account-name').textContent()).toBe('mara.lindqvist');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Token').waitFor();
+    await page.reload();
+    await page.getByLabel('Token').waitFor();
+  });
+
+  test('a token that expires leads back to the sign-in', async () => {
+    token = await kubecast.token('short', ['platform'], '8s');
+    await open();
+    await page.getByRole('alert').getByText('You have been signed out').waitFor();
+    token = await kubecast.token('mara.lindqvist', ['platform']);
+  });
+
+  test('who may see one team only is told so, and sees that team', async () => {
+    const everybody = token;
+    token = await kubecast.token('bob', [namespace]);
+    await page.goto(`${kubecast.url}/#token=${token}`);
+    await page.getByRole('heading', { name: 'You may not see jobs of all namespaces' }).waitFor();
+    await page.getByLabel('Namespace').fill(namespace);
+    await page.keyboard.press('Enter');
+    await kubecast.submit(namespace, 'of-the-team', { start: 1, run: 30 });
+    await row('of-the-team').getByText('Running').waitFor();
+    token = everybody;
+  });
+
+  test.runIf(picture)('a picture for the README', { timeout: 180_000 }, async () => {
+    await page.setViewportSize({ width: 1280, height: 720 });
+    await open();
+    await page.locator('.chip', { hasText: 'Retrying' }).waitFor({ timeout: 120_000 });
+    await page.waitForTimeout(45_000); // until there is some of everything
+    const docs = fileURLToPath(new URL('../../docs/', import.meta.url));
+    await mkdir(docs, { recursive: true });
+    await page.screenshot({ path: `${docs}portal.png` });
+  });
+});

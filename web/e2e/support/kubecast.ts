@@ -1,0 +1,104 @@
+// A real control plane and a real gateway, in a temporary folder and on free ports.
+
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Program } from './processes.ts';
+
+const bin = (name: string): string => fileURLToPath(new URL(`../../../bin/${name}`, import.meta.url));
+
+export const gatewayPath = process.env.KUBECAST_GATEWAY_BIN ?? bin('gateway');
+export const devclusterPath = process.env.KUBECAST_DEVCLUSTER_BIN ?? bin('devcluster');
+export const hasBinaries = existsSync(gatewayPath) && existsSync(devclusterPath);
+
+export interface JobOptions {
+  /** Seconds until its pods are ready, and for how long they run then. */
+  readonly start: number;
+  readonly run: number;
+  readonly owner?: string;
+}
+
+export class Kubecast {
+  readonly #dir: string;
+  readonly #cluster: Program;
+  #gateway: Program | undefined;
+  #address = '127.0.0.1:0';
+
+  static async start(jobsPerSecond = 0): Promise<Kubecast> {
+    const dir = await mkdtemp(join(tmpdir(), 'kubecast-e2e-'));
+    const cluster = new Program('devcluster', devclusterPath, ['up', '--dir', join(dir, 'cluster'), '--nodes', '10', '--jobs', String(jobsPerSecond)]);
+    const kubecast = new Kubecast(dir, cluster);
+    try {
+      await cluster.says(/^ready$/m, 120_000);
+      await kubecast.token('nobody'); // makes the key
+      const issuer = { issuer: 'https://kubecast.local', audiences: ['kubecast'], publicKeyFile: join(dir, 'key.pem.pub') };
+      // JSON is YAML. A short retry, or the tests would mostly wait; a history is not needed here.
+      await writeFile(join(dir, 'gateway.yaml'), JSON.stringify({ auth: { jwt: [issuer] }, stream: { retry: '500ms' } }));
+      await kubecast.startGateway();
+    } catch (error) {
+      await kubecast.stop();
+      throw error;
+    }
+    return kubecast;
+  }
+
+  private constructor(dir: string, cluster: Program) {
+    this.#dir = dir;
+    this.#cluster = cluster;
+  }
+
+  get url(): string {
+    return `http://${this.#address}`;
+  }
+
+  /** Listens where it did before, if it did. */
+  async startGateway(): Promise<void> {
+    const config = join(this.#dir, 'gateway.yaml');
+    const kubeconfig = join(this.#dir, 'cluster', 'kubeconfig');
+    this.#gateway = new Program('gateway', gatewayPath, [
+      'serve', '--kubeconfig', kubeconfig, '--config', config, '--listen', this.#address, '--ops-listen', '127.0.0.1:0',
+    ]);
+    const [, address = ''] = await this.#gateway.says(/msg=listening addr=(\S+)/);
+    this.#address = address;
+  }
+
+  async killGateway(): Promise<void> {
+    await this.#gateway?.kill();
+  }
+
+  /** `groups`: `platform` sees all of the cluster, the name of a team its namespace. */
+  async token(user: string, groups: readonly string[] = [], ttl = '1h'): Promise<string> {
+    const args = ['token', '--key', join(this.#dir, 'key.pem'), '--user', user, '--ttl', ttl];
+    const output = await new Program('gateway token', gatewayPath, [...args, ...groups.flatMap((group) => ['--group', group])]).result();
+    return output.trim().split('\n').at(-1) ?? '';
+  }
+
+  kubectl(args: readonly string[], input = ''): Promise<string> {
+    return new Program('kubectl', devclusterPath, ['kubectl', '--dir', join(this.#dir, 'cluster'), ...args], input).result();
+  }
+
+  async submit(namespace: string, name: string, { start, run, owner = 'mara.lindqvist' }: JobOptions): Promise<void> {
+    const annotations = { 'devcluster.kubecast.io/start-seconds': String(start), 'devcluster.kubecast.io/run-seconds': String(run) };
+    const labels = { 'kubecast.io/owner': owner };
+    const container = { name: 'main', image: 'example.org/train:1' };
+    const job = {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name, namespace, labels },
+      spec: { template: { metadata: { annotations, labels }, spec: { restartPolicy: 'Never', containers: [container] } } },
+    };
+    await this.kubectl(['create', '-f', '-'], JSON.stringify(job));
+  }
+
+  async waitComplete(namespace: string, name: string): Promise<void> {
+    await this.kubectl(['wait', '--namespace', namespace, '--for=condition=complete', `job/${name}`, '--timeout=60s']);
+  }
+
+  async stop(): Promise<void> {
+    await this.#gateway?.stop();
+    await this.#cluster.stop();
+    await rm(this.#dir, { recursive: true, force: true });
+  }
+}
