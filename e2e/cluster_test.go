@@ -23,7 +23,8 @@ func (s *stage) namespaces(t *testing.T, names ...string) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := s.kube.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			err := s.kube.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
 				t.Error(err)
 			}
 		})
