@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,7 +23,16 @@ var (
 	undoMu sync.Mutex
 )
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// One test waits for minutes, the others mostly; so more of them can run at once than there are cores.
+	parallel := true
+	flag.Visit(func(f *flag.Flag) { parallel = parallel && f.Name != "test.parallel" })
+	if parallel {
+		_ = flag.Set("test.parallel", "3") // a number
+	}
+	os.Exit(runTests(m))
+}
 
 func runTests(m *testing.M) int {
 	var err error

@@ -1,12 +1,8 @@
 package clients
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -19,8 +15,7 @@ type matrix struct {
 	namespace *namespace
 	probes    *probes
 	clients   []client
-	subjects  []*subject // one for each client
-	marks     int
+	subjects  subjects // one for each client
 }
 
 // TestClientMatrix runs real clients while the gateway's streams end of age, while it crashes, is drained, and forgets
@@ -51,7 +46,7 @@ func TestClientMatrix(t *testing.T) {
 		{"age", m.age, func(d tally) error { return d.wentOn("age") }},
 		{"expire", m.expire, func(d tally) error { return d.wasReset("expired") }},
 	} {
-		before := m.tallies()
+		before := m.subjects.tallies()
 		began := time.Now()
 		phase.do(t)
 		m.settle(t)
@@ -69,15 +64,7 @@ func TestClientMatrix(t *testing.T) {
 	}
 	stop()
 	m.settle(t)
-	state, err := m.namespace.state(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range m.subjects {
-		if err := s.differs(state); err != nil {
-			t.Error(err)
-		}
-	}
+	m.subjects.compare(t, m.namespace)
 	for name, answers := range asked.answers(t) {
 		facts[name].answers = answers
 	}
@@ -88,19 +75,9 @@ func TestClientMatrix(t *testing.T) {
 
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
-	chromium, node := program(t, "chromium"), program(t, "node")
 	s := onStage(t)
-	golang := filepath.Join(work, "golang")
-	if err := run("golang", "go", "build", "-o", golang, "."); err != nil {
-		t.Fatal(err)
-	}
-	if err := installPackages(); err != nil {
-		t.Fatal(err)
-	}
 	m := &matrix{gateway: s.newGateway(t), namespace: s.newNamespace(t, "matrix"), probes: startProbes(t)}
-	inChromium := startDriver(t, node, []string{"node/chromium.mjs"}, chromium, m.probes.page())
-	inNode := startDriver(t, node, []string{"node/npm.mjs"})
-	inGo := startDriver(t, golang, nil)
+	inChromium, inNode, inGo := chromiumDriver(t, m.probes.page()), npmDriver(t), goDriver(t)
 	m.clients = []client{
 		{"Chromium's EventSource", "chromium", inChromium},
 		{"undici (Node's own)", "undici", inNode},
@@ -115,18 +92,6 @@ func newMatrix(t *testing.T) *matrix {
 		{"tmaxmax/go-sse", "tmaxmax/go-sse", inGo},
 	}
 	return m
-}
-
-// installPackages installs the clients of npm, unless they are there as the lock file says.
-func installPackages() error {
-	lock, err := os.Stat("package-lock.json")
-	if err != nil {
-		return err
-	}
-	if installed, err := os.Stat("node_modules/.package-lock.json"); err == nil && !installed.ModTime().Before(lock.ModTime()) {
-		return nil
-	}
-	return run(".", "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 }
 
 // config is the gateway's. Its clients are to come back soon, and many from one address are what the test is about.
@@ -160,14 +125,14 @@ func (m *matrix) drain(t *testing.T) {
 
 // age waits until each stream has ended of age twice. The client comes back to where it was, and gets what it missed.
 func (m *matrix) age(t *testing.T) {
-	before := m.tallies()
+	before := m.subjects.tallies()
 	eventually(t, "the streams end of age", func() error {
 		for _, s := range m.subjects {
 			if did := s.tallied().since(before[s.client.key]); did.byes["age"] < 2 || did.opens < 2 {
 				return fmt.Errorf("%s: %+v", s.client.key, did)
 			}
 		}
-		return m.revive()
+		return m.subjects.revive()
 	})
 }
 
@@ -182,41 +147,9 @@ func (m *matrix) expire(t *testing.T) {
 // absence is long enough that clients try in vain, and that objects change meanwhile.
 func (m *matrix) absence() { time.Sleep(time.Second) }
 
-// settle waits until each client has seen an object that was made only now.
 func (m *matrix) settle(t *testing.T) {
 	t.Helper()
-	m.marks++
-	mark := fmt.Sprintf("mark-%d", m.marks)
-	if err := m.namespace.create(context.Background(), mark, ""); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "all clients see "+mark, func() error {
-		for _, s := range m.subjects {
-			if err := s.sees(mark); err != nil {
-				return errors.Join(err, m.revive())
-			}
-		}
-		return nil
-	})
-}
-
-// revive does what the clients' applications have to do.
-func (m *matrix) revive() error {
-	for _, s := range m.subjects {
-		if err := s.revive(); err != nil {
-			return fmt.Errorf("%s: %w", s.client.key, err)
-		}
-	}
-	return nil
-}
-
-// tallies are what has happened so far, by the clients' keys.
-func (m *matrix) tallies() map[string]tally {
-	all := map[string]tally{}
-	for _, s := range m.subjects {
-		all[s.client.key] = s.tallied()
-	}
-	return all
+	m.subjects.settle(t, m.namespace)
 }
 
 func (d tally) wasReset(reason string) error {
