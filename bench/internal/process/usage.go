@@ -7,6 +7,7 @@ package process
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,23 +51,43 @@ func ReadMemory(pid int) (m Memory, err error) {
 	return m, nil
 }
 
-// Children are the processes that a process has started and that still run, by name.
-func Children(pid int) (map[string]int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+// Find finds a process that still runs by the names on the way to it: of a child, of a child of that, and so on.
+func Find(pid int, names ...string) (int, error) {
+	for _, name := range names {
+		children, err := children(pid)
+		if err != nil {
+			return 0, err
+		}
+		child, ok := children[name]
+		if !ok {
+			return 0, fmt.Errorf("there is no %s among the children of process %d: %v", name, pid, children)
+		}
+		pid = child
+	}
+	return pid, nil
+}
+
+// children are the processes that a process has started and that still run, by name.
+func children(pid int) (map[string]int, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {
 		return nil, err
 	}
 	children := map[string]int{}
-	for _, field := range strings.Fields(string(text)) {
-		child, err := strconv.Atoi(field)
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
 		if err != nil {
-			return nil, err
+			continue // the thread has ended
 		}
-		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", child))
-		if err != nil {
-			continue // it has ended
+		for field := range strings.FieldsSeq(string(text)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, err
+			}
+			if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", child)); err == nil {
+				children[strings.TrimSpace(string(name))] = child
+			}
 		}
-		children[strings.TrimSpace(string(name))] = child
 	}
 	return children, nil
 }

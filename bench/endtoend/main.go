@@ -1,0 +1,135 @@
+//go:build linux
+
+// Command endtoend measures the gateway on a real control plane, and in the same minutes what the API server itself does
+// for as many watches: from a patch to its clients. The API server tells each client everything; the gateway leaves
+// managedFields out.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/measure"
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+func main() {
+	if role := process.Role(); role != "" {
+		if err := children(role); err != nil {
+			fmt.Fprintf(os.Stderr, "endtoend %s: %v\n", role, err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "endtoend:", err)
+		os.Exit(1)
+	}
+}
+
+// children are the roles that this program has beside the parent's.
+func children(role string) error {
+	switch role {
+	case "patcher":
+		return process.Serve(newPatcher())
+	case "load":
+		client, err := load.New()
+		if err != nil {
+			return err
+		}
+		go func() { // lasts as long as the process
+			if err := client.Run(); err != nil {
+				fmt.Fprintln(os.Stderr, "load:", err)
+				os.Exit(1)
+			}
+		}()
+		return process.Serve(client)
+	}
+	return fmt.Errorf("there is no role %q", role)
+}
+
+// size is one workload.
+type size struct {
+	rate    float64 // patches per second
+	clients int
+	patches int
+}
+
+// bench is a run.
+type bench struct {
+	measure.Bench
+	out     io.Writer
+	gateway string // the binary
+	rounds  int
+	sizes   []size
+	pods    int
+	podSize int
+
+	dir     string
+	cluster *cluster
+	patcher *process.Child
+	token   string
+	config  string
+	lost    []string
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	flags := flag.NewFlagSet("endtoend", flag.ContinueOnError)
+	b := &bench{out: out, pods: 2000, sizes: []size{{20, 50, 300}, {20, 200, 300}, {100, 200, 1500}}}
+	flags.StringVar(&b.gateway, "gateway", "bin/gateway", "the gateway's `binary`")
+	devcluster := flags.String("devcluster", "bin/devcluster", "devcluster's `binary`")
+	flags.IntVar(&b.rounds, "rounds", 3, "how often each server is measured in turn; figures are medians")
+	quick := flags.Bool("quick", false, "small and short, to see whether it works")
+	profile := flags.String("profile", "", "`directory` for the gateway's profiles, taken in rounds of their own")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *quick {
+		b.pods, b.rounds, b.sizes = 50, 1, []size{{20, 10, 20}, {100, 20, 100}}
+	}
+	if b.dir, err = os.MkdirTemp("", "kubecast-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if b.token, b.config, err = token(b.gateway, b.dir, os.Stderr); err != nil {
+		return err
+	}
+	began := time.Now()
+	if b.cluster, err = startCluster(ctx, *devcluster, b.dir+"/cluster"); err != nil {
+		return err
+	}
+	defer b.cluster.Stop()
+	if b.podSize, err = b.cluster.createPods(ctx, b.pods); err != nil {
+		return err
+	}
+	if b.Load, err = process.StartChild("load"); err != nil {
+		return err
+	}
+	defer b.Load.Kill()
+	if b.patcher, err = process.StartChild("patcher"); err != nil {
+		return err
+	}
+	defer b.patcher.Kill()
+	if err := b.patcher.Call("Start", Cluster{Kubeconfig: b.cluster.Kubeconfig(), Pods: b.pods}, nil); err != nil {
+		return err
+	}
+	for _, s := range b.sizes {
+		if err := b.workload(ctx, s, *profile); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "\nend to end: %s in all\n", time.Since(began).Round(time.Second))
+	if len(b.lost) > 0 {
+		return fmt.Errorf("the gateway broke its promise: %s", b.lost)
+	}
+	return nil
+}

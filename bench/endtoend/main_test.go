@@ -1,0 +1,44 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/bench/internal/process"
+	"github.com/kubecast/kubecast/e2e/controlplane"
+)
+
+// The test's binary is also the benchmark's children.
+func TestMain(m *testing.M) {
+	if process.Role() != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Every workload runs, small, on the real control plane, and the gateway delivers every change once.
+func TestWorkloadsRunAndNothingIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	binary := filepath.Join(t.TempDir(), "gateway")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/gateway").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var out strings.Builder
+	err := run(t.Context(), []string{"-quick", "-gateway", binary, "-devcluster", "../../bin/devcluster"}, &out)
+	t.Log(out.String())
+	if errors.Is(err, controlplane.ErrMissing) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
