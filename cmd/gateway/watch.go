@@ -67,6 +67,7 @@ func watch(args []string, out io.Writer) error {
 			w.client.Headers["Authorization"] = "Bearer " + bearer
 		}
 		before := w.events
+		w.client.LastEventID.Store(w.position) // the library's own may be that of an event which was cut
 		err := w.client.SubscribeRawWithContext(ctx, w.event)
 		var refused *refusedError
 		switch {
@@ -92,11 +93,12 @@ func watch(args []string, out io.Writer) error {
 }
 
 type watcher struct {
-	client *sse.Client
-	print  func(*sse.Event) error
-	retry  time.Duration
-	events int
-	failed error // of printing
+	client   *sse.Client
+	print    func(*sse.Event) error
+	retry    time.Duration
+	events   int
+	position []byte // the id of the last event that was whole
+	failed   error  // of printing
 }
 
 // event prints one event. The library calls it in order.
@@ -104,10 +106,13 @@ func (w *watcher) event(e *sse.Event) {
 	if ms, err := strconv.Atoi(string(e.Retry)); err == nil {
 		w.retry = time.Duration(ms) * time.Millisecond
 	}
-	if len(e.Event) == 0 || w.failed != nil {
+	// When a connection breaks within an event, the library hands on what there was of it. A beginning of the JSON that
+	// each event of the gateway carries is not JSON.
+	if len(e.Event) == 0 || !json.Valid(e.Data) || w.failed != nil {
 		return
 	}
 	w.events++
+	w.position = e.ID
 	w.failed = w.print(e)
 }
 
@@ -168,15 +173,11 @@ func printLine(out io.Writer, e *sse.Event) error {
 
 // printJSON prints an event as one line of JSON.
 func printJSON(out io.Writer, e *sse.Event) error {
-	data := json.RawMessage(e.Data)
-	if !json.Valid(data) {
-		data, _ = json.Marshal(string(e.Data)) // a string can be marshalled
-	}
 	line, err := json.Marshal(struct {
 		Event string          `json:"event"`
 		ID    string          `json:"id,omitempty"`
 		Data  json.RawMessage `json:"data"`
-	}{string(e.Event), string(e.ID), data})
+	}{string(e.Event), string(e.ID), e.Data})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Whoever has no good token is told so, in the form that makes clients fetch a new one, also by event streams.
+func TestTokensThatAreNoneAre401(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	g := s.sharedGateway(t)
+	good := s.viewer(t)
+	short, err := s.sign("short", []string{"platform"}, "--ttl", "1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := s.sign("foreign", []string{"platform"}, "--issuer", "https://elsewhere.example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	audience, err := s.sign("audience", []string{"platform"}, "--audience", "another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a token expires", func() error { // the gateway allows for clocks that differ
+		if a := g.get(t, short, "/api/v1/pods?limit=1"); a.code != http.StatusUnauthorized {
+			return fmt.Errorf("%d", a.code)
+		}
+		return nil
+	})
+	header, payload, signature := split(t, good)
+	for name, authorization := range map[string]string{
+		"none":              "",
+		"garbage":           "Bearer garbage",
+		"nothing":           "Bearer ",
+		"another scheme":    "Basic dXNlcjpwYXNzd29yZA==",
+		"expired":           "Bearer " + short,
+		"foreign issuer":    "Bearer " + foreign,
+		"foreign audience":  "Bearer " + audience,
+		"changed payload":   "Bearer " + header + "." + payload[:len(payload)-2] + "AA." + signature,
+		"without signature": "Bearer " + header + "." + payload + ".",
+		"algorithm none":    "Bearer eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + payload + ".",
+	} {
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			request := http.Header{"Accept": {accept}}
+			if authorization != "" {
+				request.Set("Authorization", authorization)
+			}
+			a, err := fetch(http.MethodGet, g.url+"/api/v1/pods", request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(name, func(t *testing.T) { a.mustStatus(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "") })
+			if !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer ") {
+				t.Errorf("%s: WWW-Authenticate: %q", name, a.header.Get("WWW-Authenticate"))
+			}
+			if strings.Contains(a.body, "eyJ") {
+				t.Errorf("%s: the token is in the answer: %s", name, a.body)
+			}
+		}
+	}
+	if strings.Contains(g.log(), payload) {
+		t.Error("a token is in the gateway's log")
+	}
+}
+
+func split(t *testing.T, token string) (header, payload, signature string) {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		t.Fatalf("%q is no token", token)
+	}
+	return parts[0], parts[1], parts[2]
+}
+
+// A team sees its namespace and no other, whichever way it asks.
+func TestTeamsSeeOnlyTheirNamespace(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	g := s.sharedGateway(t)
+	s.namespaces(t, "team-own", "team-other")
+	s.allowTeam(t, "team-own")
+	for _, namespace := range []string{"team-own", "team-other"} {
+		if _, err := s.kube.CoreV1().Pods(namespace).Create(context.Background(), pod(namespace, "one", nil), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	token, err := s.token("member", "team-own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the binding is known", func() error {
+		if a := g.get(t, token, "/api/v1/namespaces/team-own/pods"); a.code != http.StatusOK {
+			return fmt.Errorf("%d %s", a.code, a.body)
+		}
+		return nil
+	})
+	openAs(t, g, token, "/api/v1/namespaces/team-own/pods", nil).find(t, "synced")
+	if a := g.get(t, token, "/api/v1/namespaces/team-own/pods/one"); a.code != http.StatusOK {
+		t.Errorf("its own pod: %d %s", a.code, a.body)
+	}
+	for _, path := range []string{
+		"/api/v1/pods",
+		"/api/v1/namespaces/team-other/pods",
+		"/api/v1/namespaces/team-other/pods/one",
+		"/api/v1/namespaces/team-other/pods/absent",
+		"/api/v1/pods?fieldSelector=metadata.namespace%3Dteam-own",
+		"/api/v1/nodes",
+		"/api/v1/namespaces/team-own/secrets",
+		"/clusters/default/api/v1/pods",
+		"/api/v1/namespaces/team-own/pods%2f..%2f..%2fteam-other/pods",
+		"/api/v1/namespaces/team-own%2f..%2fteam-other/pods",
+	} {
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			header := bearer(token)
+			header.Set("Accept", accept)
+			a, err := fetch(http.MethodGet, g.url+path, header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.code != http.StatusForbidden && !(strings.Contains(path, "%2f") && a.code == http.StatusNotFound) {
+				t.Errorf("%s as %s: %d %s", path, accept, a.code, a.body)
+			}
+		}
+	}
+	header := bearer(token)
+	header.Set("Accept", "text/event-stream")
+	a, err := fetch(http.MethodGet, g.url+"/stream?own=/api/v1/namespaces/team-own/pods&other=/api/v1/namespaces/team-other/pods", header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.mustProblem(t, "a stream of which a part is forbidden", http.StatusForbidden, "team-other")
+}
+
+// A permission that is taken away ends the streams that stood on it, and what happens after is not told.
+func TestPermissionRevokedEndsStream(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "revoke")
+	g := s.startGateway(t, gatewayOptions{config: "authorizer: {cacheAllow: 1s, cacheDeny: 1s}\n"})
+	g.waitReady(t)
+	user := "revoked"
+	revoke := s.allow(t, user, "", "configmaps")
+	token, err := s.token(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/api/v1/namespaces/revoke/configmaps"
+	eventually(t, "the binding is known", func() error {
+		if a := g.get(t, token, path); a.code != http.StatusOK {
+			return fmt.Errorf("%d %s", a.code, a.body)
+		}
+		return nil
+	})
+	single := openAs(t, g, token, path, nil)
+	single.find(t, "synced")
+	several := openAs(t, g, token, "/stream?maps="+path, nil)
+	several.find(t, "maps.synced")
+	revoke()
+	for _, stream := range []*stream{single, several} {
+		end := stream.mustEnd(t)
+		if len(end) == 0 || end[len(end)-1].event != "goodbye" || end[len(end)-1].reason(t) != "revoked" {
+			t.Errorf("the end is %+v", end)
+		}
+	}
+	if a := g.get(t, token, path); a.code != http.StatusForbidden {
+		t.Errorf("a list is answered with %d", a.code)
+	}
+	header := bearer(token)
+	header.Set("Accept", "text/event-stream")
+	if a, err := fetch(http.MethodGet, g.url+path, header); err != nil || a.code != http.StatusForbidden {
+		t.Errorf("the stream is begun again with %d, %v", a.code, err)
+	}
+}
+
+// A stream ends with its token, announced, and with the position from which a new token goes on.
+func TestStreamEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	g := s.sharedGateway(t)
+	token, err := s.sign("mayfly", []string{"platform"}, "--ttl", "3s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	stream := openAs(t, g, token, "/api/v1/nodes", nil)
+	synced := stream.find(t, "synced")
+	end := stream.mustEnd(t)
+	last := end[len(end)-1]
+	announced := strings.Contains(stream.raw.String(), "event: expiring\n")
+	if !announced || last.event != "goodbye" || last.reason(t) != "expired" {
+		t.Errorf("announced: %t; the end is %+v", announced, last)
+	}
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("it ended after %s", took)
+	}
+	again := s.open(t, g, "/api/v1/nodes", http.Header{"Last-Event-Id": {last.id}})
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mayfly", Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}}
+	if _, err := s.kube.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.kube.CoreV1().Nodes().Delete(context.Background(), "mayfly", metav1.DeleteOptions{}) })
+	if read := again.mustEvent(t, "added"); !strings.Contains(read.data, `"name":"mayfly"`) {
+		t.Errorf("after %s and %s came %+v", synced.id, last.id, read)
+	}
+}
