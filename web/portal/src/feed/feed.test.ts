@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { frame, ScriptedFetch } from '../../../mock/fetch.ts';
+import { Feed } from './feed.ts';
+
+let server: ScriptedFetch;
+let feed: Feed;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  server = new ScriptedFetch();
+  vi.stubGlobal('fetch', server.fetch);
+});
+
+afterEach(() => {
+  feed.close();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+const asked = () => [...new URL(server.last.url, 'http://gateway').searchParams].map(([name, path]) => `${name}=${path}`);
+const names = () => asked().map((watch) => watch.split('=')[0]).join();
+const job = (uid: string, namespace: string) => frame('jobs.added', 'e', { metadata: { uid, name: uid, namespace } });
+const rows = () => feed.getSnapshot().live.collection('jobs').getSnapshot().items.map(({ metadata }) => metadata.uid);
+
+async function open(namespace = ''): Promise<void> {
+  feed = new Feed({ token: () => 't', namespace });
+  await settle();
+}
+
+async function refuse(message = 'jobs is forbidden'): Promise<void> {
+  server.last.refuse(403, {}, JSON.stringify({ message }));
+  await settle();
+}
+
+test('everything on one stream, of all namespaces or of one', async () => {
+  await open();
+  expect(asked()).toEqual(['jobs=/apis/batch/v1/jobs', 'pods=/api/v1/pods', 'namespaces=/api/v1/namespaces']);
+  feed.setNamespace('team-a');
+  await settle();
+  expect(asked()).toEqual(['jobs=/apis/batch/v1/namespaces/team-a/jobs', 'pods=/api/v1/namespaces/team-a/pods', 'namespaces=/api/v1/namespaces']);
+  expect(server.requests[0]?.aborted).toBe(true);
+});
+
+test('a namespace that is no name cannot reach another path', async () => {
+  await open('../../secrets?x=');
+  expect(asked()[0]).toBe('jobs=/apis/batch/v1/namespaces/..%2F..%2Fsecrets%3Fx%3D/jobs');
+});
+
+test('who may not list namespaces still gets the tables, and is not asked for them again', async () => {
+  await open('team-a');
+  await refuse('namespaces is forbidden');
+  expect(names()).toBe('jobs,pods');
+  server.last.accept();
+  await settle();
+  expect(feed.getSnapshot()).toMatchObject({ watches: ['jobs', 'pods'], forbidden: false });
+  feed.setNamespace('team-b');
+  await settle();
+  expect(names()).toBe('jobs,pods');
+});
+
+test('whoever may see jobs only gets jobs', async () => {
+  await open('team-a');
+  await refuse();
+  await refuse();
+  expect(names()).toBe('jobs,namespaces');
+  await refuse();
+  expect(names()).toBe('jobs');
+  server.last.accept();
+  await settle();
+  expect(feed.getSnapshot()).toMatchObject({ watches: ['jobs'], forbidden: false });
+});
+
+test('nothing at all: says so in the words of the first refusal, and asks no more', async () => {
+  await open();
+  for (let n = 0; n < 6; n++) await refuse(`refusal ${n}`);
+  expect(feed.getSnapshot()).toMatchObject({ forbidden: true, refusal: 'refusal 0' });
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(server.requests).toHaveLength(6);
+});
+
+test('another namespace, or another try, starts from the full set', async () => {
+  await open();
+  for (let n = 0; n < 6; n++) await refuse();
+  feed.setNamespace('team-a');
+  await settle();
+  expect(names()).toBe('jobs,pods,namespaces');
+  expect(feed.getSnapshot()).toMatchObject({ forbidden: false, refusal: undefined });
+  for (let n = 0; n < 6; n++) await refuse();
+  feed.retry();
+  await settle();
+  expect(names()).toBe('jobs,pods,namespaces');
+});
+
+test('rows in sight before and after a change of namespace are there at once, others are not', async () => {
+  await open();
+  server.last.accept(job('a', 'team-a'), job('b', 'team-b'));
+  await settle();
+  expect(rows()).toEqual(['a', 'b']);
+  feed.setNamespace('team-a');
+  expect(rows()).toEqual(['a']);
+  await settle();
+  server.last.accept(frame('jobs.synced', 'e.jobs-1', { resourceVersion: '1', count: 0 }));
+  await settle();
+  expect(rows()).toEqual([]); // the gateway has the last word
+});
+
+test('401 is left to the sign-in', async () => {
+  await open();
+  server.last.refuse(401);
+  await settle();
+  expect(server.requests).toHaveLength(1);
+  expect(feed.getSnapshot().live.connection.getSnapshot()).toMatchObject({ phase: 'denied', reason: 'http:401' });
+});
