@@ -3,15 +3,17 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"testing"
-	"time"
 )
 
 // stream is one connection that a test reads by hand.
 type stream struct {
 	*frames
-	response *http.Response
+	lastID string
 }
 
 // open begins a stream as a viewer of the whole cluster; it is cut when the test ends, or after a time in which any
@@ -34,7 +36,7 @@ func openAs(t *testing.T, g *gateway, token, path string, header http.Header) *s
 		t.Fatalf("%s: %v", path, err)
 	}
 	t.Cleanup(opened.close)
-	return &stream{opened, opened.response}
+	return &stream{frames: opened}
 }
 
 // mustNext reads one frame.
@@ -43,6 +45,9 @@ func (s *stream) mustNext(t *testing.T) frame {
 	read, err := s.next()
 	if err != nil {
 		t.Fatalf("%v after:\n%s", err, tail(s.raw.String(), 12))
+	}
+	if read.id != "" {
+		s.lastID = read.id
 	}
 	return read
 }
@@ -106,5 +111,15 @@ func (s *stage) firstID(t *testing.T, g *gateway, scope scope) string {
 	return stream.find(t, "synced").id
 }
 
-// soon is how long a test waits for what must not come.
-const soon = 500 * time.Millisecond
+// streams is nil if the gateway has as many streams open on a path, its query aside.
+func (g *gateway) streams(path string, want int) error {
+	a, err := fetch(http.MethodGet, g.ops+"/debug/streams", nil)
+	if err != nil {
+		return err
+	}
+	path, _, _ = strings.Cut(path, "?")
+	if n := strings.Count(a.body, strconv.Quote(path)); n != want {
+		return fmt.Errorf("%d streams on %s, not %d", n, path, want)
+	}
+	return nil
+}
