@@ -3,7 +3,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build demo test bench lint gateway devcluster controlplane portal clean
+.PHONY: build demo test soak bench lint gateway devcluster controlplane portal clean
 
 build: gateway devcluster
 
@@ -29,6 +29,10 @@ demo: build controlplane
 
 test:
 	scripts/test.sh
+
+# The model test for long: random faults, fifty clients, two gateways. SOAK=1h for longer.
+soak: build controlplane
+	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestRandomFaults ./e2e
 
 bench: build controlplane
 	scripts/bench.sh

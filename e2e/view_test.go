@@ -122,6 +122,9 @@ func (f *follower) take(start *connectionStart, read frame) error {
 	if v == nil {
 		return fmt.Errorf("%s: no watch of this stream is called %q", read.event, prefix)
 	}
+	if name == "reset" {
+		delete(start.position.versions, prefix) // what was before is void
+	}
 	if err := v.take(name, read.data, p.versions[prefix], start.position.versions[prefix], f.relists); err != nil {
 		return fmt.Errorf("%s %s: %w", read.event, read.id, err)
 	}

@@ -113,7 +113,8 @@ func (c *catchUps) join(topic *Topic, after uint64) (f *flight, lead bool) {
 	if c.kept != nil && (time.Since(c.keptAt) > keepCatchUp || !topic.Holds(c.kept.result.Head)) {
 		c.kept = nil
 	}
-	if c.kept != nil && c.kept.after <= after {
+	// Its head must not be before the version: the topic would tell again what lies between, or leap over it.
+	if c.kept != nil && c.kept.after <= after && after <= c.kept.result.Head.Version {
 		return c.kept, false
 	}
 	if c.waiting == nil {

@@ -130,6 +130,25 @@ func TestCatchUpWithoutAPIServerIsNoLoss(t *testing.T) {
 	})
 }
 
+// A relist has left a gap, and a client stands in it; what was caught up before the gap is of no use to it.
+func TestCatchUpFromBeforeAGapIsNotUsedForAPositionWithinIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &pastServer{}
+		store := restarted(t, server, 500)
+		if _, err := store.CatchUp(t.Context(), 490); err != nil {
+			t.Fatal(err)
+		}
+		store.topic.AppendBurst(600, nil)
+		if _, err := store.topic.Resume(550, stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
+			t.Fatalf("a position within a gap can be resumed: %v", err)
+		}
+		caught, err := store.CatchUp(t.Context(), 550)
+		if err != nil || len(server.asked) != 2 || caught.Head.Version != 600 || len(caught.From(550)) != 50 {
+			t.Errorf("asked after %v (%v), caught up to %d with %d events", server.asked, err, caught.Head.Version, len(caught.From(550)))
+		}
+	})
+}
+
 func TestCatchUpIsReadAgainOnceTheRingHasMovedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &pastServer{}
