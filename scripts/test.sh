@@ -52,6 +52,9 @@ go_test() {
 
 need gcc gcc libc6-dev || { echo "gcc is needed for go test -race" >&2; exit 1; }
 need chromium chromium fonts-dejavu-core || skipped+=("the portal in Chromium: chromium is not installed")
+export PATH=$PATH:/usr/sbin # where Debian keeps servers
+need nginx nginx-light || skipped+=("streams through nginx: nginx is not installed")
+need haproxy haproxy || skipped+=("streams through HAProxy: haproxy is not installed")
 part "build" make --no-print-directory build controlplane
 [ ${#failed[@]} -eq 0 ] || exit 1
 part "Go" go_test .
