@@ -240,7 +240,9 @@ func (s *Store) listed(version uint64) {
 
 // rewritten reports whether a list found what contradicts a history that was seen completely up to a version: a
 // state from before it that was not there then. (A deletion has no version of its own.)
-func rewritten(c change, seen uint64) bool { return c.Type != stream.Deleted && c.Object.Version() <= seen }
+func rewritten(c change, seen uint64) bool {
+	return c.Type != stream.Deleted && c.Object.Version() <= seen
+}
 
 // inHistory orders what a list found: what is gone first, then by version, which is the order in which it happened.
 func inHistory(a, b change) int {
