@@ -68,12 +68,14 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
   const visible = table.getRowModel().rows;
 
   return (
-    <div className={`table-frame table-${name}`} role="table" aria-label={name} aria-rowcount={sorted.length + 1}>
+    <div className={`table-frame table-${name}`}>
       {/* Focusable, so that arrow and page keys scroll it. */}
-      <div className="table-scroller" ref={scroller} tabIndex={0} role="presentation">
+      <div className="table-scroller" ref={scroller} tabIndex={0} role="table" aria-label={name} aria-rowcount={sorted.length + 1}>
         <TableHeader columns={columns} sort={sort} onSort={onSort} />
         {sorted.length === 0 ? (
-          <div className="table-empty">{children}</div>
+          <div role="row" className="table-empty">
+            <div role="cell">{children}</div>
+          </div>
         ) : (
           <div role="rowgroup" className="table-body" style={{ height: virtualizer.getTotalSize() }}>
             {items.map((item) => {
