@@ -68,9 +68,6 @@ func (f *frames) retry(after time.Duration) {
 	*f.buf = append(buf, "\n\n"...)
 }
 
-// empty reports whether nothing is collected.
-func (f *frames) empty() bool { return f.buf == nil }
-
 // full reports whether it is time to flush.
 func (f *frames) full() bool { return f.buf != nil && len(*f.buf) >= flushAt }
 
