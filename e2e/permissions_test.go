@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -186,12 +185,14 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	g := s.sharedGateway(t)
+	s.namespaces(t, "mayfly") // with a kind in which nothing else happens
+	path := scope{kind: configMapsKind, namespace: "mayfly", labelSelector: "app=a"}.path()
 	token, err := s.sign("mayfly", []string{"platform"}, "--ttl", "3s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	stream := openAs(t, g, token, "/api/v1/nodes", nil)
+	stream := openAs(t, g, token, path, nil)
 	synced := stream.find(t, "synced")
 	end := stream.mustEnd(t)
 	last := end[len(end)-1]
@@ -202,13 +203,9 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("it ended after %s", took)
 	}
-	again := s.open(t, g, "/api/v1/nodes", http.Header{"Last-Event-Id": {last.id}})
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "mayfly", Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}}
-	if _, err := s.kube.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.kube.CoreV1().Nodes().Delete(context.Background(), "mayfly", metav1.DeleteOptions{}) })
-	if read := again.mustEvent(t, "added"); !strings.Contains(read.data, `"name":"mayfly"`) {
+	again := s.open(t, g, path, http.Header{"Last-Event-Id": {last.id}})
+	s.makeConfigMap(t, "mayfly", "after")
+	if read := again.mustEvent(t, "added"); !strings.Contains(read.data, `"name":"after"`) {
 		t.Errorf("after %s and %s came %+v", synced.id, last.id, read)
 	}
 }
