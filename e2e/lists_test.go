@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -233,73 +232,6 @@ func TestGetEqualsKubectls(t *testing.T) {
 		a := g.get(t, s.viewer(t), "/api/v1/namespaces/get/pods/one")
 		if a.code != http.StatusOK || !sameJSON(a.body, want) {
 			return fmt.Errorf("%d %s, not %s", a.code, a.body, want)
-		}
-		return nil
-	})
-}
-
-// All pages of a list are of one version, however much changes between them.
-func TestPagesAreOfOneVersion(t *testing.T) {
-	t.Parallel()
-	s := onStage(t)
-	g := s.sharedGateway(t)
-	token := s.viewer(t)
-	s.namespaces(t, "pages", "pages-b")
-	finish := s.startChurn(t, &churn{namespaces: []string{"pages", "pages-b"}, test: "pages", random: seed(t)})
-	for _, scope := range []scope{
-		{kind: podsKind, labelSelector: "test=pages"},
-		{kind: podsKind, namespace: "pages"},
-		{kind: podsKind, namespace: "pages-b", labelSelector: "app=a"},
-	} {
-		eventually(t, "there are pods enough", func() error {
-			if n := len(g.list(t, token, scope.path()).Items); n < 6 {
-				return fmt.Errorf("%d pods", n)
-			}
-			return nil
-		})
-		s.walkPages(t, g, token, scope)
-	}
-	finish()
-}
-
-func (s *stage) walkPages(t *testing.T, g *gateway, token string, scope scope) {
-	t.Helper()
-	path := scope.path() + "&limit=2"
-	if !strings.Contains(path, "?") {
-		path = scope.path() + "?limit=2"
-	}
-	page := g.list(t, token, path)
-	version, items, pages := page.Metadata.ResourceVersion, page.Items, 1
-	for page.Metadata.Continue != "" {
-		if len(page.Items) != 2 {
-			t.Fatalf("%s: page %d has %d items", path, pages, len(page.Items))
-		}
-		s.waitChanged(t, g, token, scope, version)
-		page = g.list(t, token, path+"&continue="+page.Metadata.Continue)
-		if page.Metadata.ResourceVersion != version {
-			t.Fatalf("%s: page %d has version %s, not %s", path, pages, page.Metadata.ResourceVersion, version)
-		}
-		items = append(items, page.Items...)
-		pages++
-	}
-	exact := strings.Replace(path, "limit=2", "resourceVersionMatch=Exact&resourceVersion="+version, 1)
-	want := parseList(t, s.kubectl(t, "", "get", "--raw", exact))
-	if err := difference(items, want.Items, "Pod", "v1"); err != nil {
-		t.Errorf("%s, %d pages: %v", path, pages, err)
-	}
-	if pages < 3 {
-		t.Errorf("%s: only %d pages", path, pages)
-	}
-}
-
-// waitChanged waits until a newer list has another version.
-func (s *stage) waitChanged(t *testing.T, g *gateway, token string, scope scope, version string) {
-	t.Helper()
-	began := time.Now()
-	eventually(t, "the list changes", func() error {
-		// What a selector leaves out may not change for a while, but the version does.
-		if now := g.list(t, token, scope.path()).Metadata.ResourceVersion; now == version {
-			return fmt.Errorf("it is still of version %s after %s", version, time.Since(began))
 		}
 		return nil
 	})
