@@ -60,6 +60,15 @@ describe('resuming', () => {
     expect(opened).toEqual([false, true]);
   });
 
+  test('an id without an event is a position too', async () => {
+    await connect();
+    const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-5'), 'id: e.jobs-6\n\n');
+    await settle();
+    body.end();
+    await pass(100);
+    expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-6');
+  });
+
   test('the id of a frame that was cut off is not claimed', async () => {
     await connect();
     const body = server.last.accept('retry: 100\n\n', bookmark('e.jobs-5'), 'id: e.jobs-6\nevent: jobs.bookmark\ndata: {}\n');
@@ -407,7 +416,10 @@ describe('states', () => {
     await settle();
     body.break();
     await pass(10_000);
-    server.last.accept();
+    const next = server.last.accept();
+    await settle();
+    expect(phase()).toBe('live');
+    next.push(stale('pods', '2030-01-01T00:01:00Z') + frame('pods.live', 'e', { since: '2030-01-01T00:02:00Z', reason: '' }));
     await settle();
     expect(phase()).toBe('live');
   });

@@ -76,7 +76,7 @@ export class WatchedCollection<T extends KubeObject> implements Collection<T> {
         this.#told?.add(event.object.metadata.uid);
         break;
       case 'deleted':
-        this.#told?.delete(event.object.metadata.uid);
+        this.#told?.delete(event.object.metadata.uid); // which may live as long as the stream
         if (!this.#objects.delete(event.object.metadata.uid)) return true;
         break;
       case 'patched': {
