@@ -29,7 +29,7 @@ function watch(): Live<Kinds> {
     gateway: gateway.url,
     watches: { jobs: '/apis/batch/v1/jobs', pods: '/api/v1/namespaces/team-a/pods?labelSelector=a%3Db' },
     token: () => 'let-me-in',
-    random: () => 0.01, // no time to lose between attempts
+    random: () => 0, // no time to lose between attempts
   });
   return live;
 }
@@ -116,7 +116,8 @@ describe('whatever breaks, whenever', () => {
     let notifications = 0;
     made.collection('jobs').subscribe(() => notifications++);
     const alive: { jobs: string[]; pods: string[] } = { jobs: [], pods: [] };
-    for (let step = 0; step < 1_500; step++) {
+    // How often a connection breaks depends on the machine, so the number of attempts decides.
+    for (let step = 0; step < 1_500 || gateway.requests.length < 40; step++) {
       const resource = random() < 0.5 ? 'jobs' : 'pods';
       const known = alive[resource];
       const uid = known[Math.floor(random() * known.length)];
@@ -146,7 +147,6 @@ describe('whatever breaks, whenever', () => {
         return got.getSnapshot().phase === 'current' && versions(got.getSnapshot().items).join('\n') === want;
       });
     }
-    expect(gateway.requests.length).toBeGreaterThan(20);
     expect(notifications).toBeGreaterThan(20);
   });
 });
