@@ -244,14 +244,14 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 		}
 		broken, changed := k.epoch != epoch, a.changed
 		a.mu.Unlock()
-		if broken {
-			panic(http.ErrAbortHandler) // the connection breaks, without an end of the body
-		}
 		for _, e := range news {
 			send(w, e.kind, e.json)
 			after = e.version
 		}
 		flush(w)
+		if broken {
+			panic(http.ErrAbortHandler) // the connection breaks, without an end of the body
+		}
 		select {
 		case <-changed:
 		case <-timeUp:

@@ -143,7 +143,9 @@ func startGateway(t testing.TB, api *apitest.API, apiURL string, listener net.Li
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = g.kinds.Run(ctx) })
-	g.http = &http.Server{Handler: g.server.Handler(), ErrorLog: discardLog()}
+	g.http = &http.Server{Handler: g.server.Handler(), ErrorLog: discardLog(), Protocols: &http.Protocols{}}
+	g.http.Protocols.SetHTTP1(true)
+	g.http.Protocols.SetUnencryptedHTTP2(true)
 	running.Go(func() { _ = g.http.Serve(listener) })
 	g.url = "http://" + listener.Addr().String()
 	t.Cleanup(func() {
@@ -228,10 +230,10 @@ func (g *gateway) readers(kind string) int {
 	return 0
 }
 
-// eventually waits for what happens soon and tells nobody.
+// eventually waits for what happens soon and tells nobody. In a bubble, streams that are not read meanwhile are cut.
 func (g *gateway) eventually(what string, is func() bool) {
 	g.t.Helper()
-	deadline := time.NewTimer(g.patience)
+	deadline := time.NewTimer(min(g.patience, 10*time.Minute))
 	defer deadline.Stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -239,7 +241,7 @@ func (g *gateway) eventually(what string, is func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			g.t.Fatalf("never: %s", what)
+			g.t.Fatalf("never: %s; log: %s", what, g.log)
 		}
 	}
 }
@@ -268,6 +270,13 @@ func (a *access) set(change func(*access)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change(a)
+}
+
+// questions is how many permissions were asked for.
+func (a *access) questions() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.asked)
 }
 
 func (a *access) Authenticate(_ context.Context, token string) (auth.Identity, error) {

@@ -2,8 +2,10 @@ package http
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -32,30 +34,34 @@ func (s *Server) OpsHandler(gatherer prometheus.Gatherer) http.Handler {
 // Kinds that the cluster does not have, or does not show the gateway, are named but waited for by nobody.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	var waiting, missing []error
-	for _, kinds := range s.opts.Clusters {
-		if err := kinds.Ready(); err != nil {
-			waiting = append(waiting, err)
-		}
-		if err := kinds.Missing(); err != nil {
-			missing = append(missing, err)
-		}
+	waiting := false
+	var kinds strings.Builder
+	for _, k := range s.opts.Clusters {
+		waiting = tellEach(&kinds, "waiting", k.Ready()) || waiting
+		tellEach(&kinds, "missing", k.Missing())
 	}
+	state := "ok"
 	switch {
 	case s.draining.Err() != nil:
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintln(w, "draining")
-	case len(waiting) > 0:
-		w.WriteHeader(http.StatusServiceUnavailable)
-		for _, err := range waiting {
-			fmt.Fprintln(w, "waiting:", err)
-		}
-	default:
-		fmt.Fprintln(w, "ok")
+		state = "draining"
+	case waiting:
+		state = "waiting"
 	}
-	for _, err := range missing {
-		fmt.Fprintln(w, "missing:", err)
+	if state != "ok" {
+		w.WriteHeader(http.StatusServiceUnavailable)
 	}
+	fmt.Fprintf(w, "%s\n%s", state, kinds.String())
+}
+
+// tellEach writes a line for each of the errors that one joins; it reports whether there is any.
+func tellEach(w io.Writer, what string, err error) bool {
+	if err == nil {
+		return false
+	}
+	for line := range strings.Lines(err.Error() + "\n") {
+		fmt.Fprintf(w, "%s: %s", what, line)
+	}
+	return true
 }
 
 // debugKinds is a table of the stores.

@@ -1,0 +1,413 @@
+package http
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+)
+
+// TestStalledClientIsCutAndDelaysNobody: who takes no byte is given the write deadline, and nobody waits for him.
+func TestStalledClientIsCutAndDelaysNobody(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		witness := g.stream("/api/v1/pods")
+		witness.expect("synced")
+		var stalled []*events
+		for range 20 {
+			s := g.stream("/api/v1/pods")
+			s.expect("synced")
+			stalled = append(stalled, s)
+		}
+		g.eventually("all of them wait", func() bool { return g.readers("pods") == 21 })
+		var cut time.Duration
+		began := time.Now()
+		for i := range 100 {
+			put := time.Now()
+			g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", i))
+			witness.expect(fmt.Sprintf("added pod-%d", i))
+			if late := time.Since(put); late > 0 {
+				t.Fatalf("the witness is told %v late", late)
+			}
+			if cut == 0 && g.streams() == 1 {
+				cut = time.Since(began)
+			}
+			pass(100 * time.Millisecond)
+		}
+		if cut < 5*time.Second || cut > 5*time.Second+200*time.Millisecond {
+			t.Errorf("the stalled clients were cut after %v", cut)
+		}
+		for _, s := range stalled {
+			for {
+				f, err := s.read()
+				if err == io.EOF || err == nil && f.event == "goodbye" {
+					t.Fatal("to a client that was cut, the stream looks complete")
+				}
+				if err != nil {
+					break
+				}
+			}
+		}
+		if g.readers("pods") != 1 {
+			t.Errorf("%d readers are left", g.readers("pods"))
+		}
+	})
+}
+
+// TestStalledClientOnARealConnection, whose buffers the kernel fills first.
+func TestStalledClientOnARealConnection(t *testing.T) {
+	g := newGateway(t, options(func(o *Options) { o.Stream.WriteTimeout = 200 * time.Millisecond }))
+	witness := g.stream("/api/v1/pods")
+	witness.expect("synced")
+	stalled := g.stream("/api/v1/pods")
+	stalled.expect("synced")
+	pad := strings.Repeat("x", 256<<10)
+	i := 0
+	for began := time.Now(); g.streams() == 2; i++ {
+		if time.Since(began) > g.patience {
+			t.Fatal("the stalled client is not cut")
+		}
+		g.api.Put("pods", "team-a/big", "spec.pad="+pad)
+		witness.next()
+	}
+	g.api.Put("pods", "team-a/last")
+	witness.expect("added last")
+}
+
+// TestSlowReaderOfAListDelaysNobody, since a snapshot holds no lock; and if it stops reading it is cut, and knows.
+func TestSlowReaderOfAListDelaysNobody(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		pad := strings.Repeat("x", flushAt)
+		for i := range 20 {
+			g.api.Put("pods", fmt.Sprintf("team-a/pod-%02d", i), "spec.pad="+pad)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		began := time.Now()
+		response, err := g.client.Do(g.newRequest(ctx, http.MethodGet, "/api/v1/pods", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		slow := bufio.NewReader(response.Body)
+		for range 5 { // slowly, but in time for each piece
+			if _, err := slow.Discard(flushAt); err != nil {
+				t.Fatal(err)
+			}
+			pass(4 * time.Second)
+		}
+		witness := g.stream("/api/v1/pods?sendInitialEvents=false")
+		g.eventually("the witness waits", func() bool { return g.readers("pods") == 1 })
+		put := time.Now()
+		g.api.Put("pods", "team-a/new")
+		witness.expect("added new")
+		if late := time.Since(put); late > 0 {
+			t.Errorf("an event is %v late", late)
+		}
+		if strings.Contains(g.log.String(), "did not take the answer") {
+			t.Error("a slow reader was cut")
+		}
+		g.eventually("it is cut", func() bool { return strings.Contains(g.log.String(), "did not take the answer") })
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("a reader that stopped was cut after %v", took)
+		}
+		if _, err := io.Copy(io.Discard, slow); err == nil {
+			t.Error("half a list looks complete")
+		}
+	})
+}
+
+// TestClientThatLeavesInSilenceIsNoticed at once, though nothing is written to it.
+func TestClientThatLeavesInSilenceIsNoticed(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		for _, path := range []string{"/api/v1/pods", "/stream?a=/api/v1/pods&b=/api/v1/namespaces/x/pods"} {
+			s := g.stream(path)
+			s.until(map[bool]string{true: "synced", false: "b.synced"}[path[1] == 'a'])
+			began := time.Now()
+			s.close()
+			g.eventually("it is noticed", func() bool { return g.streams() == 0 && g.readers("pods") == 0 })
+			if took := time.Since(began); took > 10*time.Millisecond {
+				t.Errorf("noticed after %v", took)
+			}
+		}
+		// Nor does one that waits for a kind to be read hold anything.
+		g.api.Hang("nodes")
+		s := g.stream("/api/v1/nodes")
+		s.close()
+		g.eventually("it is noticed", func() bool { return g.streams() == 0 })
+	})
+}
+
+// raw speaks to the gateway without an HTTP client between.
+func (g *gateway) raw(request string) (net.Conn, *bufio.Reader) {
+	g.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(g.url, "http://"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(g.patience)); err != nil {
+		g.t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		g.t.Fatal(err)
+	}
+	return conn, bufio.NewReader(conn)
+}
+
+// TestOneFrameIsOneChunk of an HTTP/1.1 answer, and HTTP/1.0, which knows no chunks, is served, too.
+func TestStreamsOnTheWire(t *testing.T) {
+	g := newGateway(t, options(func(o *Options) { o.Stream.MaxAge = 300 * time.Millisecond }))
+	g.api.Put("pods", "team-a/web")
+	for _, version := range []string{"1.0", "1.1"} {
+		_, r := g.raw("GET /api/v1/pods HTTP/" + version + "\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n")
+		response, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if chunked := slices.Equal(response.TransferEncoding, []string{"chunked"}); chunked != (version == "1.1") || !response.Close {
+			t.Errorf("HTTP/%s: %v, close %v", version, response.TransferEncoding, response.Close)
+		}
+		if _, err := http.ParseTime(response.Header.Get("Date")); err != nil {
+			t.Errorf("HTTP/%s: %v", version, err)
+		}
+		s := &events{t: t, response: response, body: bufio.NewReader(response.Body)}
+		s.frame()
+		s.frame()
+		s.expect("added web", "synced", "goodbye age")
+		s.end()
+	}
+}
+
+// TestClientThatTalksIsCut: to read what it should not send costs something.
+func TestClientThatTalksIsCut(t *testing.T) {
+	g := newGateway(t)
+	conn, r := g.raw("GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n")
+	if _, err := r.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = conn.Write(make([]byte, 2*maxScrap)) // it may be cut meanwhile
+	_, err := io.Copy(io.Discard, r)
+	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+		t.Error("it is not cut")
+	}
+	g.eventually("it has ended", func() bool { return g.streams() == 0 })
+}
+
+// TestHTTP2StreamOutlivesItsWriteDeadline: net/http ends an HTTP/2 stream when a deadline passes, though nothing is
+// being written.
+func TestHTTP2StreamOutlivesItsWriteDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		transport := g.client.Transport.(*http.Transport)
+		transport.Protocols = &http.Protocols{}
+		transport.Protocols.SetUnencryptedHTTP2(true)
+
+		g.api.Put("pods", "team-a/web")
+		s := g.stream("/api/v1/pods?heartbeat=60s")
+		if s.response.ProtoMajor != 2 {
+			t.Fatal(s.response.Proto)
+		}
+		s.expect("added web", "synced")
+		for i := range 20 {
+			pass(25 * time.Second)
+			g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", i))
+			s.expect(fmt.Sprintf("added pod-%d", i))
+		}
+		other := g.stream("/api/v1/pods")
+		other.until("synced")
+		other.close()
+		g.eventually("the other has left", func() bool { return g.streams() == 1 })
+		left := s.end()
+		if last := left[len(left)-1]; last.String() != "goodbye age" {
+			t.Errorf("%q", last.raw)
+		}
+	})
+}
+
+// streams is how many streams are open.
+func (g *gateway) streams() int {
+	g.server.open.mu.Lock()
+	defer g.server.open.mu.Unlock()
+	return len(g.server.open.sessions)
+}
+
+// TestDrain: no new streams, and the old ones end one by one within the window, each with its position.
+func TestDrainEndsAllStreamsWithinTheWindow(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		var open []*events
+		for range 40 {
+			s := g.stream("/api/v1/pods")
+			s.expect("synced")
+			open = append(open, s)
+		}
+		g.api.Hang("nodes")
+		waiting := g.stream("/api/v1/nodes", "Last-Event-ID: "+id(7))
+		began := time.Now()
+		drained := make(chan time.Duration, 1)
+		go func() {
+			g.server.Drain(context.Background())
+			drained <- time.Since(began)
+		}()
+		g.eventually("it drains", func() bool { return g.server.draining.Err() != nil })
+		if f := g.stream("/api/v1/pods", "Last-Event-ID: "+id(1001)).expect("goodbye drain"); f.id != id(1001) {
+			t.Errorf("%q", f.raw)
+		}
+		g.api.Put("pods", "team-a/last") // streams go on until it is their turn
+		type end struct {
+			at   time.Duration
+			left []frame
+		}
+		ends := make(chan end, len(open))
+		for _, s := range append(open, waiting) {
+			go func() {
+				left := s.end()
+				ends <- end{time.Since(began), left}
+			}()
+		}
+		halves := [2]int{}
+		for range len(open) + 1 {
+			e := <-ends
+			if e.at > 16*time.Second {
+				t.Errorf("ended after %v", e.at)
+			}
+			halves[min(1, int(e.at/(8*time.Second)))]++
+			last := e.left[len(e.left)-1]
+			if last.String() != "goodbye drain" || last.id != id(g.api.Version()) && last.id != id(7) {
+				t.Errorf("%q", last.raw)
+			}
+		}
+		if halves[0] < 8 || halves[1] < 8 {
+			t.Errorf("the ends are not spread: %v", halves)
+		}
+		if took := <-drained; took > 16*time.Second {
+			t.Errorf("Drain returned after %v", took)
+		}
+		if a := g.get("/api/v1/pods"); a.code != 200 {
+			t.Errorf("requests that are no streams are still answered: %d", a.code)
+		}
+	}, options(func(o *Options) { o.SyncTimeout = time.Hour }))
+}
+
+// TestDrainGivesUpWithItsContext: a client that takes nothing must not hold up the end.
+func TestDrainGivesUpWithItsContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.stream("/api/v1/pods").expect("synced")
+		ctx, cancel := context.WithTimeout(t.Context(), 0)
+		defer cancel()
+		began := time.Now()
+		g.server.Drain(ctx)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("after %v", took)
+		}
+	})
+}
+
+// TestPlacesAreGivenBack: of each user, each address and all, when a stream has ended, for whatever reason.
+func TestPlacesAreGivenBack(t *testing.T) {
+	for name, limits := range map[string]Limits{"user": {PerUser: 2}, "address": {PerAddress: 2}, "total": {Total: 2}} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t, options(func(o *Options) { o.Limits = limits }))
+			var open []*events
+			for range 2 {
+				s := g.stream("/api/v1/pods", "X-Forwarded-For: spoofed, 10.0.0.1")
+				s.expect("synced")
+				open = append(open, s)
+			}
+			for range 10 {
+				g.stream("/api/v1/pods", "X-Forwarded-For: 10.0.0.9, 10.0.0.1").expect("goodbye limit")
+			}
+			if limits.PerUser > 0 {
+				g.stream("/api/v1/pods", "Authorization: Bearer bob").expect("synced")
+			}
+			if limits.PerAddress > 0 {
+				g.stream("/api/v1/pods", "X-Forwarded-For: 10.0.0.1, 10.0.0.2").expect("synced")
+			}
+			open[0].close()
+			g.eventually("it has left", func() bool { return strings.Contains(g.log.String(), "reason=gone") })
+			g.eventually("there is a place again", func() bool {
+				s := g.stream("/api/v1/pods", "X-Forwarded-For: 10.0.0.1")
+				defer s.close()
+				return s.next().event == "synced"
+			})
+		})
+	}
+	p := newPlaces(Limits{PerUser: 1, PerAddress: 1, Total: 1})
+	release, ok := p.take("u", "a")
+	if _, again := p.take("v", "b"); !ok || again {
+		t.Error("the limit of all does not hold")
+	}
+	release()
+	release() // once counts
+	if p.total != 0 || len(p.users) != 0 || len(p.addresses) != 0 {
+		t.Errorf("what is left: %+v", p)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for _, test := range []struct {
+		remote, want string
+		forwarded    []string
+	}{
+		{"192.0.2.1:5", "192.0.2.1", nil},
+		{"[2001:db8::1]:5", "2001:db8::1", nil},
+		{"pipe", "pipe", nil},
+		{"192.0.2.1:5", "198.51.100.7", []string{"198.51.100.7"}},
+		{"192.0.2.1:5", "198.51.100.7", []string{"1.1.1.1, 198.51.100.7"}},
+		{"192.0.2.1:5", "198.51.100.7", []string{"1.1.1.1", "2.2.2.2,198.51.100.7 "}},
+		{"192.0.2.1:5", "192.0.2.1", []string{"unknown"}},
+		{"192.0.2.1:5", "192.0.2.1", []string{""}},
+		{"192.0.2.1:5", "2001:db8::2", []string{"2001:DB8:0::2"}},
+	} {
+		r := &http.Request{RemoteAddr: test.remote, Header: http.Header{}}
+		if test.forwarded != nil {
+			r.Header["X-Forwarded-For"] = test.forwarded
+		}
+		if got := address(r); got != test.want {
+			t.Errorf("%+v: %s", test, got)
+		}
+	}
+}
+
+// TestKindInUseIsNotStopped as idle, however long a stream of it is silent; without one it is.
+func TestKindInUseIsNotStopped(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		s := g.stream("/api/v1/pods")
+		s.expect("synced")
+		for began := time.Now(); time.Since(began) < 20*time.Minute; {
+			s.frame()
+		}
+		g.api.Put("pods", "team-a/web")
+		s.expect("added web")
+		s.close()
+		g.eventually("the kind is stopped", func() bool { return len(g.kinds.All()) == 0 })
+		g.watches("pods", 0)
+		g.stream("/api/v1/pods").expect("added web", "synced")
+	}, func(g *gateway, _ *Options) { g.idle = time.Minute })
+}
+
+// TestKindThatVanishesUnderAStream, as when its CRD is deleted: its objects go first, then the client is told that
+// nobody watches any more.
+func TestKindThatVanishesUnderAStream(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.api.Put("widgets", "team-a/one")
+		s := g.stream("/apis/example.org/v1/widgets")
+		s.expect("added one", "synced")
+		g.api.Delete("widgets", "team-a/one")
+		g.api.RemoveKind("widgets")
+		told := []string{s.next().event, s.next().event} // that the watch is lost may be known first
+		if slices.Sort(told); !slices.Equal(told, []string{"deleted", "stale"}) {
+			t.Errorf("%v", told)
+		}
+		g.api.AddKind(apitest.Kind{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true})
+		g.api.Put("widgets", "team-a/two")
+		s.expect("live live", "added two")
+	})
+}

@@ -1,0 +1,109 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+)
+
+// ops sends a request to the ops listener.
+func (g *gateway) ops(path string) answer {
+	w := httptest.NewRecorder()
+	g.server.OpsHandler(g.registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return answer{w.Code, w.Result().Header, w.Body.String()}
+}
+
+// TestReadyWhenThePreloadedKindsAre, but for those that the cluster lacks or refuses: these are named, and waited for
+// by nobody.
+func TestReadyWhenThePreloadedKindsAre(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		if a := g.ops("/readyz"); a.code != 503 || !strings.Contains(a.body, "waiting:") || !strings.Contains(a.body, "pods") {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		g.api.Fail("pods", 0)
+		g.eventually("it is ready", func() bool { return g.ops("/readyz").code == 200 })
+		a := g.ops("/readyz")
+		for _, missing := range []string{"secrets", "gadgets.example.org", "bindings"} {
+			if !strings.Contains(a.body, "missing: cluster default: "+missing) {
+				t.Errorf("%s is not said to be missing: %s", missing, a.body)
+			}
+		}
+		if !strings.HasPrefix(a.body, "ok\n") || strings.Contains(a.body, "waiting:") {
+			t.Error(a.body)
+		}
+		// What is lost later changes nothing: others could not serve it better.
+		g.api.Fail(apitest.Everything, 500)
+		g.api.DropWatches("pods")
+		g.eventually("it is stale", func() bool { return !g.kinds.All()[0].Upstream().Live })
+		if a := g.ops("/readyz"); a.code != 200 {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		g.server.Drain(context.Background())
+		if a := g.ops("/readyz"); a.code != 503 || !strings.HasPrefix(a.body, "draining\n") {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		if a := g.ops("/livez"); a.code != 200 || a.body != "ok\n" {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+	}, cached(streamOptions(), "pods", "secrets", "gadgets.example.org", "bindings"), before(func(api *apitest.API) {
+		api.Fail("pods", 500)
+		api.Fail("secrets", 403)
+	}))
+}
+
+// TestDebugPagesShowNothingSecret: who may look inside sees who and what, but neither tokens nor objects.
+func TestDebugPagesShowNothingSecret(t *testing.T) {
+	g := newGateway(t, cached(streamOptions(), "secrets"))
+	g.api.Put("secrets", "team-a/password", "data.key=c2VjcmV0LXZhbHVl", "metadata.labels.app=secret-label")
+	s := g.stream("/stream?a=" + escape("/api/v1/secrets?labelSelector=app=secret-label"))
+	if f := s.next(); !strings.Contains(f.data, `"key":""`) || strings.Contains(f.data, "c2VjcmV0") {
+		t.Errorf("a secret's value: %q", f.raw)
+	}
+	other := g.stream("/api/v1/secrets")
+	other.until("synced")
+	pages := g.ops("/debug/streams").body + g.ops("/debug/kinds").body + g.ops("/readyz").body + g.get("/clusters").body + g.ops("/metrics").body
+	for _, secret := range []string{"c2VjcmV0", "secret-label", "password", apitest.SecretDetail, "Bearer"} {
+		if strings.Contains(pages, secret) {
+			t.Errorf("%s: %s", secret, pages)
+		}
+	}
+	for _, want := range []string{`"/stream"`, `"/api/v1/secrets"`, `"alice"`, "kubecast_streams_open 2", "kubecast_stream_events_sent_total"} {
+		if !strings.Contains(pages, want) {
+			t.Errorf("without %s: %s", want, pages)
+		}
+	}
+}
+
+func TestMetricsCountWhatIsSent(t *testing.T) {
+	g := newGateway(t)
+	s := g.stream("/api/v1/pods", "Last-Event-ID: otherone.5")
+	s.expect("reset epoch", "synced")
+	g.api.Put("pods", "team-a/web")
+	s.expect("added web")
+	g.get("/api/v1/pods")
+	g.get("/api/v1/gadgets")
+	g.get("/none")
+	s.close()
+	g.eventually("the stream has ended", func() bool { return strings.Contains(g.ops("/metrics").body, "kubecast_streams_open 0") })
+	metrics := g.ops("/metrics").body
+	for _, want := range []string{
+		"kubecast_stream_events_sent_total 3\n",
+		`kubecast_stream_resets_total{reason="epoch"} 1`,
+		`kubecast_streams_ended_total{reason="gone"} 1`,
+		`kubecast_http_requests_total{code="200",route="kubernetes"} 1`,
+		`kubecast_http_requests_total{code="404",route="kubernetes"} 1`,
+		`kubecast_http_requests_total{code="404",route="portal"} 1`,
+		"kubecast_stream_append_to_flush_seconds_count 1\n",
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("without %s:\n%s", want, metrics)
+		}
+	}
+	if strings.Contains(metrics, "kubecast_stream_bytes_sent_total 0\n") {
+		t.Error("no bytes are counted")
+	}
+}
