@@ -27,7 +27,7 @@ export class Kubecast {
   #address = '127.0.0.1:0';
 
   static async start(jobsPerSecond = 0): Promise<Kubecast> {
-    const dir = await mkdtemp(join(tmpdir(), 'kubecast-e2e-'));
+    const dir = await mkdtemp(join(tmpdir(), 'kubecast-web-e2e-'));
     const cluster = new Program('devcluster', devclusterPath, ['up', '--dir', join(dir, 'cluster'), '--nodes', '10', '--jobs', String(jobsPerSecond)]);
     const kubecast = new Kubecast(dir, cluster);
     try {
