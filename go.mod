@@ -75,3 +75,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+ignore (
+	./clients/node_modules
+	./web/node_modules
+)
