@@ -37,7 +37,7 @@ need() {
 
 # go_test DIRECTORY runs a module's tests; of what passes it shows one line a package.
 go_test() {
-	local log=$logs/go
+	local log=$logs/go test
 	# Packages run one after the other: several of them keep both cores busy, and share the machine with a cluster.
 	if go test -C "$1" -race -p 2 -timeout 15m -v ./... >"$log" 2>&1; then
 		grep -E '^(ok|PASS$)|no test files' "$log" | grep -v 'no test files'
@@ -46,7 +46,7 @@ go_test() {
 		grep -vE '^(=== |    --- PASS|--- PASS|\?)' "$log" | tail -n 400
 		local status=1
 	fi
-	while read -r name; do skipped+=("$name (run go test -v for its reason)"); done < <(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
+	while read -r test; do skipped+=("$test (run go test -v for its reason)"); done < <(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
 	return $status
 }
 
