@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"k8s.io/klog/v2"
@@ -34,22 +35,22 @@ gateway COMMAND -h lists a command's flags.
 `
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "gateway:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out io.Writer) error {
 	command := "serve"
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		command, args = args[0], args[1:]
 	}
 	switch command {
 	case "serve":
-		return serve(args)
+		return serve(ctx, args)
 	case "watch":
-		return watch(args, out)
+		return watch(ctx, args, out)
 	case "token":
 		return token(args, out)
 	case "check":
@@ -64,7 +65,7 @@ func run(args []string, out io.Writer) error {
 	return fmt.Errorf("there is no command %q\n\n%s", command, usage)
 }
 
-func serve(args []string) error {
+func serve(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("gateway serve", flag.ContinueOnError)
 	file := flags.String("config", "", "configuration `file`")
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file` of the default cluster")
@@ -96,18 +97,24 @@ func serve(args []string) error {
 	log := logger(cfg.Log)
 	klog.SetSlogLogger(log.With("from", "client-go"))
 
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, cancel := context.WithCancel(ctx)
 	drain, stop := context.WithCancel(ctx)
 	defer stop()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() { // lives as long as the process
-		<-signals
-		stop()
-		<-signals
-		cancel()
-	}()
+	defer signal.Stop(signals)
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	defer cancel()
+	listening.Go(func() {
+		for _, end := range []func(){stop, cancel} {
+			select {
+			case <-signals:
+				end()
+			case <-ctx.Done():
+			}
+		}
+	})
 	return app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Drain: drain})
 }
 

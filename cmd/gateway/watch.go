@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/r3labs/sse/v2"
 	"gopkg.in/cenkalti/backoff.v1"
@@ -25,7 +26,7 @@ import (
 const maxEvent = 8 << 20
 
 // watch prints a stream, and resumes it by itself until it is interrupted or the server refuses it for good.
-func watch(args []string, out io.Writer) error {
+func watch(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("gateway watch", flag.ContinueOnError)
 	server := flags.String("server", "http://127.0.0.1:8080", "`URL` of the gateway")
 	token := flags.String("token", os.Getenv("KUBECAST_TOKEN"), "bearer `token` (default $KUBECAST_TOKEN)")
@@ -47,10 +48,15 @@ func watch(args []string, out io.Writer) error {
 	default:
 		return fmt.Errorf("watch: -o %q is neither line nor json", *output)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	w := &watcher{client: sse.NewClient(address, sse.ClientMaxBufferSize(maxEvent)), print: print, retry: 2 * time.Second}
+	w := &watcher{
+		client: sse.NewClient(address, sse.ClientMaxBufferSize(maxEvent)),
+		print:  print,
+		stop:   stop,
+		retry:  2 * time.Second,
+	}
 	// Each connection is one attempt, so that the token is fresh and the server's own retry counts.
 	w.client.ReconnectStrategy = &backoff.StopBackOff{}
 	w.client.ResponseValidator = refusal
@@ -72,8 +78,6 @@ func watch(args []string, out io.Writer) error {
 		var refused *refusedError
 		switch {
 		case ctx.Err() != nil:
-			return nil
-		case w.failed != nil:
 			return w.failed
 		case errors.As(err, &refused):
 			return err
@@ -83,11 +87,11 @@ func watch(args []string, out io.Writer) error {
 		if w.events > before {
 			failures = 0
 		}
-		wait := w.retry << min(failures, 4)
+		wait := w.retry << min(failures, 4) // the server has spread its retry already
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(wait/2 + rand.N(wait/2+1)):
+		case <-time.After(wait + rand.N(wait/4+1)):
 		}
 	}
 }
@@ -95,6 +99,7 @@ func watch(args []string, out io.Writer) error {
 type watcher struct {
 	client   *sse.Client
 	print    func(*sse.Event) error
+	stop     func()
 	retry    time.Duration
 	events   int
 	position []byte // the id of the last event that was whole
@@ -103,7 +108,7 @@ type watcher struct {
 
 // event prints one event. The library calls it in order.
 func (w *watcher) event(e *sse.Event) {
-	if ms, err := strconv.Atoi(string(e.Retry)); err == nil {
+	if ms, err := strconv.ParseUint(string(e.Retry), 10, 32); err == nil {
 		w.retry = time.Duration(ms) * time.Millisecond
 	}
 	// When a connection breaks within an event, the library hands on what there was of it. A beginning of the JSON that
@@ -113,7 +118,9 @@ func (w *watcher) event(e *sse.Event) {
 	}
 	w.events++
 	w.position = e.ID
-	w.failed = w.print(e)
+	if w.failed = w.print(e); w.failed != nil {
+		w.stop() // nobody reads on
+	}
 }
 
 // refusedError is an answer that repeating the request does not change.
@@ -167,8 +174,18 @@ func printLine(out io.Writer, e *sse.Event) error {
 		}
 		rest = strings.TrimSpace(fmt.Sprintf("%s %s %s", data.Kind, name, data.Status.Phase))
 	}
-	_, err := fmt.Fprintf(out, "%s  %-9s  %s\n", time.Now().Format(time.TimeOnly), e.Event, rest)
+	_, err := fmt.Fprintf(out, "%s  %-9s  %s\n", time.Now().Format(time.TimeOnly), printable(string(e.Event)), printable(rest))
 	return err
+}
+
+// printable leaves out what could make a terminal do something: an object's text is a stranger's.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, text)
 }
 
 // printJSON prints an event as one line of JSON.

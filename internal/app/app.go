@@ -104,8 +104,11 @@ func Run(ctx context.Context, opts Options) error {
 		group.Go(func() error { return k.Run(feeding) })
 	}
 	group.Go(func() error { return authenticator.Run(feeding) })
-	public := newHTTPServer(ctx, gateway.Handler(), log)
-	ops := newHTTPServer(ctx, gateway.OpsHandler(registry), log)
+	// Requests end when `serving` does, at the latest; a stream's connection is known to nobody else.
+	serving, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	public := newHTTPServer(serving, gateway.Handler(), log)
+	ops := newHTTPServer(serving, gateway.OpsHandler(registry), log)
 	group.Go(func() error { return serve(public, listener) })
 	group.Go(func() error { return serve(ops, opsListener) })
 
@@ -115,11 +118,11 @@ func Run(ctx context.Context, opts Options) error {
 	case <-ctx.Done():
 	case <-failed.Done():
 	}
-	drain, cancel := context.WithTimeout(ctx, cfg.Drain.Std())
-	gateway.Drain(drain)
-	cancel()
+	drainStreams(ctx, gateway, cfg.Drain.Std())
 	shutDown(ctx, public)
 	shutDown(ctx, ops)
+	stopServing()
+	drainStreams(context.WithoutCancel(ctx), gateway, afterDrain) // those that were cut off need a moment
 	stopFeeding()
 	err = group.Wait()
 	log.Info("ended")
@@ -211,6 +214,12 @@ func serve(server *http.Server, listener net.Listener) error {
 		return err
 	}
 	return nil
+}
+
+func drainStreams(ctx context.Context, gateway *kubecasthttp.Server, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	gateway.Drain(ctx)
 }
 
 // shutDown closes a server's listener, lets its requests end for a moment, and then cuts them off.

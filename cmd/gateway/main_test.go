@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// asGateway makes the test binary the gateway: signals and exit codes belong to processes.
+const asGateway = "KUBECAST_TEST_AS_GATEWAY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asGateway) != "" {
+		main()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestCommandLines(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	valid := file("valid.yaml", "drain: 5s\nauth: {anonymous: true}\n")
+	invalid := file("invalid.yaml", "drian: 5s\n")
+	for name, test := range map[string]struct {
+		args      []string
+		out, fail string // parts of what is printed, and of the error; "" for none
+	}{
+		"version":               {[]string{"version"}, "development\n", ""},
+		"help":                  {[]string{"help"}, "usage: gateway [COMMAND] [FLAGS]", ""},
+		"unknown command":       {[]string{"server"}, "", `there is no command "server"`},
+		"unknown flag":          {[]string{"--lsten", ":1"}, "", "flag provided but not defined: -lsten"},
+		"argument of serve":     {[]string{"serve", "now"}, "", `gateway serve: 0 arguments were expected, not 1: ["now"]`},
+		"no such configuration": {[]string{"serve", "--config", dir + "/none"}, "", "/none: no such file"},
+		"invalid configuration": {[]string{"--config", invalid}, "", "invalid.yaml:1: drian: unknown key"},
+		"flag out of bounds":    {[]string{"--listen", "8080"}, "", `listen: "8080" given`},
+		"same address twice":    {[]string{"--listen", ":8080", "--ops-listen", ":8080"}, "", "opsListen: "},
+		"check":                 {[]string{"check", "--config", valid}, "valid.yaml is valid\n", ""},
+		"check, warnings":       {[]string{"check", "--config", file("empty.yaml", "")}, "warning: nobody can sign in", ""},
+		"check, invalid":        {[]string{"check", "--config", invalid}, "", "unknown key"},
+		"check nothing":         {[]string{"check"}, "", "--config FILE is required"},
+		"token":                 {[]string{"token", "--key", dir + "/key", "--user", "jane", "--group", "a", "--group", "b", "--ttl", "5m"}, "eyJ", ""},
+		"token for nobody":      {[]string{"token", "--key", dir + "/key"}, "", "--key FILE and --user NAME are required"},
+		"token of the past":     {[]string{"token", "--key", dir + "/key", "--user", "jane", "--ttl", "-5m"}, "", "TTL"},
+		"token of the system":   {[]string{"token", "--key", dir + "/key", "--user", "system:admin"}, "", "system:"},
+		"watch nothing":         {[]string{"watch"}, "", "1 arguments were expected, not 0"},
+		"watch no path":         {[]string{"watch", "pods"}, "", `"pods" is not a path`},
+		"watch nowhere":         {[]string{"watch", "--server", "localhost:8080", "/api/v1/pods"}, "", "is not the URL of a gateway"},
+		"watch by file":         {[]string{"watch", "--server", "file:///etc", "/api/v1/pods"}, "", "is not the URL of a gateway"},
+		"watch in colours":      {[]string{"watch", "-o", "colour", "/api/v1/pods"}, "", `-o "colour" is neither line nor json`},
+		"watch without token":   {[]string{"watch", "--token-file", dir + "/none", "/api/v1/pods"}, "", "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := run(t.Context(), test.args, &out)
+			switch {
+			case test.fail == "" && err != nil:
+				t.Error(err)
+			case test.fail != "" && (err == nil || !strings.Contains(err.Error(), test.fail)):
+				t.Errorf("%v, without %q", err, test.fail)
+			case !strings.Contains(out.String(), test.out):
+				t.Errorf("%q, without %q", out.String(), test.out)
+			}
+		})
+	}
+	if err := run(t.Context(), []string{"watch", "-h"}, &bytes.Buffer{}); !errors.Is(err, flag.ErrHelp) {
+		t.Error(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "key")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the private key: %v %v", info, err)
+	}
+}
+
+// process is the gateway as a process of its own.
+func process(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asGateway+"=1")
+	stderr := &bytes.Buffer{}
+	cmd.Stderr = stderr
+	return cmd, stderr
+}
+
+func TestErrorsEndTheProcessWithOne(t *testing.T) {
+	cmd, stderr := process(t, "nonsense")
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.HasPrefix(stderr.String(), "gateway: there is no command") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+	cmd, stderr = process(t, "serve", "-h")
+	if err := cmd.Run(); err != nil || !strings.Contains(stderr.String(), "ops-listen") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+}
+
+// TestSignals: the first one drains, the second one does not wait for it.
+func TestSignals(t *testing.T) {
+	dir := t.TempDir()
+	// An API server that is not there: the gateway runs all the same.
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	text := `{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
+contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}`
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(config, []byte("auth: {anonymous: true}\ndrain: 10m\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd, _ := process(t, "--config", config, "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	cmd.Stderr = write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	if err := read.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	log := &follower{t: t, read: read}
+	ops := log.await(`msg=listening addr=(\S+) ops=(\S+)`)[2]
+	conn, err := net.Dial("tcp", ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// A request that lasts keeps the first signal from ending the process at once.
+	if _, err := conn.Write([]byte("GET /debug/pprof/profile?seconds=600 HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	log.await(`msg=draining within=10m0s`)
+	began := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	log.await(`msg=ended`)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// follower reads a process's log.
+type follower struct {
+	t    *testing.T
+	read *os.File
+	text []byte
+}
+
+func (f *follower) await(pattern string) []string {
+	f.t.Helper()
+	for expression := regexp.MustCompile(pattern); ; {
+		if m := expression.FindStringSubmatch(string(f.text)); m != nil {
+			return m
+		}
+		buf := make([]byte, 4096)
+		n, err := f.read.Read(buf)
+		if err != nil {
+			f.t.Fatalf("%v before %q: %s", err, pattern, f.text)
+		}
+		f.text = append(f.text, buf[:n]...)
+	}
+}
