@@ -43,7 +43,7 @@ type Cluster struct {
 	host      string
 	client    rest.Interface
 	discovery *discovery.DiscoveryClient
-	reviews   authorizationv1.SubjectAccessReviewInterface
+	reviews   *Reviews
 	flight    singleflight.Group
 
 	mu      sync.Mutex
@@ -85,7 +85,7 @@ func Connect(opts Options) (*Cluster, error) {
 		host:      config.Host,
 		client:    client,
 		discovery: disco,
-		reviews:   authorization.SubjectAccessReviews(),
+		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client},
 	}, nil
 }
 
@@ -121,7 +121,7 @@ func (c *Cluster) Name() string { return c.name }
 func (c *Cluster) Host() string { return c.host }
 
 // Reviews creates SubjectAccessReviews.
-func (c *Cluster) Reviews() authorizationv1.SubjectAccessReviewInterface { return c.reviews }
+func (c *Cluster) Reviews() *Reviews { return c.reviews }
 
 // ListWatch lists and watches a kind, for an informer.
 func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {

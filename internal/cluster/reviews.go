@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	authorizationapi "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+)
+
+// Reviews asks the API server whether somebody may do something. Its methods may be called concurrently.
+//
+// An API server that has just started serves before it has read the roles, and denies everything to everybody. So a
+// denial counts only if the API server said, shortly before it was asked, that it is ready.
+type Reviews struct {
+	reviews authorizationv1.SubjectAccessReviewInterface
+	client  rest.Interface
+
+	mu    sync.Mutex
+	ready time.Time // when it last said so
+}
+
+// stillReady is how long an API server is taken for ready once it said so: less than a new one needs to come up.
+const stillReady = time.Second
+
+// Create asks. An error is no answer.
+func (r *Reviews) Create(ctx context.Context, review *authorizationapi.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationapi.SubjectAccessReview, error) {
+	asked := time.Now()
+	answer, err := r.reviews.Create(ctx, review, opts)
+	if err != nil || answer.Status.Allowed || r.wasReady(asked) {
+		return answer, err
+	}
+	if err := r.checkReady(ctx); err != nil {
+		return nil, err
+	}
+	return r.reviews.Create(ctx, review, opts)
+}
+
+func (r *Reviews) wasReady(asked time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return asked.Sub(r.ready) < stillReady
+}
+
+func (r *Reviews) checkReady(ctx context.Context) error {
+	asked := time.Now()
+	err := r.client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Error()
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsNotFound(err):
+		// It does not tell us, so it has to be believed as it is.
+	case err != nil:
+		return fmt.Errorf("access was denied by an API server that is not ready: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ready = asked
+	return nil
+}
