@@ -43,7 +43,7 @@ afterEach(() => {
 });
 
 test('the countdown to the next attempt is not part of what is read out', () => {
-  vi.useFakeTimers();
+  vi.useFakeTimers({ now: Date.UTC(2026, 0, 1) }); // the page's clock ticks on the second
   let current = state({});
   let tell = (): void => undefined;
   const subscribe = (listener: () => void) => {
@@ -62,7 +62,7 @@ test('the countdown to the next attempt is not part of what is read out', () => 
   const said = status?.textContent;
   expect(said).toMatch(/^Reconnecting, as of /);
   shown.act(() => vi.advanceTimersByTime(2_500));
-  expect(shown.element.textContent).toMatch(/again in [23] s/);
+  expect(shown.element.textContent).toContain('again in 3 s');
   expect(status?.textContent).toBe(said);
   shown.act(() => shown.button('Try now').click());
   expect(onRetry).toHaveBeenCalledOnce();
