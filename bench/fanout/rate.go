@@ -93,12 +93,16 @@ func (b *bench) rateOnce(mode string, size rates, profile string) (result measur
 		return result, err
 	}
 	if profile != "" {
-		defer b.profileCPU(s, profile, time.Duration(float64(size.events)/max(size.rate, 1000)*float64(time.Second)))()
+		rate := size.rate
+		if rate == 0 {
+			rate = 1000 // about what a burst comes to
+		}
+		defer b.profileCPU(s, profile, time.Duration(float64(size.events)/rate*float64(time.Second)))()
 	}
 	return b.Emit(&s.Server, group, size.clients, source.Emit{Rate: size.rate, Count: size.events})
 }
 
-// profileCPU takes a profile of the gateway's processor time, and one of its memory when it is waited for.
+// profileCPU takes a profile of the gateway's processor time.
 func (b *bench) profileCPU(s *server, name string, d time.Duration) (wait func()) {
 	done := make(chan struct{})
 	go func() {

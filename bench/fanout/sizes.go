@@ -53,7 +53,7 @@ var full = sizes{
 	burst:   rates{"a burst of 5,000 events to 500 clients", 0, 500, 5000, time.Second},
 	idle:    idleSize{10000, 20 * time.Second},
 	slow:    slowSize{500, 500, time.Minute},
-	stalled: stalledSize{100, 500, 5000, 8 * time.Second, 5},
+	stalled: stalledSize{100, 500, 4000, 5 * time.Second, 3},
 	storm:   stormSize{2000, 2 * time.Second, time.Second},
 }
 

@@ -28,6 +28,7 @@ type Stats struct {
 
 	// A client is live when it has got a change that was committed after it had connected.
 	Live      int
+	Lost      int               // connections that ended before
 	LiveAfter figures.Histogram // since the client connected
 	LastLive  time.Time         // when the last became so
 }
@@ -78,6 +79,9 @@ func (c *client) end(err error) {
 	if c.open {
 		c.open = false
 		c.group.stats.Open--
+		if !c.live {
+			c.group.stats.Lost++
+		}
 	} else if err == nil {
 		err = fmt.Errorf("closed before it was answered: %q", c.stream.part)
 	}

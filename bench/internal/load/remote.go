@@ -22,7 +22,7 @@ type Open struct {
 	Target  Target
 }
 
-// patience is how long a server may take to answer all clients of a group.
+// patience is how long anything is waited for that does not come, whatever else comes.
 const patience = 2 * time.Minute
 
 // dialers is how many connections are opened at the same time.
@@ -61,7 +61,7 @@ func (c *Client) Reopen(args Reopen, _ *process.None) error {
 		err = fmt.Errorf("%d connections have not ended", g.stats.Open)
 	}
 	if err == nil {
-		g.stats.Live, g.stats.LiveAfter, g.stats.Bytes = 0, figures.Histogram{}, 0
+		g.stats.Live, g.stats.Lost, g.stats.LiveAfter, g.stats.Bytes = 0, 0, figures.Histogram{}, 0
 		g.closing = false
 	}
 	c.mu.Unlock()
@@ -97,7 +97,7 @@ func (c *Client) connect(g *group, target Target, within time.Duration, resume b
 		return err
 	default:
 	}
-	return c.await(g, patience, func(s *Stats) bool { return s.Open == s.Clients })
+	return c.await(g, patience, func(s *Stats) bool { return s.Open+s.Lost >= s.Clients })
 }
 
 func (c *Client) connectOne(reader *client, target Target, id string, snapshot bool) error {
@@ -143,7 +143,7 @@ func (c *Client) Begin(args Begin, _ *process.None) error {
 		return err
 	}
 	g.base = args.Seq
-	g.stats = Stats{Clients: g.stats.Clients, Open: g.stats.Open, Error: g.stats.Error, Live: g.stats.Live}
+	g.stats = Stats{Clients: g.stats.Clients, Open: g.stats.Open, Error: g.stats.Error, Live: g.stats.Live, Lost: g.stats.Lost}
 	for _, reader := range g.clients {
 		clear(reader.seen)
 		reader.newest = 0
@@ -165,7 +165,7 @@ type Condition int
 // The conditions.
 const (
 	Delivered Condition = iota // each client has so many events
-	Live                       // all clients are live
+	Live                       // all clients are live, or have lost their connection
 	Closed                     // all connections have ended
 )
 
@@ -182,7 +182,7 @@ func (c *Client) Await(args Await, reply *Stats) error {
 		case Delivered:
 			return s.Delivered >= args.Count*uint64(s.Clients)
 		case Live:
-			return s.Live >= s.Clients
+			return s.Live+s.Lost >= s.Clients
 		default:
 			return s.Open == 0
 		}
@@ -198,7 +198,8 @@ var errQuiet = errors.New("the server says no more")
 func (c *Client) await(g *group, quiet time.Duration, done func(*Stats) bool) error {
 	var bytes uint64
 	var open int
-	last := time.Now()
+	began := time.Now()
+	last := began
 	for {
 		c.mu.Lock()
 		s := g.stats
@@ -210,7 +211,7 @@ func (c *Client) await(g *group, quiet time.Duration, done func(*Stats) bool) er
 			return nil
 		case s.Bytes != bytes || s.Open != open:
 			bytes, open, last = s.Bytes, s.Open, time.Now()
-		case time.Since(last) > quiet:
+		case time.Since(last) > quiet, time.Since(began) > patience:
 			return fmt.Errorf("%w: %d of %d connections are open", errQuiet, s.Open, s.Clients)
 		}
 		time.Sleep(5 * time.Millisecond)
