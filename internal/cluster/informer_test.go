@@ -234,6 +234,33 @@ func TestRefusedKindIsToldAtOnce(t *testing.T) {
 	})
 }
 
+// A watch that ended in good order and does not come back is lost all the same.
+func TestWatchThatIsLongInComingIsToldAsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		r, stop := inform(t, api, clustertest.Pods)
+		defer stop()
+		synctest.Wait()
+		api.Put(clustertest.Pods, pod("a"))
+		synctest.Wait()
+		r.take()
+		api.Intercept(func(*http.Request) *clustertest.Intercept {
+			time.Sleep(30 * time.Second)
+			return nil
+		})
+		api.EndWatches()
+		time.Sleep(5 * time.Second)
+		if _, health := r.take(); !slices.Equal(health, []string{"down"}) {
+			t.Errorf("while it is away, health is %q", health)
+		}
+		api.Intercept(nil)
+		time.Sleep(5 * time.Minute)
+		if _, health := r.take(); len(health) == 0 || health[len(health)-1] != "up" || slices.Contains(health, "down") {
+			t.Errorf("when it is back, health is %q", health)
+		}
+	})
+}
+
 // Over a real connection, stopping a watch must end a read that waits for the next event.
 func TestStopEndsAReadThatWaits(t *testing.T) {
 	for _, http2 := range []bool{false, true} {

@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,7 +75,9 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 		from = newMarker(version)
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	stand := lw.tellIfLate(ctx)
 	body, err := lw.watch(ctx, options, streamed)
+	stand()
 	if err != nil {
 		lw.timeline.interrupted()
 		if !streamed || !apierrors.IsInvalid(err) { // that is how a server says that it cannot stream lists
@@ -97,6 +101,31 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 	}
 	go w.run(ctx, from)
 	return w, nil
+}
+
+// lateAfter is how long it may take until a watch follows the one before it.
+const lateAfter = time.Second
+
+var errLate = errors.New("the API server does not begin a watch")
+
+// tellIfLate reports a failure if the returned function is not called soon. A watch that the API server ended in good
+// order is no failure, but the next one may be long in coming: client-go repeats requests silently for as long as it
+// is asked to come again later, as by an API server that shuts down.
+func (lw *ListWatch) tellIfLate(ctx context.Context) (stop func()) {
+	stands := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-stands:
+		case <-ctx.Done():
+		case <-time.After(lateAfter):
+			lw.fail(ctx, errLate)
+		}
+	})
+	return func() {
+		close(stands)
+		waiting.Wait() // or what it reports would come after what its caller does
+	}
 }
 
 func (lw *ListWatch) watch(ctx context.Context, options metav1.ListOptions, streamed bool) (io.ReadCloser, error) {
