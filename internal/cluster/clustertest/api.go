@@ -84,9 +84,12 @@ func New(kinds ...cluster.Kind) *API {
 }
 
 // Connect is a connection to the API server that needs no network.
-func (a *API) Connect(t testing.TB) *cluster.Cluster {
+func (a *API) Connect(t testing.TB) *cluster.Cluster { return a.ConnectAs(t, "test") }
+
+// ConnectAs is a connection with a user agent, by which Intercept may know its requests.
+func (a *API) ConnectAs(t testing.TB, userAgent string) *cluster.Cluster {
 	t.Helper()
-	c, err := cluster.Connect(cluster.Options{Name: "test", Config: &rest.Config{Host: "http://api.test", Transport: a}})
+	c, err := cluster.Connect(cluster.Options{Name: "test", UserAgent: userAgent, Config: &rest.Config{Host: "http://api.test", Transport: a}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,15 +178,19 @@ func (a *API) Objects(kind cluster.Kind) map[string]string {
 func (a *API) At(kind cluster.Kind, version uint64) map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	found := map[string]string{}
+	state := map[string]Object{}
 	for _, e := range a.history {
 		switch {
 		case e.kind != kind || e.object.version > version:
 		case e.what == "DELETED":
-			delete(found, e.object.key())
+			delete(state, e.object.key())
 		default:
-			found[e.object.key()] = e.object.JSON(kind)
+			state[e.object.key()] = e.object
 		}
+	}
+	found := map[string]string{}
+	for key, o := range state {
+		found[key] = o.JSON(kind)
 	}
 	return found
 }
