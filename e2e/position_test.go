@@ -15,7 +15,7 @@ type position struct {
 
 var (
 	epochForm = regexp.MustCompile(`^[a-z0-9]{1,16}$`)
-	watchForm = regexp.MustCompile(`^([a-z][a-z0-9]*)-([1-9][0-9]*)$`)
+	watchForm = regexp.MustCompile(`^([a-z][a-z0-9]*)-([1-9][0-9]*)(?:-[1-9][0-9]*)?$`) // the latter within a relist
 )
 
 // parsePosition reads the id of an event on a stream with these watches.
@@ -29,8 +29,9 @@ func parsePosition(id string, watches []string) (position, error) {
 		if len(parts) != 2 {
 			return p, fmt.Errorf("id %q of a single stream has %d parts", id, len(parts))
 		}
-		version, err := strconv.ParseUint(parts[1], 10, 64)
-		if err != nil || strconv.FormatUint(version, 10) != parts[1] {
+		digits, _, _ := strings.Cut(parts[1], "-") // within a relist the list's version follows
+		version, err := strconv.ParseUint(digits, 10, 64)
+		if err != nil || strconv.FormatUint(version, 10) != digits {
 			return p, fmt.Errorf("id %q has no version", id)
 		}
 		if version > 0 {

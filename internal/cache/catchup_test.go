@@ -139,7 +139,7 @@ func TestCatchUpFromBeforeAGapIsNotUsedForAPositionWithinIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		store.topic.AppendBurst(600, nil)
-		if _, err := store.topic.Resume(550, stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
+		if _, err := store.topic.Resume(stream.UpTo(550), stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
 			t.Fatalf("a position within a gap can be resumed: %v", err)
 		}
 		caught, err := store.CatchUp(t.Context(), 550)

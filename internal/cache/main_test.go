@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
 
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -46,13 +47,18 @@ type filled struct {
 
 func fill(t testing.TB, api *clustertest.API, opts stream.Options, indexes ...string) (f *filled, stop func()) {
 	t.Helper()
+	return fillFrom(t, api.Connect(t), opts, indexes...)
+}
+
+func fillFrom(t testing.TB, c *cluster.Cluster, opts stream.Options, indexes ...string) (f *filled, stop func()) {
+	t.Helper()
 	f = &filled{}
 	var err error
 	if f.Store, err = newStore(pods, opts, indexes, func() { f.restarts.Add(1) }, quiet); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	lw := api.Connect(t).ListWatch(pods, f.Store)
+	lw := c.ListWatch(pods, f.Store)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

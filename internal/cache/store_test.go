@@ -19,7 +19,7 @@ import (
 
 func resumed(t *testing.T, s *Store, version uint64) *Cursor {
 	t.Helper()
-	c, err := s.Topic().Resume(version, stream.AllNamespaces())
+	c, err := s.Topic().Resume(stream.UpTo(version), stream.AllNamespaces())
 	if err != nil {
 		t.Fatalf("Resume(%d): %v", version, err)
 	}
@@ -47,7 +47,7 @@ func TestFirstListIsNoEventAndLiveChangesAre(t *testing.T) {
 			if s := store.Topic().Stats(); head.Version != 1002 || s.Events != 0 {
 				t.Errorf("the topic begins at %d with %+v", head.Version, s)
 			}
-			if _, err := store.Topic().Resume(1001, stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
+			if _, err := store.Topic().Resume(stream.UpTo(1001), stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
 				t.Errorf("resuming before the first list gives %v", err)
 			}
 			c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
@@ -113,7 +113,7 @@ func TestRelistIsOneBurst(t *testing.T) {
 		if n := len(told(t, resumed(t, store.Store, 1005))); n != 6 {
 			t.Errorf("%d events for who stands at its beginning", n)
 		}
-		if _, err := store.Topic().Resume(1009, stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
+		if _, err := store.Topic().Resume(stream.UpTo(1009), stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
 			t.Errorf("within, it is %v", err)
 		}
 		if up := store.Upstream(); !up.Live {
@@ -280,6 +280,16 @@ func TestOddNotifications(t *testing.T) {
 		h.OnAdd(marker("1010"), false)
 		expect(t, "tombstones without an object", told(t, store.Topic().From(head, stream.AllNamespaces())),
 			[]string{"deleted n/a@1010 was 1001, claims 1001", "added n/b@1006, claims 1001"})
+
+		// A connection that breaks between the deletions of one revision: the list finds the rest at that version.
+		h.OnAdd(object(`{"metadata":{"name":"c","namespace":"n","resourceVersion":"1010"}}`), false)
+		head = store.Topic().Head()
+		h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "n/c"})
+		h.OnAdd(marker("1010"), false)
+		expect(t, "the rest of a revision", told(t, store.Topic().From(head, stream.AllNamespaces())),
+			[]string{"deleted n/c@1010 was 1010, claims 1010"})
+		expect(t, "the rest of a revision, resumed", told(t, resumed(t, store.Store, 1010)),
+			[]string{"added n/c@1010, claims 1010", "deleted n/c@1010 was 1010, claims 1010"})
 
 		head = store.Topic().Head()
 		h.OnUpdate(nil, object(`{"metadata":{"name":"b","namespace":"n","uid":"other","resourceVersion":"1011"}}`))

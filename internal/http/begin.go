@@ -13,10 +13,10 @@ import (
 // place is where a watch goes on: behind a version with a cursor, after what was caught up if the ring does not reach
 // back so far. Without a cursor a snapshot is due, with a reset first if there is a reason for one.
 type place struct {
-	cursor  *cache.Cursor
-	version uint64
-	past    []*cache.Event
-	reset   string
+	cursor *cache.Cursor
+	known  stream.Known
+	past   []*cache.Event
+	reset  string
 }
 
 // placement is the places of all watches of a stream.
@@ -52,11 +52,11 @@ func (ss *session) begin(ctx context.Context) string {
 	}
 	ss.epoch = result.epoch
 	ss.names = make([]string, len(ss.watches))
-	ss.versions = make([]uint64, len(ss.watches))
+	ss.known = make([]stream.Known, len(ss.watches))
 	for i, w := range ss.watches {
 		ss.names[i] = w.name
 		if p := result.places[i]; p.cursor != nil {
-			w.begin(p.cursor, p.version)
+			w.begin(p.cursor, p.known)
 			w.past = p.past
 		}
 	}
@@ -119,7 +119,7 @@ func (ss *session) findPlaces(ctx context.Context) placement {
 
 // find says where the watch goes on for a client at a position.
 func (w *watch) find(ctx context.Context, at position, epoch string) (place, error) {
-	version, named := at.Versions[w.name]
+	known, named := at.Known[w.name]
 	switch {
 	case at.err != nil:
 		return place{reset: resetUnreadable}, nil
@@ -129,23 +129,23 @@ func (w *watch) find(ctx context.Context, at position, epoch string) (place, err
 	case at.known:
 		return place{}, nil // new in this stream, or its snapshot was not complete
 	case w.after > 0:
-		version = w.after
+		known = stream.UpTo(w.after)
 	case w.quiet:
 		head := w.store.Topic().Head()
-		return place{cursor: w.store.Topic().From(head, w.target.scope()), version: head.Version}, nil
+		return place{cursor: w.store.Topic().From(head, w.target.scope()), known: stream.UpTo(head.Version)}, nil
 	default:
 		return place{}, nil
 	}
-	cursor, err := w.store.Topic().Resume(version, w.target.scope())
+	cursor, err := w.store.Topic().Resume(known, w.target.scope())
 	switch {
-	case errors.Is(err, stream.ErrExpired):
-		return w.catchUp(ctx, version)
+	case errors.Is(err, stream.ErrExpired) && known.Some == known.All:
+		return w.catchUp(ctx, known.All)
 	case errors.Is(err, stream.ErrAhead):
-		return w.findAhead(ctx, version)
+		return w.findAhead(ctx, known)
 	case err != nil:
 		return place{reset: resetReason(err)}, nil
 	}
-	return place{cursor: cursor, version: version}, nil
+	return place{cursor: cursor, known: known}, nil
 }
 
 // catchUp finds the place of a client that is further back than the ring: the API server may know what happened since.
@@ -158,21 +158,21 @@ func (w *watch) catchUp(ctx context.Context, version uint64) (place, error) {
 		return place{}, err
 	}
 	return place{
-		cursor:  w.store.Topic().From(caught.Head, w.target.scope()),
-		version: version,
-		past:    caught.From(version),
+		cursor: w.store.Topic().From(caught.Head, w.target.scope()),
+		known:  stream.UpTo(version),
+		past:   caught.From(version),
 	}, nil
 }
 
 // findAhead finds the place of a client whose position is ahead of the store: another replica may have seen more, if
 // only a bookmark. If the version exists, the client needs nothing before it.
-func (w *watch) findAhead(ctx context.Context, version uint64) (place, error) {
-	exists, err := w.kinds.Cluster().HasVersion(ctx, w.store.Kind(), version)
+func (w *watch) findAhead(ctx context.Context, known stream.Known) (place, error) {
+	exists, err := w.kinds.Cluster().HasVersion(ctx, w.store.Kind(), known.Some)
 	switch {
 	case err != nil:
 		return place{}, err
 	case !exists:
 		return place{reset: resetAhead}, nil
 	}
-	return place{cursor: w.store.Topic().Ahead(version, w.target.scope()), version: version}, nil
+	return place{cursor: w.store.Topic().Ahead(known, w.target.scope()), known: known}, nil
 }

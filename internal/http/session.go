@@ -32,10 +32,10 @@ type session struct {
 	permission  permission
 	bookmarkDue bool // once the cursors were read
 
-	epoch    string
-	names    []string // of the watches; nil before they have begun
-	versions []uint64 // scratch
-	eventID  []byte   // scratch
+	epoch   string
+	names   []string       // of the watches; nil before they have begun
+	known   []stream.Known // scratch
+	eventID []byte         // scratch
 }
 
 // counted is what was sent.
@@ -136,7 +136,7 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 			}
 		}
 	}
-	w.begin(w.store.Topic().From(snapshot.Head, w.target.scope()), snapshot.Version())
+	w.begin(w.store.Topic().From(snapshot.Head, w.target.scope()), stream.UpTo(snapshot.Version()))
 	ss.send(w, "synced", `{"resourceVersion":"`+strconv.FormatUint(w.version, 10)+`","count":`+strconv.Itoa(count)+`}`)
 	return ""
 }
@@ -245,9 +245,9 @@ func (ss *session) send(w *watch, name, data string) {
 // position is the event id for where all watches stand.
 func (ss *session) position() []byte {
 	for i, w := range ss.watches {
-		ss.versions[i] = w.claim()
+		ss.known[i] = w.claim()
 	}
-	ss.eventID = stream.AppendID(ss.eventID[:0], ss.epoch, ss.names, ss.versions)
+	ss.eventID = stream.AppendID(ss.eventID[:0], ss.epoch, ss.names, ss.known)
 	return ss.eventID
 }
 
@@ -263,7 +263,7 @@ func (ss *session) knownPosition() []byte {
 }
 
 func (ss *session) bookmark(w *watch) {
-	ss.send(w, "bookmark", quote("resourceVersion", strconv.FormatUint(w.claim(), 10)))
+	ss.send(w, "bookmark", quote("resourceVersion", strconv.FormatUint(w.claim().All, 10)))
 }
 
 // bookmarks moves the client's position over what it was not told.

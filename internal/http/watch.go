@@ -54,20 +54,24 @@ func (w *watch) objects(snapshot *cache.Snapshot) iter.Seq[*cluster.Object] {
 }
 
 // begin moves the watch to another cursor.
-func (w *watch) begin(cursor *cache.Cursor, version uint64) {
+func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {
 	w.end()
-	w.cursor, w.version = cursor, version
+	w.cursor, w.version = cursor, known.All
+	if known.Some > known.All {
+		w.burst = known.Some
+	}
 	if w.conflate > 0 {
 		w.held = stream.NewConflator[*cluster.Object](w.conflate)
 	}
 }
 
-// claim is the version up to which the client has been told everything.
-func (w *watch) claim() uint64 {
-	if w.held == nil {
-		return w.version
+// claim is what the client knows.
+func (w *watch) claim() stream.Known {
+	all := w.version
+	if w.held != nil {
+		all = w.held.Claim(all)
 	}
-	return w.held.Claim(w.version)
+	return stream.Known{All: all, Some: max(all, w.burst)}
 }
 
 func (w *watch) end() {

@@ -54,7 +54,7 @@ func BenchmarkNext(b *testing.B) {
 			for version := uint64(101); version <= 4100; version++ {
 				topic.Append(version, added(fmt.Sprint("n", version%10), version))
 			}
-			start, err := topic.Resume(100, bench.scope)
+			start, err := topic.Resume(UpTo(100), bench.scope)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -25,7 +25,7 @@ type Held[O Object[O]] struct {
 	Base  O         // the object as the client has it; the zero value if that is not known
 
 	key     string
-	first   uint64 // version of the first event held back
+	claim   uint64 // the version that a client may claim without having been told
 	due     time.Time
 	index   int // in the heap
 	settled bool
@@ -44,7 +44,7 @@ func (c *Conflator[O]) Offer(key string, e *Event[O], now time.Time) (tell bool)
 		return false
 	}
 	if last, ok := c.told[key]; ok && now.Sub(last) < c.interval {
-		h := &Held[O]{Event: e, Base: e.Old, key: key, first: e.Pos, due: last.Add(c.interval)}
+		h := &Held[O]{Event: e, Base: e.Old, key: key, claim: min(e.ID, e.Pos-1), due: last.Add(c.interval)}
 		c.held[key] = h
 		c.order = append(c.order, h)
 		heap.Push(&c.due, h)
@@ -89,7 +89,7 @@ func (c *Conflator[O]) Claim(version uint64) uint64 {
 		c.order = c.order[1:]
 	}
 	if len(c.order) > 0 {
-		return min(version, c.order[0].first-1)
+		return min(version, c.order[0].claim)
 	}
 	return version
 }

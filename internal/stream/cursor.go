@@ -32,15 +32,15 @@ type Cursor[O Object[O]] struct {
 	scope      Scope
 	next       uint64 // number of the next event to look at
 	generation int
-	lower      uint64 // events up to this version are not told; 0 once the topic has passed it
+	known      Known // what its client knew when it began; zero once the topic has passed all of that
 	armed      []registration
 }
 
-// Next appends to batch what follows, up to batch's capacity, and moves on. It does not wait. The batch must have
-// room for one event at least.
+// Next appends to batch what follows, up to batch's capacity, and moves on; less means that there is no more. It does
+// not wait. The batch must have room for one event at least.
 //
 // The position is the version up to which everything has been read once the batch has been told. An error (ErrSlow,
-// ErrEpoch; ErrExpired of a cursor that began ahead) is final for the cursor.
+// ErrEpoch; ErrExpired if a relist passed over what the client knew when it began) is final for the cursor.
 func (c *Cursor[O]) Next(batch []*Event[O]) (_ []*Event[O], position uint64, err error) {
 	t := c.topic
 	t.mu.RLock()
@@ -48,28 +48,33 @@ func (c *Cursor[O]) Next(batch []*Event[O]) (_ []*Event[O], position uint64, err
 	if err := c.check(); err != nil {
 		return batch, 0, err
 	}
-	if c.lower > 0 && t.leapt(c.lower) {
+	if c.known.Some > 0 && t.leapt(c.known) {
 		return batch, 0, ErrExpired
 	}
-	if c.scope.All() {
-		for c.next < t.ring.next && len(batch) < cap(batch) {
-			batch = append(batch, t.ring.at(c.next))
-			c.next++
+	for {
+		if c.scope.All() {
+			for c.next < t.ring.next && len(batch) < cap(batch) {
+				batch = append(batch, t.ring.at(c.next))
+				c.next++
+			}
+		} else {
+			batch = c.nextOfChains(batch)
 		}
-	} else {
-		batch = c.nextOfChains(batch)
-	}
-	position = t.watermark
-	if c.next != t.ring.next {
-		position = batch[len(batch)-1].ID
-	}
-	if c.lower > 0 {
-		batch = slices.DeleteFunc(batch, func(e *Event[O]) bool { return e.Pos <= c.lower })
-		if position >= c.lower {
-			c.lower = 0
+		position = t.watermark
+		if c.next != t.ring.next {
+			position = batch[len(batch)-1].ID
+		}
+		if c.known.Some > 0 {
+			batch = slices.DeleteFunc(batch, func(e *Event[O]) bool { return e.floor() <= c.known.All })
+			if position >= c.known.Some {
+				c.known = Known{}
+			}
+			position = max(position, c.known.All)
+		}
+		if c.next == t.ring.next || len(batch) == cap(batch) {
+			return batch, position, nil
 		}
 	}
-	return batch, max(position, c.lower), nil
 }
 
 // nextOfChains merges the chains of the scope by number.

@@ -32,13 +32,13 @@ func TestQuietNamespaceIsNeitherResetNorWoken(t *testing.T) {
 	if read, _ := versions(t, resume(t, topic, 101, Namespaces("quiet"))); len(read) > 0 {
 		t.Errorf("resuming read %v", read)
 	}
-	if _, err := topic.Resume(100, Namespaces("quiet")); !errors.Is(err, ErrExpired) {
+	if _, err := topic.Resume(UpTo(100), Namespaces("quiet")); !errors.Is(err, ErrExpired) {
 		t.Errorf("the quiet namespace's own event was evicted, but resuming before it gives %v", err)
 	}
 	if _, _, err := behind.Next(make([]*Event[*item], 0, 1)); !errors.Is(err, ErrSlow) {
 		t.Errorf("the reader that did not read its event gets %v", err)
 	}
-	if _, err := topic.Resume(101, AllNamespaces()); !errors.Is(err, ErrExpired) {
+	if _, err := topic.Resume(UpTo(101), AllNamespaces()); !errors.Is(err, ErrExpired) {
 		t.Errorf("the reader of all namespaces gets %v", err)
 	}
 	topic.Append(version+1, added("quiet", version+1))
@@ -88,7 +88,7 @@ func TestPositionWithinAGapExpires(t *testing.T) {
 			want = ErrExpired
 		}
 		for _, scope := range []Scope{AllNamespaces(), Namespaces("a"), Namespaces("a", "never")} {
-			if _, err := topic.Resume(version, scope); !errors.Is(err, want) || want == nil && err != nil {
+			if _, err := topic.Resume(UpTo(version), scope); !errors.Is(err, want) || want == nil && err != nil {
 				t.Errorf("resuming after %d gives %v, not %v", version, err, want)
 			}
 		}
@@ -103,7 +103,7 @@ func TestGapThatIsForgottenExpiresAllBeforeIt(t *testing.T) {
 	}
 	for version, want := range map[uint64]error{101: ErrExpired, 105: ErrExpired, 110: nil, 115: ErrExpired, 120: nil} {
 		for _, scope := range []Scope{AllNamespaces(), Namespaces("a"), Namespaces("never")} {
-			if _, err := topic.Resume(version, scope); !errors.Is(err, want) || want == nil && err != nil {
+			if _, err := topic.Resume(UpTo(version), scope); !errors.Is(err, want) || want == nil && err != nil {
 				t.Errorf("resuming %v after %d gives %v, not %v", scope, version, err, want)
 			}
 		}
@@ -124,11 +124,11 @@ func TestEventsOfOneVersionAreNotLostBetweenThem(t *testing.T) {
 	if read, _ := versions(t, resume(t, topic, 101, AllNamespaces())); !slices.Equal(read, []uint64{2, 3, 4}) {
 		t.Errorf("who was told the first event of the version gets %v", read)
 	}
-	if _, err := topic.Resume(100, AllNamespaces()); !errors.Is(err, ErrExpired) {
+	if _, err := topic.Resume(UpTo(100), AllNamespaces()); !errors.Is(err, ErrExpired) {
 		t.Errorf("the first event of the version was evicted, but resuming before it gives %v", err)
 	}
 	topic.Append(102, added("a", 5))
-	if _, err := topic.Resume(101, AllNamespaces()); !errors.Is(err, ErrExpired) {
+	if _, err := topic.Resume(UpTo(101), AllNamespaces()); !errors.Is(err, ErrExpired) {
 		t.Errorf("an event of the version was evicted that may not have been told, but resuming after it gives %v", err)
 	}
 }
@@ -174,7 +174,7 @@ func TestEventLargerThanTheTopicReachesThoseWhoKeepUp(t *testing.T) {
 	if s := topic.Stats(); s.Events != 1 || s.Bytes != 1000 || s.Evicted != 8 {
 		t.Errorf("more is kept than the newest: %+v", s)
 	}
-	if _, err := topic.Resume(107, AllNamespaces()); !errors.Is(err, ErrExpired) {
+	if _, err := topic.Resume(UpTo(107), AllNamespaces()); !errors.Is(err, ErrExpired) {
 		t.Errorf("resuming before what was evicted gives %v", err)
 	}
 }
@@ -189,7 +189,7 @@ func TestBurstLargerThanTheTopicTakesNoRoom(t *testing.T) {
 	if n := len(topic.ring.slots); n > 21 {
 		t.Errorf("the ring has room for %d events", n)
 	}
-	if _, err := topic.Resume(100, Namespaces("a")); !errors.Is(err, ErrExpired) {
+	if _, err := topic.Resume(UpTo(100), Namespaces("a")); !errors.Is(err, ErrExpired) {
 		t.Errorf("resuming before a burst of which a part was evicted gives %v", err)
 	}
 	if read, _ := versions(t, resume(t, topic, 101, Namespaces("a"))); len(read) > 0 {
@@ -225,7 +225,7 @@ func TestForgottenNamespacesExpireButMissNothing(t *testing.T) {
 		default:
 			kept++
 		}
-		c, err := topic.Resume(p.version, Namespaces(name(i)))
+		c, err := topic.Resume(UpTo(p.version), Namespaces(name(i)))
 		if errors.Is(err, ErrExpired) {
 			continue
 		}

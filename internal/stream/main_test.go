@@ -77,7 +77,7 @@ func versions(t *testing.T, c *Cursor[*item]) (read []uint64, position uint64) {
 // resume is Resume of a position that must be good.
 func resume(t *testing.T, topic *Topic[*item], version uint64, scope Scope) *Cursor[*item] {
 	t.Helper()
-	c, err := topic.Resume(version, scope)
+	c, err := topic.Resume(UpTo(version), scope)
 	if err != nil {
 		t.Fatalf("Resume(%d): %v", version, err)
 	}

@@ -17,6 +17,7 @@ type model struct {
 	evicted    int // how many events at the front of the history are no longer kept
 	begun      int // where the history since the last Begin or Restart begins
 	floor      uint64
+	forgotten  uint64 // the end of the last gap that is not remembered
 	watermark  uint64
 	gaps       []gap
 	generation int
@@ -31,7 +32,7 @@ type modelEvent struct {
 
 func (m *model) begin(version uint64) {
 	m.begun, m.evicted = len(m.history), len(m.history)
-	m.floor, m.watermark, m.gaps = version, version, nil
+	m.floor, m.watermark, m.gaps, m.forgotten = version, version, nil, 0
 }
 
 func (m *model) add(i *item, version uint64) {
@@ -57,7 +58,7 @@ func (m *model) relisted(version uint64) {
 		m.gaps = append(m.gaps, gap{m.watermark, version})
 	}
 	if len(m.gaps) > maxGaps {
-		m.floor = m.gaps[0].to
+		m.floor, m.forgotten = m.gaps[0].to, m.gaps[0].to
 		m.gaps = m.gaps[1:]
 		for m.evicted < len(m.history) && m.history[m.evicted].pos <= m.floor {
 			m.evicted++
@@ -73,8 +74,17 @@ func in(scope Scope, namespace string) bool {
 // due reports whether who resumes after a version must be told an event.
 func (e modelEvent) due(version uint64) bool { return e.pos > version || e.tie && e.pos == version }
 
+// leapt reports whether a relist passed over what a client knows some of.
+func (m *model) leapt(known Known) bool {
+	return slices.ContainsFunc(m.gaps, func(g gap) bool {
+		same := g.from == known.All && g.to == known.Some
+		return known.Some > g.from && known.All < g.to && !same
+	})
+}
+
 // resume is what Resume must say.
-func (m *model) resume(version uint64, scope Scope) error {
+func (m *model) resume(known Known, scope Scope) error {
+	version := known.All
 	if version > m.watermark {
 		return ErrAhead
 	}
@@ -86,10 +96,8 @@ func (m *model) resume(version uint64, scope Scope) error {
 			return ErrExpired
 		}
 	}
-	for _, g := range m.gaps {
-		if g.from < version && version < g.to {
-			return ErrExpired
-		}
+	if m.leapt(known) {
+		return ErrExpired
 	}
 	return nil
 }
@@ -99,7 +107,9 @@ type follower struct {
 	cursor     *Cursor[*item]
 	scope      Scope
 	next       int // in the model's history
-	after      uint64
+	known      Known
+	wary       bool // has not passed all that was known
+	ahead      bool // began before all that was known
 	ties       bool // events that share the version that it resumed after are due
 	generation int
 	position   uint64
@@ -111,8 +121,11 @@ func (f *follower) read(m *model, room int) (alive bool, err error) {
 	if f.generation != m.generation {
 		want = ErrEpoch
 	} else {
+		if f.wary && (m.leapt(f.known) || f.known.All < m.forgotten) {
+			want = ErrExpired
+		}
 		for n := f.next; n < m.evicted; n++ {
-			if f.expects(m.history[n]) {
+			if e := m.history[n]; f.expects(e) || f.ahead && in(f.scope, e.namespace) {
 				want = ErrSlow
 			}
 		}
@@ -142,14 +155,15 @@ func (f *follower) read(m *model, room int) (alive bool, err error) {
 				return false, fmt.Errorf("%+v was not read", m.history[f.next].item)
 			}
 		}
-		if position != m.watermark {
-			return false, fmt.Errorf("everything was read, but the position is %d, not %d", position, m.watermark)
+		if want := max(m.watermark, f.known.All); position != want {
+			return false, fmt.Errorf("everything was read, but the position is %d, not %d", position, want)
 		}
 	}
 	if position < f.position {
 		return false, fmt.Errorf("the position went back from %d to %d", f.position, position)
 	}
 	f.position = position
+	f.wary = f.wary && (position < f.known.Some || m.watermark < f.known.Some)
 	for _, e := range m.history[f.next:] {
 		if in(f.scope, e.namespace) && !e.due(position) {
 			return false, fmt.Errorf("the position %d claims %+v at %d, which was not read", position, e.item, e.pos)
@@ -159,7 +173,7 @@ func (f *follower) read(m *model, room int) (alive bool, err error) {
 }
 
 func (f *follower) expects(e modelEvent) bool {
-	return in(f.scope, e.namespace) && (e.pos > f.after || e.pos == f.after && e.tie && f.ties)
+	return in(f.scope, e.namespace) && (e.pos > f.known.All || e.pos == f.known.All && e.tie && f.ties)
 }
 
 // play runs one random history through a topic and the model.
@@ -185,7 +199,7 @@ func TestCursorsReadExactlyWhatAPlainSliceSays(t *testing.T) {
 			}
 		})
 	}
-	for _, what := range []string{"resumed", "expired", "ahead", "slow", "epoch", "tie", "within a gap", "gaps forgotten"} {
+	for _, what := range []string{"resumed", "resumed, knowing more", "leapt over", "expired", "ahead", "slow", "epoch", "tie", "within a gap", "gaps forgotten"} {
 		if seen[what] == 0 {
 			t.Errorf("the histories are not random enough: %q never happened (%v)", what, seen)
 		}
@@ -291,29 +305,48 @@ func (p *play) follow() error {
 		}
 		f.cursor, f.next, f.position = p.topic.From(head, scope), len(p.model.history), head.Version
 	} else {
-		version := p.model.watermark + 3 - uint64(p.IntN(70))
-		cursor, err := p.topic.Resume(version, scope)
-		want := p.model.resume(version, scope)
+		known := p.known()
+		cursor, err := p.topic.Resume(known, scope)
+		want := p.model.resume(known, scope)
 		if !errors.Is(err, want) || err != nil && want == nil {
-			return fmt.Errorf("Resume(%d, %v) failed with %v, not %v", version, scope, err, want)
+			return fmt.Errorf("Resume(%v, %v) failed with %v, not %v", known, scope, err, want)
 		}
-		p.note(version, err)
-		if err != nil {
+		p.note(known, err)
+		f.next = p.model.evicted
+		if errors.Is(err, ErrAhead) {
+			cursor, f.next, f.ahead = p.topic.Ahead(known, scope), len(p.model.history), true
+		} else if err != nil {
 			return nil
 		}
-		f.cursor, f.next, f.after, f.position, f.ties = cursor, p.model.evicted, version, version, true
+		f.cursor, f.known, f.position, f.ties, f.wary = cursor, known, known.All, true, true
 	}
 	p.followers = append(p.followers, f)
 	return nil
 }
 
-func (p *play) note(version uint64, err error) {
+// known is what some client may know: of this replica, or of another one.
+func (p *play) known() Known {
+	known := UpTo(p.model.watermark + 3 - uint64(p.IntN(70)))
+	switch n := len(p.model.gaps); {
+	case p.IntN(3) > 0:
+	case n > 0 && p.IntN(2) == 0:
+		g := p.model.gaps[p.IntN(n)]
+		known = Known{All: g.from, Some: g.to} // it was cut off in a burst
+	default:
+		known.Some += uint64(p.IntN(10))
+	}
+	return known
+}
+
+func (p *play) note(known Known, err error) {
 	switch {
+	case err == nil && known.Some > known.All:
+		p.seen["resumed, knowing more"]++
 	case err == nil:
 		p.seen["resumed"]++
 	case errors.Is(err, ErrAhead):
 		p.seen["ahead"]++
-	case slices.ContainsFunc(p.model.gaps, func(g gap) bool { return g.from < version && version < g.to }):
+	case p.model.leapt(known):
 		p.seen["within a gap"]++
 	default:
 		p.seen["expired"]++
@@ -329,10 +362,17 @@ func (p *play) read() error {
 	f := p.followers[i]
 	alive, err := f.read(p.model, 1+p.IntN(12))
 	if err != nil {
-		return fmt.Errorf("scope %v after %d: %w", f.scope, f.after, err)
+		return fmt.Errorf("scope %v after %v: %w", f.scope, f.known, err)
 	}
 	if !alive {
-		p.seen[map[bool]string{true: "slow", false: "epoch"}[f.generation == p.model.generation]]++
+		switch {
+		case f.generation != p.model.generation:
+			p.seen["epoch"]++
+		case f.wary && p.model.leapt(f.known):
+			p.seen["leapt over"]++
+		default:
+			p.seen["slow"]++
+		}
 		p.followers = slices.Delete(p.followers, i, i+1)
 	}
 	return nil

@@ -6,14 +6,29 @@ import (
 	"strings"
 )
 
+// Known is what a client has been told of a watch: everything up to a version, and, within the burst of a relist, some
+// of what happened up to the list's.
+//
+// The latter matters if it is cut off there, and comes back to a replica that made other lists. An object that came
+// and went between two of them is in no difference: who knows nothing of it misses nothing, but who was told of it
+// would keep it for ever.
+type Known struct {
+	All  uint64 // 0: nothing
+	Some uint64 // not less than All
+}
+
+// UpTo is who has been told everything up to a version, and nothing after it.
+func UpTo(version uint64) Known { return Known{All: version, Some: version} }
+
 // Position is what an event id says: how far a client has been told each watch of its stream.
 //
 // On the wire it is EPOCH.VERSION for a stream of one watch, which has no name, and EPOCH.NAME-VERSION.NAME-VERSION…
-// for several. A watch whose snapshot was not complete has no version; it is left out, and 0 stands in its place for
-// the one without a name.
+// for several. A version up to which some is known follows the one up to which everything is, after another hyphen,
+// if they differ. A watch whose snapshot was not complete has no version; it is left out, and 0 stands in its place
+// for the one without a name.
 type Position struct {
-	Epoch    string
-	Versions map[string]uint64 // by the watch's name; "" for the watch of a single stream
+	Epoch string
+	Known map[string]Known // by the watch's name; "" for the watch of a single stream
 }
 
 // ErrPosition means that a text is no position.
@@ -31,46 +46,57 @@ func ParsePosition(s string) (Position, error) {
 	if epoch == "" || !all(epoch, letterOrDigit) {
 		return Position{}, ErrPosition
 	}
-	p := Position{Epoch: epoch, Versions: map[string]uint64{}}
+	p := Position{Epoch: epoch, Known: map[string]Known{}}
 	for first := true; more; first = false {
 		var part string
 		part, rest, more = strings.Cut(rest, ".")
-		name, digits, named := strings.Cut(part, "-")
-		if !named {
-			name, digits = "", part
-			if !first || more {
+		name, versions, _ := strings.Cut(part, "-")
+		if !ValidName(name) {
+			if name, versions = "", part; !first || more {
 				return Position{}, ErrPosition // only a single stream's watch has no name
 			}
-		} else if !ValidName(name) {
+		}
+		known, ok := parseKnown(versions)
+		if _, twice := p.Known[name]; !ok || twice || name != "" && known.All == 0 {
 			return Position{}, ErrPosition
 		}
-		version, ok := parseDigits(digits)
-		_, twice := p.Versions[name]
-		if !ok || twice || named && version == 0 {
-			return Position{}, ErrPosition
-		}
-		if version > 0 {
-			p.Versions[name] = version
+		if known.All > 0 {
+			p.Known[name] = known
 		}
 	}
 	return p, nil
 }
 
-// AppendID appends the event id for watches in their order; a version of 0 means that the watch has none.
-func AppendID(dst []byte, epoch string, names []string, versions []uint64) []byte {
+func parseKnown(s string) (Known, bool) {
+	digits, more, some := strings.Cut(s, "-")
+	all, ok := parseDigits(digits)
+	if !some || !ok {
+		return UpTo(all), ok
+	}
+	known := Known{All: all}
+	known.Some, ok = parseDigits(more)
+	return known, ok && all > 0 && known.Some > all
+}
+
+// AppendID appends the event id for watches in their order.
+func AppendID(dst []byte, epoch string, names []string, known []Known) []byte {
 	dst = append(dst, epoch...)
 	for i, name := range names {
 		switch {
 		case name == "":
 			dst = append(dst, '.')
-		case versions[i] == 0:
+		case known[i].All == 0:
 			continue
 		default:
 			dst = append(dst, '.')
 			dst = append(dst, name...)
 			dst = append(dst, '-')
 		}
-		dst = strconv.AppendUint(dst, versions[i], 10)
+		dst = strconv.AppendUint(dst, known[i].All, 10)
+		if known[i].All > 0 && known[i].Some > known[i].All {
+			dst = append(dst, '-')
+			dst = strconv.AppendUint(dst, known[i].Some, 10)
+		}
 	}
 	return dst
 }

@@ -28,11 +28,12 @@ func (t *Topic[O]) Holds(head Head) bool {
 	return head.generation == t.generation && head.seq >= t.ring.evicted.seq
 }
 
-// Resume is a cursor that begins after a version: it is told the events with a greater Pos, and those that share the
-// version and may not have been told (see Append). It fails with ErrExpired or ErrAhead.
-func (t *Topic[O]) Resume(version uint64, scope Scope) (*Cursor[O], error) {
+// Resume is a cursor for a client that comes back: it is told the events after what it knows all of, and those that
+// share that version and may not have been told (see Append). It fails with ErrExpired or ErrAhead.
+func (t *Topic[O]) Resume(known Known, scope Scope) (*Cursor[O], error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	version := known.All
 	if version > t.watermark {
 		return nil, ErrAhead
 	}
@@ -41,7 +42,7 @@ func (t *Topic[O]) Resume(version uint64, scope Scope) (*Cursor[O], error) {
 			return nil, ErrExpired
 		}
 	}
-	if t.leapt(version) {
+	if t.leapt(known) {
 		return nil, ErrExpired
 	}
 	first := t.ring.evicted.seq
@@ -49,22 +50,26 @@ func (t *Topic[O]) Resume(version uint64, scope Scope) (*Cursor[O], error) {
 	for next > first && t.ring.at(next-1).floor() > version {
 		next-- // shares the version, and may not have been told
 	}
-	return &Cursor[O]{topic: t, scope: scope, next: next, generation: t.generation}, nil
+	return &Cursor[O]{topic: t, scope: scope, next: next, generation: t.generation, known: known}, nil
 }
 
-// Ahead is a cursor for a client that was told everything up to a version which the topic has not reached: it is told
-// what follows that version. If a relist leaps over the version, the cursor's Next fails with ErrExpired, since nobody
-// here knows what happened between the version and the list.
-func (t *Topic[O]) Ahead(version uint64, scope Scope) *Cursor[O] {
+// Ahead is a cursor for a client that knows all up to a version which the topic has not reached: it is told what
+// follows that version.
+func (t *Topic[O]) Ahead(known Known, scope Scope) *Cursor[O] {
 	c := t.From(t.Head(), scope)
-	c.lower = version
+	c.known = known
 	return c
 }
 
-// leapt reports whether a relist found the difference between a version before and one after.
-func (t *Topic[O]) leapt(version uint64) bool {
+// leapt reports whether a relist passed over something that a client knows, or knows all before and some after. The
+// difference that it found does not say what of that has gone again; but if it is the very one in whose burst the
+// client was cut off, it can be told again.
+func (t *Topic[O]) leapt(known Known) bool {
+	if known.All < t.forgottenGap {
+		return true
+	}
 	for _, g := range t.gaps {
-		if g.from < version && version < g.to {
+		if g.from < known.Some && known.All < g.to && g != (gap{known.All, known.Some}) {
 			return true
 		}
 	}

@@ -9,7 +9,7 @@ import (
 func TestCursorAheadTellsNothingTwiceAndNothingTooFew(t *testing.T) {
 	topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
 	topic.Begin(10)
-	cursor := topic.Ahead(15, AllNamespaces())
+	cursor := topic.Ahead(UpTo(15), AllNamespaces())
 	for version := uint64(12); version <= 18; version += 2 {
 		topic.Append(version, Change[*item]{Type: Added, Object: &item{version: version}})
 	}
@@ -22,7 +22,7 @@ func TestCursorAheadTellsNothingTwiceAndNothingTooFew(t *testing.T) {
 func TestCursorAheadKeepsItsPositionUntilTheTopicPassesIt(t *testing.T) {
 	topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
 	topic.Begin(10)
-	cursor := topic.Ahead(15, AllNamespaces())
+	cursor := topic.Ahead(UpTo(15), AllNamespaces())
 	topic.Append(12, Change[*item]{Type: Added, Object: &item{version: 12}})
 	if batch, position, err := cursor.Next(make([]*Event[*item], 0, 8)); err != nil || position != 15 || len(batch) != 0 {
 		t.Fatalf("told %d events up to %d (%v), want none up to 15", len(batch), position, err)
@@ -34,10 +34,25 @@ func TestCursorAheadExpiresWhenARelistLeapsOverIt(t *testing.T) {
 	for _, changes := range [][]Change[*item]{nil, {{Type: Added, Object: &item{version: 14}}}} {
 		topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
 		topic.Begin(10)
-		cursor := topic.Ahead(15, AllNamespaces())
+		cursor := topic.Ahead(UpTo(15), AllNamespaces())
 		topic.AppendBurst(20, changes)
 		if _, _, err := cursor.Next(make([]*Event[*item], 0, 8)); !errors.Is(err, ErrExpired) {
 			t.Errorf("with %d changes: %v, want ErrExpired", len(changes), err)
+		}
+	}
+}
+
+func TestCursorAheadFillsItsBatchLikeAnyOther(t *testing.T) {
+	topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
+	topic.Begin(10)
+	cursor := topic.Ahead(UpTo(13), AllNamespaces())
+	for version := uint64(11); version <= 18; version++ {
+		topic.Append(version, Change[*item]{Type: Added, Object: &item{version: version}})
+	}
+	for want := uint64(14); want <= 18; want += 2 {
+		batch, position, err := cursor.Next(make([]*Event[*item], 0, 2))
+		if err != nil || batch[0].Pos != want || len(batch) != int(min(2, 19-want)) || position != min(want+1, 18) {
+			t.Fatalf("told %d events up to %d (%v), want those from %d on", len(batch), position, err, want)
 		}
 	}
 }

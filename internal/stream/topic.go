@@ -20,17 +20,18 @@ type Topic[O Object[O]] struct {
 	opts  Options
 	dirty chan struct{} // tells Run that readers are to be woken
 
-	mu         sync.RWMutex
-	ring       ring[O]
-	watermark  uint64 // everything up to here has been appended
-	generation int    // how often versions went back
-	gaps       []gap
-	chains     map[string]*chain // by namespace
-	chainLimit int               // how many of them there are before some are forgotten
-	forgotten  eviction          // of chains that were dropped; where a new chain begins
-	everyone   waitList          // who reads all namespaces
-	wake       []*waitList       // lists with readers to be woken
-	evicted    uint64            // how many events were ever evicted
+	mu           sync.RWMutex
+	ring         ring[O]
+	watermark    uint64 // everything up to here has been appended
+	generation   int    // how often versions went back
+	gaps         []gap
+	forgottenGap uint64            // the end of the last gap that was forgotten
+	chains       map[string]*chain // by namespace
+	chainLimit   int               // how many of them there are before some are forgotten
+	forgotten    eviction          // of chains that were dropped; where a new chain begins
+	everyone     waitList          // who reads all namespaces
+	wake         []*waitList       // lists with readers to be woken
+	evicted      uint64            // how many events were ever evicted
 }
 
 // A gap is a stretch of history that was never seen: a relist found the difference between both ends. Who stands at
@@ -91,7 +92,7 @@ func (t *Topic[O]) Begin(version uint64) {
 
 func (t *Topic[O]) begin(version uint64) {
 	t.watermark = version
-	t.gaps = nil
+	t.gaps, t.forgottenGap = nil, 0
 	t.ring.evictAll(version)
 	t.forgotten = t.ring.evicted
 	for _, c := range t.chains {
@@ -207,7 +208,7 @@ func (t *Topic[O]) expireBefore(version uint64) {
 		c.evicted.pos = max(c.evicted.pos, version)
 	}
 	for len(t.gaps) > 0 && t.gaps[0].to <= version {
-		t.gaps = t.gaps[1:]
+		t.forgottenGap, t.gaps = t.gaps[0].to, t.gaps[1:]
 	}
 }
 
