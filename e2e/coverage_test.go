@@ -13,6 +13,7 @@ import (
 // The follower must have caught up before.
 func checkNothingLost(t *testing.T, f *follower, watch string, w *witness) {
 	t.Helper()
+	w.waitFor(t, f, watch)
 	err := f.look(watch, func(v *view) error {
 		seen, err := w.sequence()
 		if err != nil {
@@ -26,6 +27,30 @@ func checkNothingLost(t *testing.T, f *follower, watch string, w *witness) {
 	if err != nil {
 		t.Errorf("%s: %v", f.name, err)
 	}
+}
+
+// waitFor waits until the witness has seen as much as a follower was told, who may have been told first.
+func (w *witness) waitFor(t *testing.T, f *follower, watch string) {
+	t.Helper()
+	newest := uint64(0)
+	err := f.look(watch, func(v *view) error {
+		for _, e := range v.told {
+			if !e.unknown {
+				newest = max(newest, e.version)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the test's own watch has seen what "+f.name+" was told", func() error {
+		seen, err := w.sequence()
+		if err == nil && newest > w.from && (len(seen) == 0 || seen[len(seen)-1].version < newest) {
+			return fmt.Errorf("it has not seen version %d", newest)
+		}
+		return err
+	})
 }
 
 // sequence is all that the witness saw.
@@ -72,6 +97,7 @@ func (v *view) invented(seen []told, from uint64) error {
 // each event once over all connections, under the same name, in the same order, with the same object.
 func checkSameSequence(t *testing.T, f *follower, watch string, w *witness) {
 	t.Helper()
+	w.waitFor(t, f, watch)
 	err := f.look(watch, func(v *view) error {
 		seen, err := w.sequence()
 		if err != nil {

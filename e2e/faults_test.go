@@ -110,6 +110,7 @@ func (h *hurt) check(t *testing.T) {
 	for name, scope := range h.churn.scopes() {
 		f := h.followers[name]
 		h.churn.waitTold(t, f, "", scope)
+		h.after[name].waitFor(t, f, "")
 		after, err := h.after[name].sequence()
 		if err != nil {
 			t.Fatal(err)
