@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -85,39 +86,40 @@ func (s Selector) Match() func(*cluster.Object) bool {
 
 func fieldValue(o *cluster.Object, path string) string { return o.Path(path).String() }
 
-// fieldPath turns a field as people write it (status.phase, spec.containers.0.image, metadata.labels.a\.b/c) into a
-// path for gjson, in which nothing is a wildcard or a modifier.
+// fieldPath turns a field as people write it into a path for gjson, in which nothing is a wildcard or a modifier.
 func fieldPath(field string) (string, error) {
-	var path, part strings.Builder
-	end := func() error {
-		if part.Len() == 0 {
-			return fmt.Errorf("%q is not a path of an object", field)
-		}
-		if path.Len() > 0 {
-			path.WriteByte('.')
-		}
-		path.WriteString(gjson.Escape(part.String()))
-		part.Reset()
-		return nil
+	keys, err := SplitPath(field)
+	if err != nil {
+		return "", err
 	}
+	for i, key := range keys {
+		keys[i] = gjson.Escape(key)
+	}
+	return strings.Join(keys, "."), nil
+}
+
+// SplitPath splits a path of an object as people write it (status.phase, spec.containers.0.image,
+// metadata.labels.a\.b/c) into its keys. An empty key is an error that names the path.
+func SplitPath(path string) (keys []string, err error) {
+	var key strings.Builder
 	escaped := false
-	for _, c := range []byte(strings.TrimSpace(field)) {
+	for _, c := range []byte(strings.TrimSpace(path)) {
 		switch {
 		case escaped:
-			part.WriteByte(c)
+			key.WriteByte(c)
 			escaped = false
 		case c == '\\':
 			escaped = true
 		case c == '.':
-			if err := end(); err != nil {
-				return "", err
-			}
+			keys = append(keys, key.String())
+			key.Reset()
 		default:
-			part.WriteByte(c)
+			key.WriteByte(c)
 		}
 	}
-	if err := end(); err != nil {
-		return "", err
+	keys = append(keys, key.String())
+	if slices.Contains(keys, "") {
+		return nil, fmt.Errorf("%q is not a path of an object", path)
 	}
-	return path.String(), nil
+	return keys, nil
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cache"
 )
 
 // projection is fields=: what a client wants of each object, as a tree of keys. A nil one wants all.
@@ -30,39 +32,13 @@ func parseFields(text string) (*projection, error) {
 	}
 	p := &projection{variant: "fields=" + text, root: fieldTree{}}
 	for _, path := range append(paths, always...) {
-		keys, err := splitPath(path)
+		keys, err := cache.SplitPath(path)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("fields: %w", err)
 		}
 		p.root.want(keys)
 	}
 	return p, nil
-}
-
-func splitPath(path string) (keys []string, err error) {
-	var key strings.Builder
-	escaped := false
-	for _, c := range []byte(strings.TrimSpace(path)) {
-		switch {
-		case escaped:
-			key.WriteByte(c)
-			escaped = false
-		case c == '\\':
-			escaped = true
-		case c == '.':
-			keys = append(keys, key.String())
-			key.Reset()
-		default:
-			key.WriteByte(c)
-		}
-	}
-	keys = append(keys, key.String())
-	for _, k := range keys {
-		if k == "" {
-			return nil, fmt.Errorf("fields: %q is not a path of an object", path)
-		}
-	}
-	return keys, nil
 }
 
 func (t fieldTree) want(keys []string) {
