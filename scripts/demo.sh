@@ -9,6 +9,9 @@ cd "$(dirname "$0")/.."
 
 dir=.demo
 mkdir -p "$dir"
+# What an earlier run said must not be taken for this one's.
+: >"$dir/devcluster.log"
+: >"$dir/gateway.log"
 pids=()
 finish() {
 	trap - EXIT INT TERM
