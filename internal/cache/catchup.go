@@ -135,13 +135,16 @@ func (c *catchUps) fly(ctx context.Context, s *Store, f *flight) {
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.bound.Timeout)
 	defer cancel()
-	head := s.topic.Head()
-	past, err := c.past(ctx, f.after, head.Version)
+	snapshot := s.Snapshot()
+	past, err := c.past(ctx, f.after, snapshot.Version())
+	if err == nil && !leadsTo(past, snapshot, f.after) {
+		err = errIncomplete
+	}
 	log := s.log.With("kind", s.kind.String(), "after", f.after, "clients", len(f.passengers))
-	gone := errors.Is(err, cluster.ErrGone) || errors.Is(err, cluster.ErrTooMuch)
+	gone := errors.Is(err, cluster.ErrGone) || errors.Is(err, cluster.ErrTooMuch) || errors.Is(err, errIncomplete)
 	switch {
 	case err == nil:
-		f.result = &CatchUp{After: f.after, Events: asEvents(past), Head: head}
+		f.result = &CatchUp{After: f.after, Events: asEvents(past), Head: snapshot.Head}
 		log.Info("clients are caught up", "events", len(past))
 	case gone:
 		f.err = fmt.Errorf("%w: %w", ErrNoCatchUp, err)
@@ -169,6 +172,30 @@ func (c *catchUps) board(f *flight) {
 	if c.failed {
 		f.after = f.passengers[len(f.passengers)/2]
 	}
+}
+
+var errIncomplete = errors.New("the history does not lead to the present state")
+
+// leadsTo reports whether what happened after a version ends in what a snapshot holds. A watch does not say whether it
+// was ended before its time; this would show.
+func leadsTo(past []cluster.Past, snapshot *Snapshot, after uint64) bool {
+	newest := make(map[string]cluster.Past, len(past))
+	for _, p := range past {
+		newest[p.Object.Key()] = p
+	}
+	for o := range snapshot.List(stream.AllNamespaces(), Selector{}, "", "") {
+		p, changed := newest[o.Key()]
+		delete(newest, o.Key())
+		if o.Version() > after && !changed || changed && (p.Type == watch.Deleted || p.Object.Version() != o.Version()) {
+			return false
+		}
+	}
+	for _, p := range newest {
+		if p.Type != watch.Deleted {
+			return false
+		}
+	}
+	return true
 }
 
 func asEvents(past []cluster.Past) []*Event {

@@ -54,8 +54,20 @@ func restarted(t *testing.T, server *pastServer, version uint64) *Store {
 		t.Fatal(err)
 	}
 	store.catchUps = newCatchUps(CatchUpBound{Events: 1000, Bytes: 1 << 20, Timeout: 10 * time.Second}, server.past)
+	store.state.put(changedAt(t, version))
 	store.topic.Begin(version)
+	store.upstream.setSynced()
 	return store
+}
+
+// changedAt is the only object there is, at a version.
+func changedAt(t *testing.T, version uint64) *cluster.Object {
+	t.Helper()
+	o, err := cluster.NewObject(fmt.Sprintf(`{"metadata":{"namespace":"a","name":"b","resourceVersion":"%d"}}`, version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 func TestCrowdIsCaughtUpWithOneWatch(t *testing.T) {
@@ -138,7 +150,8 @@ func TestCatchUpFromBeforeAGapIsNotUsedForAPositionWithinIt(t *testing.T) {
 		if _, err := store.CatchUp(t.Context(), 490); err != nil {
 			t.Fatal(err)
 		}
-		store.topic.AppendBurst(600, nil)
+		store.pending = map[string]*cluster.Object{"a/b": changedAt(t, 600)}
+		store.listed(600)
 		if _, err := store.topic.Resume(stream.UpTo(550), stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
 			t.Fatalf("a position within a gap can be resumed: %v", err)
 		}
@@ -157,15 +170,41 @@ func TestCatchUpIsReadAgainOnceTheRingHasMovedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for version := uint64(501); version <= 520; version++ {
-			o, err := cluster.NewObject(fmt.Sprintf(`{"metadata":{"namespace":"a","name":"b","resourceVersion":"%d"}}`, version))
-			if err != nil {
-				t.Fatal(err)
-			}
-			store.topic.Append(version, change{Type: stream.Modified, Object: o})
+			store.change(version, func() []change { return store.put(changedAt(t, version), nil) })
 		}
 		caught, err := store.CatchUp(t.Context(), 495)
 		if err != nil || len(server.asked) != 2 || len(caught.From(495)) != 25 || !store.topic.Holds(caught.Head) {
 			t.Errorf("asked after %v (%v), told %d events, want those up to 520", server.asked, err, len(caught.From(495)))
 		}
 	})
+}
+
+// A watch that is ended before its time looks like one that is complete.
+func TestHistoryThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
+	object := func(name string, version uint64) *cluster.Object {
+		o, err := cluster.NewObject(fmt.Sprintf(`{"metadata":{"name":"%s","resourceVersion":"%d"}}`, name, version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	whole := []cluster.Past{
+		{Type: watch.Added, Object: object("a", 101)}, {Type: watch.Deleted, Object: object("gone", 102)},
+		{Type: watch.Modified, Object: object("a", 103)}, {Type: watch.Added, Object: object("passing", 104)},
+		{Type: watch.Deleted, Object: object("passing", 105)}, {Type: watch.Added, Object: object("b", 106)},
+	}
+	for told := range len(whole) + 1 {
+		synctest.Test(t, func(t *testing.T) {
+			store := restarted(t, &pastServer{}, 50)
+			store.state.put(object("a", 103))
+			store.state.put(object("b", 106))
+			store.state.put(object("old", 99))
+			store.topic.Progress(110)
+			store.catchUps.past = func(context.Context, uint64, uint64) ([]cluster.Past, error) { return whole[:told], nil }
+			caught, err := store.CatchUp(t.Context(), 100)
+			if complete := told == len(whole); complete != (err == nil) || !complete && !errors.Is(err, ErrNoCatchUp) {
+				t.Errorf("after %d of %d events: %v, %v", told, len(whole), caught, err)
+			}
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,51 +46,97 @@ func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, b
 	} else if !ok {
 		return nil, fmt.Errorf("%w: it is behind version %d of %s", ErrUnavailable, until, kind)
 	}
+	h := history{kind: kind, after: after, until: until, bound: bound}
+	for {
+		complete, err := h.read(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("reading the history of %s after version %d: %w", kind, after, err)
+		}
+		if complete {
+			return h.past, nil
+		}
+	}
+}
+
+// history is what was read so far.
+type history struct {
+	kind  Kind
+	after uint64 // everything up to here was read
+	until uint64
+	bound HistoryBound
+	past  []Past
+	bytes int64
+}
+
+// silence is how long an API server must have sent nothing for the end of its watch to be the end of its history.
+// The time-out ends a watch also in the middle of a history that takes longer to send.
+const silence = 300 * time.Millisecond
+
+// read reads one watch. It reports whether the history is complete; if not, it goes on after what was read.
+func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	second := int64(1)
-	body, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{
+	body, err := c.client.Get().AbsPath(h.kind.Path()).VersionedParams(&metav1.ListOptions{
 		Watch:           true,
-		ResourceVersion: strconv.FormatUint(after, 10),
+		ResourceVersion: strconv.FormatUint(h.after, 10),
 		TimeoutSeconds:  &second,
 	}, metav1.ParameterCodec).Stream(ctx)
 	if err != nil {
-		return nil, historyError(kind, err)
+		return false, historyError(err)
 	}
 	defer body.Close()
 
-	var past []Past
-	var bytes int64
-	compact := compactor{kind: kind}
+	compact := compactor{kind: h.kind}
 	dec := newDecoder(body)
+	before, newest := h.after, time.Now()
 	for {
 		value, err := dec.ReadValue()
-		if err == io.EOF {
-			return past, nil
+		switch {
+		case err == io.EOF && time.Since(newest) >= silence:
+			return true, nil
+		case err == io.EOF && h.dropNewest() && h.after > before:
+			return false, nil
+		case err == io.EOF:
+			return false, fmt.Errorf("%w: the watch ended as soon as it began", ErrUnavailable)
+		case err != nil:
+			return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: reading the history of %s: %w", ErrUnavailable, kind, err)
-		}
+		newest = time.Now()
 		event := gjson.GetMany(view(value), "type", "object")
 		object := value[event[1].Index : event[1].Index+len(event[1].Raw)]
+		// The value is in the decoder's buffer, which the next one overwrites.
 		switch kindOfEvent := watch.EventType(strings.Clone(event[0].Str)); kindOfEvent {
 		case watch.Added, watch.Modified, watch.Deleted:
 			o, err := compact.object(object)
 			if err != nil {
-				return nil, fmt.Errorf("reading the history of %s: %w", kind, err)
+				return false, err
 			}
-			if o.Version() > until {
-				return past, nil
+			if o.Version() > h.until {
+				return true, nil
 			}
-			past = append(past, Past{kindOfEvent, o})
-			bytes += int64(o.Size())
-			if len(past) > bound.Events || bytes > bound.Bytes {
-				return nil, fmt.Errorf("%w: of %s after version %d", ErrTooMuch, kind, after)
+			h.past, h.after = append(h.past, Past{kindOfEvent, o}), o.Version()
+			h.bytes += int64(o.Size())
+			if len(h.past) > h.bound.Events || h.bytes > h.bound.Bytes {
+				return false, ErrTooMuch
 			}
 		case watch.Error:
-			return nil, historyError(kind, statusError(object))
+			return false, historyError(statusError(object))
 		}
 	}
+}
+
+// dropNewest forgets the newest version: it may share it with events that were not sent any more.
+func (h *history) dropNewest() bool {
+	n := len(h.past)
+	for n > 0 && h.past[n-1].Object.Version() == h.after {
+		n--
+		h.bytes -= int64(h.past[n].Object.Size())
+	}
+	dropped := n < len(h.past)
+	h.past = h.past[:n]
+	h.after--
+	return dropped
 }
 
 // HasVersion asks whether the API server has reached a version of a kind, once for all who ask at the same time. The
@@ -116,9 +163,9 @@ func (c *Cluster) hasVersion(ctx context.Context, kind Kind, version uint64) (bo
 	return false, fmt.Errorf("%w: asking for version %d of %s: %w", ErrUnavailable, version, kind, err)
 }
 
-func historyError(kind Kind, err error) error {
+func historyError(err error) error {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return fmt.Errorf("%w: of %s: %w", ErrGone, kind, err)
+		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
-	return fmt.Errorf("%w: reading the history of %s: %w", ErrUnavailable, kind, err)
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

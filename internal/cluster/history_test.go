@@ -1,0 +1,144 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+)
+
+var roomy = cluster.HistoryBound{Events: 1000, Bytes: 1 << 20}
+
+// lines are the first events of the history of pods, as a watch sends them.
+func lines(t *testing.T, api *clustertest.API, n int) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.test/api/v1/pods?watch=true&resourceVersion=1000", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := api.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var b strings.Builder
+	for body := bufio.NewReader(response.Body); n > 0; n-- {
+		line, err := body.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// eventful is an API server with the versions 1001 to 1008, of which 1006 has three deletions.
+func eventful() (api *clustertest.API, all []string) {
+	api = clustertest.New(clustertest.Pods)
+	for i := range 4 {
+		api.Put(clustertest.Pods, pod(fmt.Sprint("p", i)))
+	}
+	api.Put(clustertest.Pods, pod("p0"))
+	api.Delete(clustertest.Pods, "n/p0", "n/p1", "n/p2")
+	api.Put(clustertest.Pods, pod("p3"))
+	api.Put(clustertest.Pods, pod("p0"))
+	return api, []string{
+		"ADDED n/p0@1001", "ADDED n/p1@1002", "ADDED n/p2@1003", "ADDED n/p3@1004", "MODIFIED n/p0@1005",
+		"DELETED n/p0@1006", "DELETED n/p1@1006", "DELETED n/p2@1006", "MODIFIED n/p3@1007", "ADDED n/p0@1008",
+	}
+}
+
+func described(past []cluster.Past) (found []string) {
+	for _, p := range past {
+		found = append(found, fmt.Sprintf("%s %s", p.Type, describe(p.Object)))
+	}
+	return found
+}
+
+func TestHistoryIsWhatHappenedInBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, all := eventful()
+		c := api.Connect(t)
+		for _, test := range []struct {
+			after, until uint64
+			want         []string
+		}{{1000, 1008, all}, {1004, 1008, all[4:]}, {1000, 1005, all[:5]}, {1006, 1007, all[8:9]}, {1008, 1008, nil}} {
+			past, err := c.History(t.Context(), clustertest.Pods, test.after, test.until, roomy)
+			if err != nil || !slices.Equal(described(past), test.want) {
+				t.Errorf("from %d to %d: %q, %v", test.after, test.until, described(past), err)
+			}
+		}
+	})
+}
+
+// The time-out of its watch ends it also in the middle of a history that takes longer to send.
+func TestHistoryThatIsCutOffIsReadOn(t *testing.T) {
+	for cut := 1; cut <= 10; cut++ {
+		synctest.Test(t, func(t *testing.T) {
+			api, all := eventful()
+			c := api.Connect(t)
+			first := lines(t, api, cut)
+			var watches atomic.Int32
+			api.Intercept(func(r *http.Request) *clustertest.Intercept {
+				if strings.Contains(r.URL.RawQuery, "watch=true") && watches.Add(1) == 1 {
+					return &clustertest.Intercept{Body: first}
+				}
+				return nil
+			})
+			past, err := c.History(t.Context(), clustertest.Pods, 1000, 1008, roomy)
+			if cut == 1 {
+				// Nothing is certain of what shares the only version.
+				if !errors.Is(err, cluster.ErrUnavailable) {
+					t.Errorf("cut off after one event: %q, %v", described(past), err)
+				}
+			} else if err != nil || !slices.Equal(described(past), all) {
+				t.Errorf("cut off after %d events: %q, %v", cut, described(past), err)
+			}
+		})
+	}
+}
+
+func TestHistoryThatCannotBeReadSaysWhy(t *testing.T) {
+	cutAtOnce := func(r *http.Request) *clustertest.Intercept {
+		if strings.Contains(r.URL.RawQuery, "watch=true") {
+			return &clustertest.Intercept{}
+		}
+		return nil
+	}
+	for _, test := range []struct {
+		name    string
+		prepare func(*clustertest.API)
+		bound   cluster.HistoryBound
+		until   uint64
+		want    error
+	}{
+		{"compacted", func(api *clustertest.API) { api.Compact() }, roomy, 1008, cluster.ErrGone},
+		{"too many events", func(*clustertest.API) {}, cluster.HistoryBound{Events: 9, Bytes: 1 << 20}, 1008, cluster.ErrTooMuch},
+		{"too large", func(*clustertest.API) {}, cluster.HistoryBound{Events: 100, Bytes: 1000}, 1008, cluster.ErrTooMuch},
+		{"away", func(api *clustertest.API) { api.Away(true) }, roomy, 1008, cluster.ErrUnavailable},
+		{"behind", func(*clustertest.API) {}, roomy, 1009, cluster.ErrUnavailable},
+		{"ends at once", func(api *clustertest.API) { api.Intercept(cutAtOnce) }, roomy, 1008, cluster.ErrUnavailable},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			api, _ := eventful()
+			test.prepare(api)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if past, err := api.Connect(t).History(ctx, clustertest.Pods, 1000, test.until, test.bound); !errors.Is(err, test.want) {
+				t.Errorf("%s: %q, %v", test.name, described(past), err)
+			}
+		})
+	}
+}
