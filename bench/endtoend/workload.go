@@ -52,13 +52,15 @@ func (b *bench) workload(ctx context.Context, s size, profile string) error {
 	t := figures.Table{
 		Title: fmt.Sprintf("%s, %d pods of %d bytes; %d rounds in turn, medians", name, b.pods, b.podSize, b.rounds),
 		Header: []any{"", "CPU µs/update", "API server's µs/update", "p50 ms", "p99 ms", "p99.9 ms", "bytes/update", "missed",
-			"repeated", "patch p50 ms", "p99 ms"},
+			"repeated", "cut", "patch p50 ms", "p99 ms", "waited × CPU"},
 	}
 	for _, mode := range modes {
 		samples := results[mode]
 		var missed, repeated uint64
+		var cut int
 		for _, s := range samples {
 			missed += s.Missed()
+			cut += s.Clients - s.Open
 			repeated += s.Repeated
 		}
 		of := func(read func(measure.Sample) float64) float64 {
@@ -75,9 +77,12 @@ func (b *bench) workload(ctx context.Context, s size, profile string) error {
 		}
 		t.Add(mode, cpu, figures.MedianOf(samples, func(s sample) float64 { return s.apiCPU }),
 			of(measure.Latency(0.5)), of(measure.Latency(0.99)), of(measure.Latency(0.999)), of(measure.Sample.PerBytes),
-			missed, repeated, patch(0.5), patch(0.99))
+			missed, repeated, cut, patch(0.5), patch(0.99), of(measure.Sample.Contention))
 	}
-	t.Note("latency from just before the patch was sent until the client has read the change; the API server's CPU includes the patches")
+	t.Note("latency from just before the patch was sent until the client has read the change, so with the patch; the API server's CPU includes " +
+		"the patches")
+	t.Note("cut: connections that the server ended; waited × CPU: how long the gateway, or the API server, waited for a processor, by the " +
+		"time it had one")
 	b.targets(&t, s, results[viaGateway], results[bareWatch])
 	t.Print(b.out)
 	if profile != "" {

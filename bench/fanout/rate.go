@@ -24,7 +24,7 @@ func (b *bench) rate(size rates, reach float64) error {
 	t := figures.Table{
 		Title: fmt.Sprintf("%s, objects of %d bytes; %d rounds in turn, medians", size.title, objectSize, b.rounds),
 		Header: []any{"", "CPU µs/event", "× floor", "p50 ms", "p99 ms", "p99.9 ms", "bytes/event", "missed", "repeated",
-			"all done s", "client's CPU µs/event"},
+			"all done s", "client's CPU µs/event", "waited × CPU"},
 	}
 	for _, mode := range b.modes {
 		samples := results[mode]
@@ -40,10 +40,13 @@ func (b *bench) rate(size rates, reach float64) error {
 		t.Add(nameOf(mode), figures.MedianOf(samples, measure.Sample.PerServerCPU), b.overFloor(results, mode),
 			figures.MedianOf(samples, measure.Latency(0.5)), figures.MedianOf(samples, measure.Latency(0.99)),
 			figures.MedianOf(samples, measure.Latency(0.999)), figures.MedianOf(samples, measure.Sample.PerBytes), missed, repeated,
-			figures.MedianOf(samples, func(s measure.Sample) float64 { return s.Took.Seconds() }), figures.MedianOf(samples, measure.Sample.PerClientCPU))
+			figures.MedianOf(samples, func(s measure.Sample) float64 { return s.Took.Seconds() }), figures.MedianOf(samples, measure.Sample.PerClientCPU),
+			figures.MedianOf(samples, measure.Sample.Contention))
 	}
 	t.Note("CPU of the server's process by delivered event; latency from when the event was made (gateway: in the API server " +
 		"behind it) until the client has read it")
+	t.Note("waited × CPU: how long the server waited for a processor, by the time it had one; where that is much more than 1, the machine was " +
+		"too busy for the rest to mean anything")
 	b.rateTargets(&t, results, reach)
 	t.Print(b.out)
 	if b.profile != "" && slices.Contains(b.modes, "gateway") {

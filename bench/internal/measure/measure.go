@@ -66,6 +66,7 @@ type Sample struct {
 	Expected  uint64 // events, each counted for each client
 	ServerCPU time.Duration
 	ClientCPU time.Duration
+	Waited    time.Duration // by the server, for a processor
 	Took      time.Duration // from the first event until the last client had the last
 }
 
@@ -79,7 +80,7 @@ func (b *Bench) Emit(s *Server, group string, clients int, what source.Emit) (Sa
 	if err := b.Load.Call("Begin", load.Begin{Group: group, Seq: next}, nil); err != nil {
 		return result, err
 	}
-	before, err := b.cpu(s)
+	before, err := b.used(s)
 	if err != nil {
 		return result, err
 	}
@@ -92,23 +93,27 @@ func (b *Bench) Emit(s *Server, group string, clients int, what source.Emit) (Sa
 		return result, err
 	}
 	result.Took = time.Since(began)
-	after, err := b.cpu(s)
+	after, err := b.used(s)
 	if err != nil {
 		return result, err
 	}
 	result.Expected = uint64(clients) * uint64(what.Count)
-	result.ServerCPU, result.ClientCPU = after[0]-before[0], after[1]-before[1]
+	result.ServerCPU, result.ClientCPU, result.Waited = after.server-before.server, after.client-before.client, after.waited-before.waited
 	return result, nil
 }
 
-// cpu is the processor time that a server and the load have used.
-func (b *Bench) cpu(s *Server) (used [2]time.Duration, err error) {
-	for i, pid := range []int{s.Pid, b.Load.Pid} {
-		if used[i], err = process.CPU(pid); err != nil {
-			return used, err
-		}
+// used is processor time.
+type used struct{ server, client, waited time.Duration }
+
+func (b *Bench) used(s *Server) (u used, err error) {
+	if u.server, err = process.CPU(s.Pid); err != nil {
+		return u, err
 	}
-	return used, nil
+	if u.waited, err = process.Waited(s.Pid); err != nil {
+		return u, err
+	}
+	u.client, err = process.CPU(b.Load.Pid)
+	return u, err
 }
 
 // Missed is how many events did not come.
@@ -125,6 +130,9 @@ func (s Sample) PerClientCPU() float64 { return s.perEvent(figures.Microseconds(
 
 // PerBytes is what an event takes on the wire.
 func (s Sample) PerBytes() float64 { return s.perEvent(float64(s.Bytes)) }
+
+// Contention is how long the server waited for a processor, by the time that it had one.
+func (s Sample) Contention() float64 { return s.Waited.Seconds() / max(s.ServerCPU.Seconds(), 1e-6) }
 
 // Latency reads a quantile of the time from commit to client, in milliseconds.
 func Latency(q float64) func(Sample) float64 {

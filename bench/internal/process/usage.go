@@ -27,6 +27,27 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
+// Waited is how long a process's threads, those that have ended excepted, have waited for a processor while they had
+// something to do: the more of it, the less its other figures mean.
+func Waited(pid int) (total time.Duration, err error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if err != nil {
+			continue // the thread has ended
+		}
+		var ran, waited int64
+		if _, err := fmt.Sscan(string(text), &ran, &waited); err != nil {
+			return 0, fmt.Errorf("%s: %w", thread, err)
+		}
+		total += time.Duration(waited)
+	}
+	return total, nil
+}
+
 // Memory is a process's resident memory in bytes, now and at most.
 type Memory struct{ Now, Peak int64 }
 
