@@ -4,11 +4,9 @@
 package apitest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -270,67 +268,13 @@ func (a *API) Keys(resource string) []string {
 	return slices.Sorted(maps.Keys(a.find(resource).objects))
 }
 
-func (k *kind) apiVersion() string { return strings.TrimPrefix(k.Group+"/"+k.Version, "/") }
-
-func (k *kind) path() string {
-	if k.Group == "" {
-		return "/api/" + k.Version + "/" + k.Resource
+// Contents are a kind's objects as JSON, by key.
+func (a *API) Contents(resource string) map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	contents := map[string]string{}
+	for key, o := range a.find(resource).objects {
+		contents[key] = string(o.json)
 	}
-	return "/apis/" + k.Group + "/" + k.Version + "/" + k.Resource
-}
-
-func (k *kind) encode(key string, o object, fields []string) []byte {
-	name := key
-	metadata := map[string]any{"uid": o.uid, "resourceVersion": fmt.Sprint(o.version), "creationTimestamp": "2026-01-01T00:00:00Z"}
-	if namespace, rest, namespaced := strings.Cut(key, "/"); namespaced {
-		name, metadata["namespace"] = rest, namespace
-	}
-	metadata["name"] = name
-	root := map[string]any{"kind": k.Kind.Kind, "apiVersion": k.apiVersion(), "metadata": metadata}
-	for _, field := range fields {
-		path, text, _ := strings.Cut(field, "=")
-		var value any = text
-		if raw, isJSON := strings.CutSuffix(path, ":"); isJSON {
-			path, value = raw, json.RawMessage(text)
-		}
-		set(root, strings.Split(path, "."), value)
-	}
-	return encode(root)
-}
-
-func (k *kind) bookmark(version uint64, endsList bool) []byte {
-	metadata := map[string]any{"resourceVersion": fmt.Sprint(version)}
-	if endsList {
-		metadata["annotations"] = map[string]string{"k8s.io/initial-events-end": "true"}
-	}
-	return encode(map[string]any{"kind": k.Kind.Kind, "apiVersion": k.apiVersion(), "metadata": metadata})
-}
-
-func set(in map[string]any, path []string, value any) {
-	for ; len(path) > 1; path = path[1:] {
-		next, ok := in[path[0]].(map[string]any)
-		if !ok {
-			next = map[string]any{}
-			in[path[0]] = next
-		}
-		in = next
-	}
-	in[path[0]] = value
-}
-
-func setVersion(object []byte, version uint64) []byte {
-	var root map[string]any
-	if err := json.Unmarshal(object, &root); err != nil {
-		panic(err) // of our own making
-	}
-	set(root, []string{"metadata", "resourceVersion"}, fmt.Sprint(version))
-	return encode(root)
-}
-
-func encode(value any) []byte {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // of our own making
-	}
-	return text
+	return contents
 }

@@ -19,7 +19,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kubecast/kubecast/internal/apitest"
-	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -43,6 +42,7 @@ type gateway struct {
 	preload  []string
 	topic    stream.Options
 	idle     time.Duration
+	wrap     func(net.Listener) net.Listener // nil: as it is
 }
 
 type option func(*gateway, *Options)
@@ -146,6 +146,9 @@ func startGateway(t testing.TB, api *apitest.API, apiURL string, listener net.Li
 	g.http = &http.Server{Handler: g.server.Handler(), ErrorLog: discardLog(), Protocols: &http.Protocols{}}
 	g.http.Protocols.SetHTTP1(true)
 	g.http.Protocols.SetUnencryptedHTTP2(true)
+	if g.wrap != nil {
+		listener = g.wrap(listener)
+	}
 	running.Go(func() { _ = g.http.Serve(listener) })
 	g.url = "http://" + listener.Addr().String()
 	t.Cleanup(func() {
@@ -256,64 +259,6 @@ func (g *gateway) watches(resource string, n int) {
 	}
 }
 
-// access is the authenticator and the authorizer: tokens are the names of their users.
-type access struct {
-	mu      sync.Mutex
-	expires time.Time // of all tokens
-	down    bool      // the issuer's keys are not known
-	decide  func(auth.Identity, auth.Request) (bool, error)
-	hang    chan struct{} // the authorizer answers when it is closed
-	asked   []auth.Request
-}
-
-func (a *access) set(change func(*access)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	change(a)
-}
-
-// questions is how many permissions were asked for.
-func (a *access) questions() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.asked)
-}
-
-func (a *access) Authenticate(_ context.Context, token string) (auth.Identity, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.down:
-		return auth.Identity{}, auth.ErrUnavailable
-	case token == "":
-		return auth.Identity{}, auth.ErrNoCredentials
-	case token == "forged":
-		return auth.Identity{}, auth.ErrBadToken
-	case token == "expired":
-		return auth.Identity{}, auth.ErrTokenExpired
-	}
-	return auth.Identity{Username: token, ExpiresAt: a.expires}, nil
-}
-
-func (a *access) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
-	a.mu.Lock()
-	a.asked = append(a.asked, req)
-	decide, hang := a.decide, a.hang
-	a.mu.Unlock()
-	if hang != nil {
-		select {
-		case <-hang:
-		case <-ctx.Done():
-			return auth.Decision{}, ctx.Err()
-		}
-	}
-	if decide == nil {
-		return auth.Decision{Allowed: true}, nil
-	}
-	allowed, err := decide(id, req)
-	return auth.Decision{Allowed: allowed, Reason: "role " + apitest.SecretDetail}, err
-}
-
 // syncBuffer is a log that may be read while it is written.
 type syncBuffer struct {
 	mu  sync.Mutex
@@ -331,51 +276,6 @@ func (b *syncBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.buf.String()
 }
-
-// pipes is a network of pipes, by address.
-type pipes map[string]*pipeListener
-
-func (p pipes) dial(ctx context.Context, _, address string) (net.Conn, error) {
-	near, far := net.Pipe()
-	l := p[address]
-	select {
-	case l.conns <- far:
-		return near, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-type pipeListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	close  func()
-}
-
-func newPipeListener() *pipeListener {
-	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	l.close = sync.OnceFunc(func() { close(l.closed) })
-	return l
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error   { l.close(); return nil }
-func (l *pipeListener) Addr() net.Addr { return pipeAddress("gateway.test:80") }
-
-type pipeAddress string
-
-func (pipeAddress) Network() string  { return "pipe" }
-func (a pipeAddress) String() string { return string(a) }
 
 func discardLog() *log.Logger { return slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug) }
 

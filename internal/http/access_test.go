@@ -1,0 +1,68 @@
+package http
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+// access is the authenticator and the authorizer: tokens are the names of their users.
+type access struct {
+	mu      sync.Mutex
+	expires time.Time // of all tokens
+	down    bool      // the issuer's keys are not known
+	decide  func(auth.Identity, auth.Request) (bool, error)
+	hang    chan struct{} // the authorizer answers when it is closed
+	asked   []auth.Request
+}
+
+func (a *access) set(change func(*access)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change(a)
+}
+
+// questions is how many permissions were asked for.
+func (a *access) questions() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.asked)
+}
+
+func (a *access) Authenticate(_ context.Context, token string) (auth.Identity, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.down:
+		return auth.Identity{}, auth.ErrUnavailable
+	case token == "":
+		return auth.Identity{}, auth.ErrNoCredentials
+	case token == "forged":
+		return auth.Identity{}, auth.ErrBadToken
+	case token == "expired":
+		return auth.Identity{}, auth.ErrTokenExpired
+	}
+	return auth.Identity{Username: token, ExpiresAt: a.expires}, nil
+}
+
+func (a *access) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
+	a.mu.Lock()
+	a.asked = append(a.asked, req)
+	decide, hang := a.decide, a.hang
+	a.mu.Unlock()
+	if hang != nil {
+		select {
+		case <-hang:
+		case <-ctx.Done():
+			return auth.Decision{}, ctx.Err()
+		}
+	}
+	if decide == nil {
+		return auth.Decision{Allowed: true}, nil
+	}
+	allowed, err := decide(id, req)
+	return auth.Decision{Allowed: allowed, Reason: "role " + apitest.SecretDetail}, err
+}

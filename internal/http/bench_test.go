@@ -1,0 +1,129 @@
+package http
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// nowhere is a connection whose client takes everything at once.
+type nowhere struct{ bytes int }
+
+func (n *nowhere) send(p []byte, _ time.Time) error { n.bytes += len(p); return nil }
+func (n *nowhere) close(bool)                       {}
+
+// BenchmarkFrames is the writer alone: a batch of events of 2 KiB, and its flush.
+func BenchmarkFrames(b *testing.B) {
+	data := `{"metadata":{"name":"web"},"spec":"` + strings.Repeat("x", 2<<10) + `"}`
+	for _, batch := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			b.ReportAllocs()
+			to := &nowhere{}
+			f := newFrames(to, time.Second)
+			position := []byte("mzx7ntfk.123456")
+			for b.Loop() {
+				for range batch {
+					f.event("pods.", "modified", position, data)
+					if !f.full() {
+						continue
+					}
+					if err := f.flush(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := f.flush(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.SetBytes(int64(to.bytes / b.N))
+		})
+	}
+}
+
+// BenchmarkDelivery appends events to a topic that clients on loopback follow. Its time is that of one event to all of
+// them; the figures per delivery include the kernel's and the clients' share.
+func BenchmarkDelivery(b *testing.B) {
+	for _, clients := range []int{1, 100, 1000} {
+		for _, gather := range []int{1, 20} {
+			b.Run(fmt.Sprintf("clients=%d/gathered=%d", clients, gather), func(b *testing.B) { deliver(b, clients, gather) })
+		}
+	}
+}
+
+func deliver(b *testing.B, clients, gather int) {
+	var sent atomic.Int64
+	g := newGateway(b, options(func(o *Options) { o.Stream.MaxAge = 24 * time.Hour }),
+		func(g *gateway, _ *Options) {
+			g.wrap = func(l net.Listener) net.Listener { return &countingListener{l, &sent} }
+		})
+	request := "GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n"
+	for range clients {
+		conn, r := g.raw(request)
+		if err := conn.SetDeadline(time.Time{}); err != nil {
+			b.Fatal(err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, r) }() // ends with the connection
+	}
+	g.eventually("all of them wait", func() bool { return g.readers("pods") == clients })
+	topic := g.kinds.All()[0].Topic()
+	version, expected := uint64(1<<30), sent.Load()
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
+	b.ReportAllocs()
+	for b.Loop() {
+		for range gather {
+			version++
+			o := newPod(b, version)
+			topic.Append(version, stream.Change[*cluster.Object]{Type: stream.Modified, Object: o, Old: o})
+		}
+		expected += int64(gather * clients)
+		for sent.Load() < expected {
+			runtime.Gosched()
+		}
+	}
+	runtime.ReadMemStats(&end)
+	deliveries := float64(b.N * gather * clients)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/deliveries, "ns/delivery")
+	b.ReportMetric(float64(end.Mallocs-start.Mallocs)/deliveries, "allocs/delivery")
+}
+
+// countingListener counts the modifications that are written to its connections, each of which is written whole.
+type countingListener struct {
+	net.Listener
+	sent *atomic.Int64
+}
+
+func (l *countingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return &countingConn{conn, l.sent}, err
+}
+
+type countingConn struct {
+	net.Conn
+	sent *atomic.Int64
+}
+
+func (c *countingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent.Add(int64(bytes.Count(p, []byte("event: modified"))))
+	return n, err
+}
+
+// newPod is an object of 2 KiB.
+func newPod(b *testing.B, version uint64) *cluster.Object {
+	o, err := cluster.NewObject(fmt.Sprintf(`{"metadata":{"namespace":"team-a","name":"web","uid":"u","resourceVersion":"%d"},"spec":%q}`,
+		version, strings.Repeat("x", 2<<10)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return o
+}
