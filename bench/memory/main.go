@@ -34,10 +34,14 @@ func run(ctx context.Context, args []string, stdout, progress io.Writer) error {
 	}
 	flags := flag.NewFlagSet("memory", flag.ContinueOnError)
 	pods := flags.Int("pods", 20000, "how many pods")
+	quick := flags.Bool("quick", false, "a tenth of the pods")
 	devcluster := flags.String("devcluster", "bin/devcluster", "the devcluster `program`")
 	profile := flags.String("profile", "", "`file` for a heap profile of Kubecast's cache")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *quick {
+		*pods /= 10
 	}
 	self, err := os.Executable()
 	if err != nil {
