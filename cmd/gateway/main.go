@@ -101,8 +101,8 @@ func serve(ctx context.Context, args []string) error {
 	drain, stop := context.WithCancel(ctx)
 	defer stop()
 	signals := make(chan os.Signal, 2)
+	// Never taken back: a second one that comes when all has ended already must not make it look like a crash.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	defer cancel()
