@@ -202,7 +202,7 @@ func (w *world) fault() {
 	case 3:
 		w.note("away")
 		w.api.Away(true)
-		time.Sleep(time.Duration(w.IntN(20)) * time.Second)
+		time.Sleep(time.Duration(1+w.IntN(20)) * time.Second)
 		w.churn(20)
 		if w.restores && w.IntN(2) == 0 {
 			w.restore()
@@ -234,6 +234,8 @@ func (w *world) fault() {
 
 // restore takes the API server back, while nobody is connected to it.
 func (w *world) restore() {
+	w.api.CutWatches() // those that were just being opened
+	synctest.Wait()
 	back := w.api.Version() - uint64(w.IntN(30))
 	w.note("restored to %d", back)
 	w.api.Rewind(back)
