@@ -1,0 +1,213 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// play runs one random history through a topic and the model.
+type play struct {
+	*rand.Rand
+	topic     *Topic[*item]
+	model     *model
+	followers []*follower
+	names     []string
+	serial    int
+	seen      map[string]int // how often what happened
+}
+
+func TestCursorsReadExactlyWhatAPlainSliceSays(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPlay(seed, seen)
+			for step := range 400 {
+				if err := p.step(); err != nil {
+					t.Fatalf("seed %d, step %d: %v", seed, step, err)
+				}
+			}
+		})
+	}
+	for _, what := range []string{"resumed", "resumed, knowing more", "leapt over", "expired", "ahead", "slow", "epoch", "tie", "within a gap", "gaps forgotten"} {
+		if seen[what] == 0 {
+			t.Errorf("the histories are not random enough: %q never happened (%v)", what, seen)
+		}
+	}
+	t.Log(seen)
+}
+
+func newPlay(seed uint64, seen map[string]int) *play {
+	p := &play{Rand: rand.New(rand.NewPCG(seed, 1)), seen: seen}
+	opts := Options{Events: 1 + p.IntN(40), Bytes: int64(20 + p.IntN(400)), Age: time.Duration(1+p.IntN(60)) * time.Second}
+	p.topic, p.model = NewTopic[*item](opts), &model{opts: opts}
+	p.names = []string{"", "busy", "busy", "busy", "a", "b", "c", "quiet"}
+	p.topic.Begin(100)
+	p.model.begin(100)
+	return p
+}
+
+func (p *play) object(version uint64) *item {
+	p.serial++
+	size := 1 + p.IntN(20)
+	if p.IntN(50) == 0 {
+		size = 1000 // larger than all may be together
+	}
+	return &item{namespace: p.names[p.IntN(len(p.names))], name: fmt.Sprint(p.serial), version: version, size: size}
+}
+
+// step does one random thing.
+func (p *play) step() error {
+	switch n := p.IntN(100); {
+	case n < 45:
+		p.live()
+	case n < 52:
+		p.relist()
+	case n < 57:
+		version := p.model.watermark + uint64(p.IntN(5)) - 1
+		p.topic.Progress(version)
+		p.model.watermark = max(p.model.watermark, version)
+	case n < 62:
+		time.Sleep(time.Duration(p.IntN(20)) * time.Second)
+		p.topic.mu.Lock()
+		p.topic.evict(time.Now()) // as Run does now and then
+		p.topic.mu.Unlock()
+		p.model.evict()
+	case n < 63 && p.IntN(3) == 0:
+		version := p.model.watermark - uint64(p.IntN(50))
+		p.topic.Restart(version)
+		p.model.begin(version)
+		p.model.generation++
+	case n < 63 && p.IntN(10) == 0:
+		for range maxGaps + 1 {
+			p.relist()
+		}
+		p.seen["gaps forgotten"]++
+	case n < 75:
+		return p.follow()
+	default:
+		return p.read()
+	}
+	return nil
+}
+
+func (p *play) live() {
+	version := p.model.watermark + uint64(p.IntN(4)) // sometimes the same again
+	if version == p.model.watermark {
+		p.seen["tie"]++
+	}
+	i := p.object(version)
+	p.topic.Append(version, Change[*item]{Object: i})
+	p.model.add(i, version)
+	p.model.watermark = version
+	p.model.evict()
+}
+
+func (p *play) relist() {
+	version := p.model.watermark + uint64(p.IntN(6))
+	var changes []Change[*item]
+	for range p.IntN(8) {
+		i := p.object(version)
+		changes = append(changes, Change[*item]{Object: i})
+		p.model.add(i, version)
+	}
+	p.topic.AppendBurst(version, changes)
+	if len(changes) > 0 {
+		p.model.evict()
+	}
+	p.model.relisted(version)
+}
+
+// follow begins another cursor, at the head or after some version.
+func (p *play) follow() error {
+	scope := AllNamespaces()
+	switch p.IntN(3) {
+	case 1:
+		scope = Namespaces("quiet")
+	case 2:
+		scope = Namespaces("a", "never", "busy", "c", "a")
+	}
+	f := &follower{scope: scope, generation: p.model.generation}
+	if p.IntN(3) == 0 {
+		head := p.topic.Head()
+		if head.Version != p.model.watermark {
+			return fmt.Errorf("the head is at %d, not %d", head.Version, p.model.watermark)
+		}
+		f.cursor, f.next, f.position = p.topic.From(head, scope), len(p.model.history), head.Version
+	} else {
+		known := p.known()
+		cursor, err := p.topic.Resume(known, scope)
+		want := p.model.resume(known, scope)
+		if !errors.Is(err, want) || err != nil && want == nil {
+			return fmt.Errorf("Resume(%v, %v) failed with %v, not %v", known, scope, err, want)
+		}
+		p.note(known, err)
+		f.next = p.model.evicted
+		if errors.Is(err, ErrAhead) {
+			cursor, f.next, f.ahead = p.topic.Ahead(known, scope), len(p.model.history), true
+		} else if err != nil {
+			return nil
+		}
+		f.cursor, f.known, f.position, f.ties, f.wary = cursor, known, known.All, true, true
+	}
+	p.followers = append(p.followers, f)
+	return nil
+}
+
+// known is what some client may know: of this replica, or of another one.
+func (p *play) known() Known {
+	known := UpTo(p.model.watermark + 3 - uint64(p.IntN(70)))
+	switch n := len(p.model.gaps); {
+	case p.IntN(3) > 0:
+	case n > 0 && p.IntN(2) == 0:
+		g := p.model.gaps[p.IntN(n)]
+		known = Known{All: g.from, Some: g.to} // it was cut off in a burst
+	default:
+		known.Some += uint64(p.IntN(10))
+	}
+	return known
+}
+
+func (p *play) note(known Known, err error) {
+	switch {
+	case err == nil && known.Some > known.All:
+		p.seen["resumed, knowing more"]++
+	case err == nil:
+		p.seen["resumed"]++
+	case errors.Is(err, ErrAhead):
+		p.seen["ahead"]++
+	case p.model.leapt(known):
+		p.seen["within a gap"]++
+	default:
+		p.seen["expired"]++
+	}
+}
+
+// read lets a random cursor read a random number of events.
+func (p *play) read() error {
+	if len(p.followers) == 0 {
+		return nil
+	}
+	i := p.IntN(len(p.followers))
+	f := p.followers[i]
+	alive, err := f.read(p.model, 1+p.IntN(12))
+	if err != nil {
+		return fmt.Errorf("scope %v after %v: %w", f.scope, f.known, err)
+	}
+	if !alive {
+		switch {
+		case f.generation != p.model.generation:
+			p.seen["epoch"]++
+		case f.wary && p.model.leapt(f.known):
+			p.seen["leapt over"]++
+		default:
+			p.seen["slow"]++
+		}
+		p.followers = slices.Delete(p.followers, i, i+1)
+	}
+	return nil
+}
