@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -73,11 +74,24 @@ func (h *hurt) fault(t *testing.T, names ...string) {
 			}
 		}
 	})
-	for _, name := range names {
+	h.do(t, names...)
+	h.recover(t)
+	cancel()
+	watching.Wait()
+}
+
+func (h *hurt) do(t *testing.T, faults ...string) {
+	t.Helper()
+	for _, name := range faults {
 		if err := h.stage.cluster.Fault(context.Background(), name); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// recover waits until the followers are told that the fault is over, and watches what happens from then on.
+func (h *hurt) recover(t *testing.T) {
+	t.Helper()
 	for name, f := range h.followers {
 		eventually(t, name+" is told stale and live", func() error { return f.look("", (*view).live) })
 	}
@@ -85,8 +99,6 @@ func (h *hurt) fault(t *testing.T, names ...string) {
 		h.after[name] = h.stage.watchDirectly(t, scope)
 	}
 	h.followers["all namespaces"].waitEvents(t, 40)
-	cancel()
-	watching.Wait()
 }
 
 // live is nil if the watch was lost and is back: each stale is followed by live.
@@ -103,7 +115,8 @@ func (v *view) live() error {
 }
 
 // check ends the churn and looks at what the followers have. What happened while the gateway's watch was away may
-// have been told as a difference; what happened well before and after it must have been told, each change.
+// have been told as a difference; what happened well before and after it must have been told, each change. (A fault may
+// interrupt the watch more than once, and so after it is live again, too: then the gateway has listed once more.)
 func (h *hurt) check(t *testing.T) {
 	t.Helper()
 	h.finish()
@@ -115,8 +128,10 @@ func (h *hurt) check(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		relists := h.gateway.relists(t, podsKind.Resource)
 		err = f.look("", func(v *view) error {
-			return errors.Join(v.live(), v.lost(h.before[name]), v.lost(after), v.invented(after, h.after[name].from))
+			return errors.Join(v.live(), v.lost(h.before[name], nil), v.lost(after, relists),
+				v.invented(after, h.after[name].from, relists))
 		})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -143,12 +158,27 @@ func TestAPIServerAwayIsToldAndLosesNothing(t *testing.T) {
 	h.check(t)
 }
 
-// After a compaction the API server has no history: the gateway lists again, and tells the difference.
+// After a compaction the API server has no history: the gateway lists again, and tells the difference. It is stopped
+// meanwhile, or it might have seen the newest version, and need no history.
 func TestRelistAfterCompactionLosesNothing(t *testing.T) {
 	t.Parallel()
 	h := onFaultStage(t).beginHurt(t, "compact")
-	h.fault(t, "etcd-compact")
+	h.gateway.process.Signal(syscall.SIGSTOP)
+	defer h.gateway.process.Signal(syscall.SIGCONT)
+	h.do(t, "etcd-compact")
+	w := h.stage.watchDirectly(t, h.churn.scopes()["all namespaces"])
+	eventually(t, "the churn goes on", func() error {
+		if seen, err := w.sequence(); len(seen) < 20 {
+			return errors.Join(fmt.Errorf("%d changes", len(seen)), err)
+		}
+		return nil
+	})
+	h.gateway.process.Signal(syscall.SIGCONT)
+	h.recover(t)
 	h.check(t)
+	if len(h.gateway.relists(t, podsKind.Resource)) == 0 {
+		t.Error("the gateway did not list again")
+	}
 }
 
 // New streams while the API server is away are let in by what is known, or told to come again; never refused.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -147,6 +149,24 @@ func (g *gateway) end() {
 }
 
 func (g *gateway) log() string { return strings.Join(g.logs, "") + g.process.Stderr.String() }
+
+var listedAgain = regexp.MustCompile(`msg="kind was listed again" cluster=\S+ kind=(\S+) after=(\d+) version=(\d+) `)
+
+// relists are the stretches of a kind's history of which the gateway saw only the difference, by its log.
+func (g *gateway) relists(t *testing.T, kind string) (found stretches) {
+	t.Helper()
+	for _, match := range listedAgain.FindAllStringSubmatch(g.log(), -1) {
+		after, err := strconv.ParseUint(match[2], 10, 64)
+		version, err2 := strconv.ParseUint(match[3], 10, 64)
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		if match[1] == kind {
+			found = append(found, interval{after, version})
+		}
+	}
+	return found
+}
 
 func (g *gateway) races() error {
 	if _, report, found := strings.Cut(g.log(), "WARNING: DATA RACE"); found {

@@ -229,12 +229,14 @@ func (s *Store) listed(version uint64) {
 	}
 	s.mu.Unlock()
 
-	if first {
+	switch {
+	case first:
 		s.upstream.setSynced()
 		s.log.Info("kind is synced", "kind", s.kind.String(), "objects", len(pending), "version", version)
-	}
-	if wentBack {
+	case wentBack:
 		s.wentBack(version)
+	default:
+		s.log.Info("kind was listed again", "kind", s.kind.String(), "after", head, "version", version, "changes", len(changes))
 	}
 }
 

@@ -111,14 +111,15 @@ func TestMarkersComeWhereTheyBelong(t *testing.T) {
 			expect("a bookmark", []string{"update n/b@1003", "update marker@1013"}, nil)
 			api.Requests()
 			api.CutWatches()
-			expect("a cut", []string{"update marker@1013"}, []string{"down", "up"})
+			expect("a cut", []string{"update marker@1013"}, []string{"down"})
 			// Not from the bookmark's version, between which and b's nothing shows that history is the same.
 			if requests := api.Requests(); len(requests) != 2 || !strings.HasSuffix(requests[0], "/n/pods/b") || !strings.Contains(requests[1], "resourceVersion=1003&") {
 				t.Errorf("after a cut: %q", requests)
 			}
 			time.Sleep(2 * time.Second)
+			expect("a moment", nil, []string{"up"})
 			api.EndWatches()
-			expect("an end as it should be", []string{"update marker@1013"}, []string{"up"})
+			expect("an end as it should be", []string{"update marker@1013"}, nil)
 
 			api.ExpireWatches()
 			synctest.Wait()
@@ -130,6 +131,86 @@ func TestMarkersComeWhereTheyBelong(t *testing.T) {
 				[]string{"down", "up"})
 		})
 	}
+}
+
+// An API server accepts a watch from a version that it no longer has, and says so in the first event. Whoever was told
+// in between that the watch is back would take the relist's difference for all that happens from then on.
+func TestWatchThatIsAcceptedAndExpiredIsNeverToldAsLive(t *testing.T) {
+	for _, streamed := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			api := clustertest.New(clustertest.Pods)
+			api.StreamLists(streamed)
+			api.Put(clustertest.Pods, pod("a"))
+			r, stop := inform(t, api, clustertest.Pods)
+			defer stop()
+			synctest.Wait()
+			api.Put(clustertest.Pods, pod("b")) // which shows that history is the same
+			synctest.Wait()
+			r.take()
+			api.Requests()
+			api.Skip(10)
+			api.Compact()
+			api.CutWatches()
+			synctest.Wait()
+			if _, health := r.take(); slices.Contains(health, "up") || len(health) == 0 {
+				t.Errorf("streamed: %v: before the relist, health is %q", streamed, health)
+			}
+			if requests := api.Requests(); len(requests) != 2 || !strings.Contains(requests[1], "resourceVersion=1002&") {
+				t.Errorf("streamed: %v: it was not tried to watch on: %q", streamed, requests)
+			}
+			time.Sleep(time.Minute)
+			if told, health := r.take(); !slices.Equal(health, []string{"up"}) || !slices.Contains(told, "add marker@1012") {
+				t.Errorf("streamed: %v: after the relist, health is %q, told %q", streamed, health, told)
+			}
+		})
+	}
+}
+
+// A watch that was lost is back with its first event, however soon; or when it has lasted.
+func TestWatchIsProvedByAnEventOrByTime(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		prove func(*clustertest.API)
+	}{
+		{"a change", func(api *clustertest.API) { api.Put(clustertest.Pods, pod("b")) }},
+		{"a bookmark", func(api *clustertest.API) { api.Skip(1); api.Bookmark() }},
+		{"time", func(*clustertest.API) { time.Sleep(2 * time.Second) }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			api := clustertest.New(clustertest.Pods)
+			r, stop := inform(t, api, clustertest.Pods)
+			defer stop()
+			synctest.Wait()
+			api.Put(clustertest.Pods, pod("a"))
+			synctest.Wait()
+			r.take()
+			api.CutWatches()
+			time.Sleep(900 * time.Millisecond)
+			if _, health := r.take(); !slices.Equal(health, []string{"down"}) {
+				t.Errorf("%s: without proof, health is %q", test.name, health)
+			}
+			test.prove(api)
+			synctest.Wait()
+			if _, health := r.take(); !slices.Equal(health, []string{"up"}) {
+				t.Errorf("%s: with proof, health is %q", test.name, health)
+			}
+		})
+	}
+}
+
+// Who comes when the first list has just been read need not be told that the watch is lost, and a moment later that it
+// is not.
+func TestFirstWatchNeedsNoProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		api.StreamLists(false)
+		r, stop := inform(t, api, clustertest.Pods)
+		defer stop()
+		synctest.Wait()
+		if _, health := r.take(); !slices.Equal(health, []string{"up"}) {
+			t.Errorf("health %q", health)
+		}
+	})
 }
 
 // What cannot be opened again and again leaves no marker between the lists.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,8 +17,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// Health is told what becomes of a ListWatch's requests: Up when a watch stands, Down when a request failed or a
-// watch broke off. A watch that ends as it should is neither. The calls come from the informer's goroutines.
+// Health is told what becomes of a ListWatch's requests: Up when a watch stands (see proof), Down when a request failed
+// or a watch broke off. A watch that ends as it should is neither. The calls come one after the other.
 type Health interface {
 	Up()
 	Down(err error)
@@ -35,6 +36,7 @@ type ListWatch struct {
 	kind     Kind
 	health   Health
 	timeline timeline
+	told     atomic.Bool // Health was told anything yet
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -95,9 +97,10 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 		done:      make(chan struct{}),
 		planned:   time.Now().Add(watchTime(options)),
 		listing:   streamed,
+		proof:     proof{up: lw.up},
 	}
-	if !streamed {
-		lw.health.Up()
+	if !streamed && !lw.told.Load() {
+		w.proof.give() // nobody was told that it is lost, and who comes now need not be
 	}
 	go w.run(ctx, from)
 	return w, nil
@@ -146,6 +149,16 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.Re
 // fail reports a failure, unless it is our own doing.
 func (lw *ListWatch) fail(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		lw.health.Down(err)
+		lw.down(err)
 	}
+}
+
+func (lw *ListWatch) up() {
+	lw.told.Store(true)
+	lw.health.Up()
+}
+
+func (lw *ListWatch) down(err error) {
+	lw.told.Store(true)
+	lw.health.Down(err)
 }

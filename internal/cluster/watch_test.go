@@ -48,11 +48,13 @@ func (j *journal) take() []string {
 func readWatch(kind Kind, body io.Reader, listing bool, from uint64) (events, health []string, objects []*Object) {
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &journal{}
+	lw := &ListWatch{kind: kind, health: j}
 	w := &watcher{
 		compactor: compactor{kind: kind},
 		body:      io.NopCloser(body),
 		cancel:    cancel,
-		lw:        &ListWatch{kind: kind, health: j},
+		lw:        lw,
+		proof:     proof{up: lw.up},
 		listing:   listing,
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
@@ -106,6 +108,7 @@ func TestWatchEvents(t *testing.T) {
 			name: "a bookmark is followed by its marker", from: 5,
 			body:   line("ADDED", "a", 6) + bookmarkLine(9, "") + line("DELETED", "a", 10),
 			events: []string{"MODIFIED marker@5", "ADDED n/a@6", "BOOKMARK marker@9", "MODIFIED marker@9", "DELETED n/a@10"},
+			health: []string{"up"},
 		},
 		{
 			name: "a streamed list ends with its marker, and has none within", listing: true,
@@ -121,7 +124,7 @@ func TestWatchEvents(t *testing.T) {
 		{
 			name: "a watch that expires on the way", from: 5, body: line("ADDED", "a", 6) + gone + line("ADDED", "b", 7),
 			events: []string{"MODIFIED marker@5", "ADDED n/a@6", "ERROR 410"},
-			health: []string{"down: too old resource version"},
+			health: []string{"up", "down: too old resource version"},
 		},
 		{
 			name: "a watch that ends as soon as it begins", from: 5, body: "",
@@ -136,7 +139,7 @@ func TestWatchEvents(t *testing.T) {
 		{
 			name: "nonsense between events", from: 5, body: line("ADDED", "a", 6) + "}" + line("ADDED", "b", 7),
 			events: []string{"MODIFIED marker@5", "ADDED n/a@6", "ERROR 500"},
-			health: []string{"down: jsontext"},
+			health: []string{"up", "down: jsontext"},
 		},
 		{
 			name: "an unknown event", from: 5, body: line("RENAMED", "a", 6),
@@ -187,12 +190,12 @@ func TestConnectionThatBreaksIsNoError(t *testing.T) {
 		if want := []string{"MODIFIED marker@5", "ADDED n/a@6"}; !slices.Equal(events, want) {
 			t.Errorf("%q", events)
 		}
-		if len(health) != 1 || !strings.HasPrefix(health[0], "down: the watch broke off: ") || !strings.HasSuffix(health[0], "connection reset by peer") {
+		if len(health) != 2 || health[0] != "up" || !strings.HasPrefix(health[1], "down: the watch broke off: ") || !strings.HasSuffix(health[1], "connection reset by peer") {
 			t.Errorf("%q", health)
 		}
 		// Nor is the end of a quiet watch that stood for a while.
 		events, health, _ = readWatch(pods, &patient{}, false, 5)
-		if want := []string{"MODIFIED marker@5"}; !slices.Equal(events, want) || health != nil {
+		if want := []string{"MODIFIED marker@5"}; !slices.Equal(events, want) || !slices.Equal(health, []string{"up"}) {
 			t.Errorf("%q, %q", events, health)
 		}
 	})
@@ -240,7 +243,7 @@ func TestWatchCutAnywhereNeverTellsAWrongObject(t *testing.T) {
 			}
 		case !slices.Equal(events, want[:complete]):
 			t.Fatalf("cut after %d bytes: %q", cut, events)
-		case (len(health) == 1) != within:
+		case health[0] != "up" || (len(health) == 2) != within:
 			t.Fatalf("cut after %d bytes, within an event: %v, but health is %q", cut, within, health)
 		}
 		for _, o := range objects {

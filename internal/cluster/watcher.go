@@ -28,6 +28,7 @@ type watcher struct {
 	planned time.Time // when the API server is to end it
 	// listing: the initial state is still being streamed. A marker among it would become a part of the list.
 	listing bool
+	proof   proof
 }
 
 // Stop implements watch.Interface; it waits until the watch's goroutine has ended.
@@ -48,6 +49,9 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	if from != nil && !w.send(ctx, watch.Modified, from) {
 		return
 	}
+	if !w.listing {
+		w.proof.giveAfter(shortWatch)
+	}
 	dec := newDecoder(w.body)
 	began, events := time.Now(), 0
 	for {
@@ -59,6 +63,7 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 		if err == nil {
 			continue
 		}
+		w.proof.withhold()
 		if err != io.EOF || time.Now().Before(w.planned) {
 			w.lw.timeline.interrupted()
 		}
@@ -67,14 +72,14 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 		case events == 0 && time.Since(began) < shortWatch:
 			// client-go backs off from such watches, but our marker would look to it like an event.
 			err = fmt.Errorf("the watch ended as soon as it began: %w", err)
-			w.lw.health.Down(err)
+			w.lw.down(err)
 			w.send(ctx, watch.Error, asStatus(err))
 		case err == io.EOF: // the watch's time was up
 		case isInterruption(err):
 			// client-go watches on from where it was.
-			w.lw.health.Down(fmt.Errorf("the watch broke off: %w", err))
+			w.lw.down(fmt.Errorf("the watch broke off: %w", err))
 		default:
-			w.lw.health.Down(err)
+			w.lw.down(err)
 			w.send(ctx, watch.Error, asStatus(err))
 		}
 		return
@@ -109,6 +114,9 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 			return &eventError{fmt.Errorf("reading a watch event: %w", err)}
 		}
 		w.lw.timeline.happened(kind, o)
+		if !w.listing {
+			w.proof.give()
+		}
 		w.send(ctx, kind, o)
 	case watch.Bookmark:
 		metadata := gjson.GetBytes(object, "metadata")
@@ -121,7 +129,9 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 			bookmark.json = `{"metadata":{"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}}}`
 			w.listing = false
 			w.lw.timeline.listed()
-			w.lw.health.Up()
+		}
+		if !w.listing {
+			w.proof.give()
 		}
 		if w.send(ctx, watch.Bookmark, bookmark) && !w.listing {
 			w.send(ctx, watch.Modified, newMarker(version))
