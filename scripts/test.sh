@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Every test: Go with the race detector, the end-to-end tests on a real control plane, the SDK's, and the portal's in
 # Chromium. What is missing is installed where that is possible (Debian, as root); a part that cannot run is named in
-# the last lines, and with CI set it is a failure.
+# the last lines, and with CI set it is a failure. Why something failed is said once more before these, in short, for
+# those who see only the end of the log.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +23,15 @@ part() {
 	fi
 }
 
+# web_test SCRIPT runs one of the web's npm scripts.
+web_test() {
+	local log=$logs/web
+	npm --prefix web run "$1" --silent 2>&1 | tee "$log"
+	[ "${PIPESTATUS[0]}" = 0 ] && return
+	why "$(sed 's/\x1b\[[0-9;]*m//g' "$log" | grep -A 4 -E '^ *FAIL |Error: ' | cut -c1-300 | head -n 40)"
+	return 1
+}
+
 # need COMMAND PACKAGE… installs Debian packages unless the command is there.
 need() {
 	local command=$1
@@ -35,6 +45,9 @@ need() {
 	command -v "$command" >/dev/null
 }
 
+# why TEXT keeps what the last lines say of a failure.
+why() { sed 's/^/  /' <<<"${1:-no message was found; see above}" >>"$logs/why"; }
+
 # go_test DIRECTORY runs a module's tests; of what passes it shows one line a package.
 go_test() {
 	local log=$logs/go test
@@ -45,6 +58,7 @@ go_test() {
 	else
 		grep -vE '^(=== |    --- PASS|--- PASS|\?)' "$log" | tail -n 400
 		local status=1
+		why "$(awk -f scripts/failures.awk "$log")"
 	fi
 	while read -r test; do skipped+=("$test (run go test -v for its reason)"); done < <(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
 	return $status
@@ -59,12 +73,13 @@ part "build" make --no-print-directory build controlplane
 [ ${#failed[@]} -eq 0 ] || exit 1
 part "Go" go_test .
 part "devcluster" go_test devcluster
-part "SDK and portal" npm --prefix web test --silent
+part "SDK and portal" web_test test
 if command -v chromium >/dev/null; then
-	part "portal in Chromium" npm --prefix web run e2e --silent
+	part "portal in Chromium" web_test e2e
 fi
 
 echo
+[ ! -s "$logs/why" ] || { echo "── why"; cat "$logs/why"; echo; }
 for name in "${failed[@]}"; do echo "FAILED: $name"; done
 for name in "${skipped[@]}"; do echo "skipped: $name"; done
 [ ${#failed[@]} -eq 0 ] || exit 1

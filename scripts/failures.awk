@@ -1,0 +1,38 @@
+# Why Go tests failed, in few lines, from the output of go test -v: for each failed test its own messages, which stand
+# far above the end among those of other tests, since tests run in parallel. Errors and logs look the same in there, so
+# of the messages from one line of source only the first two are shown.
+
+function short(s) { return substr(s, 1, 300) "\n" }
+
+/^=== / { test = $3; next }
+/^ *--- FAIL: / { failed[++n] = $3; head[n] = $0; next }
+/^ *--- / { next }
+/^ +[A-Za-z0-9_]+\.go:[0-9]+: / { # a message, of which up to three lines are shown
+	more = 0
+	if (++seen[test, $1] <= 2 && ++said[test] <= 15) {
+		text[test] = text[test] short("    " $0)
+		more = 2
+	}
+	next
+}
+/^        / && more > 0 {
+	more--
+	text[test] = text[test] short("    " $0)
+	next
+}
+/^WARNING: DATA RACE/ { race = 6 }
+race-- > 0 || /^panic: |^fatal error: |^# |\[build failed\]|\[setup failed\]|^[^ ]+\.go:[0-9]+:[0-9]+: |^goleak: |^\t+(running tests:|Test)|^FAIL\t/ {
+	more = 0
+	if (++others <= 20) other = other short($0)
+}
+
+END {
+	each = n > 3 ? 5 : 15 # lines, so that all of it stays short
+	for (i = 1; i <= n && i <= 10; i++) {
+		print head[i]
+		lines = split(text[failed[i]], line, "\n") - 1
+		for (j = 1; j <= lines && j <= each; j++) print line[j]
+	}
+	if (n > 10) print "and " n - 10 " more"
+	printf "%s", other
+}
