@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubecast/kubecast/e2e/controlplane"
 )
@@ -140,6 +141,7 @@ func newStage(name string, nodes int) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.WarningHandler = rest.NoWarnings{} // of old fields, which are there to be served
 	if s.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}

@@ -46,6 +46,8 @@ type Cluster struct {
 	reviews   *Reviews
 	flight    singleflight.Group
 
+	definitions definitions
+
 	mu      sync.Mutex
 	catalog *catalog // the newest; nil before the first
 	epoch   string   // empty before it is known

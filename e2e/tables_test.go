@@ -1,0 +1,337 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/table"
+)
+
+// apiTable is a table as it was sent.
+type apiTable struct {
+	Kind, APIVersion  string
+	Metadata          struct{ ResourceVersion, Continue string }
+	ColumnDefinitions []metav1.TableColumnDefinition
+	Rows              []apiRow
+}
+
+type apiRow struct {
+	Cells      []any
+	Conditions []metav1.TableRowCondition
+	Object     json.RawMessage
+}
+
+// tableOf asks the API server for a table.
+func (s *stage) tableOf(t *testing.T, path, include string) apiTable {
+	t.Helper()
+	body, err := s.kube.CoreV1().RESTClient().Get().AbsPath(path).Param("includeObject", include).
+		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").DoRaw(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table apiTable
+	if err := json.Unmarshal(body, &table); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// create makes the objects of a manifest in a namespace, with their status, and deletes those that have a finalizer.
+func (s *stage) create(t *testing.T, namespace, file string) {
+	t.Helper()
+	ctx := context.Background()
+	groups, err := restmapper.GetAPIGroupResources(s.kube.Discovery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifests []map[string]any
+	if err := yaml.Unmarshal(text, &manifests); err != nil {
+		t.Fatal(err)
+	}
+	for _, manifest := range manifests {
+		o := asUnstructured(t, manifest)
+		gvk := o.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var client dynamic.ResourceInterface = s.dynamic.Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			client = s.dynamic.Resource(mapping.Resource).Namespace(namespace)
+		}
+		if _, err := client.Create(ctx, o, metav1.CreateOptions{}); err != nil {
+			t.Fatalf("%s %s: %v", gvk.Kind, o.GetName(), err)
+		}
+		t.Cleanup(func() {
+			_, _ = client.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			_ = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+		})
+		if status, ok := manifest["status"]; ok {
+			patch, err := json.Marshal(map[string]any{"status": status})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+				t.Fatalf("status of %s %s: %v", gvk.Kind, o.GetName(), err)
+			}
+		}
+		if strings.Contains(o.GetName(), "terminating") {
+			if err := client.Delete(ctx, o.GetName(), metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func asUnstructured(t *testing.T, manifest map[string]any) *unstructured.Unstructured {
+	t.Helper()
+	text, err := json.Marshal(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(text); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// sameTable compares a table of the API server, which includes the objects, with ours of these objects. Ages are those
+// of some moment while the request lasted.
+func sameTable(ours *table.Table, theirs apiTable, began, ended time.Time) error {
+	var columns []metav1.TableColumnDefinition
+	if err := json.Unmarshal(ours.AppendColumns(nil), &columns); err != nil {
+		return err
+	}
+	if d := cmp.Diff(theirs.ColumnDefinitions, columns); d != "" {
+		return fmt.Errorf("columns (-API server +ours):\n%s", d)
+	}
+	for _, want := range theirs.Rows {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, want.Object); err != nil {
+			return err
+		}
+		o, err := cluster.NewObject(compact.String())
+		if err != nil {
+			return err
+		}
+		difference := ""
+		for now := began; !now.After(ended.Add(time.Second)); now = now.Add(500 * time.Millisecond) {
+			var have apiRow
+			if err := json.Unmarshal(ours.AppendRow(nil, o, table.Options{Include: metav1.IncludeNone, Now: now}), &have); err != nil {
+				return err
+			}
+			have.Object, want.Object = nil, nil
+			if difference = cmp.Diff(want, have); difference == "" {
+				break
+			}
+		}
+		if difference != "" {
+			return fmt.Errorf("%s (-API server +ours):\n%s\n%s", o.Key(), difference, compact.String())
+		}
+	}
+	return nil
+}
+
+// A table has the columns and the cells that the API server prints of the same objects.
+func TestTablesEqualTheAPIServers(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "tables")
+	s.create(t, "tables", "testdata/tables.yaml")
+	config, err := s.cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Connect(cluster.Options{Name: "tables", Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Those of other tests are there, too, and the controllers are at work on both: so much the better.
+	for gvr, atLeast := range map[schema.GroupVersionResource]int{
+		{Version: "v1", Resource: "pods"}:                           27,
+		{Group: "batch", Version: "v1", Resource: "jobs"}:           9,
+		{Group: "apps", Version: "v1", Resource: "deployments"}:     2,
+		{Group: "apps", Version: "v1", Resource: "replicasets"}:     2,
+		{Group: "apps", Version: "v1", Resource: "statefulsets"}:    1,
+		{Group: "apps", Version: "v1", Resource: "daemonsets"}:      2,
+		{Version: "v1", Resource: "nodes"}:                          3,
+		{Version: "v1", Resource: "services"}:                       10,
+		{Version: "v1", Resource: "namespaces"}:                     2,
+		{Version: "v1", Resource: "events"}:                         4,
+		{Group: "events.k8s.io", Version: "v1", Resource: "events"}: 4,
+		{Version: "v1", Resource: "configmaps"}:                     2,
+		{Version: "v1", Resource: "persistentvolumeclaims"}:         4,
+		{Group: "", Version: "v1", Resource: "limitranges"}:         1,
+	} {
+		t.Run(gvr.Resource+"."+gvr.Group, func(t *testing.T) {
+			kind, err := c.Resolve(context.Background(), gvr.Group, gvr.Version, gvr.Resource)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours := table.For(context.Background(), c, kind)
+			// Until the controllers have done their work, and once it is done.
+			for range 4 {
+				began := time.Now()
+				theirs := s.tableOf(t, kind.Path(), "Object")
+				if len(theirs.Rows) < atLeast {
+					t.Errorf("%d rows, not at least %d", len(theirs.Rows), atLeast)
+				}
+				if err := sameTable(ours, theirs, began, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(500 * time.Millisecond)
+			}
+		})
+	}
+}
+
+// columnsManifest is a kind with a column of each type, and some that need more of JSONPath than names.
+const columnsManifest = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: runs.columns.e2e.kubecast.io}
+spec:
+  group: columns.e2e.kubecast.io
+  scope: Namespaced
+  names: {plural: runs, singular: run, kind: Run, listKind: RunList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+    additionalPrinterColumns:
+    - {name: Text, type: string, jsonPath: .spec.text, description: a text}
+    - {name: Number, type: integer, jsonPath: .spec.number, format: int32}
+    - {name: Rate, type: number, jsonPath: .spec.rate, priority: 1}
+    - {name: Flag, type: boolean, jsonPath: .spec.flag}
+    - {name: Since, type: date, jsonPath: .spec.since}
+    - {name: Made, type: date, jsonPath: .metadata.creationTimestamp}
+    - {name: First, type: string, jsonPath: ".spec.list[0].name"}
+    - {name: All, type: string, jsonPath: ".spec.list[*].name"}
+    - {name: Chosen, type: string, jsonPath: ".spec.list[?(@.name==\"b\")].value"}
+    - {name: Ready, type: string, jsonPath: ".status.conditions[?(@.type==\"Ready\")].status"}
+    - {name: Map, type: string, jsonPath: .spec.map}
+    - {name: Label, type: string, jsonPath: ".metadata.labels.e2e\\.kubecast\\.io/label"}
+    - {name: Quoted, type: string, jsonPath: ".spec['text']"}
+  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+  - name: v0
+    served: false
+    storage: false
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// values are what a field may hold that a column prints: of its type, of another one, and nothing.
+var runValues = []string{
+	`"a text"`, `""`, `3`, `3.5`, `true`, `null`, `["a","b"]`, `{"a":1}`,
+	`"2026-01-01T00:00:00Z"`, `"2026-01-01T00:00:00.5+02:00"`, `"yesterday"`, `9007199254740993`, `1e21`, `-0.000001`, `"null"`, `[]`,
+}
+
+// Custom resources have the columns of their definition in the version asked for, and the cells that the API server
+// prints, whatever the fields hold.
+func TestTablesOfCustomResourcesEqualTheAPIServers(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "columns")
+	s.kubectl(t, columnsManifest, "apply", "-f", "-")
+	t.Cleanup(func() { s.kubectl(t, "", "delete", "crd", "runs.columns.e2e.kubecast.io") })
+	s.kubectl(t, "", "wait", "--for=condition=Established", "crd", "runs.columns.e2e.kubecast.io")
+	runs := s.dynamic.Resource(schema.GroupVersionResource{Group: "columns.e2e.kubecast.io", Version: "v1", Resource: "runs"}).Namespace("columns")
+	for i, value := range runValues {
+		o := &unstructured.Unstructured{}
+		err := o.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":"columns.e2e.kubecast.io/v1","kind":"Run",
+			"metadata":{"name":"run-%[2]d","labels":{"e2e.kubecast.io/label":"l%[2]d"}},
+			"spec":{"text":%[1]s,"number":%[1]s,"rate":%[1]s,"flag":%[1]s,"since":%[1]s,"map":%[1]s,
+				"list":[{"name":"a","value":%[1]s},{"name":"b","value":%[1]s}]},
+			"status":{"conditions":[{"type":"Ready","status":%[1]s}]}}`, value, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the kind is served", func() error {
+			_, err := runs.Create(context.Background(), o, metav1.CreateOptions{})
+			return err
+		})
+	}
+	bare := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "columns.e2e.kubecast.io/v1", "kind": "Run", "metadata": map[string]any{"name": "bare"}}}
+	odd := bare.DeepCopy()
+	odd.SetName("odd")
+	odd.Object["spec"] = "no object"
+	for _, o := range []*unstructured.Unstructured{bare, odd} {
+		if _, err := runs.Create(context.Background(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := s.cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Connect(cluster.Options{Name: "columns", Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"v1", "v2"} {
+		kind, err := c.Resolve(context.Background(), "columns.e2e.kubecast.io", version, "runs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		theirs := s.tableOf(t, kind.Path(), "Object")
+		if len(theirs.Rows) != len(runValues)+2 {
+			t.Fatalf("%d rows, not %d", len(theirs.Rows), len(runValues)+2)
+		}
+		if err := sameTable(table.For(context.Background(), c, kind), theirs, began, time.Now()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Beside the cells a row has the object, its metadata, or nothing.
+func TestTableRowsIncludeWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "include")
+	if _, err := s.kube.CoreV1().ConfigMaps("include").Create(context.Background(), configMap("include", "one", map[string]string{"a": "b"}), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o, err := s.kube.CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces/include/configmaps/one").DoRaw(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := cluster.NewObject(string(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMaps := table.For(context.Background(), nil, cluster.Kind{Version: "v1", Resource: "configmaps"})
+	for _, include := range []string{"", "None", "Metadata", "Object"} {
+		theirs := s.tableOf(t, "/api/v1/namespaces/include/configmaps/one", include)
+		var have apiRow
+		row := configMaps.AppendRow(nil, object, table.Options{Include: metav1.IncludeObjectPolicy(include), Now: time.Now()})
+		if err := json.Unmarshal(row, &have); err != nil {
+			t.Fatal(err)
+		}
+		if want := theirs.Rows[0].Object; !sameJSON(string(have.Object), string(want)) {
+			t.Errorf("includeObject=%s: %s\nnot %s", include, have.Object, want)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package table
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// row is one that is being written; cells are appended in the columns' order.
+type row struct {
+	buf        []byte
+	now        time.Time
+	conditions string // of the row, as JSON; "": none
+	begun      bool
+}
+
+func (r *row) next() {
+	if r.begun {
+		r.buf = append(r.buf, ',')
+	}
+	r.begun = true
+}
+
+func (r *row) text(s string) {
+	r.next()
+	// It fails only for what is no UTF-8, of which it writes what can be; the API server sends none.
+	r.buf, _ = jsontext.AppendQuote(r.buf, s)
+}
+
+func (r *row) number(n int64) {
+	r.next()
+	r.buf = strconv.AppendInt(r.buf, n, 10)
+}
+
+// raw appends a cell that is JSON already.
+func (r *row) raw(json string) {
+	r.next()
+	r.buf = append(r.buf, json...)
+}
+
+func (r *row) null() { r.raw("null") }
+
+// name appends what every object has.
+func (r *row) name(o *cluster.Object) { r.text(o.GetName()) }
+
+// age appends how long ago an object was made.
+func (r *row) age(o *cluster.Object) {
+	if o.Created() == 0 {
+		r.text(unknown)
+		return
+	}
+	r.text(r.since(time.Unix(o.Created(), 0)))
+}
+
+// What the API server's printers write where there is nothing.
+const (
+	unknown = "<unknown>"
+	none    = "<none>"
+	unset   = "<unset>"
+	invalid = "<invalid>"
+)
+
+// since is how long ago a moment was, for people; unknown for the zero time.
+func (r *row) since(t time.Time) string {
+	if t.IsZero() {
+		return unknown
+	}
+	return duration.HumanDuration(r.now.Sub(t))
+}
+
+// moment reads a timestamp; what is absent or makes no sense is the zero time.
+func moment(value gjson.Result) time.Time {
+	t, err := time.Parse(time.RFC3339, value.Str)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// or is a text, or another one where it is empty.
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// isSet reports whether a member is there, and not null.
+func isSet(value gjson.Result) bool { return value.Type != gjson.Null }
+
+// count is how many members an object has.
+func count(object gjson.Result) (n int64) {
+	if object.IsObject() {
+		object.ForEach(func(_, _ gjson.Result) bool {
+			n++
+			return true
+		})
+	}
+	return n
+}
+
+// each calls f with the elements of an array, until it returns false.
+func each(array gjson.Result, f func(element gjson.Result) bool) {
+	if array.IsArray() {
+		array.ForEach(func(_, element gjson.Result) bool { return f(element) })
+	}
+}
+
+// conditionStatus is the status of the first condition of a type; "" without any.
+func conditionStatus(conditions gjson.Result, kind string) (status string) {
+	each(conditions, func(c gjson.Result) bool {
+		if c.Get("type").Str != kind {
+			return true
+		}
+		status = c.Get("status").Str
+		return false
+	})
+	return status
+}

@@ -1,0 +1,82 @@
+package table
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+func printNamespace(r *row, o *cluster.Object) {
+	r.name(o)
+	r.text(o.Path("status.phase").Str)
+	r.age(o)
+}
+
+func printConfigMap(r *row, o *cluster.Object) {
+	r.name(o)
+	r.number(count(o.Path("data")) + count(o.Path("binaryData")))
+	r.age(o)
+}
+
+func printClaim(r *row, o *cluster.Object) {
+	p := partsOf(o)
+	phase := p.status.Get("phase").Str
+	if p.metadata.Get("deletionTimestamp").Exists() {
+		phase = "Terminating"
+	}
+	volume, capacity, modes := p.spec.Get("volumeName").Str, "", ""
+	if volume != "" {
+		capacity, modes = quantity(p.status.Get("capacity.storage").Str), accessModes(p.status.Get("accessModes"))
+	}
+	class := p.spec.Get("storageClassName").Str
+	if old := p.metadata.Get("annotations." + gjson.Escape(corev1.BetaStorageClassAnnotation)); old.Exists() {
+		class = old.Str
+	}
+	r.name(o)
+	r.text(phase)
+	r.text(volume)
+	r.text(capacity)
+	r.text(modes)
+	r.text(class)
+	r.text(orUnset(p.spec.Get("volumeAttributesClassName")))
+	r.age(o)
+	r.text(orUnset(p.spec.Get("volumeMode")))
+}
+
+func orUnset(value gjson.Result) string {
+	if !isSet(value) {
+		return unset
+	}
+	return value.Str
+}
+
+// quantity is one in its canonical form; absent is 0.
+func quantity(text string) string {
+	q, err := resource.ParseQuantity(or(text, "0"))
+	if err != nil {
+		return text
+	}
+	return q.String()
+}
+
+// accessModes are abbreviated, and in an order of their own.
+func accessModes(modes gjson.Result) string {
+	has := map[string]bool{}
+	each(modes, func(mode gjson.Result) bool {
+		has[mode.Str] = true
+		return true
+	})
+	var short []string
+	for _, m := range [][2]string{
+		{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"},
+	} {
+		if has[m[0]] {
+			short = append(short, m[1])
+		}
+	}
+	return strings.Join(short, ",")
+}

@@ -1,0 +1,154 @@
+package table
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+func printJob(r *row, o *cluster.Object) {
+	p := partsOf(o)
+	succeeded := p.status.Get("succeeded").Int()
+	completions := strconv.FormatInt(succeeded, 10) + "/"
+	wanted, parallelism := p.spec.Get("completions"), p.spec.Get("parallelism").Int()
+	switch {
+	case isSet(wanted):
+		completions += strconv.FormatInt(wanted.Int(), 10)
+	case parallelism > 1:
+		completions += "1 of " + strconv.FormatInt(parallelism, 10)
+	default:
+		completions += "1"
+	}
+	took := ""
+	if began, ended := moment(p.status.Get("startTime")), moment(p.status.Get("completionTime")); !began.IsZero() {
+		if ended.IsZero() {
+			ended = r.now
+		}
+		took = duration.HumanDuration(ended.Sub(began))
+	}
+	r.name(o)
+	r.text(jobStatus(p))
+	r.text(completions)
+	r.text(took)
+	r.age(o)
+	r.template(p.spec)
+	r.text(selector(p.spec))
+}
+
+// jobStatus is the condition that says most of a job.
+func jobStatus(p parts) string {
+	conditions := p.status.Get("conditions")
+	is := func(condition string) bool { return conditionStatus(conditions, condition) == "True" }
+	for _, ended := range []string{"Complete", "Failed"} {
+		if is(ended) {
+			return ended
+		}
+	}
+	if p.metadata.Get("deletionTimestamp").Exists() {
+		return "Terminating"
+	}
+	for _, condition := range []string{"Suspended", "FailureTarget", "SuccessCriteriaMet"} {
+		if is(condition) {
+			return condition
+		}
+	}
+	return "Running"
+}
+
+func printDeployment(r *row, o *cluster.Object) {
+	p := partsOf(o)
+	r.name(o)
+	r.text(ratio(int(p.status.Get("readyReplicas").Int()), int(p.spec.Get("replicas").Int())))
+	r.number(p.status.Get("updatedReplicas").Int())
+	r.number(p.status.Get("availableReplicas").Int())
+	r.age(o)
+	r.template(p.spec)
+	r.text(plainSelector(p.spec))
+}
+
+func printReplicaSet(r *row, o *cluster.Object) {
+	p := partsOf(o)
+	r.name(o)
+	r.number(p.spec.Get("replicas").Int())
+	r.number(p.status.Get("replicas").Int())
+	r.number(p.status.Get("readyReplicas").Int())
+	r.age(o)
+	r.template(p.spec)
+	r.text(selector(p.spec))
+}
+
+func printStatefulSet(r *row, o *cluster.Object) {
+	p := partsOf(o)
+	r.name(o)
+	r.text(ratio(int(p.status.Get("readyReplicas").Int()), int(p.spec.Get("replicas").Int())))
+	r.age(o)
+	r.template(p.spec)
+}
+
+func printDaemonSet(r *row, o *cluster.Object) {
+	p := partsOf(o)
+	r.name(o)
+	for _, n := range []string{"desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable"} {
+		r.number(p.status.Get(n).Int())
+	}
+	r.text(labels.FormatLabels(texts(p.spec.Get("template.spec.nodeSelector"))))
+	r.age(o)
+	r.template(p.spec)
+	r.text(selector(p.spec))
+}
+
+// template appends the names and the images of the containers that a workload makes.
+func (r *row) template(spec gjson.Result) {
+	var names, images string
+	each(spec.Get("template.spec.containers"), func(c gjson.Result) bool {
+		if names != "" {
+			names, images = names+",", images+","
+		}
+		names, images = names+c.Get("name").Str, images+c.Get("image").Str
+		return true
+	})
+	r.text(names)
+	r.text(images)
+}
+
+// plainSelector is a workload's label selector as text; "" selects everything or nothing.
+func plainSelector(spec gjson.Result) string {
+	var s *metav1.LabelSelector
+	if raw := spec.Get("selector").Raw; raw != "" && json.Unmarshal([]byte(raw), &s) != nil {
+		return invalid
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return invalid
+	}
+	return parsed.String()
+}
+
+func selector(spec gjson.Result) string {
+	text := plainSelector(spec)
+	if text == invalid {
+		return "<error>"
+	}
+	return or(text, none)
+}
+
+// texts is an object of strings as a map; nil without members.
+func texts(object gjson.Result) (m map[string]string) {
+	if !object.IsObject() {
+		return nil
+	}
+	object.ForEach(func(key, value gjson.Result) bool {
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[key.Str] = value.Str
+		return true
+	})
+	return m
+}
