@@ -43,6 +43,7 @@ func pod(name string, labels ...string) clustertest.Object {
 type filled struct {
 	*Store
 	restarts atomic.Int32 // how often versions went back
+	restart  func()       // is called then, if it is not nil
 }
 
 func fill(t testing.TB, api *clustertest.API, opts stream.Options, indexes ...string) (f *filled, stop func()) {
@@ -54,7 +55,7 @@ func fillFrom(t testing.TB, c *cluster.Cluster, opts stream.Options, indexes ...
 	t.Helper()
 	f = &filled{}
 	var err error
-	if f.Store, err = newStore(pods, opts, indexes, func() { f.restarts.Add(1) }, quiet); err != nil {
+	if f.Store, err = newStore(pods, opts, indexes, f.restarted, quiet); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,6 +70,13 @@ func fillFrom(t testing.TB, c *cluster.Cluster, opts stream.Options, indexes ...
 	return f, func() {
 		cancel()
 		<-ended
+	}
+}
+
+func (f *filled) restarted() {
+	f.restarts.Add(1)
+	if f.restart != nil {
+		f.restart()
 	}
 }
 

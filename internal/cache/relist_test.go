@@ -107,6 +107,45 @@ func TestVersionsThatGoBackBeginAnotherHistory(t *testing.T) {
 	}
 }
 
+// Whoever is told that history has begun anew tells his client so, with the epoch of that moment: it must be the new
+// one. But no snapshot of the old history may be given the new epoch either: its versions would mean something else.
+func TestEpochChangesWithHistory(t *testing.T) {
+	for _, live := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			api := clustertest.New(pods)
+			api.Put(pods, pod("a"))
+			store, stop := fill(t, api, roomy)
+			defer stop()
+			synctest.Wait()
+			api.Skip(100)
+			api.Bookmark()
+			api.Put(pods, pod("b"))
+			synctest.Wait()
+			c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
+			store.restart = func() {
+				if _, _, err := c.Next(make([]*Event, 0, 1)); err != nil {
+					t.Errorf("live: %v: a cursor was told before the epoch changed: %v", live, err)
+				}
+				if store.mu.TryLock() {
+					store.mu.Unlock()
+					t.Errorf("live: %v: a snapshot can be taken between", live)
+				}
+			}
+			if live {
+				store.told(newObject(t, pod("c")).WithVersion(1002))
+			} else {
+				api.ExpireWatches()
+				synctest.Wait()
+				api.Rewind(1001)
+				time.Sleep(time.Minute)
+			}
+			if _, _, err := c.Next(make([]*Event, 0, 1)); !errors.Is(err, stream.ErrEpoch) || store.restarts.Load() != 1 {
+				t.Errorf("live: %v: a cursor of the old history gets %v after %d restarts", live, err, store.restarts.Load())
+			}
+		})
+	}
+}
+
 // When a lease ends, etcd deletes what was bound to it in one revision.
 func TestDeletionsOfOneRevisionAreNoWayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ var ErrRefused = errors.New("refused by the API server")
 type Store struct {
 	kind    cluster.Kind
 	topic   *Topic
-	restart func() // versions went back
+	restart func() // begins another epoch: versions went back. It is called under the store's lock
 	log     *slog.Logger
 
 	// pending is what a list has brought so far; nil outside of lists. Only the handler, one goroutine, uses it.
@@ -188,7 +188,7 @@ func (s *Store) change(version uint64, apply func() []change) {
 	s.snapshot = nil
 	wentBack := version < s.topic.Head().Version
 	if wentBack {
-		s.topic.Restart(version)
+		s.beginAnew(version)
 	} else {
 		for _, c := range changes {
 			s.topic.Append(version, c)
@@ -196,7 +196,7 @@ func (s *Store) change(version uint64, apply func() []change) {
 	}
 	s.mu.Unlock()
 	if wentBack {
-		s.wentBack(version)
+		s.logBeginAnew(version)
 	}
 }
 
@@ -222,7 +222,7 @@ func (s *Store) listed(version uint64) {
 	case first:
 		s.topic.Begin(version)
 	case wentBack:
-		s.topic.Restart(version)
+		s.beginAnew(version)
 	default:
 		slices.SortStableFunc(changes, inHistory)
 		s.topic.AppendBurst(version, changes)
@@ -234,7 +234,7 @@ func (s *Store) listed(version uint64) {
 		s.upstream.setSynced()
 		s.log.Info("kind is synced", "kind", s.kind.String(), "objects", len(pending), "version", version)
 	case wentBack:
-		s.wentBack(version)
+		s.logBeginAnew(version)
 	default:
 		s.log.Info("kind was listed again", "kind", s.kind.String(), "after", head, "version", version, "changes", len(changes))
 	}
@@ -272,9 +272,15 @@ func (s *Store) find(key string) *cluster.Object {
 	return s.state.get(namespace, name)
 }
 
-func (s *Store) wentBack(version uint64) {
-	s.log.Warn("versions went back: the cluster was restored; all clients begin anew", "kind", s.kind.String(), "version", version)
+// beginAnew begins another history. The epoch comes first, since whom the topic wakes tells it to his client; and the
+// caller holds the lock until both are done, so that nobody takes a snapshot of the old history for one of the new epoch.
+func (s *Store) beginAnew(version uint64) {
 	s.restart()
+	s.topic.Restart(version)
+}
+
+func (s *Store) logBeginAnew(version uint64) {
+	s.log.Warn("versions went back: the cluster was restored; all clients begin anew", "kind", s.kind.String(), "version", version)
 }
 
 // WaitSynced waits for the first complete list. An error wraps ErrNotSynced or ErrRefused and the reason, if the API
