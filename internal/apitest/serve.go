@@ -26,6 +26,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if a.enter(w, r, "discovery") {
 			a.discovery(w, path)
 		}
+	case path == "version", parts[0] == "openapi":
+		if a.enter(w, r, "documents") {
+			a.document(w, r, path)
+		}
 	default:
 		a.resource(w, r, "/"+path)
 	}
@@ -134,6 +138,32 @@ func (a *API) discovery(w http.ResponseWriter, path string) {
 		}
 	}
 	reply(w, 200, list)
+}
+
+// document answers the version and OpenAPI documents, of which there is the index and one more. They carry ETags, as
+// those of API servers do.
+func (a *API) document(w http.ResponseWriter, r *http.Request, path string) {
+	body, ok := map[string]string{
+		"version":                   `{"major":"1","minor":"36","gitVersion":"v1.36.3"}`,
+		"openapi/v2":                `{"swagger":"2.0"}`,
+		"openapi/v3":                `{"paths":{"apis/batch/v1":{"serverRelativeURL":"/openapi/v3/apis/batch/v1?hash=B1"}}}`,
+		"openapi/v3/apis/batch/v1":  `{"openapi":"3.0.0"}`,
+		"openapi/v3/apis/secret/v1": `{"not":"in the index"}`,
+	}[path]
+	if !ok {
+		status(w, 404, "the server could not find the requested resource")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if accept := r.Header.Get("Accept"); strings.HasSuffix(accept, "+protobuf") {
+		w.Header().Set("Content-Type", accept)
+		body = "\x0a\x03" + body
+	}
+	if w.Header().Set("Etag", `"B1"`); r.Header.Get("If-None-Match") == `"B1"` {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write([]byte(body)) // a client that has gone is no error
 }
 
 // resource answers a LIST or a WATCH of a whole kind, or a GET of an object without a namespace.

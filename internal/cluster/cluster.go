@@ -44,6 +44,7 @@ type Cluster struct {
 	client    rest.Interface
 	discovery *discovery.DiscoveryClient
 	reviews   *Reviews
+	documents documents
 	flight    singleflight.Group
 
 	definitions definitions
@@ -88,6 +89,7 @@ func Connect(opts Options) (*Cluster, error) {
 		client:    client,
 		discovery: disco,
 		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client},
+		documents: documents{http: httpClient, read: readOnly, kept: map[documentName]*keptDocument{}},
 	}, nil
 }
 

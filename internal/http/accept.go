@@ -16,24 +16,27 @@ const (
 	formEvents
 )
 
-// negotiate chooses the form that the client prefers of those that it accepts (RFC 9110, 12.5.1): by quality, then what
-// is named before what is meant by *, then in the client's order, as the API server does. Without an Accept header it
-// is JSON.
-func negotiate(h http.Header) form {
+// negotiate chooses the form in which objects are answered.
+func negotiate(h http.Header) form { return choose(h, formOf) }
+
+// choose finds the form that the client prefers of those that it accepts (RFC 9110, 12.5.1): by quality, then what is
+// named before what is meant by *, then in the client's order, as the API server does. Without an Accept header it is
+// JSON. A form's zero value is none; of tells which one a media range is.
+func choose[F comparable](h http.Header, of func(media string, params map[string]string) F) (chosen F) {
 	ranges := acceptRanges(h)
 	if len(ranges) == 0 {
-		return formJSON
+		return of("application/json", nil)
 	}
+	var none F
 	best := acceptRange{}
-	chosen := formNone
 	for _, r := range ranges {
-		f := formOf(r.media, r.params)
-		if f != formNone && (r.quality > best.quality || r.quality == best.quality && r.named && !best.named) {
+		f := of(r.media, r.params)
+		if f != none && (r.quality > best.quality || r.quality == best.quality && r.named && !best.named) {
 			best, chosen = r, f
 		}
 	}
 	if best.quality == 0 {
-		return formNone
+		return none
 	}
 	return chosen
 }
@@ -65,7 +68,8 @@ func acceptRanges(h http.Header) []acceptRange {
 	}
 	ranges := []acceptRange{{}} // there is a header
 	for part := range strings.SplitSeq(accept, ",") {
-		media, params, err := mime.ParseMediaType(part)
+		// client-go asks for com.github.proto-openapi.spec.v2@v1.0+protobuf, though @ cannot stand there.
+		media, params, err := mime.ParseMediaType(strings.ReplaceAll(part, "@", "."))
 		if err != nil {
 			continue
 		}

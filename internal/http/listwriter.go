@@ -23,6 +23,12 @@ func (l *listWriter) text(s string) {
 	}
 }
 
+func (l *listWriter) bytes(b []byte) {
+	if l.err == nil {
+		_, l.err = l.w.Write(b)
+	}
+}
+
 // close sends what is left. It fails if the client got less than all.
 func (l *listWriter) close() error {
 	if l.err == nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,10 +26,12 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if d, ok := parseDocument(r.URL.Path); ok {
+		return s.document(w, r, d)
+	}
 	t, ok := parseTarget(r.URL.Path)
 	if !ok {
-		return notFound("the server could not find the requested resource: the gateway serves objects, lists and " +
-			"event streams of them, but no discovery documents or subresources")
+		return noSuchPath(r.URL.Path)
 	}
 	switch accepted := negotiate(r.Header); {
 	case accepted == formNone:
@@ -49,6 +52,17 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 		return s.get(w, r, id, t)
 	}
 	return s.list(w, r, id, t)
+}
+
+// noSuchPath says why a path below /api or /apis names nothing. Logs, proxies and the like are not objects: whoever asks
+// the gateway for them shall know that he has to ask the API server.
+func noSuchPath(path string) error {
+	path = strings.TrimSuffix(path, "/")
+	object, subresource := path[:strings.LastIndexByte(path, '/')], path[strings.LastIndexByte(path, '/')+1:]
+	if t, ok := parseTarget(object); ok && t.name != "" && subresource != "" {
+		return notFound(fmt.Sprintf("the gateway serves objects and no subresources: ask the API server itself for %s/%s", t.resource, subresource))
+	}
+	return notFound("the server could not find the requested resource")
 }
 
 // get answers one object.

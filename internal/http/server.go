@@ -99,7 +99,7 @@ func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.identify, s.recover, securityHeaders, s.cors)
 	for _, base := range []string{"", "/clusters/{cluster}"} {
-		for _, path := range []string{"/api", "/api/*", "/apis", "/apis/*", "/version", "/openapi/*"} {
+		for _, path := range []string{"/api", "/api/*", "/apis", "/apis/*", "/version", "/version/", "/openapi/*"} {
 			r.Get(base+path, s.answer("kubernetes", s.resource))
 		}
 	}

@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrNoDocument means that the cluster answered, and has no such document, or not in the form asked for.
+var ErrNoDocument = errors.New("the cluster has no such document")
+
+// Document is what an API server says about itself: its version, its discovery and its OpenAPI documents. It is shared,
+// and never changes.
+type Document struct {
+	Body        []byte
+	ContentType string
+	// Tag names the content: documents with the same body and form have the same tag, on every replica.
+	Tag string
+	// Hash is the API server's own name of the content, which stands in the addresses of an OpenAPI index; it may be "".
+	Hash string
+}
+
+const (
+	// documentFresh is how old a document may be to be given out without asking whether it still is what the API server
+	// says. A kind is served a second after it was installed, and all clients together cost a question a second for
+	// each document, which is answered with 304.
+	documentFresh = time.Second
+	// documentPatience is how long an answer is waited for if there is an older one.
+	documentPatience = time.Second
+	// documentUnused is when a document that nobody asks for is forgotten.
+	documentUnused = 15 * time.Minute
+	// All documents of a cluster together, in all forms: a real API server's are 10 MiB.
+	maxDocuments = 64 << 20
+	maxDocument  = 32 << 20
+)
+
+// documents remembers those of one cluster, the least recently used first to go.
+type documents struct {
+	http *http.Client
+	read func(*Document) (*Document, error) // makes of an answer what is kept
+
+	mu       sync.Mutex
+	kept     map[documentName]*keptDocument
+	size     int
+	sweeping bool // forget will be called
+}
+
+type documentName struct{ path, accept string }
+
+type keptDocument struct {
+	document *Document
+	etag     string    // of the API server
+	checked  time.Time // when the API server was last asked for it
+	used     time.Time
+}
+
+// Document reads a document, or takes it from memory: if it was read within a second, if it is unchanged, or if the
+// cluster does not answer. The caller chooses path and form from few: all of them are remembered. An error wraps
+// ErrNoDocument or ErrUnavailable, or is the context's.
+func (c *Cluster) Document(ctx context.Context, path, accept string) (*Document, error) {
+	name := documentName{path, accept}
+	kept := c.documents.find(name)
+	if kept.document != nil && time.Since(kept.checked) < documentFresh {
+		return kept.document, nil
+	}
+	waiting := ctx
+	if kept.document != nil {
+		patient, cancel := context.WithTimeout(ctx, documentPatience)
+		defer cancel()
+		waiting = patient
+	}
+	answer, err := c.once(waiting, "document "+path+" "+accept, func(ctx context.Context) (any, error) {
+		return c.readDocument(ctx, name, kept)
+	})
+	switch {
+	case err == nil:
+		return answer.(*Document), nil
+	case kept.document == nil || ctx.Err() != nil || errors.Is(err, ErrNoDocument):
+		return nil, err
+	}
+	return kept.document, nil // as objects are served from the cache while the cluster is away
+}
+
+// readDocument asks the API server for a document, or whether it is still what it was.
+func (c *Cluster) readDocument(ctx context.Context, name documentName, kept keptDocument) (*Document, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.client.Get().AbsPath(name.path).URL().String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", name.accept)
+	if kept.etag != "" {
+		request.Header.Set("If-None-Match", kept.etag)
+	}
+	unavailable := func(err error) error {
+		c.documents.failed(name)
+		return fmt.Errorf("%w: %s of cluster %s: %w", ErrUnavailable, name.path, c.name, err)
+	}
+	response, err := c.documents.http.Do(request)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotModified:
+		c.documents.keep(name, kept.document, kept.etag)
+		return kept.document, nil
+	case http.StatusNotFound, http.StatusNotAcceptable:
+		c.documents.drop(name)
+		return nil, fmt.Errorf("%w: %s: %s", ErrNoDocument, name.path, response.Status)
+	default:
+		return nil, unavailable(errors.New(response.Status))
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, unavailable(err)
+	case len(body) > maxDocument:
+		return nil, unavailable(fmt.Errorf("it is larger than %d bytes", maxDocument))
+	}
+	etag := response.Header.Get("Etag")
+	document, err := c.documents.read(&Document{Body: body, ContentType: contentType(response.Header), Hash: unquote(etag)})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%s\n", document.ContentType) // a hash takes everything
+	sum.Write(document.Body)
+	document.Tag = hex.EncodeToString(sum.Sum(nil)[:12])
+	c.documents.keep(name, document, etag)
+	return document, nil
+}
+
+// contentType is that of an answer. API servers call the index of their OpenAPI documents plain text, which it is not.
+func contentType(h http.Header) string {
+	if text := h.Get("Content-Type"); text != "" && !strings.HasPrefix(text, "text/plain") {
+		return text
+	}
+	return "application/json"
+}
+
+func unquote(etag string) string {
+	if len(etag) > 2 && etag[0] == '"' && etag[len(etag)-1] == '"' {
+		return etag[1 : len(etag)-1]
+	}
+	return ""
+}
+
+func (d *documents) find(name documentName) keptDocument {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	kept := d.kept[name]
+	if kept == nil {
+		return keptDocument{}
+	}
+	kept.used = time.Now()
+	return *kept
+}
+
+// failed puts off the next question: while the cluster is away, not everyone shall wait for it.
+func (d *documents) failed(name documentName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if kept := d.kept[name]; kept != nil {
+		kept.checked = time.Now()
+	}
+}
+
+func (d *documents) keep(name documentName, document *Document, etag string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if old := d.kept[name]; old != nil {
+		d.size -= len(old.document.Body)
+	}
+	d.kept[name] = &keptDocument{document: document, etag: etag, checked: time.Now(), used: time.Now()}
+	d.size += len(document.Body)
+	d.forget()
+}
+
+func (d *documents) drop(name documentName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if old := d.kept[name]; old != nil {
+		d.size -= len(old.document.Body)
+		delete(d.kept, name)
+	}
+}
+
+// forget drops what is too much or was not used for long, and sees to it that what is left will be.
+func (d *documents) forget() {
+	byUse := make([]documentName, 0, len(d.kept))
+	for name := range d.kept {
+		byUse = append(byUse, name)
+	}
+	slices.SortFunc(byUse, func(a, b documentName) int { return cmp.Compare(d.kept[a].used.UnixNano(), d.kept[b].used.UnixNano()) })
+	for _, name := range byUse {
+		kept := d.kept[name]
+		if d.size <= maxDocuments && time.Since(kept.used) < documentUnused {
+			break
+		}
+		d.size -= len(kept.document.Body)
+		delete(d.kept, name)
+	}
+	if len(d.kept) == 0 || d.sweeping {
+		return
+	}
+	d.sweeping = true
+	time.AfterFunc(documentUnused/4, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.sweeping = false
+		d.forget()
+	})
+}

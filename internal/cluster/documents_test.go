@@ -1,0 +1,199 @@
+package cluster_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// documentServer is an API server that has documents only; tests change what it answers.
+type documentServer struct {
+	mu     sync.Mutex
+	answer http.HandlerFunc
+	asked  int
+}
+
+func (s *documentServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.asked++
+	answer := s.answer
+	s.mu.Unlock()
+	done := make(chan *http.Response, 1)
+	go func() {
+		recorder := httptest.NewRecorder()
+		answer(recorder, r)
+		done <- recorder.Result()
+	}()
+	select {
+	case response := <-done:
+		return response, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+func (s *documentServer) set(answer http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+func (s *documentServer) requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+func (s *documentServer) connect(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Connect(cluster.Options{Name: "test", Config: &rest.Config{Host: "http://api.test", Transport: s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func says(body, etag string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", r.Header.Get("Accept"))
+		if etag != "" {
+			w.Header().Set("Etag", `"`+etag+`"`)
+		}
+		if etag != "" && r.Header.Get("If-None-Match") == `"`+etag+`"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprint(w, body)
+	}
+}
+
+func TestDocumentsAreAskedForOnceASecondAndServedWhileTheClusterIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &documentServer{}
+		c := api.connect(t)
+		get := func(want string, asked int) *cluster.Document {
+			t.Helper()
+			d, err := c.Document(t.Context(), "/openapi/v2", "application/json")
+			if err != nil || string(d.Body) != want || api.requests() != asked {
+				t.Fatalf("%v, %v, after %d requests; not %q after %d", d, err, api.requests(), want, asked)
+			}
+			return d
+		}
+		api.set(says("one", "1"))
+		first := get("one", 1)
+		get("one", 1) // not asked again
+		time.Sleep(time.Second)
+		if again := get("one", 2); again != first { // 304
+			t.Error("what is unchanged was read again")
+		}
+		api.set(says("two", "2"))
+		time.Sleep(time.Second)
+		if second := get("two", 3); second.Tag == first.Tag || second.Hash != "2" {
+			t.Errorf("%+v", second)
+		}
+		// Another form is another document.
+		if d, err := c.Document(t.Context(), "/openapi/v2", "application/x"); err != nil || d.ContentType != "application/x" || d.Tag == get("two", 4).Tag {
+			t.Errorf("%+v, %v", d, err)
+		}
+		api.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+		time.Sleep(time.Hour / 100)
+		get("two", 5)
+		get("two", 5) // not everyone waits for a cluster that is away
+		api.set(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		time.Sleep(time.Second)
+		began := time.Now()
+		get("two", 6)
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("waited %s for a cluster that hangs", waited)
+		}
+		time.Sleep(10 * time.Second)
+		api.set(says("three", "3"))
+		time.Sleep(time.Second)
+		get("three", 7)
+		// Gone is gone.
+		api.set(http.NotFound)
+		time.Sleep(time.Second)
+		if d, err := c.Document(t.Context(), "/openapi/v2", "application/json"); !errors.Is(err, cluster.ErrNoDocument) {
+			t.Errorf("%v, %v", d, err)
+		}
+		api.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+		if d, err := c.Document(t.Context(), "/openapi/v2", "application/json"); !errors.Is(err, cluster.ErrUnavailable) {
+			t.Errorf("%v, %v", d, err)
+		}
+	})
+}
+
+func TestMemoryOfDocumentsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &documentServer{}
+		c := api.connect(t)
+		big := strings.Repeat("x", 20<<20)
+		api.set(says(big, ""))
+		ask := func(path string) (asked bool) {
+			before := api.requests()
+			if _, err := c.Document(t.Context(), path, "application/json"); err != nil {
+				t.Fatal(err)
+			}
+			return api.requests() > before
+		}
+		for i := range 5 {
+			ask(fmt.Sprintf("/openapi/v3/%d", i))
+			time.Sleep(time.Millisecond)
+		}
+		if ask("/openapi/v3/4") || !ask("/openapi/v3/0") {
+			t.Error("100 MiB of documents are kept, or not the newest")
+		}
+		time.Sleep(time.Hour)
+		// Nobody asked for an hour: none is left, which shows when the cluster is away.
+		api.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+		if _, err := c.Document(t.Context(), "/openapi/v3/4", "application/json"); !errors.Is(err, cluster.ErrUnavailable) {
+			t.Errorf("it is still there: %v", err)
+		}
+		api.set(says(strings.Repeat("x", 33<<20), ""))
+		if _, err := c.Document(t.Context(), "/openapi/v2", "application/json"); !errors.Is(err, cluster.ErrUnavailable) {
+			t.Errorf("a document of 33 MiB: %v", err)
+		}
+	})
+}
+
+func TestDiscoveryPromisesOnlyWhatIsServed(t *testing.T) {
+	api := &documentServer{}
+	c := api.connect(t)
+	for form, test := range map[string][2]string{
+		"application/json": {
+			`{"kind":"APIResourceList","groupVersion":"v1","resources":[
+				{"name":"pods","kind":"Pod","shortNames":["po"],"verbs":["create","get","list","patch","watch"]},
+				{"name":"pods/log","kind":"Pod","verbs":["get"]},
+				{"name":"bindings","kind":"Binding","verbs":["create"]},
+				{"name":"componentstatuses","kind":"ComponentStatus","verbs":["get","list"]}]}`,
+			`{"groupVersion":"v1","kind":"APIResourceList","resources":[{"kind":"Pod","name":"pods","shortNames":["po"],"verbs":["get","list","watch"]}]}`,
+		},
+		"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList": {
+			`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"batch"},"versions":[{"version":"v1","freshness":"Current","resources":[
+				{"resource":"jobs","verbs":["delete","get","list","watch"],"categories":["all"],"subresources":[{"subresource":"status"}]},
+				{"resource":"reviews","verbs":["create"]}]}]}]}`,
+			`{"items":[{"metadata":{"name":"batch"},"versions":[{"freshness":"Current","resources":[{"categories":["all"],"resource":"jobs","verbs":["get","list","watch"]}],"version":"v1"}]}],"kind":"APIGroupDiscoveryList"}`,
+		},
+	} {
+		api.set(says(test[0], ""))
+		if d, err := c.Document(t.Context(), "/apis", form); err != nil || string(d.Body) != test[1] || d.ContentType != form {
+			t.Errorf("%s: %v\n%s\nnot\n%s", form, err, d.Body, test[1])
+		}
+	}
+	for i, text := range []string{`{"kind":"APIResourceList","resources":{"x":1}}`, `{"kind":"APIResourceList","resources":[1,{"name":2,"verbs":3}]}`, `{"kind":"Other"}`, `[]`, `x`} {
+		api.set(says(text, ""))
+		if _, err := c.Document(t.Context(), fmt.Sprint("/apis/", i), "application/json"); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

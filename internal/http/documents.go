@@ -1,0 +1,186 @@
+package http
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// The forms of documents, as the API server is asked for them.
+const (
+	asJSON         = "application/json"
+	asDiscovery    = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	asOpenAPIv2    = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	asOpenAPIv3    = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+	openAPIv2      = "/openapi/v2"
+	openAPIv3      = "/openapi/v3"
+	openAPIv3Paths = openAPIv3 + "/"
+)
+
+// documentTarget is a document that a path names: the API server's version, discovery, or OpenAPI.
+type documentTarget struct {
+	cluster string // "" for the default one
+	path    string // at the API server
+	prefix  string // of the gateway's own path: /clusters/NAME, or ""
+}
+
+// parseDocument reads the path of a document, behind /clusters/NAME or not.
+func parseDocument(path string) (d documentTarget, ok bool) {
+	d.path = strings.TrimSuffix(path, "/")
+	if rest, named := strings.CutPrefix(d.path, "/clusters/"); named {
+		d.cluster, d.path, _ = strings.Cut(rest, "/")
+		d.path, d.prefix = "/"+d.path, "/clusters/"+d.cluster
+	}
+	if !strings.HasPrefix(d.path, "/") {
+		return d, false
+	}
+	parts := strings.Split(d.path, "/")[1:]
+	switch parts[0] {
+	case "version":
+		return d, len(parts) == 1
+	case "api":
+		return d, len(parts) <= 2
+	case "apis":
+		return d, len(parts) <= 3
+	case "openapi":
+		return d, d.path == openAPIv2 || d.path == openAPIv3 || strings.HasPrefix(d.path, openAPIv3Paths)
+	}
+	return d, false
+}
+
+// document answers a document to everyone who is signed in: what a cluster can do is no secret among its users, and
+// Kubernetes, too, tells it to all of them (system:discovery).
+func (s *Server) document(w http.ResponseWriter, r *http.Request, d documentTarget) error {
+	kinds, err := s.cluster(d.cluster)
+	if err != nil {
+		return err
+	}
+	accept := choose(r.Header, d.form)
+	if accept == "" {
+		return &reply{
+			code:    http.StatusNotAcceptable,
+			reason:  metav1.StatusReasonNotAcceptable,
+			message: "this document can be answered as application/json, and OpenAPI as protobuf, too",
+		}
+	}
+	if err := d.check(r, kinds.Cluster()); err != nil {
+		return err
+	}
+	document, err := kinds.Cluster().Document(r.Context(), d.path, accept)
+	if err != nil {
+		return err
+	}
+	body, tag := document.Body, document.Tag
+	if d.path == openAPIv3 && d.prefix != "" {
+		if body, err = relocate(body, d.prefix); err != nil {
+			return err
+		}
+		tag += "-" + d.cluster
+	}
+	header := w.Header()
+	header.Set("Content-Type", document.ContentType)
+	header.Set("Cache-Control", "no-cache, private")
+	if hash := r.URL.Query().Get("hash"); hash != "" && hash == document.Hash {
+		header.Set("Cache-Control", "private, max-age=31536000, immutable") // its address names its content
+	}
+	header.Add("Vary", "Accept")
+	if notModified(w, r, `"`+tag+`"`) {
+		return nil
+	}
+	out := newListWriter(w, s.opts.Stream.WriteTimeout)
+	out.bytes(body)
+	return out.close()
+}
+
+// form is the form that a media range means.
+func (d documentTarget) form(media string, params map[string]string) string {
+	isJSON := media == asJSON || media == "application/*" || media == "*/*"
+	switch {
+	case params["as"] != "":
+		if isJSON && (d.path == "/api" || d.path == "/apis") && params["as"] == "APIGroupDiscoveryList" &&
+			params["g"] == "apidiscovery.k8s.io" && params["v"] == "v2" {
+			return asDiscovery
+		}
+		return ""
+	case isJSON:
+		return asJSON
+	case media == asOpenAPIv2 && d.path == openAPIv2:
+		return asOpenAPIv2
+	case media == asOpenAPIv3 && strings.HasPrefix(d.path, openAPIv3Paths):
+		return asOpenAPIv3
+	}
+	return ""
+}
+
+// check asks the document above whether there is such a one: not every path that somebody makes up shall cost the API
+// server a request, and the memory of documents a place.
+func (d documentTarget) check(r *http.Request, c *cluster.Cluster) error {
+	parent, is := d.parent()
+	if parent == "" {
+		return nil
+	}
+	document, err := c.Document(r.Context(), parent, asJSON)
+	if err != nil {
+		return err
+	}
+	if !is(gjson.ParseBytes(document.Body)) {
+		return notFound("the server could not find the requested resource")
+	}
+	return nil
+}
+
+// parent is the document that lists this one; "" if nothing has to.
+func (d documentTarget) parent() (path string, is func(gjson.Result) bool) {
+	parts := strings.Split(d.path, "/")[1:]
+	switch {
+	case parts[0] == "api" && len(parts) == 2:
+		return "/api", func(versions gjson.Result) bool {
+			return contains(versions.Get("versions"), func(v gjson.Result) bool { return v.Str == parts[1] })
+		}
+	case parts[0] == "apis" && len(parts) > 1:
+		return "/apis", func(groups gjson.Result) bool {
+			return contains(groups.Get("groups"), func(group gjson.Result) bool {
+				return group.Get("name").Str == parts[1] && (len(parts) == 2 ||
+					contains(group.Get("versions"), func(v gjson.Result) bool { return v.Get("version").Str == parts[2] }))
+			})
+		}
+	case strings.HasPrefix(d.path, openAPIv3Paths):
+		name := strings.TrimPrefix(d.path, openAPIv3Paths)
+		return openAPIv3, func(index gjson.Result) bool {
+			_, ok := index.Get("paths").Map()[name]
+			return ok
+		}
+	}
+	return "", nil
+}
+
+func contains(array gjson.Result, is func(gjson.Result) bool) (found bool) {
+	array.ForEach(func(_, element gjson.Result) bool {
+		found = is(element)
+		return !found
+	})
+	return found
+}
+
+// relocate puts a cluster's prefix before the addresses in an OpenAPI index.
+func relocate(index []byte, prefix string) ([]byte, error) {
+	var document struct {
+		Paths map[string]struct {
+			URL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(index, &document); err != nil {
+		return nil, fmt.Errorf("the index of OpenAPI documents: %w", err)
+	}
+	for name, entry := range document.Paths {
+		entry.URL = prefix + entry.URL
+		document.Paths[name] = entry
+	}
+	return json.Marshal(document)
+}
