@@ -176,7 +176,9 @@ rules:
 - {apiGroups: [""], resources: [pods], verbs: [list, watch]}
 - {apiGroups: [batch], resources: [jobs], verbs: [list, watch]}
 - {apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}
-- {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, clusterroles, rolebindings, clusterrolebindings]
+  verbs: [get, list, watch]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

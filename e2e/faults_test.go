@@ -181,12 +181,15 @@ func TestRelistAfterCompactionLosesNothing(t *testing.T) {
 	}
 }
 
-// New streams while the API server is away are let in by what is known, or told to come again; never refused.
+// New streams while the API server is away are let in by what is known, or told to come again; never refused. Where the
+// API server decides who may see what, nothing is known; where its roles and bindings were read, lists go on.
 func TestStreamsBegunWhileTheClusterIsAwayComeAgain(t *testing.T) {
 	t.Parallel()
 	s := onFaultStage(t)
-	g := s.startGateway(t, gatewayOptions{})
+	g := s.startGateway(t, gatewayOptions{config: "authorizer: {mode: sar}\n"})
 	g.waitReady(t)
+	knowing := s.startGateway(t, gatewayOptions{})
+	knowing.waitReady(t)
 	if err := s.cluster.Fault(context.Background(), "apiserver-kill"); err != nil {
 		t.Fatal(err)
 	}
@@ -205,6 +208,9 @@ func TestStreamsBegunWhileTheClusterIsAwayComeAgain(t *testing.T) {
 	})
 	if a := g.get(t, s.viewer(t), "/api/v1/pods"); a.code != http.StatusServiceUnavailable || !strings.Contains(a.body, `"kind":"Status"`) {
 		t.Errorf("a list is answered with %d %s", a.code, a.body)
+	}
+	if a := knowing.get(t, s.viewer(t), "/api/v1/pods"); a.code != http.StatusOK {
+		t.Errorf("a list of what is known, by whom is known: %d %s", a.code, a.body)
 	}
 	if err := began(); err != nil {
 		t.Fatal(err)

@@ -80,11 +80,10 @@ func split(t *testing.T, token string) (header, payload, signature string) {
 	return parts[0], parts[1], parts[2]
 }
 
-// A team sees its namespace and no other, whichever way it asks.
+// A team sees its namespace and no other, whichever way it asks, and whoever decides.
 func TestTeamsSeeOnlyTheirNamespace(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
-	g := s.sharedGateway(t)
 	s.namespaces(t, "team-own", "team-other")
 	s.allowTeam(t, "team-own")
 	for _, namespace := range []string{"team-own", "team-other"} {
@@ -92,6 +91,16 @@ func TestTeamsSeeOnlyTheirNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Run("rbac", func(t *testing.T) { s.mustSeeOnlyTeamOwn(t, s.sharedGateway(t)) })
+	t.Run("sar", func(t *testing.T) {
+		g := s.startGateway(t, gatewayOptions{config: "authorizer: {mode: sar}\n"})
+		g.waitReady(t)
+		s.mustSeeOnlyTeamOwn(t, g)
+	})
+}
+
+func (s *stage) mustSeeOnlyTeamOwn(t *testing.T, g *gateway) {
+	t.Helper()
 	token, err := s.token("member", "team-own")
 	if err != nil {
 		t.Fatal(err)
@@ -144,9 +153,17 @@ func TestPermissionRevokedEndsStream(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "revoke")
-	g := s.startGateway(t, gatewayOptions{config: "authorizer: {cacheAllow: 1s, cacheDeny: 1s}\n"})
-	g.waitReady(t)
-	user := "revoked"
+	for _, mode := range []string{"rbac", "sar"} {
+		t.Run(mode, func(t *testing.T) {
+			g := s.startGateway(t, gatewayOptions{config: "authorizer: {mode: " + mode + ", cacheAllow: 1s, cacheDeny: 1s}\n"})
+			g.waitReady(t)
+			s.mustEndRevokedStreams(t, g, "revoked-"+mode)
+		})
+	}
+}
+
+func (s *stage) mustEndRevokedStreams(t *testing.T, g *gateway, user string) {
+	t.Helper()
 	revoke := s.allow(t, user, "", "configmaps")
 	token, err := s.token(user)
 	if err != nil {

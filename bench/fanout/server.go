@@ -31,6 +31,7 @@ const (
 // gatewayConfig lifts the limits that would count all clients as one, and leaves the rest as it comes.
 func gatewayConfig(extra string) string {
 	return `auth: {anonymous: true}
+authorizer: {mode: sar}
 cache: {preload: [configmaps]}
 stream: {perUser: 0, perAddress: 0` + extra + `}
 `

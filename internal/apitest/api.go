@@ -27,6 +27,10 @@ var Kinds = []Kind{
 	{Version: "v1", Resource: "secrets", Kind: "Secret", Namespaced: true},
 	{Version: "v1", Resource: "bindings", Kind: "Binding", Namespaced: true, Verbs: []string{"create"}},
 	{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job", Namespaced: true},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles", Kind: "Role", Namespaced: true},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles", Kind: "ClusterRole"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings", Kind: "RoleBinding", Namespaced: true},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings", Kind: "ClusterRoleBinding"},
 	{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true},
 }
 

@@ -56,18 +56,13 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	reviewers := map[string]auth.Reviewer{}
-	for _, k := range kinds {
-		reviewers[k.Cluster().Name()] = k.Cluster().Reviews()
-	}
+	authorizer := newAuthorizer(cfg.Authorizer, kinds, log)
 	gateway, err := kubecasthttp.New(kubecasthttp.Options{
 		Clusters:      kinds,
 		Authenticator: authenticator,
-		Authorizer: auth.NewSAR(reviewers, auth.SAROptions{
-			CacheAllow: cfg.Authorizer.CacheAllow.Std(),
-			CacheDeny:  cfg.Authorizer.CacheDeny.Std(),
-		}),
-		SyncTimeout: cfg.Cache.SyncTimeout.Std(),
+		Authorizer:    authorizer,
+		Ready:         authorizer.ready,
+		SyncTimeout:   cfg.Cache.SyncTimeout.Std(),
 		Stream: kubecasthttp.StreamOptions{
 			Heartbeat:    cfg.Stream.Heartbeat.Std(),
 			MaxAge:       cfg.Stream.MaxAge.Std(),
@@ -104,6 +99,7 @@ func Run(ctx context.Context, opts Options) error {
 		group.Go(func() error { return k.Run(feeding) })
 	}
 	group.Go(func() error { return authenticator.Run(feeding) })
+	group.Go(func() error { return authorizer.run(feeding) })
 	// Requests end when `serving` does, at the latest; a stream's connection is known to nobody else.
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()

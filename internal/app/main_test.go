@@ -47,6 +47,7 @@ func configuration(t *testing.T, clusterURL string) (cfg config.Config, token st
 	cfg.Listen, cfg.OpsListen = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Clusters[0].Kubeconfig = apitest.Kubeconfig(t, clusterURL)
 	cfg.Auth.JWT = []config.JWT{{Issuer: "https://test", Audiences: []string{"kubecast"}, PublicKeyFile: key + ".pub", Claims: config.DefaultClaims()}}
+	cfg.Authorizer.Mode = config.AuthorizerSAR // which the tests' API server answers as it is told
 	cfg.Drain = config.Duration(2 * time.Second)
 	return cfg, token
 }

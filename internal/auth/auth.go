@@ -67,7 +67,15 @@ type Decision struct {
 // An error means that the question could not be answered: the caller must refuse, and may say that
 // asking again could help.
 type Authorizer interface {
+	// Authorize answers one question.
 	Authorize(ctx context.Context, id Identity, req Request) (Decision, error)
+	// Scope answers where Authorize would say yes: in all namespaces, in some, or to objects by their name
+	// only. The request's Namespace and Name are not looked at.
+	Scope(ctx context.Context, id Identity, req Request) (Scope, error)
+	// Changes tells when answers about an identity may have become others: the channel receives then,
+	// once for several changes that nobody looked at. It is never closed. Who asks first for the changes and
+	// then for a Scope misses none. stop must be called, and may be called again.
+	Changes(id Identity) (changed <-chan struct{}, stop func())
 }
 
 // Errors of Authenticate and Authorize.

@@ -31,9 +31,10 @@ type SAROptions struct {
 // SAR is the Authorizer that asks the API server, by SubjectAccessReview. Decisions are remembered
 // for a short time; the same question asked by many at once is asked of the API server once.
 type SAR struct {
-	reviewers map[string]Reviewer
-	opts      SAROptions
-	decisions *cache.LRUExpireCache
+	reviewers  map[string]Reviewer
+	namespaces Namespaces
+	opts       SAROptions
+	decisions  *cache.LRUExpireCache
 
 	mu        sync.Mutex
 	questions map[questionKey]*question // under way
@@ -54,7 +55,7 @@ type question struct {
 }
 
 // NewSAR builds a SAR; reviewers are by the gateway's name of the cluster.
-func NewSAR(reviewers map[string]Reviewer, opts SAROptions) *SAR {
+func NewSAR(reviewers map[string]Reviewer, namespaces Namespaces, opts SAROptions) *SAR {
 	if opts.Timeout <= 0 {
 		opts.Timeout = 5 * time.Second
 	}
@@ -62,10 +63,11 @@ func NewSAR(reviewers map[string]Reviewer, opts SAROptions) *SAR {
 		opts.CacheSize = 16384
 	}
 	return &SAR{
-		reviewers: reviewers,
-		opts:      opts,
-		decisions: cache.NewLRUExpireCache(opts.CacheSize),
-		questions: map[questionKey]*question{},
+		reviewers:  reviewers,
+		namespaces: namespaces,
+		opts:       opts,
+		decisions:  cache.NewLRUExpireCache(opts.CacheSize),
+		questions:  map[questionKey]*question{},
 	}
 }
 

@@ -63,7 +63,7 @@ func (f *fakeReviewer) say(allowed bool) {
 func newFakeSAR(opts SAROptions) (*SAR, *fakeReviewer) {
 	f := &fakeReviewer{takes: 100 * time.Millisecond}
 	f.say(true)
-	return NewSAR(map[string]Reviewer{"default": f}, opts), f
+	return NewSAR(map[string]Reviewer{"default": f}, fixedNamespaces(nil), opts), f
 }
 
 var (
@@ -146,7 +146,7 @@ func TestEveryPartOfAQuestionMakesAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeReviewer{}
 		f.say(true)
-		s := NewSAR(map[string]Reviewer{"default": f, "other": f}, briefly)
+		s := NewSAR(map[string]Reviewer{"default": f, "other": f}, fixedNamespaces(nil), briefly)
 		vary := func(change func(*Identity, *Request)) {
 			id, req := jane, request
 			id.Groups = slices.Clone(id.Groups)

@@ -95,13 +95,16 @@ type Claims struct {
 	GroupsPrefix   string `yaml:"groupsPrefix"`
 }
 
-// AuthorizerSAR is the mode in which the API server is asked, by SubjectAccessReview.
-const AuthorizerSAR = "sar"
+// Modes of the authorizer.
+const (
+	AuthorizerRBAC = "rbac" // the cluster's roles and bindings are read, and evaluated in process
+	AuthorizerSAR  = "sar"  // the API server is asked, by SubjectAccessReview
+)
 
 // Authorizer says who decides what an identity may see.
 type Authorizer struct {
-	Mode       string   `yaml:"mode"`       // AuthorizerSAR
-	CacheAllow Duration `yaml:"cacheAllow"` // how long an allow may be used again; 0: never
+	Mode       string   `yaml:"mode"`       // AuthorizerRBAC or AuthorizerSAR
+	CacheAllow Duration `yaml:"cacheAllow"` // how long an allow of sar may be used again; 0: never
 	CacheDeny  Duration `yaml:"cacheDeny"`
 }
 
@@ -142,7 +145,7 @@ func Default() Config {
 		},
 		Drain: Duration(20 * time.Second),
 		Authorizer: Authorizer{
-			Mode:       AuthorizerSAR,
+			Mode:       AuthorizerRBAC,
 			CacheAllow: Duration(10 * time.Second),
 			CacheDeny:  Duration(5 * time.Second),
 		},

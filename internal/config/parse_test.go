@@ -53,7 +53,7 @@ drain: 20s
 auth:
   anonymous: false
   jwt: []
-authorizer: {mode: sar, cacheAllow: 10s, cacheDeny: 5s}
+authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s}
 cors: {origins: []}
 log: {level: info, format: text}
 `
@@ -168,7 +168,7 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"index twice":                {"cache: {indexes: {pods: [a, a]}}", `line 1: cache.indexes[pods][1]: "a" given; allowed: each path once`},
 		"alias":                      {"listen: &a ':1'", "line 1: listen: anchors and aliases are not supported"},
 		"merge":                      {"cache:\n  <<: {a: b}", "line 2: cache: << given as a key"},
-		"mode":                       {"authorizer: {mode: none}", `line 1: authorizer.mode: "none" given; allowed: sar`},
+		"mode":                       {"authorizer: {mode: none}", `line 1: authorizer.mode: "none" given; allowed: rbac, sar`},
 		"level":                      {"log: {level: loud}", `line 1: log.level: "loud" given; allowed: debug, info, warn, error`},
 		"no issuer":                  {"auth: {jwt: [{audiences: [a]}]}", `line 1: auth.jwt[0].issuer: "" given; allowed: the issuer`},
 		"issuer twice":               {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f}, {issuer: a, audiences: [a], publicKeyFile: f}]}", `auth.jwt[1].issuer: "a" given; allowed: an issuer that no other`},
@@ -211,7 +211,6 @@ func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
 		"stream: {compress: [gzip]}":               "stream.compress",
 		"auth: {oidcLogin: {clientID: x}}":         "auth.oidcLogin.clientID",
 		"auth: {cookieKeyFile: x}":                 "auth.cookieKeyFile",
-		"authorizer: {mode: rbac}":                 "authorizer.mode",
 		"authorizer: {mode: policy}":               "authorizer.mode",
 		"authorizer: {policies: ['true']}":         "authorizer.policies",
 		"history: {database: sqlite}":              "history.database",

@@ -61,11 +61,11 @@ func (c Config) validate() faults {
 
 	f.auth(c.Auth)
 	switch c.Authorizer.Mode {
-	case AuthorizerSAR:
-	case "rbac", "policy":
-		f.add(0, "authorizer.mode", "%q is not built yet; allowed: %s", c.Authorizer.Mode, AuthorizerSAR)
+	case AuthorizerRBAC, AuthorizerSAR:
+	case "policy":
+		f.add(0, "authorizer.mode", "%q is not built yet; allowed: %s, %s", c.Authorizer.Mode, AuthorizerRBAC, AuthorizerSAR)
 	default:
-		f.refuse("authorizer.mode", c.Authorizer.Mode, AuthorizerSAR)
+		f.refuse("authorizer.mode", c.Authorizer.Mode, AuthorizerRBAC+", "+AuthorizerSAR)
 	}
 	// A permission that is gone must not be honoured for long, so these have a low ceiling.
 	f.between("authorizer.cacheAllow", c.Authorizer.CacheAllow, 0, time.Minute)

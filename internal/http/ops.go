@@ -30,12 +30,16 @@ func (s *Server) OpsHandler(gatherer prometheus.Gatherer) http.Handler {
 	return r
 }
 
-// ready says whether requests should come here: the kinds to preload are synced, and the gateway is not draining.
+// ready says whether requests should come here: the kinds to preload are synced, permissions can be decided, and the
+// gateway is not draining.
 // Kinds that the cluster does not have, or does not show the gateway, are named but waited for by nobody.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	waiting := false
 	var kinds strings.Builder
+	if s.opts.Ready != nil {
+		waiting = tellEach(&kinds, "waiting", s.opts.Ready())
+	}
 	for _, k := range s.opts.Clusters {
 		waiting = tellEach(&kinds, "waiting", k.Ready()) || waiting
 		tellEach(&kinds, "missing", k.Missing())

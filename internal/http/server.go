@@ -34,6 +34,7 @@ type Options struct {
 	Clusters      []*cache.Kinds // the first is the default one
 	Authenticator Authenticator
 	Authorizer    auth.Authorizer
+	Ready         func() error  // what else must be before requests should come here, or why it is not; may be nil
 	SyncTimeout   time.Duration // how long a request waits for a kind's first list
 	Stream        StreamOptions
 	Limits        Limits

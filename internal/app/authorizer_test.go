@@ -1,0 +1,40 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/config"
+)
+
+// The default mode reads the cluster's roles and bindings, and says so where it may not.
+func TestRolesAndBindingsDecide(t *testing.T) {
+	api, url := apitest.Start(t)
+	api.Put("pods", "team-a/web")
+	api.Put("clusterroles", "reader", `rules:=[{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}]`)
+	api.Fail("rolebindings", 403)
+	cfg, token := configuration(t, url)
+	cfg.Authorizer.Mode = config.Default().Authorizer.Mode
+	g := start(t, cfg, token)
+	g.until("it says what it may not read", func() bool {
+		code, body := g.get(g.ops, "/readyz")
+		return code == 503 && strings.Contains(body, "does not let the gateway get, list and watch rolebindings.rbac.authorization.k8s.io")
+	})
+	if code, body := g.get(g.addr, "/api/v1/namespaces/team-a/pods"); code != 503 || strings.Contains(body, "rolebindings") {
+		t.Errorf("%d %s", code, body)
+	}
+	api.Fail("rolebindings", 0)
+	g.until("it is ready", func() bool { code, _ := g.get(g.ops, "/readyz"); return code == 200 })
+	if code, _ := g.get(g.addr, "/api/v1/namespaces/team-a/pods"); code != 403 {
+		t.Errorf("without a binding: %d", code)
+	}
+	api.Put("rolebindings", "team-a/readers", `roleRef:={"kind":"ClusterRole","name":"reader"}`, `subjects:=[{"kind":"User","name":"jane"}]`)
+	g.until("the binding counts", func() bool { code, _ := g.get(g.addr, "/api/v1/namespaces/team-a/pods"); return code == 200 })
+	if code, _ := g.get(g.addr, "/api/v1/pods"); code != 403 {
+		t.Errorf("all namespaces: %d", code)
+	}
+	if n := api.Served("reviews"); n != 0 {
+		t.Errorf("%d SubjectAccessReviews", n)
+	}
+}

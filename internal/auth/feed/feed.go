@@ -1,0 +1,191 @@
+// Package feed mirrors one kind of a cluster for those who decide by it: roles, bindings, namespaces.
+//
+// It is an informer on the same ListWatch that the cache uses, so it notices a history that went back and does not
+// trust it, and it keeps no more of an object than it was asked to. Objects are told in the order of their versions;
+// what a list lacks is told as removed before what it brings.
+package feed
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// Options say what is mirrored, and who is told. All fields are required but Keep.
+type Options struct {
+	Kind cluster.Kind
+	Keep []string // fields at the object's top that are kept beside its name, namespace, uid and version
+	// Put takes an object that is there, Remove one that is not any more. One goroutine calls both. An object whose
+	// version is the one it had may be told again.
+	Put    func(*cluster.Object)
+	Remove func(namespace, name string)
+	Log    *slog.Logger
+}
+
+// State is how a feed is.
+type State struct {
+	Synced bool      // there was a complete list, and all of it has been told
+	Err    error     // why the watch does not stand; nil while it does, and before the first attempt ended
+	Since  time.Time // when the watch was lost, came back, was refused, or not any more
+}
+
+// Refused reports whether the API server answered that the gateway may not watch the kind, or has no such kind.
+func (s State) Refused() bool {
+	return apierrors.IsForbidden(s.Err) || apierrors.IsUnauthorized(s.Err) || apierrors.IsNotFound(s.Err) ||
+		apierrors.IsMethodNotSupported(s.Err)
+}
+
+// Feed is one that runs, or will.
+type Feed struct {
+	cluster *cluster.Cluster
+	opts    Options
+
+	settled chan struct{} // closed when the first attempt has come to something
+	settle  func()
+
+	mu    sync.Mutex // of those who change the state
+	state atomic.Pointer[State]
+}
+
+// New prepares a feed.
+func New(c *cluster.Cluster, opts Options) *Feed {
+	f := &Feed{cluster: c, opts: opts, settled: make(chan struct{})}
+	f.settle = sync.OnceFunc(func() { close(f.settled) })
+	f.state.Store(&State{Since: time.Now()})
+	return f
+}
+
+// Kind is what is mirrored.
+func (f *Feed) Kind() cluster.Kind { return f.opts.Kind }
+
+// Settled is closed once the feed is synced, or has failed to be.
+func (f *Feed) Settled() <-chan struct{} { return f.settled }
+
+// State is how the feed is now.
+func (f *Feed) State() State { return *f.state.Load() }
+
+// Run mirrors until the context ends.
+func (f *Feed) Run(ctx context.Context) error {
+	informer := toolscache.NewSharedIndexInformerWithOptions(f.cluster.ListWatch(f.opts.Kind, (*health)(f)), &cluster.Object{},
+		toolscache.SharedIndexInformerOptions{ObjectDescription: f.opts.Kind.String()})
+	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *toolscache.Reflector, error) {
+		// Told by the ListWatch, which also sees what the reflector retries by itself.
+	}); err != nil {
+		return err
+	}
+	if err := informer.SetTransform(f.transform); err != nil {
+		return err
+	}
+	if _, err := informer.AddEventHandler((*handler)(f)); err != nil {
+		return err
+	}
+	informer.RunWithContext(ctx)
+	return nil
+}
+
+// transform keeps what is needed. It may be called twice for one object.
+func (f *Feed) transform(object any) (any, error) {
+	o, ok := object.(*cluster.Object)
+	if !ok || o.IsMarker() {
+		return object, nil
+	}
+	return trim(o, f.opts.Keep)
+}
+
+// trim takes the JSON of what it keeps as it stands: names of roles may hold almost any character.
+func trim(o *cluster.Object, keep []string) (*cluster.Object, error) {
+	var b strings.Builder
+	member := func(open, key, raw string) {
+		if raw != "" {
+			b.WriteString(open + `"` + key + `":` + raw)
+		}
+	}
+	member(`{"metadata":{`, "name", o.Path("metadata.name").Raw)
+	for _, field := range []string{"namespace", "uid", "resourceVersion"} {
+		member(",", field, o.Path("metadata."+field).Raw)
+	}
+	b.WriteByte('}')
+	for _, field := range keep {
+		member(",", field, o.Path(field).Raw)
+	}
+	b.WriteByte('}')
+	return cluster.NewObject(b.String())
+}
+
+// change replaces the state.
+func (f *Feed) change(change func(*State)) (before, after State) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before = *f.state.Load()
+	after = before
+	change(&after)
+	if (before.Err == nil) != (after.Err == nil) || before.Refused() != after.Refused() {
+		after.Since = time.Now()
+	}
+	f.state.Store(&after)
+	if after.Synced || after.Err != nil {
+		f.settle()
+	}
+	return before, after
+}
+
+// health is the feed as its ListWatch sees it.
+type health Feed
+
+// Up implements cluster.Health.
+func (h *health) Up() {
+	f := (*Feed)(h)
+	if before, _ := f.change(func(s *State) { s.Err = nil }); before.Err != nil {
+		f.opts.Log.Info("watch stands", "cluster", f.cluster.Name(), "kind", f.opts.Kind.String())
+	}
+}
+
+// Down implements cluster.Health.
+func (h *health) Down(err error) {
+	f := (*Feed)(h)
+	before, after := f.change(func(s *State) { s.Err = err })
+	if before.Err == nil || before.Refused() != after.Refused() {
+		f.opts.Log.Warn("watch is lost", "cluster", f.cluster.Name(), "kind", f.opts.Kind.String(), "error", err)
+	}
+}
+
+// handler is the feed as its informer sees it.
+type handler Feed
+
+// OnAdd implements toolscache.ResourceEventHandler.
+func (h *handler) OnAdd(object any, _ bool) { h.told(object.(*cluster.Object)) }
+
+// OnUpdate implements toolscache.ResourceEventHandler.
+func (h *handler) OnUpdate(_, object any) { h.told(object.(*cluster.Object)) }
+
+// OnDelete implements toolscache.ResourceEventHandler.
+func (h *handler) OnDelete(object any) {
+	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	o, ok := object.(*cluster.Object)
+	if !ok {
+		panic(fmt.Sprintf("feed: a tombstone of a %T", object)) // our informer holds nothing else
+	}
+	if !o.IsMarker() {
+		h.opts.Remove(o.GetNamespace(), o.GetName())
+	}
+}
+
+func (h *handler) told(o *cluster.Object) {
+	switch {
+	case !o.IsMarker():
+		h.opts.Put(o)
+	case !h.state.Load().Synced: // the first marker follows the first list
+		(*Feed)(h).change(func(s *State) { s.Synced = true })
+	}
+}

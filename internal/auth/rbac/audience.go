@@ -1,0 +1,81 @@
+package rbac
+
+import (
+	"sync"
+
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+// audience are those who want to know when somebody's permissions change. One change wakes those whom it concerns.
+type audience struct {
+	mu     sync.Mutex
+	users  map[string]map[*listener]struct{}
+	groups map[string]map[*listener]struct{}
+}
+
+type listener struct{ changed chan struct{} }
+
+func newAudience() *audience {
+	return &audience{users: map[string]map[*listener]struct{}{}, groups: map[string]map[*listener]struct{}{}}
+}
+
+func (a *audience) join(id auth.Identity) (changed <-chan struct{}, leave func()) {
+	l := &listener{changed: make(chan struct{}, 1)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	addTo(a.users, id.Username, l)
+	for _, group := range id.Groups {
+		addTo(a.groups, group, l)
+	}
+	return l.changed, sync.OnceFunc(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		removeFrom(a.users, id.Username, l)
+		for _, group := range id.Groups {
+			removeFrom(a.groups, group, l)
+		}
+	})
+}
+
+func addTo(to map[string]map[*listener]struct{}, name string, l *listener) {
+	if to[name] == nil {
+		to[name] = map[*listener]struct{}{}
+	}
+	to[name][l] = struct{}{}
+}
+
+func removeFrom(from map[string]map[*listener]struct{}, name string, l *listener) {
+	delete(from[name], l)
+	if len(from[name]) == 0 {
+		delete(from, name)
+	}
+}
+
+// tell wakes who listens for one of the subjects. Who was woken before and did not look yet is not woken again.
+func (a *audience) tell(subjects []subject) {
+	for _, l := range a.concerned(subjects) {
+		select {
+		case l.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (a *audience) concerned(subjects []subject) map[*listener]*listener {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all map[*listener]*listener
+	for _, s := range subjects {
+		of := a.users
+		if s.group {
+			of = a.groups
+		}
+		for l := range of[s.name] {
+			if all == nil {
+				all = map[*listener]*listener{}
+			}
+			all[l] = l
+		}
+	}
+	return all
+}

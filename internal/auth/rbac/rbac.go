@@ -1,0 +1,226 @@
+// Package rbac decides who may see what as Kubernetes' own RBAC does, in process.
+//
+// It follows the Roles, ClusterRoles and bindings of each cluster and keeps an index of them, from subjects to what
+// they may do; a question is a few look-ups, and no call. The controller manager writes the rules of aggregated
+// ClusterRoles into them, so these are like any other.
+//
+// It decides by what it saw last. A change takes effect as soon as its event has come, in the order of its kind; as
+// at the API server, nothing orders roles and bindings among each other. While the API server is away, its permissions
+// are taken to be as they were. But if it answers that the gateway may not read them (any more), nothing is allowed
+// after a minute; and nothing is before they have all been read once.
+//
+// Group system:masters is allowed everything, as at the API server, where it is no matter of RBAC either.
+package rbac
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/feed"
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// privileged is the group whose members the API server lets do everything.
+const privileged = "system:masters"
+
+// trustedFor is how long permissions count that the API server does not let the gateway read any more.
+const trustedFor = time.Minute
+
+// Authorizer is an auth.Authorizer. Its methods may be called concurrently.
+type Authorizer struct {
+	clusters map[string]*member
+	audience *audience
+}
+
+var _ auth.Authorizer = (*Authorizer)(nil)
+
+// member is one cluster.
+type member struct {
+	name  string
+	index *index
+	feeds [4]*feed.Feed
+}
+
+// New prepares an Authorizer; it knows nothing until Run runs.
+func New(clusters []*cluster.Cluster, log *slog.Logger) *Authorizer {
+	a := &Authorizer{clusters: map[string]*member{}, audience: newAudience()}
+	for _, c := range clusters {
+		m := &member{name: c.Name(), index: newIndex()}
+		m.feeds = [4]*feed.Feed{
+			// Roles first, so that what they are bound to is mostly there when the bindings come.
+			a.follow(c, "roles", "Role", true, []string{"rules"}, log,
+				func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
+				m.index.removeRole),
+			a.follow(c, "clusterroles", "ClusterRole", false, []string{"rules"}, log,
+				func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
+				m.index.removeRole),
+			a.follow(c, "rolebindings", "RoleBinding", true, []string{"roleRef", "subjects"}, log,
+				func(k key, version string, o object) []subject {
+					return m.index.putBinding(bindingKey(k), version, o.RoleRef, o.Subjects)
+				},
+				func(k key) []subject { return m.index.removeBinding(bindingKey(k)) }),
+			a.follow(c, "clusterrolebindings", "ClusterRoleBinding", false, []string{"roleRef", "subjects"}, log,
+				func(k key, version string, o object) []subject {
+					return m.index.putBinding(bindingKey(k), version, o.RoleRef, o.Subjects)
+				},
+				func(k key) []subject { return m.index.removeBinding(bindingKey(k)) }),
+		}
+		a.clusters[c.Name()] = m
+	}
+	return a
+}
+
+// object is what counts of a role or a binding.
+type object struct {
+	Rules    []rbacv1.PolicyRule `json:"rules"`
+	RoleRef  rbacv1.RoleRef      `json:"roleRef"`
+	Subjects []rbacv1.Subject    `json:"subjects"`
+}
+
+func (a *Authorizer) follow(c *cluster.Cluster, resource, kind string, namespaced bool, keep []string, log *slog.Logger,
+	put func(key, string, object) []subject, remove func(key) []subject) *feed.Feed {
+	return feed.New(c, feed.Options{
+		Kind: cluster.Kind{
+			Group: rbacv1.GroupName, Version: "v1", Resource: resource, Kind: kind, Namespaced: namespaced, Watchable: true,
+		},
+		Keep: keep,
+		Put: func(o *cluster.Object) {
+			k := key{o.GetNamespace(), o.GetName()}
+			var read object
+			if err := json.Unmarshal([]byte(o.JSON()), &read); err != nil {
+				// What cannot be read gives nothing; it must not go on giving what it gave before.
+				log.Warn("an RBAC object cannot be read and counts as absent", "cluster", c.Name(), "kind", kind,
+					"object", o.Key(), "error", err)
+				a.audience.tell(remove(k))
+				return
+			}
+			// With the uid, for one that was deleted and made anew may have an old version in a restored cluster.
+			a.audience.tell(put(k, o.UID()+"@"+o.GetResourceVersion(), read))
+		},
+		Remove: func(namespace, name string) { a.audience.tell(remove(key{namespace, name})) },
+		Log:    log,
+	})
+}
+
+// Run follows the clusters until the context ends.
+func (a *Authorizer) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	errs := make(chan error, 4*len(a.clusters))
+	for _, m := range a.clusters {
+		for _, f := range m.feeds {
+			running.Go(func() { errs <- f.Run(ctx) })
+		}
+	}
+	running.Wait()
+	close(errs)
+	var all error
+	for err := range errs {
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// Ready is nil when all roles and bindings of all clusters are known; else it says what is missing, and why.
+func (a *Authorizer) Ready() error {
+	var all []error
+	for _, m := range a.clusters {
+		all = append(all, m.usable())
+	}
+	return errors.Join(all...)
+}
+
+// usable is nil if what is known of the cluster may be decided by.
+func (m *member) usable() error {
+	for _, f := range m.feeds {
+		state := f.State()
+		switch {
+		case state.Synced && state.Err == nil:
+		case state.Refused() && (!state.Synced || time.Since(state.Since) > trustedFor):
+			return fmt.Errorf("%w: cluster %s does not let the gateway get, list and watch %s, which authorizer mode rbac "+
+				"decides by (grant it that, or use mode sar): %w", auth.ErrUndecided, m.name, f.Kind(), state.Err)
+		case !state.Synced && state.Err != nil:
+			return fmt.Errorf("%w: cluster %s: %s are not all read yet: %w", auth.ErrUndecided, m.name, f.Kind(), state.Err)
+		case !state.Synced:
+			return fmt.Errorf("%w: cluster %s: %s are not all read yet", auth.ErrUndecided, m.name, f.Kind())
+		}
+	}
+	return nil
+}
+
+// waitAtMost is how long a question waits for the first lists, which a gateway reads that has just started.
+const waitAtMost = 5 * time.Second
+
+// wait waits until the cluster was read for the first time, or could not be.
+func (m *member) wait(ctx context.Context) error {
+	timer := time.NewTimer(waitAtMost)
+	defer timer.Stop()
+	for _, f := range m.feeds {
+		select {
+		case <-f.Settled():
+		case <-timer.C:
+			return m.usable()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the roles and bindings of cluster %s: %w", m.name, ctx.Err())
+		}
+	}
+	return m.usable()
+}
+
+// of finds the cluster of a question that can be answered.
+func (a *Authorizer) of(ctx context.Context, id *auth.Identity, req *auth.Request) (*member, error) {
+	m := a.clusters[req.Cluster]
+	switch {
+	case m == nil:
+		return nil, fmt.Errorf("%w: there is no cluster %q", auth.ErrUndecided, req.Cluster)
+	case id.Username == "":
+		return nil, fmt.Errorf("%w: the identity has no name", auth.ErrUndecided)
+	}
+	if m.usable() == nil {
+		return m, nil
+	}
+	return m, m.wait(ctx)
+}
+
+// Authorize implements auth.Authorizer. An error wraps auth.ErrUndecided, or is ctx's.
+func (a *Authorizer) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
+	m, err := a.of(ctx, &id, &req)
+	if err != nil {
+		return auth.Decision{}, err
+	}
+	if slices.Contains(id.Groups, privileged) {
+		return auth.Decision{Allowed: true, Reason: privileged}, nil
+	}
+	q := newQuestion(req)
+	reason, allowed := m.index.allows(&id, &q, req.Namespace)
+	return auth.Decision{Allowed: allowed, Reason: reason}, nil
+}
+
+// Scope implements auth.Authorizer. An error wraps auth.ErrUndecided, or is ctx's.
+func (a *Authorizer) Scope(ctx context.Context, id auth.Identity, req auth.Request) (auth.Scope, error) {
+	m, err := a.of(ctx, &id, &req)
+	if err != nil {
+		return auth.Scope{}, err
+	}
+	if slices.Contains(id.Groups, privileged) {
+		return auth.Scope{All: true}, nil
+	}
+	q := newQuestion(req)
+	if q.verb == 0 {
+		return auth.Scope{}, nil
+	}
+	return m.index.scope(&id, &q), nil
+}
+
+// Changes implements auth.Authorizer: it tells of each change of a role or binding that the identity has, or had.
+func (a *Authorizer) Changes(id auth.Identity) (changed <-chan struct{}, stop func()) {
+	return a.audience.join(id)
+}

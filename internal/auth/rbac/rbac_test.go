@@ -1,0 +1,497 @@
+package rbac
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+)
+
+func rbacKind(resource, name string, namespaced bool) cluster.Kind {
+	return cluster.Kind{Group: rbacv1.GroupName, Version: "v1", Resource: resource, Kind: name, Namespaced: namespaced, Watchable: true}
+}
+
+var (
+	roles               = rbacKind("roles", "Role", true)
+	clusterRoles        = rbacKind("clusterroles", "ClusterRole", false)
+	roleBindings        = rbacKind("rolebindings", "RoleBinding", true)
+	clusterRoleBindings = rbacKind("clusterrolebindings", "ClusterRoleBinding", false)
+)
+
+// world is an API server with an Authorizer that follows it.
+type world struct {
+	t   *testing.T
+	api *clustertest.API
+	*Authorizer
+	log *bytes.Buffer
+}
+
+// in runs a test with an API server and an Authorizer that has read it, in a bubble.
+func in(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, api: clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings), log: &bytes.Buffer{}}
+		w.start()
+		synctest.Wait()
+		test(w)
+	})
+}
+
+func (w *world) start() {
+	w.Authorizer = New([]*cluster.Cluster{w.api.Connect(w.t)}, slog.New(slog.NewTextHandler(&lockedWriter{w: w.log}, nil)))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := w.Run(ctx); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+type lockedWriter struct {
+	mu sync.Mutex
+	w  *bytes.Buffer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+func (w *world) role(name string, rules ...rbacv1.PolicyRule) {
+	w.api.Put(clusterRoles, clustertest.Object{Name: name, Fields: map[string]any{"rules": rules}})
+	synctest.Wait()
+}
+
+func (w *world) bind(namespace, name, role string, subjects ...rbacv1.Subject) {
+	kind := roleBindings
+	if namespace == "" {
+		kind = clusterRoleBindings
+	}
+	w.api.Put(kind, clustertest.Object{Namespace: namespace, Name: name, Fields: map[string]any{
+		"roleRef": rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, "subjects": subjects,
+	}})
+	synctest.Wait()
+}
+
+func (w *world) unbind(namespace, name string) {
+	w.api.Delete(roleBindings, namespace+"/"+name)
+	synctest.Wait()
+}
+
+func user(name string) rbacv1.Subject  { return rbacv1.Subject{Kind: "User", Name: name} }
+func group(name string) rbacv1.Subject { return rbacv1.Subject{Kind: "Group", Name: name} }
+
+func readPods(names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{""}, Resources: []string{"pods"}, ResourceNames: names}
+}
+
+var (
+	jane  = auth.Identity{Username: "jane", Groups: []string{"team-a", "system:authenticated"}}
+	joe   = auth.Identity{Username: "joe", Groups: []string{"team-b", "system:authenticated"}}
+	watch = auth.Request{Cluster: "test", Verb: "watch", Version: "v1", Resource: "pods", Namespace: "a"}
+)
+
+func (w *world) must(id auth.Identity, allowed bool) {
+	w.t.Helper()
+	if d, err := w.Authorize(w.t.Context(), id, watch); err != nil || d.Allowed != allowed {
+		w.t.Errorf("%s: %+v, %v", id.Username, d, err)
+	}
+}
+
+func (w *world) mustNot(says string) {
+	w.t.Helper()
+	d, err := w.Authorize(w.t.Context(), jane, watch)
+	if d.Allowed || !errors.Is(err, auth.ErrUndecided) || !strings.Contains(err.Error(), says) {
+		w.t.Errorf("%+v, %v", d, err)
+	}
+	s, err := w.Scope(w.t.Context(), jane, watch)
+	if !s.Empty() || !errors.Is(err, auth.ErrUndecided) {
+		w.t.Errorf("%+v, %v", s, err)
+	}
+	if err := w.Ready(); err == nil || !strings.Contains(err.Error(), says) {
+		w.t.Errorf("ready: %v", err)
+	}
+}
+
+func TestBindingTakesEffectAtOnceAndSoDoesItsEnd(t *testing.T) {
+	in(t, func(w *world) {
+		w.must(jane, false)
+		w.bind("a", "b", "reader", group("team-a"))
+		w.must(jane, false) // the role is not there
+		w.role("reader", readPods())
+		w.must(jane, true)
+		w.must(joe, false)
+		w.bind("a", "b", "reader", user("joe"))
+		w.must(jane, false)
+		w.must(joe, true)
+		w.role("reader")
+		w.must(joe, false)
+		w.role("reader", readPods())
+		w.must(joe, true)
+		w.unbind("a", "b")
+		w.must(joe, false)
+	})
+}
+
+func TestQuestionsCostNoRequests(t *testing.T) {
+	in(t, func(w *world) {
+		w.role("reader", readPods())
+		w.bind("a", "b", "reader", group("team-a"))
+		w.api.Requests() // those until now
+		for range 100 {
+			w.must(jane, true)
+			w.must(joe, false)
+			if _, err := w.Scope(t.Context(), jane, watch); err != nil {
+				t.Error(err)
+			}
+		}
+		if requests := w.api.Requests(); len(requests) != 0 {
+			t.Errorf("%q", requests)
+		}
+	})
+}
+
+func TestScopeNamesNamespacesAndObjects(t *testing.T) {
+	in(t, func(w *world) {
+		w.role("reader", readPods())
+		w.role("named", readPods("x", "y"))
+		w.bind("b", "1", "reader", user("jane"))
+		w.bind("a", "1", "reader", group("team-a"))
+		w.bind("a", "2", "named", user("jane"))
+		w.bind("c", "1", "named", user("jane"))
+		w.bind("", "1", "named", user("joe"))
+		check := func(id auth.Identity, want auth.Scope) {
+			t.Helper()
+			if got, err := w.Scope(t.Context(), id, watch); err != nil || !got.Equal(want) {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+		}
+		check(jane, auth.Scope{Namespaces: []string{"a", "b"}, Names: map[string][]string{"c": {"x", "y"}}})
+		check(joe, auth.Scope{Names: map[string][]string{"": {"x", "y"}}})
+		check(auth.Identity{Username: "admin", Groups: []string{"system:masters"}}, auth.Scope{All: true})
+		w.bind("", "2", "reader", group("team-a"))
+		check(jane, auth.Scope{All: true})
+		check(auth.Identity{Username: "nobody"}, auth.Scope{})
+	})
+}
+
+func TestMastersMayDoEverything(t *testing.T) {
+	in(t, func(w *world) {
+		w.must(auth.Identity{Username: "admin", Groups: []string{"system:masters"}}, true)
+		w.must(auth.Identity{Username: "system:masters"}, false)
+	})
+}
+
+// One change wakes whom it concerns, and nobody else.
+func TestChangesWakeThoseWhomTheyConcern(t *testing.T) {
+	in(t, func(w *world) {
+		toJane, stopJane := w.Changes(jane)
+		toJoe, stopJoe := w.Changes(joe)
+		defer stopJoe()
+		expect := func(what string, jane, joe bool) {
+			t.Helper()
+			for name, c := range map[string]struct {
+				c    <-chan struct{}
+				want bool
+			}{"jane": {toJane, jane}, "joe": {toJoe, joe}} {
+				select {
+				case <-c.c:
+					if !c.want {
+						t.Errorf("%s: %s was told", what, name)
+					}
+				default:
+					if c.want {
+						t.Errorf("%s: %s was not told", what, name)
+					}
+				}
+			}
+		}
+		w.role("reader", readPods())
+		expect("a role that nobody has", false, false)
+		w.bind("a", "b", "reader", group("team-a"))
+		expect("a binding of jane's group", true, false)
+		w.bind("a", "b", "reader", user("joe"))
+		expect("given to another", true, true)
+		w.role("reader", readPods("x"))
+		expect("a role that joe has", false, true)
+		w.bind("a", "c", "absent", group("system:authenticated"))
+		w.bind("a", "d", "absent", group("system:authenticated"))
+		expect("twice for all", true, true)
+		expect("once is enough", false, false)
+		w.api.Delete(clusterRoles, "/reader")
+		synctest.Wait()
+		expect("a role that is gone", false, true)
+		w.api.ExpireWatches()
+		time.Sleep(time.Minute) // all is listed anew
+		w.must(joe, false)
+		expect("the same as before", false, false)
+		stopJane()
+		stopJane()
+		w.bind("a", "e", "reader", user("jane"))
+		expect("after the end", false, false)
+		if n := len(w.audience.users) + len(w.audience.groups); n != 3 {
+			t.Errorf("%d names are listened for, not joe's", n)
+		}
+	})
+}
+
+func TestNothingIsAllowedBeforeAllIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, api: clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings), log: &bytes.Buffer{}}
+		w.api.Put(clusterRoles, clustertest.Object{Name: "reader", Fields: map[string]any{"rules": []rbacv1.PolicyRule{readPods()}}})
+		w.api.Put(clusterRoleBindings, clustertest.Object{Name: "b", Fields: map[string]any{
+			"roleRef": rbacv1.RoleRef{Kind: "ClusterRole", Name: "reader"}, "subjects": []rbacv1.Subject{user("jane")},
+		}})
+		var refuse atomic.Bool // the list of one kind of the four
+		refuse.Store(true)
+		w.api.Intercept(func(r *http.Request) *clustertest.Intercept {
+			if refuse.Load() && strings.HasSuffix(r.URL.Path, "/rolebindings") {
+				return clustertest.Refuse()
+			}
+			return nil
+		})
+		w.Authorizer = New([]*cluster.Cluster{w.api.Connect(t)}, slog.New(slog.DiscardHandler))
+		w.mustNot("not all read yet")
+		w.start()
+		time.Sleep(10 * time.Second)
+		w.mustNot("does not let the gateway get, list and watch rolebindings")
+		if log := w.log.String(); strings.Count(log, "watch is lost") != 1 || !strings.Contains(log, "kind=rolebindings") {
+			t.Errorf("log: %s", log)
+		}
+		refuse.Store(false)
+		time.Sleep(2 * time.Minute)
+		w.must(jane, true)
+		if err := w.Ready(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A gateway that has just started answers as soon as it can, rather than telling its clients to come again.
+func TestQuestionBeforeTheFirstListWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, api: clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings), log: &bytes.Buffer{}}
+		w.api.Put(clusterRoles, clustertest.Object{Name: "reader", Fields: map[string]any{"rules": []rbacv1.PolicyRule{readPods()}}})
+		w.bind("a", "b", "reader", user("jane"))
+		w.api.Intercept(func(*http.Request) *clustertest.Intercept {
+			time.Sleep(time.Second / 2)
+			return nil
+		})
+		w.start()
+		began := time.Now()
+		w.must(jane, true)
+		if d := time.Since(began); d != time.Second/2 {
+			t.Errorf("after %v", d)
+		}
+	})
+	in(t, func(w *world) {
+		gone, cancel := context.WithCancel(w.t.Context())
+		cancel()
+		w.Authorizer = New([]*cluster.Cluster{w.api.Connect(t)}, slog.New(slog.DiscardHandler)) // which does not run
+		if d, err := w.Authorize(gone, jane, watch); d.Allowed || !errors.Is(err, context.Canceled) {
+			t.Errorf("%+v, %v", d, err)
+		}
+	})
+}
+
+// While the API server is away its permissions stay; but when it answers that the gateway may not read them any
+// more, they do not count for long.
+func TestPermissionsThatCannotBeReadAnyMoreDoNotCountForLong(t *testing.T) {
+	in(t, func(w *world) {
+		w.role("reader", readPods())
+		w.bind("a", "b", "reader", user("jane"))
+		w.api.Away(true)
+		w.api.CutWatches()
+		time.Sleep(time.Hour)
+		w.must(jane, true)
+		w.api.Away(false)
+		var refuse atomic.Bool
+		refuse.Store(true)
+		w.api.Intercept(func(r *http.Request) *clustertest.Intercept {
+			if refuse.Load() && strings.HasSuffix(r.URL.Path, "/clusterrolebindings") {
+				return clustertest.Refuse()
+			}
+			return nil
+		})
+		time.Sleep(30 * time.Second)
+		w.must(jane, true)
+		time.Sleep(2 * time.Minute)
+		w.mustNot("does not let the gateway get, list and watch clusterrolebindings")
+		refuse.Store(false)
+		time.Sleep(2 * time.Minute)
+		w.must(jane, true)
+	})
+}
+
+// A restored etcd gives versions again. A binding that was made after the backup must not count for ever.
+func TestBindingFromBeforeARestoreDoesNotCount(t *testing.T) {
+	in(t, func(w *world) {
+		w.role("reader", readPods())
+		backup := w.api.Version()
+		w.bind("a", "b", "reader", user("jane"))
+		w.must(jane, true)
+		w.api.Away(true)
+		w.api.Rewind(backup)
+		w.bind("a", "z", "reader", user("joe"))
+		w.api.Skip(100)
+		w.api.Away(false)
+		time.Sleep(2 * time.Minute)
+		w.must(jane, false)
+		w.must(joe, true)
+	})
+}
+
+func TestObjectThatCannotBeReadGivesNothing(t *testing.T) {
+	in(t, func(w *world) {
+		w.role("reader", readPods())
+		w.bind("a", "b", "reader", user("jane"))
+		w.must(jane, true)
+		w.api.Put(clusterRoles, clustertest.Object{Name: "reader", Fields: map[string]any{"rules": "all of them"}})
+		synctest.Wait()
+		w.must(jane, false)
+		if !strings.Contains(w.log.String(), "counts as absent") {
+			t.Error(w.log)
+		}
+	})
+}
+
+func TestQuestionsThatCannotBeAnsweredAreErrors(t *testing.T) {
+	in(t, func(w *world) {
+		elsewhere := watch
+		elsewhere.Cluster = "elsewhere"
+		if d, err := w.Authorize(t.Context(), jane, elsewhere); d.Allowed || !errors.Is(err, auth.ErrUndecided) {
+			t.Errorf("%+v, %v", d, err)
+		}
+		if d, err := w.Authorize(t.Context(), auth.Identity{Groups: []string{"system:masters"}}, watch); d.Allowed || !errors.Is(err, auth.ErrUndecided) {
+			t.Errorf("%+v, %v", d, err)
+		}
+	})
+}
+
+// The names of roles may hold almost any character.
+func TestNamesOfRolesAreKeptAsTheyAre(t *testing.T) {
+	in(t, func(w *world) {
+		for i, name := range []string{`a"b\c`, "sys:tem é", "line\nbreak", "<&>\u2028"} {
+			w.role(name, readPods())
+			w.bind("a", fmt.Sprint(i), name, user("jane"))
+			w.must(jane, true)
+			w.unbind("a", fmt.Sprint(i))
+			w.must(jane, false)
+		}
+	})
+}
+
+// busyIndex has 10,000 bindings: 2,000 namespaces, in each of which a team, two users and a service account have roles,
+// 2,000 platform bindings, and a group with many roles of its own.
+func busyIndex() *index {
+	x := newIndex()
+	for i := range 40 {
+		var rules []rbacv1.PolicyRule
+		for n := range 25 {
+			rules = append(rules, rbacv1.PolicyRule{
+				Verbs: []string{"get", "list", "watch"}, APIGroups: []string{fmt.Sprintf("group%d.io", n)},
+				Resources: []string{fmt.Sprintf("kind%ds", n), fmt.Sprintf("others%d", i)},
+			})
+		}
+		x.putRole(key{"", fmt.Sprintf("role%d", i)}, "1", append(rules, readPods()))
+	}
+	clusterRole := func(i int) rbacv1.RoleRef {
+		return rbacv1.RoleRef{Kind: "ClusterRole", Name: fmt.Sprintf("role%d", i%40)}
+	}
+	for i := range 2000 {
+		ns := fmt.Sprintf("ns%d", i)
+		x.putBinding(bindingKey{ns, "team"}, "1", clusterRole(i), []rbacv1.Subject{group("team-" + ns)})
+		x.putBinding(bindingKey{ns, "users"}, "1", clusterRole(i+1), []rbacv1.Subject{user("u" + ns), user("v" + ns)})
+		x.putBinding(bindingKey{ns, "sa"}, "1", clusterRole(i+2), []rbacv1.Subject{{Kind: "ServiceAccount", Name: "default"}})
+		x.putBinding(bindingKey{ns, "all"}, "1", clusterRole(i+3), []rbacv1.Subject{group("platform")})
+		x.putBinding(bindingKey{"", "p" + ns}, "1", clusterRole(i), []rbacv1.Subject{user(fmt.Sprintf("operator%d", i%500)), group("many-roles")})
+	}
+	return x
+}
+
+// busyAuthorizer has read an API server, and decides by a busyIndex.
+func busyAuthorizer(b *testing.B) *Authorizer {
+	b.Helper()
+	api := clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings)
+	a := New([]*cluster.Cluster{api.Connect(b)}, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = a.Run(ctx) })
+	b.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	for a.Ready() != nil {
+		time.Sleep(time.Millisecond)
+	}
+	a.clusters["test"].index = busyIndex()
+	return a
+}
+
+// BenchmarkAuthorize asks an index of 10,000 bindings, whose answer is no: everything that the user has is looked at.
+func BenchmarkAuthorize(b *testing.B) {
+	a := busyAuthorizer(b)
+	groups := []string{"team-ns1", "team-ns2", "team-ns3", "team-ns4", "a", "b", "c", "d", "e", "system:authenticated"}
+	for name, id := range map[string]auth.Identity{
+		"10 groups":                  {Username: "uns1", Groups: groups},
+		"a group with 40 roles":      {Username: "uns1", Groups: append(groups, "many-roles")},
+		"a group in 2000 namespaces": {Username: "uns1", Groups: append(groups, "platform")},
+	} {
+		b.Run(name, func(b *testing.B) {
+			req := auth.Request{Cluster: "test", Verb: "watch", Group: "batch", Version: "v1", Resource: "jobs", Namespace: "ns1"}
+			b.ReportAllocs()
+			for b.Loop() {
+				if d, err := a.Authorize(b.Context(), id, req); err != nil || d.Allowed {
+					b.Fatal(d, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkScope looks for the namespaces of a group that has something in 2,000.
+func BenchmarkScope(b *testing.B) {
+	a := busyAuthorizer(b)
+	for name, group := range map[string]string{"1 namespace": "team-ns1", "2000 namespaces": "platform"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s, err := a.Scope(b.Context(), auth.Identity{Username: "u", Groups: []string{group}}, auth.Request{Cluster: "test", Verb: "list", Resource: "pods"})
+				if err != nil || len(s.Namespaces) == 0 {
+					b.Fatal(s, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkChange is a binding that changes, among 10,000.
+func BenchmarkChange(b *testing.B) {
+	x := busyIndex()
+	version := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		version++
+		x.putBinding(bindingKey{"ns1", "team"}, fmt.Sprint(version), rbacv1.RoleRef{Kind: "ClusterRole", Name: "role1"}, []rbacv1.Subject{group("team-ns1")})
+	}
+}

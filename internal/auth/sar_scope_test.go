@@ -1,0 +1,138 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+var _ Authorizer = (*SAR)(nil)
+
+// fixedNamespaces are those of a cluster called default; nil: they are not known.
+type fixedNamespaces []string
+
+func (n fixedNamespaces) Names(cluster string) ([]string, bool) {
+	return n, n != nil && cluster == "default"
+}
+
+func (n fixedNamespaces) Changes() (<-chan struct{}, func()) { return nil, func() {} }
+
+// allowIn answers as if whoever asks may see those namespaces; "" is all of them.
+func (f *fakeReviewer) allowIn(namespaces ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = func(spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
+		return authorizationv1.SubjectAccessReviewStatus{Allowed: slices.Contains(namespaces, spec.ResourceAttributes.Namespace)}, nil
+	}
+}
+
+func TestScopeBySubjectAccessReviews(t *testing.T) {
+	for name, c := range map[string]struct {
+		known   fixedNamespaces
+		allowed []string
+		want    Scope
+		asked   int
+	}{
+		"all":                 {fixedNamespaces{"a", "b", "c"}, []string{""}, Scope{All: true}, 1},
+		"some":                {fixedNamespaces{"a", "b", "c"}, []string{"a", "c"}, Scope{Namespaces: []string{"a", "c"}}, 4},
+		"none":                {fixedNamespaces{"a", "b", "c"}, nil, Scope{}, 4},
+		"namespaces unknown":  {nil, []string{"a"}, Scope{}, 1},
+		"too many namespaces": {make(fixedNamespaces, maxReviewedNamespaces+1), []string{"a"}, Scope{}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, f := newFakeSAR(SAROptions{})
+				s.namespaces = c.known
+				f.allowIn(c.allowed...)
+				got, err := s.Scope(t.Context(), jane, Request{Cluster: "default", Verb: "list", Resource: "pods", Namespace: "ignored", Name: "ignored"})
+				if err != nil || !got.Equal(c.want) || f.count() != c.asked {
+					t.Errorf("%+v, %v after %d questions; want %+v after %d", got, err, f.count(), c.want, c.asked)
+				}
+			})
+		})
+	}
+}
+
+// A scope of which a part is not known is none: what it lacks would be told as deleted.
+func TestScopeWithAnUnansweredQuestionIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := newFakeSAR(SAROptions{})
+		s.namespaces = fixedNamespaces{"a", "b", "c"}
+		f.answer = func(spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
+			if spec.ResourceAttributes.Namespace == "b" {
+				return authorizationv1.SubjectAccessReviewStatus{}, errors.New("overload")
+			}
+			return authorizationv1.SubjectAccessReviewStatus{Allowed: spec.ResourceAttributes.Namespace == "a"}, nil
+		}
+		if got, err := s.Scope(t.Context(), jane, request); !errors.Is(err, ErrUndecided) || !got.Empty() {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestScopeDoesNotStormTheAPIServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := newFakeSAR(SAROptions{})
+		for i := range maxReviewedNamespaces {
+			s.namespaces = append(s.namespaces.(fixedNamespaces), fmt.Sprintf("n%03d", i))
+		}
+		f.allowIn()
+		f.takes = time.Second
+		began := time.Now()
+		if _, err := s.Scope(t.Context(), jane, request); err != nil {
+			t.Fatal(err)
+		}
+		rounds := (maxReviewedNamespaces + reviewsAtOnce - 1) / reviewsAtOnce
+		if took := time.Since(began); took < time.Duration(rounds)*time.Second {
+			t.Errorf("%d questions in %v: more than %d at once", f.count(), took, reviewsAtOnce)
+		}
+	})
+}
+
+func TestChangesOfSubjectAccessReviewsComeAsOftenAsTheyAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newFakeSAR(SAROptions{CacheAllow: 10 * time.Second})
+		changed, stop := s.Changes(jane)
+		for range 3 {
+			began := time.Now()
+			<-changed
+			if d := time.Since(began); d < 8*time.Second || d > 10*time.Second {
+				t.Errorf("after %v", d)
+			}
+		}
+		stop()
+		stop()
+		time.Sleep(time.Minute)
+		select {
+		case <-changed:
+			t.Error("told after the end")
+		default:
+		}
+	})
+}
+
+func TestScopeSees(t *testing.T) {
+	s := Scope{Namespaces: []string{"a", "b"}, Names: map[string][]string{"": {"everywhere"}, "c": {"x", "y"}}}
+	for _, c := range []struct {
+		namespace, name string
+		want            bool
+	}{
+		{"a", "any", true}, {"b", "any", true}, {"c", "any", false}, {"c", "x", true}, {"d", "x", false},
+		{"d", "everywhere", true}, {"", "everywhere", true}, {"", "any", false}, {"", "", false}, {"c", "", false},
+	} {
+		if s.Sees(c.namespace, c.name) != c.want {
+			t.Errorf("%s/%s: %t", c.namespace, c.name, !c.want)
+		}
+	}
+	if !(Scope{All: true}).Sees("", "node") || (Scope{}).Sees("a", "b") || s.Empty() || !(Scope{}).Empty() {
+		t.Error("all, or nothing")
+	}
+	if s.Equal(Scope{Namespaces: []string{"a", "b"}}) || !s.Equal(s) || s.Equal(Scope{All: true}) {
+		t.Error("equal")
+	}
+}

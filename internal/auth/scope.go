@@ -1,0 +1,41 @@
+package auth
+
+import (
+	"maps"
+	"slices"
+)
+
+// Scope is the part of a resource that an identity may see with one verb. The zero Scope is nothing.
+type Scope struct {
+	// All says that everything may be seen, whatever its namespace, and what has none. Then the rest is empty.
+	All bool
+	// Namespaces are those in which everything may be seen, sorted. Not all of them need exist.
+	Namespaces []string
+	// Names are single objects that may be seen besides, by their namespace; under "" are those that may be seen in
+	// every namespace, or that have none. Sorted.
+	Names map[string][]string
+}
+
+// Empty reports whether nothing may be seen.
+func (s Scope) Empty() bool { return !s.All && len(s.Namespaces) == 0 && len(s.Names) == 0 }
+
+// Sees reports whether an object may be seen.
+func (s Scope) Sees(namespace, name string) bool {
+	return s.SeesNamespace(namespace) || has(s.Names[namespace], name) || has(s.Names[""], name)
+}
+
+// SeesNamespace reports whether everything in a namespace may be seen; "" stands for all of them.
+func (s Scope) SeesNamespace(namespace string) bool {
+	return s.All || namespace != "" && has(s.Namespaces, namespace)
+}
+
+// Equal reports whether two scopes are the same.
+func (s Scope) Equal(other Scope) bool {
+	return s.All == other.All && slices.Equal(s.Namespaces, other.Namespaces) &&
+		maps.EqualFunc(s.Names, other.Names, slices.Equal[[]string])
+}
+
+func has(sorted []string, s string) bool {
+	_, found := slices.BinarySearch(sorted, s)
+	return found
+}
