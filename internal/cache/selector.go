@@ -18,6 +18,7 @@ type Selector struct {
 	labels labels.Selector // nil: all
 	pairs  []string        // label pairs that everything selected has
 	fields []fieldTerm     // all of them hold
+	search string          // part of the name, in lower case
 }
 
 type fieldTerm struct {
@@ -60,11 +61,20 @@ func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
 	return s, nil
 }
 
+// Search narrows the selection to objects whose name contains a text, in whatever case. "" narrows nothing.
+func (s Selector) Search(text string) Selector {
+	s.search = strings.ToLower(text)
+	return s
+}
+
 // Empty reports whether everything is selected.
-func (s Selector) Empty() bool { return s.labels == nil && len(s.fields) == 0 }
+func (s Selector) Empty() bool { return s.labels == nil && len(s.fields) == 0 && s.search == "" }
 
 // Matches reports whether an object is selected.
 func (s Selector) Matches(o *cluster.Object) bool {
+	if s.search != "" && !strings.Contains(strings.ToLower(o.GetName()), s.search) {
+		return false
+	}
 	if s.labels != nil && !s.labels.Matches(o) {
 		return false
 	}

@@ -42,6 +42,8 @@ type Store struct {
 	mu       sync.Mutex
 	state    state
 	snapshot *Snapshot // of the state as it is; nil if nobody asked since the last change
+	changes  lastChanges
+	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
 	upstream upstream
 	catchUps catchUps
@@ -74,6 +76,10 @@ func (s *Store) Topic() *Topic { return s.topic }
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.snapshotLocked()
+}
+
+func (s *Store) snapshotLocked() *Snapshot {
 	head := s.topic.Head()
 	switch {
 	case s.snapshot == nil:
@@ -150,6 +156,9 @@ func (s *Store) told(o *cluster.Object) {
 		s.listed(o.Version())
 	case o.IsMarker():
 		s.topic.Progress(o.Version())
+		s.mu.Lock()
+		s.advanced()
+		s.mu.Unlock()
 	case s.pending != nil:
 		s.pending[o.Key()] = o
 	default:
@@ -189,11 +198,14 @@ func (s *Store) change(version uint64, apply func() []change) {
 	wentBack := version < s.topic.Head().Version
 	if wentBack {
 		s.beginAnew(version)
+		s.changes.begin(version)
 	} else {
 		for _, c := range changes {
 			s.topic.Append(version, c)
 		}
+		s.changes.note(version, changes)
 	}
+	s.advanced()
 	s.mu.Unlock()
 	if wentBack {
 		s.logBeginAnew(version)
@@ -227,6 +239,8 @@ func (s *Store) listed(version uint64) {
 		slices.SortStableFunc(changes, inHistory)
 		s.topic.AppendBurst(version, changes)
 	}
+	s.changes.begin(version) // what came and went since the watch before is not known
+	s.advanced()
 	s.mu.Unlock()
 
 	switch {

@@ -14,7 +14,23 @@ const (
 	formNone form = iota // none that the gateway has
 	formJSON
 	formEvents
+	// Forms of meta.k8s.io in v1, and in v1beta1.
+	formTable
+	formTableBeta
+	formMetadata // PartialObjectMetadata, and the list of it
+	formMetadataBeta
 )
+
+func (f form) isTable() bool    { return f == formTable || f == formTableBeta }
+func (f form) isMetadata() bool { return f == formMetadata || f == formMetadataBeta }
+
+// metaVersion is the version of meta.k8s.io that a form is of.
+func (f form) metaVersion() string {
+	if f == formTableBeta || f == formMetadataBeta {
+		return "v1beta1"
+	}
+	return "v1"
+}
 
 // negotiate chooses the form in which objects are answered.
 func negotiate(h http.Header) form { return choose(h, formOf) }
@@ -84,12 +100,24 @@ func acceptRanges(h http.Header) []acceptRange {
 	return ranges
 }
 
+var metaForms = map[string]form{
+	"Table v1":                          formTable,
+	"Table v1beta1":                     formTableBeta,
+	"PartialObjectMetadata v1":          formMetadata,
+	"PartialObjectMetadata v1beta1":     formMetadataBeta,
+	"PartialObjectMetadataList v1":      formMetadata,
+	"PartialObjectMetadataList v1beta1": formMetadataBeta,
+}
+
 func formOf(media string, params map[string]string) form {
 	switch {
 	case media == "text/event-stream":
 		return formEvents
-	case params["as"] != "": // Table, PartialObjectMetadata
-		return formNone
+	case params["as"] != "":
+		if media != "application/json" && media != "application/*" && media != "*/*" || params["g"] != "meta.k8s.io" {
+			return formNone
+		}
+		return metaForms[params["as"]+" "+params["v"]]
 	case media == "application/json", media == "application/*", media == "*/*":
 		return formJSON
 	}

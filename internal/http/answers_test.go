@@ -57,7 +57,7 @@ func TestErrorsSayNothingOfTheInside(t *testing.T) {
 		"bad request":       {badRequest("limit: %q", "x"), 400, metav1.StatusReasonBadRequest, false, ""},
 		"forbidden":         {forbidden(auth.Identity{Username: "u"}, target{resource: "pods", version: "v1"}, "list"), 403, metav1.StatusReasonForbidden, false, ""},
 		"expired":           {expired("gone", "fresh"), 410, metav1.StatusReasonExpired, false, ""},
-		"version too large": {askedVersion{version: 9}.check(5), 504, metav1.StatusReasonTimeout, true, "Retry-After"},
+		"version too large": {tooLarge(9, 5), 504, metav1.StatusReasonTimeout, true, "Retry-After"},
 	} {
 		for _, path := range []string{"/api/v1/pods", "/stream"} {
 			w := httptest.NewRecorder()

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/cluster"
 )
@@ -63,11 +62,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, d documentTarg
 	}
 	accept := choose(r.Header, d.form)
 	if accept == "" {
-		return &reply{
-			code:    http.StatusNotAcceptable,
-			reason:  metav1.StatusReasonNotAcceptable,
-			message: "this document can be answered as application/json, and OpenAPI as protobuf, too",
-		}
+		return notAcceptable("this document can be answered as application/json, and OpenAPI as protobuf, too")
 	}
 	if err := d.check(r, kinds.Cluster()); err != nil {
 		return err

@@ -42,6 +42,10 @@ func notFound(message string) error {
 	return &reply{code: http.StatusNotFound, reason: metav1.StatusReasonNotFound, message: message}
 }
 
+func notAcceptable(message string) error {
+	return &reply{code: http.StatusNotAcceptable, reason: metav1.StatusReasonNotAcceptable, message: message}
+}
+
 // forbidden is worded as the API server's own.
 func forbidden(id auth.Identity, t target, verb string) error {
 	message := t.qualified()

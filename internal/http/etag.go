@@ -6,8 +6,11 @@ import (
 )
 
 // notModified sets an answer's ETag and reports whether the client has it already, in which case the answer is 304
-// (RFC 9110, 13.1.2). The comparison is the weak one, as it is for If-None-Match.
+// (RFC 9110, 13.1.2). The comparison is the weak one, as it is for If-None-Match. "" is no ETag.
 func notModified(w http.ResponseWriter, r *http.Request, etag string) bool {
+	if etag == "" {
+		return false
+	}
 	w.Header().Set("ETag", etag)
 	if !matches(r.Header.Values("If-None-Match"), etag) {
 		return false

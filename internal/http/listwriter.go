@@ -3,19 +3,32 @@ package http
 import (
 	"bufio"
 	"net/http"
+	"strconv"
+	"sync"
 	"time"
 )
 
 // listWriter writes a long answer in pieces, each under a deadline: a reader that takes nothing is cut, and since a
 // snapshot holds no lock, one that reads slowly delays nobody.
 type listWriter struct {
-	w   *bufio.Writer
-	err error
+	header http.Header
+	w      *bufio.Writer
+	err    error
 }
 
+// listPiece is how much is sent at once.
+const listPiece = 64 << 10
+
+var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, listPiece) }}
+
 func newListWriter(w http.ResponseWriter, deadline time.Duration) *listWriter {
-	return &listWriter{w: bufio.NewWriterSize(&deadlineWriter{w, http.NewResponseController(w), deadline}, flushAt)}
+	buffer := listBuffers.Get().(*bufio.Writer)
+	buffer.Reset(&deadlineWriter{w, http.NewResponseController(w), deadline})
+	return &listWriter{header: w.Header(), w: buffer}
 }
+
+// length says how long the answer is going to be, so that net/http needs not cut it into chunks.
+func (l *listWriter) length(bytes int) { l.header.Set("Content-Length", strconv.Itoa(bytes)) }
 
 func (l *listWriter) text(s string) {
 	if l.err == nil {
@@ -29,11 +42,14 @@ func (l *listWriter) bytes(b []byte) {
 	}
 }
 
-// close sends what is left. It fails if the client got less than all.
+// close sends what is left. It fails if the client got less than all. The writer is of no use afterwards.
 func (l *listWriter) close() error {
 	if l.err == nil {
 		l.err = l.w.Flush()
 	}
+	l.w.Reset(nil)
+	listBuffers.Put(l.w)
+	l.w = nil
 	if l.err != nil {
 		return &reply{message: "the client did not take the answer", cause: l.err}
 	}

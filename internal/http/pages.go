@@ -3,6 +3,7 @@ package http
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -21,11 +22,15 @@ type pages struct {
 	mu       sync.Mutex
 	kept     []keptSnapshot // the least recently used first
 	sweeping bool           // forget will be called when the first of them is too old
+
+	sorted sortedLists
 }
 
 type keptSnapshot struct {
 	store    *cache.Store
 	snapshot *cache.Snapshot
+	version  uint64 // under which it was told; if it is not the snapshot's own, it is so in one scope only
+	scope    target
 	used     time.Time
 }
 
@@ -38,79 +43,167 @@ func newPages() *pages { return &pages{} }
 
 // page is where a list goes on.
 type page struct {
-	snapshot        *cache.Snapshot
-	namespace, name string // of the last object of the page before; "" for the first page
+	store    *cache.Store
+	scope    target
+	snapshot *cache.Snapshot
+	version  uint64         // that the list is told to be of: the snapshot's, or another one that has the same in scope
+	changed  uint64         // when the scope's part of the snapshot last changed
+	after    *cache.SortKey // of the last object of the page before; nil on the first
+}
+
+// rest is what a page leaves for later.
+type rest struct {
+	token string // "" if it is the last
+	items int    // how many are left; 0 if that is not known
 }
 
 // token is what a client hands back. A version of 0 asks for the newest snapshot.
 type token struct {
-	Version   uint64 `json:"v"`
-	Namespace string `json:"ns,omitempty"`
-	Name      string `json:"n"`
+	Version   uint64            `json:"v"`
+	Namespace string            `json:"ns,omitempty"`
+	Name      string            `json:"n"`
+	Order     string            `json:"s,omitempty"` // what the list was sorted by
+	Values    []cache.SortValue `json:"k,omitempty"` // of the last object, at the paths of the order
 }
 
 func (t token) encode() string {
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // three plain fields
+		panic(err) // plain fields, and no number that JSON lacks
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// open finds the page that a token asks for; newest is the store's snapshot of now.
-func (p *pages) open(store *cache.Store, text string, newest *cache.Snapshot) (page, error) {
-	if text == "" {
-		return page{snapshot: newest}, nil
-	}
-	var t token
+func decodeToken(text string, order cache.Order) (t token, key *cache.SortKey, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, &t) != nil || t.Name == "" {
-		return page{}, badRequest("continue key is not valid")
+		return t, nil, badRequest("continue key is not valid")
 	}
-	found := page{namespace: t.Namespace, name: t.Name}
+	key = &cache.SortKey{Values: t.Values, Namespace: t.Namespace, Name: t.Name}
+	if t.Order != order.String() || !order.Fits(*key) {
+		return t, nil, badRequest("continue key is not valid: it is of a list in another order")
+	}
+	return t, key, nil
+}
+
+// open finds the snapshot, and the place in it, that a request asks for.
+func (p *pages) open(store *cache.Store, t target, req listRequest) (page, error) {
+	newest, changed := store.View(t.scope())
+	found := page{store: store, scope: t, snapshot: newest, version: newest.Version(), changed: changed}
 	switch {
-	case t.Version == 0:
-		found.snapshot = newest
-	default: // the one that is kept first, since events may share a version
-		if found.snapshot = p.find(store, t.Version); found.snapshot == nil && t.Version == newest.Version() {
-			found.snapshot = newest
-		}
-	}
-	if found.snapshot == nil {
-		return page{}, expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
-			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+
-			"the results. Continuing with the provided token results in an inconsistent list - objects that were created, "+
-			"modified, or deleted between the time the first chunk was returned and now may show up in the list.",
-			token{Namespace: t.Namespace, Name: t.Name}.encode())
+	case req.token != "":
+		return p.resume(found, req)
+	case req.asked.exactly && !p.at(&found, req.asked.version):
+		return page{}, expired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d, current: %d",
+			req.asked.version, newest.Version()), "")
 	}
 	return found, nil
 }
 
-// next is the token for what follows the last object of a page, whose snapshot is kept for it.
-func (p *pages) next(store *cache.Store, snapshot *cache.Snapshot, last *cluster.Object) string {
-	p.keep(store, snapshot)
-	return token{Version: snapshot.Version(), Namespace: last.GetNamespace(), Name: last.GetName()}.encode()
+func (p *pages) resume(found page, req listRequest) (page, error) {
+	t, key, err := decodeToken(req.token, req.order)
+	if err != nil {
+		return page{}, err
+	}
+	if t.Version != 0 && !p.at(&found, t.Version) {
+		t.Version = 0
+		return page{}, expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
+			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+
+			"the results. Continuing with the provided token results in an inconsistent list - objects that were created, "+
+			"modified, or deleted between the time the first chunk was returned and now may show up in the list.", t.encode())
+	}
+	found.after = key
+	return found, nil
 }
 
-func (p *pages) find(store *cache.Store, version uint64) *cache.Snapshot {
+// at moves a page of the newest snapshot to a version: to the snapshot that is kept, or nowhere if nothing in scope has
+// changed since, which makes tokens of other replicas good, too.
+func (p *pages) at(found *page, version uint64) bool {
+	if kept := p.find(found.store, found.scope, version); kept != nil { // first, since events may share a version
+		found.snapshot, found.version, found.changed = kept, version, min(found.changed, version)
+		return true
+	}
+	if found.changed <= version && version <= found.version {
+		found.version = version
+		return true
+	}
+	return false
+}
+
+// read collects a page's objects, and says what is left. The snapshot is kept if anything is.
+func (p *pages) read(page page, t target, req listRequest) (items []*cluster.Object, left rest) {
+	if req.order.String() != "" {
+		items, left = p.readSorted(page, t, req)
+	} else {
+		items, left = readPlain(page, t, req)
+	}
+	if left.token != "" {
+		p.keep(page)
+	}
+	return items, left
+}
+
+func readPlain(page page, t target, req listRequest) (items []*cluster.Object, left rest) {
+	var namespace, name string
+	if page.after != nil {
+		namespace, name = page.after.Namespace, page.after.Name
+	}
+	for o := range page.snapshot.List(t.scope(), req.selector, namespace, name) {
+		if req.limit == 0 || len(items) < req.limit {
+			items = append(items, o)
+			continue
+		}
+		if left.token == "" {
+			last := items[len(items)-1]
+			left.token = token{Version: page.version, Namespace: last.GetNamespace(), Name: last.GetName()}.encode()
+		}
+		if !req.selector.Empty() {
+			break // as at the API server, it is not known how many are left
+		}
+		left.items++
+	}
+	return items, left
+}
+
+func (p *pages) readSorted(page page, t target, req listRequest) (items []*cluster.Object, left rest) {
+	sorted := p.sorted.get(page.snapshot, t, req)
+	first := 0
+	if page.after != nil {
+		first = sorted.After(*page.after)
+	}
+	end := sorted.Len()
+	if req.limit > 0 {
+		end = min(end, first+req.limit)
+	}
+	for i := first; i < end; i++ {
+		items = append(items, sorted.At(i))
+	}
+	if left.items = sorted.Len() - end; left.items > 0 {
+		last := sorted.Key(end - 1)
+		left.token = token{Version: page.version, Namespace: last.Namespace, Name: last.Name, Order: req.order.String(), Values: last.Values}.encode()
+	}
+	return items, left
+}
+
+func (p *pages) find(store *cache.Store, scope target, version uint64) *cache.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forget()
 	for _, k := range p.kept {
-		if k.store == store && k.snapshot.Version() == version {
+		if k.store == store && k.version == version && (k.version == k.snapshot.Version() || k.scope == scope) {
 			return k.snapshot
 		}
 	}
 	return nil
 }
 
-func (p *pages) keep(store *cache.Store, snapshot *cache.Snapshot) {
+func (p *pages) keep(page page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kept = slices.DeleteFunc(p.kept, func(k keptSnapshot) bool {
-		return k.store == store && k.snapshot.Version() == snapshot.Version()
+		return k.store == page.store && k.snapshot == page.snapshot && k.version == page.version
 	})
-	p.kept = append(p.kept, keptSnapshot{store, snapshot, time.Now()})
+	p.kept = append(p.kept, keptSnapshot{page.store, page.snapshot, page.version, page.scope, time.Now()})
 	p.forget()
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/cache"
 )
 
 type list struct {
@@ -98,30 +99,43 @@ func TestListsAreKubernetesLists(t *testing.T) {
 func TestBadListsAreRefused(t *testing.T) {
 	g := newGateway(t)
 	for query, code := range map[string]int{
-		"labelSelector=%3D":                            400,
-		"fieldSelector=a":                              400,
-		"limit=-1":                                     400,
-		"limit=many":                                   400,
-		"limit=99999999999999999999":                   400,
-		"resourceVersion=x":                            400,
-		"resourceVersion=-5":                           400,
-		"resourceVersion=007":                          400,
-		"resourceVersionMatch=Exact":                   400,
-		"resourceVersion=5&resourceVersionMatch=Newer": 400,
-		"resourceVersion=0&resourceVersionMatch=Exact": 400,
+		"labelSelector=%3D":                                       400,
+		"fieldSelector=a":                                         400,
+		"limit=-1":                                                400,
+		"limit=many":                                              400,
+		"limit=99999999999999999999":                              400,
+		"resourceVersion=x":                                       400,
+		"resourceVersion=-5":                                      400,
+		"resourceVersion=007":                                     400,
+		"resourceVersionMatch=Exact":                              422,
+		"resourceVersion=5&resourceVersionMatch=Newer":            422,
+		"resourceVersion=0&resourceVersionMatch=Exact":            422,
+		"continue=x&resourceVersionMatch=Exact":                   422,
+		"sendInitialEvents=true":                                  422,
 		"resourceVersion=5&continue=" + token{Name: "x"}.encode(): 400,
-		"continue=garbage":                             400,
-		"continue=e30":                                 400, // {}
-		"continue=" + token{}.encode():                 400,
-		"continue=%00":                                 400,
-		"sort=metadata.name":                           400, // not built: everything would be wrong
-		"search=x":                                     400,
-		"countBy=status.phase":                         400,
-		"watch=true":                                   406,
-		"watch=1":                                      406,
-		"resourceVersion=999999999":                    504,
-		"resourceVersion=18446744073709551615":         504,
-		"resourceVersion=18446744073709551616":         400,
+		"continue=garbage":                                        400,
+		"continue=e30":                                            400, // {}
+		"continue=" + token{}.encode():                            400,
+		"continue=%00":                                            400,
+		"sort=a..b":                                               400,
+		"sort=a,b,c,d,e,f,g,h,i":                                  400,
+		"sort=-":                                                  400,
+		"fields=a..b":                                             400,
+		"countBy=.":                                               400,
+		"countBy=a&sort=b":                                        400,
+		"countBy=a&continue=" + token{Name: "x"}.encode():         400,
+		"includeObject=Some":                                      400,
+		"sort=metadata.name&continue=" + token{Name: "x"}.encode():                                            400,
+		"sort=a&continue=" + token{Name: "x", Order: "a"}.encode():                                            400,
+		"sort=a&continue=" + token{Name: "x", Order: "a", Values: []cache.SortValue{{Class: 7}}}.encode():     400,
+		"sort=a&continue=" + token{Name: "x", Order: "a", Values: []cache.SortValue{{Class: 1}, {}}}.encode(): 400,
+		"watch=true":                           406,
+		"watch=1":                              406,
+		"watch":                                406, // as the API server reads it
+		"watch=perhaps":                        406,
+		"resourceVersion=999999999":            504,
+		"resourceVersion=18446744073709551615": 504,
+		"resourceVersion=18446744073709551616": 400,
 		"resourceVersion=5&resourceVersionMatch=Exact": 410,
 	} {
 		a := g.get("/api/v1/pods?" + query)
@@ -146,8 +160,8 @@ func TestBadListsAreRefused(t *testing.T) {
 // TestBadListsAreRefusedBeforeTheKindIsRead: to wait for a minute to be told of a typing error is no service.
 func TestBadListsAreRefusedBeforeTheKindIsRead(t *testing.T) {
 	g := newGateway(t, before(func(api *apitest.API) { api.Hang("pods") }))
-	for _, query := range []string{"labelSelector=%3D", "limit=x", "resourceVersion=x", "resourceVersionMatch=Exact", "search=x"} {
-		if a := g.get("/api/v1/pods?" + query); a.code != 400 {
+	for _, query := range []string{"labelSelector=%3D", "limit=x", "resourceVersion=x", "resourceVersionMatch=Exact", "sort=.", "fields=.", "countBy=."} {
+		if a := g.get("/api/v1/pods?" + query); a.code != 400 && a.code != 422 {
 			t.Errorf("%s: %d", query, a.code)
 		}
 	}
@@ -266,11 +280,11 @@ func FuzzContinueToken(f *testing.F) {
 	g.list("/api/v1/pods")
 	store := g.kinds.All()[0]
 	f.Fuzz(func(t *testing.T, text string) {
-		page, err := newPages().open(store, text, store.Snapshot())
+		page, err := newPages().open(store, target{}, listRequest{token: text})
 		switch {
 		case err == nil && page.snapshot == nil:
 			t.Errorf("%q: no snapshot", text)
-		case err == nil && text != "" && page.name == "":
+		case err == nil && text != "" && page.after == nil:
 			t.Errorf("%q: no place", text)
 		case err != nil:
 			if code := replyTo(err).code; code != http.StatusBadRequest && code != http.StatusGone {

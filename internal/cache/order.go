@@ -1,0 +1,221 @@
+package cache
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// Order is a list's order by the values at paths, compiled. The zero value is that of Kubernetes' lists, by namespace and
+// name, which also decides between equals.
+//
+// Values of different sorts stand in this order: booleans, numbers (and quantities such as 500m and 2Gi, by their
+// amount), times, other strings, and what is no single value. What is missing or null comes last in either direction.
+type Order struct {
+	text  string
+	terms []orderTerm
+}
+
+type orderTerm struct {
+	path       string // for gjson
+	descending bool
+}
+
+const maxOrderTerms = 8
+
+// ParseOrder reads comma-separated paths, as in selectors, each with a - before it if the greatest comes first.
+func ParseOrder(text string) (Order, error) {
+	if text == "" {
+		return Order{}, nil
+	}
+	o := Order{text: text}
+	for part := range strings.SplitSeq(text, ",") {
+		field, descending := strings.CutPrefix(strings.TrimSpace(part), "-")
+		path, err := fieldPath(field)
+		if err != nil {
+			return Order{}, err
+		}
+		o.terms = append(o.terms, orderTerm{path, descending})
+	}
+	if len(o.terms) > maxOrderTerms {
+		return Order{}, fmt.Errorf("%d paths are more than %d", len(o.terms), maxOrderTerms)
+	}
+	return o, nil
+}
+
+// String is the order as it was asked for; "" for that of Kubernetes.
+func (o Order) String() string { return o.text }
+
+// SortKey is where an object stands in an order. It means the same in every snapshot.
+type SortKey struct {
+	Values          []SortValue // one for each path
+	Namespace, Name string
+}
+
+// SortValue is a value as it is compared.
+type SortValue struct {
+	Class  SortClass `json:"c"`
+	Number float64   `json:"n,omitempty"` // of booleans, numbers and times
+	Text   string    `json:"t,omitempty"` // of the others
+}
+
+// SortClass is a sort of values; they stand in this order.
+type SortClass int
+
+// The sorts of values.
+const (
+	SortBool SortClass = iota + 1
+	SortNumber
+	SortTime
+	SortText
+	SortOther
+	SortMissing
+)
+
+// sortedText is how much of a text is compared: a position is a part of addresses.
+const sortedText = 256
+
+// Fits reports whether a key that comes from outside is one of this order.
+func (o Order) Fits(key SortKey) bool {
+	return len(key.Values) == len(o.terms) && !slices.ContainsFunc(key.Values, func(v SortValue) bool {
+		return v.Class < SortBool || v.Class > SortMissing || len(v.Text) > sortedText
+	})
+}
+
+func sortValue(r gjson.Result) SortValue {
+	switch r.Type {
+	case gjson.False:
+		return SortValue{Class: SortBool}
+	case gjson.True:
+		return SortValue{Class: SortBool, Number: 1}
+	case gjson.Number:
+		return SortValue{Class: SortNumber, Number: finite(r.Num)}
+	case gjson.String:
+		return sortText(r.Str)
+	case gjson.JSON:
+		return SortValue{Class: SortOther, Text: prefix(r.Raw)}
+	}
+	return SortValue{Class: SortMissing} // or null
+}
+
+func sortText(text string) SortValue {
+	if len(text) >= len("2006-01-02T15:04:05Z") && text[4] == '-' && text[10] == 'T' {
+		if t, err := time.Parse(time.RFC3339, text); err == nil {
+			return SortValue{Class: SortTime, Number: float64(t.Unix()) + float64(t.Nanosecond())/1e9}
+		}
+	}
+	if amount, ok := quantity(text); ok {
+		return SortValue{Class: SortNumber, Number: amount}
+	}
+	return SortValue{Class: SortText, Text: prefix(text)}
+}
+
+func prefix(text string) string { return strings.ToValidUTF8(text[:min(len(text), sortedText)], "") }
+
+// quantity reads a number, with one of Kubernetes' suffixes or without. Exponents are not read: a name such as 1e5 is
+// more likely a name.
+func quantity(text string) (float64, bool) {
+	digits := strings.TrimLeft(text, "+-")
+	if len(text)-len(digits) > 1 || digits == "" || digits[0] < '0' || digits[0] > '9' || len(text) > 32 {
+		return 0, false
+	}
+	suffix := strings.TrimLeft(digits, "0123456789.")
+	switch suffix {
+	case "":
+		number, err := strconv.ParseFloat(text, 64)
+		return finite(number), err == nil
+	case "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei":
+		q, err := resource.ParseQuantity(text)
+		return finite(q.AsApproximateFloat64()), err == nil
+	}
+	return 0, false
+}
+
+// finite keeps what JSON cannot say out of positions.
+func finite(number float64) float64 { return min(max(number, -math.MaxFloat64), math.MaxFloat64) }
+
+func (o Order) compareValues(a, b []SortValue) int {
+	for i, term := range o.terms {
+		c := cmp.Compare(a[i].Class, b[i].Class)
+		if missing := a[i].Class == SortMissing || b[i].Class == SortMissing; c != 0 && missing {
+			return c
+		}
+		if c == 0 {
+			c = cmp.Or(cmp.Compare(a[i].Number, b[i].Number), strings.Compare(a[i].Text, b[i].Text))
+		}
+		if c != 0 && term.descending {
+			return -c
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// Sorted are objects in an order. It never changes.
+type Sorted struct {
+	order   Order
+	entries []sortEntry
+}
+
+type sortEntry struct {
+	values []SortValue
+	object *cluster.Object
+}
+
+func (o Order) compare(a sortEntry, values []SortValue, namespace, name string) int {
+	if c := o.compareValues(a.values, values); c != 0 {
+		return c
+	}
+	return cluster.Compare(a.object.GetNamespace(), a.object.GetName(), namespace, name)
+}
+
+// Sort puts objects in order.
+func (o Order) Sort(objects iter.Seq[*cluster.Object]) *Sorted {
+	s := &Sorted{order: o}
+	for object := range objects {
+		values := make([]SortValue, len(o.terms))
+		for i, term := range o.terms {
+			values[i] = sortValue(object.Path(term.path))
+		}
+		s.entries = append(s.entries, sortEntry{values, object})
+	}
+	slices.SortFunc(s.entries, func(a, b sortEntry) int {
+		return o.compare(a, b.values, b.object.GetNamespace(), b.object.GetName())
+	})
+	return s
+}
+
+// Len is the number of objects.
+func (s *Sorted) Len() int { return len(s.entries) }
+
+// At is the object at a place.
+func (s *Sorted) At(i int) *cluster.Object { return s.entries[i].object }
+
+// Key says where the object at a place stands.
+func (s *Sorted) Key(i int) SortKey {
+	e := s.entries[i]
+	return SortKey{Values: e.values, Namespace: e.object.GetNamespace(), Name: e.object.GetName()}
+}
+
+// After is the first place behind a key, which must fit the order; what stood there needs not be there any more.
+func (s *Sorted) After(key SortKey) int {
+	i, found := slices.BinarySearchFunc(s.entries, key, func(e sortEntry, key SortKey) int {
+		return s.order.compare(e, key.Values, key.Namespace, key.Name)
+	})
+	if found {
+		i++
+	}
+	return i
+}

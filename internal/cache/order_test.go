@@ -1,0 +1,159 @@
+package cache
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+)
+
+func parseOrder(t testing.TB, text string) Order {
+	t.Helper()
+	o, err := ParseOrder(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestValuesAreOrderedByWhatTheyMean: each stands before the next, and in the other direction behind it; but for what is
+// missing, which is last in both.
+func TestValuesAreOrderedByWhatTheyMean(t *testing.T) {
+	ascending := []string{
+		"false", "true",
+		"-1e400", `"-2Gi"`, "-5", `"-5m"`, "0", `"100m"`, "0.5", "2", `"3"`, "10", `"20"`, `"1k"`, `"1Ki"`, "1500", `"1.5Gi"`, `"2Gi"`, "1e300", "1e400",
+		`"2024-01-01T00:00:00Z"`, `"2024-01-01T00:00:00.000001Z"`, `"2024-01-01T01:00:00+00:30"`, `"2025-06-01T00:00:00.5Z"`, `"2025-06-01T00:00:01Z"`,
+		`""`, `"1.2.3"`, `"10.0.0.1"`, `"1e5"`, `"2024-01-01"`, `"Zebra"`, `"apple"`, `"banana"`, `"banana split"`,
+		`["a"]`, `{"a":1}`,
+	}
+	object := func(i int, value string) *cluster.Object {
+		text := fmt.Sprintf(`{"metadata":{"name":"o-%02d","resourceVersion":"1"},"value":%s}`, i, value)
+		o, err := cluster.NewObject(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	var objects []*cluster.Object
+	for i, value := range ascending {
+		objects = append(objects, object(i, value))
+	}
+	missing := object(99, "null")
+	shuffled := append([]*cluster.Object{missing}, objects...)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	read := func(order string) (values []string) {
+		sorted := parseOrder(t, order).Sort(slices.Values(shuffled))
+		for i := range sorted.Len() {
+			values = append(values, sorted.At(i).Path("value").Raw)
+		}
+		return values
+	}
+	if got := read("value"); !slices.Equal(got, append(slices.Clone(ascending), "null")) {
+		t.Errorf("ascending: %s", got)
+	}
+	slices.Reverse(ascending)
+	if got := read("-value"); !slices.Equal(got, append(ascending, "null")) {
+		t.Errorf("descending: %s", got)
+	}
+}
+
+// TestSortedListIsWalkedFromAnyPlace: from the key of each object on, which may be told to a client and come back, the
+// rest follows; also in a list that lacks the object.
+func TestSortedListIsWalkedFromAnyPlace(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		byKey := map[string]*cluster.Object{}
+		for _, o := range someObjects(t, rng, 60) {
+			byKey[o.Key()] = o
+		}
+		var objects []*cluster.Object
+		for _, o := range byKey {
+			objects = append(objects, o)
+		}
+		text := []string{"spec.node", "-spec.node", "metadata.labels.app,-metadata.name", "-metadata.namespace,spec.node", "spec"}[rng.IntN(5)]
+		order := parseOrder(t, text)
+		all := order.Sort(slices.Values(objects))
+		for i := range all.Len() {
+			text, err := json.Marshal(all.Key(i))
+			var key SortKey
+			if err == nil {
+				err = json.Unmarshal(text, &key)
+			}
+			if err != nil || !order.Fits(key) {
+				t.Fatalf("%s: %v", text, err)
+			}
+			if at := all.After(key); at != i+1 {
+				t.Fatalf("sort=%s: after %s comes %d, not %d", order, text, at, i+1)
+			}
+			less := order.Sort(func(yield func(*cluster.Object) bool) {
+				for _, o := range objects {
+					if o != all.At(i) && !yield(o) {
+						return
+					}
+				}
+			})
+			if at := less.After(key); at != i {
+				t.Fatalf("sort=%s: without %s, %d comes after it, not %d", order, text, at, i)
+			}
+		}
+	}
+}
+
+func TestBadOrdersAreRefused(t *testing.T) {
+	for _, text := range []string{"-", ",", "a,", "a..b", "--", strings.Repeat("a,", maxOrderTerms) + "a"} {
+		if o, err := ParseOrder(text); err == nil && text != "--" {
+			t.Errorf("%q is %v", text, o)
+		}
+	}
+	if !parseOrder(t, "").Fits(SortKey{Name: "x"}) || parseOrder(t, "a").Fits(SortKey{Name: "x"}) {
+		t.Error("a key must have a value for each path")
+	}
+}
+
+func TestCountsAreByValue(t *testing.T) {
+	objects := []*cluster.Object{
+		newObject(t, clustertest.Object{Namespace: "a", Name: "1", Labels: map[string]string{"app": "web"}}),
+		newObject(t, clustertest.Object{Namespace: "a", Name: "2", Labels: map[string]string{"app": "db"}}),
+		newObject(t, clustertest.Object{Namespace: "a", Name: "3"}),
+		newObject(t, clustertest.Object{Namespace: "a", Name: "4", Labels: map[string]string{"app": "web"}}),
+	}
+	counts, err := CountBy(slices.Values(objects), "metadata.labels.app")
+	if want := []Count{{"web", 2}, {"", 1}, {"db", 1}}; err != nil || !slices.Equal(counts, want) {
+		t.Errorf("%v, %v", counts, err)
+	}
+}
+
+// FuzzOrder: any order sorts any objects into one sequence that does not depend on where they stood before.
+func FuzzOrder(f *testing.F) {
+	f.Add("spec.node", uint64(1))
+	f.Add("-a,b.0,-metadata.name", uint64(2))
+	f.Add(`a\.b,\`, uint64(3))
+	f.Fuzz(func(t *testing.T, text string, seed uint64) {
+		order, err := ParseOrder(text)
+		if err != nil {
+			return
+		}
+		rng := rand.New(rand.NewPCG(seed, 1))
+		byKey := map[string]*cluster.Object{}
+		for _, o := range someObjects(t, rng, 20) {
+			byKey[o.Key()] = o
+		}
+		var objects []*cluster.Object
+		for _, o := range byKey {
+			objects = append(objects, o)
+		}
+		one := order.Sort(slices.Values(objects))
+		rng.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+		other := order.Sort(slices.Values(objects))
+		for i := range one.Len() {
+			if one.At(i) != other.At(i) || one.After(one.Key(i)) != i+1 {
+				t.Fatalf("%q: place %d", text, i)
+			}
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+)
+
+// get answers one object.
+func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted form) error {
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	v, err := parseView(query, accepted)
+	if err != nil {
+		return err
+	}
+	store, release, err := s.synced(r.Context(), id, t, "get")
+	if err != nil {
+		return err
+	}
+	defer release()
+	o := store.Snapshot().Get(t.namespace, t.name)
+	if o == nil {
+		return &reply{
+			code:    http.StatusNotFound,
+			reason:  metav1.StatusReasonNotFound,
+			message: fmt.Sprintf("%s %q not found", t.qualified(), t.name),
+			details: &metav1.StatusDetails{Name: t.name, Group: t.group, Kind: t.resource},
+		}
+	}
+	printer, err := s.printer(r.Context(), t, store.Kind(), v)
+	if err != nil {
+		return err
+	}
+	setHeaders(w)
+	if notModified(w, r, s.etag(r.Context(), t, o.Version(), v)) {
+		return nil
+	}
+	body := printer.object(o)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	out := newListWriter(w, s.opts.Stream.WriteTimeout)
+	out.text(body)
+	return out.close()
+}
+
+// list answers the objects that the selectors select, all or a page of them, or how many there are.
+func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted form) error {
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	req, err := parseList(query, accepted)
+	if err != nil {
+		return err
+	}
+	store, release, err := s.synced(r.Context(), id, t, "list")
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.await(r.Context(), store, req.asked.version); err != nil {
+		return err
+	}
+	page, err := s.pages.open(store, t, req)
+	if err != nil {
+		return err
+	}
+	setHeaders(w)
+	if notModified(w, r, s.etag(r.Context(), t, page.changed, req.view)) {
+		return nil
+	}
+	if req.countBy != "" {
+		return s.count(w, page, t, req)
+	}
+	printer, err := s.printer(r.Context(), t, store.Kind(), req.view)
+	if err != nil {
+		return err
+	}
+	// The continue token stands in the list's metadata, so it has to be known before the first item.
+	items, rest := s.pages.read(page, t, req)
+	out := newListWriter(w, s.opts.Stream.WriteTimeout)
+	printer.list(out, items, listMeta(page, rest))
+	return out.close()
+}
+
+// listMeta is a list's metadata as JSON.
+func listMeta(page page, rest rest) []byte {
+	meta := append([]byte(`{"resourceVersion":"`), strconv.FormatUint(page.version, 10)...)
+	meta = append(meta, '"')
+	if rest.token != "" {
+		meta = append(append(append(meta, `,"continue":"`...), rest.token...), '"')
+	}
+	if rest.items > 0 {
+		meta = strconv.AppendInt(append(meta, `,"remainingItemCount":`...), int64(rest.items), 10)
+	}
+	return append(meta, '}')
+}
+
+// count answers how many objects there are of each value at a path.
+func (s *Server) count(w http.ResponseWriter, page page, t target, req listRequest) error {
+	counts, err := cache.CountBy(page.snapshot.List(t.scope(), req.selector, "", ""), req.countBy)
+	if err != nil {
+		return badRequest("countBy: %s", err)
+	}
+	if req.limit > 0 && len(counts) > req.limit {
+		counts = counts[:req.limit]
+	}
+	body, err := json.Marshal(struct {
+		Counts          []cache.Count `json:"counts"`
+		ResourceVersion string        `json:"resourceVersion"`
+	}{counts, strconv.FormatUint(page.version, 10)})
+	if err != nil {
+		return err
+	}
+	out := newListWriter(w, s.opts.Stream.WriteTimeout)
+	out.bytes(body)
+	return out.close()
+}
+
+// awaitVersion is how long a list waits for a version that is yet to come, as at the API server.
+const awaitVersion = 3 * time.Second
+
+func (s *Server) await(ctx context.Context, store *cache.Store, version uint64) error {
+	if version == 0 {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, awaitVersion)
+	defer cancel()
+	have := store.Await(waiting, version)
+	switch {
+	case have >= version:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return tooLarge(version, have)
+}
+
+func setHeaders(w http.ResponseWriter) {
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-cache, private")
+	header.Add("Vary", "Accept")
+}
+
+// etag names what an answer is made of: the history, the version of its content, and what the Accept header chose; the
+// rest is in the address, which caches tell apart anyway. It is weak, since a list that did not change is still told
+// with the newest version. Without an answer to which history it is, there is none.
+func (s *Server) etag(ctx context.Context, t target, version uint64, v view) string {
+	kinds, err := s.cluster(t.cluster)
+	if err != nil || v.form.isTable() { // ages are told as of now
+		return ""
+	}
+	epoch, err := kinds.Cluster().Epoch(ctx)
+	if err != nil {
+		return ""
+	}
+	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.form)) + `"`
+}

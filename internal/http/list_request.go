@@ -1,0 +1,179 @@
+package http
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// listRequest is what a client asks of a list.
+type listRequest struct {
+	view
+	selector  cache.Selector
+	selection string // the selector, as it was asked for
+	order     cache.Order
+	limit     int // 0: all
+	token     string
+	asked     askedVersion
+	countBy   string // "" for the objects themselves
+}
+
+// view is in which form, and how much of it, a client wants to see an object.
+type view struct {
+	form    form
+	fields  *projection                // nil: all
+	include metav1.IncludeObjectPolicy // in the rows of a table
+}
+
+func parseList(query url.Values, accepted form) (req listRequest, err error) {
+	if req.view, err = parseView(query, accepted); err != nil {
+		return req, err
+	}
+	if req.selector, err = cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+		return req, badRequest("%s", err)
+	}
+	req.selector = req.selector.Search(query.Get("search"))
+	req.selection = url.Values{"l": query["labelSelector"], "f": query["fieldSelector"], "s": query["search"]}.Encode()
+	if req.order, err = cache.ParseOrder(query.Get("sort")); err != nil {
+		return req, badRequest("sort: %s", err)
+	}
+	if req.limit, err = limitOf(query); err != nil {
+		return req, err
+	}
+	req.token = query.Get("continue")
+	if req.asked, err = askedVersionOf(query); err != nil {
+		return req, err
+	}
+	if req.countBy = query.Get("countBy"); req.countBy == "" {
+		return req, nil
+	}
+	if _, err := cache.SplitPath(req.countBy); err != nil {
+		return req, badRequest("countBy: %s", err)
+	}
+	for _, other := range []string{"sort", "fields", "continue"} {
+		if query.Get(other) != "" {
+			return req, badRequest("%s: has no meaning beside countBy", other)
+		}
+	}
+	if accepted != formJSON {
+		return req, notAcceptable("counts are answered as application/json only")
+	}
+	return req, nil
+}
+
+func parseView(query url.Values, accepted form) (v view, err error) {
+	v.form = accepted
+	if text := query.Get("fields"); text != "" {
+		if accepted.isTable() {
+			return v, badRequest("fields: a table has columns in place of fields")
+		}
+		if v.fields, err = parseFields(text); err != nil {
+			return v, badRequest("%s", err)
+		}
+	}
+	v.include = metav1.IncludeObjectPolicy(query.Get("includeObject"))
+	switch v.include {
+	case "", metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
+	default:
+		return v, badRequest("unrecognized includeObject value: %q", v.include)
+	}
+	return v, nil
+}
+
+func limitOf(query url.Values) (int, error) {
+	text := query.Get("limit")
+	if text == "" {
+		return 0, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 0 {
+		return 0, badRequest("limit: %q is not a number of objects", text)
+	}
+	return limit, nil
+}
+
+// askedVersion is what a list's resourceVersion and resourceVersionMatch ask for, as Kubernetes defines them (API
+// concepts, "Resource versions"): not older than a version, or exactly it.
+type askedVersion struct {
+	version uint64 // 0: any
+	exactly bool
+}
+
+func askedVersionOf(query url.Values) (asked askedVersion, err error) {
+	text, match := query.Get("resourceVersion"), query.Get("resourceVersionMatch")
+	const field = "resourceVersionMatch"
+	if match != "" {
+		switch {
+		case query.Get("continue") != "":
+			return asked, invalidOption(field, metav1.CauseTypeForbidden, "resourceVersionMatch is forbidden when continue is provided")
+		case text == "":
+			return asked, invalidOption(field, metav1.CauseTypeForbidden, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+		case match != string(metav1.ResourceVersionMatchExact) && match != string(metav1.ResourceVersionMatchNotOlderThan):
+			return asked, invalidOption(field, metav1.CauseTypeFieldValueNotSupported,
+				fmt.Sprintf("Unsupported value: %q: supported values: \"Exact\", \"NotOlderThan\"", match))
+		case match == string(metav1.ResourceVersionMatchExact) && text == "0":
+			return asked, invalidOption(field, metav1.CauseTypeForbidden, `resourceVersionMatch "exact" is forbidden for resourceVersion "0"`)
+		}
+	}
+	if query.Get("sendInitialEvents") != "" && !wantsWatch(query) {
+		return asked, invalidOption("sendInitialEvents", metav1.CauseTypeForbidden, "sendInitialEvents is forbidden for list")
+	}
+	if text == "" {
+		return asked, nil
+	}
+	if asked.version, err = cluster.ParseVersion(text); err != nil {
+		return asked, badRequest("resourceVersion: Invalid value: %q", text)
+	}
+	if query.Get("continue") != "" && asked.version != 0 {
+		return asked, badRequest("specifying resource version is not allowed when using continue")
+	}
+	asked.exactly = match == string(metav1.ResourceVersionMatchExact)
+	return asked, nil
+}
+
+// invalidOption is worded as the API server's own.
+func invalidOption(field string, cause metav1.CauseType, message string) error {
+	text := message
+	if cause == metav1.CauseTypeForbidden {
+		text = "Forbidden: " + message
+	}
+	return &reply{
+		code:    http.StatusUnprocessableEntity,
+		reason:  metav1.StatusReasonInvalid,
+		message: fmt.Sprintf("ListOptions.meta.k8s.io \"\" is invalid: %s: %s", field, text),
+		details: &metav1.StatusDetails{
+			Group: metav1.GroupName, Kind: "ListOptions",
+			Causes: []metav1.StatusCause{{Type: cause, Message: text, Field: field}},
+		},
+	}
+}
+
+// tooLarge is Kubernetes' answer to a version that is yet to come, of which client-go's informers know what to do.
+func tooLarge(asked, have uint64) error {
+	return &reply{
+		code:       http.StatusGatewayTimeout,
+		reason:     metav1.StatusReasonTimeout,
+		message:    fmt.Sprintf("Timeout: Too large resource version: %d, current: %d", asked, have),
+		retryAfter: time.Second,
+		details: &metav1.StatusDetails{
+			RetryAfterSeconds: 1,
+			Causes:            []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}},
+		},
+	}
+}
+
+// wantsWatch reports whether a query asks for a watch, as the API server reads it: with everything but false.
+func wantsWatch(query url.Values) bool {
+	return query.Has("watch") && !slices.ContainsFunc([]string{"false", "0"}, func(no string) bool {
+		return strings.EqualFold(query.Get("watch"), no)
+	})
+}

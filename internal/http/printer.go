@@ -1,0 +1,106 @@
+package http
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/table"
+)
+
+// printer writes objects in the form that a client wants.
+type printer struct {
+	kind  cluster.Kind
+	view  view
+	table *table.Table // nil in all other forms
+	rows  table.Options
+	buf   []byte // of the object in work
+}
+
+func (s *Server) printer(ctx context.Context, t target, kind cluster.Kind, v view) (*printer, error) {
+	p := &printer{kind: kind, view: v}
+	if v.form.isTable() {
+		kinds, err := s.cluster(t.cluster)
+		if err != nil {
+			return nil, err
+		}
+		p.table = table.For(ctx, kinds.Cluster(), kind)
+		p.rows = table.Options{Include: v.include, Version: v.form.metaVersion(), Now: time.Now()}
+	}
+	return p, nil
+}
+
+// isPlain reports whether objects are sent as they are kept.
+func (p *printer) isPlain() bool { return p.view.form == formJSON && p.view.fields == nil }
+
+// item is one object in a list. What it returns is valid until the next call.
+func (p *printer) item(o *cluster.Object) []byte {
+	p.buf = p.buf[:0]
+	switch {
+	case p.table != nil:
+		p.buf = p.table.AppendRow(p.buf, o, p.rows)
+	case p.view.form.isMetadata():
+		p.buf = table.AppendMetadata(p.buf, o, p.view.form.metaVersion())
+		if p.view.fields != nil {
+			p.buf = p.view.fields.root.project(nil, gjson.ParseBytes(p.buf))
+		}
+	case p.view.fields != nil:
+		p.buf = p.view.fields.root.project(p.buf, gjson.Parse(o.JSON()))
+	default:
+		p.buf = append(p.buf, o.JSON()...)
+	}
+	return p.buf
+}
+
+// object is one object as an answer of its own.
+func (p *printer) object(o *cluster.Object) string {
+	switch {
+	case p.isPlain():
+		return o.JSON()
+	case p.table != nil:
+		return string(p.begin([]byte(`{"resourceVersion":`+o.Path("metadata.resourceVersion").Raw+`}`))) + string(p.item(o)) + "]}"
+	}
+	return string(p.item(o))
+}
+
+// list writes a list with its metadata.
+func (p *printer) list(out *listWriter, items []*cluster.Object, meta []byte) {
+	begin := p.begin(meta)
+	if p.isPlain() {
+		size := len(begin) + max(len(items)-1, 0) + len("]}\n")
+		for _, o := range items {
+			size += len(o.JSON())
+		}
+		out.length(size)
+	}
+	out.bytes(begin)
+	for i, o := range items {
+		if i > 0 {
+			out.text(",")
+		}
+		if p.isPlain() {
+			out.text(o.JSON())
+		} else {
+			out.bytes(p.item(o))
+		}
+	}
+	out.text("]}\n")
+}
+
+// begin is what stands before the first item of a list.
+func (p *printer) begin(meta []byte) []byte {
+	kind, apiVersion, items := p.kind.Kind+"List", p.kind.APIVersion(), "items"
+	switch {
+	case p.table != nil:
+		kind, apiVersion, items = "Table", "meta.k8s.io/"+p.view.form.metaVersion(), "rows"
+	case p.view.form.isMetadata():
+		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/"+p.view.form.metaVersion()
+	}
+	begin := append([]byte(`{"kind":"`+kind+`","apiVersion":"`+apiVersion+`","metadata":`), meta...)
+	if p.table != nil {
+		begin = p.table.AppendColumns(append(begin, `,"columnDefinitions":`...))
+	}
+	return append(begin, `,"`+items+`":[`...)
+}
