@@ -40,6 +40,8 @@ type Kinds struct {
 	mu      sync.Mutex
 	stores  map[cluster.Kind]*running
 	preload map[string]error // why a kind to preload is not there yet; nil once it is synced
+	changed chan struct{}    // closed when what the cluster serves may have changed
+	removed bool             // the cluster is no longer one of the gateway's
 }
 
 // running is a store with its life.
@@ -65,6 +67,7 @@ func NewKinds(c *cluster.Cluster, opts Options, log *slog.Logger) (*Kinds, error
 		closed:  make(chan struct{}),
 		stores:  map[cluster.Kind]*running{},
 		preload: map[string]error{},
+		changed: make(chan struct{}),
 	}
 	for _, name := range opts.Preload {
 		k.preload[name] = fmt.Errorf("%w: %s: not begun", ErrNotSynced, name)
@@ -85,6 +88,7 @@ func (k *Kinds) Run(ctx context.Context) error {
 	for _, name := range k.opts.Preload {
 		group.Go(func() { k.keep(ctx, name) })
 	}
+	group.Go(func() { _ = k.cluster.FollowDefinitions(ctx, (*definitions)(k)) })
 	sweep := time.NewTicker(max(k.opts.IdleAfter/8, time.Second))
 	defer sweep.Stop()
 	for {
@@ -100,14 +104,31 @@ func (k *Kinds) Run(ctx context.Context) error {
 				defer stop()
 				_ = r.store.run(ctx, k.cluster.ListWatch(r.store.kind, r.store))
 			})
+			group.Go(func() {
+				select {
+				case <-r.store.Gone():
+					k.drop(r)
+				case <-ctx.Done():
+				}
+			})
 		case <-sweep.C:
 			k.stopIdle()
 		}
 	}
 }
 
+// drop stops a store whose kind is gone. Those who use it keep what it holds.
+func (k *Kinds) drop(r *running) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stores[r.store.kind] == r {
+		delete(k.stores, r.store.kind)
+	}
+	r.stop()
+}
+
 // Use finds the store of a kind, starting it if need be. The caller calls release when he is done with it, once.
-// An error wraps ErrNotWatchable or ErrClosed.
+// An error wraps ErrNotWatchable, ErrGone or ErrClosed.
 func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 	if !kind.Watchable {
 		return nil, nil, fmt.Errorf("%w: %s", ErrNotWatchable, kind)
@@ -117,8 +138,12 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 		k.mu.Unlock()
 		return nil, nil, ErrClosed
 	}
+	if k.removed {
+		k.mu.Unlock()
+		return nil, nil, fmt.Errorf("%w: cluster %s was removed", ErrGone, k.cluster.Name())
+	}
 	r := k.stores[kind]
-	begin := r == nil
+	begin := r == nil || r.store.Err() != nil
 	if begin {
 		store, err := newStore(kind, k.opts.Topic, k.opts.Indexes[kind.String()], k.cluster.Restarted, k.log)
 		if err != nil {
@@ -128,6 +153,7 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 		store.catchUps = newCatchUps(k.opts.CatchUp, func(ctx context.Context, after, until uint64) ([]cluster.Past, error) {
 			return k.cluster.History(ctx, kind, after, until, cluster.HistoryBound{Events: k.opts.CatchUp.Events, Bytes: k.opts.CatchUp.Bytes})
 		})
+		store.gone.served = func() bool { return k.serves(kind) }
 		r = &running{store: store}
 		k.stores[kind] = r
 	}
@@ -173,12 +199,13 @@ func (k *Kinds) stopIdle() {
 	}
 }
 
-// keep uses a kind for as long as the gateway runs. A cluster that is away, and a kind that does not exist yet, are
-// asked for again and again.
+// keep uses a kind for as long as the gateway runs. A cluster that is away, and a kind that does not exist yet, or not
+// any more, are asked for again and again.
 func (k *Kinds) keep(ctx context.Context, name string) {
-	const most = 30 * time.Second
+	const least, most = time.Second, 30 * time.Second
 	told := ""
-	for wait := time.Second; ; wait = min(2*wait, most) {
+	for wait := least; ; wait = min(2*wait, most) {
+		changed := k.nextChange()
 		err := k.keepOnce(ctx, name)
 		if ctx.Err() != nil {
 			return
@@ -188,6 +215,15 @@ func (k *Kinds) keep(ctx context.Context, name string) {
 			told = err.Error()
 			k.log.Warn("kind to preload is not there yet", "kind", name, "error", err)
 		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			continue
+		case <-changed:
+		}
+		// Discovery may lag behind what changed.
+		wait = least / 2
 		select {
 		case <-ctx.Done():
 			return
@@ -211,8 +247,12 @@ func (k *Kinds) keepOnce(ctx context.Context, name string) error {
 		return err
 	}
 	k.setPreload(name, nil)
-	<-ctx.Done()
-	return ctx.Err()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-store.Gone():
+		return store.Err()
+	}
 }
 
 func (k *Kinds) setPreload(name string, err error) {
@@ -233,7 +273,7 @@ func (k *Kinds) preloadErrors(missing bool) (found []error) {
 	defer k.mu.Unlock()
 	for _, name := range k.opts.Preload {
 		err := k.preload[name]
-		lacks := errors.Is(err, cluster.ErrNoKind) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotWatchable)
+		lacks := errors.Is(err, cluster.ErrNoKind) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotWatchable) || errors.Is(err, ErrGone)
 		if err != nil && lacks == missing {
 			found = append(found, fmt.Errorf("cluster %s: %s: %w", k.cluster.Name(), name, err))
 		}

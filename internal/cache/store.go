@@ -29,6 +29,9 @@ var ErrNotSynced = errors.New("not synced")
 // ErrRefused means that the API server will not let the gateway list or watch a kind; waiting does not help.
 var ErrRefused = errors.New("refused by the API server")
 
+// ErrGone means that a kind is no longer served: its definition is gone, or its cluster.
+var ErrGone = errors.New("no longer served")
+
 // Store is the state of one kind in one cluster, and its topic. Its methods may be called concurrently.
 type Store struct {
 	kind    cluster.Kind
@@ -47,6 +50,7 @@ type Store struct {
 
 	upstream upstream
 	catchUps catchUps
+	gone     gone
 }
 
 func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart func(), log *slog.Logger) (*Store, error) {
@@ -57,6 +61,7 @@ func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart
 		log:      log,
 		pending:  map[string]*cluster.Object{},
 		upstream: newUpstream(),
+		gone:     gone{done: make(chan struct{})},
 	}
 	var err error
 	if s.state, err = newState(indexes); err != nil {
@@ -297,15 +302,16 @@ func (s *Store) logBeginAnew(version uint64) {
 	s.log.Warn("versions went back: the cluster was restored; all clients begin anew", "kind", s.kind.String(), "version", version)
 }
 
-// WaitSynced waits for the first complete list. An error wraps ErrNotSynced or ErrRefused and the reason, if the API
-// server gave one.
-func (s *Store) WaitSynced(ctx context.Context) error { return s.upstream.wait(ctx, s.kind) }
+// WaitSynced waits for the first complete list. An error wraps ErrGone, or ErrNotSynced or ErrRefused and the reason, if
+// the API server gave one.
+func (s *Store) WaitSynced(ctx context.Context) error { return s.upstream.wait(ctx, s.kind, &s.gone) }
 
 // Upstream is how the store's own watch on the API server is.
 func (s *Store) Upstream() Upstream { return s.upstream.get() }
 
 // Up implements cluster.Health.
 func (s *Store) Up() {
+	s.missing(nil)
 	if s.upstream.set(nil) {
 		s.log.Info("watch is live", "kind", s.kind.String())
 		s.topic.Notify()
@@ -314,6 +320,7 @@ func (s *Store) Up() {
 
 // Down implements cluster.Health.
 func (s *Store) Down(err error) {
+	s.missing(err)
 	if s.upstream.set(err) {
 		s.log.Warn("watch is lost", "kind", s.kind.String(), "error", err)
 		s.topic.Notify()

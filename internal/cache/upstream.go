@@ -70,8 +70,11 @@ func (u *upstream) tell() {
 	u.changed = make(chan struct{})
 }
 
-func (u *upstream) wait(ctx context.Context, kind cluster.Kind) error {
+func (u *upstream) wait(ctx context.Context, kind cluster.Kind, gone *gone) error {
 	for {
+		if err := gone.get(); err != nil {
+			return err
+		}
 		u.mu.Lock()
 		now, changed := u.now, u.changed
 		u.mu.Unlock()
@@ -84,6 +87,7 @@ func (u *upstream) wait(ctx context.Context, kind cluster.Kind) error {
 		}
 		select {
 		case <-changed:
+		case <-gone.done:
 		case <-ctx.Done():
 			if now.Err != nil {
 				return fmt.Errorf("%w: %s: %w", ErrNotSynced, kind, now.Err)

@@ -15,6 +15,7 @@ import (
 // catalog is what a cluster serves, as its discovery documents said at one time.
 type catalog struct {
 	at        time.Time
+	changes   int // how many there were, as far as the gateway knew, when the cluster was asked
 	kinds     map[schema.GroupVersionResource]Kind
 	preferred map[schema.GroupResource]Kind // in the version that the cluster prefers
 	failed    map[schema.GroupVersion]error // served by an aggregated API server that did not answer
@@ -33,7 +34,8 @@ func (c *Cluster) Resolve(ctx context.Context, group, version, resource string) 
 			kind, ok := catalog.kinds[gvr]
 			return kind, ok
 		},
-		of: func(gv schema.GroupVersion) bool { return gv == gvr.GroupVersion() },
+		of:     func(gv schema.GroupVersion) bool { return gv == gvr.GroupVersion() },
+		groups: []string{group},
 	})
 }
 
@@ -41,6 +43,10 @@ func (c *Cluster) Resolve(ctx context.Context, group, version, resource string) 
 // An error wraps ErrNoKind or ErrUnavailable.
 func (c *Cluster) Named(ctx context.Context, name string) (Kind, error) {
 	gvr, gr := schema.ParseResourceArg(name)
+	groups := []string{gr.Group}
+	if gvr != nil {
+		groups = append(groups, gvr.Group)
+	}
 	return c.find(ctx, question{
 		name: name,
 		in: func(catalog *catalog) (Kind, bool) {
@@ -53,6 +59,7 @@ func (c *Cluster) Named(ctx context.Context, name string) (Kind, error) {
 		of: func(gv schema.GroupVersion) bool {
 			return gv.Group == gr.Group || gvr != nil && gv == gvr.GroupVersion()
 		},
+		groups: groups,
 	})
 }
 
@@ -61,28 +68,56 @@ type question struct {
 	name string // for errors
 	in   func(*catalog) (Kind, bool)
 	of   func(schema.GroupVersion) bool // where the kind would be
+
+	groups []string // the same
+}
+
+// Changed says that what the cluster serves in a group may be other than what it said before: a definition came, changed
+// or went, or a kind was not found where it had been. What is known of the group is asked for again when it is needed next.
+func (c *Cluster) Changed(group string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changed == nil {
+		c.changed = map[string]int{}
+	}
+	c.changes++
+	c.changed[group] = c.changes
+}
+
+// latest is the newest catalog, or nil, and the number of the last change of some groups.
+func (c *Cluster) latest(groups ...string) (_ *catalog, change int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, group := range groups {
+		change = max(change, c.changed[group])
+	}
+	return c.catalog, change
 }
 
 func (c *Cluster) find(ctx context.Context, q question) (Kind, error) {
-	c.mu.Lock()
-	current := c.catalog
-	c.mu.Unlock()
-	if current != nil {
-		if kind, ok := q.in(current); ok {
-			return kind, nil
+	known, change := c.latest(q.groups...)
+	current := known != nil && known.changes >= change
+	var remembered Kind
+	found := false
+	if known != nil {
+		if remembered, found = q.in(known); found && current {
+			return remembered, nil
 		}
 	}
-	if current == nil || time.Since(current.at) > catalogAge {
-		answer, err := c.once(ctx, "catalog", func(ctx context.Context) (any, error) { return c.discover(ctx) })
-		if err != nil {
+	if !current || time.Since(known.at) > catalogAge {
+		asked, err := c.askCatalog(ctx, change)
+		switch {
+		case err != nil && found && ctx.Err() == nil:
+			return remembered, nil // a cluster that is away has not lost its kinds
+		case err != nil:
 			return Kind{}, err
 		}
-		current = answer.(*catalog)
-		if kind, ok := q.in(current); ok {
+		known = asked
+		if kind, ok := q.in(known); ok {
 			return kind, nil
 		}
 	}
-	for failed, cause := range current.failed {
+	for failed, cause := range known.failed {
 		if q.of(failed) {
 			return Kind{}, fmt.Errorf("%w: discovery of %s failed: %w", ErrUnavailable, failed, cause)
 		}
@@ -90,8 +125,30 @@ func (c *Cluster) find(ctx context.Context, q question) (Kind, error) {
 	return Kind{}, fmt.Errorf("%w: %s (cluster %s)", ErrNoKind, q.name, c.name)
 }
 
+// askCatalog reads what the cluster serves after a change, together with all who ask at the same time.
+func (c *Cluster) askCatalog(ctx context.Context, change int) (*catalog, error) {
+	for {
+		answer, err := c.once(ctx, "catalog", func(ctx context.Context) (any, error) { return c.discover(ctx) })
+		if err != nil {
+			return nil, err
+		}
+		if asked := answer.(*catalog); asked.changes >= change {
+			return asked, nil
+		}
+		// It was under way when the last change became known.
+	}
+}
+
+// known is the newest catalog, or nil, and how many changes there were.
+func (c *Cluster) known() (_ *catalog, changes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.catalog, c.changes
+}
+
 // discover reads the discovery documents: one request where they are aggregated, as in every supported version.
 func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
+	before, changes := c.known()
 	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	if err != nil && !partial {
@@ -99,6 +156,7 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 	}
 	found := &catalog{
 		at:        time.Now(),
+		changes:   changes,
 		kinds:     map[schema.GroupVersionResource]Kind{},
 		preferred: map[schema.GroupResource]Kind{},
 		failed:    failed,
@@ -122,6 +180,9 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 			}
 		}
 	}
+	if before != nil {
+		found.remember(before)
+	}
 	for _, group := range groups {
 		for _, version := range preferredFirst(group) {
 			for gvr, kind := range found.kinds {
@@ -138,6 +199,19 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 	c.catalog = found
 	c.mu.Unlock()
 	return found, nil
+}
+
+// remember takes over what an older catalog said of the versions whose discovery failed: that a server does not answer
+// does not mean that it has nothing any more.
+func (c *catalog) remember(older *catalog) {
+	for gvr, kind := range older.kinds {
+		if _, failed := c.failed[gvr.GroupVersion()]; failed {
+			c.kinds[gvr] = kind
+			if older.preferred[gvr.GroupResource()] == kind {
+				c.preferred[gvr.GroupResource()] = kind
+			}
+		}
+	}
 }
 
 func preferredFirst(group *metav1.APIGroup) []string {

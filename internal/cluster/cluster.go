@@ -50,8 +50,10 @@ type Cluster struct {
 	definitions definitions
 
 	mu      sync.Mutex
-	catalog *catalog // the newest; nil before the first
-	epoch   string   // empty before it is known
+	catalog *catalog       // the newest; nil before the first
+	changes int            // of what it serves, as far as the gateway knows; see Changed
+	changed map[string]int // by group, the number of its last change
+	epoch   string         // empty before it is known
 }
 
 // Connect prepares the connection; it does not use it, so a cluster that is away is no error here.

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -20,20 +19,26 @@ type PrinterColumn struct {
 	JSONPath    string `json:"jsonPath"`
 }
 
-// definition is what the gateway needs of a CustomResourceDefinition, or that there is none.
+// definitionKind is the kind of what defines kinds.
+var definitionKind = Kind{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition", Watchable: true,
+}
+
+// definition is what the gateway needs of a CustomResourceDefinition.
 type definition struct {
 	at      time.Time
-	columns map[string][]PrinterColumn // by served version; nil if there is no such definition
-	err     error                      // it could not be read
+	changes int                        // how many there were when it was read
+	columns map[string][]PrinterColumn // by served version; nil if there is no such definition, or it cannot be read
 }
 
-// definitions are those that were asked for.
+// definitions are those that were asked for, by name (plural.group); their kinds exist, so they are not many.
 type definitions struct {
 	mu    sync.Mutex
-	known map[string]*definition // by name: plural.group
+	known map[string]*definition
 }
 
-// definitionAge is how long a definition is believed that nobody watches.
+// definitionAge is how long a definition is believed of which no change is known: the gateway may not be allowed to
+// watch them.
 const definitionAge = 10 * time.Second
 
 // PrinterColumns are the columns by which a custom resource is printed, in the kind's version. It is false for kinds
@@ -42,15 +47,17 @@ func (c *Cluster) PrinterColumns(ctx context.Context, kind Kind) ([]PrinterColum
 	if kind.Group == "" {
 		return nil, false
 	}
-	d := c.definitions.get(kind.String())
-	if d == nil {
-		answer, err := c.once(ctx, "definition "+kind.String(), func(ctx context.Context) (any, error) {
-			return c.readDefinition(ctx, kind.String()), nil
-		})
-		if err != nil {
+	_, change := c.latest(kind.Group)
+	name := kind.String()
+	d := c.definitions.get(name)
+	if d == nil || d.changes < change || time.Since(d.at) > definitionAge {
+		answer, err := c.once(ctx, "definition "+name, func(ctx context.Context) (any, error) { return c.readDefinition(ctx, name) })
+		switch {
+		case err == nil:
+			d = answer.(*definition)
+		case d == nil:
 			return nil, false
 		}
-		d = answer.(*definition)
 	}
 	columns, ok := d.columns[kind.Version]
 	return columns, ok
@@ -59,36 +66,39 @@ func (c *Cluster) PrinterColumns(ctx context.Context, kind Kind) ([]PrinterColum
 func (d *definitions) get(name string) *definition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	known := d.known[name]
-	if known == nil || time.Since(known.at) > definitionAge {
-		return nil
-	}
-	return known
+	return d.known[name]
 }
 
-func (d *definitions) set(name string, now *definition) *definition {
+func (d *definitions) set(name string, now *definition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if before := d.known[name]; now.err != nil && before != nil {
-		now.columns = before.columns // better than none
-	}
 	if d.known == nil {
 		d.known = map[string]*definition{}
 	}
 	d.known[name] = now
-	return now
 }
 
-// definitionsPath is where CustomResourceDefinitions are.
-const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-func (c *Cluster) readDefinition(ctx context.Context, name string) *definition {
-	at := time.Now()
-	body, err := c.client.Get().AbsPath(definitionsPath, name).MaxRetries(0).DoRaw(ctx)
-	if apierrors.IsNotFound(err) {
-		return c.definitions.set(name, &definition{at: at})
+func (c *Cluster) readDefinition(ctx context.Context, name string) (*definition, error) {
+	_, changes := c.known()
+	d := &definition{at: time.Now(), changes: changes}
+	body, err := c.client.Get().AbsPath(definitionKind.Path(), name).MaxRetries(0).DoRaw(ctx)
+	switch {
+	case err == nil:
+		if d.columns, err = columnsOf(body); err != nil {
+			return nil, err
+		}
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		// Not to be asked for again with each request.
+	default:
+		return nil, err
 	}
-	var crd struct {
+	c.definitions.set(name, d)
+	return d, nil
+}
+
+// columnsOf are the printer columns of the served versions of a CustomResourceDefinition.
+func columnsOf(crd []byte) (map[string][]PrinterColumn, error) {
+	var parsed struct {
 		Spec struct {
 			Versions []struct {
 				Name    string          `json:"name"`
@@ -97,17 +107,14 @@ func (c *Cluster) readDefinition(ctx context.Context, name string) *definition {
 			} `json:"versions"`
 		} `json:"spec"`
 	}
-	if err == nil {
-		err = json.Unmarshal(body, &crd)
-	}
-	if err != nil {
-		return c.definitions.set(name, &definition{at: at, err: fmt.Errorf("reading the definition of %s: %w", name, err)})
+	if err := json.Unmarshal(crd, &parsed); err != nil {
+		return nil, err
 	}
 	columns := map[string][]PrinterColumn{}
-	for _, v := range crd.Spec.Versions {
+	for _, v := range parsed.Spec.Versions {
 		if v.Served {
 			columns[v.Name] = v.Columns
 		}
 	}
-	return c.definitions.set(name, &definition{at: at, columns: columns})
+	return columns, nil
 }

@@ -37,6 +37,7 @@ type ListWatch struct {
 	health   Health
 	timeline timeline
 	told     atomic.Bool // Health was told anything yet
+	accept   string      // what is asked for; "": the objects as they are
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -143,7 +144,11 @@ func (lw *ListWatch) watch(ctx context.Context, options metav1.ListOptions, stre
 }
 
 func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
-	return lw.client.Get().AbsPath(lw.kind.Path()).VersionedParams(&options, metav1.ParameterCodec).Stream(ctx)
+	request := lw.client.Get().AbsPath(lw.kind.Path()).VersionedParams(&options, metav1.ParameterCodec)
+	if lw.accept != "" {
+		request.SetHeader("Accept", lw.accept)
+	}
+	return request.Stream(ctx)
 }
 
 // fail reports a failure, unless it is our own doing.

@@ -82,7 +82,7 @@ func replyTo(err error) *reply {
 		}
 	case errors.Is(err, auth.ErrUndecided), errors.Is(err, auth.ErrUnavailable):
 		return unavailable("the caller's permissions cannot be checked at the moment", 2*time.Second, err)
-	case errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrNoDocument):
+	case errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrNoDocument), errors.Is(err, cache.ErrGone):
 		return &reply{
 			code:    http.StatusNotFound,
 			reason:  metav1.StatusReasonNotFound,

@@ -60,6 +60,7 @@ func (t *Topic[O]) Run(ctx context.Context) error {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	var woken []*Waiter
+	defer func() { t.wakeReaders(woken) }() // those of what was appended last
 	for {
 		select {
 		case <-ctx.Done():

@@ -26,6 +26,8 @@ var (
 	Secrets = cluster.Kind{Version: "v1", Resource: "secrets", Kind: "Secret", Namespaced: true, Watchable: true}
 	Nodes   = cluster.Kind{Version: "v1", Resource: "nodes", Kind: "Node", Watchable: true}
 	Jobs    = cluster.Kind{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job", Namespaced: true, Watchable: true}
+
+	Definitions = cluster.Kind{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition", Watchable: true}
 )
 
 // API is the API server. Its methods may be called concurrently.

@@ -91,3 +91,8 @@ func (a *API) Stale(group string, stale bool) {
 	defer a.mu.Unlock()
 	a.stale[group] = stale
 }
+
+// Unknown is the answer to a path that the API server does not have.
+func Unknown() *Intercept {
+	return &Intercept{Status: status(http.StatusNotFound, metav1.StatusReasonNotFound)}
+}

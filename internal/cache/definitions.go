@@ -1,0 +1,79 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// This file is what makes kinds come and go: the watch on the CustomResourceDefinitions, as far as the gateway may watch
+// them. It only makes things quicker and saves questions; without it the API server's own 404 ends a store, and a kind
+// that is not known is looked for again.
+
+// definitions is Kinds as a follower of the definitions.
+type definitions Kinds
+
+var _ cluster.DefinitionFollower = (*definitions)(nil)
+
+// Up implements cluster.Health.
+func (d *definitions) Up() { d.log.Debug("definitions of custom resources are watched") }
+
+// Down implements cluster.Health.
+func (d *definitions) Down(err error) {
+	d.log.Debug("definitions of custom resources are not watched", "error", err)
+}
+
+// DefinitionChanged implements cluster.DefinitionFollower.
+func (d *definitions) DefinitionChanged(name string) { (*Kinds)(d).tellChange(name) }
+
+// DefinitionRemoved implements cluster.DefinitionFollower.
+func (d *definitions) DefinitionRemoved(name string) {
+	k := (*Kinds)(d)
+	k.tellChange(name)
+	for _, store := range k.All() {
+		if store.kind.String() == name {
+			store.end("its definition was removed")
+		}
+	}
+}
+
+// tellChange lets what the cluster serves of a definition's group be asked for again, also by those who wait for a kind to
+// preload.
+func (k *Kinds) tellChange(definition string) {
+	_, group, _ := strings.Cut(definition, ".")
+	k.cluster.Changed(group)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+// nextChange is closed when what the cluster serves may have changed.
+func (k *Kinds) nextChange() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changed
+}
+
+// serves asks whether the cluster serves a kind; whoever is not told that it does not takes it that it does.
+func (k *Kinds) serves(kind cluster.Kind) bool {
+	k.cluster.Changed(kind.Group)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err := k.cluster.Resolve(ctx, kind.Group, kind.Version, kind.Resource)
+	return !errors.Is(err, cluster.ErrNoKind)
+}
+
+// Remove ends all stores, and lets nobody use any more: the cluster is no longer one of the gateway's. Run is to be ended
+// then.
+func (k *Kinds) Remove() {
+	k.mu.Lock()
+	k.removed = true
+	k.mu.Unlock()
+	for _, store := range k.All() {
+		store.end("its cluster was removed from the gateway")
+	}
+}

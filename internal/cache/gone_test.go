@@ -1,0 +1,263 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+var (
+	widget           = clustertest.Object{Namespace: "n", Name: "w"}
+	widgetDefinition = clustertest.Object{Name: "widgets.example.com"}
+)
+
+// waitOn is a reader of a store's topic that waits for more.
+func waitOn(t *testing.T, store *Store) *stream.Waiter {
+	t.Helper()
+	c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewWaiter()
+	if !c.Arm(w) {
+		t.Fatal("it cannot be armed")
+	}
+	t.Cleanup(c.Disarm)
+	return w
+}
+
+func expectGone(t *testing.T, store *Store) {
+	t.Helper()
+	if err := store.Err(); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), store.Kind().String()) {
+		t.Errorf("it is not gone: %v", err)
+	}
+	if err := store.WaitSynced(t.Context()); !errors.Is(err, ErrGone) {
+		t.Errorf("a new reader is told: %v", err)
+	}
+}
+
+// Without a watch on the definitions it is the API server's 404 that ends a store, at once if discovery agrees.
+func TestKindThatTheAPIServerNoLongerKnowsIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(pods, widgets)
+		api.Put(widgets, widget)
+		k, stop := runKinds(t, api, Options{})
+		defer stop()
+		store, release := use(t, k, widgets)
+		defer release()
+		other, releaseOther := use(t, k, pods)
+		defer releaseOther()
+		w := waitOn(t, store)
+		api.Serve(widgets, false)
+		api.CutWatches()
+		<-w.C // for the watch that broke off
+		<-store.Gone()
+		expectGone(t, store)
+		synctest.Wait()
+		if err := other.Err(); err != nil {
+			t.Errorf("pods are gone, too: %v", err)
+		}
+		if names := kindsOf(k); len(names) != 1 {
+			t.Errorf("these still run: %q", names)
+		}
+		if _, err := k.Cluster().Resolve(t.Context(), "example.com", "v1", "widgets"); !errors.Is(err, cluster.ErrNoKind) {
+			t.Errorf("it is still resolved: %v", err)
+		}
+
+		// It comes back, and is another one.
+		api.Serve(widgets, true)
+		api.Put(widgets, clustertest.Object{Namespace: "n", Name: "new"})
+		time.Sleep(1001 * time.Millisecond)
+		kind, err := k.Cluster().Resolve(t.Context(), "example.com", "v1", "widgets")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, releaseAgain := use(t, k, kind)
+		defer releaseAgain()
+		if again == store || again.Err() != nil || again.Snapshot().Get("n", "new") == nil {
+			t.Errorf("it is back, but its store is %v", again.Err())
+		}
+	})
+}
+
+// Discovery documents lag behind by seconds; a kind that the API server denies twice is gone all the same.
+func TestKindIsGoneAlsoIfDiscoveryStillHasIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(widgets)
+		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+			if r.URL.Path == widgets.Path() {
+				return clustertest.Unknown()
+			}
+			return nil
+		})
+		k, stop := runKinds(t, api, Options{})
+		defer stop()
+		store, release, err := k.Use(widgets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		<-store.Gone()
+		if ctx.Err() != nil {
+			t.Error("it took more than ten seconds")
+		}
+		expectGone(t, store)
+	})
+}
+
+// What is away, or refuses, or was restored, is not gone: its readers keep what they have.
+func TestKindOfAClusterThatFailsIsNotGone(t *testing.T) {
+	for name, fault := range map[string]func(*clustertest.API){
+		"away": func(api *clustertest.API) { api.Away(true) },
+		"refused": func(api *clustertest.API) {
+			api.Intercept(func(*http.Request) *clustertest.Intercept { return clustertest.Refuse() })
+			api.CutWatches()
+		},
+		"discovery fails": func(api *clustertest.API) {
+			api.Stale("example.com", true)
+			api.CutWatches()
+		},
+		"one 404 while discovery has it": func(api *clustertest.API) {
+			missed := false
+			api.Intercept(func(r *http.Request) *clustertest.Intercept {
+				if r.URL.Path != widgets.Path() || missed {
+					return nil
+				}
+				missed = true
+				return clustertest.Unknown()
+			})
+			api.CutWatches()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := clustertest.New(widgets, clustertest.Definitions)
+				api.Put(clustertest.Definitions, widgetDefinition)
+				api.Put(widgets, widget)
+				k, stop := runKinds(t, api, Options{})
+				defer stop()
+				store, release := use(t, k, widgets)
+				defer release()
+				if _, err := k.Cluster().Resolve(t.Context(), "example.com", "v1", "widgets"); err != nil {
+					t.Fatal(err)
+				}
+				fault(api)
+				time.Sleep(time.Minute)
+				if kind, err := k.Cluster().Resolve(t.Context(), "example.com", "v1", "widgets"); err != nil || kind != widgets {
+					t.Errorf("it is not resolved any more: %v", err)
+				}
+				same, releaseSame := use(t, k, widgets)
+				defer releaseSame()
+				if store.Err() != nil || same != store || store.Snapshot().Len() != 1 {
+					t.Errorf("%v", store.Err())
+				}
+			})
+		})
+	}
+}
+
+// A definition that is removed ends the stores of all its versions at once, though nothing else has noticed yet.
+func TestRemovedDefinitionEndsItsStoresAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		newer := widgets
+		newer.Version = "v2"
+		api := clustertest.New(pods, widgets, newer, clustertest.Definitions)
+		api.Put(clustertest.Definitions, widgetDefinition)
+		api.Put(clustertest.Definitions, clustertest.Object{Name: "widgets.example.org"})
+		k, stop := runKinds(t, api, Options{})
+		defer stop()
+		var stores []*Store
+		for _, kind := range []cluster.Kind{widgets, newer, pods} {
+			store, release := use(t, k, kind)
+			defer release()
+			stores = append(stores, store)
+		}
+		synctest.Wait()
+		began := time.Now()
+		api.Delete(clustertest.Definitions, "/widgets.example.org")
+		api.Delete(clustertest.Definitions, "/widgets.example.com")
+		<-stores[0].Gone()
+		<-stores[1].Gone()
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+		expectGone(t, stores[0])
+		expectGone(t, stores[1])
+		if err := stores[2].Err(); err != nil {
+			t.Errorf("pods: %v", err)
+		}
+	})
+}
+
+// A definition that was removed and made anew while the gateway was cut off is another one.
+func TestDefinitionThatWasReplacedUnseenEndsItsStores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(widgets, clustertest.Definitions)
+		api.Put(clustertest.Definitions, widgetDefinition)
+		k, stop := runKinds(t, api, Options{})
+		defer stop()
+		store, release := use(t, k, widgets)
+		defer release()
+		synctest.Wait()
+		api.Away(true)
+		api.Delete(clustertest.Definitions, "/widgets.example.com")
+		api.Put(clustertest.Definitions, widgetDefinition)
+		api.Compact()
+		api.Away(false)
+		<-store.Gone()
+		expectGone(t, store)
+	})
+}
+
+// A kind that is installed, or changes its versions, is known to those who ask and to those who wait.
+func TestInstalledKindIsThereAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(pods, clustertest.Definitions)
+		k, stop := runKinds(t, api, Options{Preload: []string{"widgets.example.com"}})
+		defer stop()
+		time.Sleep(10 * time.Minute)
+		if err := k.Missing(); !errors.Is(err, cluster.ErrNoKind) {
+			t.Fatalf("%v", err)
+		}
+		for range 3 {
+			api.Serve(widgets, true)
+			api.Put(clustertest.Definitions, widgetDefinition)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if err := k.Missing(); err != nil {
+				t.Errorf("two seconds after it was installed: %v", err)
+			}
+			api.Serve(widgets, false)
+			api.Delete(clustertest.Definitions, "/widgets.example.com")
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if err := errors.Join(k.Missing(), k.Ready()); !errors.Is(err, cluster.ErrNoKind) {
+				t.Errorf("two seconds after it was removed: %v", err)
+			}
+		}
+	})
+}
+
+// Who uses a cluster that is removed from the gateway is told, and nobody begins to.
+func TestRemovedClusterEndsItsStores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(pods, jobs)
+		k, stop := runKinds(t, api, Options{Preload: []string{"jobs.batch"}})
+		defer stop()
+		store, release := use(t, k, pods)
+		defer release()
+		w := waitOn(t, store)
+		k.Remove()
+		<-w.C
+		expectGone(t, store)
+		if _, _, err := k.Use(jobs); !errors.Is(err, ErrGone) {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// DefinitionFollower is told what becomes of the CustomResourceDefinitions of a cluster, in order, and how the watch on
+// them is.
+type DefinitionFollower interface {
+	Health
+	// DefinitionChanged: one came, or is another than before. All that there are come first.
+	DefinitionChanged(name string)
+	// DefinitionRemoved: one is gone, and with it the kind that it defined.
+	DefinitionRemoved(name string)
+}
+
+// metadataOnly asks for objects without their contents; who does not know how sends them whole.
+const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," +
+	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+// FollowDefinitions watches the metadata of all CustomResourceDefinitions until the context ends. A cluster that does
+// not have any, or does not show them, is asked again and again, but not often.
+func (c *Cluster) FollowDefinitions(ctx context.Context, follower DefinitionFollower) error {
+	lw := c.ListWatch(definitionKind, follower)
+	lw.accept = metadataOnly
+	informer := toolscache.NewSharedIndexInformerWithOptions(lw, &Object{}, toolscache.SharedIndexInformerOptions{
+		ObjectDescription: definitionKind.String(),
+	})
+	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *toolscache.Reflector, error) {
+		// Told by the ListWatch.
+	}); err != nil {
+		return err
+	}
+	// What is read is a name and a uid; annotations may be larger than all else that the gateway keeps of a cluster.
+	if err := informer.SetTransform(func(object any) (any, error) {
+		o, ok := object.(*Object)
+		if !ok || o.IsMarker() {
+			return object, nil
+		}
+		return &Object{name: strings.Clone(o.name), uid: strings.Clone(o.uid), version: o.version}, nil
+	}); err != nil {
+		return err
+	}
+	if _, err := informer.AddEventHandler(definitionHandler(follower)); err != nil {
+		return err
+	}
+	informer.RunWithContext(ctx)
+	return nil
+}
+
+func definitionHandler(follower DefinitionFollower) toolscache.ResourceEventHandler {
+	changed := func(o *Object) {
+		if !o.IsMarker() {
+			follower.DefinitionChanged(o.name)
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { changed(object.(*Object)) },
+		UpdateFunc: func(old, object any) {
+			before, after := old.(*Object), object.(*Object)
+			switch {
+			case before.uid != after.uid: // another one of the same name
+				follower.DefinitionRemoved(after.name)
+				changed(after)
+			case before.version != after.version:
+				changed(after)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+				object = tombstone.Obj
+			}
+			if o, ok := object.(*Object); ok && !o.IsMarker() {
+				follower.DefinitionRemoved(o.name)
+			}
+		},
+	}
+}
