@@ -138,6 +138,9 @@ func check(args []string, out io.Writer) error {
 		return errors.New("check: --config FILE is required")
 	}
 	cfg, err := config.Load(*file)
+	if err == nil {
+		err = app.Check(cfg)
+	}
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,7 @@ func TestCommandLines(t *testing.T) {
 		"check":                 {[]string{"check", "--config", valid}, "valid.yaml is valid\n", ""},
 		"check, warnings":       {[]string{"check", "--config", file("empty.yaml", "")}, "warning: nobody can sign in", ""},
 		"check, invalid":        {[]string{"check", "--config", invalid}, "", "unknown key"},
+		"check, wrong policy":   {[]string{"check", "--config", file("policy.yaml", "authorizer: {mode: policy, policies: ['true', 'user.nmae == 1']}\n")}, "", "authorizer.policies[1]: ERROR"},
 		"check nothing":         {[]string{"check"}, "", "--config FILE is required"},
 		"token":                 {[]string{"token", "--key", dir + "/key", "--user", "jane", "--group", "a", "--group", "b", "--ttl", "5m"}, "eyJ", ""},
 		"token for nobody":      {[]string{"token", "--key", dir + "/key"}, "", "--key FILE and --user NAME are required"},

@@ -56,7 +56,10 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	authorizer := newAuthorizer(cfg.Authorizer, kinds, log)
+	authorizer, err := newAuthorizer(cfg.Authorizer, kinds, log)
+	if err != nil {
+		return err
+	}
 	gateway, err := kubecasthttp.New(kubecasthttp.Options{
 		Clusters:      kinds,
 		Authenticator: authenticator,

@@ -139,12 +139,15 @@ func TestStartUpErrorsNameWhatToChange(t *testing.T) {
 		change func(*config.Config)
 		want   []string
 	}{
-		"listen":       {func(c *config.Config) { c.Listen = taken.Addr().String() }, []string{"listen: ", "address already in use"}},
-		"opsListen":    {func(c *config.Config) { c.OpsListen = taken.Addr().String() }, []string{"opsListen: ", "address already in use"}},
-		"kubeconfig":   {func(c *config.Config) { c.Clusters[0].Kubeconfig = "/none/kubeconfig" }, []string{"cluster default", "/none/kubeconfig"}},
-		"context":      {func(c *config.Config) { c.Clusters[0].Context = "elsewhere" }, []string{"cluster default", "elsewhere"}},
-		"key file":     {func(c *config.Config) { c.Auth.JWT[0].PublicKeyFile = "/none/key.pub" }, []string{"PublicKeyFile", "/none/key.pub"}},
-		"empty key":    {func(c *config.Config) { c.Auth.JWT[0].PublicKeyFile = empty }, []string{"PublicKeyFile", "empty.pub"}},
+		"listen":     {func(c *config.Config) { c.Listen = taken.Addr().String() }, []string{"listen: ", "address already in use"}},
+		"opsListen":  {func(c *config.Config) { c.OpsListen = taken.Addr().String() }, []string{"opsListen: ", "address already in use"}},
+		"kubeconfig": {func(c *config.Config) { c.Clusters[0].Kubeconfig = "/none/kubeconfig" }, []string{"cluster default", "/none/kubeconfig"}},
+		"context":    {func(c *config.Config) { c.Clusters[0].Context = "elsewhere" }, []string{"cluster default", "elsewhere"}},
+		"key file":   {func(c *config.Config) { c.Auth.JWT[0].PublicKeyFile = "/none/key.pub" }, []string{"PublicKeyFile", "/none/key.pub"}},
+		"empty key":  {func(c *config.Config) { c.Auth.JWT[0].PublicKeyFile = empty }, []string{"PublicKeyFile", "empty.pub"}},
+		"policy": {func(c *config.Config) {
+			c.Authorizer = config.Authorizer{Mode: config.AuthorizerPolicy, Policies: []string{"user.nmae"}}
+		}, []string{"authorizer.policies[0]", "undeclared reference"}},
 		"index of all": {func(c *config.Config) { c.Cache.Indexes = map[config.Kind][]string{{Resource: "pods"}: {"a..b"}} }, []string{"cache.indexes.pods"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,3 +38,23 @@ func TestRolesAndBindingsDecide(t *testing.T) {
 		t.Errorf("%d SubjectAccessReviews", n)
 	}
 }
+
+// Mode policy decides by expressions, and asks the cluster nothing about permissions.
+func TestPoliciesDecide(t *testing.T) {
+	api, url := apitest.Start(t)
+	api.Put("namespaces", "team-a")
+	api.Put("pods", "team-a/web")
+	cfg, token := configuration(t, url)
+	cfg.Authorizer.Mode = config.AuthorizerPolicy
+	cfg.Authorizer.Policies = []string{`request.namespace == "team-a" && user.username == "jane"`}
+	g := start(t, cfg, token)
+	g.until("it is ready", func() bool { code, _ := g.get(g.ops, "/readyz"); return code == 200 })
+	for path, want := range map[string]int{"/api/v1/namespaces/team-a/pods": 200, "/api/v1/namespaces/team-b/pods": 403, "/api/v1/pods": 403} {
+		if code, body := g.get(g.addr, path); code != want {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	if n := api.Served("reviews") + api.Served("roles"); n != 0 {
+		t.Errorf("%d questions about permissions", n)
+	}
+}

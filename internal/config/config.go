@@ -99,13 +99,17 @@ type Claims struct {
 const (
 	AuthorizerRBAC = "rbac" // the cluster's roles and bindings are read, and evaluated in process
 	AuthorizerSAR  = "sar"  // the API server is asked, by SubjectAccessReview
+
+	// AuthorizerPolicy decides by CEL expressions. A cluster's own permissions do not count.
+	AuthorizerPolicy = "policy"
 )
 
 // Authorizer says who decides what an identity may see.
 type Authorizer struct {
-	Mode       string   `yaml:"mode"`       // AuthorizerRBAC or AuthorizerSAR
+	Mode       string   `yaml:"mode"`       // AuthorizerRBAC, AuthorizerSAR or AuthorizerPolicy
 	CacheAllow Duration `yaml:"cacheAllow"` // how long an allow of sar may be used again; 0: never
 	CacheDeny  Duration `yaml:"cacheDeny"`
+	Policies   []string `yaml:"policies"` // of mode policy: allowed is what one of them is true for
 }
 
 // CORS names the web origins that may read answers with credentials.
@@ -148,6 +152,7 @@ func Default() Config {
 			Mode:       AuthorizerRBAC,
 			CacheAllow: Duration(10 * time.Second),
 			CacheDeny:  Duration(5 * time.Second),
+			Policies:   []string{},
 		},
 		Log: Log{Level: "info", Format: "text"},
 	}

@@ -17,7 +17,6 @@ var notBuilt = []string{
 	"auth.oidcLogin.clientSecretFile",
 	"auth.oidcLogin.redirectURL",
 	"auth.cookieKeyFile",
-	"authorizer.policies",
 	"history.database",
 	"history.owner",
 	"history.keep",

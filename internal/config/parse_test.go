@@ -53,7 +53,7 @@ drain: 20s
 auth:
   anonymous: false
   jwt: []
-authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s}
+authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
 cors: {origins: []}
 log: {level: info, format: text}
 `
@@ -168,7 +168,9 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"index twice":                {"cache: {indexes: {pods: [a, a]}}", `line 1: cache.indexes[pods][1]: "a" given; allowed: each path once`},
 		"alias":                      {"listen: &a ':1'", "line 1: listen: anchors and aliases are not supported"},
 		"merge":                      {"cache:\n  <<: {a: b}", "line 2: cache: << given as a key"},
-		"mode":                       {"authorizer: {mode: none}", `line 1: authorizer.mode: "none" given; allowed: rbac, sar`},
+		"mode":                       {"authorizer: {mode: none}", `line 1: authorizer.mode: "none" given; allowed: rbac, sar, policy`},
+		"mode without policies":      {"authorizer: {mode: policy}", `authorizer.policies: [] given; allowed: one policy or more`},
+		"policies without mode":      {"authorizer: {policies: ['true']}", `line 1: authorizer.policies: given in mode rbac; allowed: in mode policy`},
 		"level":                      {"log: {level: loud}", `line 1: log.level: "loud" given; allowed: debug, info, warn, error`},
 		"no issuer":                  {"auth: {jwt: [{audiences: [a]}]}", `line 1: auth.jwt[0].issuer: "" given; allowed: the issuer`},
 		"issuer twice":               {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f}, {issuer: a, audiences: [a], publicKeyFile: f}]}", `auth.jwt[1].issuer: "a" given; allowed: an issuer that no other`},
@@ -211,8 +213,6 @@ func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
 		"stream: {compress: [gzip]}":               "stream.compress",
 		"auth: {oidcLogin: {clientID: x}}":         "auth.oidcLogin.clientID",
 		"auth: {cookieKeyFile: x}":                 "auth.cookieKeyFile",
-		"authorizer: {mode: policy}":               "authorizer.mode",
-		"authorizer: {policies: ['true']}":         "authorizer.policies",
 		"history: {database: sqlite}":              "history.database",
 		"history: {owner: x}":                      "history.owner",
 		"history: {keep: 1h}":                      "history.keep",

@@ -60,12 +60,12 @@ func (c Config) validate() faults {
 	f.between("drain", c.Drain, 0, time.Hour)
 
 	f.auth(c.Auth)
-	switch c.Authorizer.Mode {
-	case AuthorizerRBAC, AuthorizerSAR:
-	case "policy":
-		f.add(0, "authorizer.mode", "%q is not built yet; allowed: %s, %s", c.Authorizer.Mode, AuthorizerRBAC, AuthorizerSAR)
-	default:
-		f.refuse("authorizer.mode", c.Authorizer.Mode, AuthorizerRBAC+", "+AuthorizerSAR)
+	f.oneOf("authorizer.mode", c.Authorizer.Mode, AuthorizerRBAC, AuthorizerSAR, AuthorizerPolicy)
+	switch policies := len(c.Authorizer.Policies); {
+	case c.Authorizer.Mode == AuthorizerPolicy && policies == 0:
+		f.refuse("authorizer.policies", "[]", "one policy or more: without, nobody may see anything")
+	case c.Authorizer.Mode != AuthorizerPolicy && policies > 0:
+		f.add(0, "authorizer.policies", "given in mode %s; allowed: in mode %s, else they would be without effect", c.Authorizer.Mode, AuthorizerPolicy)
 	}
 	// A permission that is gone must not be honoured for long, so these have a low ceiling.
 	f.between("authorizer.cacheAllow", c.Authorizer.CacheAllow, 0, time.Minute)

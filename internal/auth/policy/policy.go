@@ -1,0 +1,219 @@
+// Package policy decides who may see what by CEL expressions, for portals whose users are no Kubernetes users.
+//
+// A request is allowed if one of the policies is true for it. A policy that fails (a claim that is not there, a cost
+// beyond the limit) is not true; nothing that goes wrong allows anything.
+//
+// A request that names no namespace asks about all of them, those of tomorrow included, and one that names no object
+// about all objects. It is allowed only if a policy is true whatever the namespace, or the name. So a policy is evaluated
+// with what was not named as unknown: `request.namespace != "kube-system"` does not let anybody list all namespaces,
+// as it would if the empty name were put in. What that policy does allow is found by asking about each namespace.
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/ext"
+	"cel.dev/cel-go/interpreter"
+
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+// Variables of policies, as qualified names so that a misspelled one is found when the policy is compiled.
+const (
+	userName         = "user.username"
+	userGroups       = "user.groups"
+	userClaims       = "user.claims"
+	requestCluster   = "request.cluster"
+	requestVerb      = "request.verb"
+	requestGroup     = "request.group"
+	requestResource  = "request.resource"
+	requestNamespace = "request.namespace"
+	requestName      = "request.name"
+)
+
+// costLimit bounds one evaluation, in CEL's units, of which a comparison is one: some milliseconds at most.
+const costLimit = 100_000
+
+// Authorizer is an auth.Authorizer. Its methods may be called concurrently.
+type Authorizer struct {
+	policies   []compiled
+	namespaces auth.Namespaces
+}
+
+var _ auth.Authorizer = (*Authorizer)(nil)
+
+type compiled struct {
+	name    string
+	program cel.Program
+}
+
+// New compiles and checks the policies. An error names each that is wrong, as key, its index and what is wrong where.
+func New(policies []string, key string, namespaces auth.Namespaces) (*Authorizer, error) {
+	environment, err := newEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	a := &Authorizer{namespaces: namespaces}
+	var errs []error
+	for i, text := range policies {
+		name := fmt.Sprintf("%s[%d]", key, i)
+		program, err := compile(environment, text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		a.policies = append(a.policies, compiled{name, program})
+	}
+	if len(policies) == 0 {
+		errs = append(errs, fmt.Errorf("%s: one policy or more: without, nobody may see anything", key))
+	}
+	return a, errors.Join(errs...)
+}
+
+func newEnvironment() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.Variable(userName, cel.StringType),
+		cel.Variable(userGroups, cel.ListType(cel.StringType)),
+		cel.Variable(userClaims, cel.MapType(cel.StringType, cel.DynType)),
+		cel.Variable(requestCluster, cel.StringType),
+		cel.Variable(requestVerb, cel.StringType),
+		cel.Variable(requestGroup, cel.StringType),
+		cel.Variable(requestResource, cel.StringType),
+		cel.Variable(requestNamespace, cel.StringType),
+		cel.Variable(requestName, cel.StringType),
+		ext.Strings(),
+		ext.Sets(),
+	)
+}
+
+func compile(environment *cel.Env, text string) (cel.Program, error) {
+	ast, issues := environment.Compile(text)
+	if err := issues.Err(); err != nil {
+		return nil, fmt.Errorf("%s", strings.TrimSpace(err.Error()))
+	}
+	if ast.OutputType() != cel.BoolType {
+		return nil, fmt.Errorf("it gives a %s; allowed: a bool", ast.OutputType())
+	}
+	// Optimized, so that regular expressions and constant lists are read once.
+	return environment.Program(ast, cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval), cel.CostLimit(costLimit))
+}
+
+// variables are one question's.
+type variables struct {
+	id  *auth.Identity
+	req *auth.Request
+}
+
+// ResolveName implements interpreter.Activation.
+func (v variables) ResolveName(name string) (any, bool) {
+	switch name {
+	case userName:
+		return v.id.Username, true
+	case userGroups:
+		return v.id.Groups, true
+	case userClaims:
+		if v.id.Claims == nil {
+			return map[string]any{}, true
+		}
+		return v.id.Claims, true
+	case requestCluster:
+		return v.req.Cluster, true
+	case requestVerb:
+		return v.req.Verb, true
+	case requestGroup:
+		return v.req.Group, true
+	case requestResource:
+		resource := v.req.Resource
+		if v.req.Subresource != "" {
+			resource += "/" + v.req.Subresource
+		}
+		return resource, true
+	case requestNamespace:
+		return v.req.Namespace, true
+	case requestName:
+		return v.req.Name, true
+	}
+	return nil, false
+}
+
+// Parent implements interpreter.Activation.
+func (v variables) Parent() interpreter.Activation { return nil }
+
+// answer is what the policies say together.
+type answer int
+
+const (
+	no answer = iota
+	depends
+	yes
+)
+
+// evaluate asks the policies until one says yes. What the request does not name is unknown to them.
+func (a *Authorizer) evaluate(id *auth.Identity, req *auth.Request) (answer answer, reason string) {
+	var unknown []*cel.AttributePatternType
+	if req.Namespace == "" {
+		unknown = append(unknown, cel.AttributePattern(requestNamespace))
+	}
+	if req.Name == "" {
+		unknown = append(unknown, cel.AttributePattern(requestName))
+	}
+	var input any = variables{id, req}
+	if len(unknown) > 0 {
+		partial, err := cel.PartialVars(input, unknown...)
+		if err != nil {
+			return no, err.Error()
+		}
+		input = partial
+	}
+	var failures []string
+	for _, p := range a.policies {
+		value, _, err := p.program.Eval(input)
+		switch {
+		case err != nil:
+			failures = append(failures, fmt.Sprintf("%s: %v", p.name, err))
+		case value == types.True:
+			return yes, p.name
+		case types.IsUnknown(value):
+			answer = depends
+		}
+	}
+	return answer, strings.Join(failures, "; ")
+}
+
+// Authorize implements auth.Authorizer. There are no errors: what cannot be evaluated is denied.
+func (a *Authorizer) Authorize(_ context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
+	answer, reason := a.evaluate(&id, &req)
+	return auth.Decision{Allowed: answer == yes, Reason: reason}, nil
+}
+
+// Scope implements auth.Authorizer. Single objects cannot be enumerated, so there are none in it.
+func (a *Authorizer) Scope(_ context.Context, id auth.Identity, req auth.Request) (auth.Scope, error) {
+	req.Namespace, req.Name = "", ""
+	switch answer, _ := a.evaluate(&id, &req); answer {
+	case yes:
+		return auth.Scope{All: true}, nil
+	case no:
+		return auth.Scope{}, nil
+	}
+	names, ok := a.namespaces.Names(req.Cluster)
+	if !ok {
+		return auth.Scope{}, fmt.Errorf("%w: the namespaces of cluster %s are not known", auth.ErrUndecided, req.Cluster)
+	}
+	var scope auth.Scope
+	for _, req.Namespace = range names {
+		if answer, _ := a.evaluate(&id, &req); answer == yes {
+			scope.Namespaces = append(scope.Namespaces, req.Namespace)
+		}
+	}
+	return scope, nil
+}
+
+// Changes implements auth.Authorizer. Policies do not change while the gateway runs, but namespaces come and go.
+func (a *Authorizer) Changes(auth.Identity) (changed <-chan struct{}, stop func()) {
+	return a.namespaces.Changes()
+}
