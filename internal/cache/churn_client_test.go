@@ -70,8 +70,9 @@ func (c *client) come() {
 			return
 		case errors.Is(err, stream.ErrAhead) && c.position <= c.api.Version() && !c.restored:
 			c.seen["ahead"]++
-			c.cursor = store.Topic().Ahead(known, c.scope)
-			return
+			if c.cursor, err = store.Topic().Ahead(known, c.scope); err == nil {
+				return
+			}
 		}
 		c.seen["expired"]++
 	}

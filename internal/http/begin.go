@@ -174,5 +174,12 @@ func (w *watch) findAhead(ctx context.Context, known stream.Known) (place, error
 	case !exists:
 		return place{reset: resetAhead}, nil
 	}
-	return place{cursor: w.store.Topic().Ahead(known, w.target.scope()), known: known}, nil
+	cursor, err := w.store.Topic().Ahead(known, w.target.scope())
+	switch {
+	case errors.Is(err, stream.ErrExpired) && known.Some == known.All:
+		return w.catchUp(ctx, known.All)
+	case err != nil:
+		return place{reset: resetReason(err)}, nil
+	}
+	return place{cursor: cursor, known: known}, nil
 }

@@ -148,7 +148,10 @@ func (p *play) follow() error {
 		p.note(known, err)
 		f.next = p.model.evicted
 		if errors.Is(err, ErrAhead) {
-			cursor, f.next, f.ahead = p.topic.Ahead(known, scope), len(p.model.history), true
+			f.next, f.ahead = len(p.model.history), true
+			if cursor, err = p.topic.Ahead(known, scope); err != nil {
+				return err
+			}
 		} else if err != nil {
 			return nil
 		}

@@ -33,10 +33,14 @@ func (t *Topic[O]) Holds(head Head) bool {
 func (t *Topic[O]) Resume(known Known, scope Scope) (*Cursor[O], error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	version := known.All
-	if version > t.watermark {
+	if known.All > t.watermark {
 		return nil, ErrAhead
 	}
+	return t.resume(known, scope)
+}
+
+func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
+	version := known.All
 	for _, e := range t.evictions(scope) {
 		if version < e.pos {
 			return nil, ErrExpired
@@ -53,12 +57,16 @@ func (t *Topic[O]) Resume(known Known, scope Scope) (*Cursor[O], error) {
 	return &Cursor[O]{topic: t, scope: scope, next: next, generation: t.generation, known: known}, nil
 }
 
-// Ahead is a cursor for a client that knows all up to a version which the topic has not reached: it is told what
-// follows that version.
-func (t *Topic[O]) Ahead(known Known, scope Scope) *Cursor[O] {
-	c := t.From(t.Head(), scope)
-	c.known = known
-	return c
+// Ahead is a cursor for a client that Resume found ahead of the topic, though its version is a real one: it is told
+// what follows that version. While that was being found out, the topic may have reached the version, and gone past it:
+// then this is Resume, and may fail with ErrExpired.
+func (t *Topic[O]) Ahead(known Known, scope Scope) (*Cursor[O], error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if known.All <= t.watermark {
+		return t.resume(known, scope)
+	}
+	return &Cursor[O]{topic: t, scope: scope, next: t.ring.next, generation: t.generation, known: known}, nil
 }
 
 // leapt reports whether a relist passed over something that a client knows, or knows all before and some after. The

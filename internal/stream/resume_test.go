@@ -5,11 +5,23 @@ import (
 	"testing"
 )
 
+func ahead(t *testing.T, topic *Topic[*item], known Known, scope Scope) *Cursor[*item] {
+	t.Helper()
+	if _, err := topic.Resume(known, scope); !errors.Is(err, ErrAhead) {
+		t.Fatalf("Resume: %v, want ErrAhead", err)
+	}
+	cursor, err := topic.Ahead(known, scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cursor
+}
+
 // A client may come from a replica that has seen more, if only a bookmark.
 func TestCursorAheadTellsNothingTwiceAndNothingTooFew(t *testing.T) {
 	topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
 	topic.Begin(10)
-	cursor := topic.Ahead(UpTo(15), AllNamespaces())
+	cursor := ahead(t, topic, UpTo(15), AllNamespaces())
 	for version := uint64(12); version <= 18; version += 2 {
 		topic.Append(version, Change[*item]{Type: Added, Object: &item{version: version}})
 	}
@@ -22,10 +34,36 @@ func TestCursorAheadTellsNothingTwiceAndNothingTooFew(t *testing.T) {
 func TestCursorAheadKeepsItsPositionUntilTheTopicPassesIt(t *testing.T) {
 	topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
 	topic.Begin(10)
-	cursor := topic.Ahead(UpTo(15), AllNamespaces())
+	cursor := ahead(t, topic, UpTo(15), AllNamespaces())
 	topic.Append(12, Change[*item]{Type: Added, Object: &item{version: 12}})
 	if batch, position, err := cursor.Next(make([]*Event[*item], 0, 8)); err != nil || position != 15 || len(batch) != 0 {
 		t.Fatalf("told %d events up to %d (%v), want none up to 15", len(batch), position, err)
+	}
+}
+
+// While the API server is asked whether a position ahead is a real one, the topic goes on, and past it.
+func TestTopicThatOvertakesAPositionAheadLosesNothing(t *testing.T) {
+	topic := NewTopic[*item](Options{Events: 4, Bytes: 1 << 20})
+	topic.Begin(10)
+	if _, err := topic.Resume(UpTo(12), AllNamespaces()); !errors.Is(err, ErrAhead) {
+		t.Fatal(err)
+	}
+	for version := uint64(11); version <= 14; version++ {
+		topic.Append(version, Change[*item]{Type: Added, Object: &item{version: version}})
+	}
+	cursor, err := topic.Ahead(UpTo(12), AllNamespaces())
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, position, err := cursor.Next(make([]*Event[*item], 0, 8))
+	if err != nil || position != 14 || len(batch) != 2 || batch[0].Pos != 13 {
+		t.Fatalf("told %d events up to %d (%v), want those of 13 and 14", len(batch), position, err)
+	}
+	for version := uint64(15); version <= 18; version++ {
+		topic.Append(version, Change[*item]{Type: Added, Object: &item{version: version}})
+	}
+	if _, err := topic.Ahead(UpTo(12), AllNamespaces()); !errors.Is(err, ErrExpired) {
+		t.Errorf("when what follows has been evicted: %v, want ErrExpired", err)
 	}
 }
 
@@ -34,7 +72,7 @@ func TestCursorAheadExpiresWhenARelistLeapsOverIt(t *testing.T) {
 	for _, changes := range [][]Change[*item]{nil, {{Type: Added, Object: &item{version: 14}}}} {
 		topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
 		topic.Begin(10)
-		cursor := topic.Ahead(UpTo(15), AllNamespaces())
+		cursor := ahead(t, topic, UpTo(15), AllNamespaces())
 		topic.AppendBurst(20, changes)
 		if _, _, err := cursor.Next(make([]*Event[*item], 0, 8)); !errors.Is(err, ErrExpired) {
 			t.Errorf("with %d changes: %v, want ErrExpired", len(changes), err)
@@ -45,7 +83,7 @@ func TestCursorAheadExpiresWhenARelistLeapsOverIt(t *testing.T) {
 func TestCursorAheadFillsItsBatchLikeAnyOther(t *testing.T) {
 	topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
 	topic.Begin(10)
-	cursor := topic.Ahead(UpTo(13), AllNamespaces())
+	cursor := ahead(t, topic, UpTo(13), AllNamespaces())
 	for version := uint64(11); version <= 18; version++ {
 		topic.Append(version, Change[*item]{Type: Added, Object: &item{version: version}})
 	}
