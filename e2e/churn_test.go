@@ -162,12 +162,18 @@ const lastPod = "zz-last"
 
 func (c *churn) last(t *testing.T) {
 	t.Helper()
+	c.mark(t, lastPod)
+}
+
+// mark makes a pod in each namespace that matches every selector in the tests.
+func (c *churn) mark(t *testing.T, name string) {
+	t.Helper()
 	ctx := context.Background()
 	for _, namespace := range c.namespaces {
-		eventually(t, "the last pod is made", func() error {
-			p, err := c.stage.kube.CoreV1().Pods(namespace).Create(ctx, pod(namespace, lastPod, map[string]string{"test": c.test, "app": "a"}), metav1.CreateOptions{})
+		eventually(t, "the pod "+name+" is made", func() error {
+			p, err := c.stage.kube.CoreV1().Pods(namespace).Create(ctx, pod(namespace, name, map[string]string{"test": c.test, "app": "a"}), metav1.CreateOptions{})
 			if apierrors.IsAlreadyExists(err) {
-				p, err = c.stage.kube.CoreV1().Pods(namespace).Get(ctx, lastPod, metav1.GetOptions{})
+				p, err = c.stage.kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 			}
 			if err != nil {
 				return err
@@ -182,21 +188,27 @@ func (c *churn) last(t *testing.T) {
 // waitTold waits until a follower of a scope has been told everything that the churn did.
 func (c *churn) waitTold(t *testing.T, f *follower, watch string, scope scope) {
 	t.Helper()
+	c.waitMark(t, f, watch, scope, lastPod)
+	c.stage.waitEqual(t, f, watch, scope)
+}
+
+// waitMark waits until a follower of a scope has been told a mark.
+func (c *churn) waitMark(t *testing.T, f *follower, watch string, scope scope, name string) {
+	t.Helper()
 	namespaces := c.namespaces
 	if scope.namespace != "" {
 		namespaces = []string{scope.namespace}
 	}
-	eventually(t, f.name+" has been told everything", func() error {
+	eventually(t, f.name+" has been told of "+name, func() error {
 		return f.look(watch, func(v *view) error {
 			for _, namespace := range namespaces {
-				if o, ok := v.objects[namespace+"/"+lastPod]; !ok || !strings.Contains(o.json, `"phase":"Running"`) {
-					return fmt.Errorf("the last pod of %s is not there", namespace)
+				if o, ok := v.objects[namespace+"/"+name]; !ok || !strings.Contains(o.json, `"phase":"Running"`) {
+					return fmt.Errorf("that of %s is not there", namespace)
 				}
 			}
 			return nil
 		})
 	})
-	c.stage.waitEqual(t, f, watch, scope)
 }
 
 // scopes are watches of the churned pods, each with another filter.

@@ -19,10 +19,10 @@ func checkNothingLost(t *testing.T, f *follower, watch string, w *witness) {
 		if err != nil {
 			return err
 		}
-		if err := v.lost(seen, nil); err != nil {
+		if err := v.lost(seen, none); err != nil {
 			return err
 		}
-		return v.invented(seen, w.from, nil)
+		return v.invented(seen, w.from, none)
 	})
 	if err != nil {
 		t.Errorf("%s: %v", f.name, err)
@@ -68,33 +68,53 @@ func (s stretches) contain(version uint64) bool {
 	return slices.ContainsFunc(s, func(i interval) bool { return i.contains(version) })
 }
 
+// none is the relists of a gateway that made none.
+func none(uint64) bool { return false }
+
 // lost looks for changes that a witness saw, and that were neither told nor within a snapshot or a relist.
-func (v *view) lost(seen []told, relists stretches) error {
+func (v *view) lost(seen []told, relisted func(version uint64) bool) error {
 	has := map[occurrence]bool{}
 	for _, e := range v.told {
 		has[e.occurrence] = true
 	}
 	var missing []told
 	for _, e := range seen {
-		if !has[e.occurrence] && !stretches(v.covered).contain(e.version) && !relists.contain(e.version) {
+		if !has[e.occurrence] && !stretches(v.covered).contain(e.version) && !relisted(e.version) {
 			missing = append(missing, e)
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%d of %d changes were lost in silence, the first: %s", len(missing), len(seen), missing[0])
+		return fmt.Errorf("%d of %d changes were lost in silence, the first: %s, the last: %s, on %s", len(missing), len(seen),
+			missing[0], missing[len(missing)-1], v.around(missing[0].version, missing[len(missing)-1].version))
 	}
 	return nil
 }
 
+// around are the connections that went past a version, and what they told near it.
+func (v *view) around(from, to uint64) string {
+	text := ""
+	for _, w := range v.walks {
+		if w.from <= to && from <= w.to {
+			text += fmt.Sprintf("\n  %s: from %d to %d", w.address, w.from, w.to)
+		}
+	}
+	for _, e := range v.told {
+		if e.version+20 > from && e.version < to+20 {
+			text += fmt.Sprintf("\n  told %s", e)
+		}
+	}
+	return text
+}
+
 // invented looks for events that the witness, which began at a version, did not see. Deletions of what the follower
 // did not have change nothing; those that a relist found have its version, or that of what took the object's place.
-func (v *view) invented(seen []told, from uint64, relists stretches) error {
+func (v *view) invented(seen []told, from uint64, relisted func(version uint64) bool) error {
 	happened := map[occurrence]bool{}
 	for _, e := range seen {
 		happened[e.occurrence] = true
 	}
 	for _, e := range v.told {
-		if e.version > from && !e.unknown && !happened[e.occurrence] && !(e.gone && relists.contain(e.version)) {
+		if e.version > from && !e.unknown && !happened[e.occurrence] && !(e.gone && relisted(e.version)) {
 			return fmt.Errorf("this never happened: %s", e)
 		}
 	}

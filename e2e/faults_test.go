@@ -130,8 +130,8 @@ func (h *hurt) check(t *testing.T) {
 		}
 		relists := h.gateway.relists(t, podsKind.Resource)
 		err = f.look("", func(v *view) error {
-			return errors.Join(v.live(), v.lost(h.before[name], nil), v.lost(after, relists),
-				v.invented(after, h.after[name].from, relists))
+			return errors.Join(v.live(), v.lost(h.before[name], none), v.lost(after, relists.contain),
+				v.invented(after, h.after[name].from, relists.contain))
 		})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

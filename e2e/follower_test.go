@@ -29,6 +29,8 @@ type follower struct {
 	lasts func() time.Duration
 	// relists: lists of the gateway's own may come in between, whose events are in no order and have older ids.
 	relists bool
+	// lean: what was told is kept without the objects, for tests that last.
+	lean bool
 
 	mu          sync.Mutex
 	views       map[string]*view
@@ -50,6 +52,7 @@ func follow(t *testing.T, f *follower) *follower {
 	f.views = map[string]*view{}
 	for _, watch := range f.watches {
 		f.views[watch] = newView()
+		f.views[watch].lean = f.lean
 	}
 	f.ended = make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -92,7 +95,8 @@ func (f *follower) run(ctx context.Context) {
 func (f *follower) connection(ctx context.Context, n int) error {
 	f.mu.Lock()
 	sent := f.last
-	begin, err := f.begin(sent)
+	gateway := f.address(n)
+	begin, err := f.begin(gateway, sent)
 	f.connections++
 	f.mu.Unlock()
 	if err != nil {
@@ -103,7 +107,7 @@ func (f *follower) connection(ctx context.Context, n int) error {
 		ctx, cancel = context.WithTimeout(ctx, f.lasts())
 		defer cancel()
 	}
-	address, header := f.request(n, sent)
+	address, header := f.request(gateway, n, sent)
 	var breach error
 	goodbye := false
 	err = f.connect(ctx, address, header, func(read frame) error {
@@ -133,8 +137,8 @@ func (f *follower) connection(ctx context.Context, n int) error {
 }
 
 // request is the n-th connection's: the position is sent in each of the ways that there are.
-func (f *follower) request(n int, position string) (address string, header http.Header) {
-	address, header = f.address(n)+f.path, bearer(f.token)
+func (f *follower) request(gateway string, n int, position string) (address string, header http.Header) {
+	address, header = gateway+f.path, bearer(f.token)
 	if position == "" {
 		return address, header
 	}

@@ -150,12 +150,16 @@ func (g *gateway) end() {
 
 func (g *gateway) log() string { return strings.Join(g.logs, "") + g.process.Stderr.String() }
 
-var listedAgain = regexp.MustCompile(`msg="kind was listed again" cluster=\S+ kind=(\S+) after=(\d+) version=(\d+) `)
+var listedAgain = regexp.MustCompile(`^"kind was listed again" cluster=\S+ kind=(\S+) after=(\d+) version=(\d+) `)
 
 // relists are the stretches of a kind's history of which the gateway saw only the difference, by its log.
 func (g *gateway) relists(t *testing.T, kind string) (found stretches) {
 	t.Helper()
-	for _, match := range listedAgain.FindAllStringSubmatch(g.log(), -1) {
+	for _, message := range strings.Split(g.log(), "msg=")[1:] {
+		match := listedAgain.FindStringSubmatch(message)
+		if match == nil {
+			continue
+		}
 		after, err := strconv.ParseUint(match[2], 10, 64)
 		version, err2 := strconv.ParseUint(match[3], 10, 64)
 		if err := errors.Join(err, err2); err != nil {

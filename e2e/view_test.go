@@ -21,6 +21,15 @@ type view struct {
 	from       uint64              // the position when that snapshot began
 	snapshot   map[string]bool     // keys told by the snapshot under way
 	connection map[occurrence]bool // what this connection has told since the snapshot, if there was one
+
+	lean  bool   // told is kept without JSON
+	walks []walk // one for each connection
+}
+
+// walk is how far one connection went.
+type walk struct {
+	address string
+	interval
 }
 
 // object is one as it was told.
@@ -60,8 +69,8 @@ type connectionStart struct {
 	epoch    string // of the ids so far; "" before the first
 }
 
-// begin prepares the views for a connection from a position. The caller holds the lock.
-func (f *follower) begin(sent string) (*connectionStart, error) {
+// begin prepares the views for a connection to an address from a position. The caller holds the lock.
+func (f *follower) begin(address, sent string) (*connectionStart, error) {
 	start := &connectionStart{sent: sent}
 	if sent != "" {
 		var err error
@@ -72,6 +81,7 @@ func (f *follower) begin(sent string) (*connectionStart, error) {
 	}
 	for name, v := range f.views {
 		v.connection = map[occurrence]bool{}
+		v.walks = append(v.walks, walk{address, interval{start.position.versions[name], start.position.versions[name]}})
 		if start.position.versions[name] == 0 {
 			v.beginSnapshot()
 		}
@@ -128,6 +138,7 @@ func (f *follower) take(start *connectionStart, read frame) error {
 	if err := v.take(name, read.data, p.versions[prefix], start.position.versions[prefix], f.relists); err != nil {
 		return fmt.Errorf("%s %s: %w", read.event, read.id, err)
 	}
+	v.walks[len(v.walks)-1].to = v.position
 	return nil
 }
 
@@ -168,6 +179,9 @@ func (v *view) take(name, data string, version, after uint64, relists bool) erro
 			return fmt.Errorf("a reset with a version")
 		}
 		v.resets = append(v.resets, said.Reason)
+		if said.Reason == "epoch" {
+			v.position, v.from = 0, 0 // nothing that was before is comparable
+		}
 		v.beginSnapshot()
 		return nil
 	}
@@ -233,7 +247,11 @@ func (v *view) object(name, data string, version, after uint64, relists bool) er
 	}
 	_, known := v.objects[key]
 	v.position = version
-	v.told = append(v.told, told{what, name, key, o.json, name == "deleted" && !known})
+	text := o.json
+	if v.lean {
+		text = ""
+	}
+	v.told = append(v.told, told{what, name, key, text, name == "deleted" && !known})
 	if name == "deleted" {
 		delete(v.objects, key)
 	} else {

@@ -42,7 +42,7 @@ func (s *stage) startWatch(t *testing.T, args ...string) *process.Process {
 // printed feeds what gateway watch -o json printed to a follower's views, which check it.
 func printed(out string) (*follower, error) {
 	f := &follower{watches: single(), views: map[string]*view{"": newView()}, relists: true}
-	start, err := f.begin("")
+	start, err := f.begin("", "")
 	if err != nil {
 		return nil, err
 	}
