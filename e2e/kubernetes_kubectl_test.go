@@ -1,0 +1,252 @@
+package e2e
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// throughTLS puts TLS before a gateway, as an ingress does: without it kubectl sends no credentials.
+func throughTLS(t *testing.T, g *gateway) (address, caFile string) {
+	t.Helper()
+	target, err := url.Parse(g.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.FlushInterval = -1
+	server := httptest.NewTLSServer(proxy)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	caFile = filepath.Join(t.TempDir(), "ca.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(caFile, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return server.URL, caFile
+}
+
+// kubectlTo is how kubectl is told to talk to a gateway, to its default cluster or to one behind a prefix.
+func kubectlTo(t *testing.T, g *gateway, token, prefix string) (arguments []string) {
+	t.Helper()
+	address, ca := throughTLS(t, g)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: gateway
+clusters: [{name: gateway, cluster: {server: %q, certificate-authority: %q}}]
+contexts: [{name: gateway, context: {cluster: gateway, user: viewer}}]
+users: [{name: viewer, user: {token: %q}}]
+`, address+prefix, ca, token)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--kubeconfig", file}
+}
+
+// tryKubectl runs kubectl; what it says when it fails is in the error.
+func (s *stage) tryKubectl(arguments ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), eventuallyWithin)
+	defer cancel()
+	out, err := s.cluster.Kubectl(ctx, nil, arguments...)
+	return string(out), err
+}
+
+// admin is the token of somebody who may see what the API server shows to the stage's own kubectl.
+func (s *stage) admin(t *testing.T) string {
+	t.Helper()
+	user := strings.ToLower(t.Name())
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "e2e-admin-" + user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	if _, err := s.kube.RbacV1().ClusterRoleBindings().Create(context.Background(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.kube.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	token, err := s.token(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// kubectlObjects are what kubectl is asked for: nobody changes them any more when this returns.
+func (s *stage) kubectlObjects(t *testing.T, namespaces ...string) {
+	t.Helper()
+	ctx := context.Background()
+	s.namespaces(t, namespaces...)
+	for i, namespace := range namespaces {
+		for _, name := range []string{"web", "web-2", "db"} {
+			labels := map[string]string{"app": strings.TrimSuffix(name, "-2"), "kubectl": namespaces[0], "n": fmt.Sprint(i)}
+			if _, err := s.kube.CoreV1().Pods(namespace).Create(ctx, pod(namespace, name, labels), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.kube.CoreV1().ConfigMaps(namespace).Create(ctx, configMap(namespace, name, labels), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		suspended := true
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: "train", Namespace: namespace, Labels: map[string]string{"kubectl": namespaces[0]}},
+			Spec: batchv1.JobSpec{Suspend: &suspended, Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "registry.example.org/train:1"}},
+			}}},
+		}
+		if _, err := s.kube.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		s.kubectl(t, "", "wait", "-n", namespace, "--for=condition=Suspended", "job/train")
+	}
+}
+
+// kubectl prints the same, whichever of the two it talks to.
+func TestKubectlPrintsTheSame(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	g := s.sharedGateway(t)
+	s.kubectlObjects(t, "kubectl", "kubectl-b")
+	token := s.admin(t)
+	commands := []string{
+		"get pods -n kubectl",
+		"get pod web -n kubectl",
+		"get pod web db -n kubectl",
+		"get pods -A -l kubectl=kubectl",
+		"get pods -A -l kubectl=kubectl -o wide",
+		"get pods -A -l kubectl=kubectl,app!=db --show-labels",
+		"get pods -A -l kubectl=kubectl -L app,n --no-headers",
+		"get pods -A -l kubectl=kubectl --chunk-size=2",
+		"get pods -A -l kubectl=kubectl --chunk-size=2 -o name",
+		"get pods -n kubectl --sort-by=.metadata.labels.app",
+		"get pods -n kubectl --field-selector metadata.name=web-2",
+		"get pods -n kubectl --field-selector status.phase!=Running,metadata.name!=web",
+		"get pods -n kubectl -o json",
+		"get pods -n kubectl -o yaml",
+		"get pod web -n kubectl -o yaml --show-managed-fields=false",
+		"get pods -n kubectl -o jsonpath={.items[*].metadata.name}",
+		"get pods -n kubectl -o custom-columns=N:.metadata.name,I:.spec.containers[0].image",
+		"get pods,configmaps,jobs -n kubectl",
+		"get pods,jobs -n kubectl -o name",
+		"get all -n kubectl",
+		"get jobs -n kubectl -o wide",
+		"get job/train pod/db -n kubectl",
+		"get ns kubectl kubectl-b",
+		"get nodes",
+		"get nodes -o name",
+		"get events -n kubectl",
+		"events -n kubectl",
+		"describe pod web -n kubectl",
+		"describe job train -n kubectl",
+		"describe configmaps -n kubectl",
+		"describe ns kubectl",
+		"get deployments -n kubectl",
+		"get pods -n nowhere",
+		"get pod nothing -n kubectl",
+		"get nothings",
+		"api-versions",
+		"explain job.spec.parallelism",
+		"explain pods --recursive",
+		"explain pods.spec.nothing",
+		"version -o yaml",
+	}
+	for _, prefix := range []string{"", "/clusters/default"} {
+		t.Run("at"+prefix, func(t *testing.T) {
+			gateway := kubectlTo(t, g, token, prefix)
+			for _, command := range commands {
+				if prefix != "" && strings.HasPrefix(command, "get") && !strings.Contains(command, "-A") {
+					continue // what the prefix can spoil is discovery, and paths as such
+				}
+				arguments := strings.Fields(command)
+				eventually(t, "kubectl "+command, func() error { // ages, and node heartbeats
+					want, wantErr := s.tryKubectl(arguments...)
+					got, gotErr := s.tryKubectl(append(gateway, arguments...)...)
+					if a, b := failure(got, gotErr), failure(want, wantErr); a != b {
+						return fmt.Errorf("prints\n%s\nnot\n%s", a, b)
+					}
+					return nil
+				})
+			}
+		})
+	}
+}
+
+// failure is what kubectl printed, on either of its outputs.
+func failure(out string, err error) string {
+	if err == nil {
+		return out
+	}
+	_, said, _ := strings.Cut(err.Error(), "exit status")
+	return out + said
+}
+
+// Discovery names what can be read: what the API server can list and watch.
+func TestKubectlKnowsWhatCanBeRead(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	gateway := kubectlTo(t, s.sharedGateway(t), s.admin(t), "/clusters/default")
+	eventually(t, "the same resources", func() error { // other tests define kinds
+		want, err := s.tryKubectl("api-resources", "--verbs=get,list,watch", "-o", "name")
+		if err != nil {
+			return err
+		}
+		got, err := s.tryKubectl(append(gateway, "api-resources", "-o", "name")...)
+		if err != nil {
+			return err
+		}
+		if got != want {
+			return fmt.Errorf("\n%s\nnot\n%s", got, want)
+		}
+		return nil
+	})
+	wide, err := s.tryKubectl(append(gateway, "api-resources", "-o", "wide", "--api-group=batch", "--no-headers")...)
+	if err != nil || strings.Contains(wide, "create") || strings.Count(wide, "get,list,watch") != 2 {
+		t.Errorf("%v\n%s", err, wide)
+	}
+}
+
+// kubectl says in words what a gateway that only reads does not do.
+func TestKubectlIsToldThatTheGatewayOnlyReads(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "kubectl-writes")
+	gateway := kubectlTo(t, s.sharedGateway(t), s.admin(t), "")
+	for command, text := range map[string]string{
+		"get pods --selector app=(":                        "labelSelector",
+		"get pods --field-selector app.":                   "fieldSelector",
+		"create namespace x":                               "only reads",
+		"delete namespace kubectl-writes":                  "only reads",
+		"label namespace kubectl-writes a=b":               "only reads",
+		"annotate namespace kubectl-writes a=b":            "only reads",
+		"run x --image=y -n kubectl-writes":                "only reads",
+		"get pod x -n kubectl-writes --subresource=status": "pods/status",
+		"get --raw /api/v1/namespaces/x/pods/y/log":        "pods/log",
+		"scale deployment/x --replicas=1":                  "",
+	} {
+		out, err := s.tryKubectl(append(gateway, strings.Fields(command)...)...)
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("kubectl %s: %v %s", command, err, out)
+		}
+	}
+	if out, err := s.tryKubectl("get", "ns", "kubectl-writes", "--show-labels", "--no-headers"); err != nil || strings.Contains(out, "a=b") {
+		t.Errorf("%v %s", err, out)
+	}
+}
