@@ -23,6 +23,7 @@ import (
 type gatewayOptions struct {
 	kubeconfig string // empty: the stage's own, of the cluster-admin
 	config     string // keys of the configuration file beyond auth
+	auth       string // keys of its section auth beyond jwt, indented
 	listen     string // empty: any port
 }
 
@@ -95,8 +96,8 @@ func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
 		return nil, err
 	}
 	config := filepath.Join(dir, "gateway.yaml")
-	text := fmt.Sprintf("auth:\n  jwt:\n  - {issuer: %q, audiences: [kubecast], publicKeyFile: %q}\n%s",
-		"https://kubecast.local", s.key+".pub", opts.config)
+	text := fmt.Sprintf("auth:\n  jwt:\n  - {issuer: %q, audiences: [kubecast], publicKeyFile: %q}\n%s%s",
+		"https://kubecast.local", s.key+".pub", opts.auth, opts.config)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	registry.MustRegister(cache.NewCollector(kinds))
-	authenticator, err := auth.New(authOptions(cfg), log)
+	authenticator, err := auth.New(authOptions(cfg, kinds, registry), log)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func Run(ctx context.Context, opts Options) error {
 	gateway, err := kubecasthttp.New(kubecasthttp.Options{
 		Clusters:      kinds,
 		Authenticator: authenticator,
-		Authorizer:    authorizer,
+		Authorizer:    auth.NewGuard(authorizer, registry),
 		Ready:         authorizer.ready,
 		SyncTimeout:   cfg.Cache.SyncTimeout.Std(),
 		Stream: kubecasthttp.StreamOptions{
@@ -175,14 +175,20 @@ func connect(cfg config.Config, version string, log *slog.Logger) ([]*cache.Kind
 	return all, nil
 }
 
-func authOptions(cfg config.Config) auth.Options {
-	opts := auth.Options{Anonymous: cfg.Auth.Anonymous}
+func authOptions(cfg config.Config, kinds []*cache.Kinds, registerer prometheus.Registerer) auth.Options {
+	opts := auth.Options{Anonymous: cfg.Auth.Anonymous, Registerer: registerer}
+	if audiences := cfg.Auth.ServiceAccounts.Audiences; len(audiences) > 0 {
+		home := kinds[0].Cluster()
+		opts.ServiceAccounts = auth.NewServiceAccounts(home.Name(), home.TokenReviews(), audiences)
+	}
 	for _, j := range cfg.Auth.JWT {
 		opts.Issuers = append(opts.Issuers, auth.Issuer{
 			Issuer:        j.Issuer,
 			Audiences:     j.Audiences,
 			JWKSURL:       j.JWKSURL,
 			PublicKeyFile: j.PublicKeyFile,
+			HMACKeyFile:   j.HMACKeyFile,
+			CAFile:        j.CAFile,
 			Claims:        auth.Claims(j.Claims),
 		})
 	}

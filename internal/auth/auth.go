@@ -40,6 +40,9 @@ type Identity struct {
 	ExpiresAt time.Time
 	// Anonymous says that no credentials were given.
 	Anonymous bool
+	// Cluster, if not empty, is the only one where the name means anything: the gateway's name of the cluster
+	// whose service account this is. Another cluster's of the same name is somebody else. See Guard.
+	Cluster string
 }
 
 // Request is one question to an Authorizer: may this verb be done to that.

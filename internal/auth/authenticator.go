@@ -2,12 +2,17 @@ package auth
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Options configure an Authenticator.
@@ -16,18 +21,24 @@ type Options struct {
 	Anonymous bool
 	// Issuers whose tokens are accepted; with none, no token is.
 	Issuers []Issuer
-	// Transport fetches discovery documents and key sets; nil: one of our own, with the proxy of
-	// the environment.
+	// Transport fetches discovery documents and key sets of issuers without a CAFile; nil: one of our own,
+	// with the proxy of the environment.
 	Transport http.RoundTripper
+	// ServiceAccounts, if not nil, lets those of a cluster in with their tokens.
+	ServiceAccounts *ServiceAccounts
+	// Registerer takes the metrics; may be nil.
+	Registerer prometheus.Registerer
 }
 
-// Issuer is one issuer of tokens. Its keys come from JWKSURL or PublicKeyFile, else from OIDC
-// discovery at the issuer's own address.
+// Issuer is one issuer of tokens. Its keys come from JWKSURL, PublicKeyFile or HMACKeyFile, else from
+// OIDC discovery at the issuer's own address.
 type Issuer struct {
 	Issuer        string   // compared exactly with the claim iss
 	Audiences     []string // one of them must be in the claim aud
 	JWKSURL       string
 	PublicKeyFile string // PEM: public keys or certificates; read again when it changes
+	HMACKeyFile   string // a shared secret of 32 bytes or more; read again when it changes
+	CAFile        string // PEM: certificates of those who vouch for where keys are fetched; empty: the system's
 	Claims        Claims
 }
 
@@ -41,32 +52,32 @@ type Claims struct {
 
 // Authenticator turns bearer tokens into identities. Safe for concurrent use.
 type Authenticator struct {
-	anonymous bool
-	issuers   map[string]*issuer // by the claim iss
-	closeIdle func()
+	anonymous       bool
+	issuers         map[string]*issuer // by the claim iss
+	serviceAccounts *ServiceAccounts   // nil: theirs are not accepted
+	transports      []*http.Transport  // our own
+	metrics         *metrics
 }
 
 // New builds an Authenticator; it fetches nothing. An unreadable PublicKeyFile is an error, an
 // issuer that does not answer is not. Errors name the field.
 func New(opts Options, logger *slog.Logger) (*Authenticator, error) {
 	a := &Authenticator{
-		anonymous: opts.Anonymous,
-		issuers:   map[string]*issuer{},
-		closeIdle: func() {},
+		anonymous:       opts.Anonymous,
+		issuers:         map[string]*issuer{},
+		serviceAccounts: opts.ServiceAccounts,
+		metrics:         newMetrics(opts.Registerer),
 	}
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	transport := opts.Transport
-	if transport == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone()
-		transport, a.closeIdle = own, own.CloseIdleConnections
+	if opts.Transport == nil {
+		opts.Transport = a.ownTransport()
 	}
-	client := &http.Client{Transport: transport, Timeout: fetchTimeout, CheckRedirect: refuseUnsafeRedirect}
 
 	var errs []error
 	for i, o := range opts.Issuers {
-		iss, err := newIssuer(o, client, logger)
+		iss, err := a.newIssuer(o, opts.Transport, logger)
 		if err == nil && a.issuers[o.Issuer] != nil {
 			err = errors.New("field Issuer: given twice")
 		}
@@ -79,7 +90,19 @@ func New(opts Options, logger *slog.Logger) (*Authenticator, error) {
 	return a, errors.Join(errs...)
 }
 
-func newIssuer(o Issuer, client *http.Client, logger *slog.Logger) (*issuer, error) {
+func (a *Authenticator) ownTransport() *http.Transport {
+	own := http.DefaultTransport.(*http.Transport).Clone()
+	a.transports = append(a.transports, own)
+	return own
+}
+
+func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger *slog.Logger) (*issuer, error) {
+	sources := 0
+	for _, source := range []string{o.JWKSURL, o.PublicKeyFile, o.HMACKeyFile} {
+		if source != "" {
+			sources++
+		}
+	}
 	switch {
 	case o.Issuer == "":
 		return nil, errors.New("field Issuer: required")
@@ -87,8 +110,10 @@ func newIssuer(o Issuer, client *http.Client, logger *slog.Logger) (*issuer, err
 		return nil, errors.New("field Audiences: one is required, else tokens meant for others would be accepted")
 	case o.Claims.Username == "":
 		return nil, errors.New("field Claims.Username: required")
-	case o.JWKSURL != "" && o.PublicKeyFile != "":
-		return nil, errors.New("fields JWKSURL and PublicKeyFile: one of them")
+	case sources > 1:
+		return nil, errors.New("fields JWKSURL, PublicKeyFile and HMACKeyFile: one of them")
+	case o.CAFile != "" && o.PublicKeyFile+o.HMACKeyFile != "":
+		return nil, errors.New("field CAFile: nothing is fetched from this issuer")
 	}
 	for _, aud := range o.Audiences {
 		// An empty one would let the library accept a token that names none.
@@ -98,10 +123,17 @@ func newIssuer(o Issuer, client *http.Client, logger *slog.Logger) (*issuer, err
 	}
 	logger = logger.With("issuer", o.Issuer)
 
-	if o.PublicKeyFile != "" {
-		keys, err := newFileKeys(o.PublicKeyFile, logger)
+	switch {
+	case o.PublicKeyFile != "":
+		keys, err := newFileKeys(o.PublicKeyFile, parsePEM, logger)
 		if err != nil {
 			return nil, fmt.Errorf("field PublicKeyFile: %w", err)
+		}
+		return &issuer{Issuer: o, keys: keys}, nil
+	case o.HMACKeyFile != "":
+		keys, err := newFileKeys(o.HMACKeyFile, parseSecret, logger)
+		if err != nil {
+			return nil, fmt.Errorf("field HMACKeyFile: %w", err)
 		}
 		return &issuer{Issuer: o, keys: keys}, nil
 	}
@@ -112,7 +144,31 @@ func newIssuer(o Issuer, client *http.Client, logger *slog.Logger) (*issuer, err
 	if !isKeyURL(where) {
 		return nil, fmt.Errorf("keys are fetched over https (http on loopback only), not from %q", where)
 	}
-	return &issuer{Issuer: o, keys: newRemoteKeys(o.Issuer, o.JWKSURL, client, logger)}, nil
+	if o.CAFile != "" {
+		roots, err := readCertificates(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("field CAFile: %w", err)
+		}
+		own := a.ownTransport()
+		own.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+		transport = own
+	}
+	client := &http.Client{Transport: transport, Timeout: fetchTimeout, CheckRedirect: refuseUnsafeRedirect}
+	keys := newRemoteKeys(o.Issuer, o.JWKSURL, client, logger)
+	keys.fetched = a.metrics.fetched(o.Issuer)
+	return &issuer{Issuer: o, keys: keys}, nil
+}
+
+func readCertificates(path string) (*x509.CertPool, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s: no certificate; allowed: PEM", path)
+	}
+	return pool, nil
 }
 
 // Run keeps the keys fresh until ctx ends, and then returns nil. Until it runs, no keys are fetched.
@@ -123,7 +179,9 @@ func (a *Authenticator) Run(ctx context.Context) error {
 	}
 	wg.Wait()
 	<-ctx.Done()
-	a.closeIdle()
+	for _, own := range a.transports {
+		own.CloseIdleConnections()
+	}
 	return nil
 }
 
@@ -134,6 +192,12 @@ func (a *Authenticator) Run(ctx context.Context) error {
 // Errors: ErrNoCredentials, ErrBadToken (ErrTokenExpired), ErrUnavailable, or ctx's. Their text is for
 // the log; see PublicText and Challenge.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
+	id, err := a.authenticate(ctx, token)
+	a.metrics.authenticated(id, err)
+	return id, err
+}
+
+func (a *Authenticator) authenticate(ctx context.Context, token string) (Identity, error) {
 	if token == "" {
 		if !a.anonymous {
 			return Identity{}, ErrNoCredentials
@@ -141,6 +205,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 		return Identity{Username: anonymousUser, Groups: []string{unauthenticatedGroup}, Anonymous: true}, nil
 	}
 	id, err := a.verify(ctx, token)
+	if errors.Is(err, errForeignIssuer) && a.serviceAccounts != nil {
+		id, err = a.serviceAccounts.review(ctx, token)
+	}
 	switch {
 	case err == nil:
 		return id, nil

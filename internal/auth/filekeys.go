@@ -14,16 +14,17 @@ import (
 // Secret or ConfigMap is replaced by renaming directories above it.
 const rereadEvery = 10 * time.Second
 
-// fileKeys are keys from a PEM file.
+// fileKeys are keys from a file.
 type fileKeys struct {
 	path   string
+	parse  func([]byte) (keySet, error)
 	logger *slog.Logger
 	keys   atomic.Pointer[keySet]
 	data   []byte // what keys was made from; run's
 }
 
-func newFileKeys(path string, logger *slog.Logger) (*fileKeys, error) {
-	f := &fileKeys{path: path, logger: logger}
+func newFileKeys(path string, parse func([]byte) (keySet, error), logger *slog.Logger) (*fileKeys, error) {
+	f := &fileKeys{path: path, parse: parse, logger: logger}
 	if _, err := f.read(); err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (f *fileKeys) read() (changed bool, err error) {
 	if err != nil || f.data != nil && bytes.Equal(data, f.data) {
 		return false, err
 	}
-	keys, err := parsePEM(data)
+	keys, err := f.parse(data)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", f.path, err)
 	}

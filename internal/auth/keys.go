@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -23,6 +24,13 @@ var algorithms = []string{
 	"ES256", "ES384", "ES512", "EdDSA",
 }
 
+// hmacAlgorithms are those that a shared secret verifies, with the size that it must have (RFC 7518, section 3.2).
+// They go with a file that the configuration names as a secret's, and with no key that is fetched or public.
+var hmacAlgorithms = []struct {
+	name string
+	size int
+}{{"HS256", 32}, {"HS384", 48}, {"HS512", 64}}
+
 const (
 	// maxKeys bounds a key set; issuers publish a handful.
 	maxKeys = 100
@@ -32,8 +40,8 @@ const (
 
 // verificationKey is a public key with the algorithms that it may be used with.
 type verificationKey struct {
-	id         string // empty: its source does not name it
-	public     crypto.PublicKey
+	id         string           // empty: its source does not name it
+	public     crypto.PublicKey // or a []byte: a shared secret
 	algorithms []string
 }
 
@@ -195,4 +203,23 @@ func parsePEM(data []byte) (keySet, error) {
 		return nil, fmt.Errorf("%d keys; allowed: %d", len(keys), maxTries)
 	}
 	return keys, nil
+}
+
+// parseSecret reads a shared secret: the file as it is, but for a line break at its end.
+func parseSecret(data []byte) (keySet, error) {
+	secret := bytes.Clone(bytes.TrimRight(data, "\r\n"))
+	key := verificationKey{public: secret}
+	for _, alg := range hmacAlgorithms {
+		if len(secret) >= alg.size {
+			key.algorithms = append(key.algorithms, alg.name)
+		}
+	}
+	if len(key.algorithms) == 0 {
+		return nil, fmt.Errorf("a secret of %d bytes; allowed: %d or more, chosen at random", len(secret), hmacAlgorithms[0].size)
+	}
+	if bytes.Contains(secret, []byte("-----BEGIN")) {
+		// Everybody may know a public key, and who knows the secret can sign.
+		return nil, errors.New("PEM; allowed: a secret, which is no key's public half")
+	}
+	return keySet{key}, nil
 }

@@ -44,6 +44,8 @@ type remoteKeys struct {
 	url    string // empty: by discovery
 	client *http.Client
 	logger *slog.Logger
+	// fetched is told of each fetch.
+	fetched func(keys int, err error)
 
 	known atomic.Pointer[keySet] // nil: never fetched
 	wake  chan struct{}          // asks run for a fetch; holds one
@@ -56,11 +58,12 @@ type remoteKeys struct {
 
 func newRemoteKeys(issuer, url string, client *http.Client, logger *slog.Logger) *remoteKeys {
 	return &remoteKeys{
-		issuer: issuer,
-		url:    url,
-		client: client,
-		logger: logger,
-		wake:   make(chan struct{}, 1),
+		issuer:  issuer,
+		url:     url,
+		client:  client,
+		logger:  logger,
+		wake:    make(chan struct{}, 1),
+		fetched: func(int, error) {},
 		// The first fetch is due as soon as run begins; requests that come before it wait for it.
 		attempt: make(chan struct{}),
 	}
@@ -117,6 +120,9 @@ func (r *remoteKeys) run(ctx context.Context) {
 	for {
 		err := r.refresh(ctx)
 		r.end(false)
+		if ctx.Err() == nil {
+			r.fetched(r.count(), err)
+		}
 		pause := refreshEvery
 		switch {
 		case ctx.Err() != nil:

@@ -43,9 +43,20 @@ type keySource interface {
 	run(ctx context.Context)
 }
 
-// parser accepts no algorithm that is not a public key's: neither none, nor HMAC, where the secret
-// would be what everybody knows. Which of these fit is up to the key.
-var parser = jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+// parser knows neither none nor anything new. Which of the algorithms fit is up to the key: HMAC goes with
+// no public one, where the secret would be what everybody knows.
+var parser = jwt.NewParser(jwt.WithValidMethods(validMethods()), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+
+func validMethods() []string {
+	methods := slices.Clone(algorithms)
+	for _, alg := range hmacAlgorithms {
+		methods = append(methods, alg.name)
+	}
+	return methods
+}
+
+// errForeignIssuer: the token is of none of the configured issuers.
+var errForeignIssuer = errors.New("not configured")
 
 // verify checks everything about a token and maps its claims.
 func (a *Authenticator) verify(ctx context.Context, token string) (Identity, error) {
@@ -99,7 +110,7 @@ func (a *Authenticator) issuerOf(claims jwt.MapClaims) (*issuer, error) {
 	}
 	iss, ok := a.issuers[name]
 	if !ok {
-		return nil, fmt.Errorf("claim iss: %.100q is not configured", name)
+		return nil, fmt.Errorf("claim iss: %.100q is %w", name, errForeignIssuer)
 	}
 	return iss, nil
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
+	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -44,6 +45,7 @@ type Cluster struct {
 	client    rest.Interface
 	discovery *discovery.DiscoveryClient
 	reviews   *Reviews
+	tokens    authenticationv1.TokenReviewInterface
 	documents documents
 	flight    singleflight.Group
 
@@ -85,11 +87,16 @@ func Connect(opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
+	authentication, err := authenticationv1.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
+	}
 	return &Cluster{
 		name:      opts.Name,
 		host:      config.Host,
 		client:    client,
 		discovery: disco,
+		tokens:    authentication.TokenReviews(),
 		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client},
 		documents: documents{http: httpClient, read: readOnly, kept: map[documentName]*keptDocument{}},
 	}, nil
@@ -128,6 +135,9 @@ func (c *Cluster) Host() string { return c.host }
 
 // Reviews creates SubjectAccessReviews.
 func (c *Cluster) Reviews() *Reviews { return c.reviews }
+
+// TokenReviews asks whose a token of the cluster is.
+func (c *Cluster) TokenReviews() authenticationv1.TokenReviewInterface { return c.tokens }
 
 // ListWatch lists and watches a kind, for an informer.
 func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {

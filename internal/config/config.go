@@ -74,16 +74,24 @@ type Stream struct {
 type Auth struct {
 	// Anonymous lets requests without credentials in, as user system:anonymous of group
 	// system:unauthenticated. What they may see is the authorizer's decision.
-	Anonymous bool  `yaml:"anonymous"`
-	JWT       []JWT `yaml:"jwt"`
+	Anonymous       bool            `yaml:"anonymous"`
+	JWT             []JWT           `yaml:"jwt"`
+	ServiceAccounts ServiceAccounts `yaml:"serviceAccounts"`
 }
 
-// JWT is one issuer of tokens. Its keys come from JWKSURL or PublicKeyFile, else from OIDC discovery.
+// ServiceAccounts lets those of the default cluster in with their tokens, which its API server reviews.
+type ServiceAccounts struct {
+	Audiences []string `yaml:"audiences"` // one of them must be among the token's; empty: none is let in
+}
+
+// JWT is one issuer of tokens. Its keys come from JWKSURL, PublicKeyFile or HMACKeyFile, else from OIDC discovery.
 type JWT struct {
 	Issuer        string   `yaml:"issuer"`    // compared exactly with the claim iss; unique
 	Audiences     []string `yaml:"audiences"` // one of them must be in the claim aud; never empty
 	JWKSURL       string   `yaml:"jwksURL"`
 	PublicKeyFile string   `yaml:"publicKeyFile"` // PEM: public keys or certificates
+	HMACKeyFile   string   `yaml:"hmacKeyFile"`   // a shared secret, for HS256 to HS512
+	CAFile        string   `yaml:"caFile"`        // PEM: who vouches for where keys are fetched; empty: the system's
 	Claims        Claims   `yaml:"claims"`
 }
 
@@ -148,6 +156,7 @@ func Default() Config {
 			Total:        50000,
 		},
 		Drain: Duration(20 * time.Second),
+		Auth:  Auth{ServiceAccounts: ServiceAccounts{Audiences: []string{}}},
 		Authorizer: Authorizer{
 			Mode:       AuthorizerRBAC,
 			CacheAllow: Duration(10 * time.Second),

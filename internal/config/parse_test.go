@@ -53,6 +53,7 @@ drain: 20s
 auth:
   anonymous: false
   jwt: []
+  serviceAccounts: {audiences: []}
 authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
 cors: {origins: []}
 log: {level: info, format: text}
@@ -177,6 +178,9 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"no audience":                {"auth: {jwt: [{issuer: a, publicKeyFile: f}]}", `auth.jwt[0].audiences: [] given; allowed: one audience or more`},
 		"empty audience":             {"auth: {jwt: [{issuer: a, audiences: [''], publicKeyFile: f}]}", `auth.jwt[0].audiences[0]: "" given; allowed: an audience`},
 		"two sources of keys":        {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f, jwksURL: 'https://x/'}]}", `auth.jwt[0].publicKeyFile: given beside jwksURL`},
+		"a secret and more":          {"auth: {jwt: [{issuer: a, audiences: [a], hmacKeyFile: f, publicKeyFile: f}]}", `auth.jwt[0].hmacKeyFile: given beside jwksURL or publicKeyFile`},
+		"authority of a file":        {"auth: {jwt: [{issuer: a, audiences: [a], hmacKeyFile: f, caFile: f}]}", `auth.jwt[0].caFile: given though the keys come from a file`},
+		"empty audience of accounts": {"auth: {serviceAccounts: {audiences: ['']}}", `auth.serviceAccounts.audiences[0]: "" given; allowed: an audience`},
 		"discovery of no URL":        {"auth: {jwt: [{issuer: a, audiences: [a]}]}", `auth.jwt[0].issuer: "a" given; allowed: an https URL`},
 		"keys over http":             {"auth: {jwt: [{issuer: a, audiences: [a], jwksURL: 'http://id.example.org/keys'}]}", `auth.jwt[0].jwksURL: "http://id.example.org/keys" given; allowed: an https URL`},
 		"no username claim":          {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f, claims: {username: ''}}]}", `auth.jwt[0].claims.username: "" given; allowed: the name of a claim`},

@@ -21,7 +21,7 @@ func (c Config) Validate() error {
 // Warnings names what is allowed but probably not meant, for the log.
 func (c Config) Warnings() []string {
 	var w []string
-	if len(c.Auth.JWT) == 0 && !c.Auth.Anonymous {
+	if len(c.Auth.JWT) == 0 && len(c.Auth.ServiceAccounts.Audiences) == 0 && !c.Auth.Anonymous {
 		w = append(w, "nobody can sign in: auth.jwt has no issuers and auth.anonymous is false; "+
 			"add an issuer, for development one with publicKeyFile and tokens of `gateway token`")
 	}
@@ -137,14 +137,14 @@ func (f *faults) auth(a Auth) {
 	seen := map[string]bool{}
 	for i, j := range a.JWT {
 		key := fmt.Sprintf("auth.jwt[%d]", i)
-		discovery := j.JWKSURL == "" && j.PublicKeyFile == ""
+		discovery := j.JWKSURL == "" && j.PublicKeyFile == "" && j.HMACKeyFile == ""
 		switch {
 		case j.Issuer == "":
 			f.refuse(key+".issuer", "", "the issuer, as in the claim iss of its tokens")
 		case seen[j.Issuer]:
 			f.refuse(key+".issuer", j.Issuer, "an issuer that no other entry has")
 		case discovery && !isKeyURL(j.Issuer):
-			f.refuse(key+".issuer", j.Issuer, "an https URL (http only on loopback), as the keys are fetched from there; else give jwksURL or publicKeyFile")
+			f.refuse(key+".issuer", j.Issuer, "an https URL (http only on loopback), as the keys are fetched from there; else give jwksURL, publicKeyFile or hmacKeyFile")
 		}
 		seen[j.Issuer] = true
 
@@ -156,8 +156,13 @@ func (f *faults) auth(a Auth) {
 				f.refuse(fmt.Sprintf("%s.audiences[%d]", key, n), aud, "an audience, as in the claim aud")
 			}
 		}
-		if j.JWKSURL != "" && j.PublicKeyFile != "" {
+		switch {
+		case j.JWKSURL != "" && j.PublicKeyFile != "":
 			f.add(0, key+".publicKeyFile", "given beside jwksURL; allowed: one of them")
+		case j.HMACKeyFile != "" && j.JWKSURL+j.PublicKeyFile != "":
+			f.add(0, key+".hmacKeyFile", "given beside jwksURL or publicKeyFile; allowed: one of them")
+		case j.CAFile != "" && j.PublicKeyFile+j.HMACKeyFile != "":
+			f.add(0, key+".caFile", "given though the keys come from a file; allowed: where keys are fetched")
 		}
 		if j.JWKSURL != "" && !isKeyURL(j.JWKSURL) {
 			f.refuse(key+".jwksURL", j.JWKSURL, "an https URL; http only on loopback, for whoever is on the way could replace the keys")
@@ -167,6 +172,11 @@ func (f *faults) auth(a Auth) {
 		}
 		f.prefix(key+".claims.usernamePrefix", j.Claims.UsernamePrefix)
 		f.prefix(key+".claims.groupsPrefix", j.Claims.GroupsPrefix)
+	}
+	for i, aud := range a.ServiceAccounts.Audiences {
+		if aud == "" {
+			f.refuse(fmt.Sprintf("auth.serviceAccounts.audiences[%d]", i), aud, "an audience, as in the claim aud")
+		}
 	}
 }
 

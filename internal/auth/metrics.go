@@ -1,0 +1,70 @@
+package auth
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are of who came and what keys are known. Issuers are labels, since the configuration names them all.
+type metrics struct {
+	requests *prometheus.CounterVec
+	keys     *prometheus.GaugeVec
+	fetches  *prometheus.CounterVec
+	time     *prometheus.GaugeVec
+}
+
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_auth_requests_total",
+			Help: "Requests that were asked who sends them, by result: accepted, anonymous, none (no credentials), expired, invalid, unavailable.",
+		}, []string{"result"}),
+		keys: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kubecast_auth_issuer_keys", Help: "Keys that are known of an issuer whose keys are fetched.",
+		}, []string{"issuer"}),
+		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_auth_issuer_fetches_total", Help: "Times an issuer's keys were fetched, by result: ok, failed.",
+		}, []string{"issuer", "result"}),
+		time: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kubecast_auth_issuer_fetched_timestamp_seconds", Help: "When an issuer's keys were last fetched.",
+		}, []string{"issuer"}),
+	}
+	if registerer != nil {
+		registerer.MustRegister(m.requests, m.keys, m.fetches, m.time)
+	}
+	return m
+}
+
+// authenticated counts an answer of Authenticate.
+func (m *metrics) authenticated(id Identity, err error) {
+	result := "accepted"
+	switch {
+	case errors.Is(err, ErrNoCredentials):
+		result = "none"
+	case errors.Is(err, ErrTokenExpired):
+		result = "expired"
+	case errors.Is(err, ErrBadToken):
+		result = "invalid"
+	case err != nil:
+		result = "unavailable"
+	case id.Anonymous:
+		result = "anonymous"
+	}
+	m.requests.WithLabelValues(result).Inc()
+}
+
+// fetched counts the fetches of an issuer's keys.
+func (m *metrics) fetched(issuer string) func(keys int, err error) {
+	ok, failed := m.fetches.WithLabelValues(issuer, "ok"), m.fetches.WithLabelValues(issuer, "failed")
+	known, when := m.keys.WithLabelValues(issuer), m.time.WithLabelValues(issuer)
+	return func(keys int, err error) {
+		known.Set(float64(keys))
+		if err != nil {
+			failed.Inc()
+			return
+		}
+		ok.Inc()
+		when.SetToCurrentTime()
+	}
+}

@@ -1,0 +1,152 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/sync/singleflight"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
+)
+
+const (
+	serviceAccountPrefix = "system:serviceaccount:"
+
+	// reviewedFor is how long an answer of the API server about a token counts, good or bad, as at an API server that
+	// asks a webhook. So soon is a token refused whose ServiceAccount or pod is gone.
+	reviewedFor = 10 * time.Second
+	// reviewTimeout is for one answer, waiting for a turn included.
+	reviewTimeout = 5 * time.Second
+	// reviewTurns bounds the questions under way: strangers can make tokens that look like a ServiceAccount's.
+	reviewTurns     = 8
+	reviewsRemember = 4096
+)
+
+// TokenReviewer asks one cluster. client-go's AuthenticationV1().TokenReviews() is one.
+type TokenReviewer interface {
+	Create(ctx context.Context, review *authenticationv1.TokenReview, opts metav1.CreateOptions) (*authenticationv1.TokenReview, error)
+}
+
+// ServiceAccounts lets ServiceAccounts of one cluster in with the tokens that the cluster gave them for one of the
+// audiences, by asking its API server (TokenReview). It asks about tokens only that say of themselves that they are
+// such, and accepts nobody but ServiceAccounts.
+type ServiceAccounts struct {
+	cluster   string
+	reviewer  TokenReviewer
+	audiences []string
+	answers   *cache.LRUExpireCache // by the token's hash
+	flight    singleflight.Group
+	turns     chan struct{}
+}
+
+// reviewed is an answer that is remembered.
+type reviewed struct {
+	id  Identity
+	err error
+}
+
+// NewServiceAccounts is for the ServiceAccounts of a cluster, by the gateway's name for it.
+func NewServiceAccounts(cluster string, reviewer TokenReviewer, audiences []string) *ServiceAccounts {
+	return &ServiceAccounts{
+		cluster:   cluster,
+		reviewer:  reviewer,
+		audiences: audiences,
+		answers:   cache.NewLRUExpireCache(reviewsRemember),
+		turns:     make(chan struct{}, reviewTurns),
+	}
+}
+
+// review says whose token this is. Errors: ErrUnavailable, ctx's, or why it is no good token.
+func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, error) {
+	claims, expires, err := s.look(token, time.Now())
+	if err != nil {
+		return Identity{}, err
+	}
+	hash := sha256.Sum256([]byte(token))
+	if known, ok := s.answers.Get(hash); ok {
+		answer := known.(reviewed)
+		return answer.id, answer.err
+	}
+	// Outlives who asks first: others may wait for the same answer.
+	asked := s.flight.DoChan(string(hash[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
+		defer cancel()
+		username, groups, err := s.ask(ctx, token)
+		if errors.Is(err, ErrUnavailable) {
+			return reviewed{err: err}, nil
+		}
+		answer := reviewed{err: err}
+		if err == nil {
+			answer.id = Identity{Username: username, Groups: groups, Claims: claims, ExpiresAt: expires, Cluster: s.cluster}
+		}
+		s.answers.Add(hash, answer, min(reviewedFor, time.Until(expires)))
+		return answer, nil
+	})
+	select {
+	case result := <-asked:
+		answer := result.Val.(reviewed)
+		return answer.id, answer.err
+	case <-ctx.Done():
+		return Identity{}, ctx.Err()
+	}
+}
+
+// look reads what a token says of itself, which nobody has verified yet.
+func (s *ServiceAccounts) look(token string, now time.Time) (claims jwt.MapClaims, expires time.Time, err error) {
+	claims = jwt.MapClaims{}
+	if _, _, err = parser.ParseUnverified(token, claims); err != nil {
+		return nil, time.Time{}, err
+	}
+	subject, _ := claims["sub"].(string)
+	audiences, _ := claims.GetAudience()
+	exp, ok := claims["exp"].(float64)
+	switch {
+	case !strings.HasPrefix(subject, serviceAccountPrefix):
+		return nil, time.Time{}, errors.New("claim iss: not configured, and claim sub is no ServiceAccount's")
+	case !slices.ContainsFunc(audiences, func(a string) bool { return slices.Contains(s.audiences, a) }):
+		return nil, time.Time{}, errors.New("claim aud: a ServiceAccount's token for others")
+	case !ok, exp > maxTime, exp <= 0:
+		return nil, time.Time{}, errors.New("claim exp: a ServiceAccount's token that does not end is not accepted")
+	}
+	expires = time.Unix(int64(exp), 0)
+	if !now.Before(expires) {
+		return nil, time.Time{}, fmt.Errorf("%w: at %v", ErrTokenExpired, expires)
+	}
+	return claims, expires, nil
+}
+
+func (s *ServiceAccounts) ask(ctx context.Context, token string) (username string, groups []string, err error) {
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+	case <-ctx.Done():
+		return "", nil, fmt.Errorf("%w: too many ServiceAccounts' tokens at once", ErrUnavailable)
+	}
+	answer, err := s.reviewer.Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: s.audiences},
+	}, metav1.CreateOptions{})
+	switch {
+	case err != nil:
+		return "", nil, fmt.Errorf("%w: cluster %s: TokenReview (its verb create is in the ClusterRole system:auth-delegator): %w", ErrUnavailable, s.cluster, err)
+	case answer == nil:
+		return "", nil, fmt.Errorf("%w: cluster %s: TokenReview: empty answer", ErrUnavailable, s.cluster)
+	}
+	status := answer.Status
+	switch {
+	case !status.Authenticated:
+		return "", nil, fmt.Errorf("the API server of cluster %s does not know the token: %s", s.cluster, status.Error)
+	// An API server that knows no audiences answers without any, and has not checked ours.
+	case !slices.ContainsFunc(status.Audiences, func(a string) bool { return slices.Contains(s.audiences, a) }):
+		return "", nil, fmt.Errorf("the API server of cluster %s knows the token for other audiences", s.cluster)
+	case !strings.HasPrefix(status.User.Username, serviceAccountPrefix):
+		return "", nil, errors.New("the token is no ServiceAccount's")
+	}
+	return status.User.Username, slices.Sorted(slices.Values(status.User.Groups)), nil
+}

@@ -1,0 +1,254 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+)
+
+var _ TokenReviewer = authenticationclient.TokenReviewInterface(nil)
+
+const serviceAccount = "system:serviceaccount:team-a:bot"
+
+// fakeTokenReviewer answers as told, after a while, and counts.
+type fakeTokenReviewer struct {
+	mu     sync.Mutex
+	asked  []authenticationv1.TokenReviewSpec
+	atOnce int
+	most   int
+	takes  time.Duration
+	status authenticationv1.TokenReviewStatus
+	err    error
+}
+
+func (f *fakeTokenReviewer) Create(ctx context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
+	f.mu.Lock()
+	f.asked = append(f.asked, review.Spec)
+	f.atOnce++
+	f.most = max(f.most, f.atOnce)
+	takes := f.takes
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.atOnce--
+	}()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return &authenticationv1.TokenReview{Status: f.status}, f.err
+}
+
+func (f *fakeTokenReviewer) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.asked)
+}
+
+func (f *fakeTokenReviewer) set(change func(*fakeTokenReviewer)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(f)
+}
+
+// withServiceAccounts accepts tokens of testIssuer signed with ecKey, and of ServiceAccounts.
+func withServiceAccounts(t testing.TB) (*Authenticator, *fakeTokenReviewer) {
+	t.Helper()
+	f := &fakeTokenReviewer{status: authenticationv1.TokenReviewStatus{
+		Authenticated: true, Audiences: []string{"kubecast"},
+		User: authenticationv1.UserInfo{Username: serviceAccount, UID: "u", Groups: []string{"system:serviceaccounts", "system:authenticated"}},
+	}}
+	a, err := New(Options{
+		Issuers:         []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual}},
+		ServiceAccounts: NewServiceAccounts("main", f, []string{"kubecast", "portal"}),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, f
+}
+
+// accountToken is signed by a key that only the cluster knows.
+func accountToken(t testing.TB, changes ...map[string]any) string {
+	return sign(t, jwt.SigningMethodES256, otherKey, goodClaims(append([]map[string]any{
+		{"iss": "https://kubernetes.default.svc", "sub": serviceAccount, "groups": nil},
+	}, changes...)...), nil)
+}
+
+func TestServiceAccountIsWhomItsClusterSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, f := withServiceAccounts(t)
+		expires := time.Now().Add(time.Hour)
+		token := accountToken(t, map[string]any{"exp": expires.Unix()})
+		id, err := a.Authenticate(t.Context(), token)
+		want := Identity{Username: serviceAccount, Groups: []string{"system:authenticated", "system:serviceaccounts"}, ExpiresAt: expires, Cluster: "main"}
+		if diff := cmp.Diff(want, id, cmpopts.IgnoreFields(Identity{}, "Claims")); err != nil || diff != "" || id.Claims["sub"] != serviceAccount {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if diff := cmp.Diff([]authenticationv1.TokenReviewSpec{{Token: token, Audiences: []string{"kubecast", "portal"}}}, f.asked); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		// A good answer counts for a while, and not longer than the token.
+		f.set(func(f *fakeTokenReviewer) { f.status = authenticationv1.TokenReviewStatus{Error: "deleted"} })
+		time.Sleep(9 * time.Second)
+		if _, err := a.Authenticate(t.Context(), token); err != nil || f.count() != 1 {
+			t.Errorf("%v after %d questions", err, f.count())
+		}
+		time.Sleep(time.Second + 1)
+		for range 3 {
+			if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, ErrBadToken) || f.count() != 2 {
+				t.Errorf("%v after %d questions", err, f.count())
+			}
+		}
+		brief := accountToken(t, map[string]any{"exp": time.Now().Add(3 * time.Second).Unix()})
+		_, _ = a.Authenticate(t.Context(), brief)
+		time.Sleep(3 * time.Second)
+		if _, err := a.Authenticate(t.Context(), brief); !errors.Is(err, ErrTokenExpired) || f.count() != 3 {
+			t.Errorf("%v after %d questions", err, f.count())
+		}
+	})
+}
+
+// What does not look like a ServiceAccount's token for us costs the API server nothing.
+func TestForeignTokensAreNotReviewed(t *testing.T) {
+	a, f := withServiceAccounts(t)
+	for name, token := range map[string]string{
+		"another's":       accountToken(t, map[string]any{"sub": "jane"}),
+		"a node's":        accountToken(t, map[string]any{"sub": "system:node:one"}),
+		"for others":      accountToken(t, map[string]any{"aud": "https://kubernetes.default.svc"}),
+		"for nobody":      accountToken(t, map[string]any{"aud": nil}),
+		"without an end":  accountToken(t, map[string]any{"exp": nil}),
+		"past":            accountToken(t, map[string]any{"exp": time.Now().Add(-time.Second).Unix()}),
+		"our issuer's":    accountToken(t, map[string]any{"iss": testIssuer}),
+		"no issuer's":     accountToken(t, map[string]any{"iss": nil}),
+		"alg none":        sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, goodClaims(map[string]any{"iss": "x", "sub": serviceAccount}), nil),
+		"garbage":         "garbage",
+		"oversized":       accountToken(t, map[string]any{"pad": strings.Repeat("x", maxToken)}),
+		"an end too late": accountToken(t, map[string]any{"exp": 1e300}),
+	} {
+		if id, err := a.Authenticate(t.Context(), token); !errors.Is(err, ErrBadToken) {
+			t.Errorf("%s: %v, %v", name, id, err)
+		}
+	}
+	if f.count() != 0 {
+		t.Errorf("%d questions", f.count())
+	}
+}
+
+func TestDoubtfulReviewsLetNobodyIn(t *testing.T) {
+	for name, change := range map[string]func(*authenticationv1.TokenReviewStatus){
+		"not authenticated":  func(s *authenticationv1.TokenReviewStatus) { s.Authenticated = false },
+		"without audiences":  func(s *authenticationv1.TokenReviewStatus) { s.Audiences = nil },
+		"other audiences":    func(s *authenticationv1.TokenReviewStatus) { s.Audiences = []string{"api"} },
+		"a user":             func(s *authenticationv1.TokenReviewStatus) { s.User.Username = "admin" },
+		"a controller":       func(s *authenticationv1.TokenReviewStatus) { s.User.Username = "system:kube-scheduler" },
+		"nobody":             func(s *authenticationv1.TokenReviewStatus) { s.User.Username = "" },
+		"only a like prefix": func(s *authenticationv1.TokenReviewStatus) { s.User.Username = "system:serviceaccounts" },
+	} {
+		a, f := withServiceAccounts(t)
+		change(&f.status)
+		if id, err := a.Authenticate(t.Context(), accountToken(t)); !errors.Is(err, ErrBadToken) || id.Username != "" {
+			t.Errorf("%s: %v, %v", name, id, err)
+		}
+	}
+}
+
+// An API server that does not answer is no reason to call a token bad, nor to remember anything.
+func TestReviewsThatFailAreTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, f := withServiceAccounts(t)
+		token := accountToken(t)
+		for _, err := range []error{errors.New("away"), apierrors.NewForbidden(schema.GroupResource{Resource: "tokenreviews"}, "", errors.New("no"))} {
+			f.set(func(f *fakeTokenReviewer) { f.err = err })
+			if id, got := a.Authenticate(t.Context(), token); !errors.Is(got, ErrUnavailable) || errors.Is(got, ErrBadToken) || id.Username != "" || !errors.Is(got, err) {
+				t.Errorf("%v, %v", id, got)
+			}
+		}
+		f.set(func(f *fakeTokenReviewer) { f.err, f.takes = nil, time.Hour })
+		began := time.Now()
+		if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, ErrUnavailable) || time.Since(began) != reviewTimeout {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		f.set(func(f *fakeTokenReviewer) { f.takes = 0 })
+		if _, err := a.Authenticate(t.Context(), token); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Forged tokens that look like ServiceAccounts' must not be the API server's problem; the same token at once is one question.
+func TestReviewsAreBoundedAndShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, f := withServiceAccounts(t)
+		f.takes = time.Second
+		same := accountToken(t)
+		var wg sync.WaitGroup
+		for i := range 100 {
+			forged := accountToken(t, map[string]any{"jti": fmt.Sprint(i)})
+			wg.Go(func() { _, _ = a.Authenticate(t.Context(), forged) })
+			wg.Go(func() { _, _ = a.Authenticate(t.Context(), same) })
+		}
+		gone, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		wg.Go(func() {
+			if _, err := a.Authenticate(gone, accountToken(t, map[string]any{"jti": "impatient"})); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+		})
+		wg.Wait()
+		time.Sleep(time.Minute)
+		n := 0
+		for _, spec := range f.asked {
+			if spec.Token == same {
+				n++
+			}
+		}
+		if f.most > reviewTurns || n > 1 {
+			t.Errorf("%d at once; the same %d times", f.most, n)
+		}
+	})
+}
+
+// The ServiceAccount of a name in one cluster is another than that in the next.
+func TestServiceAccountsHaveNoPermissionsElsewhere(t *testing.T) {
+	s, f := newFakeSAR(briefly)
+	f.takes = 0
+	g := NewGuard(s, nil)
+	bot := Identity{Username: serviceAccount, Cluster: "default"}
+	if d, err := g.Authorize(t.Context(), bot, request); err != nil || !d.Allowed {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if s, err := g.Scope(t.Context(), bot, request); err != nil || !s.All {
+		t.Errorf("%+v, %v", s, err)
+	}
+	before := f.count()
+	elsewhere := request
+	elsewhere.Cluster = "other"
+	if d, err := g.Authorize(t.Context(), bot, elsewhere); err != nil || d.Allowed {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if s, err := g.Scope(t.Context(), bot, elsewhere); err != nil || !s.Empty() {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if f.count() != before {
+		t.Error("the other cluster was asked")
+	}
+}
