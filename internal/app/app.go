@@ -108,6 +108,11 @@ func Run(ctx context.Context, opts Options) error {
 	defer stopServing()
 	public := newHTTPServer(serving, gateway.Handler(), log)
 	ops := newHTTPServer(serving, gateway.OpsHandler(registry), log)
+	streamsEnded := make(chan struct{})
+	go func() {
+		defer close(streamsEnded)
+		gateway.Run(serving)
+	}()
 	group.Go(func() error { return serve(public, listener) })
 	group.Go(func() error { return serve(ops, opsListener) })
 
@@ -121,7 +126,7 @@ func Run(ctx context.Context, opts Options) error {
 	shutDown(ctx, public)
 	shutDown(ctx, ops)
 	stopServing()
-	drainStreams(context.WithoutCancel(ctx), gateway, afterDrain) // those that were cut off need a moment
+	<-streamsEnded
 	stopFeeding()
 	err = group.Wait()
 	log.Info("ended")

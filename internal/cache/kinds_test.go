@@ -211,7 +211,7 @@ func TestClusterThatGoesAwayIsStaleUntilItIsBack(t *testing.T) {
 		store, release := use(t, k, pods)
 		defer release()
 		synctest.Wait()
-		c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewWaiter()
+		c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewBell()
 		if !c.Arm(w) {
 			t.Fatal("it cannot be armed")
 		}

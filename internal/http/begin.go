@@ -28,15 +28,23 @@ type placement struct {
 
 // begin waits for the stores, and puts each watch where the client's position says. Where all of them go on is
 // decided before the first event is sent, so that no id leaves out a watch of which the client holds a position.
-func (ss *session) begin(ctx context.Context) string {
+func (ss *session) begin(ctx context.Context) (stop string) {
+	ss.times = newSchedule(ss)
+	ss.greet()
+	if stop := ss.flush(); stop != "" {
+		return stop
+	}
+	if ss.server.draining.Err() != nil {
+		return goodbyeDrain
+	}
 	placing, cancel := context.WithTimeout(ctx, ss.server.opts.SyncTimeout)
 	placed := make(chan placement, 1)
 	go func() {
 		placed <- ss.findPlaces(placing)
-		ss.waiter.Wake()
+		ss.Wake()
 	}()
 	// The other goroutine reads what the session does not change meanwhile; it ends before the session goes on.
-	result, reason := ss.await(ctx, placed)
+	result, reason := ss.await(placed)
 	cancel()
 	if result == nil {
 		<-placed
@@ -47,7 +55,7 @@ func (ss *session) begin(ctx context.Context) string {
 	case ctx.Err() != nil:
 		return endGone
 	case result.err != nil:
-		ss.log.Warn("stream refused: its kinds cannot be served", "path", ss.path, "error", result.err)
+		ss.logger().Warn("stream refused: its kinds cannot be served", "path", ss.path, "error", result.err)
 		return goodbyeUnavailable
 	}
 	ss.epoch = result.epoch
@@ -67,6 +75,7 @@ func (ss *session) begin(ctx context.Context) string {
 			ss.reset(w, reason)
 		}
 	}
+	ss.position = ""
 	for _, w := range ss.watches {
 		if w.cursor == nil {
 			if reason := ss.snapshot(ctx, w); reason != "" {
@@ -78,18 +87,19 @@ func (ss *session) begin(ctx context.Context) string {
 }
 
 // await keeps the connection alive until the places are found, or the stream has to end before.
-func (ss *session) await(ctx context.Context, placed <-chan placement) (_ *placement, reason string) {
+func (ss *session) await(placed <-chan placement) (_ *placement, stop string) {
 	for {
-		if reason := ss.sleep(ctx); reason != "" {
-			return nil, reason
-		}
 		select {
 		case p := <-placed:
 			return &p, ""
 		default:
 		}
-		if ss.flush() != nil {
-			return nil, endGone
+		ss.sleep()
+		if stop := ss.due(); stop != "" {
+			return nil, stop
+		}
+		if stop := ss.flush(); stop != "" {
+			return nil, stop
 		}
 	}
 }
@@ -105,7 +115,7 @@ func (ss *session) findPlaces(ctx context.Context) placement {
 	if err != nil {
 		return placement{err: err}
 	}
-	at := readPosition(ss.request.position)
+	at := readPosition(ss.position)
 	places := make([]place, len(ss.watches))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, w := range ss.watches {

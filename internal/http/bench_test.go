@@ -18,8 +18,12 @@ import (
 // nowhere is a connection whose client takes everything at once.
 type nowhere struct{ bytes int }
 
-func (n *nowhere) send(p []byte, _ time.Time) error { n.bytes += len(p); return nil }
-func (n *nowhere) close(bool)                       {}
+func (n *nowhere) frame(p []byte) []byte { return p }
+func (n *nowhere) close(bool)            {}
+func (n *nowhere) send(p []byte, _ time.Duration) (int, error) {
+	n.bytes += len(p)
+	return len(p), nil
+}
 
 // BenchmarkFrames is the writer alone: a batch of events of 2 KiB, and its flush.
 func BenchmarkFrames(b *testing.B) {
@@ -28,7 +32,7 @@ func BenchmarkFrames(b *testing.B) {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			b.ReportAllocs()
 			to := &nowhere{}
-			f := newFrames(to, time.Second)
+			f := frames{to: to, patience: time.Second}
 			position := []byte("mzx7ntfk.123456")
 			for b.Loop() {
 				for range batch {

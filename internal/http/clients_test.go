@@ -3,7 +3,6 @@ package http
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -149,7 +148,11 @@ func TestClientThatLeavesInSilenceIsNoticed(t *testing.T) {
 // raw speaks to the gateway without an HTTP client between.
 func (g *gateway) raw(request string) (net.Conn, *bufio.Reader) {
 	g.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(g.url, "http://"))
+	dial := g.client.Transport.(*http.Transport).DialContext
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	conn, err := dial(g.t.Context(), "tcp", strings.TrimPrefix(g.url, "http://"))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -187,19 +190,45 @@ func TestStreamsOnTheWire(t *testing.T) {
 	}
 }
 
-// TestClientThatTalksIsCut: to read what it should not send costs something.
-func TestClientThatTalksIsCut(t *testing.T) {
+// TestClientThatTalksIsNotHeard: what a client sends that it should not costs a little of the kernel's memory, and hides
+// neither the client's leaving nor the stream's end.
+func TestClientThatTalksIsNotHeard(t *testing.T) {
+	const request = "GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n"
 	g := newGateway(t)
-	conn, r := g.raw("GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nAccept: text/event-stream\r\n\r\n")
-	if _, err := r.ReadString('\n'); err != nil {
+	conn, r := g.raw(request)
+	response, err := http.ReadResponse(r, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = conn.Write(make([]byte, 2*maxScrap)) // it may be cut meanwhile
-	_, err := io.Copy(io.Discard, r)
-	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
-		t.Error("it is not cut")
+	s := &events{t: t, response: response, body: bufio.NewReader(response.Body)}
+	s.frame()
+	s.expect("synced")
+	if err := conn.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
 	}
-	g.eventually("it has ended", func() bool { return g.streams() == 0 })
+	const most = 16 << 20 // that both ends' kernels may hold
+	if n, err := io.CopyN(conn, zeroes{}, most); err == nil {
+		t.Errorf("%d bytes were taken", n)
+	}
+	g.api.Put("pods", "team-a/web")
+	s.expect("added web")
+	_ = conn.Close()
+	g.eventually("it is noticed that the client has left", func() bool { return g.streams() == 0 })
+
+	// Where somebody has to read, the client is cut: to read costs something.
+	inBubble(t, func(t *testing.T, g *gateway) {
+		conn, r := g.raw(request)
+		go func() { _, _ = io.Copy(conn, zeroes{}) }() // until it is cut
+		_, _ = io.Copy(io.Discard, r)
+		g.eventually("it has ended", func() bool { return g.streams() == 0 })
+	})
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 // TestHTTP2StreamOutlivesItsWriteDeadline: net/http ends an HTTP/2 stream when a deadline passes, though nothing is

@@ -2,17 +2,23 @@ package http
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
-// connection is what a stream is written to. All that is sent begins with chunkRoom bytes of the connection's own.
+// connection is what a stream is written to.
 type connection interface {
-	// send sends one piece, and fails if it is not taken before the deadline.
-	send(p []byte, deadline time.Time) error
+	// frame makes what was collected, which begins with chunkRoom bytes of the connection's own, ready to be sent. It
+	// may append to it.
+	frame(collected []byte) []byte
+	// send sends a piece and says how much of it was taken. With patience it waits until all of it is, and fails if
+	// nothing is taken for so long. Without, it does not wait: less than all is no error.
+	send(piece []byte, patience time.Duration) (int, error)
 	// close ends the stream: as complete if it ended as planned. Only the first call counts.
 	close(complete bool)
 }
@@ -20,12 +26,11 @@ type connection interface {
 // chunkRoom is the room for the head of a chunk (RFC 9112, 7.1): eight digits and CRLF.
 const chunkRoom = 10
 
-// connect answers a request with the head of an event stream, and gives what its events are to be written to. The
-// context ends when the client has gone.
+// connect answers a request with the head of an event stream, and gives what its events are to be written to.
 //
-// An HTTP/1.1 connection is taken over from net/http: it costs two of net/http's buffers less while idle, and one
-// system call less for each batch. HTTP/2, and HTTP/1.0, which knows no chunks, stay with net/http.
-func connect(w http.ResponseWriter, r *http.Request) (context.Context, connection, error) {
+// An HTTP/1.1 connection is taken over from net/http, which need not keep anything for it then: the handler returns,
+// and the stream goes on. HTTP/2, and HTTP/1.0, which knows no chunks, stay with net/http.
+func connect(w http.ResponseWriter, r *http.Request) (connection, error) {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
@@ -33,31 +38,40 @@ func connect(w http.ResponseWriter, r *http.Request) (context.Context, connectio
 	control := http.NewResponseController(w)
 	if r.ProtoMajor == 1 && r.ProtoMinor == 1 && !isHead(r) {
 		if conn, _, err := control.Hijack(); err == nil {
-			return takeOver(r.Context(), conn, header)
+			return takeOver(conn, header)
 		}
 	}
 	w.WriteHeader(http.StatusOK)
-	return r.Context(), &served{w: w, control: control}, nil
+	return &served{w: w, control: control}, nil
 }
 
-// served is a connection that net/http keeps.
+// served is a connection that net/http keeps. It cannot be written to without waiting.
 type served struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 }
 
-func (c *served) send(p []byte, deadline time.Time) error {
-	if err := c.control.SetWriteDeadline(deadline); err != nil {
-		return err
-	}
-	if _, err := c.w.Write(p[chunkRoom:]); err != nil {
-		return err
-	}
-	if err := c.control.Flush(); err != nil {
-		return err
+func (c *served) frame(collected []byte) []byte { return collected[chunkRoom:] }
+
+// pieceSize is how much is sent under one deadline where it cannot be told how far a write has got.
+const pieceSize = 16 << 10
+
+func (c *served) send(piece []byte, patience time.Duration) (n int, err error) {
+	for n < len(piece) {
+		if err := c.control.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+			return n, err
+		}
+		m, err := c.w.Write(piece[n:min(n+pieceSize, len(piece))])
+		n += m
+		if err == nil {
+			err = c.control.Flush()
+		}
+		if err != nil {
+			return n, err
+		}
 	}
 	// A deadline that passes while nothing is being written ends an HTTP/2 stream all the same.
-	return c.control.SetWriteDeadline(time.Time{})
+	return n, c.control.SetWriteDeadline(time.Time{})
 }
 
 // close leaves it to net/http, which ends the answer when the handler returns, if the client still is there.
@@ -66,16 +80,31 @@ func (c *served) close(bool) {}
 // direct is an HTTP/1.1 connection that was taken over.
 type direct struct {
 	conn   net.Conn
-	cancel context.CancelFunc
+	raw    syscall.RawConn // nil unless the socket itself may be written to
 	reader sync.WaitGroup
 	closed bool
-	stop   func() bool // leaves the connection open when the context ends
+
+	// What attempt is to write, and what came of it.
+	attempt func(fd uintptr) bool
+	piece   []byte
+	taken   int
+	failed  error
 }
 
-func takeOver(ctx context.Context, conn net.Conn, header http.Header) (context.Context, connection, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	// Nobody else closes the connection of a server that is to end at once, whatever is being written.
-	c := &direct{conn: conn, cancel: cancel, stop: context.AfterFunc(ctx, func() { _ = conn.Close() })}
+func takeOver(conn net.Conn, header http.Header) (connection, error) {
+	c := &direct{conn: conn}
+	if tcp, ok := conn.(*net.TCPConn); ok && canAttempt {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			c.raw, c.attempt = raw, c.write
+			_ = tcp.SetReadBuffer(maxScrap) // nobody reads; a larger one does, too
+		}
+	} else if inner, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+		if tcp, ok := inner.NetConn().(*net.TCPConn); ok {
+			// The kernel takes more of a slow reader's only when a third of its buffer is free again, and under TLS it
+			// cannot be asked for less.
+			_ = tcp.SetWriteBuffer(tlsWriteBuffer) // a smaller or larger one does, too
+		}
+	}
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 200 OK\r\n")
 	header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
@@ -83,53 +112,111 @@ func takeOver(ctx context.Context, conn net.Conn, header http.Header) (context.C
 	header.Set("Transfer-Encoding", "chunked")
 	_ = header.Write(&head) // to memory
 	head.WriteString("\r\n")
-	c.reader.Go(c.discard)
 	// Taking the connection over has ended net/http's deadlines.
-	if err := conn.SetDeadline(time.Now().Add(headTimeout)); err == nil {
-		_, err = conn.Write(head.Bytes())
-		if err == nil {
-			err = conn.SetDeadline(time.Time{})
-		}
-		if err == nil {
-			return ctx, c, nil
-		}
+	err := conn.SetDeadline(time.Time{})
+	if err == nil {
+		_, err = c.send(head.Bytes(), headTimeout)
 	}
-	c.close(false)
-	return nil, nil, errGone
+	if err != nil {
+		c.close(false)
+		return nil, errGone
+	}
+	return c, nil
 }
 
-// headTimeout is how long a client may take to take the head.
-const headTimeout = 5 * time.Second
+const (
+	headTimeout    = 5 * time.Second // for a client to take the head
+	tlsWriteBuffer = 256 << 10
+)
 
-// maxScrap is how much a client may send that it should not, in bytes, before it is cut: to read it costs something.
+// maxScrap is how much a client may send that it should not, in bytes: before it is cut, where it has to be read, or
+// before the kernel takes no more.
 const maxScrap = 4 << 10
 
-// discard reads what the client should not send, so that it is noticed when he leaves.
-func (c *direct) discard() {
-	defer c.cancel()
-	var scrap [64]byte
-	for left := maxScrap; left > 0; {
-		n, err := c.conn.Read(scrap[:])
-		if err != nil {
-			return
+// watch reads what the client should not send, until he leaves, and then calls gone. It is for connections of which
+// nobody else tells when that happens.
+func (c *direct) watch(gone func()) {
+	c.reader.Go(func() {
+		defer gone()
+		var scrap [64]byte
+		for left := maxScrap; left > 0; {
+			n, err := c.conn.Read(scrap[:])
+			if err != nil {
+				return
+			}
+			left -= n
 		}
-		left -= n
-	}
+	})
 }
 
 const hexDigits = "0123456789abcdef"
 
-func (c *direct) send(p []byte, deadline time.Time) error {
-	for n, i := len(p)-chunkRoom, chunkRoom-3; i >= 0; i-- {
-		p[i] = hexDigits[n&15]
+func (c *direct) frame(collected []byte) []byte {
+	for n, i := len(collected)-chunkRoom, chunkRoom-3; i >= 0; i-- {
+		collected[i] = hexDigits[n&15]
 		n >>= 4
 	}
-	p[chunkRoom-2], p[chunkRoom-1] = '\r', '\n'
-	if err := c.conn.SetWriteDeadline(deadline); err != nil {
-		return err
+	collected[chunkRoom-2], collected[chunkRoom-1] = '\r', '\n'
+	return append(collected, '\r', '\n')
+}
+
+func (c *direct) send(piece []byte, patience time.Duration) (n int, err error) {
+	if c.raw != nil {
+		n, err = c.offer(piece)
 	}
-	_, err := c.conn.Write(append(p, '\r', '\n'))
-	return err
+	if err != nil || patience == 0 || n == len(piece) {
+		return n, err
+	}
+	for n < len(piece) {
+		if err := c.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+			return n, err
+		}
+		m, err := c.writeSome(piece[n:])
+		n += m
+		if err != nil && (m == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
+			return n, err
+		}
+	}
+	return n, c.conn.SetWriteDeadline(time.Time{})
+}
+
+// writeSome writes what it can before the deadline. It fails with os.ErrDeadlineExceeded if that is not all, having
+// written nothing only if the client took nothing.
+func (c *direct) writeSome(piece []byte) (n int, err error) {
+	if c.raw == nil {
+		// Under TLS a write that was not complete is the connection's last.
+		return c.conn.Write(piece[:min(len(piece), pieceSize)])
+	}
+	n, err = c.conn.Write(piece)
+	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
+	// The kernel says that there is room again only when a third of its buffer is free; what a slow client has taken
+	// since may be less.
+	if clearing := c.conn.SetWriteDeadline(time.Time{}); clearing != nil {
+		return 0, clearing
+	}
+	n, failed := c.offer(piece)
+	if failed != nil {
+		err = failed
+	}
+	return n, err
+}
+
+// offer writes what the kernel takes at once.
+func (c *direct) offer(piece []byte) (int, error) {
+	c.piece, c.taken, c.failed = piece, 0, nil
+	if err := c.raw.Write(c.attempt); err != nil {
+		return 0, err
+	}
+	c.piece = nil
+	return c.taken, c.failed
+}
+
+// write is one attempt at c.piece.
+func (c *direct) write(fd uintptr) bool {
+	c.taken, c.failed = writeNow(fd, c.piece)
+	return true // whatever came of it: not to wait is the point
 }
 
 func (c *direct) close(complete bool) {
@@ -137,12 +224,17 @@ func (c *direct) close(complete bool) {
 		return
 	}
 	c.closed = true
-	c.stop()
 	if complete {
 		_ = c.conn.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = c.conn.Write([]byte("0\r\n\r\n")) // a client that has gone is no error
 	}
-	_ = c.conn.Close() // likewise
+	if c.raw != nil {
+		// To close a socket with something unread in it resets the connection, and the client may lose the end.
+		_ = c.raw.Read(func(fd uintptr) bool { readNow(fd, maxScrap); return true }) // as above
+	}
+	_ = c.conn.Close() // as above
 	c.reader.Wait()
-	c.cancel()
 }
+
+// cut closes the connection under whoever is writing to it.
+func (c *direct) cut() { _ = c.conn.Close() } // its error changes nothing

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -11,9 +12,11 @@ import (
 // the stream for ever.
 type frames struct {
 	to       connection
-	deadline time.Duration
+	patience time.Duration // how long a client may take nothing before it is cut
+	prompt   bool          // flush must not wait
 
 	buf    *[]byte   // nil while nothing is collected, so that an idle stream holds no buffer
+	rest   []byte    // of buf: what is still to be taken of a piece that was flushed; else nil
 	sentAt time.Time // when something was last sent
 	failed bool      // the client has gone, or takes nothing
 	events int64     // written in all
@@ -25,9 +28,8 @@ const flushAt = 64 << 10
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, chunkRoom, 4<<10); return &b }}
 
-func newFrames(to connection, deadline time.Duration) *frames {
-	return &frames{to: to, deadline: deadline}
-}
+// errBusy means that the client takes no more at the moment. Until a flush has succeeded nothing can be collected.
+var errBusy = errors.New("the client takes no more at the moment")
 
 // begin gives what was collected, for more to be appended and put back.
 func (f *frames) begin() []byte {
@@ -71,21 +73,30 @@ func (f *frames) retry(after time.Duration) {
 // full reports whether it is time to flush.
 func (f *frames) full() bool { return f.buf != nil && len(*f.buf) >= flushAt }
 
-// flush sends what was collected. An error means that the client has gone, or takes nothing; it is final.
+// flush sends what was collected. It fails with errBusy if it must not wait and the client does not take all of it at
+// once. Any other error means that the client has gone, or takes nothing, and is final.
 func (f *frames) flush() error {
 	if f.buf == nil {
 		return nil
 	}
-	buf := *f.buf
-	// Somebody who reads slowly, but reads, is given a deadline's time for each piece.
-	pieces := time.Duration(1 + len(buf)/(4*flushAt))
-	f.sentAt = time.Now()
-	err := f.to.send(buf, f.sentAt.Add(f.deadline*pieces))
+	if f.rest == nil {
+		f.bytes += int64(len(*f.buf) - chunkRoom)
+		*f.buf = f.to.frame(*f.buf)
+		f.rest = *f.buf
+		f.sentAt = time.Now()
+	}
+	patience := f.patience
+	if f.prompt {
+		patience = 0
+	}
+	n, err := f.to.send(f.rest, patience)
+	if f.rest = f.rest[n:]; err == nil && len(f.rest) > 0 {
+		return errBusy
+	}
 	f.failed = f.failed || err != nil
-	f.bytes += int64(len(buf) - chunkRoom)
-	if cap(buf) <= 2*flushAt {
+	if cap(*f.buf) <= 2*flushAt {
 		buffers.Put(f.buf)
 	}
-	f.buf = nil
+	f.buf, f.rest = nil, nil
 	return err
 }

@@ -23,24 +23,27 @@ func newPlaces(limits Limits) *places {
 	return &places{limits: limits, users: map[string]int{}, addresses: map[string]int{}}
 }
 
-// take counts one more stream, unless that is one too many.
-func (p *places) take(user, address string) (release func(), ok bool) {
+// take counts one more stream, and is false if that is one too many.
+func (p *places) take(user, address string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if exceeds(p.total, p.limits.Total) || exceeds(p.users[user], p.limits.PerUser) ||
 		exceeds(p.addresses[address], p.limits.PerAddress) {
-		return nil, false
+		return false
 	}
 	p.total++
 	p.users[user]++
 	p.addresses[address]++
-	return sync.OnceFunc(func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.total--
-		decrement(p.users, user)
-		decrement(p.addresses, address)
-	}), true
+	return true
+}
+
+// leave counts one less of what take has counted.
+func (p *places) leave(user, address string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total--
+	decrement(p.users, user)
+	decrement(p.addresses, address)
 }
 
 func exceeds(taken, limit int) bool { return limit > 0 && taken >= limit }

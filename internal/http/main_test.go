@@ -140,9 +140,12 @@ func startGateway(t testing.TB, api *apitest.API, apiURL string, listener net.Li
 	if g.server, err = New(o); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = g.kinds.Run(ctx) })
+	serving, stopServing := context.WithCancel(context.Background())
+	var streams sync.WaitGroup
+	streams.Go(func() { g.server.Run(serving) })
 	g.http = &http.Server{Handler: g.server.Handler(), ErrorLog: discardLog(), Protocols: &http.Protocols{}}
 	g.http.Protocols.SetHTTP1(true)
 	g.http.Protocols.SetUnencryptedHTTP2(true)
@@ -153,7 +156,8 @@ func startGateway(t testing.TB, api *apitest.API, apiURL string, listener net.Li
 	g.url = "http://" + listener.Addr().String()
 	t.Cleanup(func() {
 		_ = g.http.Close()
-		g.server.open.wait(context.Background())
+		stopServing()
+		streams.Wait()
 		for _, store := range g.kinds.All() {
 			if waiting := store.Topic().Stats().Waiting; waiting != 0 {
 				t.Errorf("%d cursors of %s still wait, though all streams have ended", waiting, store.Kind())

@@ -30,10 +30,12 @@ func (s *Server) identify(next http.Handler) http.Handler {
 	})
 }
 
-func (s *Server) logger(r *http.Request) *slog.Logger {
+func requestID(r *http.Request) string {
 	id, _ := r.Context().Value(requestIDKey{}).(string)
-	return s.log.With("request", id)
+	return id
 }
+
+func (s *Server) logger(r *http.Request) *slog.Logger { return s.log.With("request", requestID(r)) }
 
 // recover turns a panic into a 500. One that comes after the first byte ends the connection instead: the client
 // must not take what it has for complete.

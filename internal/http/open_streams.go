@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -11,45 +12,96 @@ import (
 	"time"
 )
 
-// openStreams knows the streams that run, for people to look at.
+// openStreams knows the streams that run.
 type openStreams struct {
 	mu       sync.Mutex
-	sessions map[*session]struct{}
-	removed  chan struct{} // holds a token when one has ended
+	sessions map[uint64]*session
+	last     uint64 // number given
+	closed   bool
+	none     chan struct{} // closed when there are none; nil before there were any
 }
 
 func newOpenStreams() *openStreams {
-	return &openStreams{sessions: map[*session]struct{}{}, removed: make(chan struct{}, 1)}
+	return &openStreams{sessions: map[uint64]*session{}}
+}
+
+// add gives a session its number. It is false once they are closed.
+func (o *openStreams) add(ss *session) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	if len(o.sessions) == 0 {
+		o.none = make(chan struct{})
+	}
+	o.last++
+	ss.number = o.last
+	o.sessions[ss.number] = ss
+	return true
+}
+
+func (o *openStreams) remove(ss *session) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, known := o.sessions[ss.number]; !known {
+		return
+	}
+	delete(o.sessions, ss.number)
+	if len(o.sessions) == 0 {
+		close(o.none)
+	}
+}
+
+// left says that the client of a stream has left, if it is still open.
+func (o *openStreams) left(number uint64) {
+	o.mu.Lock()
+	ss := o.sessions[number]
+	o.mu.Unlock()
+	if ss != nil {
+		ss.leave()
+	}
+}
+
+func (o *openStreams) all() []*session {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Collect(maps.Values(o.sessions))
+}
+
+// wake lets all streams look what there is to do.
+func (o *openStreams) wake() {
+	for _, ss := range o.all() {
+		ss.Wake()
+	}
+}
+
+// cut ends all streams at once, and lets no more begin.
+func (o *openStreams) cut() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	for _, ss := range o.all() {
+		ss.leave()
+		if conn, ok := ss.out.to.(*direct); ok {
+			conn.cut()
+		}
+	}
 }
 
 // wait returns when there are none, or when the context ends.
 func (o *openStreams) wait(ctx context.Context) {
 	for {
 		o.mu.Lock()
-		left := len(o.sessions)
+		left, none := len(o.sessions), o.none
 		o.mu.Unlock()
 		if left == 0 {
 			return
 		}
 		select {
-		case <-o.removed:
+		case <-none:
 		case <-ctx.Done():
 			return
-		}
-	}
-}
-
-func (o *openStreams) add(ss *session) (remove func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.sessions[ss] = struct{}{}
-	return func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		delete(o.sessions, ss)
-		select {
-		case o.removed <- struct{}{}:
-		default:
 		}
 	}
 }
@@ -62,12 +114,11 @@ func (o *openStreams) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		user    string
 		watches int
 	}
-	o.mu.Lock()
-	rows := make([]row, 0, len(o.sessions))
-	for ss := range o.sessions {
+	sessions := o.all()
+	rows := make([]row, 0, len(sessions))
+	for _, ss := range sessions {
 		rows = append(rows, row{ss.began, ss.path, ss.id.Username, len(ss.watches)}) // none of these ever changes
 	}
-	o.mu.Unlock()
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.began.Compare(b.began), cmp.Compare(a.path, b.path)) })
 
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -3,15 +3,15 @@ package http
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // permission asks again and again whether the caller may still see what a stream shows. It asks beside the stream,
 // which goes on meanwhile: an authorizer may take its time.
 type permission struct {
-	asking    sync.WaitGroup
-	answers   chan permissionAnswer // to the session
-	confirmed time.Time             // when it was last asked and said yes to
+	answer    atomic.Pointer[permissionAnswer] // to the session
+	confirmed time.Time                        // when it was last asked and said yes to
 }
 
 type permissionAnswer struct {
@@ -23,18 +23,12 @@ type permissionAnswer struct {
 // unconfirmedFor is how long a stream may go on that nobody can say is still permitted.
 const unconfirmedFor = time.Minute
 
-func newPermission() permission {
-	return permission{answers: make(chan permissionAnswer, 1), confirmed: time.Now()}
-}
-
-// wait waits for the question under way.
-func (p *permission) wait() { p.asking.Wait() }
-
 // askPermission begins to ask; there is one question at a time.
-func (ss *session) askPermission(ctx context.Context) {
-	ss.permission.asking.Go(func() {
-		ss.permission.answers <- ss.stillAllowed(ctx)
-		ss.waiter.Wake()
+func (ss *session) askPermission() {
+	ss.server.carriers.Go(func() {
+		answer := ss.stillAllowed(ss.server.serving)
+		ss.permission.answer.Store(&answer)
+		ss.Wake()
 	})
 }
 
@@ -62,7 +56,7 @@ func (ss *session) stillAllowed(ctx context.Context) permissionAnswer {
 }
 
 // judge takes an answer, and returns a reason if the stream has to end for it.
-func (ss *session) judge(answer permissionAnswer) string {
+func (ss *session) judge(answer *permissionAnswer) string {
 	interval := ss.server.opts.Stream.Reauthorize
 	ss.times.in(dueCheck, between(interval*8/10, interval))
 	switch {
@@ -72,7 +66,7 @@ func (ss *session) judge(answer permissionAnswer) string {
 		ss.permission.confirmed = answer.asked
 		return ""
 	}
-	ss.log.Warn("a stream's permission could not be checked", "path", ss.path, "error", answer.err)
+	ss.logger().Warn("a stream's permission could not be checked", "path", ss.path, "error", answer.err)
 	if time.Since(ss.permission.confirmed) > unconfirmedFor {
 		return goodbyeUnavailable
 	}

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -13,7 +12,7 @@ type schedule struct {
 	rings    time.Time        // when the timer does; zero once it did
 	due      [tasks]time.Time // zero: never
 	interval time.Duration    // of heartbeats
-	draining <-chan struct{}  // nil once the stream knows
+	draining bool             // the stream knows
 }
 
 // What can be due.
@@ -35,9 +34,9 @@ const (
 
 func newSchedule(ss *session) *schedule {
 	opts := ss.server.opts.Stream
-	s := &schedule{interval: opts.Heartbeat, draining: ss.server.draining.Done()}
-	if ss.request.heartbeat > 0 {
-		s.interval = ss.request.heartbeat
+	s := &schedule{interval: opts.Heartbeat}
+	if ss.heartbeat > 0 {
+		s.interval = ss.heartbeat
 	}
 	s.in(dueHeartbeat, between(s.interval/2, s.interval))
 	s.in(dueBookmark, between(bookmarkEvery/2, bookmarkEvery))
@@ -48,7 +47,7 @@ func newSchedule(ss *session) *schedule {
 		s.due[dueExpiring] = end.Add(-expiringAhead)
 	}
 	s.rings = s.next()
-	s.timer = time.NewTimer(time.Until(s.rings))
+	s.timer = time.AfterFunc(time.Until(s.rings), ss.Wake)
 	return s
 }
 
@@ -81,33 +80,8 @@ func (s *schedule) set(at time.Time) {
 	}
 }
 
-// wait returns when there may be something to read or to send, at once if there is more, or with the reason for which
-// the stream ends. However much there is to read, what is due is not put off: who is always behind is still somebody
-// whose token ends.
-func (ss *session) wait(ctx context.Context, more bool) string {
-	if more || !ss.arm() {
-		return ss.due(ctx)
-	}
-	return ss.sleep(ctx)
-}
-
-// arm asks to be woken; it reports false if there is something to tell already.
-func (ss *session) arm() bool {
-	for _, w := range ss.watches {
-		if !w.cursor.Arm(ss.waiter) {
-			return false
-		}
-	}
-	for _, w := range ss.watches { // only now: from here on a change wakes
-		if w.stale == w.store.Upstream().Live {
-			return false
-		}
-	}
-	return true
-}
-
-// sleep waits until there may be something to read or something is due, and does that.
-func (ss *session) sleep(ctx context.Context) string {
+// nextDue is when the session is to be woken at the latest.
+func (ss *session) nextDue() time.Time {
 	next := ss.times.next()
 	for _, w := range ss.watches {
 		if w.held == nil {
@@ -117,45 +91,36 @@ func (ss *session) sleep(ctx context.Context) string {
 			next = due
 		}
 	}
-	ss.times.set(next)
-	select {
-	case <-ss.waiter.C:
-	case <-ss.times.timer.C:
-		ss.times.rings = time.Time{}
-	case <-ss.times.draining:
-	case <-ctx.Done():
-	}
-	return ss.due(ctx)
+	return next
 }
 
 // due does what is due now, or returns the reason for which the stream ends. It does not wait, and what it collects
 // goes out with what the cursors have.
-func (ss *session) due(ctx context.Context) string {
-	if ctx.Err() != nil {
+func (ss *session) due() (stop string) {
+	if ss.gone.Load() {
 		return endGone
 	}
-	select {
-	case answer := <-ss.permission.answers:
+	if answer := ss.permission.answer.Swap(nil); answer != nil {
 		if reason := ss.judge(answer); reason != "" {
 			return reason
 		}
-	default:
 	}
-	select {
-	case <-ss.times.draining:
-		ss.times.draining = nil
+	if !ss.times.draining && ss.server.draining.Err() != nil {
+		ss.times.draining = true
 		ss.times.in(dueDrain, rand.N(max(ss.server.opts.Drain*8/10, time.Millisecond)))
-	default:
 	}
 	now := time.Now()
+	if !ss.times.rings.After(now) {
+		ss.times.rings = time.Time{}
+	}
 	if now.Before(ss.times.next()) {
 		return ""
 	}
-	return ss.onTime(ctx, now)
+	return ss.onTime(now)
 }
 
 // onTime does what is due, or returns the reason to say goodbye with. What ends the stream comes first.
-func (ss *session) onTime(ctx context.Context, now time.Time) string {
+func (ss *session) onTime(now time.Time) string {
 	times := ss.times
 	switch {
 	case times.take(dueExpiry, now):
@@ -166,7 +131,7 @@ func (ss *session) onTime(ctx context.Context, now time.Time) string {
 		return goodbyeAge
 	}
 	if times.take(dueCheck, now) {
-		ss.askPermission(ctx)
+		ss.askPermission()
 	}
 	if times.take(dueExpiring, now) {
 		ss.out.event("", "expiring", ss.knownPosition(), quote("at", ss.id.ExpiresAt.UTC().Format(time.RFC3339)))

@@ -14,6 +14,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -63,8 +65,15 @@ type Server struct {
 	metrics  *metrics
 	open     *openStreams
 	draining context.Context // done: no new streams, and the running ones end
-	drain    context.CancelFunc
+	drain    func()
 	log      *slog.Logger
+
+	// Who serves the streams; see serve.go.
+	serving    context.Context // done: none is served any more
+	stop       context.CancelFunc
+	workers    *workers
+	carriers   sync.WaitGroup
+	departures func() (*departures, error) // begun with the first connection that needs them
 }
 
 // New builds a server.
@@ -79,13 +88,36 @@ func New(opts Options) (*Server, error) {
 		places:   newPlaces(opts.Limits),
 		metrics:  newMetrics(opts.Registerer),
 		open:     newOpenStreams(),
+		workers:  newWorkers(),
 		log:      opts.Log,
 	}
-	s.draining, s.drain = context.WithCancel(context.Background())
+	var drain context.CancelFunc
+	s.draining, drain = context.WithCancel(context.Background())
+	s.drain = func() {
+		drain()
+		s.open.wake()
+	}
+	s.serving, s.stop = context.WithCancel(context.Background())
+	s.departures = sync.OnceValues(s.watchDepartures)
 	for _, kinds := range opts.Clusters {
 		s.clusters[kinds.Cluster().Name()] = kinds
 	}
 	return s, nil
+}
+
+// Run serves the streams until the context ends, and cuts those that are left then.
+func (s *Server) Run(ctx context.Context) {
+	var working sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		working.Go(s.workers.run)
+	}
+	<-ctx.Done()
+	s.open.cut()
+	s.stop()
+	s.open.wait(context.Background())
+	s.workers.close()
+	working.Wait()
+	s.carriers.Wait()
 }
 
 // Drain lets no new streams in, and ends the running ones at random moments within Options.Drain. It returns when

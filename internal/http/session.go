@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -12,20 +13,31 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// session is one running event stream. What changes in it belongs to the request's goroutine.
+// session is one running event stream: it reads its cursors, and writes what they give. There is no queue between the
+// ring and the connection. serve.go says who does that.
 //
-// It reads its cursors, writes what they give, and waits until one of them has more or a time has come. There is no
-// queue between the ring and the connection.
+// Ten thousand idle streams are mostly what a session holds, so it keeps nothing of the request that it does not need.
 type session struct {
-	server  *Server
-	request streamRequest
-	id      auth.Identity
-	log     *slog.Logger
-	out     *frames
+	server   *Server
+	number   uint64 // names it among those that are open
+	id       auth.Identity
+	request  string // its id, for the log
+	path     string
+	address  string // of the client, as it is counted
+	placed   bool   // is counted
+	began    time.Time
+	position string // the client's own, until the watches have begun
+
+	heartbeat time.Duration // that the client asked for; 0: the server's
+
+	out     frames
 	watches []*watch
-	waiter  *stream.Waiter
-	began   time.Time
-	path    string
+
+	state  atomic.Int32
+	bell   *stream.Bell // its carrier waits for; nil: it is parked when it is idle
+	parks  bool         // it can do without a carrier
+	gone   atomic.Bool  // the client has left
+	cancel atomic.Pointer[context.CancelFunc]
 
 	counted     counted // in the metrics
 	times       *schedule
@@ -41,29 +53,26 @@ type session struct {
 // counted is what was sent.
 type counted struct{ events, bytes int64 }
 
-// endGone is why a stream ended that the server did not end.
-const endGone = "gone"
-
 // batchSize is how many events are read from a cursor at a time.
 const batchSize = 128
 
 var batches = sync.Pool{New: func() any { return new([batchSize]*cache.Event) }}
 
-// run serves the stream to its end and says why it ended. A refusal ends it at once.
-func (ss *session) run(ctx context.Context, refusal string) string {
-	retry := ss.server.opts.Stream.Retry
-	ss.out.comment("kubecast")
-	ss.out.retry(between(retry, 2*retry))
-	if ss.flush() != nil {
+func (ss *session) logger() *slog.Logger { return ss.server.log.With("request", ss.request) }
+
+// begun reports whether the watches have their places.
+func (ss *session) begun() bool { return ss.names != nil }
+
+// sayGoodbye tells the client the reason for which the stream ends, and returns for which it did.
+func (ss *session) sayGoodbye(reason string) string {
+	if reason == endGone || ss.flush() != "" {
 		return endGone
 	}
-	reason := refusal
-	if reason == "" {
-		reason = ss.serve(ctx)
+	retry := ss.server.opts.Stream.Retry
+	if ss.times == nil { // refused at once
+		ss.greet()
 	}
 	switch reason {
-	case endGone:
-		return endGone
 	case goodbyeDrain: // all streams of this replica end, so they are to come back spread
 		ss.out.retry(between(retry, 3*retry))
 		ss.bookmarks()
@@ -71,49 +80,41 @@ func (ss *session) run(ctx context.Context, refusal string) string {
 		ss.bookmarks()
 	}
 	ss.out.event("", "goodbye", ss.knownPosition(), quote("reason", reason))
-	if ss.flush() != nil {
+	if ss.flush() != "" {
 		return endGone
 	}
 	return reason
 }
 
-// serve tells what there is to tell, until there is a reason to say goodbye with or the client has gone.
-func (ss *session) serve(ctx context.Context) string {
-	ctx, cancel := context.WithCancel(ctx)
-	defer ss.permission.wait()
-	defer cancel()
-	ss.times = newSchedule(ss)
-	defer ss.times.timer.Stop()
-	if reason := ss.begin(ctx); reason != "" {
-		return reason
-	}
-	for {
-		more, reason := ss.pump(ctx)
-		if reason == "" {
-			reason = ss.wait(ctx, more)
-		}
-		if reason != "" {
-			return reason
-		}
-	}
+// greet collects what every stream begins with.
+func (ss *session) greet() {
+	retry := ss.server.opts.Stream.Retry
+	ss.out.comment("kubecast")
+	ss.out.retry(between(retry, 2*retry))
 }
 
 // flush sends what was collected.
-func (ss *session) flush() error {
+func (ss *session) flush() (stop string) {
 	before := ss.counted
 	err := ss.out.flush()
 	ss.counted = counted{ss.out.events, ss.out.bytes}
 	ss.server.metrics.events.Add(float64(ss.counted.events - before.events))
 	ss.server.metrics.bytes.Add(float64(ss.counted.bytes - before.bytes))
-	return err
+	switch err {
+	case nil:
+		return ""
+	case errBusy:
+		return turnOver
+	}
+	return endGone
 }
 
 // sendOn flushes in the middle of something long, which is also when to look whether something is due.
-func (ss *session) sendOn(ctx context.Context) string {
-	if ss.flush() != nil {
-		return endGone
+func (ss *session) sendOn() (stop string) {
+	if stop := ss.flush(); stop != "" {
+		return stop
 	}
-	return ss.due(ctx)
+	return ss.due()
 }
 
 // reset tells a watch's client that it has missed something; a snapshot is to follow.
@@ -131,7 +132,7 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 		ss.send(w, stream.Added.String(), w.fields.of(o.JSON()))
 		count++
 		if ss.out.full() {
-			if reason := ss.sendOn(ctx); reason != "" {
+			if reason := ss.sendOn(); reason != "" {
 				return reason
 			}
 		}
@@ -159,8 +160,8 @@ func (ss *session) pump(ctx context.Context) (more bool, reason string) {
 		ss.bookmarkDue = false
 		ss.bookmarks()
 	}
-	if ss.flush() != nil {
-		return false, endGone
+	if stop := ss.flush(); stop != "" {
+		return false, stop
 	}
 	if !oldest.IsZero() {
 		ss.server.metrics.latency.Observe(time.Since(oldest).Seconds())
@@ -169,19 +170,23 @@ func (ss *session) pump(ctx context.Context) (more bool, reason string) {
 }
 
 // read sends one batch of a watch. It says when the batch's first event was appended, and whether there may be more.
-func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool, reason string) {
+func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool, stop string) {
 	ss.tellUpstream(w)
 	space := batches.Get().(*[batchSize]*cache.Event)
 	defer batches.Put(space)
 	batch, position, err := w.next(space[:0])
 	if err != nil {
+		if ss.out.prompt { // a snapshot is due, and may be long
+			return at, true, turnOver
+		}
 		return at, true, ss.restart(ctx, w, resetReason(err))
 	}
 	defer clear(batch) // the pool must not keep objects alive
-	if reason := ss.tellHeld(ctx, w); reason != "" {
-		return at, false, reason
+	if stop := ss.tellHeld(w); stop != "" {
+		w.unread(batch)
+		return at, false, stop
 	}
-	for _, event := range batch {
+	for i, event := range batch {
 		if event.ID < event.Pos {
 			w.burst = event.Pos
 		}
@@ -195,8 +200,9 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		w.version = max(w.version, event.ID)
 		ss.tell(w, event, kind, object)
 		if ss.out.full() {
-			if reason := ss.sendOn(ctx); reason != "" {
-				return at, false, reason
+			if stop := ss.sendOn(); stop != "" {
+				w.unread(batch[i+1:])
+				return at, false, stop
 			}
 		}
 	}
@@ -214,7 +220,7 @@ func (ss *session) restart(ctx context.Context, w *watch, reason string) string 
 	if reason == resetEpoch {
 		var err error
 		if ss.epoch, err = epoch(ctx, ss.watches); err != nil {
-			ss.log.Warn("stream ends: its cluster cannot be identified", "path", ss.path, "error", err)
+			ss.logger().Warn("stream ends: its cluster cannot be identified", "path", ss.path, "error", err)
 			return goodbyeUnavailable
 		}
 	}
@@ -239,11 +245,11 @@ func (ss *session) tellUpstream(w *watch) {
 
 // send collects an event of a watch, with the position after it.
 func (ss *session) send(w *watch, name, data string) {
-	ss.out.event(w.prefix, name, ss.position(), data)
+	ss.out.event(w.prefix, name, ss.where(), data)
 }
 
-// position is the event id for where all watches stand.
-func (ss *session) position() []byte {
+// where is the event id for where all watches stand.
+func (ss *session) where() []byte {
 	for i, w := range ss.watches {
 		ss.known[i] = w.claim()
 	}
@@ -253,11 +259,11 @@ func (ss *session) position() []byte {
 
 // knownPosition is the position; before the watches have begun it is the client's own, so that it keeps it.
 func (ss *session) knownPosition() []byte {
-	if ss.names != nil {
-		return ss.position()
+	if ss.begun() {
+		return ss.where()
 	}
-	if _, err := stream.ParsePosition(ss.request.position); err == nil {
-		return []byte(ss.request.position)
+	if _, err := stream.ParsePosition(ss.position); err == nil {
+		return []byte(ss.position)
 	}
 	return nil
 }

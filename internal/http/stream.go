@@ -65,71 +65,50 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	return s.stream(w, r, id, req)
 }
 
-// stream runs an event stream to its end. Only what will not heal by retrying is answered with a status of its own,
+// stream begins an event stream. Only what will not heal by retrying is answered with a status of its own,
 // before the first byte; everything else (too many streams, a cluster that is away, draining) is a 200 with goodbye,
 // since an EventSource that gets a 503 never tries again.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, req streamRequest) error {
-	req.position = positionOf(r.Header, r.URL.Query())
 	watches, refusal, err := s.openWatches(r.Context(), id, req)
 	if err != nil {
 		return err
 	}
-	ctx, conn, err := connect(w, r)
-	if err != nil || isHead(r) {
+	ss := s.newSession(r)
+	ss.id, ss.watches, ss.heartbeat = id, watches, req.heartbeat
+	if ss.out.to, err = connect(w, r); err != nil || isHead(r) {
 		closeAll(watches)
 		return nil // gone, or content
 	}
-	ss := &session{
-		server:  s,
-		request: req,
-		id:      id,
-		log:     s.logger(r),
-		out:     newFrames(conn, s.opts.Stream.WriteTimeout),
-		watches: watches,
-		waiter:  stream.NewWaiter(),
-		began:   time.Now(),
-		path:    r.URL.Path,
-
-		permission: newPermission(),
-	}
-	defer s.open.add(ss)() // before it is asked whether the server drains, or Drain could miss it
-	defer closeAll(watches)
-	defer conn.close(false) // if something panics
-	release, placed := s.places.take(id.Username, address(r))
-	switch {
-	case s.draining.Err() != nil:
-		refusal = goodbyeDrain
-	case !placed:
+	if ss.placed = s.places.take(id.Username, ss.address); !ss.placed && refusal == "" {
 		refusal = goodbyeLimit
 	}
-	if placed {
-		defer release()
-	}
-	s.metrics.streams.Inc()
-	defer s.metrics.streams.Dec()
-	reason := ss.run(ctx, refusal)
-	conn.close(!ss.out.failed)
-	s.metrics.ended.WithLabelValues(reason).Inc()
-	ss.log.Info("stream ended", "path", ss.path, "user", id.Username, "reason", reason,
-		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
+	s.start(r, ss, refusal)
 	return nil
 }
 
 // refuse answers a stream of somebody whom the gateway cannot identify at the moment.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request) error {
-	ctx, conn, err := connect(w, r)
-	if err != nil || isHead(r) {
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request) (err error) {
+	ss := s.newSession(r)
+	if ss.out.to, err = connect(w, r); err != nil || isHead(r) {
 		return nil // gone, or content
 	}
-	defer conn.close(false) // if something panics
-	ss := &session{
-		server:  s,
-		request: streamRequest{position: positionOf(r.Header, r.URL.Query())},
-		out:     newFrames(conn, s.opts.Stream.WriteTimeout),
-	}
-	s.metrics.ended.WithLabelValues(ss.run(ctx, goodbyeUnavailable)).Inc()
-	conn.close(!ss.out.failed)
+	s.start(r, ss, goodbyeUnavailable)
 	return nil
+}
+
+// newSession takes what a stream needs of a request, which it outlives; copied, since each part of a request keeps all
+// of its header in memory.
+func (s *Server) newSession(r *http.Request) *session {
+	return &session{
+		server:     s,
+		request:    requestID(r),
+		path:       strings.Clone(r.URL.Path),
+		address:    strings.Clone(address(r)),
+		position:   strings.Clone(positionOf(r.Header, r.URL.Query())),
+		began:      time.Now(),
+		out:        frames{patience: s.opts.Stream.WriteTimeout},
+		permission: permission{confirmed: time.Now()},
+	}
 }
 
 // healsByRetrying tells an error that a client of a stream must not be stopped by.

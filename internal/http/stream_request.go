@@ -36,7 +36,6 @@ type watchRequest struct {
 type streamRequest struct {
 	watches   []watchRequest
 	heartbeat time.Duration // 0: the server's own
-	position  string        // as the client sent it; see positionOf
 }
 
 const (

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"context"
 	"strconv"
 	"time"
 
@@ -26,7 +25,7 @@ func (ss *session) tell(w *watch, event *cache.Event, kind stream.Type, object *
 
 // tellHeld collects the modifications that were held back for long enough. It returns a reason if the stream has to
 // end.
-func (ss *session) tellHeld(ctx context.Context, w *watch) (reason string) {
+func (ss *session) tellHeld(w *watch) (reason string) {
 	if w.held == nil {
 		return ""
 	}
@@ -34,7 +33,7 @@ func (ss *session) tellHeld(ctx context.Context, w *watch) (reason string) {
 	for h := w.held.Due(now); h != nil; h = w.held.Due(now) {
 		ss.modified(w, h.Event, h.Base)
 		if ss.out.full() {
-			if reason := ss.sendOn(ctx); reason != "" {
+			if reason := ss.sendOn(); reason != "" {
 				return reason
 			}
 		}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -20,7 +21,7 @@ type watch struct {
 	match   func(*cluster.Object) bool // nil: everything in scope
 
 	cursor  *cache.Cursor  // nil before the watch has begun
-	past    []*cache.Event // caught up, and to be told before what the cursor gives; of all namespaces
+	past    []*cache.Event // caught up or not told yet, and to be told before what the cursor gives; of all namespaces
 	version uint64         // up to which everything was read; 0 before a snapshot is complete
 	burst   uint64         // version of a relist whose difference the client has not been told to the end; else 0
 	held    *conflator     // nil unless modifications are conflated
@@ -104,6 +105,13 @@ func (w *watch) next(batch []*cache.Event) (_ []*cache.Event, position uint64, e
 		w.past = nil // it is shared, and large
 	}
 	return batch, position, nil
+}
+
+// unread puts events back that were read and not told.
+func (w *watch) unread(events []*cache.Event) {
+	if len(events) > 0 {
+		w.past = slices.Concat(events, w.past)
+	}
 }
 
 func (w *watch) close() {

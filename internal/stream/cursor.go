@@ -132,9 +132,9 @@ func (c *Cursor[O]) check() error {
 	return nil
 }
 
-// Arm asks for a token in the waiter when there is something to read. It reports false, and asks for nothing, if
+// Arm asks for the waiter to be woken when there is something to read. It reports false, and asks for nothing, if
 // there is already. A cursor stays armed until it was woken, armed again, or disarmed.
-func (c *Cursor[O]) Arm(w *Waiter) bool {
+func (c *Cursor[O]) Arm(w Waiter) bool {
 	t := c.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()

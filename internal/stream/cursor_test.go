@@ -10,7 +10,7 @@ import (
 func TestQuietNamespaceIsNeitherResetNorWoken(t *testing.T) {
 	topic := newTestTopic(Options{Events: 50, Bytes: 1 << 20})
 	topic.Append(101, added("quiet", 101))
-	waiting, asleep := topic.From(topic.Head(), Namespaces("quiet")), NewWaiter()
+	waiting, asleep := topic.From(topic.Head(), Namespaces("quiet")), NewBell()
 	if !waiting.Arm(asleep) {
 		t.Fatal("a cursor at the head cannot be armed")
 	}
@@ -145,7 +145,7 @@ func TestCursorFromBeforeTheFirstListIsNotLeftBehind(t *testing.T) {
 func TestRestartEndsAllCursors(t *testing.T) {
 	topic := newTestTopic(roomy)
 	topic.Append(150, added("a", 150))
-	all, some, asleep := topic.From(topic.Head(), AllNamespaces()), topic.From(topic.Head(), Namespaces("a")), NewWaiter()
+	all, some, asleep := topic.From(topic.Head(), AllNamespaces()), topic.From(topic.Head(), Namespaces("a")), NewBell()
 	all.Arm(asleep)
 	topic.Restart(120)
 	topic.wakeReaders(nil)

@@ -59,7 +59,7 @@ func (t *Topic[O]) Run(ctx context.Context) error {
 	defer age.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	var woken []*Waiter
+	var woken []Waiter
 	defer func() { t.wakeReaders(woken) }() // those of what was appended last
 	for {
 		select {

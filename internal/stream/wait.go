@@ -1,18 +1,25 @@
 package stream
 
-// Waiter is what one stream waits on, for any number of cursors at once.
-type Waiter struct {
-	// C holds a token when a cursor that was armed may have something to read. There may be one without cause.
+// Waiter is one stream that waits, with any number of cursors at once.
+type Waiter interface {
+	// Wake says that a cursor that was armed may have something to read; it may be said without cause. It must not
+	// wait, nor call the topic.
+	Wake()
+}
+
+// Bell is a Waiter for a goroutine that waits on a channel.
+type Bell struct {
+	// C holds a token once the bell was rung.
 	C chan struct{}
 }
 
-// NewWaiter makes a waiter.
-func NewWaiter() *Waiter { return &Waiter{C: make(chan struct{}, 1)} }
+// NewBell makes a bell.
+func NewBell() *Bell { return &Bell{C: make(chan struct{}, 1)} }
 
-// Wake leaves a token.
-func (w *Waiter) Wake() {
+// Wake implements Waiter; it leaves a token.
+func (b *Bell) Wake() {
 	select {
-	case w.C <- struct{}{}:
+	case b.C <- struct{}{}:
 	default:
 	}
 }
@@ -25,7 +32,7 @@ type waitList struct {
 
 // registration is a reader's place in a waitList.
 type registration struct {
-	waiter *Waiter
+	waiter Waiter
 	list   *waitList // nil: in none
 	index  int
 }
@@ -73,7 +80,7 @@ func (t *Topic[O]) signal() {
 
 // wakeReaders takes those who were noted off their lists, and wakes them when no lock is held any more. It collects
 // them in woken, whose room the caller may use again.
-func (t *Topic[O]) wakeReaders(woken []*Waiter) []*Waiter {
+func (t *Topic[O]) wakeReaders(woken []Waiter) []Waiter {
 	t.mu.Lock()
 	for _, list := range t.wake {
 		for i, r := range list.waiting {

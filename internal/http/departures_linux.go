@@ -1,0 +1,74 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// departures tells which clients have left, for all connections by one goroutine: one for each, waiting in a read,
+// would be most of what an idle stream costs.
+//
+// It is an epoll instance of its own (epoll(7)), which itself is waited for by the runtime's. A socket leaves it when it
+// is closed. Events name streams by number, never by descriptor, since the kernel uses those again.
+type departures struct {
+	file *os.File
+	raw  syscall.RawConn
+}
+
+func newDepartures() (*departures, error) {
+	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	if err := syscall.SetNonblock(fd, true); err != nil { // which makes os.NewFile use the runtime's poller
+		return nil, errors.Join(err, syscall.Close(fd))
+	}
+	d := &departures{file: os.NewFile(uintptr(fd), "epoll")}
+	if d.raw, err = d.file.SyscallConn(); err != nil {
+		return nil, errors.Join(err, d.file.Close())
+	}
+	return d, nil
+}
+
+// add has the leaving of a connection's client told, once, under a number.
+func (d *departures) add(c *direct, number uint64) error {
+	event := syscall.EpollEvent{
+		Events: syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, // EPOLLERR and EPOLLHUP are always told
+		Fd:     int32(number),
+		Pad:    int32(number >> 32),
+	}
+	var refused, closed error
+	err := c.raw.Control(func(fd uintptr) {
+		closed = d.raw.Control(func(epoll uintptr) {
+			refused = syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), &event)
+		})
+	})
+	return errors.Join(err, closed, refused)
+}
+
+// run calls gone with the numbers of those who leave, until the context ends.
+func (d *departures) run(ctx context.Context, gone func(number uint64)) error {
+	defer d.file.Close()
+	defer context.AfterFunc(ctx, func() { _ = d.file.Close() })() // which ends the wait
+	var events [128]syscall.EpollEvent
+	for {
+		var n int
+		var failed error
+		err := d.raw.Read(func(epoll uintptr) bool {
+			n, failed = syscall.EpollWait(int(epoll), events[:], 0)
+			return n > 0 || failed != nil && failed != syscall.EINTR
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := errors.Join(err, failed); err != nil {
+			return fmt.Errorf("epoll: %w", err)
+		}
+		for _, event := range events[:n] {
+			gone(uint64(uint32(event.Fd)) | uint64(uint32(event.Pad))<<32)
+		}
+	}
+}

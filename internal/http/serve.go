@@ -1,0 +1,255 @@
+package http
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Who serves a session: nobody while it is idle; once woken, a worker, which does what can be done without waiting; and
+// a goroutine of its own, its carrier, as long as there is something to wait for: its begin, a client that takes no
+// more at the moment, its end. Where the connection cannot be written to without waiting, the carrier stays.
+//
+// Whoever serves it owns it: all of it but what this file and permission.go share by atomics.
+
+// The states of a session.
+const (
+	stateServed int32 = iota // or in the workers' queue
+	stateWoken               // and woken since
+	stateIdle                // whoever wakes it sees to it that it is served
+	stateOver
+)
+
+// What lets those who serve a session stop, beside the reasons of goodbye; "" is to go on.
+const (
+	endGone  = "gone" // the client has left
+	turnOver = "wait" // a worker would have to wait: a carrier must go on
+)
+
+// Wake implements stream.Waiter: the session is to look what there is to tell or to do.
+func (ss *session) Wake() {
+	for {
+		switch state := ss.state.Load(); state {
+		case stateServed:
+			if ss.state.CompareAndSwap(state, stateWoken) {
+				return
+			}
+		case stateIdle:
+			if !ss.state.CompareAndSwap(state, stateServed) {
+				continue
+			}
+			if ss.bell != nil {
+				ss.bell.Wake()
+			} else {
+				ss.server.workers.push(ss)
+			}
+			return
+		default:
+			return
+		}
+	}
+}
+
+// settle makes the session idle, and is false if it was woken meanwhile. Until it is, its server still owns it.
+func (ss *session) settle() bool {
+	if ss.state.CompareAndSwap(stateServed, stateIdle) {
+		return true
+	}
+	ss.state.Store(stateServed)
+	return false
+}
+
+// sleep lets a carrier wait until the session is woken or something is due.
+func (ss *session) sleep() {
+	if ss.bell == nil {
+		ss.bell = stream.NewBell()
+	}
+	ss.times.set(ss.nextDue())
+	if ss.settle() {
+		<-ss.bell.C
+	}
+}
+
+// leave says that the client has left. It may be called by anybody, at any time.
+func (ss *session) leave() {
+	ss.gone.Store(true)
+	if cancel := ss.cancel.Load(); cancel != nil {
+		(*cancel)()
+	}
+	ss.Wake()
+}
+
+// start serves a session to its end, or until it goes on without the request.
+func (s *Server) start(r *http.Request, ss *session, refusal string) {
+	s.metrics.streams.Inc()
+	if !s.open.add(ss) { // the server has ended
+		ss.out.failed = true
+		ss.finish(endGone)
+		return
+	}
+	conn, taken := ss.out.to.(*direct)
+	switch {
+	case !taken:
+		defer context.AfterFunc(r.Context(), ss.leave)()
+		if !ss.carry(refusal) {
+			panic(http.ErrAbortHandler) // what was sent must not look complete
+		}
+	case conn.raw != nil && s.tellDeparture(conn, ss.number):
+		ss.parks = true
+		s.carriers.Go(func() { ss.carry(refusal) })
+	default:
+		conn.watch(ss.leave)
+		s.carriers.Go(func() { ss.carry(refusal) })
+	}
+}
+
+// tellDeparture has a session told when its client leaves; it is false if it must find out by itself.
+func (s *Server) tellDeparture(conn *direct, number uint64) bool {
+	d, err := s.departures()
+	return err == nil && d.add(conn, number) == nil
+}
+
+func (s *Server) watchDepartures() (*departures, error) {
+	d, err := newDepartures()
+	if err != nil {
+		s.log.Warn("each stream needs two goroutines, since it cannot be told which clients leave", "error", err)
+		return nil, err
+	}
+	s.carriers.Go(func() {
+		if err := d.run(s.serving, s.open.left); err != nil {
+			s.log.Error("clients that leave are only noticed when something is sent to them", "error", err)
+		}
+	})
+	return d, nil
+}
+
+// work serves the session for a worker.
+func (ss *session) work() {
+	defer ss.recover()
+	ss.out.prompt = true
+	again, stop := ss.turn(ss.server.serving)
+	ss.out.prompt = false
+	switch {
+	case stop == endGone:
+		ss.finish(endGone)
+	case stop != "":
+		ss.server.carriers.Go(func() { ss.carry(stop) })
+	case again || !ss.park():
+		ss.server.workers.push(ss)
+	}
+}
+
+// park makes the session idle, without a goroutine.
+func (ss *session) park() bool {
+	ss.times.set(ss.nextDue())
+	return ss.settle()
+}
+
+// carry serves the session until it can be parked, or to its end if there is a reason for that. It is false if it
+// panicked.
+func (ss *session) carry(stop string) (ok bool) {
+	defer ss.recover()
+	ctx, cancel := context.WithCancel(ss.server.serving)
+	defer cancel()
+	for {
+		ss.cancel.Store(&cancel)
+		if ss.gone.Load() {
+			cancel()
+		}
+		if stop == "" || stop == turnOver {
+			stop = ss.serve(ctx)
+		}
+		ss.cancel.Store(nil)
+		if stop != "" {
+			ss.finish(ss.sayGoodbye(stop))
+			return true
+		}
+		if ss.bell = nil; ss.park() {
+			return true
+		}
+	}
+}
+
+// serve tells what there is to tell, until the session can be parked or there is a reason for it to end.
+func (ss *session) serve(ctx context.Context) (stop string) {
+	if !ss.begun() {
+		if stop := ss.begin(ctx); stop != "" {
+			return stop
+		}
+	} else if stop := ss.flush(); stop != "" { // what a worker had to leave
+		return stop
+	}
+	for {
+		again, stop := ss.turn(ctx)
+		switch {
+		case stop != "":
+			return stop
+		case again:
+		case ss.parks:
+			return ""
+		default:
+			ss.sleep()
+		}
+	}
+}
+
+// turn does what is due, tells a batch of what there is to tell, and asks to be woken when there is more. It reports
+// whether there is already. However much there is to tell, what is due is not put off: who is always behind is still
+// somebody whose token ends.
+func (ss *session) turn(ctx context.Context) (again bool, stop string) {
+	if stop := ss.due(); stop != "" {
+		return false, stop
+	}
+	more, stop := ss.pump(ctx)
+	if stop != "" {
+		return false, stop
+	}
+	return more || !ss.arm(), ""
+}
+
+// arm asks to be woken; it reports false if there is something to tell already.
+func (ss *session) arm() bool {
+	for _, w := range ss.watches {
+		if !w.cursor.Arm(ss) {
+			return false
+		}
+	}
+	for _, w := range ss.watches { // only now: from here on a change wakes
+		if w.stale == w.store.Upstream().Live {
+			return false
+		}
+	}
+	return true
+}
+
+// recover ends a session whose serving panicked, and lets the others go on.
+func (ss *session) recover() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	ss.logger().Error("panic", "path", ss.path, "cause", cause, "stack", string(debug.Stack()))
+	ss.out.failed = true // what was sent must not look complete
+	ss.finish("panic")
+}
+
+// finish ends the session. It waits for nobody unless there is an end to be sent.
+func (ss *session) finish(reason string) {
+	ss.state.Store(stateOver)
+	if ss.times != nil {
+		ss.times.timer.Stop()
+	}
+	ss.out.to.close(reason != endGone && !ss.out.failed)
+	closeAll(ss.watches)
+	if ss.placed {
+		ss.server.places.leave(ss.id.Username, ss.address)
+	}
+	ss.server.metrics.streams.Dec()
+	ss.server.metrics.ended.WithLabelValues(reason).Inc()
+	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", reason,
+		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
+	ss.server.open.remove(ss)
+}
