@@ -101,7 +101,7 @@ func (c *client) once(what string, o *cluster.Object) {
 
 // read reads one batch. It reports whether there may be more.
 func (c *client) read(room int) (more bool) {
-	batch, position, err := c.cursor.Next(make([]*Event, 0, room))
+	batch, position, err := c.cursor.Next(make([]*Event, 0, room), nil)
 	switch {
 	case errors.Is(err, stream.ErrSlow), errors.Is(err, stream.ErrExpired):
 		c.seen["slow"]++

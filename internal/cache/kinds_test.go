@@ -212,8 +212,8 @@ func TestClusterThatGoesAwayIsStaleUntilItIsBack(t *testing.T) {
 		defer release()
 		synctest.Wait()
 		c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewBell()
-		if !c.Arm(w) {
-			t.Fatal("it cannot be armed")
+		if batch, _, err := c.Next(make([]*Event, 0, 1), w); len(batch) > 0 || err != nil {
+			t.Fatal(batch, err)
 		}
 		defer c.Disarm()
 		api.Away(true)
@@ -225,8 +225,8 @@ func TestClusterThatGoesAwayIsStaleUntilItIsBack(t *testing.T) {
 		if store.Snapshot().Len() != 1 {
 			t.Error("what is known is not shown")
 		}
-		if !c.Arm(w) {
-			t.Fatal("it cannot be armed")
+		if batch, _, err := c.Next(make([]*Event, 0, 1), w); len(batch) > 0 || err != nil {
+			t.Fatal(batch, err)
 		}
 		time.Sleep(time.Minute)
 		api.Put(pods, pod("b"))

@@ -111,7 +111,7 @@ func expectContent(t testing.TB, when string, s *Snapshot, api *clustertest.API)
 func told(t testing.TB, c *Cursor) (lines []string) {
 	t.Helper()
 	for {
-		batch, _, err := c.Next(make([]*Event, 0, 5))
+		batch, _, err := c.Next(make([]*Event, 0, 5), nil)
 		if err != nil {
 			t.Fatalf("Next: %v", err)
 		}

@@ -46,7 +46,7 @@ func TestRelistIsOneBurst(t *testing.T) {
 			"added n/recreated@1008, claims 1005", "modified n/zebra@1009 was 1005, claims 1005",
 			"modified n/changed@1010 was 1001, claims 1005", "added n/new@1011, claims 1005",
 		})
-		if _, position, err := c.Next(nil); position != 1013 || err != nil {
+		if _, position, err := c.Next(nil, nil); position != 1013 || err != nil {
 			t.Errorf("after the burst the client claims %d, %v", position, err)
 		}
 		expectContent(t, "after the relist", store.Snapshot(), api)
@@ -94,7 +94,7 @@ func TestVersionsThatGoBackBeginAnotherHistory(t *testing.T) {
 			if n := store.restarts.Load(); n != 1 {
 				t.Errorf("%s: versions went back %d times", test.name, n)
 			}
-			if _, _, err := c.Next(make([]*Event, 0, 1)); !errors.Is(err, stream.ErrEpoch) {
+			if _, _, err := c.Next(make([]*Event, 0, 1), nil); !errors.Is(err, stream.ErrEpoch) {
 				t.Errorf("%s: a cursor of the old history gets %v", test.name, err)
 			}
 			fresh := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
@@ -123,7 +123,7 @@ func TestEpochChangesWithHistory(t *testing.T) {
 			synctest.Wait()
 			c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
 			store.restart = func() {
-				if _, _, err := c.Next(make([]*Event, 0, 1)); err != nil {
+				if _, _, err := c.Next(make([]*Event, 0, 1), nil); err != nil {
 					t.Errorf("live: %v: a cursor was told before the epoch changed: %v", live, err)
 				}
 				if store.mu.TryLock() {
@@ -139,7 +139,7 @@ func TestEpochChangesWithHistory(t *testing.T) {
 				api.Rewind(1001)
 				time.Sleep(time.Minute)
 			}
-			if _, _, err := c.Next(make([]*Event, 0, 1)); !errors.Is(err, stream.ErrEpoch) || store.restarts.Load() != 1 {
+			if _, _, err := c.Next(make([]*Event, 0, 1), nil); !errors.Is(err, stream.ErrEpoch) || store.restarts.Load() != 1 {
 				t.Errorf("live: %v: a cursor of the old history gets %v after %d restarts", live, err, store.restarts.Load())
 			}
 		})

@@ -91,7 +91,7 @@ func TestSnapshotsAreReadWhileTheStateChanges(t *testing.T) {
 			has := keys(s)
 			c := store.Topic().From(s.Head, stream.AllNamespaces())
 			for {
-				batch, _, err := c.Next(make([]*Event, 0, 100))
+				batch, _, err := c.Next(make([]*Event, 0, 100), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -48,7 +48,7 @@ type Store struct {
 	changes  lastChanges
 	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
-	upstream upstream
+	upstream *upstream
 	catchUps catchUps
 	gone     gone
 }

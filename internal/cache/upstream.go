@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,47 +26,48 @@ func (u Upstream) Refused() bool {
 		apierrors.IsMethodNotSupported(u.Err) || apierrors.IsNotFound(u.Err))
 }
 
-// upstream guards an Upstream and lets others wait for it to change.
+// upstream holds an Upstream and lets others wait for it to change.
 type upstream struct {
-	mu      sync.Mutex
-	now     Upstream
+	now atomic.Pointer[Upstream] // each is left as it is; all streams look at it at each event
+
+	mu      sync.Mutex    // of those who change it
 	changed chan struct{} // closed at the next change
 }
 
-func newUpstream() upstream {
-	return upstream{now: Upstream{Since: time.Now()}, changed: make(chan struct{})}
+func newUpstream() *upstream {
+	u := &upstream{changed: make(chan struct{})}
+	u.now.Store(&Upstream{Since: time.Now()})
+	return u
 }
 
-func (u *upstream) get() Upstream {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.now
-}
+func (u *upstream) get() Upstream { return *u.now.Load() }
 
 func (u *upstream) isSynced() bool { return u.get().Synced }
 
 func (u *upstream) setSynced() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.now.Synced = true
-	u.tell()
+	now := u.get()
+	now.Synced = true
+	u.tell(now)
 }
 
 // set takes the outcome of a request; it reports whether that is news: lost, live, or lost for the first time.
 func (u *upstream) set(err error) (news bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	live := err == nil
-	news = live != u.now.Live || !live && u.now.Err == nil
-	if live != u.now.Live {
-		u.now.Live, u.now.Since = live, time.Now()
+	now, live := u.get(), err == nil
+	news = live != now.Live || !live && now.Err == nil
+	if live != now.Live {
+		now.Live, now.Since = live, time.Now()
 	}
-	u.now.Err = err
-	u.tell()
+	now.Err = err
+	u.tell(now)
 	return news
 }
 
-func (u *upstream) tell() {
+func (u *upstream) tell(now Upstream) {
+	u.now.Store(&now)
 	close(u.changed)
 	u.changed = make(chan struct{})
 }
@@ -76,7 +78,7 @@ func (u *upstream) wait(ctx context.Context, kind cluster.Kind, gone *gone) erro
 			return err
 		}
 		u.mu.Lock()
-		now, changed := u.now, u.changed
+		now, changed := u.get(), u.changed
 		u.mu.Unlock()
 		switch {
 		case now.Synced:

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -80,22 +79,15 @@ func (c *served) close(bool) {}
 // direct is an HTTP/1.1 connection that was taken over.
 type direct struct {
 	conn   net.Conn
-	raw    syscall.RawConn // nil unless the socket itself may be written to
+	socket socket // none unless it can be written to without waiting
 	reader sync.WaitGroup
 	closed bool
-
-	// What attempt is to write, and what came of it.
-	attempt func(fd uintptr) bool
-	piece   []byte
-	taken   int
-	failed  error
 }
 
 func takeOver(conn net.Conn, header http.Header) (connection, error) {
-	c := &direct{conn: conn}
-	if tcp, ok := conn.(*net.TCPConn); ok && canAttempt {
-		if raw, err := tcp.SyscallConn(); err == nil {
-			c.raw, c.attempt = raw, c.write
+	c := &direct{conn: conn, socket: none}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		if c.socket = socketOf(tcp); c.socket != none {
 			_ = tcp.SetReadBuffer(maxScrap) // nobody reads; a larger one does, too
 		}
 	} else if inner, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
@@ -161,8 +153,8 @@ func (c *direct) frame(collected []byte) []byte {
 }
 
 func (c *direct) send(piece []byte, patience time.Duration) (n int, err error) {
-	if c.raw != nil {
-		n, err = c.offer(piece)
+	if c.socket != none {
+		n, err = c.socket.offer(piece)
 	}
 	if err != nil || patience == 0 || n == len(piece) {
 		return n, err
@@ -183,7 +175,7 @@ func (c *direct) send(piece []byte, patience time.Duration) (n int, err error) {
 // writeSome writes what it can before the deadline. It fails with os.ErrDeadlineExceeded if that is not all, having
 // written nothing only if the client took nothing.
 func (c *direct) writeSome(piece []byte) (n int, err error) {
-	if c.raw == nil {
+	if c.socket == none {
 		// Under TLS a write that was not complete is the connection's last.
 		return c.conn.Write(piece[:min(len(piece), pieceSize)])
 	}
@@ -193,30 +185,10 @@ func (c *direct) writeSome(piece []byte) (n int, err error) {
 	}
 	// The kernel says that there is room again only when a third of its buffer is free; what a slow client has taken
 	// since may be less.
-	if clearing := c.conn.SetWriteDeadline(time.Time{}); clearing != nil {
-		return 0, clearing
+	if n, refused := c.socket.offer(piece); n > 0 || refused != nil {
+		return n, refused
 	}
-	n, failed := c.offer(piece)
-	if failed != nil {
-		err = failed
-	}
-	return n, err
-}
-
-// offer writes what the kernel takes at once.
-func (c *direct) offer(piece []byte) (int, error) {
-	c.piece, c.taken, c.failed = piece, 0, nil
-	if err := c.raw.Write(c.attempt); err != nil {
-		return 0, err
-	}
-	c.piece = nil
-	return c.taken, c.failed
-}
-
-// write is one attempt at c.piece.
-func (c *direct) write(fd uintptr) bool {
-	c.taken, c.failed = writeNow(fd, c.piece)
-	return true // whatever came of it: not to wait is the point
+	return 0, err
 }
 
 func (c *direct) close(complete bool) {
@@ -228,13 +200,18 @@ func (c *direct) close(complete bool) {
 		_ = c.conn.SetWriteDeadline(time.Now().Add(time.Second))
 		_, _ = c.conn.Write([]byte("0\r\n\r\n")) // a client that has gone is no error
 	}
-	if c.raw != nil {
-		// To close a socket with something unread in it resets the connection, and the client may lose the end.
-		_ = c.raw.Read(func(fd uintptr) bool { readNow(fd, maxScrap); return true }) // as above
+	if c.socket != none {
+		c.socket.discard(maxScrap) // to close it with something unread in it may cost the client the end
 	}
 	_ = c.conn.Close() // as above
 	c.reader.Wait()
 }
 
-// cut closes the connection under whoever is writing to it.
-func (c *direct) cut() { _ = c.conn.Close() } // its error changes nothing
+// cut ends whatever is being written. Somebody may be using the socket, so it is left to close to close it.
+func (c *direct) cut() {
+	if tcp, ok := c.conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite() // a client that has gone is no error
+		return
+	}
+	_ = c.conn.Close() // likewise
+}

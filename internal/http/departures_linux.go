@@ -40,13 +40,11 @@ func (d *departures) add(c *direct, number uint64) error {
 		Fd:     int32(number),
 		Pad:    int32(number >> 32),
 	}
-	var refused, closed error
-	err := c.raw.Control(func(fd uintptr) {
-		closed = d.raw.Control(func(epoll uintptr) {
-			refused = syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), &event)
-		})
+	var refused error
+	err := d.raw.Control(func(epoll uintptr) {
+		refused = syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(c.socket), &event)
 	})
-	return errors.Join(err, closed, refused)
+	return errors.Join(err, refused)
 }
 
 // run calls gone with the numbers of those who leave, until the context ends.

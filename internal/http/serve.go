@@ -97,7 +97,7 @@ func (s *Server) start(r *http.Request, ss *session, refusal string) {
 		if !ss.carry(refusal) {
 			panic(http.ErrAbortHandler) // what was sent must not look complete
 		}
-	case conn.raw != nil && s.tellDeparture(conn, ss.number):
+	case conn.socket != none && s.tellDeparture(conn, ss.number):
 		ss.parks = true
 		s.carriers.Go(func() { ss.carry(refusal) })
 	default:
@@ -196,33 +196,14 @@ func (ss *session) serve(ctx context.Context) (stop string) {
 	}
 }
 
-// turn does what is due, tells a batch of what there is to tell, and asks to be woken when there is more. It reports
-// whether there is already. However much there is to tell, what is due is not put off: who is always behind is still
+// turn does what is due, and tells a batch of what there is to tell. It reports whether there may be more; if not, the
+// session is woken once there is. However much there is to tell, what is due is not put off: who is always behind is still
 // somebody whose token ends.
 func (ss *session) turn(ctx context.Context) (again bool, stop string) {
 	if stop := ss.due(); stop != "" {
 		return false, stop
 	}
-	more, stop := ss.pump(ctx)
-	if stop != "" {
-		return false, stop
-	}
-	return more || !ss.arm(), ""
-}
-
-// arm asks to be woken; it reports false if there is something to tell already.
-func (ss *session) arm() bool {
-	for _, w := range ss.watches {
-		if !w.cursor.Arm(ss) {
-			return false
-		}
-	}
-	for _, w := range ss.watches { // only now: from here on a change wakes
-		if w.stale == w.store.Upstream().Live {
-			return false
-		}
-	}
-	return true
+	return ss.pump(ctx)
 }
 
 // recover ends a session whose serving panicked, and lets the others go on.

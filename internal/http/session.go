@@ -171,10 +171,10 @@ func (ss *session) pump(ctx context.Context) (more bool, reason string) {
 
 // read sends one batch of a watch. It says when the batch's first event was appended, and whether there may be more.
 func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool, stop string) {
-	ss.tellUpstream(w)
 	space := batches.Get().(*[batchSize]*cache.Event)
 	defer batches.Put(space)
-	batch, position, err := w.next(space[:0])
+	batch, position, err := w.next(space[:0], ss)
+	ss.tellUpstream(w) // only now: from here on a change wakes
 	if err != nil {
 		if ss.out.prompt { // a snapshot is due, and may be long
 			return at, true, turnOver

@@ -1,16 +1,28 @@
 package http
 
 import (
+	"net"
 	"syscall"
 )
 
-// canAttempt says that sockets can be written to without waiting, and departures can tell who has left.
-const canAttempt = true
+// socket is a connection's descriptor, which can be written to without waiting. It is good until the connection is
+// closed; so it is for whoever closes that, and for nobody else.
+type socket int
 
-// writeNow writes what the kernel takes of a piece at once.
-func writeNow(fd uintptr, piece []byte) (taken int, err error) {
+const none socket = -1
+
+func socketOf(conn *net.TCPConn) socket {
+	s := none
+	if raw, err := conn.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { s = socket(fd) }) // it fails if the connection is closed
+	}
+	return s
+}
+
+// offer writes what the kernel takes of a piece at once.
+func (s socket) offer(piece []byte) (taken int, err error) {
 	for taken < len(piece) {
-		n, err := syscall.Write(int(fd), piece[taken:])
+		n, err := syscall.Write(int(s), piece[taken:])
 		switch {
 		case err == syscall.EINTR:
 			continue
@@ -24,11 +36,11 @@ func writeNow(fd uintptr, piece []byte) (taken int, err error) {
 	return taken, nil
 }
 
-// readNow throws away what has arrived, up to so many bytes.
-func readNow(fd uintptr, most int) {
+// discard throws away what has arrived, up to so many bytes.
+func (s socket) discard(most int) {
 	var scrap [512]byte
 	for most > 0 {
-		n, err := syscall.Read(int(fd), scrap[:])
+		n, err := syscall.Read(int(s), scrap[:])
 		if err != nil || n == 0 {
 			return
 		}

@@ -88,10 +88,11 @@ func (w *watch) inScope(o *cluster.Object) bool {
 		(w.target.name == "" || o.GetName() == w.target.name)
 }
 
-// next appends what follows to a batch, up to its capacity; see stream.Cursor.Next.
-func (w *watch) next(batch []*cache.Event) (_ []*cache.Event, position uint64, err error) {
+// next appends what follows to a batch, up to its capacity; see stream.Cursor.Next. It wakes the reader only once
+// nothing is left of the past.
+func (w *watch) next(batch []*cache.Event, reader stream.Waiter) (_ []*cache.Event, position uint64, err error) {
 	if len(w.past) == 0 {
-		return w.cursor.Next(batch)
+		return w.cursor.Next(batch, reader)
 	}
 	for len(w.past) > 0 && len(batch) < cap(batch) {
 		event := w.past[0]

@@ -64,7 +64,7 @@ func BenchmarkNext(b *testing.B) {
 			for b.Loop() {
 				c := *start
 				for {
-					read, _, err := c.Next(batch)
+					read, _, err := c.Next(batch, nil)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -100,7 +100,7 @@ func BenchmarkFanOut(b *testing.B) {
 						return
 					}
 				}
-				if _, _, err := c.Next(batch); err != nil {
+				if _, _, err := c.Next(batch, nil); err != nil {
 					panic(err)
 				}
 			}

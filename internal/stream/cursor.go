@@ -39,12 +39,15 @@ type Cursor[O Object[O]] struct {
 // Next appends to batch what follows, up to batch's capacity, and moves on; less means that there is no more. It does
 // not wait. The batch must have room for one event at least.
 //
+// If there is no more, the waiter is woken once there is; so what comes while the batch is being told is not missed. A
+// nil waiter is not. The cursor stays armed until it has woken its waiter, or is disarmed.
+//
 // The position is the version up to which everything has been read once the batch has been told. An error (ErrSlow,
 // ErrEpoch; ErrExpired if a relist passed over what the client knew when it began) is final for the cursor.
-func (c *Cursor[O]) Next(batch []*Event[O]) (_ []*Event[O], position uint64, err error) {
+func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position uint64, err error) {
 	t := c.topic
-	t.mu.RLock()
-	defer t.mu.RUnlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := c.check(); err != nil {
 		return batch, 0, err
 	}
@@ -71,7 +74,13 @@ func (c *Cursor[O]) Next(batch []*Event[O]) (_ []*Event[O], position uint64, err
 			}
 			position = max(position, c.known.All)
 		}
-		if c.next == t.ring.next || len(batch) == cap(batch) {
+		if len(batch) == cap(batch) {
+			return batch, position, nil
+		}
+		if c.next == t.ring.next {
+			if w != nil {
+				c.arm(w)
+			}
 			return batch, position, nil
 		}
 	}
@@ -132,15 +141,9 @@ func (c *Cursor[O]) check() error {
 	return nil
 }
 
-// Arm asks for the waiter to be woken when there is something to read. It reports false, and asks for nothing, if
-// there is already. A cursor stays armed until it was woken, armed again, or disarmed.
-func (c *Cursor[O]) Arm(w Waiter) bool {
+// arm has the waiter woken when something is appended.
+func (c *Cursor[O]) arm(w Waiter) {
 	t := c.topic
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if c.check() != nil || c.behind() {
-		return false
-	}
 	if c.armed == nil {
 		c.armed = make([]registration, max(1, len(c.scope.namespaces)))
 	}
@@ -156,24 +159,9 @@ func (c *Cursor[O]) Arm(w Waiter) bool {
 			t.chain(c.scope.namespaces[i]).waiting.add(r)
 		}
 	}
-	return true
 }
 
-// behind reports whether there are events of the scope to read.
-func (c *Cursor[O]) behind() bool {
-	t := c.topic
-	if c.scope.All() {
-		return c.next < t.ring.next
-	}
-	for _, namespace := range c.scope.namespaces {
-		if _, ok := t.chains[namespace].after(c.next); ok {
-			return true
-		}
-	}
-	return false
-}
-
-// Disarm takes back what Arm asked for. It must be called when the reader ends.
+// Disarm has the waiter woken no more. It must be called when the reader ends.
 func (c *Cursor[O]) Disarm() {
 	c.topic.mu.Lock()
 	defer c.topic.mu.Unlock()

@@ -35,7 +35,7 @@ func TestQuietNamespaceIsNeitherResetNorWoken(t *testing.T) {
 	if _, err := topic.Resume(UpTo(100), Namespaces("quiet")); !errors.Is(err, ErrExpired) {
 		t.Errorf("the quiet namespace's own event was evicted, but resuming before it gives %v", err)
 	}
-	if _, _, err := behind.Next(make([]*Event[*item], 0, 1)); !errors.Is(err, ErrSlow) {
+	if _, _, err := behind.Next(make([]*Event[*item], 0, 1), nil); !errors.Is(err, ErrSlow) {
 		t.Errorf("the reader that did not read its event gets %v", err)
 	}
 	if _, err := topic.Resume(UpTo(101), AllNamespaces()); !errors.Is(err, ErrExpired) {
@@ -56,7 +56,7 @@ func TestRelistBurstCutInTheMiddleIsToldAgain(t *testing.T) {
 	whole := []uint64{104, 105, 108}
 	for cut := 1; cut <= len(whole)+1; cut++ {
 		c := resume(t, topic, 100, AllNamespaces())
-		_, position, err := c.Next(make([]*Event[*item], 0, cut))
+		_, position, err := c.Next(make([]*Event[*item], 0, cut), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestCursorFromBeforeTheFirstListIsNotLeftBehind(t *testing.T) {
 	topic := NewTopic[*item](roomy)
 	head := topic.Head()
 	topic.Begin(100)
-	if _, _, err := topic.From(head, AllNamespaces()).Next(make([]*Event[*item], 0, 1)); !errors.Is(err, ErrSlow) {
+	if _, _, err := topic.From(head, AllNamespaces()).Next(make([]*Event[*item], 0, 1), nil); !errors.Is(err, ErrSlow) {
 		t.Errorf("it gets %v, and would never know of the first list", err)
 	}
 }
@@ -153,7 +153,7 @@ func TestRestartEndsAllCursors(t *testing.T) {
 		t.Error("a reader sleeps on in a history that has ended")
 	}
 	for _, c := range []*Cursor[*item]{all, some} {
-		if _, _, err := c.Next(make([]*Event[*item], 0, 1)); !errors.Is(err, ErrEpoch) {
+		if _, _, err := c.Next(make([]*Event[*item], 0, 1), nil); !errors.Is(err, ErrEpoch) {
 			t.Errorf("a cursor of the old history gets %v", err)
 		}
 		if c.Arm(asleep) {
@@ -217,7 +217,7 @@ func TestForgottenNamespacesExpireButMissNothing(t *testing.T) {
 	kept := 0
 	for i, p := range places {
 		own := p.version + 1
-		batch, _, err := p.cursor.Next(make([]*Event[*item], 0, 9))
+		batch, _, err := p.cursor.Next(make([]*Event[*item], 0, 9), nil)
 		switch {
 		case errors.Is(err, ErrSlow):
 		case err != nil || len(batch) != 1 || batch[0].Pos != own:

@@ -60,7 +60,7 @@ func run(topic *Topic[*item]) (stop func()) {
 func versions(t *testing.T, c *Cursor[*item]) (read []uint64, position uint64) {
 	t.Helper()
 	for {
-		batch, at, err := c.Next(make([]*Event[*item], 0, 3))
+		batch, at, err := c.Next(make([]*Event[*item], 0, 3), nil)
 		if err != nil {
 			t.Fatalf("Next: %v", err)
 		}
@@ -82,4 +82,29 @@ func resume(t *testing.T, topic *Topic[*item], version uint64, scope Scope) *Cur
 		t.Fatalf("Resume(%d): %v", version, err)
 	}
 	return c
+}
+
+// Arm asks for a waiter to be woken, unless there is something to read already, which it leaves unread.
+func (c *Cursor[O]) Arm(w Waiter) bool {
+	c.topic.mu.Lock()
+	defer c.topic.mu.Unlock()
+	if c.check() != nil || c.behind() {
+		return false
+	}
+	c.arm(w)
+	return true
+}
+
+// behind reports whether there are events of the scope to read.
+func (c *Cursor[O]) behind() bool {
+	t := c.topic
+	if c.scope.All() {
+		return c.next < t.ring.next
+	}
+	for _, namespace := range c.scope.namespaces {
+		if _, ok := t.chains[namespace].after(c.next); ok {
+			return true
+		}
+	}
+	return false
 }

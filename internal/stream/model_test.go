@@ -127,7 +127,7 @@ func (f *follower) read(m *model, room int) (alive bool, err error) {
 			}
 		}
 	}
-	batch, position, got := f.cursor.Next(make([]*Event[*item], 0, room))
+	batch, position, got := f.cursor.Next(make([]*Event[*item], 0, room), nil)
 	if !errors.Is(got, want) || got != nil && want == nil {
 		return false, fmt.Errorf("Next failed with %v, not %v", got, want)
 	}

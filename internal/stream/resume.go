@@ -11,8 +11,8 @@ type Head struct {
 
 // Head is the end of the history at this moment.
 func (t *Topic[O]) Head() Head {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	return Head{Version: t.watermark, seq: t.ring.next, generation: t.generation}
 }
 
@@ -23,16 +23,16 @@ func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {
 
 // Holds reports whether everything that follows a head is still there.
 func (t *Topic[O]) Holds(head Head) bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	return head.generation == t.generation && head.seq >= t.ring.evicted.seq
 }
 
 // Resume is a cursor for a client that comes back: it is told the events after what it knows all of, and those that
 // share that version and may not have been told (see Append). It fails with ErrExpired or ErrAhead.
 func (t *Topic[O]) Resume(known Known, scope Scope) (*Cursor[O], error) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if known.All > t.watermark {
 		return nil, ErrAhead
 	}
@@ -61,8 +61,8 @@ func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
 // what follows that version. While that was being found out, the topic may have reached the version, and gone past it:
 // then this is Resume, and may fail with ErrExpired.
 func (t *Topic[O]) Ahead(known Known, scope Scope) (*Cursor[O], error) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if known.All <= t.watermark {
 		return t.resume(known, scope)
 	}

@@ -25,7 +25,7 @@ func TestCursorAheadTellsNothingTwiceAndNothingTooFew(t *testing.T) {
 	for version := uint64(12); version <= 18; version += 2 {
 		topic.Append(version, Change[*item]{Type: Added, Object: &item{version: version}})
 	}
-	batch, position, err := cursor.Next(make([]*Event[*item], 0, 8))
+	batch, position, err := cursor.Next(make([]*Event[*item], 0, 8), nil)
 	if err != nil || position != 18 || len(batch) != 2 || batch[0].Pos != 16 || batch[1].Pos != 18 {
 		t.Fatalf("told %d events up to %d (%v), want those of 16 and 18", len(batch), position, err)
 	}
@@ -36,7 +36,7 @@ func TestCursorAheadKeepsItsPositionUntilTheTopicPassesIt(t *testing.T) {
 	topic.Begin(10)
 	cursor := ahead(t, topic, UpTo(15), AllNamespaces())
 	topic.Append(12, Change[*item]{Type: Added, Object: &item{version: 12}})
-	if batch, position, err := cursor.Next(make([]*Event[*item], 0, 8)); err != nil || position != 15 || len(batch) != 0 {
+	if batch, position, err := cursor.Next(make([]*Event[*item], 0, 8), nil); err != nil || position != 15 || len(batch) != 0 {
 		t.Fatalf("told %d events up to %d (%v), want none up to 15", len(batch), position, err)
 	}
 }
@@ -74,7 +74,7 @@ func TestCursorAheadExpiresWhenARelistLeapsOverIt(t *testing.T) {
 		topic.Begin(10)
 		cursor := ahead(t, topic, UpTo(15), AllNamespaces())
 		topic.AppendBurst(20, changes)
-		if _, _, err := cursor.Next(make([]*Event[*item], 0, 8)); !errors.Is(err, ErrExpired) {
+		if _, _, err := cursor.Next(make([]*Event[*item], 0, 8), nil); !errors.Is(err, ErrExpired) {
 			t.Errorf("with %d changes: %v, want ErrExpired", len(changes), err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestCursorAheadFillsItsBatchLikeAnyOther(t *testing.T) {
 		topic.Append(version, Change[*item]{Type: Added, Object: &item{version: version}})
 	}
 	for want := uint64(14); want <= 18; want += 2 {
-		batch, position, err := cursor.Next(make([]*Event[*item], 0, 2))
+		batch, position, err := cursor.Next(make([]*Event[*item], 0, 2), nil)
 		if err != nil || batch[0].Pos != want || len(batch) != int(min(2, 19-want)) || position != min(want+1, 18) {
 			t.Fatalf("told %d events up to %d (%v), want those from %d on", len(batch), position, err, want)
 		}

@@ -20,7 +20,7 @@ type Topic[O Object[O]] struct {
 	opts  Options
 	dirty chan struct{} // tells Run that readers are to be woken
 
-	mu           sync.RWMutex
+	mu           sync.Mutex
 	ring         ring[O]
 	watermark    uint64 // everything up to here has been appended
 	generation   int    // how often versions went back
@@ -225,8 +225,8 @@ type Stats struct {
 
 // Stats are the topic's figures at this moment.
 func (t *Topic[O]) Stats() Stats {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	s := Stats{
 		Events:    t.ring.len(),
 		Bytes:     t.ring.bytes,
