@@ -20,11 +20,11 @@ var (
 )
 
 // waitOn is a reader of a store's topic that waits for more.
-func waitOn(t *testing.T, store *Store) *stream.Waiter {
+func waitOn(t *testing.T, store *Store) *stream.Bell {
 	t.Helper()
-	c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewWaiter()
-	if !c.Arm(w) {
-		t.Fatal("it cannot be armed")
+	c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewBell()
+	if batch, _, err := c.Next(make([]*Event, 0, 1), w); len(batch) > 0 || err != nil {
+		t.Fatal(batch, err)
 	}
 	t.Cleanup(c.Disarm)
 	return w

@@ -53,7 +53,7 @@ func (ss *session) begin(ctx context.Context) (stop string) {
 	case reason != "":
 		return reason
 	case ctx.Err() != nil:
-		return endGone
+		return endLeft
 	case result.err != nil:
 		ss.logger().Warn("stream refused: its kinds cannot be served", "path", ss.path, "error", result.err)
 		return goodbyeUnavailable

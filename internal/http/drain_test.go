@@ -100,7 +100,7 @@ func TestPlacesAreGivenBack(t *testing.T) {
 				g.stream("/api/v1/pods", "X-Forwarded-For: 10.0.0.1, 10.0.0.2").expect("synced")
 			}
 			open[0].close()
-			g.eventually("it has left", func() bool { return strings.Contains(g.log.String(), "reason=gone") })
+			g.eventually("it has left", func() bool { return strings.Contains(g.log.String(), "reason=left") })
 			g.eventually("there is a place again", func() bool {
 				s := g.stream("/api/v1/pods", "X-Forwarded-For: 10.0.0.1")
 				defer s.close()

@@ -21,7 +21,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Name: "kubecast_streams_open", Help: "Event streams that are open.",
 		}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubecast_streams_ended_total", Help: "Event streams that ended, by reason; gone: the client left.",
+			Name: "kubecast_streams_ended_total", Help: "Event streams that ended, by reason; left: the client did.",
 		}, []string{"reason"}),
 		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_stream_resets_total", Help: "Times a client was reset to a snapshot, by reason.",

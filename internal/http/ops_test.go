@@ -93,7 +93,7 @@ func TestMetricsCountWhatIsSent(t *testing.T) {
 	for _, want := range []string{
 		"kubecast_stream_events_sent_total 3\n",
 		`kubecast_stream_resets_total{reason="epoch"} 1`,
-		`kubecast_streams_ended_total{reason="gone"} 1`,
+		`kubecast_streams_ended_total{reason="left"} 1`,
 		`kubecast_http_requests_total{code="200",route="kubernetes"} 1`,
 		`kubecast_http_requests_total{code="404",route="kubernetes"} 1`,
 		`kubecast_http_requests_total{code="404",route="portal"} 1`,

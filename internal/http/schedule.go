@@ -98,7 +98,7 @@ func (ss *session) nextDue() time.Time {
 // goes out with what the cursors have.
 func (ss *session) due() (stop string) {
 	if ss.gone.Load() {
-		return endGone
+		return endLeft
 	}
 	if answer := ss.permission.answer.Swap(nil); answer != nil {
 		if reason := ss.judge(answer); reason != "" {

@@ -25,7 +25,7 @@ const (
 
 // What lets those who serve a session stop, beside the reasons of goodbye; "" is to go on.
 const (
-	endGone  = "gone" // the client has left
+	endLeft  = "left" // the client has
 	turnOver = "wait" // a worker would have to wait: a carrier must go on
 )
 
@@ -87,7 +87,7 @@ func (s *Server) start(r *http.Request, ss *session, refusal string) {
 	s.metrics.streams.Inc()
 	if !s.open.add(ss) { // the server has ended
 		ss.out.failed = true
-		ss.finish(endGone)
+		ss.finish(endLeft)
 		return
 	}
 	conn, taken := ss.out.to.(*direct)
@@ -133,8 +133,8 @@ func (ss *session) work() {
 	again, stop := ss.turn(ss.server.serving)
 	ss.out.prompt = false
 	switch {
-	case stop == endGone:
-		ss.finish(endGone)
+	case stop == endLeft:
+		ss.finish(endLeft)
 	case stop != "":
 		ss.server.carriers.Go(func() { ss.carry(stop) })
 	case again || !ss.park():
@@ -223,7 +223,7 @@ func (ss *session) finish(reason string) {
 	if ss.times != nil {
 		ss.times.timer.Stop()
 	}
-	ss.out.to.close(reason != endGone && !ss.out.failed)
+	ss.out.to.close(reason != endLeft && !ss.out.failed)
 	closeAll(ss.watches)
 	if ss.placed {
 		ss.server.places.leave(ss.id.Username, ss.address)

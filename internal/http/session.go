@@ -65,8 +65,8 @@ func (ss *session) begun() bool { return ss.names != nil }
 
 // sayGoodbye tells the client the reason for which the stream ends, and returns for which it did.
 func (ss *session) sayGoodbye(reason string) string {
-	if reason == endGone || ss.flush() != "" {
-		return endGone
+	if reason == endLeft || ss.flush() != "" {
+		return endLeft
 	}
 	retry := ss.server.opts.Stream.Retry
 	if ss.times == nil { // refused at once
@@ -81,7 +81,7 @@ func (ss *session) sayGoodbye(reason string) string {
 	}
 	ss.out.event("", "goodbye", ss.knownPosition(), quote("reason", reason))
 	if ss.flush() != "" {
-		return endGone
+		return endLeft
 	}
 	return reason
 }
@@ -106,7 +106,7 @@ func (ss *session) flush() (stop string) {
 	case errBusy:
 		return turnOver
 	}
-	return endGone
+	return endLeft
 }
 
 // sendOn flushes in the middle of something long, which is also when to look whether something is due.

@@ -55,7 +55,7 @@ func TestTopicThatOvertakesAPositionAheadLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, position, err := cursor.Next(make([]*Event[*item], 0, 8))
+	batch, position, err := cursor.Next(make([]*Event[*item], 0, 8), nil)
 	if err != nil || position != 14 || len(batch) != 2 || batch[0].Pos != 13 {
 		t.Fatalf("told %d events up to %d (%v), want those of 13 and 14", len(batch), position, err)
 	}
