@@ -111,6 +111,12 @@ func (s *stage) mustSeeOnlyTeamOwn(t *testing.T, g *gateway) {
 		}
 		return nil
 	})
+	if a := g.get(t, token, "/auth/me?kinds=pods,nodes,secrets"); a.code != http.StatusOK || !strings.Contains(a.body, `"username":"member"`) ||
+		!strings.Contains(a.body, `{"group":"","resource":"pods","all":false,"namespaces":["team-own"]}`) ||
+		!strings.Contains(a.body, `{"group":"","resource":"nodes","all":false,"namespaces":[]}`) ||
+		!strings.Contains(a.body, `{"group":"","resource":"secrets","all":false,"namespaces":[]}`) {
+		t.Errorf("who he is, and what he may see: %d %s", a.code, a.body)
+	}
 	openAs(t, g, token, "/api/v1/namespaces/team-own/pods", nil).find(t, "synced")
 	if a := g.get(t, token, "/api/v1/namespaces/team-own/pods/one"); a.code != http.StatusOK {
 		t.Errorf("its own pod: %d %s", a.code, a.body)

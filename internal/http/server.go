@@ -137,6 +137,7 @@ func (s *Server) Handler() http.Handler {
 		}
 	}
 	r.Get("/stream", s.answer("stream", s.multiStream))
+	r.Get("/auth/me", s.answer("auth", s.authMe))
 	r.Get("/clusters", s.answer("clusters", s.listClusters))
 	r.Get("/*", s.answer("portal", s.portal()))
 	r.MethodNotAllowed(s.answer("unknown", func(http.ResponseWriter, *http.Request) error {

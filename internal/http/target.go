@@ -52,7 +52,7 @@ func parseTarget(path string) (t target, ok bool) {
 
 // request is the question whether a verb may be done to the target.
 func (t target) request(cluster, verb string) auth.Request {
-	return auth.Request{
+	req := auth.Request{
 		Cluster:   cluster,
 		Verb:      verb,
 		Group:     t.group,
@@ -61,6 +61,11 @@ func (t target) request(cluster, verb string) auth.Request {
 		Namespace: t.namespace,
 		Name:      t.name,
 	}
+	// As at the API server, a namespace is in itself: who may see what is in it may be let see it, too.
+	if t.group == "" && t.resource == "namespaces" && t.name != "" {
+		req.Namespace = t.name
+	}
+	return req
 }
 
 // qualified is the resource with its group, as in Kubernetes' messages: jobs.batch.
