@@ -47,8 +47,8 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	for i := range clients {
 		m.follow(t, i)
 	}
-	for _, f := range m.followers {
-		f.waitSynced(t)
+	for _, w := range m.watched {
+		w.waitSynced(t)
 	}
 	m.beginChronicle(t)
 	finish := s.startChurn(t, m.churn)
@@ -61,25 +61,34 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 		}
 	}
 	finish()
-	for i, f := range m.followers {
-		m.churn.waitTold(t, f, "", m.scopes[i])
+	for _, w := range m.watched {
+		m.churn.waitTold(t, w.follower, w.name, w.scope)
 	}
 	m.check(t)
-	t.Logf("of %d changes that concerned clients, %d were told, the others covered by a reset or a list; %d connections",
-		m.concerned, m.told, m.connections())
+	t.Logf("of %d changes that concerned watches, %d were told, the others covered by a reset or a list", m.concerned, m.told)
 	if m.told == 0 {
 		t.Error("nothing was told")
 	}
 }
 
+// watched is one watch of a client.
+type watched struct {
+	*follower
+	name  string
+	scope scope
+}
+
+func (w watched) look(at func(*view) error) error { return w.follower.look(w.name, at) }
+
+func (w watched) String() string { return w.follower.name + " " + w.name }
+
 type model struct {
-	stage     *stage
-	random    *rand.Rand
-	gateways  []*gateway
-	urls      []string // of the gateways, which keep them when they are started again
-	churn     *churn
-	followers []*follower
-	scopes    []scope
+	stage    *stage
+	random   *rand.Rand
+	gateways []*gateway
+	urls     []string // of the gateways, which keep them when they are started again
+	churn    *churn
+	watched  []watched
 
 	chronicle       *chronicle
 	checked         uint64         // the version up to which check has compared
@@ -88,22 +97,35 @@ type model struct {
 	concerned, told int
 }
 
-// follow adds a client with a random filter, which is cut at random moments and comes back to either gateway.
+// follow adds a client with random filters, which is cut at random moments and comes back to either gateway. One in
+// four has two watches.
 func (m *model) follow(t *testing.T, i int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(m.random.Uint64(), 3))
+	f := &follower{
+		token: m.stage.viewer(t), watches: single(), connect: rawly, relists: true, lean: true, lasts: cutter(random),
+		address: func(int) string { return m.urls[random.IntN(len(m.urls))] },
+	}
+	one, other := m.randomScope(random), m.randomScope(random)
+	if random.IntN(4) > 0 {
+		f.path = one.path()
+		m.watched = append(m.watched, watched{f, "", one})
+	} else {
+		f.watches, f.path = several("one", "other"), "/stream"+query("one", one.path(), "other", other.path())
+		m.watched = append(m.watched, watched{f, "one", one}, watched{f, "other", other})
+	}
+	f.name = fmt.Sprintf("client %d (%s)", i, f.path)
+	follow(t, f)
+}
+
+func (m *model) randomScope(random *rand.Rand) scope {
 	scope := scope{kind: podsKind, labelSelector: "test=model"}
 	if namespaces := m.churn.namespaces; random.IntN(2) == 0 {
 		scope.namespace = namespaces[random.IntN(len(namespaces))]
 	}
 	scope.labelSelector += []string{"", ",app=a", ",app in (a,c)", ",app!=b"}[random.IntN(4)]
 	scope.fieldSelector = []string{"", "", "status.phase=" + string(corev1.PodRunning), "status.phase!=" + string(corev1.PodPending)}[random.IntN(4)]
-	f := follow(t, &follower{
-		name: fmt.Sprintf("client %d (%s)", i, scope.path()), token: m.stage.viewer(t), path: scope.path(), watches: single(),
-		connect: rawly, relists: true, lean: true, lasts: cutter(random),
-		address: func(int) string { return m.urls[random.IntN(len(m.urls))] },
-	})
-	m.followers, m.scopes = append(m.followers, f), append(m.scopes, scope)
+	return scope
 }
 
 // hurt does one random thing to the gateways or the control plane.
@@ -171,8 +193,8 @@ func (m *model) restore(t *testing.T) {
 	m.fault(t, "etcd-restore")
 	m.churn.mark(t, after)
 	m.waitHave(t, after)
-	for i, f := range m.followers {
-		m.churn.waitMark(t, f, "", m.scopes[i], after)
+	for _, w := range m.watched {
+		m.churn.waitMark(t, w.follower, w.name, w.scope, after)
 	}
 	// Each gateway has an epoch of its own now. With one for both, clients are told more than resets.
 	m.restartGateways(t)
@@ -202,8 +224,8 @@ func (m *model) waitHave(t *testing.T, mark string) {
 // beginChronicle begins to write down what should be told; what was told before is forgotten.
 func (m *model) beginChronicle(t *testing.T) {
 	t.Helper()
-	for _, f := range m.followers {
-		err := f.look("", func(v *view) error {
+	for _, w := range m.watched {
+		err := w.look(func(v *view) error {
 			v.told, v.covered = nil, nil
 			v.walks = []walk{{v.walks[len(v.walks)-1].address, interval{v.position, v.position}}}
 			return nil
@@ -224,21 +246,23 @@ func (m *model) check(t *testing.T) {
 		return
 	}
 	newest := happened.changes[len(happened.changes)-1].version
-	for i, f := range m.followers {
-		should := happened.told(t, m.scopes[i])
-		var relists map[string]stretches
-		relisted := func(v *view) func(uint64) bool {
-			return func(version uint64) bool { return v.relisted(version, relists) }
-		}
-		eventually(t, f.name+" has been told what happened", func() error {
-			err := f.look("", func(v *view) error { return v.lost(should, relisted(v)) })
+	relists := m.relists(t)
+	for _, w := range m.watched {
+		should := happened.told(t, w.scope)
+		eventually(t, w.String()+" has been told what happened", func() error {
+			err := w.look(func(v *view) error {
+				return v.lost(should, func(version uint64) bool { return v.relisted(version, relists) })
+			})
 			if err != nil {
 				relists = m.relists(t)
 			}
 			return err
 		})
-		relists = m.relists(t)
-		err := f.look("", func(v *view) error {
+	}
+	relists = m.relists(t)
+	for _, w := range m.watched {
+		should := happened.told(t, w.scope)
+		err := w.look(func(v *view) error {
 			late := slices.Clone(v.told)
 			late = slices.DeleteFunc(late, func(e told) bool { return e.version > newest || happened.gaps.contain(e.version) })
 			if err := (&view{told: late}).invented(should, m.checked, func(version uint64) bool {
@@ -260,7 +284,7 @@ func (m *model) check(t *testing.T) {
 			return nil
 		})
 		if err != nil {
-			t.Errorf("%s: %v", f.name, err)
+			t.Errorf("%s: %v", w, err)
 		}
 	}
 	m.chronicle.forget(happened)
@@ -288,11 +312,4 @@ func (v *view) forget(version uint64) {
 	v.covered = slices.DeleteFunc(v.covered, func(i interval) bool { return i.to <= version })
 	v.walks = slices.Concat(slices.DeleteFunc(v.walks[:len(v.walks)-1:len(v.walks)-1], func(w walk) bool { return w.to <= version }),
 		v.walks[len(v.walks)-1:])
-}
-
-func (m *model) connections() (n int) {
-	for _, f := range m.followers {
-		n += f.connectionCount()
-	}
-	return n
 }

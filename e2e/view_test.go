@@ -138,7 +138,9 @@ func (f *follower) take(start *connectionStart, read frame) error {
 	if err := v.take(name, read.data, p.versions[prefix], start.position.versions[prefix], f.relists); err != nil {
 		return fmt.Errorf("%s %s: %w", read.event, read.id, err)
 	}
-	v.walks[len(v.walks)-1].to = v.position
+	for name, v := range f.views { // an id moves all watches of its stream
+		v.walks[len(v.walks)-1].to = p.versions[name]
+	}
 	return nil
 }
 
