@@ -176,8 +176,8 @@ func TestChunksAreWholeFrames(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	g := s.sharedGateway(t)
-	s.namespaces(t, "chunks-a", "chunks-b")
-	finish := s.startChurn(t, &churn{namespaces: []string{"chunks-a", "chunks-b"}, test: "chunks", random: seed(t), pause: 2 * time.Millisecond})
+	s.namespaces(t, "whole-a", "whole-b")
+	finish := s.startChurn(t, &churn{namespaces: []string{"whole-a", "whole-b"}, test: "whole", random: seed(t), pause: 2 * time.Millisecond})
 	connection, err := net.Dial("tcp", strings.TrimPrefix(g.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
