@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -25,6 +26,13 @@ type recorder struct {
 	mu     sync.Mutex
 	told   []string
 	health []string
+	errs   []error // given to Down
+}
+
+func (r *recorder) causes() []error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.errs)
 }
 
 func (r *recorder) tell(lines *[]string, format string, args ...any) {
@@ -41,8 +49,14 @@ func (r *recorder) take() (told, health []string) {
 	return told, health
 }
 
-func (r *recorder) Up()            { r.tell(&r.health, "up") }
-func (r *recorder) Down(err error) { r.tell(&r.health, "down") }
+func (r *recorder) Up() { r.tell(&r.health, "up") }
+
+func (r *recorder) Down(err error) {
+	r.tell(&r.health, "down")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errs = append(r.errs, err)
+}
 
 func describe(object any) string {
 	what := ""
@@ -164,6 +178,37 @@ func TestWatchThatIsAcceptedAndExpiredIsNeverToldAsLive(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A gateway that may list and watch a kind, but not get its objects, lists again after an interruption; it is not
+// taken for one that is refused the kind.
+func TestInterruptedWatchWithoutTheVerbGetListsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		r, stop := inform(t, api, clustertest.Pods)
+		defer stop()
+		synctest.Wait()
+		api.Put(clustertest.Pods, pod("a"))
+		synctest.Wait()
+		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+			if strings.HasSuffix(r.URL.Path, "/pods/a") {
+				return clustertest.Refuse()
+			}
+			return nil
+		})
+		r.take()
+		api.CutWatches()
+		time.Sleep(time.Minute)
+		told, health := r.take()
+		if !slices.Contains(told, "add marker@1001") || len(health) == 0 || health[len(health)-1] != "up" {
+			t.Errorf("told %q, health %q", told, health)
+		}
+		for _, err := range r.causes() {
+			if apierrors.IsForbidden(err) {
+				t.Errorf("the kind is taken for refused: %v", err)
+			}
+		}
+	})
 }
 
 // A watch that was lost is back with its first event, however soon; or when it has lasted.

@@ -68,7 +68,7 @@ func (t *timeline) resume(ctx context.Context, lw *ListWatch, version string) (s
 	}
 	body, err := lw.client.Get().AbsPath(path, newest.GetName()).DoRaw(ctx)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // or it may only list and watch
 	case err != nil:
 		return "", err
 	default:
@@ -82,8 +82,8 @@ func (t *timeline) resume(ctx context.Context, lw *ListWatch, version string) (s
 			return newest.GetResourceVersion(), nil
 		}
 	}
-	return "", apierrors.NewResourceExpired(fmt.Sprintf("the watch of %s was interrupted at version %s, and %s has changed since",
-		lw.kind, version, newest.Key()))
+	return "", apierrors.NewResourceExpired(fmt.Sprintf("the watch of %s was interrupted at version %s, and %s has changed since, "+
+		"or cannot be read", lw.kind, version, newest.Key()))
 }
 
 // watchTime is how long a watch may last before its end is no surprise; the API server ends it at a whole second.
