@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
+	clientrest "k8s.io/client-go/rest"
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cache"
@@ -70,7 +71,8 @@ func newGateway(t testing.TB, opts ...option) *gateway {
 	}
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	return startGateway(t, api, apiURL, listener, transport, 20*time.Second, opts)
+	upstream := cluster.Options{Name: "default", Kubeconfig: apitest.Kubeconfig(t, apiURL)}
+	return startGateway(t, api, upstream, listener, transport, 20*time.Second, opts)
 }
 
 // inBubble runs a test with a gateway whose time passes only while everything waits. Its connections are pipes.
@@ -85,21 +87,16 @@ func inBubble(t *testing.T, test func(*testing.T, *gateway), opts ...option) {
 			api.Close()
 			_ = apiServer.Close()
 		})
-		// What client-go uses where no TLS is asked for.
-		before := http.DefaultTransport
 		upstream := &http.Transport{DialContext: network.dial}
-		http.DefaultTransport = upstream
-		t.Cleanup(func() {
-			upstream.CloseIdleConnections()
-			http.DefaultTransport = before
-		})
+		t.Cleanup(upstream.CloseIdleConnections)
+		connect := cluster.Options{Name: "default", Config: &clientrest.Config{Host: "http://api.test:80", Transport: upstream}}
 		transport := &http.Transport{DisableCompression: true, DialContext: network.dial}
 		t.Cleanup(transport.CloseIdleConnections)
-		test(t, startGateway(t, api, "http://api.test:80", network["gateway.test:80"], transport, 100*time.Hour, opts))
+		test(t, startGateway(t, api, connect, network["gateway.test:80"], transport, 100*time.Hour, opts))
 	})
 }
 
-func startGateway(t testing.TB, api *apitest.API, apiURL string, listener net.Listener, transport *http.Transport, patience time.Duration, opts []option) *gateway {
+func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, listener net.Listener, transport *http.Transport, patience time.Duration, opts []option) *gateway {
 	t.Helper()
 	g := &gateway{
 		t: t, api: api, access: &access{}, registry: prometheus.NewRegistry(), log: &syncBuffer{}, patience: patience,
@@ -125,7 +122,7 @@ func startGateway(t testing.TB, api *apitest.API, apiURL string, listener net.Li
 	for _, opt := range opts {
 		opt(g, &o)
 	}
-	connection, err := cluster.Connect(cluster.Options{Name: "default", Kubeconfig: apitest.Kubeconfig(t, apiURL)})
+	connection, err := cluster.Connect(upstream)
 	if err != nil {
 		t.Fatal(err)
 	}
