@@ -85,10 +85,11 @@ func newDifferential(t *testing.T, s *stage, seed uint64) *differential {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.authorizer = rbac.New([]*cluster.Cluster{connection}, slog.New(slog.DiscardHandler))
+	d.authorizer = rbac.New(slog.New(slog.DiscardHandler))
+	follow := d.authorizer.Add(connection)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- d.authorizer.Run(ctx) }()
+	go func() { ended <- follow(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -100,7 +101,7 @@ func newDifferential(t *testing.T, s *stage, seed uint64) *differential {
 			}
 		}
 	})
-	eventually(t, "roles and bindings are read", d.authorizer.Ready)
+	eventually(t, "roles and bindings are read", func() error { return d.authorizer.Ready("default") })
 	return d
 }
 

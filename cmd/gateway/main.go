@@ -74,24 +74,28 @@ func serve(ctx context.Context, args []string) error {
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
-	cfg := config.Default()
-	if *file != "" {
-		var err error
-		if cfg, err = config.Load(*file); err != nil {
-			return err
+	load := func() (config.Config, error) {
+		cfg := config.Default()
+		if *file != "" {
+			var err error
+			if cfg, err = config.Load(*file); err != nil {
+				return cfg, err
+			}
 		}
+		// A flag beats the file.
+		if *kubeconfig != "" {
+			cfg.Clusters[0].Kubeconfig = *kubeconfig
+		}
+		if *listen != "" {
+			cfg.Listen = *listen
+		}
+		if *opsListen != "" {
+			cfg.OpsListen = *opsListen
+		}
+		return cfg, cfg.Validate()
 	}
-	// A flag beats the file.
-	if *kubeconfig != "" {
-		cfg.Clusters[0].Kubeconfig = *kubeconfig
-	}
-	if *listen != "" {
-		cfg.Listen = *listen
-	}
-	if *opsListen != "" {
-		cfg.OpsListen = *opsListen
-	}
-	if err := cfg.Validate(); err != nil {
+	cfg, err := load()
+	if err != nil {
 		return err
 	}
 	log := logger(cfg.Log)
@@ -115,7 +119,7 @@ func serve(ctx context.Context, args []string) error {
 			}
 		}
 	})
-	return app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Drain: drain})
+	return app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Drain: drain, Reload: load})
 }
 
 func logger(cfg config.Log) *slog.Logger {

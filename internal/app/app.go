@@ -18,10 +18,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
 	kubecasthttp "github.com/kubecast/kubecast/internal/http"
-	"github.com/kubecast/kubecast/internal/stream"
 	"github.com/kubecast/kubecast/web"
 )
 
@@ -30,6 +28,10 @@ type Options struct {
 	Config  config.Config
 	Version string
 	Log     *slog.Logger
+	// Reload, if not nil, reads Config again. What it says of the clusters is taken over while the gateway runs.
+	Reload func() (config.Config, error)
+	// Poll is how often Reload, and what the clusters' kubeconfigs say, are looked at; 0: every two seconds.
+	Poll time.Duration
 	// Drain begins the shutdown: readiness ends, then the streams, then the rest. Cancelling Run's own context ends
 	// everything at once.
 	Drain context.Context
@@ -47,21 +49,21 @@ func Run(ctx context.Context, opts Options) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	kinds, err := connect(cfg, opts.Version, log)
+	authorizer, err := newAuthorizer(cfg.Authorizer, log)
 	if err != nil {
 		return err
 	}
-	registry.MustRegister(cache.NewCollector(kinds))
-	authenticator, err := auth.New(authOptions(cfg, kinds, registry), log)
+	clusters, err := newClusters(cfg, opts.Version, authorizer, log)
 	if err != nil {
 		return err
 	}
-	authorizer, err := newAuthorizer(cfg.Authorizer, kinds, log)
+	registry.MustRegister(cache.NewCollector(clusters.kinds))
+	authenticator, err := auth.New(authOptions(cfg, clusters.accounts, registry), log)
 	if err != nil {
 		return err
 	}
 	gateway, err := kubecasthttp.New(kubecasthttp.Options{
-		Clusters:      kinds,
+		Clusters:      clusters.kinds(),
 		Authenticator: authenticator,
 		Authorizer:    auth.NewGuard(authorizer, registry),
 		Ready:         authorizer.ready,
@@ -83,6 +85,7 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
+	clusters.serve = gateway.SetClusters
 
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
@@ -98,11 +101,10 @@ func Run(ctx context.Context, opts Options) error {
 	feeding, stopFeeding := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFeeding()
 	group, failed := errgroup.WithContext(feeding)
-	for _, k := range kinds {
-		group.Go(func() error { return k.Run(feeding) })
-	}
+	group.Go(func() error { return clusters.Run(feeding) })
 	group.Go(func() error { return authenticator.Run(feeding) })
-	group.Go(func() error { return authorizer.run(feeding) })
+	reload := newReload(opts, clusters)
+	group.Go(func() error { return reload.Run(feeding) })
 	// Requests end when `serving` does, at the latest; a stream's connection is known to nobody else.
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
@@ -133,59 +135,8 @@ func Run(ctx context.Context, opts Options) error {
 	return err
 }
 
-// connect prepares the clusters; it uses none of them.
-func connect(cfg config.Config, version string, log *slog.Logger) ([]*cache.Kinds, error) {
-	indexes := map[string][]string{}
-	for kind, paths := range cfg.Cache.Indexes {
-		indexes[kind.String()] = paths
-	}
-	var preload []string
-	for _, kind := range cfg.Cache.Preload {
-		preload = append(preload, kind.String())
-	}
-	var all []*cache.Kinds
-	for _, c := range cfg.Clusters {
-		connection, err := cluster.Connect(cluster.Options{
-			Name:       c.Name,
-			Kubeconfig: c.Kubeconfig,
-			Context:    c.Context,
-			UserAgent:  "kubecast/" + version,
-		})
-		if err != nil {
-			return nil, err
-		}
-		log.Info("cluster", "name", c.Name, "server", connection.Host())
-		kinds, err := cache.NewKinds(connection, cache.Options{
-			Preload:   preload,
-			IdleAfter: cfg.Cache.IdleAfter.Std(),
-			Indexes:   indexes,
-			Topic: stream.Options{
-				Events: cfg.Ring.Events,
-				Bytes:  int64(cfg.Ring.Bytes),
-				Age:    cfg.Ring.Age.Std(),
-				Gather: cfg.Stream.Gather.Std(),
-			},
-			// What is caught up is kept for as long as a ring would be, so it may be as large.
-			CatchUp: cache.CatchUpBound{
-				Events:  cfg.CatchUp.Events,
-				Bytes:   int64(cfg.Ring.Bytes),
-				Timeout: cfg.CatchUp.Timeout.Std(),
-			},
-		}, log)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, kinds)
-	}
-	return all, nil
-}
-
-func authOptions(cfg config.Config, kinds []*cache.Kinds, registerer prometheus.Registerer) auth.Options {
-	opts := auth.Options{Anonymous: cfg.Auth.Anonymous, Registerer: registerer}
-	if audiences := cfg.Auth.ServiceAccounts.Audiences; len(audiences) > 0 {
-		home := kinds[0].Cluster()
-		opts.ServiceAccounts = auth.NewServiceAccounts(home.Name(), home.TokenReviews(), audiences)
-	}
+func authOptions(cfg config.Config, accounts *auth.ServiceAccounts, registerer prometheus.Registerer) auth.Options {
+	opts := auth.Options{Anonymous: cfg.Auth.Anonymous, ServiceAccounts: accounts, Registerer: registerer}
 	for _, j := range cfg.Auth.JWT {
 		opts.Issuers = append(opts.Issuers, auth.Issuer{
 			Issuer:        j.Issuer,

@@ -8,40 +8,40 @@ import (
 	"github.com/kubecast/kubecast/internal/auth/feed"
 	"github.com/kubecast/kubecast/internal/auth/policy"
 	"github.com/kubecast/kubecast/internal/auth/rbac"
-	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
 )
 
-// authorizer is an auth.Authorizer with what it lives by.
+// authorizer is an auth.Authorizer to which clusters can be added.
 type authorizer struct {
 	auth.Authorizer
-	run   func(context.Context) error
-	ready func() error
+	// add makes a cluster one that can be asked about; what it returns runs for as long as it is one.
+	add func(*cluster.Cluster) (run func(context.Context) error)
+	// ready says why a cluster's permissions cannot be decided yet.
+	ready func(cluster string) error
 }
 
 // newAuthorizer builds the one of the configured mode.
-func newAuthorizer(cfg config.Authorizer, kinds []*cache.Kinds, log *slog.Logger) (authorizer, error) {
-	var clusters []*cluster.Cluster
-	for _, k := range kinds {
-		clusters = append(clusters, k.Cluster())
-	}
+func newAuthorizer(cfg config.Authorizer, log *slog.Logger) (authorizer, error) {
 	if cfg.Mode == config.AuthorizerRBAC {
-		a := rbac.New(clusters, log)
-		return authorizer{a, a.Run, a.Ready}, nil
+		a := rbac.New(log)
+		return authorizer{a, a.Add, a.Ready}, nil
 	}
-	namespaces := feed.NewNamespaces(clusters, log)
-	always := func() error { return nil }
+	namespaces := feed.NewNamespaces(log)
+	always := func(string) error { return nil }
 	if cfg.Mode == config.AuthorizerPolicy {
 		a, err := policy.New(cfg.Policies, policiesKey, namespaces)
-		return authorizer{a, namespaces.Run, always}, err
+		return authorizer{a, namespaces.Add, always}, err
 	}
-	reviewers := map[string]auth.Reviewer{}
-	for _, c := range clusters {
-		reviewers[c.Name()] = c.Reviews()
+	sar := auth.NewSAR(namespaces, auth.SAROptions{CacheAllow: cfg.CacheAllow.Std(), CacheDeny: cfg.CacheDeny.Std()})
+	add := func(c *cluster.Cluster) func(context.Context) error {
+		remove, follow := sar.Add(c.Name(), c.Reviews()), namespaces.Add(c)
+		return func(ctx context.Context) error {
+			defer remove()
+			return follow(ctx)
+		}
 	}
-	sar := auth.NewSAR(reviewers, namespaces, auth.SAROptions{CacheAllow: cfg.CacheAllow.Std(), CacheDeny: cfg.CacheDeny.Std()})
-	return authorizer{sar, namespaces.Run, always}, nil
+	return authorizer{sar, add, always}, nil
 }
 
 const policiesKey = "authorizer.policies"

@@ -55,12 +55,18 @@ func configuration(t *testing.T, clusterURL string) (cfg config.Config, token st
 // start runs a gateway until the test ends; by then it must have ended itself when it was told to.
 func start(t *testing.T, cfg config.Config, token string) *gateway {
 	t.Helper()
+	return startWith(t, Options{Config: cfg}, token)
+}
+
+func startWith(t *testing.T, opts Options, token string) *gateway {
+	t.Helper()
 	g := &gateway{t: t, token: token, log: &lockedBuffer{changed: make(chan struct{}, 1)}, result: make(chan error, 1)}
 	ctx, end := context.WithCancel(context.Background())
 	drainContext, drain := context.WithCancel(ctx)
 	g.drain, g.end = drain, end
 	go func() {
-		g.result <- Run(ctx, Options{Config: cfg, Version: "test", Log: slog.New(slog.NewTextHandler(g.log, nil)), Drain: drainContext})
+		opts.Version, opts.Log, opts.Drain = "test", slog.New(slog.NewTextHandler(g.log, nil)), drainContext
+		g.result <- Run(ctx, opts)
 	}()
 	t.Cleanup(func() {
 		end()

@@ -31,12 +31,13 @@ type SAROptions struct {
 // SAR is the Authorizer that asks the API server, by SubjectAccessReview. Decisions are remembered
 // for a short time; the same question asked by many at once is asked of the API server once.
 type SAR struct {
-	reviewers  map[string]Reviewer
 	namespaces Namespaces
 	opts       SAROptions
 	decisions  *cache.LRUExpireCache
 
 	mu        sync.Mutex
+	reviewers map[string]*reviewedCluster
+	added     uint64                    // clusters, so far
 	questions map[questionKey]*question // under way
 }
 
@@ -54,8 +55,8 @@ type question struct {
 	err       error
 }
 
-// NewSAR builds a SAR; reviewers are by the gateway's name of the cluster.
-func NewSAR(reviewers map[string]Reviewer, namespaces Namespaces, opts SAROptions) *SAR {
+// NewSAR builds a SAR, which knows nothing until clusters were added.
+func NewSAR(namespaces Namespaces, opts SAROptions) *SAR {
 	if opts.Timeout <= 0 {
 		opts.Timeout = 5 * time.Second
 	}
@@ -63,7 +64,7 @@ func NewSAR(reviewers map[string]Reviewer, namespaces Namespaces, opts SAROption
 		opts.CacheSize = 16384
 	}
 	return &SAR{
-		reviewers:  reviewers,
+		reviewers:  map[string]*reviewedCluster{},
 		namespaces: namespaces,
 		opts:       opts,
 		decisions:  cache.NewLRUExpireCache(opts.CacheSize),
@@ -71,9 +72,35 @@ func NewSAR(reviewers map[string]Reviewer, namespaces Namespaces, opts SAROption
 	}
 }
 
+// reviewedCluster is one that can be asked.
+type reviewedCluster struct {
+	Reviewer
+	// serial tells it from others of its name: what one answered must not be taken for the next one's.
+	serial uint64
+}
+
+// Add makes a cluster, by the gateway's name for it, one that can be asked about. The returned function takes it out
+// again, unless another one of its name has taken its place.
+func (s *SAR) Add(cluster string, reviewer Reviewer) (remove func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.added++
+	mine := &reviewedCluster{reviewer, s.added}
+	s.reviewers[cluster] = mine
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.reviewers[cluster] == mine {
+			delete(s.reviewers, cluster)
+		}
+	}
+}
+
 // Authorize implements Authorizer. Errors: ErrUndecided, or ctx's. They are not remembered.
 func (s *SAR) Authorize(ctx context.Context, id Identity, req Request) (Decision, error) {
+	s.mu.Lock()
 	reviewer, ok := s.reviewers[req.Cluster]
+	s.mu.Unlock()
 	if !ok {
 		return Decision{}, fmt.Errorf("%w: there is no cluster %q", ErrUndecided, req.Cluster)
 	}
@@ -81,7 +108,7 @@ func (s *SAR) Authorize(ctx context.Context, id Identity, req Request) (Decision
 		return Decision{}, fmt.Errorf("%w: the identity has no name", ErrUndecided)
 	}
 	id.Groups = slices.Sorted(slices.Values(id.Groups))
-	key := keyOf(id, req)
+	key := keyOf(reviewer.serial, id, req)
 	for {
 		decision, q, mine := s.join(key)
 		switch {
@@ -182,13 +209,13 @@ func (s *SAR) review(ctx context.Context, reviewer Reviewer, id Identity, req Re
 
 // keyOf hashes all that the answer depends on. Each string goes in behind its length, so that no two
 // questions have the same text, whatever is in the names.
-func keyOf(id Identity, req Request) questionKey {
-	buf := make([]byte, 0, 512)
+func keyOf(cluster uint64, id Identity, req Request) questionKey {
+	buf := binary.AppendUvarint(make([]byte, 0, 512), cluster)
 	add := func(s string) {
 		buf = binary.AppendUvarint(buf, uint64(len(s)))
 		buf = append(buf, s...)
 	}
-	for _, s := range []string{req.Cluster, req.Verb, req.Group, req.Version, req.Resource, req.Subresource, req.Namespace, req.Name, id.Username} {
+	for _, s := range []string{req.Verb, req.Group, req.Version, req.Resource, req.Subresource, req.Namespace, req.Name, id.Username} {
 		add(s)
 	}
 	for _, g := range id.Groups {

@@ -63,7 +63,9 @@ func (f *fakeReviewer) say(allowed bool) {
 func newFakeSAR(opts SAROptions) (*SAR, *fakeReviewer) {
 	f := &fakeReviewer{takes: 100 * time.Millisecond}
 	f.say(true)
-	return NewSAR(map[string]Reviewer{"default": f}, fixedNamespaces(nil), opts), f
+	s := NewSAR(fixedNamespaces(nil), opts)
+	s.Add("default", f)
+	return s, f
 }
 
 var (
@@ -142,11 +144,31 @@ func TestWithoutCacheEveryQuestionIsPut(t *testing.T) {
 	})
 }
 
+// What was remembered of a cluster is not taken for an answer of the next one of its name.
+func TestAnswersOfARemovedClusterAreForgotten(t *testing.T) {
+	s, f := newFakeSAR(briefly)
+	mustDecide(t, s, jane, request, true)
+	strict := &fakeReviewer{}
+	strict.say(false)
+	remove := s.Add("default", strict)
+	mustDecide(t, s, jane, request, false)
+	remove()
+	if _, err := s.Authorize(t.Context(), jane, request); !errors.Is(err, ErrUndecided) {
+		t.Errorf("%v", err)
+	}
+	s.Add("default", f)
+	mustDecide(t, s, jane, request, true)
+	remove() // of another one
+	mustDecide(t, s, jane, request, true)
+}
+
 func TestEveryPartOfAQuestionMakesAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeReviewer{}
 		f.say(true)
-		s := NewSAR(map[string]Reviewer{"default": f, "other": f}, fixedNamespaces(nil), briefly)
+		s := NewSAR(fixedNamespaces(nil), briefly)
+		s.Add("default", f)
+		s.Add("other", f)
 		vary := func(change func(*Identity, *Request)) {
 			id, req := jane, request
 			id.Groups = slices.Clone(id.Groups)
@@ -315,7 +337,7 @@ func TestDoubtfulAnswersAreNoAllow(t *testing.T) {
 	if d, _ := s.Authorize(t.Context(), jane, request); !strings.Contains(d.Reason, `role "x" not found`) {
 		t.Errorf("reason %q", d.Reason)
 	}
-	s.reviewers["default"] = nilReviewer{}
+	s.Add("default", nilReviewer{})
 	if d, err := s.Authorize(t.Context(), jane, request); d.Allowed || !errors.Is(err, ErrUndecided) {
 		t.Errorf("%+v, %v", d, err)
 	}

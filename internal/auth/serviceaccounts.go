@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -38,12 +39,17 @@ type TokenReviewer interface {
 // audiences, by asking its API server (TokenReview). It asks about tokens only that say of themselves that they are
 // such, and accepts nobody but ServiceAccounts.
 type ServiceAccounts struct {
-	cluster   string
-	reviewer  TokenReviewer
 	audiences []string
-	answers   *cache.LRUExpireCache // by the token's hash
-	flight    singleflight.Group
 	turns     chan struct{}
+	home      atomic.Pointer[home]
+}
+
+// home is the cluster whose ServiceAccounts they are, with what it has said: that counts for no other.
+type home struct {
+	cluster  string
+	reviewer TokenReviewer
+	answers  *cache.LRUExpireCache // by the token's hash
+	flight   singleflight.Group
 }
 
 // reviewed is an answer that is remembered.
@@ -52,15 +58,14 @@ type reviewed struct {
 	err error
 }
 
-// NewServiceAccounts is for the ServiceAccounts of a cluster, by the gateway's name for it.
-func NewServiceAccounts(cluster string, reviewer TokenReviewer, audiences []string) *ServiceAccounts {
-	return &ServiceAccounts{
-		cluster:   cluster,
-		reviewer:  reviewer,
-		audiences: audiences,
-		answers:   cache.NewLRUExpireCache(reviewsRemember),
-		turns:     make(chan struct{}, reviewTurns),
-	}
+// NewServiceAccounts lets nobody in before it is settled in a cluster.
+func NewServiceAccounts(audiences []string) *ServiceAccounts {
+	return &ServiceAccounts{audiences: audiences, turns: make(chan struct{}, reviewTurns)}
+}
+
+// Settle lets the ServiceAccounts of a cluster in, by the gateway's name for it, and from now on no others.
+func (s *ServiceAccounts) Settle(cluster string, reviewer TokenReviewer) {
+	s.home.Store(&home{cluster: cluster, reviewer: reviewer, answers: cache.NewLRUExpireCache(reviewsRemember)})
 }
 
 // review says whose token this is. Errors: ErrUnavailable, ctx's, or why it is no good token.
@@ -69,24 +74,28 @@ func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, e
 	if err != nil {
 		return Identity{}, err
 	}
+	home := s.home.Load()
+	if home == nil {
+		return Identity{}, fmt.Errorf("%w: no cluster's ServiceAccounts are let in yet", ErrUnavailable)
+	}
 	hash := sha256.Sum256([]byte(token))
-	if known, ok := s.answers.Get(hash); ok {
+	if known, ok := home.answers.Get(hash); ok {
 		answer := known.(reviewed)
 		return answer.id, answer.err
 	}
 	// Outlives who asks first: others may wait for the same answer.
-	asked := s.flight.DoChan(string(hash[:]), func() (any, error) {
+	asked := home.flight.DoChan(string(hash[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
-		username, groups, err := s.ask(ctx, token)
+		username, groups, err := s.ask(ctx, home, token)
 		if errors.Is(err, ErrUnavailable) {
 			return reviewed{err: err}, nil
 		}
 		answer := reviewed{err: err}
 		if err == nil {
-			answer.id = Identity{Username: username, Groups: groups, Claims: claims, ExpiresAt: expires, Cluster: s.cluster}
+			answer.id = Identity{Username: username, Groups: groups, Claims: claims, ExpiresAt: expires, Cluster: home.cluster}
 		}
-		s.answers.Add(hash, answer, min(reviewedFor, time.Until(expires)))
+		home.answers.Add(hash, answer, min(reviewedFor, time.Until(expires)))
 		return answer, nil
 	})
 	select {
@@ -122,29 +131,29 @@ func (s *ServiceAccounts) look(token string, now time.Time) (claims jwt.MapClaim
 	return claims, expires, nil
 }
 
-func (s *ServiceAccounts) ask(ctx context.Context, token string) (username string, groups []string, err error) {
+func (s *ServiceAccounts) ask(ctx context.Context, home *home, token string) (username string, groups []string, err error) {
 	select {
 	case s.turns <- struct{}{}:
 		defer func() { <-s.turns }()
 	case <-ctx.Done():
 		return "", nil, fmt.Errorf("%w: too many ServiceAccounts' tokens at once", ErrUnavailable)
 	}
-	answer, err := s.reviewer.Create(ctx, &authenticationv1.TokenReview{
+	answer, err := home.reviewer.Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: s.audiences},
 	}, metav1.CreateOptions{})
 	switch {
 	case err != nil:
-		return "", nil, fmt.Errorf("%w: cluster %s: TokenReview (its verb create is in the ClusterRole system:auth-delegator): %w", ErrUnavailable, s.cluster, err)
+		return "", nil, fmt.Errorf("%w: cluster %s: TokenReview (its verb create is in the ClusterRole system:auth-delegator): %w", ErrUnavailable, home.cluster, err)
 	case answer == nil:
-		return "", nil, fmt.Errorf("%w: cluster %s: TokenReview: empty answer", ErrUnavailable, s.cluster)
+		return "", nil, fmt.Errorf("%w: cluster %s: TokenReview: empty answer", ErrUnavailable, home.cluster)
 	}
 	status := answer.Status
 	switch {
 	case !status.Authenticated:
-		return "", nil, fmt.Errorf("the API server of cluster %s does not know the token: %s", s.cluster, status.Error)
+		return "", nil, fmt.Errorf("the API server of cluster %s does not know the token: %s", home.cluster, status.Error)
 	// An API server that knows no audiences answers without any, and has not checked ours.
 	case !slices.ContainsFunc(status.Audiences, func(a string) bool { return slices.Contains(s.audiences, a) }):
-		return "", nil, fmt.Errorf("the API server of cluster %s knows the token for other audiences", s.cluster)
+		return "", nil, fmt.Errorf("the API server of cluster %s knows the token for other audiences", home.cluster)
 	case !strings.HasPrefix(status.User.Username, serviceAccountPrefix):
 		return "", nil, errors.New("the token is no ServiceAccount's")
 	}

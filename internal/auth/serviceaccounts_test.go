@@ -76,14 +76,34 @@ func withServiceAccounts(t testing.TB) (*Authenticator, *fakeTokenReviewer) {
 		Authenticated: true, Audiences: []string{"kubecast"},
 		User: authenticationv1.UserInfo{Username: serviceAccount, UID: "u", Groups: []string{"system:serviceaccounts", "system:authenticated"}},
 	}}
+	accounts := NewServiceAccounts([]string{"kubecast", "portal"})
+	accounts.Settle("main", f)
 	a, err := New(Options{
 		Issuers:         []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual}},
-		ServiceAccounts: NewServiceAccounts("main", f, []string{"kubecast", "portal"}),
+		ServiceAccounts: accounts,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a, f
+}
+
+// What one cluster has said of a token does not count for the one that takes its place, though it has its name.
+func TestServiceAccountsMoveWithTheDefaultCluster(t *testing.T) {
+	accounts := NewServiceAccounts([]string{"kubecast"})
+	token := accountToken(t)
+	if _, err := accounts.review(t.Context(), token); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("before there is a cluster: %v", err)
+	}
+	_, good := withServiceAccounts(t)
+	accounts.Settle("main", good)
+	if id, err := accounts.review(t.Context(), token); err != nil || id.Cluster != "main" {
+		t.Errorf("%+v %v", id, err)
+	}
+	accounts.Settle("main", &fakeTokenReviewer{})
+	if id, err := accounts.review(t.Context(), token); err == nil {
+		t.Errorf("%+v", id)
+	}
 }
 
 // accountToken is signed by a key that only the cluster knows.

@@ -7,10 +7,10 @@ import (
 )
 
 // Collector tells Prometheus about the stores of all clusters, as they are when it asks.
-type Collector struct{ clusters []*Kinds }
+type Collector struct{ clusters func() []*Kinds }
 
-// NewCollector collects from the stores of these clusters.
-func NewCollector(clusters []*Kinds) *Collector { return &Collector{clusters} }
+// NewCollector collects from the stores of the clusters that there are when Prometheus asks.
+func NewCollector(clusters func() []*Kinds) *Collector { return &Collector{clusters} }
 
 func storeMetric(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("kubecast_"+name, help, []string{"cluster", "kind"}, nil)
@@ -37,7 +37,7 @@ func (c *Collector) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
-	for _, kinds := range c.clusters {
+	for _, kinds := range c.clusters() {
 		for _, store := range kinds.All() {
 			gauge := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64) {
 				metrics <- prometheus.MustNewConstMetric(desc, kind, value, kinds.Cluster().Name(), store.metricName())

@@ -88,6 +88,7 @@ func (k *Kinds) Run(ctx context.Context) error {
 	for _, name := range k.opts.Preload {
 		group.Go(func() { k.keep(ctx, name) })
 	}
+	group.Go(func() { _ = k.cluster.Run(ctx) })
 	group.Go(func() { _ = k.cluster.FollowDefinitions(ctx, (*definitions)(k)) })
 	sweep := time.NewTicker(max(k.opts.IdleAfter/8, time.Second))
 	defer sweep.Stop()
@@ -153,6 +154,7 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 		store.catchUps = newCatchUps(k.opts.CatchUp, func(ctx context.Context, after, until uint64) ([]cluster.Past, error) {
 			return k.cluster.History(ctx, kind, after, until, cluster.HistoryBound{Events: k.opts.CatchUp.Events, Bytes: k.opts.CatchUp.Bytes})
 		})
+		store.away = k.cluster.Away
 		store.gone.served = func() bool { return k.serves(kind) }
 		r = &running{store: store}
 		k.stores[kind] = r

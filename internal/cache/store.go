@@ -36,7 +36,8 @@ var ErrGone = errors.New("no longer served")
 type Store struct {
 	kind    cluster.Kind
 	topic   *Topic
-	restart func() // begins another epoch: versions went back. It is called under the store's lock
+	restart func()       // begins another epoch: versions went back. It is called under the store's lock
+	away    func() error // why the cluster cannot be reached; nil: nobody knows
 	log     *slog.Logger
 
 	// pending is what a list has brought so far; nil outside of lists. Only the handler, one goroutine, uses it.
@@ -304,7 +305,14 @@ func (s *Store) logBeginAnew(version uint64) {
 
 // WaitSynced waits for the first complete list. An error wraps ErrGone, or ErrNotSynced or ErrRefused and the reason, if
 // the API server gave one.
-func (s *Store) WaitSynced(ctx context.Context) error { return s.upstream.wait(ctx, s.kind, &s.gone) }
+func (s *Store) WaitSynced(ctx context.Context) error {
+	return s.upstream.wait(ctx, s.kind, &s.gone, nil)
+}
+
+// WaitReachable is WaitSynced, but it does not wait for a cluster that is away: then the error wraps cluster.ErrUnavailable.
+func (s *Store) WaitReachable(ctx context.Context) error {
+	return s.upstream.wait(ctx, s.kind, &s.gone, s.away)
+}
 
 // Upstream is how the store's own watch on the API server is.
 func (s *Store) Upstream() Upstream { return s.upstream.get() }

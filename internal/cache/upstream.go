@@ -72,7 +72,8 @@ func (u *upstream) tell(now Upstream) {
 	u.changed = make(chan struct{})
 }
 
-func (u *upstream) wait(ctx context.Context, kind cluster.Kind, gone *gone) error {
+// wait waits for the first complete list. If away is not nil, it does not while that says why not.
+func (u *upstream) wait(ctx context.Context, kind cluster.Kind, gone *gone, away func() error) error {
 	for {
 		if err := gone.get(); err != nil {
 			return err
@@ -86,6 +87,11 @@ func (u *upstream) wait(ctx context.Context, kind cluster.Kind, gone *gone) erro
 		case now.Refused():
 			return fmt.Errorf("%w: the gateway may not list and watch %s (grant its identity the verbs list and watch on it): %w",
 				ErrRefused, kind, now.Err)
+		}
+		if away != nil {
+			if err := away(); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-changed:

@@ -7,6 +7,8 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -40,12 +42,14 @@ type Options struct {
 
 // Cluster is the connection to one cluster. Its methods may be called concurrently.
 type Cluster struct {
+	opts      Options
 	name      string
 	host      string
+	reach     *reach
 	client    rest.Interface
 	discovery *discovery.DiscoveryClient
 	reviews   *Reviews
-	tokens    authenticationv1.TokenReviewInterface
+	tokens    *TokenReviews
 	documents documents
 	flight    singleflight.Group
 
@@ -60,21 +64,12 @@ type Cluster struct {
 
 // Connect prepares the connection; it does not use it, so a cluster that is away is no error here.
 func Connect(opts Options) (*Cluster, error) {
-	config, err := restConfig(opts)
+	config, transport, err := opts.transport()
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
-	config.UserAgent = opts.UserAgent
-	// The API server's own fairness is the limit: informers back off on its 429.
-	config.QPS = -1
-	// A list is read at the network's speed; compressing it would cost the API server more than it saves.
-	config.DisableCompression = true
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
-	httpClient, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
-	}
+	reach := newReach(transport)
+	httpClient := &http.Client{Transport: reach}
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
@@ -92,14 +87,70 @@ func Connect(opts Options) (*Cluster, error) {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
 	return &Cluster{
+		opts:      opts,
 		name:      opts.Name,
 		host:      config.Host,
+		reach:     reach,
 		client:    client,
 		discovery: disco,
-		tokens:    authentication.TokenReviews(),
-		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client},
+		tokens:    &TokenReviews{reviews: authentication.TokenReviews(), reach: reach},
+		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client, reach: reach},
 		documents: documents{http: httpClient, read: readOnly, kept: map[documentName]*keptDocument{}},
 	}, nil
+}
+
+// dialTimeout bounds the time for a connection. It is shorter than what questions may take (auth's, and requestTimeout),
+// so that these can tell a cluster that is away from one that is slow.
+const dialTimeout = 4 * time.Second
+
+// transport is the way to the cluster, and how requests are made on it.
+func (opts Options) transport() (*rest.Config, http.RoundTripper, error) {
+	config, err := restConfig(opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.UserAgent = opts.UserAgent
+	// The API server's own fairness is the limit: informers back off on its 429.
+	config.QPS = -1
+	// A list is read at the network's speed; compressing it would cost the API server more than it saves.
+	config.DisableCompression = true
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
+	if tls := config.TLSClientConfig; config.Dial == nil && config.Transport == nil && (strings.HasPrefix(config.Host, "https:") || tls.CAFile != "" || len(tls.CAData) > 0) {
+		config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	transport, err := rest.TransportFor(config)
+	return config, transport, err
+}
+
+// Refresh reads the kubeconfig again: requests are made with its credentials from now on, and what is under way stays as
+// it is. It does not look at what client-go reads again by itself: files that a kubeconfig names for a token or a
+// certificate, and the token of a ServiceAccount. It reports whether the API server's address is another one now, which
+// needs a new Cluster; then, and if there is an error, nothing was changed.
+func (c *Cluster) Refresh() (moved bool, err error) {
+	config, transport, err := c.opts.transport()
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("cluster %s: %w", c.name, err)
+	case config.Host != c.host:
+		return true, nil
+	}
+	c.reach.replace(transport)
+	return false, nil
+}
+
+// Files are the kubeconfigs by which the cluster is reached, whether they exist or not.
+func (opts Options) Files() []string {
+	if opts.Config != nil {
+		return nil
+	}
+	return kubeconfigRules(opts).GetLoadingPrecedence()
+}
+
+func kubeconfigRules(opts Options) *clientcmd.ClientConfigLoadingRules {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = opts.Kubeconfig
+	return rules
 }
 
 func restConfig(opts Options) (*rest.Config, error) {
@@ -112,9 +163,7 @@ func restConfig(opts Options) (*rest.Config, error) {
 			return config, err
 		}
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = opts.Kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(kubeconfigRules(opts),
 		&clientcmd.ConfigOverrides{CurrentContext: opts.Context}).ClientConfig()
 	switch {
 	case !clientcmd.IsEmptyConfig(err):
@@ -137,7 +186,7 @@ func (c *Cluster) Host() string { return c.host }
 func (c *Cluster) Reviews() *Reviews { return c.reviews }
 
 // TokenReviews asks whose a token of the cluster is.
-func (c *Cluster) TokenReviews() authenticationv1.TokenReviewInterface { return c.tokens }
+func (c *Cluster) TokenReviews() *TokenReviews { return c.tokens }
 
 // ListWatch lists and watches a kind, for an informer.
 func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {
@@ -194,8 +243,12 @@ func shortHash(s string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }
 
-// once joins concurrent callers with the same question into one request, which outlives the caller that began it.
+// once joins concurrent callers with the same question into one request, which outlives the caller that began it. A
+// cluster that is away is not asked.
 func (c *Cluster) once(ctx context.Context, question string, ask func(context.Context) (any, error)) (any, error) {
+	if err := c.Away(); err != nil {
+		return nil, err
+	}
 	answer := c.flight.DoChan(question, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()

@@ -6,9 +6,11 @@ import (
 	"sync"
 	"time"
 
+	authenticationapi "k8s.io/api/authentication/v1"
 	authorizationapi "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 )
@@ -20,6 +22,7 @@ import (
 type Reviews struct {
 	reviews authorizationv1.SubjectAccessReviewInterface
 	client  rest.Interface
+	reach   *reach
 
 	mu    sync.Mutex
 	ready time.Time // when it last said so
@@ -30,6 +33,9 @@ const stillReady = time.Second
 
 // Create asks. An error is no answer.
 func (r *Reviews) Create(ctx context.Context, review *authorizationapi.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationapi.SubjectAccessReview, error) {
+	if err := r.reach.closed(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
 	asked := time.Now()
 	answer, err := r.reviews.Create(ctx, review, opts)
 	if err != nil || answer.Status.Allowed || r.wasReady(asked) {
@@ -60,4 +66,18 @@ func (r *Reviews) checkReady(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.ready = asked
 	return nil
+}
+
+// TokenReviews asks the API server whose a token is. Its methods may be called concurrently.
+type TokenReviews struct {
+	reviews authenticationv1.TokenReviewInterface
+	reach   *reach
+}
+
+// Create asks; a cluster that is away is not asked.
+func (r *TokenReviews) Create(ctx context.Context, review *authenticationapi.TokenReview, opts metav1.CreateOptions) (*authenticationapi.TokenReview, error) {
+	if err := r.reach.closed(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return r.reviews.Create(ctx, review, opts)
 }

@@ -82,7 +82,7 @@ func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.opts.SyncTimeout)
 	defer cancel()
-	for i, kinds := range s.opts.Clusters {
+	for i, kinds := range s.clusters.Load().all {
 		about := asked
 		if about == nil {
 			about = cachedKinds(kinds)

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
 // OpsHandler is the ops listener's: metrics, health and what people need to look inside. It asks nobody who he is.
@@ -31,24 +34,28 @@ func (s *Server) OpsHandler(gatherer prometheus.Gatherer) http.Handler {
 }
 
 // ready says whether requests should come here: the kinds to preload are synced, permissions can be decided, and the
-// gateway is not draining.
-// Kinds that the cluster does not have, or does not show the gateway, are named but waited for by nobody.
+// gateway is not draining. Kinds that the cluster does not have, or does not show the gateway, are named but waited for
+// by nobody. So is a cluster that cannot be reached, if another one is ready: who is here for that one shall not suffer.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	waiting := false
+	waiting, anyReady := false, false
 	var kinds strings.Builder
-	if s.opts.Ready != nil {
-		waiting = tellEach(&kinds, "waiting", s.opts.Ready())
-	}
-	for _, k := range s.opts.Clusters {
-		waiting = tellEach(&kinds, "waiting", k.Ready()) || waiting
+	for _, k := range s.clusters.Load().all {
+		switch err := s.readiness(k); {
+		case err == nil:
+			anyReady = true
+		case k.Cluster().Away() != nil || errors.Is(err, cluster.ErrUnavailable):
+			tellEach(&kinds, "away", err)
+		default:
+			waiting = tellEach(&kinds, "waiting", err)
+		}
 		tellEach(&kinds, "missing", k.Missing())
 	}
 	state := "ok"
 	switch {
 	case s.draining.Err() != nil:
 		state = "draining"
-	case waiting:
+	case waiting || !anyReady:
 		state = "waiting"
 	}
 	if state != "ok" {
@@ -73,7 +80,7 @@ func (s *Server) debugKinds(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "CLUSTER\tKIND\tVERSION\tSTATE\tSINCE\tOBJECTS\tWATERMARK\tRING\tRING BYTES\tOLDEST\tWAITING\tERROR")
-	for _, kinds := range s.opts.Clusters {
+	for _, kinds := range s.clusters.Load().all {
 		for _, store := range kinds.All() {
 			upstream, ring := store.Upstream(), store.Topic().Stats()
 			oldest := "-"

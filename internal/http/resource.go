@@ -52,7 +52,7 @@ func noSuchPath(path string) error {
 	return notFound("the server could not find the requested resource")
 }
 
-// synced finds the store of a target, waiting for its first list.
+// synced finds the store of a target, waiting for its first list; but not for a cluster that is away.
 func (s *Server) synced(ctx context.Context, id auth.Identity, t target, verb string) (*cache.Store, func(), error) {
 	store, release, err := s.use(ctx, id, t, verb)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Server) synced(ctx context.Context, id auth.Identity, t target, verb st
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.SyncTimeout)
 	defer cancel()
-	if err := store.WaitSynced(ctx); err != nil {
+	if err := store.WaitReachable(ctx); err != nil {
 		release()
 		return nil, nil, err
 	}

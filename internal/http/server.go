@@ -10,12 +10,13 @@ package http
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -33,11 +34,11 @@ type Authenticator interface {
 
 // Options configure a Server; all fields are required unless they say otherwise.
 type Options struct {
-	Clusters      []*cache.Kinds // the first is the default one
+	Clusters      []*cache.Kinds // the first is the default one; SetClusters changes them
 	Authenticator Authenticator
 	Authorizer    auth.Authorizer
-	Ready         func() error  // what else must be before requests should come here, or why it is not; may be nil
-	SyncTimeout   time.Duration // how long a request waits for a kind's first list
+	Ready         func(cluster string) error // what else must be before a cluster can be served, or why it is not; may be nil
+	SyncTimeout   time.Duration              // how long a request waits for a kind's first list
 	Stream        StreamOptions
 	Limits        Limits
 	Drain         time.Duration // within which streams end once Drain was called
@@ -59,7 +60,7 @@ type StreamOptions struct {
 // Server answers the gateway's requests.
 type Server struct {
 	opts     Options
-	clusters map[string]*cache.Kinds
+	clusters atomic.Pointer[clusters]
 	pages    *pages
 	places   *places
 	metrics  *metrics
@@ -78,18 +79,14 @@ type Server struct {
 
 // New builds a server.
 func New(opts Options) (*Server, error) {
-	if len(opts.Clusters) == 0 {
-		return nil, errors.New("http.Options.Clusters: there must be one")
-	}
 	s := &Server{
-		opts:     opts,
-		clusters: map[string]*cache.Kinds{},
-		pages:    newPages(),
-		places:   newPlaces(opts.Limits),
-		metrics:  newMetrics(opts.Registerer),
-		open:     newOpenStreams(),
-		workers:  newWorkers(),
-		log:      opts.Log,
+		opts:    opts,
+		pages:   newPages(),
+		places:  newPlaces(opts.Limits),
+		metrics: newMetrics(opts.Registerer),
+		open:    newOpenStreams(),
+		workers: newWorkers(),
+		log:     opts.Log,
 	}
 	var drain context.CancelFunc
 	s.draining, drain = context.WithCancel(context.Background())
@@ -99,8 +96,8 @@ func New(opts Options) (*Server, error) {
 	}
 	s.serving, s.stop = context.WithCancel(context.Background())
 	s.departures = sync.OnceValues(s.watchDepartures)
-	for _, kinds := range opts.Clusters {
-		s.clusters[kinds.Cluster().Name()] = kinds
+	if err := s.SetClusters(opts.Clusters); err != nil {
+		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
 	return s, nil
 }
@@ -149,17 +146,6 @@ func (s *Server) Handler() http.Handler {
 		}
 	}))
 	return headAsGet(r)
-}
-
-// cluster finds a cluster by the name in a path; "" is the default one.
-func (s *Server) cluster(name string) (*cache.Kinds, error) {
-	if name == "" {
-		return s.opts.Clusters[0], nil
-	}
-	if kinds := s.clusters[name]; kinds != nil {
-		return kinds, nil
-	}
-	return nil, notFound("there is no cluster of this name")
 }
 
 // use authorizes a verb on a target, and finds the store that serves it. Permission comes first: who may not see a

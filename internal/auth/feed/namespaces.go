@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -13,9 +12,10 @@ import (
 
 // Namespaces knows the names of the namespaces of several clusters. Its methods may be called concurrently.
 type Namespaces struct {
-	clusters map[string]*namespaces
+	log *slog.Logger
 
 	mu        sync.Mutex
+	clusters  map[string]*namespaces
 	listeners map[chan struct{}]struct{}
 }
 
@@ -27,48 +27,51 @@ type namespaces struct {
 	names map[string]struct{}
 }
 
-// NewNamespaces prepares a Namespaces; it knows nothing until Run runs.
-func NewNamespaces(clusters []*cluster.Cluster, log *slog.Logger) *Namespaces {
-	n := &Namespaces{clusters: map[string]*namespaces{}, listeners: map[chan struct{}]struct{}{}}
-	for _, c := range clusters {
-		of := &namespaces{names: map[string]struct{}{}}
-		of.feed = New(c, Options{
-			Kind: cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace", Watchable: true},
-			Put: func(o *cluster.Object) {
-				if of.put(o.GetName()) {
-					n.tell()
-				}
-			},
-			Remove: func(_, name string) {
-				of.remove(name)
-				n.tell()
-			},
-			Log: log,
-		})
-		n.clusters[c.Name()] = of
-	}
-	return n
+// NewNamespaces prepares a Namespaces; it knows nothing until clusters were added.
+func NewNamespaces(log *slog.Logger) *Namespaces {
+	return &Namespaces{log: log, clusters: map[string]*namespaces{}, listeners: map[chan struct{}]struct{}{}}
 }
 
-// Run follows the clusters until the context ends.
-func (n *Namespaces) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	errs := make(chan error, len(n.clusters))
-	for _, of := range n.clusters {
-		running.Go(func() { errs <- of.feed.Run(ctx) })
+// Add makes a cluster one that can be asked about. The returned function follows its namespaces until the context ends,
+// and takes it out again.
+func (n *Namespaces) Add(c *cluster.Cluster) (follow func(context.Context) error) {
+	of := &namespaces{names: map[string]struct{}{}}
+	of.feed = New(c, Options{
+		Kind: cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace", Watchable: true},
+		Put: func(o *cluster.Object) {
+			if of.put(o.GetName()) {
+				n.tell()
+			}
+		},
+		Remove: func(_, name string) {
+			of.remove(name)
+			n.tell()
+		},
+		Log: n.log,
+	})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.clusters[c.Name()] = of
+	return func(ctx context.Context) error {
+		defer n.take(c.Name(), of)
+		return of.feed.Run(ctx)
 	}
-	running.Wait()
-	close(errs)
-	var all error
-	for err := range errs {
-		all = errors.Join(all, err)
+}
+
+// take takes a cluster out, unless another one of its name has taken its place.
+func (n *Namespaces) take(name string, of *namespaces) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.clusters[name] == of {
+		delete(n.clusters, name)
 	}
-	return all
 }
 
 // Names are the namespaces of a cluster, sorted; ok is false if they are not known (yet).
 func (n *Namespaces) Names(cluster string) (names []string, ok bool) {
+	n.mu.Lock()
 	of := n.clusters[cluster]
+	n.mu.Unlock()
 	if of == nil || !of.feed.State().Synced {
 		return nil, false
 	}

@@ -37,8 +37,11 @@ const trustedFor = time.Minute
 
 // Authorizer is an auth.Authorizer. Its methods may be called concurrently.
 type Authorizer struct {
-	clusters map[string]*member
+	log      *slog.Logger
 	audience *audience
+
+	mu       sync.RWMutex
+	clusters map[string]*member
 }
 
 var _ auth.Authorizer = (*Authorizer)(nil)
@@ -50,33 +53,56 @@ type member struct {
 	feeds [4]*feed.Feed
 }
 
-// New prepares an Authorizer; it knows nothing until Run runs.
-func New(clusters []*cluster.Cluster, log *slog.Logger) *Authorizer {
-	a := &Authorizer{clusters: map[string]*member{}, audience: newAudience()}
-	for _, c := range clusters {
-		m := &member{name: c.Name(), index: newIndex()}
-		m.feeds = [4]*feed.Feed{
-			// Roles first, so that what they are bound to is mostly there when the bindings come.
-			a.follow(c, "roles", "Role", true, []string{"rules"}, log,
-				func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
-				m.index.removeRole),
-			a.follow(c, "clusterroles", "ClusterRole", false, []string{"rules"}, log,
-				func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
-				m.index.removeRole),
-			a.follow(c, "rolebindings", "RoleBinding", true, []string{"roleRef", "subjects"}, log,
-				func(k key, version string, o object) []subject {
-					return m.index.putBinding(bindingKey(k), version, o.RoleRef, o.Subjects)
-				},
-				func(k key) []subject { return m.index.removeBinding(bindingKey(k)) }),
-			a.follow(c, "clusterrolebindings", "ClusterRoleBinding", false, []string{"roleRef", "subjects"}, log,
-				func(k key, version string, o object) []subject {
-					return m.index.putBinding(bindingKey(k), version, o.RoleRef, o.Subjects)
-				},
-				func(k key) []subject { return m.index.removeBinding(bindingKey(k)) }),
-		}
-		a.clusters[c.Name()] = m
+// New prepares an Authorizer; it knows nothing until clusters were added.
+func New(log *slog.Logger) *Authorizer {
+	return &Authorizer{log: log, audience: newAudience(), clusters: map[string]*member{}}
+}
+
+// Add makes a cluster one that can be asked about. The returned function follows its roles and bindings until the
+// context ends, and takes it out again.
+func (a *Authorizer) Add(c *cluster.Cluster) (follow func(context.Context) error) {
+	m := &member{name: c.Name(), index: newIndex()}
+	m.feeds = [4]*feed.Feed{
+		// Roles first, so that what they are bound to is mostly there when the bindings come.
+		a.follow(c, "roles", "Role", true, []string{"rules"},
+			func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
+			m.index.removeRole),
+		a.follow(c, "clusterroles", "ClusterRole", false, []string{"rules"},
+			func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
+			m.index.removeRole),
+		a.follow(c, "rolebindings", "RoleBinding", true, []string{"roleRef", "subjects"},
+			func(k key, version string, o object) []subject {
+				return m.index.putBinding(bindingKey(k), version, o.RoleRef, o.Subjects)
+			},
+			func(k key) []subject { return m.index.removeBinding(bindingKey(k)) }),
+		a.follow(c, "clusterrolebindings", "ClusterRoleBinding", false, []string{"roleRef", "subjects"},
+			func(k key, version string, o object) []subject {
+				return m.index.putBinding(bindingKey(k), version, o.RoleRef, o.Subjects)
+			},
+			func(k key) []subject { return m.index.removeBinding(bindingKey(k)) }),
 	}
-	return a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.clusters[c.Name()] = m
+	return func(ctx context.Context) error {
+		defer a.remove(m)
+		return m.run(ctx)
+	}
+}
+
+// remove takes a cluster out, unless another one of its name has taken its place.
+func (a *Authorizer) remove(m *member) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.clusters[m.name] == m {
+		delete(a.clusters, m.name)
+	}
+}
+
+func (a *Authorizer) cluster(name string) *member {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.clusters[name]
 }
 
 // object is what counts of a role or a binding.
@@ -86,7 +112,7 @@ type object struct {
 	Subjects []rbacv1.Subject    `json:"subjects"`
 }
 
-func (a *Authorizer) follow(c *cluster.Cluster, resource, kind string, namespaced bool, keep []string, log *slog.Logger,
+func (a *Authorizer) follow(c *cluster.Cluster, resource, kind string, namespaced bool, keep []string,
 	put func(key, string, object) []subject, remove func(key) []subject) *feed.Feed {
 	return feed.New(c, feed.Options{
 		Kind: cluster.Kind{
@@ -98,7 +124,7 @@ func (a *Authorizer) follow(c *cluster.Cluster, resource, kind string, namespace
 			var read object
 			if err := json.Unmarshal([]byte(o.JSON()), &read); err != nil {
 				// What cannot be read gives nothing; it must not go on giving what it gave before.
-				log.Warn("an RBAC object cannot be read and counts as absent", "cluster", c.Name(), "kind", kind,
+				a.log.Warn("an RBAC object cannot be read and counts as absent", "cluster", c.Name(), "kind", kind,
 					"object", o.Key(), "error", err)
 				a.audience.tell(remove(k))
 				return
@@ -107,35 +133,26 @@ func (a *Authorizer) follow(c *cluster.Cluster, resource, kind string, namespace
 			a.audience.tell(put(k, o.UID()+"@"+o.GetResourceVersion(), read))
 		},
 		Remove: func(namespace, name string) { a.audience.tell(remove(key{namespace, name})) },
-		Log:    log,
+		Log:    a.log,
 	})
 }
 
-// Run follows the clusters until the context ends.
-func (a *Authorizer) Run(ctx context.Context) error {
+func (m *member) run(ctx context.Context) error {
 	var running sync.WaitGroup
-	errs := make(chan error, 4*len(a.clusters))
-	for _, m := range a.clusters {
-		for _, f := range m.feeds {
-			running.Go(func() { errs <- f.Run(ctx) })
-		}
+	errs := make([]error, len(m.feeds))
+	for i, f := range m.feeds {
+		running.Go(func() { errs[i] = f.Run(ctx) })
 	}
 	running.Wait()
-	close(errs)
-	var all error
-	for err := range errs {
-		all = errors.Join(all, err)
-	}
-	return all
+	return errors.Join(errs...)
 }
 
-// Ready is nil when all roles and bindings of all clusters are known; else it says what is missing, and why.
-func (a *Authorizer) Ready() error {
-	var all []error
-	for _, m := range a.clusters {
-		all = append(all, m.usable())
+// Ready is nil when all roles and bindings of a cluster are known; else it says what is missing, and why.
+func (a *Authorizer) Ready(cluster string) error {
+	if m := a.cluster(cluster); m != nil {
+		return m.usable()
 	}
-	return errors.Join(all...)
+	return fmt.Errorf("%w: there is no cluster %q", auth.ErrUndecided, cluster)
 }
 
 // usable is nil if what is known of the cluster may be decided by.
@@ -177,7 +194,7 @@ func (m *member) wait(ctx context.Context) error {
 
 // of finds the cluster of a question that can be answered.
 func (a *Authorizer) of(ctx context.Context, id *auth.Identity, req *auth.Request) (*member, error) {
-	m := a.clusters[req.Cluster]
+	m := a.cluster(req.Cluster)
 	switch {
 	case m == nil:
 		return nil, fmt.Errorf("%w: there is no cluster %q", auth.ErrUndecided, req.Cluster)

@@ -52,11 +52,12 @@ func in(t *testing.T, test func(w *world)) {
 }
 
 func (w *world) start() {
-	w.Authorizer = New([]*cluster.Cluster{w.api.Connect(w.t)}, slog.New(slog.NewTextHandler(&lockedWriter{w: w.log}, nil)))
+	w.Authorizer = New(slog.New(slog.NewTextHandler(&lockedWriter{w: w.log}, nil)))
+	follow := w.Add(w.api.Connect(w.t))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := w.Run(ctx); err != nil {
+		if err := follow(ctx); err != nil {
 			w.t.Error(err)
 		}
 	})
@@ -128,7 +129,7 @@ func (w *world) mustNot(says string) {
 	if !s.Empty() || !errors.Is(err, auth.ErrUndecided) {
 		w.t.Errorf("%+v, %v", s, err)
 	}
-	if err := w.Ready(); err == nil || !strings.Contains(err.Error(), says) {
+	if err := w.Ready("test"); err == nil || !strings.Contains(err.Error(), says) {
 		w.t.Errorf("ready: %v", err)
 	}
 }
@@ -270,7 +271,8 @@ func TestNothingIsAllowedBeforeAllIsRead(t *testing.T) {
 			}
 			return nil
 		})
-		w.Authorizer = New([]*cluster.Cluster{w.api.Connect(t)}, slog.New(slog.DiscardHandler))
+		w.Authorizer = New(slog.New(slog.DiscardHandler))
+		w.Add(w.api.Connect(t)) // which does not run
 		w.mustNot("not all read yet")
 		w.start()
 		time.Sleep(10 * time.Second)
@@ -281,7 +283,7 @@ func TestNothingIsAllowedBeforeAllIsRead(t *testing.T) {
 		refuse.Store(false)
 		time.Sleep(2 * time.Minute)
 		w.must(jane, true)
-		if err := w.Ready(); err != nil {
+		if err := w.Ready("test"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -307,10 +309,32 @@ func TestQuestionBeforeTheFirstListWaitsForIt(t *testing.T) {
 	in(t, func(w *world) {
 		gone, cancel := context.WithCancel(w.t.Context())
 		cancel()
-		w.Authorizer = New([]*cluster.Cluster{w.api.Connect(t)}, slog.New(slog.DiscardHandler)) // which does not run
+		w.Authorizer = New(slog.New(slog.DiscardHandler))
+		w.Add(w.api.Connect(t)) // which does not run
 		if d, err := w.Authorize(gone, jane, watch); d.Allowed || !errors.Is(err, context.Canceled) {
 			t.Errorf("%+v, %v", d, err)
 		}
+	})
+}
+
+// Clusters come and go, and one that takes the place of another has permissions of its own.
+func TestClustersAreAddedAndRemoved(t *testing.T) {
+	in(t, func(w *world) {
+		w.role("reader", readPods())
+		w.bind("a", "b", "reader", user("jane"))
+		w.must(jane, true)
+		other := clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings)
+		follow := w.Add(other.Connect(w.t)) // of the same name
+		ctx, cancel := context.WithCancel(w.t.Context())
+		ended := make(chan error)
+		go func() { ended <- follow(ctx) }()
+		synctest.Wait()
+		w.must(jane, false)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		w.mustNot("there is no cluster")
 	})
 }
 
@@ -433,15 +457,16 @@ func busyIndex() *index {
 func busyAuthorizer(b *testing.B) *Authorizer {
 	b.Helper()
 	api := clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings)
-	a := New([]*cluster.Cluster{api.Connect(b)}, slog.New(slog.DiscardHandler))
+	a := New(slog.New(slog.DiscardHandler))
+	follow := a.Add(api.Connect(b))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = a.Run(ctx) })
+	running.Go(func() { _ = follow(ctx) })
 	b.Cleanup(func() {
 		cancel()
 		running.Wait()
 	})
-	for a.Ready() != nil {
+	for a.Ready("test") != nil {
 		time.Sleep(time.Millisecond)
 	}
 	a.clusters["test"].index = busyIndex()

@@ -1,0 +1,240 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// clusters are those of the gateway: it can be given others while it runs.
+type clusters struct {
+	agent      string // the user agent
+	cache      cache.Options
+	authorizer authorizer
+	accounts   *auth.ServiceAccounts      // those of the default cluster; nil: none are let in
+	serve      func([]*cache.Kinds) error // tells who serves them, before one is stopped
+	log        *slog.Logger
+
+	mu      sync.Mutex
+	members []*member // the first is the default one
+	group   *errgroup.Group
+	running context.Context // nil before Run
+}
+
+// member is one cluster.
+type member struct {
+	config config.Cluster
+	kinds  *cache.Kinds
+	follow func(context.Context) error // what its authorizer lives by
+	stop   context.CancelFunc          // nil before it runs
+	files  []string                    // its kubeconfigs
+	read   [sha256.Size]byte           // what they said when they were read last; only used by who reads them
+}
+
+// newClusters prepares the clusters; it uses none of them.
+func newClusters(cfg config.Config, version string, authorizer authorizer, log *slog.Logger) (*clusters, error) {
+	c := &clusters{agent: "kubecast/" + version, cache: cacheOptions(cfg), authorizer: authorizer, log: log}
+	for _, wanted := range cfg.Clusters {
+		m, err := c.connect(wanted)
+		if err != nil {
+			return nil, err
+		}
+		c.members = append(c.members, m)
+	}
+	for _, m := range c.members {
+		c.admit(m)
+	}
+	if audiences := cfg.Auth.ServiceAccounts.Audiences; len(audiences) > 0 {
+		c.accounts = auth.NewServiceAccounts(audiences)
+		c.settle(nil)
+	}
+	return c, nil
+}
+
+func cacheOptions(cfg config.Config) cache.Options {
+	opts := cache.Options{
+		IdleAfter: cfg.Cache.IdleAfter.Std(),
+		Indexes:   map[string][]string{},
+		Topic: stream.Options{
+			Events: cfg.Ring.Events,
+			Bytes:  int64(cfg.Ring.Bytes),
+			Age:    cfg.Ring.Age.Std(),
+			Gather: cfg.Stream.Gather.Std(),
+		},
+		// What is caught up is kept for as long as a ring would be, so it may be as large.
+		CatchUp: cache.CatchUpBound{
+			Events:  cfg.CatchUp.Events,
+			Bytes:   int64(cfg.Ring.Bytes),
+			Timeout: cfg.CatchUp.Timeout.Std(),
+		},
+	}
+	for kind, paths := range cfg.Cache.Indexes {
+		opts.Indexes[kind.String()] = paths
+	}
+	for _, kind := range cfg.Cache.Preload {
+		opts.Preload = append(opts.Preload, kind.String())
+	}
+	return opts
+}
+
+func (c *clusters) connect(wanted config.Cluster) (*member, error) {
+	opts := cluster.Options{Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context, UserAgent: c.agent}
+	files := opts.Files()
+	read := digest(files) // before they are, so that no change is overlooked
+	connection, err := cluster.Connect(opts)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := cache.NewKinds(connection, c.cache, c.log)
+	if err != nil {
+		return nil, err
+	}
+	c.log.Info("cluster", "name", wanted.Name, "server", connection.Host())
+	return &member{config: wanted, kinds: kinds, files: files, read: read}, nil
+}
+
+// admit lets permissions in a cluster be asked for.
+func (c *clusters) admit(m *member) { m.follow = c.authorizer.add(m.kinds.Cluster()) }
+
+// settle makes the first member the one whose ServiceAccounts are let in, if it is another than before.
+func (c *clusters) settle(before *member) {
+	if home := c.members[0]; c.accounts != nil && home != before {
+		c.accounts.Settle(home.config.Name, home.kinds.Cluster().TokenReviews())
+	}
+}
+
+// kinds are those of the clusters that there are now.
+func (c *clusters) kinds() (all []*cache.Kinds) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return kindsOf(c.members)
+}
+
+func kindsOf(members []*member) (all []*cache.Kinds) {
+	for _, m := range members {
+		all = append(all, m.kinds)
+	}
+	return all
+}
+
+// Run runs the clusters until the context ends, or one of them fails, and waits for all of them.
+func (c *clusters) Run(ctx context.Context) error {
+	group, running := errgroup.WithContext(ctx)
+	c.mu.Lock()
+	c.group, c.running = group, running
+	for _, m := range c.members {
+		c.start(m)
+	}
+	c.mu.Unlock()
+	group.Go(func() error { // while it waits, others may be started
+		<-running.Done()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.group = nil
+		return nil
+	})
+	return group.Wait()
+}
+
+// start runs a cluster. The lock is held.
+func (c *clusters) start(m *member) {
+	ctx, stop := context.WithCancel(c.running)
+	m.stop = stop
+	c.group.Go(func() error {
+		defer stop()
+		var running errgroup.Group
+		running.Go(func() error { return m.kinds.Run(ctx) })
+		running.Go(func() error { return m.follow(ctx) })
+		return running.Wait()
+	})
+}
+
+// set makes the clusters these: new ones are started, and those that are no longer among them end, with everything that
+// is served from them. If one of them cannot be connected to, nothing changes.
+func (c *clusters) set(wanted []config.Cluster) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.group == nil {
+		return errors.New("the gateway is ending")
+	}
+	var next, added []*member
+	for _, w := range wanted {
+		i := slices.IndexFunc(c.members, func(m *member) bool { return m.config == w })
+		if i >= 0 {
+			next = append(next, c.members[i])
+			continue
+		}
+		m, err := c.connect(w)
+		if err != nil {
+			return fmt.Errorf("clusters: %w", err)
+		}
+		next, added = append(next, m), append(added, m)
+	}
+	c.replace(next, added)
+	return nil
+}
+
+// replace changes the members. The lock is held.
+func (c *clusters) replace(next, added []*member) {
+	before := c.members
+	c.members = next
+	for _, m := range added {
+		c.admit(m)
+		c.start(m)
+	}
+	c.settle(before[0])
+	if err := c.serve(kindsOf(next)); err != nil {
+		c.log.Error("clusters cannot be changed", "error", err) // there is always one
+	}
+	for _, m := range before {
+		if !slices.Contains(next, m) {
+			c.log.Info("cluster is removed", "name", m.config.Name, "server", m.kinds.Cluster().Host())
+			m.kinds.Remove()
+			m.stop()
+		}
+	}
+}
+
+// refresh takes a cluster's kubeconfig as it is now. One whose API server is at another address by now is replaced.
+func (c *clusters) refresh(m *member) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.group == nil || !slices.Contains(c.members, m) {
+		return nil
+	}
+	moved, err := m.kinds.Cluster().Refresh()
+	if err != nil {
+		return err
+	}
+	if !moved {
+		c.log.Info("cluster has other credentials", "name", m.config.Name)
+		return nil
+	}
+	again, err := c.connect(m.config)
+	if err != nil {
+		return err
+	}
+	next := slices.Clone(c.members)
+	next[slices.Index(next, m)] = again
+	c.replace(next, []*member{again})
+	return nil
+}
+
+// list is the members that there are now.
+func (c *clusters) list() []*member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.members)
+}
