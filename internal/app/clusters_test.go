@@ -122,6 +122,7 @@ func TestClustersComeAndGoWithTheFile(t *testing.T) {
 				readUntil(t, stream, "event: synced")
 				f.write(func(c *config.Config) { c.Clusters = c.Clusters[:1] })
 				g.untilClusters("default*:live")
+				readUntil(t, stream, `data: {"reason":"gone"}`)
 				if code, _ := g.get(g.addr, "/clusters/other/api/v1/pods"); code != 404 {
 					t.Errorf("after it was removed: %d", code)
 				}
@@ -247,6 +248,7 @@ func TestKubeconfigIsReadAgain(t *testing.T) {
 	elsewhere, elsewhereURL := apitest.Start(t)
 	elsewhere.Put("pods", "team-a/elsewhere")
 	writeKubeconfig(t, cfg.Clusters[0].Kubeconfig, elsewhereURL, "two")
+	readUntil(t, stream, `data: {"reason":"gone"}`)
 	g.untilClusters("default*:live")
 	g.until("the other one is served", func() bool {
 		code, body := g.get(g.addr, "/api/v1/pods")

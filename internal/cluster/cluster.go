@@ -56,10 +56,11 @@ type Cluster struct {
 	definitions definitions
 
 	mu      sync.Mutex
-	catalog *catalog       // the newest; nil before the first
-	changes int            // of what it serves, as far as the gateway knows; see Changed
-	changed map[string]int // by group, the number of its last change
-	epoch   string         // empty before it is known
+	catalog *catalog        // the newest; nil before the first
+	changes int             // of what it serves, as far as the gateway knows; see Changed
+	changed map[string]int  // by group, the number of its last change
+	epoch   string          // empty before it is known
+	life    context.Context // Run's; nil before it runs
 }
 
 // Connect prepares the connection; it does not use it, so a cluster that is away is no error here.
@@ -196,6 +197,12 @@ func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {
 // requestTimeout bounds the small requests; lists and watches are bounded by their informer.
 const requestTimeout = 10 * time.Second
 
+func (c *Cluster) lifetime() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.life
+}
+
 // Epoch identifies the cluster in the positions that clients hold: short, and the same on every replica, since it is
 // made of the uid of the namespace kube-system. An error wraps ErrUnavailable.
 func (c *Cluster) Epoch(ctx context.Context) (string, error) {
@@ -243,8 +250,8 @@ func shortHash(s string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }
 
-// once joins concurrent callers with the same question into one request, which outlives the caller that began it. A
-// cluster that is away is not asked.
+// once joins concurrent callers with the same question into one request, which outlives the caller that began it,
+// but not Run. A cluster that is away is not asked.
 func (c *Cluster) once(ctx context.Context, question string, ask func(context.Context) (any, error)) (any, error) {
 	if err := c.Away(); err != nil {
 		return nil, err
@@ -252,6 +259,9 @@ func (c *Cluster) once(ctx context.Context, question string, ask func(context.Co
 	answer := c.flight.DoChan(question, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
+		if life := c.lifetime(); life != nil {
+			defer context.AfterFunc(life, cancel)()
+		}
 		return ask(ctx)
 	})
 	select {

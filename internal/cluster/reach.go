@@ -106,13 +106,16 @@ func (c *Cluster) Away() error {
 const probeEvery = time.Second
 
 // Run finds out whether a cluster is away that does not answer, and when it is back, until the context ends. While it
-// runs, questions to a cluster that is away are answered with ErrUnavailable at once.
+// runs, questions to a cluster that is away are answered with ErrUnavailable at once; when it ends, so do those under way.
 func (c *Cluster) Run(ctx context.Context) error {
 	running := func(yes bool) {
 		c.reach.mu.Lock()
 		defer c.reach.mu.Unlock()
 		c.reach.probed = yes
 	}
+	c.mu.Lock()
+	c.life = ctx
+	c.mu.Unlock()
 	running(true)
 	defer running(false)
 	for {

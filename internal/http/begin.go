@@ -54,6 +54,8 @@ func (ss *session) begin(ctx context.Context) (stop string) {
 		return reason
 	case ctx.Err() != nil:
 		return endLeft
+	case errors.Is(result.err, cache.ErrGone):
+		return goodbyeGone
 	case result.err != nil:
 		ss.logger().Warn("stream refused: its kinds cannot be served", "path", ss.path, "error", result.err)
 		return goodbyeUnavailable

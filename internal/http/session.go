@@ -212,7 +212,11 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		w.burst = 0
 		ss.bookmark(w)
 	}
-	return at, len(batch) == cap(batch) || len(w.past) > 0, ""
+	more = len(batch) == cap(batch) || len(w.past) > 0
+	if !more && w.store.Err() != nil { // everything was told that was known
+		return at, false, goodbyeGone
+	}
+	return at, more, ""
 }
 
 // restart sends a watch's client to the current state.

@@ -27,6 +27,7 @@ const (
 	goodbyeRevoked     = "revoked"
 	goodbyeLimit       = "limit"
 	goodbyeUnavailable = "unavailable"
+	goodbyeGone        = "gone"
 )
 
 // singleStream is a Kubernetes path asked for as an event stream.
