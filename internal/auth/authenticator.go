@@ -57,6 +57,7 @@ type Authenticator struct {
 	serviceAccounts *ServiceAccounts   // nil: theirs are not accepted
 	transports      []*http.Transport  // our own
 	metrics         *metrics
+	verified        verified
 }
 
 // New builds an Authenticator; it fetches nothing. An unreadable PublicKeyFile is an error, an

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -67,6 +68,10 @@ func (a *Authenticator) verify(ctx context.Context, token string) (Identity, err
 	if strings.ContainsAny(token, "\r\n") {
 		return Identity{}, errors.New("line break")
 	}
+	digest := tokenDigest(sha256.Sum256([]byte(token)))
+	if id, ok := a.verified.find(ctx, digest); ok {
+		return id, nil
+	}
 	var iss *issuer
 	var kid string
 	var tried keySet
@@ -95,11 +100,16 @@ func (a *Authenticator) verify(ctx context.Context, token string) (Identity, err
 		_, err = parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 			return newer.fitting(kid, t.Method.Alg())
 		})
+		tried = newer
 	}
 	if err != nil {
 		return Identity{}, err
 	}
-	return iss.identify(claims, time.Now())
+	id, err := iss.identify(claims, time.Now())
+	if err == nil {
+		a.verified.keep(digest, verifiedToken{identity: id, issuer: iss, keys: tried})
+	}
+	return id, err
 }
 
 // issuerOf picks the issuer by the claim iss, which must be equal, not alike.

@@ -19,6 +19,8 @@ type Selector struct {
 	pairs  []string        // label pairs that everything selected has
 	fields []fieldTerm     // all of them hold
 	search string          // part of the name, in lower case
+
+	onePair bool // labels asks for one pair, and nothing else
 }
 
 type fieldTerm struct {
@@ -46,6 +48,7 @@ func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
 				s.pairs = append(s.pairs, cluster.LabelPair(r.Key(), r.Values().UnsortedList()[0]))
 			}
 		}
+		s.onePair = len(requirements) == 1 && len(s.pairs) == 1
 	}
 	parsed, err := fields.ParseSelector(fieldSelector)
 	if err != nil {

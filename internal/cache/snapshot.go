@@ -2,6 +2,7 @@ package cache
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -33,17 +34,18 @@ func (s *Snapshot) List(scope stream.Scope, selector Selector, afterNamespace, a
 		if scope.All() {
 			namespaces = []string{""}
 		}
+		index, value, rest := s.indexFor(selector)
 		for _, namespace := range namespaces {
 			from := cluster.Probe(namespace, "")
 			if after := cluster.Probe(afterNamespace, afterName); afterName != "" && lessObject(from, after) {
 				from = after
 			}
 			more := true
-			s.walk(selector, from, func(o *cluster.Object) bool {
+			s.walk(index, value, from, func(o *cluster.Object) bool {
 				if namespace != "" && o.GetNamespace() != namespace {
 					return false
 				}
-				if o.GetName() == afterName && o.GetNamespace() == afterNamespace || !selector.Matches(o) {
+				if afterName != "" && o.GetName() == afterName && o.GetNamespace() == afterNamespace || !rest.Matches(o) {
 					return true
 				}
 				more = yield(o)
@@ -56,10 +58,8 @@ func (s *Snapshot) List(scope stream.Scope, selector Selector, afterNamespace, a
 	}
 }
 
-// walk visits in order, from one key on, a set of objects that contains all that the selector selects: all objects,
-// or the entries of the index that fits.
-func (s *Snapshot) walk(selector Selector, from *cluster.Object, visit func(*cluster.Object) bool) {
-	index, value := s.indexFor(selector)
+// walk visits in order, from one key on, all objects, or those that have a value in an index.
+func (s *Snapshot) walk(index *index, value string, from *cluster.Object, visit func(*cluster.Object) bool) {
 	if index == nil {
 		s.state.objects.Ascend(from, visit)
 		return
@@ -69,17 +69,24 @@ func (s *Snapshot) walk(selector Selector, from *cluster.Object, visit func(*clu
 	})
 }
 
-// indexFor chooses an index and the value to look up in it; nil if none fits.
-func (s *Snapshot) indexFor(selector Selector) (*index, string) {
-	for _, f := range selector.fields {
+// indexFor chooses an index and the value to look up in it, and says what is left to be checked of what it finds. The
+// index is nil if none fits.
+func (s *Snapshot) indexFor(selector Selector) (_ *index, value string, rest Selector) {
+	for i, f := range selector.fields {
 		for _, p := range s.state.paths {
 			if !f.not && p.path == f.path {
-				return p, f.value
+				rest = selector
+				rest.fields = slices.Concat(selector.fields[:i], selector.fields[i+1:])
+				return p, f.value, rest
 			}
 		}
 	}
 	if len(selector.pairs) > 0 {
-		return s.state.labels, selector.pairs[0]
+		rest = selector
+		if selector.onePair {
+			rest.labels, rest.pairs = nil, nil
+		}
+		return s.state.labels, selector.pairs[0], rest
 	}
-	return nil, ""
+	return nil, "", selector
 }

@@ -58,6 +58,9 @@ func (s *Server) synced(ctx context.Context, id auth.Identity, t target, verb st
 	if err != nil {
 		return nil, nil, err
 	}
+	if store.Upstream().Synced {
+		return store, release, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.SyncTimeout)
 	defer cancel()
 	if err := store.WaitReachable(ctx); err != nil {
