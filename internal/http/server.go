@@ -128,15 +128,7 @@ func (s *Server) Drain(ctx context.Context) {
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.identify, s.recover, securityHeaders, s.cors)
-	for _, base := range []string{"", "/clusters/{cluster}"} {
-		for _, path := range []string{"/api", "/api/*", "/apis", "/apis/*", "/version", "/version/", "/openapi/*"} {
-			r.Get(base+path, s.answer("kubernetes", s.resource))
-		}
-	}
-	r.Get("/stream", s.answer("stream", s.multiStream))
-	r.Get("/auth/me", s.answer("auth", s.authMe))
-	r.Get("/clusters", s.answer("clusters", s.listClusters))
-	r.Get("/*", s.answer("portal", s.portal()))
+	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", func(http.ResponseWriter, *http.Request) error {
 		return &reply{
 			code:    http.StatusMethodNotAllowed,
@@ -146,6 +138,20 @@ func (s *Server) Handler() http.Handler {
 		}
 	}))
 	return headAsGet(r)
+}
+
+// route adds all addresses; openapi.yaml describes them.
+func (s *Server) route(r chi.Router) {
+	for _, base := range []string{"", "/clusters/{cluster}"} {
+		for _, path := range []string{"/api", "/api/*", "/apis", "/apis/*", "/version", "/version/", "/openapi/*"} {
+			r.Get(base+path, s.answer("kubernetes", s.resource))
+		}
+	}
+	r.Get("/stream", s.answer("stream", s.multiStream))
+	r.Get("/auth/me", s.answer("auth", s.authMe))
+	r.Get("/clusters", s.answer("clusters", s.listClusters))
+	r.Get("/openapi.yaml", s.answer("openapi", describe))
+	r.Get("/*", s.answer("portal", s.portal()))
 }
 
 // use authorizes a verb on a target, and finds the store that serves it. Permission comes first: who may not see a

@@ -1,0 +1,26 @@
+package http
+
+import (
+	"crypto/sha256"
+	_ "embed" // for the document
+	"encoding/hex"
+	"net/http"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+var openAPITag = func() string {
+	sum := sha256.Sum256(openAPI)
+	return `"` + hex.EncodeToString(sum[:8]) + `"`
+}()
+
+// describe answers the gateway's own OpenAPI document, to everybody: it says nothing of any cluster.
+func describe(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Type", "application/yaml")
+	w.Header().Set("Cache-Control", "no-cache")
+	if !notModified(w, r, openAPITag) {
+		_, _ = w.Write(openAPI) // a client that has gone is no error
+	}
+	return nil
+}
