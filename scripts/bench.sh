@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory
+go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory ./bench/rest
 
 quick=() pods=()
 [ -z "${QUICK:-}" ] || quick=(-quick) pods=(-pods 200)
@@ -27,6 +27,7 @@ echo "$(nproc) processors, $(awk '/MemTotal/ {printf "%d GiB", $2 / 1048576}' /p
 	"Kubecast $(bin/gateway version); load average before: $(cut -d' ' -f1 /proc/loadavg)"
 part "fan-out: 2 KiB events to many clients" "$dir/fanout" "${quick[@]}"
 part "end to end: a real control plane, and the API server's own watches beside it" "$dir/endtoend" "${quick[@]}"
+part "lists and objects: 10,000 pods, and the API server beside it" "$dir/rest" "${quick[@]}"
 part "memory: what a cached object costs" "$dir/memory" "${pods[@]}"
 printf '\n── the parts within: microseconds and allocations\n'
 go test -run '^$' -bench . -benchmem ./internal/... 2>/dev/null | grep -E '^(Benchmark|pkg:)' || failed+=("go test -bench")

@@ -74,7 +74,7 @@ func TestWhatIsNotBuiltOfTheAPI(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
 		}
 	}
-	for _, path := range []string{"/clusters/default", "/history/api/v1/pods", "/notifications", "/auth/me", "/apiextra", "/stream/x"} {
+	for _, path := range []string{"/clusters/default", "/history/api/v1/pods", "/notifications", "/auth/login", "/apiextra", "/stream/x"} {
 		if a := g.get(path); a.code != 404 || a.header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
 		}

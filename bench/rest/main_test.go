@@ -1,0 +1,37 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/e2e/controlplane"
+)
+
+// Every workload runs, small, on the real control plane, and both servers answer every request.
+func TestWorkloadsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	binary := filepath.Join(t.TempDir(), "gateway")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/gateway").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var out strings.Builder
+	err := run(t.Context(), []string{"-quick", "-gateway", binary, "-devcluster", "../../bin/devcluster"}, &out)
+	t.Log(out.String())
+	if errors.Is(err, controlplane.ErrMissing) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "the gateway answers"); n != len(workloads) {
+		t.Errorf("%d of %d workloads were measured", n, len(workloads))
+	}
+}
