@@ -62,11 +62,16 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
+	sealer, err := newSealer(cfg.Auth.CookieKeyFile)
+	if err != nil {
+		return err
+	}
 	gateway, err := kubecasthttp.New(kubecasthttp.Options{
 		Clusters:      clusters.kinds(),
 		Authenticator: authenticator,
 		Authorizer:    auth.NewGuard(authorizer, registry),
 		Ready:         authorizer.ready,
+		Sealer:        sealer,
 		SyncTimeout:   cfg.Cache.SyncTimeout.Std(),
 		Stream: kubecasthttp.StreamOptions{
 			Heartbeat:    cfg.Stream.Heartbeat.Std(),
@@ -149,6 +154,17 @@ func authOptions(cfg config.Config, accounts *auth.ServiceAccounts, registerer p
 		})
 	}
 	return opts
+}
+
+func newSealer(keyFile string) (*auth.Sealer, error) {
+	if keyFile == "" {
+		return auth.NewSealer(auth.RandomKey())
+	}
+	keys, err := auth.ReadKeys(keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("auth.cookieKeyFile: %w", err)
+	}
+	return auth.NewSealer(keys...)
 }
 
 func portal() fs.FS {

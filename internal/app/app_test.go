@@ -145,6 +145,7 @@ func TestStartUpErrorsNameWhatToChange(t *testing.T) {
 		"context":    {func(c *config.Config) { c.Clusters[0].Context = "elsewhere" }, []string{"cluster default", "elsewhere"}},
 		"key file":   {func(c *config.Config) { c.Auth.JWT[0].PublicKeyFile = "/none/key.pub" }, []string{"PublicKeyFile", "/none/key.pub"}},
 		"empty key":  {func(c *config.Config) { c.Auth.JWT[0].PublicKeyFile = empty }, []string{"PublicKeyFile", "empty.pub"}},
+		"cookie key": {func(c *config.Config) { c.Auth.CookieKeyFile = empty }, []string{"auth.cookieKeyFile", "empty.pub: no key"}},
 		"policy": {func(c *config.Config) {
 			c.Authorizer = config.Authorizer{Mode: config.AuthorizerPolicy, Policies: []string{"user.nmae"}}
 		}, []string{"authorizer.policies[0]", "undeclared reference"}},

@@ -77,6 +77,9 @@ type Auth struct {
 	Anonymous       bool            `yaml:"anonymous"`
 	JWT             []JWT           `yaml:"jwt"`
 	ServiceAccounts ServiceAccounts `yaml:"serviceAccounts"`
+	// CookieKeyFile seals sessions and tickets: keys of 32 bytes in base64, a line each, of which the first seals and all
+	// open. Empty: a random key, so that they are of this replica only, until it ends.
+	CookieKeyFile string `yaml:"cookieKeyFile"`
 }
 
 // ServiceAccounts lets those of the default cluster in with their tokens, which its API server reviews.

@@ -16,7 +16,6 @@ var notBuilt = []string{
 	"auth.oidcLogin.clientID",
 	"auth.oidcLogin.clientSecretFile",
 	"auth.oidcLogin.redirectURL",
-	"auth.cookieKeyFile",
 	"history.database",
 	"history.owner",
 	"history.keep",

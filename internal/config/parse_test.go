@@ -54,6 +54,7 @@ auth:
   anonymous: false
   jwt: []
   serviceAccounts: {audiences: []}
+  cookieKeyFile: ""
 authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
 cors: {origins: []}
 log: {level: info, format: text}
@@ -216,7 +217,6 @@ func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
 		"tls: a.pem":                               "tls",
 		"stream: {compress: [gzip]}":               "stream.compress",
 		"auth: {oidcLogin: {clientID: x}}":         "auth.oidcLogin.clientID",
-		"auth: {cookieKeyFile: x}":                 "auth.cookieKeyFile",
 		"history: {database: sqlite}":              "history.database",
 		"history: {owner: x}":                      "history.owner",
 		"history: {keep: 1h}":                      "history.keep",
@@ -230,7 +230,7 @@ func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	const unset = "tls: {certFile: '', keyFile: ''}\nstream: {compress: []}\nauth: {oidcLogin: {clientID: ''}, cookieKeyFile: ''}\n" +
+	const unset = "tls: {certFile: '', keyFile: ''}\nstream: {compress: []}\nauth: {oidcLogin: {clientID: ''}}\n" +
 		"authorizer: {policies: []}\nhistory: {kinds: []}\nwebhooks: []\n"
 	if _, err := Parse([]byte(unset)); err != nil {
 		t.Errorf("empty values ask for nothing, yet: %v", err)

@@ -111,20 +111,30 @@ func (s *Server) cors(next http.Handler) http.Handler {
 		}
 		if origin != "" && slices.Contains(s.opts.Origins, origin) {
 			h.Set("Access-Control-Allow-Origin", origin)
+			if s.opts.Sealer != nil {
+				h.Set("Access-Control-Allow-Credentials", "true") // a session's cookie, from another origin of the same site
+			}
 			h.Set("Access-Control-Expose-Headers", "X-Request-Id")
 			if r.Method == http.MethodOptions {
-				h.Set("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
-				h.Set("Access-Control-Allow-Headers", "Authorization, Last-Event-ID")
+				h.Set("Access-Control-Allow-Methods", allowedMethods(r.URL.Path))
+				h.Set("Access-Control-Allow-Headers", "Authorization, Last-Event-ID, Content-Type")
 				h.Set("Access-Control-Max-Age", "600")
 			}
 		}
 		if r.Method == http.MethodOptions {
-			h.Set("Allow", "GET, HEAD, OPTIONS")
+			h.Set("Allow", allowedMethods(r.URL.Path))
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+func allowedMethods(path string) string {
+	if authChanges[path] {
+		return "POST, OPTIONS"
+	}
+	return "GET, HEAD, OPTIONS"
 }
 
 type headKey struct{}
@@ -177,7 +187,7 @@ func failureLevel(r *http.Request, reply *reply) slog.Level {
 	return slog.LevelWarn
 }
 
-// caller is who sent a request.
+// caller is who sent a request: the holder of its token, else of its session, else of its ticket.
 func (s *Server) caller(r *http.Request) (auth.Identity, error) {
 	if tokenInAddress(r.URL) {
 		return auth.Identity{}, badRequest("a token in the address would end up in logs: send it as Authorization: Bearer")
@@ -189,6 +199,16 @@ func (s *Server) caller(r *http.Request) (auth.Identity, error) {
 			return auth.Identity{}, auth.ErrBadToken
 		}
 		token = strings.TrimSpace(value)
+	}
+	switch cookie, ticket := sessionCookie(r), ticketOf(r); {
+	case token != "":
+	case cookie != "" && s.opts.Sealer != nil:
+		if err := s.refuseForeign(r); err != nil {
+			return auth.Identity{}, err
+		}
+		return s.opts.Sealer.OpenSession(cookie)
+	case ticket != nil && s.opts.Sealer != nil:
+		return s.tickets.Redeem(ticket.text, ticket.request)
 	}
 	return s.opts.Authenticator.Authenticate(r.Context(), token)
 }

@@ -5,7 +5,7 @@
 // it. A stream gives its client every event after the client's position, or tells it `reset`. No error text of the
 // inside reaches a client.
 //
-// What it refuses: all methods but GET, HEAD and OPTIONS.
+// What it refuses: all methods but GET, HEAD and OPTIONS, except POST where somebody signs in or out.
 package http
 
 import (
@@ -37,6 +37,7 @@ type Options struct {
 	Clusters      []*cache.Kinds // the first is the default one; SetClusters changes them
 	Authenticator Authenticator
 	Authorizer    auth.Authorizer
+	Sealer        *auth.Sealer               // of sessions and tickets; nil: there are none
 	Ready         func(cluster string) error // what else must be before a cluster can be served, or why it is not; may be nil
 	SyncTimeout   time.Duration              // how long a request waits for a kind's first list
 	Stream        StreamOptions
@@ -59,6 +60,7 @@ type StreamOptions struct {
 
 // Server answers the gateway's requests.
 type Server struct {
+	tickets  *auth.Tickets
 	opts     Options
 	clusters atomic.Pointer[clusters]
 	pages    *pages
@@ -80,6 +82,7 @@ type Server struct {
 // New builds a server.
 func New(opts Options) (*Server, error) {
 	s := &Server{
+		tickets: auth.NewTickets(opts.Sealer),
 		opts:    opts,
 		pages:   newPages(),
 		places:  newPlaces(opts.Limits),
@@ -127,14 +130,14 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.identify, s.recover, securityHeaders, s.cors)
+	r.Use(s.identify, s.recover, securityHeaders, s.cors, takeTicket)
 	s.route(r)
-	r.MethodNotAllowed(s.answer("unknown", func(http.ResponseWriter, *http.Request) error {
+	r.MethodNotAllowed(s.answer("unknown", func(_ http.ResponseWriter, r *http.Request) error {
 		return &reply{
 			code:    http.StatusMethodNotAllowed,
 			reason:  metav1.StatusReasonMethodNotAllowed,
 			message: "the gateway only reads: send this request to the Kubernetes API server itself",
-			allow:   "GET, HEAD, OPTIONS",
+			allow:   allowedMethods(r.URL.Path),
 		}
 	}))
 	return headAsGet(r)
@@ -149,6 +152,9 @@ func (s *Server) route(r chi.Router) {
 	}
 	r.Get("/stream", s.answer("stream", s.multiStream))
 	r.Get("/auth/me", s.answer("auth", s.authMe))
+	r.Post("/auth/session", s.answer("auth", s.beginSession))
+	r.Post("/auth/ticket", s.answer("auth", s.issueTicket))
+	r.Post("/auth/logout", s.answer("auth", s.logout))
 	r.Get("/clusters", s.answer("clusters", s.listClusters))
 	r.Get("/openapi.yaml", s.answer("openapi", describe))
 	r.Get("/*", s.answer("portal", s.portal()))

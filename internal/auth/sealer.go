@@ -1,0 +1,133 @@
+package auth
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// purpose separates what is sealed: a text sealed for one cannot be opened as the other.
+type purpose string
+
+const (
+	purposeSession purpose = "kubecast session v1"
+	purposeTicket  purpose = "kubecast ticket v1"
+)
+
+// KeySize is the size of a Sealer's key.
+const KeySize = 32
+
+// maxSealed bounds what is opened: a browser's cookie, with room to spare.
+const maxSealed = 8 << 10
+
+// Sealer makes texts of what the gateway gives to browsers and gets back, which nobody else can read or make (AES-256-GCM, with
+// a key for each purpose that HKDF derives). Replicas that share a key open each other's. Safe for concurrent use.
+type Sealer struct {
+	seals map[purpose][]cipher.AEAD // the first seals, all open
+}
+
+// NewSealer is for keys of KeySize; the first seals, the others only open, so that a key can be replaced.
+func NewSealer(keys ...[]byte) (*Sealer, error) {
+	if len(keys) == 0 {
+		return nil, errors.New("no key")
+	}
+	s := &Sealer{seals: map[purpose][]cipher.AEAD{}}
+	for i, key := range keys {
+		if len(key) != KeySize {
+			return nil, fmt.Errorf("key %d has %d bytes; allowed: %d", i+1, len(key), KeySize)
+		}
+		for _, p := range []purpose{purposeSession, purposeTicket} {
+			derived, err := hkdf.Key(sha256.New, key, nil, string(p), KeySize)
+			if err != nil {
+				return nil, err
+			}
+			block, err := aes.NewCipher(derived)
+			if err != nil {
+				return nil, err
+			}
+			aead, err := cipher.NewGCMWithRandomNonce(block)
+			if err != nil {
+				return nil, err
+			}
+			s.seals[p] = append(s.seals[p], aead)
+		}
+	}
+	return s, nil
+}
+
+// RandomKey is for a gateway alone: nobody else opens what it seals, nor does it itself after a restart.
+func RandomKey() []byte {
+	key := make([]byte, KeySize)
+	_, _ = rand.Read(key) // never fails
+	return key
+}
+
+// ReadKeys reads keys from a file: each on a line of its own, in base64.
+func ReadKeys(path string) (keys [][]byte, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range strings.Fields(string(data)) {
+		key, err := base64.StdEncoding.DecodeString(line)
+		if err != nil || len(key) != KeySize {
+			return nil, fmt.Errorf("%s: key %d: allowed: %d random bytes in base64, as from openssl rand -base64 %d", path, i+1, KeySize, KeySize)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s: no key; allowed: %d random bytes in base64", path, KeySize)
+	}
+	return keys, nil
+}
+
+// seal makes a text of characters that stand in cookies and queries as they are.
+func (s *Sealer) seal(p purpose, value any) (string, error) {
+	var packed bytes.Buffer
+	w, err := flate.NewWriter(&packed, flate.BestSpeed)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(json.NewEncoder(w).Encode(value), w.Close()); err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(s.seals[p][0].Seal(nil, nil, packed.Bytes(), nil)), nil
+}
+
+// errNotSealed: the text was not sealed for this purpose with a key that is known.
+var errNotSealed = errors.New("not sealed by this gateway, or with a key that it does not know any more")
+
+func (s *Sealer) open(p purpose, text string, value any) error {
+	if len(text) > maxSealed {
+		return fmt.Errorf("%d bytes, more than %d", len(text), maxSealed)
+	}
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return errNotSealed
+	}
+	for _, aead := range s.seals[p] {
+		packed, err := aead.Open(nil, nil, sealed, nil)
+		if err != nil {
+			continue
+		}
+		// What was sealed here is what is unpacked, so its size needs no bound.
+		r := flate.NewReader(bytes.NewReader(packed))
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(data, value)
+	}
+	return errNotSealed
+}

@@ -1,0 +1,273 @@
+package auth
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func mustSealer(t testing.TB, keys ...[]byte) *Sealer {
+	t.Helper()
+	s, err := NewSealer(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var (
+	keyA = bytes.Repeat([]byte{1}, KeySize)
+	keyB = bytes.Repeat([]byte{2}, KeySize)
+)
+
+func janeUntil(expires time.Time) Identity {
+	return Identity{Username: "jane", Groups: []string{"team-a", "system:authenticated"}, Claims: map[string]any{"sub": "jane", "level": float64(3)},
+		ExpiresAt: time.Unix(expires.Unix(), 0), Cluster: "main"}
+}
+
+func TestSessionIsItsIdentityUntilItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mustSealer(t, keyA)
+		want := janeUntil(time.Now().Add(time.Hour))
+		cookie, err := s.Session(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(cookie, "jane") || strings.Trim(cookie, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			t.Errorf("cookie %s", cookie)
+		}
+		time.Sleep(time.Hour - time.Nanosecond)
+		got, err := s.OpenSession(cookie)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		time.Sleep(time.Nanosecond)
+		if id, err := s.OpenSession(cookie); !errors.Is(err, ErrTokenExpired) || !errors.Is(err, ErrBadToken) || id.Username != "" {
+			t.Errorf("at its end: %v, %v", id, err)
+		}
+	})
+}
+
+func TestReplicasWithTheKeyOpenEachOthersSessions(t *testing.T) {
+	id := janeUntil(time.Now().Add(time.Hour))
+	old, rotated, other := mustSealer(t, keyA), mustSealer(t, keyB, keyA), mustSealer(t, keyB)
+	byOld, err := old.Session(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byRotated, err := rotated.Session(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		by     *Sealer
+		cookie string
+		good   bool
+	}{
+		"the same key": {mustSealer(t, keyA), byOld, true}, "a key that is replaced": {rotated, byOld, true}, "the new key": {other, byRotated, true},
+		"another key": {other, byOld, false}, "a key that it does not know yet": {old, byRotated, false},
+	} {
+		if got, err := c.by.OpenSession(c.cookie); (err == nil) != c.good || !c.good && !errors.Is(err, ErrBadToken) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// Whatever is changed in a cookie or a ticket, and whatever is used in place of the other, opens nothing.
+func TestWhatWasChangedIsNotOpened(t *testing.T) {
+	s := mustSealer(t, keyA)
+	tickets := NewTickets(s)
+	id := janeUntil(time.Now().Add(time.Hour))
+	cookie, err := s.Session(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket, _, err := tickets.Issue(id, "/x?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := must(base64.RawURLEncoding.DecodeString(cookie))
+	for i := range sealed {
+		changed := bytes.Clone(sealed)
+		changed[i] ^= 1
+		if id, err := s.OpenSession(base64.RawURLEncoding.EncodeToString(changed)); !errors.Is(err, ErrBadToken) {
+			t.Fatalf("byte %d: %v, %v", i, id, err)
+		}
+	}
+	for name, text := range map[string]string{
+		"nothing": "", "a ticket": ticket, "more behind": cookie + "AA", "less": cookie[:len(cookie)-2], "no base64": "%%%", "padded": cookie + "=",
+		"enormous": strings.Repeat("A", 1<<20), "the identity in the clear": base64.RawURLEncoding.EncodeToString([]byte(`{"u":"admin","g":["system:masters"],"e":99999999999}`)),
+	} {
+		if id, err := s.OpenSession(text); !errors.Is(err, ErrBadToken) {
+			t.Errorf("%s: %v, %v", name, id, err)
+		}
+	}
+	if id, err := tickets.Redeem(cookie, "/x?"); !errors.Is(err, ErrBadToken) {
+		t.Errorf("a cookie as a ticket: %v, %v", id, err)
+	}
+}
+
+func TestWhoDoesNotEndHasNoSession(t *testing.T) {
+	s := mustSealer(t, keyA)
+	for _, id := range []Identity{{Username: "system:anonymous", Anonymous: true, ExpiresAt: time.Now().Add(time.Hour)}, {Username: "jane"}} {
+		if _, err := s.Session(id); !errors.Is(err, ErrNoCredentials) {
+			t.Errorf("%v: %v", id, err)
+		}
+		if _, _, err := NewTickets(s).Issue(id, "/"); !errors.Is(err, ErrNoCredentials) {
+			t.Errorf("%v: %v", id, err)
+		}
+	}
+	id := janeUntil(time.Now().Add(time.Hour))
+	for range 400 {
+		id.Groups = append(id.Groups, string(RandomKey()))
+	}
+	if _, err := s.Session(id); !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
+	}
+}
+
+func TestTicketIsForOneRequestSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mustSealer(t, keyA)
+		tickets := NewTickets(s)
+		id := janeUntil(time.Now().Add(time.Hour))
+		issue := func() string {
+			t.Helper()
+			text, expires, err := tickets.Issue(id, "/stream?pods=x")
+			if err != nil || time.Until(expires) != TicketTime {
+				t.Fatalf("%v, %v", expires, err)
+			}
+			return text
+		}
+		good := issue()
+		got, err := tickets.Redeem(good, "/stream?pods=x")
+		if diff := cmp.Diff(id, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if _, err := tickets.Redeem(good, "/stream?pods=x"); !errors.Is(err, ErrBadToken) || !strings.Contains(err.Error(), "used before") {
+			t.Errorf("twice: %v", err)
+		}
+		wrong := issue()
+		if _, err := tickets.Redeem(wrong, "/stream?pods=y"); !errors.Is(err, ErrBadToken) || !strings.Contains(err.Error(), "another request") {
+			t.Errorf("another request: %v", err)
+		}
+		if _, err := tickets.Redeem(wrong, "/stream?pods=x"); !errors.Is(err, ErrBadToken) {
+			t.Errorf("after another request: %v", err)
+		}
+		late := issue()
+		time.Sleep(TicketTime)
+		if _, err := tickets.Redeem(late, "/stream?pods=x"); !errors.Is(err, ErrTokenExpired) {
+			t.Errorf("late: %v", err)
+		}
+		// No longer than the identity itself.
+		id.ExpiresAt = time.Unix(time.Now().Add(5*time.Second).Unix(), 0)
+		text, expires, err := tickets.Issue(id, "/")
+		if err != nil || expires.After(id.ExpiresAt) {
+			t.Errorf("%v, %v", expires, err)
+		}
+		time.Sleep(5 * time.Second)
+		if _, err := tickets.Redeem(text, "/"); !errors.Is(err, ErrTokenExpired) {
+			t.Errorf("after its caller's end: %v", err)
+		}
+	})
+}
+
+func TestTicketIsTakenOnceByMany(t *testing.T) {
+	tickets := NewTickets(mustSealer(t, keyA))
+	text, _, err := tickets.Issue(janeUntil(time.Now().Add(time.Hour)), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var good atomic.Int32
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			if _, err := tickets.Redeem(text, "/"); err == nil {
+				good.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := good.Load(); n != 1 {
+		t.Errorf("taken %d times", n)
+	}
+}
+
+func TestUsedTicketsAreForgottenOnceTheyHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tickets := NewTickets(mustSealer(t, keyA))
+		for range 10 {
+			for range 100 {
+				text, _, err := tickets.Issue(janeUntil(time.Now().Add(time.Hour)), "/")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := tickets.Redeem(text, "/"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(TicketTime + time.Second)
+		}
+		if n := len(tickets.used); n > 200 {
+			t.Errorf("%d are remembered", n)
+		}
+	})
+}
+
+func TestKeysOfSessionsAreReadStrictly(t *testing.T) {
+	line := func(key []byte) string { return base64.StdEncoding.EncodeToString(key) }
+	keys, err := ReadKeys(writeFile(t, []byte(line(keyA)+"\n"+line(keyB)+"\n")))
+	if err != nil || len(keys) != 2 || !bytes.Equal(keys[0], keyA) {
+		t.Errorf("%v, %v", keys, err)
+	}
+	for want, text := range map[string]string{
+		"no key": "\n", "key 1: allowed": line(keyA[1:]), "key 2: allowed": line(keyA) + "\n???", "32 random bytes": strings.Repeat("x", 32),
+	} {
+		if _, err := ReadKeys(writeFile(t, []byte(text))); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), line(keyA)) {
+			t.Errorf("want %s, got %v", want, err)
+		}
+	}
+	if _, err := NewSealer(); err == nil {
+		t.Error("without a key")
+	}
+	if _, err := NewSealer(keyA, keyB[1:]); err == nil || !strings.Contains(err.Error(), "key 2") {
+		t.Error(err)
+	}
+	if bytes.Equal(RandomKey(), RandomKey()) {
+		t.Error("not random")
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	s := mustSealer(f, keyA)
+	tickets := NewTickets(s)
+	id := janeUntil(time.Now().Add(time.Hour))
+	cookie := must(s.Session(id))
+	ticket, _, err := tickets.Issue(id, "/")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{"", cookie[1:], ticket[1:], cookie + ticket, fmt.Sprintf("%x", keyA)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if text == cookie || text == ticket {
+			return
+		}
+		if id, err := s.OpenSession(text); !errors.Is(err, ErrBadToken) {
+			t.Errorf("%v, %v", id, err)
+		}
+		if id, err := tickets.Redeem(text, "/"); !errors.Is(err, ErrBadToken) {
+			t.Errorf("%v, %v", id, err)
+		}
+	})
+}

@@ -1,0 +1,274 @@
+package http
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+// sealed gives the gateway sessions and tickets, and an origin elsewhere that may use them.
+func sealed(_ *gateway, o *Options) {
+	sealer, err := auth.NewSealer(bytes.Repeat([]byte{1}, auth.KeySize))
+	if err != nil {
+		panic(err)
+	}
+	o.Sealer, o.Origins = sealer, []string{"https://portal.example.org"}
+}
+
+// expiring lets all tokens end in an hour.
+func (g *gateway) expiring() {
+	g.access.set(func(a *access) { a.expires = time.Unix(time.Now().Add(time.Hour).Unix(), 0) })
+}
+
+func (g *gateway) post(path, body string, headers ...string) answer {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), g.patience)
+	defer cancel()
+	r := g.newRequest(ctx, http.MethodPost, path, headers)
+	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	response, err := g.client.Do(r)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return answer{response.StatusCode, response.Header, string(text)}
+}
+
+// session signs alice in, and returns her browser's header.
+func (g *gateway) session() (cookie string) {
+	g.t.Helper()
+	a := g.post("/auth/session", "")
+	set := a.header.Get("Set-Cookie")
+	value, attributes, _ := strings.Cut(set, "; ")
+	if a.code != 200 || !strings.HasPrefix(value, "__Host-kubecast=") || !strings.Contains(a.body, `"username":"alice"`) || a.header.Get("Cache-Control") != "no-store" {
+		g.t.Fatalf("%d %v %s", a.code, a.header, a.body)
+	}
+	for _, attribute := range []string{"Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=3600"} {
+		if !strings.Contains(attributes, attribute) {
+			g.t.Errorf("%s is not in %s", attribute, set)
+		}
+	}
+	if strings.Contains(attributes, "Domain") {
+		g.t.Error(set)
+	}
+	return "Cookie: " + value
+}
+
+func TestSessionStandsForItsToken(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.expiring()
+		g.api.Put("pods", "a/web")
+		cookie := g.session()
+		if a := g.get("/api/v1/namespaces/a/pods", "Authorization: ", cookie); a.code != 200 || !strings.Contains(a.body, `"web"`) {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		if a := g.get("/auth/me", "Authorization: ", cookie); !strings.Contains(a.body, `"username":"alice"`) {
+			t.Error(a.body)
+		}
+		if a := g.get("/auth/me", "Authorization: Bearer bob", cookie); !strings.Contains(a.body, `"username":"bob"`) {
+			t.Errorf("the header does not count first: %s", a.body)
+		}
+		if a := g.get("/auth/me", "Authorization: Bearer forged", cookie); a.code != 401 {
+			t.Errorf("a forged token beside a session: %d", a.code)
+		}
+		for name, bad := range map[string]string{
+			"changed": cookie + "x", "two": cookie + "; " + strings.TrimPrefix(cookie, "Cookie: "), "of nobody": "Cookie: __Host-kubecast=x",
+		} {
+			if a := g.get("/auth/me", "Authorization: ", bad); a.code != 401 || a.header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s: %d %s", name, a.code, a.body)
+			}
+		}
+		s := g.stream("/api/v1/namespaces/a/pods", "Authorization: ", cookie)
+		s.expect("added web", "synced")
+		pass(time.Hour + time.Second)
+		if a := g.get("/auth/me", "Authorization: ", cookie); a.code != 401 || !strings.Contains(a.header.Get("WWW-Authenticate"), "expired") {
+			t.Errorf("at its end: %d %v", a.code, a.header)
+		}
+	}, sealed)
+}
+
+func TestSessionBeginsWithATokenOnly(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.expiring()
+		cookie := g.session()
+		for name, headers := range map[string][]string{
+			"nothing": {"Authorization: "}, "a session": {"Authorization: ", cookie}, "a forged token": {"Authorization: Bearer forged"},
+		} {
+			if a := g.post("/auth/session", "", headers...); a.code != 401 || a.header.Get("Set-Cookie") != "" || a.header.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%s: %d %v %s", name, a.code, a.header, a.body)
+			}
+		}
+		if a := g.post("/auth/session?access_token=alice", "", "Authorization: "); a.code != 401 && a.code != 400 {
+			t.Errorf("a token in the address: %d", a.code)
+		}
+		if a := g.get("/auth/session"); a.code != 404 || a.header.Get("Set-Cookie") != "" {
+			t.Errorf("GET: %d %v", a.code, a.header)
+		}
+		if a := g.post("/auth/logout", "", "Authorization: ", "Cookie: __Host-kubecast=whatever"); a.code != 204 ||
+			!strings.Contains(a.header.Get("Set-Cookie"), "__Host-kubecast=; ") || !strings.Contains(a.header.Get("Set-Cookie"), "Max-Age=0") {
+			t.Errorf("logout: %d %v", a.code, a.header)
+		}
+	}, sealed)
+}
+
+// What another site's page lets a browser send carries no session, however it is sent.
+func TestForeignPagesDoNotUseTheSession(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.expiring()
+		cookie := g.session()
+		own := "https://" + strings.TrimPrefix(g.url, "http://")
+		for name, c := range map[string]struct {
+			headers []string
+			good    bool
+		}{
+			"no browser":           {nil, true},
+			"its own page":         {[]string{"Origin: " + own}, true},
+			"its own, plain":       {[]string{"Origin: " + g.url}, true},
+			"a configured origin":  {[]string{"Origin: https://portal.example.org"}, true},
+			"its own, no Origin":   {[]string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: cors"}, true},
+			"typed by the user":    {[]string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"}, true},
+			"a link":               {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}, true},
+			"another origin":       {[]string{"Origin: https://evil.example"}, false},
+			"an origin alike":      {[]string{"Origin: " + own + ".evil.example"}, false},
+			"another port":         {[]string{"Origin: " + own + "0"}, false},
+			"null":                 {[]string{"Origin: null"}, false},
+			"another scheme":       {[]string{"Origin: ftp://" + strings.TrimPrefix(g.url, "http://")}, false},
+			"an image elsewhere":   {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}, false},
+			"a script of the site": {[]string{"Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: no-cors"}, false},
+		} {
+			for _, path := range []string{"/api/v1/pods", "/auth/me", "/clusters"} {
+				a := g.get(path, append([]string{"Authorization: ", cookie}, c.headers...)...)
+				if want := map[bool]int{true: 200, false: 403}[c.good]; a.code != want {
+					t.Errorf("%s at %s: %d %s", name, path, a.code, a.body)
+				}
+			}
+		}
+		for _, path := range []string{"/auth/logout", "/auth/session", "/auth/ticket"} {
+			headers := []string{cookie, "Origin: https://evil.example"}
+			if path == "/auth/ticket" {
+				headers = append(headers, "Authorization: ")
+			}
+			if a := g.post(path, `{"path":"/clusters"}`, headers...); a.code != 403 || a.header.Get("Set-Cookie") != "" {
+				t.Errorf("POST %s: %d %s", path, a.code, a.body)
+			}
+			a := g.request(http.MethodOptions, path, "Origin: https://portal.example.org", "Access-Control-Request-Method: POST")
+			if a.header.Get("Access-Control-Allow-Methods") != "POST, OPTIONS" || a.header.Get("Access-Control-Allow-Credentials") != "true" {
+				t.Errorf("preflight of %s: %v", path, a.header)
+			}
+			if a := g.request(http.MethodOptions, path, "Origin: https://evil.example"); a.header.Get("Access-Control-Allow-Credentials") != "" {
+				t.Errorf("preflight of %s by another: %v", path, a.header)
+			}
+		}
+		// A token in the header is no session: a page must have it to send it.
+		if a := g.get("/clusters", cookie, "Origin: https://evil.example"); a.code != 200 {
+			t.Errorf("with a token: %d", a.code)
+		}
+	}, sealed)
+}
+
+func (g *gateway) ticket(path string, headers ...string) string {
+	g.t.Helper()
+	a := g.post("/auth/ticket", `{"path":"`+path+`"}`, headers...)
+	var got struct {
+		Ticket    string
+		ExpiresAt time.Time
+	}
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.code != 200 || got.Ticket == "" || time.Until(got.ExpiresAt) > auth.TicketTime || a.header.Get("Cache-Control") != "no-store" {
+		g.t.Fatalf("%d %v %s", a.code, a.header, a.body)
+	}
+	return got.Ticket
+}
+
+func TestTicketOpensOneStreamFromWhereverItWas(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.expiring()
+		g.api.Put("pods", "a/web", "metadata.labels.app=x")
+		const path = "/stream?pods=/api/v1/pods%3FlabelSelector%3Dapp%253Dx&heartbeat=20s"
+		ticket := g.ticket(path)
+		s := g.stream(path+"&ticket="+ticket, "Authorization: ")
+		s.expect("pods.added web")
+		if a := g.get(path+"&ticket="+ticket, "Authorization: "); a.code != 401 {
+			t.Errorf("a second time: %d %s", a.code, a.body)
+		}
+		// In another order, and from a position.
+		g.stream("/stream?heartbeat=20s&lastEventId=unreadable&ticket="+g.ticket(path)+"&pods=/api/v1/pods%3FlabelSelector%3Dapp%253Dx", "Authorization: ").expect("pods.reset epoch")
+		for name, other := range map[string]string{
+			"another path":      "/api/v1/pods?heartbeat=20s&ticket=",
+			"another query":     "/stream?pods=/api/v1/pods&heartbeat=20s&ticket=",
+			"more":              path + "&jobs=/apis/batch/v1/jobs&ticket=",
+			"less":              "/stream?pods=/api/v1/pods%3FlabelSelector%3Dapp%253Dx&ticket=",
+			"as a second value": path + "&heartbeat=30s&ticket=",
+		} {
+			if a := g.get(other+g.ticket(path), "Authorization: "); a.code != 401 {
+				t.Errorf("%s: %d %s", name, a.code, a.body)
+			}
+		}
+		late := g.ticket(path)
+		pass(auth.TicketTime + time.Second)
+		if a := g.get(path+"&ticket="+late, "Authorization: "); a.code != 401 {
+			t.Errorf("late: %d", a.code)
+		}
+		if a := g.get("/clusters?ticket=", "Authorization: "); a.code != 401 {
+			t.Errorf("an empty one: %d", a.code)
+		}
+		if strings.Contains(g.log.String(), ticket) || strings.Contains(g.log.String(), late) {
+			t.Error("a ticket is in the log")
+		}
+	}, sealed)
+}
+
+func TestTicketsAreIssuedForPathsOfTheGatewayOnly(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.expiring()
+		cookie := g.session()
+		for body, code := range map[string]int{
+			``: 400, `{}`: 400, `{"path":""}`: 400, `{"path":"stream"}`: 400, `{"path":"//evil.example/x"}`: 400, `{"path":"https://evil.example/"}`: 400,
+			`{"path":"/x#y"}`: 400, `{"path":"/x?%zz"}`: 400, `{"path":"/auth/ticket"}`: 400, `{"path":"/x?token=a"}`: 400, `{"path":7}`: 400, `[]`: 400,
+			`{"path":"/` + strings.Repeat("x", maxTicketPath) + `"}`: 400, `{"path":"/` + strings.Repeat("x", 1<<20) + `"}`: 400,
+			`{"path":"/clusters"}`: 200,
+		} {
+			if a := g.post("/auth/ticket", body, "Authorization: ", cookie); a.code != code || code == 400 && a.header.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%.60s: %d %s", body, a.code, a.body)
+			}
+		}
+		if a := g.post("/auth/ticket", `{"path":"/clusters"}`, "Authorization: "); a.code != 401 {
+			t.Errorf("by nobody: %d", a.code)
+		}
+		if a := g.post("/auth/ticket?ticket="+g.ticket("/auth/ticketx"), `{"path":"/clusters"}`, "Authorization: "); a.code != 400 {
+			t.Errorf("by a ticket: %d", a.code)
+		}
+		if a := g.get("/clusters?ticket="+g.ticket("/clusters", "Authorization: ", cookie), "Authorization: "); a.code != 200 {
+			t.Errorf("by a session: %d %s", a.code, a.body)
+		}
+		// Who sends a token needs none.
+		if a := g.get("/clusters?ticket=whatever"); a.code != 200 {
+			t.Errorf("beside a token: %d", a.code)
+		}
+		pass(time.Second) // the server waits that long for who sent too much to read its answer
+	}, sealed)
+}
+
+func TestWithoutAKeyThereAreNoSessions(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.expiring()
+		for _, path := range []string{"/auth/session", "/auth/ticket"} {
+			if a := g.post(path, `{"path":"/clusters"}`); a.code != 404 {
+				t.Errorf("%s: %d %s", path, a.code, a.body)
+			}
+		}
+		if a := g.get("/clusters?ticket=x", "Authorization: ", "Cookie: __Host-kubecast=x"); a.code != 401 {
+			t.Errorf("%d", a.code)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	// maxTicketPath is what a request's line can hold with a ticket in it.
+	maxTicketPath = 8 << 10
+	ticketParam   = "ticket"
+)
+
+// ticketOf a request: its text, and the request as tickets are bound to.
+type presented struct{ text, request string }
+
+type ticketKey struct{}
+
+// takeTicket takes a ticket out of the address, so that nothing behind knows it: neither the handlers, which take no unknown
+// parameters, nor what they log.
+func takeTicket(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.RawQuery, ticketParam) {
+			query, err := url.ParseQuery(r.URL.RawQuery)
+			if err == nil && query.Has(ticketParam) {
+				text := query.Get(ticketParam)
+				query.Del(ticketParam)
+				r = r.WithContext(context.WithValue(r.Context(), ticketKey{}, &presented{text, boundTo(r.URL.Path, query)}))
+				address := *r.URL
+				address.RawQuery = query.Encode()
+				r.URL, r.RequestURI = &address, address.RequestURI()
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func ticketOf(r *http.Request) *presented {
+	p, _ := r.Context().Value(ticketKey{}).(*presented)
+	return p
+}
+
+// boundTo is the request that a ticket is for: the path and the query, but for the position, which changes from one
+// connection to the next.
+func boundTo(path string, query url.Values) string {
+	bound := url.Values{}
+	for name, values := range query {
+		if name != "lastEventId" && name != "last_event_id" && name != ticketParam {
+			bound[name] = values
+		}
+	}
+	return path + "?" + bound.Encode()
+}
+
+// issueTicket answers POST /auth/ticket: a ticket for one GET of the path in the body, for a client that can send neither a
+// header nor a cookie with it, as an EventSource of another site.
+func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
+	if ticketOf(r) != nil {
+		return badRequest("a ticket is of no use for another ticket")
+	}
+	id, err := s.caller(r)
+	if err != nil {
+		return err
+	}
+	if s.opts.Sealer == nil {
+		return notFound("this gateway has no tickets")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTicketPath+1024))
+	if err != nil {
+		return badRequest("the body cannot be read, or is larger than a path may be")
+	}
+	var asked struct {
+		Path string `json:"path"`
+	}
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return badRequest(`the body must be {"path":"/path?query"}`)
+	}
+	address, err := url.ParseRequestURI(asked.Path)
+	if err != nil || address.Host != "" || address.Scheme != "" || !strings.HasPrefix(asked.Path, "/") || strings.HasPrefix(asked.Path, "//") ||
+		len(asked.Path) > maxTicketPath || authChanges[address.Path] || strings.Contains(asked.Path, "#") {
+		return badRequest("path is the path and query of a GET of this gateway, such as /stream?pods=/api/v1/pods")
+	}
+	query, err := url.ParseQuery(address.RawQuery)
+	if err != nil || tokenInAddress(address) {
+		return badRequest("the query of the path is malformed, or holds a token")
+	}
+	text, expires, err := s.tickets.Issue(id, boundTo(address.Path, query))
+	if err != nil {
+		return err
+	}
+	return answerJSON(w, struct {
+		Ticket    string    `json:"ticket"`
+		ExpiresAt time.Time `json:"expiresAt"`
+	}{text, expires.UTC()})
+}
