@@ -30,7 +30,7 @@ type placement struct {
 // decided before the first event is sent, so that no id leaves out a watch of which the client holds a position.
 func (ss *session) begin(ctx context.Context) (stop string) {
 	ss.times = newSchedule(ss)
-	ss.greet()
+	ss.dialect.greet(ss)
 	if stop := ss.flush(); stop != "" {
 		return stop
 	}
@@ -74,7 +74,9 @@ func (ss *session) begin(ctx context.Context) (stop string) {
 	// cut off and comes back with one would not be told.
 	for i, w := range ss.watches {
 		if reason := result.places[i].reset; reason != "" {
-			ss.reset(w, reason)
+			if stop := ss.reset(w, reason); stop != "" {
+				return stop
+			}
 		}
 	}
 	ss.position = ""

@@ -29,9 +29,9 @@ const chunkRoom = 10
 //
 // An HTTP/1.1 connection is taken over from net/http, which need not keep anything for it then: the handler returns,
 // and the stream goes on. HTTP/2, and HTTP/1.0, which knows no chunks, stay with net/http.
-func connect(w http.ResponseWriter, r *http.Request) (connection, error) {
+func connect(w http.ResponseWriter, r *http.Request, contentType string) (connection, error) {
 	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
+	header.Set("Content-Type", contentType)
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
 	control := http.NewResponseController(w)

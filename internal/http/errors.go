@@ -133,6 +133,19 @@ func onKubernetesPath(path string) bool {
 	return slices.Contains([]string{"api", "apis", "version", "openapi"}, first)
 }
 
+// status is the reply as Kubernetes' clients read it.
+func (e *reply) status() metav1.Status {
+	return metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		ListMeta: e.list,
+		Status:   metav1.StatusFailure,
+		Message:  e.message,
+		Reason:   e.reason,
+		Details:  e.details,
+		Code:     int32(e.code),
+	}
+}
+
 // write sends the reply as a metav1.Status, which kubectl prints, or elsewhere as application/problem+json (RFC 9457).
 func (e *reply) write(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
@@ -149,15 +162,7 @@ func (e *reply) write(w http.ResponseWriter, r *http.Request) {
 	var body any
 	if onKubernetesPath(r.URL.Path) {
 		header.Set("Content-Type", "application/json")
-		body = metav1.Status{
-			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-			ListMeta: e.list,
-			Status:   metav1.StatusFailure,
-			Message:  e.message,
-			Reason:   e.reason,
-			Details:  e.details,
-			Code:     int32(e.code),
-		}
+		body = e.status()
 	} else {
 		header.Set("Content-Type", "application/problem+json")
 		body = struct {

@@ -56,6 +56,18 @@ func (f *frames) event(prefix, name string, id []byte, data string) {
 	f.events++
 }
 
+// text collects texts as they are.
+func (f *frames) text(texts ...string) {
+	buf := f.begin()
+	for _, text := range texts {
+		buf = append(buf, text...)
+	}
+	*f.buf = buf
+}
+
+// raw collects a text as it is.
+func (f *frames) raw(text []byte) { *f.buf = append(f.begin(), text...) }
+
 // comment collects a comment, which clients ignore.
 func (f *frames) comment(text string) {
 	buf := append(f.begin(), ": "...)

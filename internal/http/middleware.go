@@ -167,7 +167,7 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 			}
 			reply.write(tracked, r)
 		}
-		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+		if w.Header().Get("X-Accel-Buffering") != "" { // connect has answered
 			return // a stream's duration is no response time
 		}
 		s.metrics.requests.WithLabelValues(route, strconv.Itoa(tracked.code)).Inc()

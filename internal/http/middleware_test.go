@@ -145,7 +145,7 @@ func TestPanicIsAnAnswerOrABrokenConnection(t *testing.T) {
 		case "/not-a-status":
 			return &reply{message: "the client did not take the answer"}
 		case "/stream":
-			conn, err := connect(w, r)
+			conn, err := connect(w, r, eventStream)
 			if err != nil {
 				return err
 			}

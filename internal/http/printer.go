@@ -60,14 +60,14 @@ func (p *printer) object(o *cluster.Object) string {
 	case p.isPlain():
 		return o.JSON()
 	case p.table != nil:
-		return string(p.begin([]byte(`{"resourceVersion":`+o.Path("metadata.resourceVersion").Raw+`}`))) + string(p.item(o)) + "]}"
+		return string(p.begin([]byte(`{"resourceVersion":`+o.Path("metadata.resourceVersion").Raw+`}`), true)) + string(p.item(o)) + "]}"
 	}
 	return string(p.item(o))
 }
 
 // list writes a list with its metadata.
 func (p *printer) list(out *listWriter, items []*cluster.Object, meta []byte) {
-	begin := p.begin(meta)
+	begin := p.begin(meta, true)
 	if p.isPlain() {
 		size := len(begin) + max(len(items)-1, 0) + len("]}\n")
 		for _, o := range items {
@@ -89,8 +89,8 @@ func (p *printer) list(out *listWriter, items []*cluster.Object, meta []byte) {
 	out.text("]}\n")
 }
 
-// begin is what stands before the first item of a list.
-func (p *printer) begin(meta []byte) []byte {
+// begin is what stands before the first item of a list; columns says whether a table names them.
+func (p *printer) begin(meta []byte, columns bool) []byte {
 	kind, apiVersion, items := p.kind.Kind+"List", p.kind.APIVersion(), "items"
 	switch {
 	case p.table != nil:
@@ -100,7 +100,12 @@ func (p *printer) begin(meta []byte) []byte {
 	}
 	begin := append([]byte(`{"kind":"`+kind+`","apiVersion":"`+apiVersion+`","metadata":`), meta...)
 	if p.table != nil {
-		begin = p.table.AppendColumns(append(begin, `,"columnDefinitions":`...))
+		begin = append(begin, `,"columnDefinitions":`...)
+		if columns {
+			begin = p.table.AppendColumns(begin)
+		} else {
+			begin = append(begin, "[]"...)
+		}
 	}
 	return append(begin, `,"`+items+`":[`...)
 }

@@ -33,7 +33,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	case accepted == formEvents:
 		return s.singleStream(w, r, id, t)
 	case wantsWatch(r.URL.Query()):
-		return notAcceptable("a watch is answered as server-sent events: send Accept: text/event-stream")
+		return s.kubernetesWatch(w, r, id, t, accepted)
 	case t.name != "":
 		return s.get(w, r, id, t, accepted)
 	default:

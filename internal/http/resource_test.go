@@ -129,13 +129,21 @@ func TestBadListsAreRefused(t *testing.T) {
 		"sort=a&continue=" + token{Name: "x", Order: "a"}.encode():                                            400,
 		"sort=a&continue=" + token{Name: "x", Order: "a", Values: []cache.SortValue{{Class: 7}}}.encode():     400,
 		"sort=a&continue=" + token{Name: "x", Order: "a", Values: []cache.SortValue{{Class: 1}, {}}}.encode(): 400,
-		"watch=true":                           406,
-		"watch=1":                              406,
-		"watch":                                406, // as the API server reads it
-		"watch=perhaps":                        406,
-		"resourceVersion=999999999":            504,
-		"resourceVersion=18446744073709551615": 504,
-		"resourceVersion=18446744073709551616": 400,
+		"watch=true&resourceVersion=x":                                     400,
+		"watch=true&timeoutSeconds=x":                                      400,
+		"watch=true&timeoutSeconds=-1":                                     400,
+		"watch=true&allowWatchBookmarks=x":                                 400,
+		"watch=true&sort=a":                                                400,
+		"watch=true&countBy=a":                                             400,
+		"watch=true&labelSelector=%3D%3D":                                  400,
+		"watch&fieldSelector=a":                                            400,
+		"watch=perhaps&sendInitialEvents=true":                             422, // as the API server reads it
+		"watch=true&resourceVersionMatch=NotOlderThan":                     422,
+		"watch=true&sendInitialEvents=x&resourceVersionMatch=NotOlderThan": 400,
+		"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=9999999": 504,
+		"resourceVersion=999999999":                    504,
+		"resourceVersion=18446744073709551615":         504,
+		"resourceVersion=18446744073709551616":         400,
 		"resourceVersion=5&resourceVersionMatch=Exact": 410,
 	} {
 		a := g.get("/api/v1/pods?" + query)

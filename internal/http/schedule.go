@@ -42,6 +42,9 @@ func newSchedule(ss *session) *schedule {
 	s.in(dueBookmark, between(bookmarkEvery/2, bookmarkEvery))
 	s.in(dueCheck, between(opts.Reauthorize/2, opts.Reauthorize))
 	s.in(dueAge, between(opts.MaxAge*8/10, opts.MaxAge))
+	if ss.age > 0 && ss.age < opts.MaxAge {
+		s.in(dueAge, ss.age)
+	}
 	if end := ss.id.ExpiresAt; !end.IsZero() {
 		s.due[dueExpiry] = end
 		s.due[dueExpiring] = end.Add(-expiringAhead)
@@ -134,7 +137,7 @@ func (ss *session) onTime(now time.Time) string {
 		ss.askPermission()
 	}
 	if times.take(dueExpiring, now) {
-		ss.out.event("", "expiring", ss.knownPosition(), quote("at", ss.id.ExpiresAt.UTC().Format(time.RFC3339)))
+		ss.dialect.expiring(ss)
 	}
 	if times.take(dueBookmark, now) {
 		times.in(dueBookmark, between(bookmarkEvery*8/10, bookmarkEvery))
@@ -146,7 +149,7 @@ func (ss *session) onTime(now time.Time) string {
 			times.due[dueHeartbeat] = last.Add(times.interval)
 		} else {
 			times.in(dueHeartbeat, times.interval)
-			ss.out.comment("")
+			ss.dialect.heartbeat(ss)
 		}
 	}
 	return ""

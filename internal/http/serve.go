@@ -26,6 +26,7 @@ const (
 // What lets those who serve a session stop, beside the reasons of goodbye; "" is to go on.
 const (
 	endLeft  = "left" // the client has
+	endTold  = "told" // the client was told an error that ends the stream
 	turnOver = "wait" // a worker would have to wait: a carrier must go on
 )
 

@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,7 +28,9 @@ type session struct {
 	position string // the client's own, until the watches have begun
 
 	heartbeat time.Duration // that the client asked for; 0: the server's
+	age       time.Duration // likewise, after which the stream ends
 
+	dialect dialect
 	out     frames
 	watches []*watch
 
@@ -68,29 +69,17 @@ func (ss *session) sayGoodbye(reason string) string {
 	if reason == endLeft || ss.flush() != "" {
 		return endLeft
 	}
-	retry := ss.server.opts.Stream.Retry
 	if ss.times == nil { // refused at once
-		ss.greet()
+		ss.dialect.greet(ss)
 	}
-	switch reason {
-	case goodbyeDrain: // all streams of this replica end, so they are to come back spread
-		ss.out.retry(between(retry, 3*retry))
-		ss.bookmarks()
-	case goodbyeAge, goodbyeExpired:
-		ss.bookmarks()
+	if reason == endTold {
+		return endTold
 	}
-	ss.out.event("", "goodbye", ss.knownPosition(), quote("reason", reason))
+	ss.dialect.goodbye(ss, reason)
 	if ss.flush() != "" {
 		return endLeft
 	}
 	return reason
-}
-
-// greet collects what every stream begins with.
-func (ss *session) greet() {
-	retry := ss.server.opts.Stream.Retry
-	ss.out.comment("kubecast")
-	ss.out.retry(between(retry, 2*retry))
 }
 
 // flush sends what was collected.
@@ -117,11 +106,11 @@ func (ss *session) sendOn() (stop string) {
 	return ss.due()
 }
 
-// reset tells a watch's client that it has missed something; a snapshot is to follow.
-func (ss *session) reset(w *watch, reason string) {
+// reset tells a watch's client that it has missed something; a snapshot is to follow, unless the stream has to end.
+func (ss *session) reset(w *watch, reason string) (stop string) {
 	w.end()
 	ss.server.metrics.resets.WithLabelValues(reason).Inc()
-	ss.send(w, "reset", quote("reason", reason))
+	return ss.dialect.reset(ss, w, reason)
 }
 
 // snapshot sends the current state, and puts the watch behind it. It returns a reason if the stream has to end before.
@@ -129,7 +118,7 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	snapshot := w.store.Snapshot()
 	count := 0
 	for o := range w.objects(snapshot) {
-		ss.send(w, stream.Added.String(), w.fields.of(o.JSON()))
+		ss.dialect.state(ss, w, o)
 		count++
 		if ss.out.full() {
 			if reason := ss.sendOn(); reason != "" {
@@ -138,7 +127,7 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 		}
 	}
 	w.begin(w.store.Topic().From(snapshot.Head, w.target.scope()), stream.UpTo(snapshot.Version()))
-	ss.send(w, "synced", `{"resourceVersion":"`+strconv.FormatUint(w.version, 10)+`","count":`+strconv.Itoa(count)+`}`)
+	ss.dialect.synced(ss, w, count)
 	return ""
 }
 
@@ -175,6 +164,9 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 	defer batches.Put(space)
 	batch, position, err := w.next(space[:0], ss)
 	ss.tellUpstream(w) // only now: from here on a change wakes
+	if w.store.Err() != nil {
+		return at, false, goodbyeGone
+	}
 	if err != nil {
 		if ss.out.prompt { // a snapshot is due, and may be long
 			return at, true, turnOver
@@ -210,7 +202,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 	if w.burst > 0 && w.version >= w.burst {
 		// Only now may the client claim the list's version; else it would be told the burst again.
 		w.burst = 0
-		ss.bookmark(w)
+		ss.dialect.bookmark(ss, w)
 	}
 	more = len(batch) == cap(batch) || len(w.past) > 0
 	if !more && w.store.Err() != nil { // everything was told that was known
@@ -228,7 +220,9 @@ func (ss *session) restart(ctx context.Context, w *watch, reason string) string 
 			return goodbyeUnavailable
 		}
 	}
-	ss.reset(w, reason)
+	if stop := ss.reset(w, reason); stop != "" {
+		return stop
+	}
 	return ss.snapshot(ctx, w)
 }
 
@@ -239,12 +233,7 @@ func (ss *session) tellUpstream(w *watch) {
 		return
 	}
 	w.stale = !upstream.Live
-	name := "live"
-	if w.stale {
-		name = "stale"
-	}
-	ss.send(w, name, `{"since":`+strconv.Quote(upstream.Since.UTC().Format(time.RFC3339Nano))+
-		`,"reason":`+strconv.Quote(upstreamReason(upstream))+`}`)
+	ss.dialect.upstream(ss, w, upstream)
 }
 
 // send collects an event of a watch, with the position after it.
@@ -272,18 +261,11 @@ func (ss *session) knownPosition() []byte {
 	return nil
 }
 
-func (ss *session) bookmark(w *watch) {
-	ss.send(w, "bookmark", quote("resourceVersion", strconv.FormatUint(w.claim().All, 10)))
-}
-
 // bookmarks moves the client's position over what it was not told.
 func (ss *session) bookmarks() {
 	for _, w := range ss.watches {
 		if w.version > 0 {
-			ss.bookmark(w)
+			ss.dialect.bookmark(ss, w)
 		}
 	}
 }
-
-// quote is a JSON object with one string, which must be plain ASCII.
-func quote(key, value string) string { return `{"` + key + `":` + strconv.Quote(value) + `}` }

@@ -19,6 +19,8 @@ import (
 // errGone means that the client left before it was answered.
 var errGone = errors.New("the client has gone")
 
+const eventStream = "text/event-stream"
+
 // Reasons of the event goodbye.
 const (
 	goodbyeDrain       = "drain"
@@ -74,9 +76,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 	if err != nil {
 		return err
 	}
-	ss := s.newSession(r)
+	ss := s.newSession(r, serverSentEvents{})
 	ss.id, ss.watches, ss.heartbeat = id, watches, req.heartbeat
-	if ss.out.to, err = connect(w, r); err != nil || isHead(r) {
+	if ss.out.to, err = connect(w, r, eventStream); err != nil || isHead(r) {
 		closeAll(watches)
 		return nil // gone, or content
 	}
@@ -89,8 +91,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 
 // refuse answers a stream of somebody whom the gateway cannot identify at the moment.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request) (err error) {
-	ss := s.newSession(r)
-	if ss.out.to, err = connect(w, r); err != nil || isHead(r) {
+	ss := s.newSession(r, serverSentEvents{})
+	if ss.out.to, err = connect(w, r, eventStream); err != nil || isHead(r) {
 		return nil // gone, or content
 	}
 	s.start(r, ss, goodbyeUnavailable)
@@ -99,9 +101,10 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request) (err error) {
 
 // newSession takes what a stream needs of a request, which it outlives; copied, since each part of a request keeps all
 // of its header in memory.
-func (s *Server) newSession(r *http.Request) *session {
+func (s *Server) newSession(r *http.Request, d dialect) *session {
 	return &session{
 		server:     s,
+		dialect:    d,
 		request:    requestID(r),
 		path:       strings.Clone(r.URL.Path),
 		address:    strings.Clone(address(r)),

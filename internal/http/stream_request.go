@@ -49,13 +49,14 @@ const (
 // Parameters of event streams. Those of a watch stand in its own query, or on /stream beside the watches as the
 // default for all.
 var (
-	watchParameters = []string{"labelSelector", "fieldSelector", "resourceVersion", "sendInitialEvents",
+	watchParameters = []string{"labelSelector", "fieldSelector", "search", "resourceVersion", "sendInitialEvents",
 		"fields", "deltas", "conflate"}
 	positionParameters   = []string{"lastEventId", "last_event_id"}
 	connectionParameters = append([]string{"heartbeat"}, positionParameters...)
 	// What Kubernetes' clients add to a watch, and what holds of every event stream anyway.
 	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty", "limit"}
-	unbuiltParameters = []string{"ticket", "sort", "search", "countBy", "continue"}
+	listParameters    = []string{"sort", "countBy", "continue"}
+	unbuiltParameters = []string{"ticket"}
 )
 
 // parseSingle reads the request for a stream of one watch, whose path is the request's own.
@@ -141,7 +142,7 @@ func parseAddress(text string) (t target, query url.Values, err error) {
 
 func isParameter(key string) bool {
 	return slices.Contains(watchParameters, key) || slices.Contains(connectionParameters, key) ||
-		slices.Contains(ignoredParameters, key) || slices.Contains(unbuiltParameters, key)
+		slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(unbuiltParameters, key)
 }
 
 // checkParameters refuses what is unknown or not built: a client that asked for less than it gets, or for something
@@ -149,6 +150,8 @@ func isParameter(key string) bool {
 func checkParameters(query url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		switch {
+		case slices.Contains(listParameters, key):
+			return badRequest("%s: has no meaning for an event stream", key)
 		case slices.Contains(unbuiltParameters, key):
 			return badRequest("%s: this parameter is not built yet for event streams", key)
 		case !isParameter(key):
@@ -172,6 +175,7 @@ func parseWatch(name string, t target, own, defaults url.Values) (watchRequest, 
 	if w.selector, err = cache.ParseSelector(get("labelSelector"), get("fieldSelector")); err != nil {
 		return w, badRequest("%s%s", prefix(name), err)
 	}
+	w.selector = w.selector.Search(get("search"))
 	if err := w.view(get); err != nil {
 		return w, badRequest("%s%s", prefix(name), err)
 	}

@@ -40,9 +40,10 @@ func TestStreamQueries(t *testing.T) {
 		{"a=/api/v1/pods&heartbeat=10s&heartbeat=20s", "heartbeat: given more than once"},
 		{"a=" + escape("/api/v1/pods?labelSelector=a&labelSelector=b"), "labelSelector: given more than once"},
 		{"a=" + escape("/api/v1/pods?bogus=1"), "bogus: unknown parameter"},
-		{"a=" + escape("/api/v1/pods?search=x"), "search: this parameter is not built yet"},
+		{"a=" + escape("/api/v1/pods?search=x"), ""},
+		{"a=" + escape("/api/v1/pods?sort=x"), "sort: has no meaning"},
 		{"a=/api/v1/pods&ticket=x", "ticket: this parameter is not built yet"},
-		{"a=/api/v1/pods&continue=x", "continue: this parameter is not built yet"},
+		{"a=/api/v1/pods&continue=x", "continue: has no meaning"},
 		{"a=" + escape("/api/v1/pods?lastEventId=x.1"), "there is one position for all"},
 		{"a=" + escape("/api/v1/pods?x=%zz"), "malformed"},
 		{"a=https://elsewhere.example.org/api/v1/pods", "is not a path"},
@@ -83,7 +84,7 @@ func TestStreamQueries(t *testing.T) {
 // TestNamesOfParametersAreReserved: a watch called so would be passed over in silence.
 func TestNamesOfParametersAreReserved(t *testing.T) {
 	reserved := 0
-	for _, name := range slices.Concat(watchParameters, connectionParameters, ignoredParameters, unbuiltParameters) {
+	for _, name := range slices.Concat(watchParameters, connectionParameters, ignoredParameters, listParameters, unbuiltParameters) {
 		if !stream.ValidName(name) {
 			continue
 		}

@@ -15,11 +15,11 @@ func (ss *session) tell(w *watch, event *cache.Event, kind stream.Type, object *
 		if w.held != nil {
 			w.held.Settle(object.UID())
 		}
-		ss.send(w, kind.String(), w.render(event, object))
+		ss.dialect.change(ss, w, event, kind, object)
 		return
 	}
 	if w.held == nil || w.held.Offer(object.UID(), event, time.Now()) {
-		ss.modified(w, event, event.Old)
+		ss.dialect.modified(ss, w, event, event.Old)
 	}
 }
 
@@ -31,7 +31,7 @@ func (ss *session) tellHeld(w *watch) (reason string) {
 	}
 	now := time.Now()
 	for h := w.held.Due(now); h != nil; h = w.held.Due(now) {
-		ss.modified(w, h.Event, h.Base)
+		ss.dialect.modified(ss, w, h.Event, h.Base)
 		if ss.out.full() {
 			if reason := ss.sendOn(); reason != "" {
 				return reason
@@ -39,17 +39,6 @@ func (ss *session) tellHeld(w *watch) (reason string) {
 		}
 	}
 	return ""
-}
-
-// modified collects an object that the client has already: whole, or as the difference to what it has.
-func (ss *session) modified(w *watch, event *cache.Event, base *cluster.Object) {
-	if w.deltas && base != nil {
-		if patched := w.patched(event, base); patched != "" {
-			ss.send(w, "patched", patched)
-			return
-		}
-	}
-	ss.send(w, stream.Modified.String(), w.render(event, event.Object))
 }
 
 // render is an object as the client wants it. What most want of an event's own object is made once for all of them.

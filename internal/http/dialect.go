@@ -1,0 +1,105 @@
+package http
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// dialect is the language in which a session tells its client what happens. What it says is collected; nothing waits.
+type dialect interface {
+	// greet is what a stream begins with.
+	greet(ss *session)
+	// state is one object of a snapshot.
+	state(ss *session, w *watch, o *cluster.Object)
+	// synced is the end of a snapshot of so many objects.
+	synced(ss *session, w *watch, count int)
+	// change is an event as it concerns this client: see stream.Event.For.
+	change(ss *session, w *watch, event *cache.Event, kind stream.Type, o *cluster.Object)
+	// modified is a change of an object that the client knows, and of what it knows if that is known.
+	modified(ss *session, w *watch, event *cache.Event, base *cluster.Object)
+	// reset says that the client has missed something. Either a snapshot may follow, or the stream ends.
+	reset(ss *session, w *watch, reason string) (stop string)
+	// bookmark says up to where the client has been told everything.
+	bookmark(ss *session, w *watch)
+	// upstream says whether the watch on the API server stands.
+	upstream(ss *session, w *watch, u cache.Upstream)
+	// expiring says that the caller's token ends soon.
+	expiring(ss *session)
+	// heartbeat shows that the connection stands.
+	heartbeat(ss *session)
+	// goodbye is what a stream ends with.
+	goodbye(ss *session, reason string)
+}
+
+// serverSentEvents is the dialect of browsers (WHATWG HTML, 9.2), with the events of WIRE.md.
+type serverSentEvents struct{}
+
+func (serverSentEvents) greet(ss *session) {
+	retry := ss.server.opts.Stream.Retry
+	ss.out.comment("kubecast")
+	ss.out.retry(between(retry, 2*retry))
+}
+
+func (serverSentEvents) state(ss *session, w *watch, o *cluster.Object) {
+	ss.send(w, stream.Added.String(), w.fields.of(o.JSON()))
+}
+
+func (serverSentEvents) synced(ss *session, w *watch, count int) {
+	ss.send(w, "synced", `{"resourceVersion":"`+strconv.FormatUint(w.version, 10)+`","count":`+strconv.Itoa(count)+`}`)
+}
+
+func (serverSentEvents) change(ss *session, w *watch, event *cache.Event, kind stream.Type, o *cluster.Object) {
+	ss.send(w, kind.String(), w.render(event, o))
+}
+
+func (serverSentEvents) modified(ss *session, w *watch, event *cache.Event, base *cluster.Object) {
+	if w.deltas && base != nil {
+		if patched := w.patched(event, base); patched != "" {
+			ss.send(w, "patched", patched)
+			return
+		}
+	}
+	ss.send(w, stream.Modified.String(), w.render(event, event.Object))
+}
+
+func (serverSentEvents) reset(ss *session, w *watch, reason string) (stop string) {
+	ss.send(w, "reset", quote("reason", reason))
+	return ""
+}
+
+func (serverSentEvents) bookmark(ss *session, w *watch) {
+	ss.send(w, "bookmark", quote("resourceVersion", strconv.FormatUint(w.claim().All, 10)))
+}
+
+func (serverSentEvents) upstream(ss *session, w *watch, u cache.Upstream) {
+	name := "live"
+	if !u.Live {
+		name = "stale"
+	}
+	ss.send(w, name, `{"since":`+strconv.Quote(u.Since.UTC().Format(time.RFC3339Nano))+`,"reason":`+strconv.Quote(upstreamReason(u))+`}`)
+}
+
+func (serverSentEvents) expiring(ss *session) {
+	ss.out.event("", "expiring", ss.knownPosition(), quote("at", ss.id.ExpiresAt.UTC().Format(time.RFC3339)))
+}
+
+func (serverSentEvents) heartbeat(ss *session) { ss.out.comment("") }
+
+func (serverSentEvents) goodbye(ss *session, reason string) {
+	switch reason {
+	case goodbyeDrain: // all streams of this replica end, so they are to come back spread
+		retry := ss.server.opts.Stream.Retry
+		ss.out.retry(between(retry, 3*retry))
+		ss.bookmarks()
+	case goodbyeAge, goodbyeExpired:
+		ss.bookmarks()
+	}
+	ss.out.event("", "goodbye", ss.knownPosition(), quote("reason", reason))
+}
+
+// quote is a JSON object with one string, which must be plain ASCII.
+func quote(key, value string) string { return `{"` + key + `":` + strconv.Quote(value) + `}` }

@@ -1,0 +1,277 @@
+package http
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// watchEvents is the dialect of kubectl and client-go: Kubernetes' watch events, one JSON object a line. It has no
+// words for most of what the other one tells; who has missed something is told 410, and lists again.
+//
+// Its clients take the version of the object that they were told last for their position. So what a relist found,
+// which is ordered by version with deletions first, is told with deletions as old as the state before: whoever is cut
+// off in it comes back with a version from before the list's, and gets all of it again.
+type watchEvents struct {
+	printer   *printer
+	bookmarks bool // are wanted
+	initial   bool // the end of the snapshot is to be marked
+	told      bool // something was: a table's columns are told once
+}
+
+var watchEventTypes = [...]string{stream.Added: "ADDED", stream.Modified: "MODIFIED", stream.Deleted: "DELETED"}
+
+func (d *watchEvents) send(ss *session, kind string, object []byte) {
+	ss.out.text(`{"type":"`, kind, `","object":`)
+	ss.out.raw(object)
+	ss.out.text("}\n")
+	ss.out.events++
+}
+
+func (d *watchEvents) object(ss *session, kind stream.Type, o *cluster.Object) {
+	d.send(ss, watchEventTypes[kind], d.printer.event(o, !d.told))
+	d.told = true
+}
+
+func (d *watchEvents) state(ss *session, _ *watch, o *cluster.Object) { d.object(ss, stream.Added, o) }
+
+func (d *watchEvents) synced(ss *session, w *watch, _ int) {
+	if d.initial {
+		d.mark(ss, w, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`)
+	}
+}
+
+func (d *watchEvents) change(ss *session, _ *watch, event *cache.Event, kind stream.Type, o *cluster.Object) {
+	if kind == stream.Deleted && event.ID < event.Pos {
+		o = o.WithVersion(event.ID)
+	}
+	d.object(ss, kind, o)
+}
+
+func (d *watchEvents) modified(ss *session, _ *watch, event *cache.Event, _ *cluster.Object) {
+	d.object(ss, stream.Modified, event.Object)
+}
+
+func (d *watchEvents) reset(ss *session, w *watch, reason string) (stop string) {
+	message := "too old resource version: the history does not reach back so far"
+	switch reason {
+	case resetAhead:
+		message = "too large resource version: the cluster has none like it"
+	case resetEpoch:
+		message = "the cluster was restored to another history"
+	}
+	d.failed(ss, expired(message, ""))
+	return endTold
+}
+
+// failed is an event of type ERROR.
+func (d *watchEvents) failed(ss *session, err error) {
+	object, err := json.Marshal(replyTo(err).status())
+	if err != nil {
+		return // plain fields
+	}
+	d.send(ss, "ERROR", object)
+}
+
+func (d *watchEvents) bookmark(ss *session, w *watch) {
+	if d.bookmarks {
+		d.mark(ss, w, "")
+	}
+}
+
+func (d *watchEvents) mark(ss *session, w *watch, more string) {
+	meta := `{"resourceVersion":"` + strconv.FormatUint(w.claim().All, 10) + `","creationTimestamp":null` + more + `}`
+	d.send(ss, "BOOKMARK", d.printer.bookmark([]byte(meta)))
+}
+
+func (d *watchEvents) goodbye(ss *session, reason string) {
+	switch reason {
+	case goodbyeAge, goodbyeDrain, goodbyeExpired:
+		ss.bookmarks()
+	case goodbyeUnavailable:
+		d.failed(ss, unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
+	}
+}
+
+func (*watchEvents) greet(*session)                            {}
+func (*watchEvents) upstream(*session, *watch, cache.Upstream) {}
+func (*watchEvents) expiring(*session)                         {}
+func (*watchEvents) heartbeat(*session)                        {}
+
+// kubernetesWatch answers a list or an object that is watched in Kubernetes' own form.
+func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted form) error {
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	req, err := parseKubernetesWatch(t, query, accepted)
+	if err != nil {
+		return err
+	}
+	if s.draining.Err() != nil {
+		return unavailable("the gateway is about to end; another one will answer", time.Second, nil)
+	}
+	store, release, err := s.synced(r.Context(), id, t, "watch")
+	if err != nil {
+		return err
+	}
+	watched, err := s.prepareWatch(r, id, req, store, release)
+	if err != nil {
+		release()
+		return err
+	}
+	ss := s.newSession(r, watched.dialect)
+	ss.id, ss.watches, ss.age, ss.position = id, []*watch{watched.watch}, req.timeout, ""
+	if !s.places.take(id.Username, ss.address) {
+		release()
+		return &reply{
+			code:       http.StatusTooManyRequests,
+			reason:     metav1.StatusReasonTooManyRequests,
+			message:    "too many watches and streams are open: end one, or try again later",
+			retryAfter: time.Second,
+		}
+	}
+	ss.placed = true
+	if ss.out.to, err = connect(w, r, "application/json"); err != nil || isHead(r) {
+		s.places.leave(id.Username, ss.address)
+		release()
+		return nil // gone, or content
+	}
+	s.start(r, ss, "")
+	return nil
+}
+
+// preparedWatch is a watch, and the dialect in which it is told.
+type preparedWatch struct {
+	watch   *watch
+	dialect *watchEvents
+}
+
+func (s *Server) prepareWatch(r *http.Request, id auth.Identity, req kubernetesWatchRequest, store *cache.Store, release func()) (p preparedWatch, err error) {
+	t := req.watch.target
+	kinds, err := s.cluster(t.cluster)
+	if err != nil {
+		return p, err
+	}
+	if err := s.await(r.Context(), store, req.notBefore); err != nil {
+		return p, err
+	}
+	printer, err := s.printer(r.Context(), t, store.Kind(), req.view)
+	if err != nil {
+		return p, err
+	}
+	return preparedWatch{
+		watch:   newWatch(req.watch, kinds, store, release),
+		dialect: &watchEvents{printer: printer, bookmarks: req.bookmarks, initial: req.initial},
+	}, nil
+}
+
+// kubernetesWatchRequest is what a client asks of a watch in Kubernetes' own form.
+type kubernetesWatchRequest struct {
+	watch     watchRequest
+	view      view
+	bookmarks bool
+	initial   bool          // the state comes first, and its end is marked
+	notBefore uint64        // of which version that state is at the least
+	timeout   time.Duration // 0: as long as any stream
+}
+
+// parseKubernetesWatch reads a watch's parameters as Kubernetes defines them (API concepts, "Efficient detection of
+// changes" and "Streaming lists"). What is unknown is passed over, as the API server does.
+func parseKubernetesWatch(t target, query url.Values, accepted form) (req kubernetesWatchRequest, err error) {
+	req.watch.target = t
+	if req.view, err = parseView(query, accepted); err != nil {
+		return req, err
+	}
+	for _, key := range []string{"sort", "countBy"} {
+		if query.Get(key) != "" {
+			return req, badRequest("%s: has no meaning for a watch", key)
+		}
+	}
+	if req.watch.selector, err = cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+		return req, badRequest("%s", err)
+	}
+	req.watch.selector = req.watch.selector.Search(query.Get("search"))
+	version := uint64(0)
+	if text := query.Get("resourceVersion"); text != "" {
+		if version, err = cluster.ParseVersion(text); err != nil {
+			return req, badRequest("resourceVersion: Invalid value: %q", text)
+		}
+	}
+	if text := query.Get("timeoutSeconds"); text != "" {
+		seconds, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return req, badRequest("timeoutSeconds: %q is not a number of seconds", text)
+		}
+		req.timeout = time.Duration(seconds) * time.Second
+	}
+	if req.bookmarks, err = boolOf(query, "allowWatchBookmarks"); err != nil {
+		return req, err
+	}
+	match, text := query.Get("resourceVersionMatch"), query.Get("sendInitialEvents")
+	if text == "" {
+		if match != "" {
+			return req, invalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
+				"resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+		}
+		req.watch.after = version
+		return req, nil
+	}
+	if match != string(metav1.ResourceVersionMatchNotOlderThan) {
+		return req, invalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
+			"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+	}
+	if req.initial, err = boolOf(query, "sendInitialEvents"); err != nil {
+		return req, err
+	}
+	if req.initial {
+		req.notBefore = version
+	} else {
+		req.watch.after, req.watch.quiet = version, version == 0
+	}
+	return req, nil
+}
+
+func boolOf(query url.Values, key string) (bool, error) {
+	text := query.Get(key)
+	if text == "" {
+		return false, nil
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, badRequest("%s: %q is neither true nor false", key, text)
+	}
+	return value, nil
+}
+
+// event is one object in a watch event; columns says whether a table names them. It is valid until the next call.
+func (p *printer) event(o *cluster.Object, columns bool) []byte {
+	if p.table == nil {
+		return p.item(o)
+	}
+	p.rows.Now = time.Now()
+	meta := fmt.Appendf(nil, `{"resourceVersion":%q}`, o.GetResourceVersion())
+	return append(append(p.begin(meta, columns), p.item(o)...), "]}"...)
+}
+
+// bookmark is an object that has nothing but metadata, in a watch event.
+func (p *printer) bookmark(meta []byte) []byte {
+	if p.table != nil {
+		return append(p.begin(meta, false), "]}"...)
+	}
+	kind, apiVersion := p.kind.Kind, p.kind.APIVersion()
+	if p.view.form.isMetadata() {
+		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/"+p.view.form.metaVersion()
+	}
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s}`, kind, apiVersion, meta)
+}
