@@ -215,7 +215,7 @@ func parseKubernetesWatch(t target, query url.Values, accepted form) (req kubern
 		}
 		req.timeout = time.Duration(seconds) * time.Second
 	}
-	if req.bookmarks, err = boolOf(query, "allowWatchBookmarks"); err != nil {
+	if req.bookmarks, err = boolOf("allowWatchBookmarks", query.Get("allowWatchBookmarks")); err != nil {
 		return req, err
 	}
 	match, text := query.Get("resourceVersionMatch"), query.Get("sendInitialEvents")
@@ -231,7 +231,7 @@ func parseKubernetesWatch(t target, query url.Values, accepted form) (req kubern
 		return req, invalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
 			"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
 	}
-	if req.initial, err = boolOf(query, "sendInitialEvents"); err != nil {
+	if req.initial, err = boolOf("sendInitialEvents", text); err != nil {
 		return req, err
 	}
 	if req.initial {
@@ -242,8 +242,7 @@ func parseKubernetesWatch(t target, query url.Values, accepted form) (req kubern
 	return req, nil
 }
 
-func boolOf(query url.Values, key string) (bool, error) {
-	text := query.Get(key)
+func boolOf(key, text string) (bool, error) {
 	if text == "" {
 		return false, nil
 	}

@@ -185,6 +185,7 @@ func readParameters(t *testing.T, file string, functions ...string) []string {
 func TestEveryParameterIsDescribed(t *testing.T) {
 	d := readOpenAPI(t)
 	ofLists := readParameters(t, "list_request.go", "parseList", "parseView", "limitOf", "askedVersionOf", "wantsWatch")
+	ofLists = append(ofLists, readParameters(t, "kubernetes_watch.go", "parseKubernetesWatch")...)
 	ofObjects := append(readParameters(t, "list_request.go", "parseView"), "watch")
 	ofStreams := slices.Concat(watchParameters, connectionParameters)
 	if len(ofLists) < 10 || len(ofObjects) < 3 {

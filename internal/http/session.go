@@ -164,9 +164,6 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 	defer batches.Put(space)
 	batch, position, err := w.next(space[:0], ss)
 	ss.tellUpstream(w) // only now: from here on a change wakes
-	if w.store.Err() != nil {
-		return at, false, goodbyeGone
-	}
 	if err != nil {
 		if ss.out.prompt { // a snapshot is due, and may be long
 			return at, true, turnOver
