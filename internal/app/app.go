@@ -67,12 +67,13 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	gateway, err := kubecasthttp.New(kubecasthttp.Options{
-		Clusters:      clusters.kinds(),
-		Authenticator: authenticator,
-		Authorizer:    auth.NewGuard(authorizer, registry),
-		Ready:         authorizer.ready,
-		Sealer:        sealer,
-		SyncTimeout:   cfg.Cache.SyncTimeout.Std(),
+		Clusters:       clusters.kinds(),
+		Authenticator:  authenticator,
+		Authorizer:     auth.NewGuard(authorizer, registry),
+		Ready:          authorizer.ready,
+		Sealer:         sealer,
+		TrustedProxies: cfg.Prefixes(),
+		SyncTimeout:    cfg.Cache.SyncTimeout.Std(),
 		Stream: kubecasthttp.StreamOptions{
 			Heartbeat:    cfg.Stream.Heartbeat.Std(),
 			MaxAge:       cfg.Stream.MaxAge.Std(),

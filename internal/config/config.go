@@ -11,7 +11,10 @@
 // by those who use them, and no value in it is a secret.
 package config
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Config is the configuration file. Its fields are the file's keys; the defaults are those of Default.
 type Config struct {
@@ -26,7 +29,9 @@ type Config struct {
 	Auth       Auth       `yaml:"auth"`
 	Authorizer Authorizer `yaml:"authorizer"`
 	CORS       CORS       `yaml:"cors"`
-	Log        Log        `yaml:"log"`
+	// TrustedProxies are addresses and networks (CIDR) of the proxies whose X-Forwarded-For is believed, for limits by address.
+	TrustedProxies []string `yaml:"trustedProxies"`
+	Log            Log      `yaml:"log"`
 }
 
 // Cluster is one Kubernetes cluster. With neither Kubeconfig nor Context it is the one the gateway
@@ -166,9 +171,33 @@ func Default() Config {
 			CacheDeny:  Duration(5 * time.Second),
 			Policies:   []string{},
 		},
+		// Loopback, and what is routed inside of organizations and clusters.
+		TrustedProxies: []string{
+			"127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7",
+		},
 		Log: Log{Level: "info", Format: "text"},
 	}
 }
 
 // DefaultClaims is what an entry of auth.jwt has where the file says nothing.
 func DefaultClaims() Claims { return Claims{Username: "sub", Groups: "groups"} }
+
+// Prefixes are TrustedProxies as networks; Validate has refused what is none.
+func (c Config) Prefixes() []netip.Prefix {
+	prefixes := make([]netip.Prefix, 0, len(c.TrustedProxies))
+	for _, text := range c.TrustedProxies {
+		if p, err := parsePrefix(text); err == nil {
+			prefixes = append(prefixes, p)
+		}
+	}
+	return prefixes
+}
+
+// parsePrefix reads a network, or an address, which is a network of its own.
+func parsePrefix(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return address.Unmap().Prefix(address.Unmap().BitLen())
+	}
+	p, err := netip.ParsePrefix(text)
+	return p.Masked(), err
+}

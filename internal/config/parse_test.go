@@ -57,6 +57,7 @@ auth:
   cookieKeyFile: ""
 authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
 cors: {origins: []}
+trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, "fc00::/7"]
 log: {level: info, format: text}
 `
 	var want any
@@ -186,6 +187,7 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"keys over http":             {"auth: {jwt: [{issuer: a, audiences: [a], jwksURL: 'http://id.example.org/keys'}]}", `auth.jwt[0].jwksURL: "http://id.example.org/keys" given; allowed: an https URL`},
 		"no username claim":          {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f, claims: {username: ''}}]}", `auth.jwt[0].claims.username: "" given; allowed: the name of a claim`},
 		"reserved prefix":            {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f, claims: {groupsPrefix: 'system:'}}]}", `auth.jwt[0].claims.groupsPrefix: "system:" given; allowed: a prefix that does not`},
+		"proxy":                      {"trustedProxies: [ingress]", `line 1: trustedProxies[0]: "ingress" given; allowed: an address or a network`},
 		"wildcard origin":            {"cors: {origins: ['*']}", `line 1: cors.origins[0]: "*" given; allowed: an origin such as`},
 		"origin with path":           {"cors: {origins: ['https://a.example/']}", `cors.origins[0]: "https://a.example/" given`},
 		"origin with default port":   {"cors: {origins: ['https://a.example:443']}", `cors.origins[0]: "https://a.example:443" given`},

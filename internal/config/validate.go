@@ -76,6 +76,11 @@ func (c Config) validate() faults {
 			f.refuse(fmt.Sprintf("cors.origins[%d]", i), o, "an origin such as https://portal.example.org: lower case, no path, no wildcard")
 		}
 	}
+	for i, p := range c.TrustedProxies {
+		if _, err := parsePrefix(p); err != nil {
+			f.refuse(fmt.Sprintf("trustedProxies[%d]", i), p, "an address or a network such as 10.0.0.0/8")
+		}
+	}
 	f.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	f.oneOf("log.format", c.Log.Format, "text", "json")
 	return f

@@ -187,8 +187,8 @@ func failureLevel(r *http.Request, reply *reply) slog.Level {
 	return slog.LevelWarn
 }
 
-// caller is who sent a request: the holder of its token, else of its session, else of its ticket.
-func (s *Server) caller(r *http.Request) (auth.Identity, error) {
+// identity is who sent a request: the holder of its token, else of its session, else of its ticket.
+func (s *Server) identity(r *http.Request) (auth.Identity, error) {
 	if tokenInAddress(r.URL) {
 		return auth.Identity{}, badRequest("a token in the address would end up in logs: send it as Authorization: Bearer")
 	}

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -43,10 +44,12 @@ type Options struct {
 	Stream        StreamOptions
 	Limits        Limits
 	Drain         time.Duration // within which streams end once Drain was called
-	Origins       []string      // of pages elsewhere that may call; may be empty
-	Portal        fs.FS         // the built portal; nil if it was not built
-	Registerer    prometheus.Registerer
-	Log           *slog.Logger
+	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
+	TrustedProxies []netip.Prefix
+	Origins        []string // of pages elsewhere that may call; may be empty
+	Portal         fs.FS    // the built portal; nil if it was not built
+	Registerer     prometheus.Registerer
+	Log            *slog.Logger
 }
 
 // StreamOptions are what all event streams have in common.
@@ -60,6 +63,7 @@ type StreamOptions struct {
 
 // Server answers the gateway's requests.
 type Server struct {
+	failures failures
 	tickets  *auth.Tickets
 	opts     Options
 	clusters atomic.Pointer[clusters]
@@ -130,7 +134,7 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.identify, s.recover, securityHeaders, s.cors, takeTicket)
+	r.Use(s.trustProxies, s.identify, s.recover, securityHeaders, s.cors, takeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", func(_ http.ResponseWriter, r *http.Request) error {
 		return &reply{

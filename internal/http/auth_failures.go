@@ -1,0 +1,74 @@
+package http
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+const (
+	// maxFailures is how many bad tokens, sessions and tickets an address may send in a minute and be told what they are.
+	maxFailures    = 100
+	failuresWindow = time.Minute
+	// maxFailing bounds the addresses that are counted.
+	maxFailing = 100_000
+)
+
+// failures counts what could not sign in, by address.
+type failures struct {
+	mu     sync.Mutex
+	since  time.Time
+	counts map[string]int
+}
+
+// add counts one more, and reports how long it takes until the address may fail again; 0: it may.
+func (f *failures) add(address string) (wait time.Duration, first bool) {
+	// Whoever has an IPv6 address has the whole /64.
+	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() && !ip.Is4In6() {
+		if prefix, err := ip.Prefix(64); err == nil {
+			address = prefix.String()
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if now.Sub(f.since) >= failuresWindow {
+		f.since, f.counts = now, map[string]int{}
+	}
+	if _, known := f.counts[address]; !known && len(f.counts) >= maxFailing {
+		return 0, false
+	}
+	f.counts[address]++
+	if f.counts[address] <= maxFailures {
+		return 0, false
+	}
+	return max(f.since.Add(failuresWindow).Sub(now), time.Second), f.counts[address] == maxFailures+1
+}
+
+// caller is who sent a request. An address from which too much comes that is nobody's is told 429; whoever comes from
+// there with a good token is let in, since what he sends is looked at all the same. Event streams are told 401 nonetheless:
+// that ends an EventSource for good, which is what is wanted, and so would 429.
+func (s *Server) caller(r *http.Request) (auth.Identity, error) {
+	id, err := s.identity(r)
+	if !errors.Is(err, auth.ErrBadToken) {
+		return id, err
+	}
+	wait, first := s.failures.add(address(r))
+	if first {
+		s.log.Warn("too many failures to sign in from an address", "address", address(r), "within", failuresWindow)
+	}
+	if wait == 0 || r.URL.Path == "/stream" || strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		return id, err
+	}
+	return id, &reply{
+		code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, retryAfter: wait.Round(time.Second), cause: err,
+		message: "too many requests from this address could not sign in; send good credentials, or wait",
+	}
+}
