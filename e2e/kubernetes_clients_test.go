@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// restConfig is client-go's way to a gateway, to its default cluster or to one behind a prefix.
+func (g *gateway) restConfig(token, prefix string) *rest.Config {
+	return &rest.Config{Host: g.url + prefix, BearerToken: token, QPS: -1}
+}
+
+// mirror is what an informer of client-go holds.
+type mirror struct {
+	name  string
+	store toolscache.Store
+	ready toolscache.InformerSynced
+}
+
+// versions are those that the mirror holds, by namespace/name.
+func (m mirror) versions() map[string]string {
+	found := map[string]string{}
+	for _, object := range m.store.List() {
+		if o, ok := object.(metav1.Object); ok {
+			found[o.GetNamespace()+"/"+o.GetName()] = o.GetResourceVersion()
+		}
+	}
+	return found
+}
+
+// noStreamedLists is a client that lists, and then watches, as those before WatchList do.
+type noStreamedLists struct{}
+
+func (noStreamedLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+// mirrors are informers of all sorts that client-go has, at one gateway, of the pods with a label.
+func (g *gateway) mirrors(t *testing.T, token string, namespace string, selector labels.Set) (all []mirror) {
+	t.Helper()
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	t.Cleanup(func() {
+		close(stop)
+		running.Wait()
+	})
+	tweak := func(o *metav1.ListOptions) { o.LabelSelector = selector.String() }
+	config := g.restConfig(token, "/clusters/default")
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anyKind, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onlyMetadata, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(name string, informer toolscache.SharedIndexInformer) {
+		running.Go(func() { informer.Run(stop) })
+		all = append(all, mirror{name, informer.GetStore(), informer.HasSynced})
+	}
+	add("typed", informers.NewSharedInformerFactoryWithOptions(typed, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(tweak)).Core().V1().Pods().Informer())
+	add("dynamic", dynamicinformer.NewFilteredDynamicSharedInformerFactory(anyKind, 0, namespace, tweak).ForResource(podsKind).Informer())
+	add("metadata", metadatainformer.NewFilteredSharedInformerFactory(onlyMetadata, 0, namespace, tweak).ForResource(podsKind).Informer())
+	add("typed, without WatchList", toolscache.NewSharedIndexInformer(toolscache.ToListWatcherWithWatchListSemantics(&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			tweak(&o)
+			return typed.CoreV1().Pods(namespace).List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			tweak(&o)
+			return typed.CoreV1().Pods(namespace).Watch(ctx, o)
+		},
+	}, noStreamedLists{}), &corev1.Pod{}, 0, nil))
+	return all
+}
+
+// converge waits until each mirror holds what the API server has.
+func (s *stage) converge(t *testing.T, when string, scope scope, mirrors []mirror) {
+	t.Helper()
+	for _, m := range mirrors {
+		eventually(t, m.name+" informer converges "+when, func() error {
+			list, err := scope.resource(s.dynamic).List(context.Background(), metav1.ListOptions{LabelSelector: scope.labelSelector})
+			if err != nil {
+				return err
+			}
+			want := map[string]string{}
+			for _, o := range list.Items {
+				want[o.GetNamespace()+"/"+o.GetName()] = o.GetResourceVersion()
+			}
+			if got := m.versions(); !m.ready() || !maps.Equal(got, want) {
+				return fmt.Errorf("synced: %v; has %v, not %v", m.ready(), got, want)
+			}
+			return nil
+		})
+	}
+}
+
+// Informers of every sort sync at a gateway and follow it, through its restart too.
+func TestInformersConvergeThroughARestart(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "informers", "informers-b")
+	g := s.startGateway(t, gatewayOptions{listen: fixedAddress(t)})
+	g.waitReady(t)
+	random := seed(t)
+	scopes := map[string]scope{
+		"of all namespaces": {kind: podsKind, labelSelector: "test=informers"},
+		"of one namespace":  {kind: podsKind, namespace: "informers-b", labelSelector: "app=a,test=informers"},
+	}
+	mirrors := map[string][]mirror{}
+	for name, scope := range scopes {
+		selector, err := labels.ConvertSelectorToLabelsMap(scope.labelSelector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mirrors[name] = g.mirrors(t, s.viewer(t), scope.namespace, selector)
+	}
+	finish := s.startChurn(t, &churn{namespaces: []string{"informers", "informers-b"}, test: "informers", random: random})
+	time.Sleep(2 * time.Second) // of changes
+	g.kill()
+	time.Sleep(time.Second) // of changes that nobody tells
+	g.restart(t)
+	time.Sleep(2 * time.Second)
+	finish()
+	for name, scope := range scopes {
+		s.converge(t, name, scope, mirrors[name])
+	}
+}
+
+// kubectl watches and waits as at the API server.
+func TestKubectlWatchesAndWaits(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	g := s.sharedGateway(t)
+	s.namespaces(t, "kubectl-watch")
+	gateway := append(kubectlTo(t, g, s.admin(t), "/clusters/default"), "-n", "kubectl-watch")
+	ctx, cancel := context.WithTimeout(context.Background(), eventuallyWithin)
+	defer cancel()
+	var group sync.WaitGroup
+	defer group.Wait()
+	var waited, watched atomic.Pointer[string]
+	run := func(into *atomic.Pointer[string], arguments ...string) {
+		group.Go(func() {
+			out, err := s.cluster.Kubectl(ctx, nil, append(slices.Clone(gateway), arguments...)...)
+			text := failure(string(out), err)
+			into.Store(&text)
+		})
+	}
+	run(&waited, "wait", "--for=create", "pod/late", "--timeout=50s")
+	run(&watched, "get", "pods", "-w", "--request-timeout=8s", "-o", "custom-columns=N:.metadata.name,L:.metadata.labels.step", "--no-headers")
+	time.Sleep(2 * time.Second) // until both have begun; if they had not, they would see less
+	pods := s.kube.CoreV1().Pods("kubectl-watch")
+	if _, err := pods.Create(ctx, pod("kubectl-watch", "late", map[string]string{"step": "1"}), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.kubectl(t, "", "label", "pod", "late", "-n", "kubectl-watch", "step=2", "--overwrite")
+	eventually(t, "kubectl wait ends", func() error {
+		if text := waited.Load(); text == nil || !strings.Contains(*text, "condition met") {
+			return fmt.Errorf("it says %v", text)
+		}
+		return nil
+	})
+	eventually(t, "kubectl get -w shows each step", func() error {
+		text := watched.Load()
+		if text == nil {
+			return fmt.Errorf("it has not ended")
+		}
+		if lines := strings.Join(strings.Fields(*text), " "); !strings.Contains(lines, "late 1 late 2") {
+			t.Fatalf("it shows %q", *text)
+		}
+		return nil
+	})
+	zero := int64(0)
+	if err := pods.Delete(ctx, "late", metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.tryKubectl(append(gateway, "wait", "--for=delete", "pod/late", "--timeout=50s")...); err != nil {
+		t.Errorf("%v %s", err, out)
+	}
+}
