@@ -30,12 +30,13 @@ func (d *definitions) Down(err error) {
 func (d *definitions) DefinitionChanged(name string) { (*Kinds)(d).tellChange(name) }
 
 // DefinitionRemoved implements cluster.DefinitionFollower.
-func (d *definitions) DefinitionRemoved(name string) {
+func (d *definitions) DefinitionRemoved(name string, version uint64) {
 	k := (*Kinds)(d)
+	k.log.Debug("definition was removed", "name", name, "version", version)
 	k.tellChange(name)
 	for _, store := range k.All() {
 		if store.kind.String() == name {
-			store.end("its definition was removed")
+			store.endBefore(version, "its definition was removed")
 		}
 	}
 }

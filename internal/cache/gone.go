@@ -10,7 +10,7 @@ import (
 // gone is the end of a store whose kind is no longer served. It is for good: a kind that comes back has a new store.
 type gone struct {
 	served func() bool   // whether discovery still has the kind; nil: nobody knows
-	done   chan struct{} // closed at the end
+	done   chan struct{} // closed at the end, when Err is set
 
 	mu     sync.Mutex
 	missed int // answers of 404 in a row
@@ -36,12 +36,23 @@ func (s *Store) end(reason string) {
 	first := s.gone.err == nil
 	if first {
 		s.gone.err = fmt.Errorf("%w: %s: %s", ErrGone, s.kind, reason)
-		close(s.gone.done)
 	}
 	s.gone.mu.Unlock()
 	if first {
 		s.log.Info("kind is no longer served", "kind", s.kind.String(), "version", s.kind.Version, "reason", reason)
 		s.topic.Notify()
+		close(s.gone.done) // last: the topic stops then, which wakes those who were to be woken, and nobody later
+	}
+}
+
+// endBefore says that the kind was removed at a version of the cluster. What was listed since is of another one of its
+// name: events of different kinds come in no order, so this one may come late.
+func (s *Store) endBefore(removed uint64, reason string) {
+	s.mu.Lock()
+	began := s.began
+	s.mu.Unlock()
+	if began > 0 && began < removed {
+		s.end(reason)
 	}
 }
 

@@ -195,6 +195,28 @@ func TestRemovedDefinitionEndsItsStoresAtOnce(t *testing.T) {
 	})
 }
 
+// That a definition was removed may be told late, when it has been made anew: the new kind has nothing to do with it.
+func TestLateRemovalDoesNotEndTheNextOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(widgets)
+		k, stop := runKinds(t, api, Options{})
+		defer stop()
+		old, releaseOld := use(t, k, widgets)
+		defer releaseOld()
+		removed := api.Put(widgets, widget)
+		old.end("it is over")
+		synctest.Wait()
+		store, release := use(t, k, widgets)
+		defer release()
+		(*definitions)(k).DefinitionRemoved("widgets.example.com", removed)
+		if err := store.Err(); err != nil {
+			t.Error(err)
+		}
+		(*definitions)(k).DefinitionRemoved("widgets.example.com", removed+1)
+		expectGone(t, store)
+	})
+}
+
 // A definition that was removed and made anew while the gateway was cut off is another one.
 func TestDefinitionThatWasReplacedUnseenEndsItsStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

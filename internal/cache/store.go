@@ -46,6 +46,7 @@ type Store struct {
 	mu       sync.Mutex
 	state    state
 	snapshot *Snapshot // of the state as it is; nil if nobody asked since the last change
+	began    uint64    // version of the first list; 0 before it
 	changes  lastChanges
 	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
@@ -238,6 +239,7 @@ func (s *Store) listed(version uint64) {
 	wentBack := !first && (version < head || slices.ContainsFunc(changes, func(c change) bool { return rewritten(c, head) }))
 	switch {
 	case first:
+		s.began = version
 		s.topic.Begin(version)
 	case wentBack:
 		s.beginAnew(version)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"math"
 	"strings"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -13,8 +14,9 @@ type DefinitionFollower interface {
 	Health
 	// DefinitionChanged: one came, or is another than before. All that there are come first.
 	DefinitionChanged(name string)
-	// DefinitionRemoved: one is gone, and with it the kind that it defined.
-	DefinitionRemoved(name string)
+	// DefinitionRemoved: one is gone, and with it the kind that it defined, since a version; or, if that is not known, by
+	// now, and the version is greater than all others.
+	DefinitionRemoved(name string, version uint64)
 }
 
 // metadataOnly asks for objects without their contents; who does not know how sends them whole.
@@ -63,18 +65,24 @@ func definitionHandler(follower DefinitionFollower) toolscache.ResourceEventHand
 			before, after := old.(*Object), object.(*Object)
 			switch {
 			case before.uid != after.uid: // another one of the same name
-				follower.DefinitionRemoved(after.name)
+				follower.DefinitionRemoved(after.name, math.MaxUint64)
 				changed(after)
 			case before.version != after.version:
 				changed(after)
 			}
 		},
 		DeleteFunc: func(object any) {
-			if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			tombstone, late := object.(toolscache.DeletedFinalStateUnknown)
+			if late {
 				object = tombstone.Obj
 			}
-			if o, ok := object.(*Object); ok && !o.IsMarker() {
-				follower.DefinitionRemoved(o.name)
+			o, ok := object.(*Object)
+			switch {
+			case !ok || o.IsMarker():
+			case late:
+				follower.DefinitionRemoved(o.name, math.MaxUint64)
+			default:
+				follower.DefinitionRemoved(o.name, o.version)
 			}
 		},
 	}
