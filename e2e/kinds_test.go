@@ -129,6 +129,9 @@ func (s *stage) comeAndGo(t *testing.T, name string, limited bool) {
 		s.mustBeAbsent(t, g, token, path("v1alpha1"))
 	}
 	g.list(t, token, "/api/v1/pods") // the others did not notice
+	if !limited && strings.Contains(g.log(), "definitions of custom resources are not watched") {
+		t.Error("the watch on the definitions did not last")
+	}
 }
 
 // mustBeAbsent asks for a kind that there is not, as a list and as a stream.

@@ -19,15 +19,18 @@ type DefinitionFollower interface {
 	DefinitionRemoved(name string, version uint64)
 }
 
-// metadataOnly asks for objects without their contents; who does not know how sends them whole.
-const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," +
-	"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+// What is asked for to have objects without their contents; who does not know how sends them whole. A watch that asks for
+// lists as well is ended by the API server as soon as it has begun.
+const (
+	metadataOnly     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	metadataListOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+)
 
 // FollowDefinitions watches the metadata of all CustomResourceDefinitions until the context ends. A cluster that does
 // not have any, or does not show them, is asked again and again, but not often.
 func (c *Cluster) FollowDefinitions(ctx context.Context, follower DefinitionFollower) error {
 	lw := c.ListWatch(definitionKind, follower)
-	lw.accept = metadataOnly
+	lw.metadata = true
 	informer := toolscache.NewSharedIndexInformerWithOptions(lw, &Object{}, toolscache.SharedIndexInformerOptions{
 		ObjectDescription: definitionKind.String(),
 	})

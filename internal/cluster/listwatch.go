@@ -37,7 +37,7 @@ type ListWatch struct {
 	health   Health
 	timeline timeline
 	told     atomic.Bool // Health was told anything yet
-	accept   string      // what is asked for; "": the objects as they are
+	metadata bool        // objects without their contents
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -145,8 +145,11 @@ func (lw *ListWatch) watch(ctx context.Context, options metav1.ListOptions, stre
 
 func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
 	request := lw.client.Get().AbsPath(lw.kind.Path()).VersionedParams(&options, metav1.ParameterCodec)
-	if lw.accept != "" {
-		request.SetHeader("Accept", lw.accept)
+	switch {
+	case lw.metadata && options.Watch:
+		request.SetHeader("Accept", metadataOnly)
+	case lw.metadata:
+		request.SetHeader("Accept", metadataListOnly)
 	}
 	return request.Stream(ctx)
 }
