@@ -20,7 +20,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Options say what is mirrored, and who is told. All fields are required but Keep.
+// Options say what is mirrored, and who is told. All fields are required but Keep and Synced.
 type Options struct {
 	Kind cluster.Kind
 	Keep []string // fields at the object's top that are kept beside its name, namespace, uid and version
@@ -28,6 +28,7 @@ type Options struct {
 	// version is the one it had may be told again.
 	Put    func(*cluster.Object)
 	Remove func(namespace, name string)
+	Synced func() // once all of the first list has been told; may be nil
 	Log    *slog.Logger
 }
 
@@ -187,5 +188,8 @@ func (h *handler) told(o *cluster.Object) {
 		h.opts.Put(o)
 	case !h.state.Load().Synced: // the first marker follows the first list
 		(*Feed)(h).change(func(s *State) { s.Synced = true })
+		if h.opts.Synced != nil {
+			h.opts.Synced()
+		}
 	}
 }

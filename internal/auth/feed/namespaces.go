@@ -47,7 +47,8 @@ func (n *Namespaces) Add(c *cluster.Cluster) (follow func(context.Context) error
 			of.remove(name)
 			n.tell()
 		},
-		Log: n.log,
+		Synced: n.tell, // before, they were not known
+		Log:    n.log,
 	})
 	n.mu.Lock()
 	defer n.mu.Unlock()

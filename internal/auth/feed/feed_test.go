@@ -1,0 +1,178 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var things = cluster.Kind{Group: "example.org", Version: "v1", Resource: "things", Kind: "Thing", Namespaced: true, Watchable: true}
+
+// recorder writes down what a feed tells.
+type recorder struct {
+	mu   sync.Mutex
+	told []string
+}
+
+func (r *recorder) tell(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, fmt.Sprintf(format, args...))
+}
+
+// take is what was told since the last call, in order of the text.
+func (r *recorder) take() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := r.told
+	r.told = nil
+	slices.Sort(told)
+	return strings.Join(told, "; ")
+}
+
+// run runs something until the bubble ends.
+func run(t *testing.T, what func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := what(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+func TestFeedKeepsWhatItWasAskedToAndTellsWhatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(things)
+		put := func(name string) {
+			api.Put(things, clustertest.Object{Namespace: "a", Name: name, Labels: map[string]string{"l": "v"}, Fields: map[string]any{
+				"spec": map[string]any{"n": 1}, "status": map[string]any{"big": strings.Repeat("x", 1000)},
+			}})
+			synctest.Wait()
+		}
+		put("one")
+		var r recorder
+		f := New(api.Connect(t), Options{
+			Kind: things, Keep: []string{"spec", "absent"},
+			Put: func(o *cluster.Object) {
+				r.tell("put %s", o.Key())
+				if o.Path("spec.n").Int() != 1 || o.Path("status").Exists() || o.Path("metadata.labels").Exists() || o.UID() == "" || o.Version() == 0 {
+					t.Errorf("kept: %s", o.JSON())
+				}
+			},
+			Remove: func(namespace, name string) { r.tell("remove %s/%s", namespace, name) },
+			Synced: func() { r.tell("synced") },
+			Log:    slog.New(slog.DiscardHandler),
+		})
+		if s := f.State(); s.Synced || s.Err != nil {
+			t.Errorf("before it runs: %+v", s)
+		}
+		run(t, f.Run)
+		expect := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			if got := r.take(); got != want {
+				t.Errorf("told %q; want %q", got, want)
+			}
+		}
+		expect("put a/one; synced")
+		select {
+		case <-f.Settled():
+		default:
+			t.Error("not settled")
+		}
+		put("two")
+		expect("put a/two")
+		api.Delete(things, "a/one")
+		expect("remove a/one")
+
+		// What is gone when it comes back is told, and it is said in between that it is lost.
+		put("three")
+		expect("put a/three")
+		api.Away(true)
+		api.Delete(things, "a/three")
+		api.Compact()
+		time.Sleep(time.Minute)
+		if s := f.State(); s.Err == nil || s.Refused() || !s.Synced || time.Since(s.Since) < 30*time.Second {
+			t.Errorf("away: %+v", s)
+		}
+		api.Away(false)
+		time.Sleep(2 * time.Minute)
+		if s := f.State(); s.Err != nil || !s.Synced {
+			t.Errorf("back: %+v", s)
+		}
+		synctest.Wait()
+		if got := r.take(); !strings.Contains(got, "remove a/three") || strings.Contains(got, "remove a/two") {
+			t.Errorf("told %q", got)
+		}
+	})
+}
+
+func TestNamespacesComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kind := cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace", Watchable: true}
+		api := clustertest.New(kind)
+		put := func(name string) {
+			api.Put(kind, clustertest.Object{Name: name})
+			synctest.Wait()
+		}
+		put("b")
+		put("a")
+		n := NewNamespaces(slog.New(slog.DiscardHandler))
+		changed, stop := n.Changes()
+		expect := func(what string, told bool, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			names, ok := n.Names("test")
+			if ok != (want != nil) || !slices.Equal(names, want) {
+				t.Errorf("%s: %q, %t", what, names, ok)
+			}
+			select {
+			case <-changed:
+				if !told {
+					t.Errorf("%s: was told", what)
+				}
+			default:
+				if told {
+					t.Errorf("%s: was not told", what)
+				}
+			}
+		}
+		expect("without clusters", false)
+		follow := n.Add(api.Connect(t))
+		expect("before it is read", false)
+		run(t, follow)
+		expect("read", true, "a", "b")
+		put("c")
+		expect("a new one", true, "a", "b", "c")
+		put("c")
+		expect("a changed one", false, "a", "b", "c")
+		api.Delete(kind, "/b")
+		expect("one that is gone", true, "a", "c")
+		stop()
+		stop()
+		put("d")
+		expect("after the end", false, "a", "c", "d")
+		if _, ok := n.Names("elsewhere"); ok {
+			t.Error("an unknown cluster is known")
+		}
+	})
+}
