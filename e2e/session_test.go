@@ -97,6 +97,11 @@ func TestBrowsersSessionIsKnownToEveryReplica(t *testing.T) {
 			if strings.Contains(g.log(), secret) {
 				t.Errorf("a %s is in the log", name)
 			}
+			for _, page := range []string{"/metrics", "/readyz", "/debug/streams", "/debug/kinds"} {
+				if a, err := fetch(http.MethodGet, g.ops+page, nil); err != nil || strings.Contains(a.body, secret) {
+					t.Errorf("%v: a %s is on %s", err, name, page)
+				}
+			}
 		}
 	}
 }

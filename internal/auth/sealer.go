@@ -94,15 +94,49 @@ func ReadKeys(path string) (keys [][]byte, err error) {
 
 // seal makes a text of characters that stand in cookies and queries as they are.
 func (s *Sealer) seal(p purpose, value any) (string, error) {
-	var packed bytes.Buffer
-	w, err := flate.NewWriter(&packed, flate.BestSpeed)
+	data, err := json.Marshal(value)
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(json.NewEncoder(w).Encode(value), w.Close()); err != nil {
+	packed, err := pack(data)
+	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(s.seals[p][0].Seal(nil, nil, packed.Bytes(), nil)), nil
+	return base64.RawURLEncoding.EncodeToString(s.seals[p][0].Seal(nil, nil, packed, nil)), nil
+}
+
+// packFrom is the size from which on data is compressed, so that more fits into a cookie. To unpack costs each request
+// more than to decrypt, so what is small is left as it is.
+const packFrom = 2 << 10
+
+// pack puts a byte before the data that says whether it is compressed.
+func pack(data []byte) ([]byte, error) {
+	if len(data) < packFrom {
+		return append([]byte{0}, data...), nil
+	}
+	packed := bytes.NewBuffer([]byte{1})
+	w, err := flate.NewWriter(packed, flate.DefaultCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	switch {
+	case len(packed) == 0:
+		return nil, errNotSealed
+	case packed[0] == 0:
+		return packed[1:], nil
+	}
+	// What was sealed here is what is unpacked, so its size needs no bound.
+	return io.ReadAll(flate.NewReader(bytes.NewReader(packed[1:])))
 }
 
 // errNotSealed: the text was not sealed for this purpose with a key that is known.
@@ -121,9 +155,7 @@ func (s *Sealer) open(p purpose, text string, value any) error {
 		if err != nil {
 			continue
 		}
-		// What was sealed here is what is unpacked, so its size needs no bound.
-		r := flate.NewReader(bytes.NewReader(packed))
-		data, err := io.ReadAll(r)
+		data, err := unpack(packed)
 		if err != nil {
 			return err
 		}

@@ -135,6 +135,43 @@ func TestWhoDoesNotEndHasNoSession(t *testing.T) {
 	}
 }
 
+// Many groups of a company are much alike, and a cookie holds hundreds of them.
+func TestCookieHoldsManyGroups(t *testing.T) {
+	s := mustSealer(t, keyA)
+	id := janeUntil(time.Now().Add(time.Hour))
+	for i := range 300 {
+		id.Groups = append(id.Groups, fmt.Sprintf("company-department-team-%d", i))
+	}
+	cookie, err := s.Session(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.OpenSession(cookie)
+	if diff := cmp.Diff(id, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func BenchmarkOpenSession(b *testing.B) {
+	s := mustSealer(b, keyA)
+	few := janeUntil(time.Now().Add(time.Hour))
+	many := few
+	for i := range 200 {
+		many.Groups = append(many.Groups, fmt.Sprintf("company-department-team-%d", i))
+	}
+	for name, id := range map[string]Identity{"few groups": few, "200 groups": many} {
+		cookie := must(s.Session(id))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.OpenSession(cookie); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func TestTicketIsForOneRequestSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mustSealer(t, keyA)
