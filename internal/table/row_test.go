@@ -1,0 +1,100 @@
+package table
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// everyTable is all tables there are, and one of a custom resource with a column of each type.
+func everyTable() []*Table {
+	all := []*Table{plain, Custom(nil), Custom([]cluster.PrinterColumn{
+		{Name: "Text", Type: "string", JSONPath: ".spec.a"},
+		{Name: "Number", Type: "integer", JSONPath: ".spec.a"},
+		{Name: "Rate", Type: "number", JSONPath: ".status.b"},
+		{Name: "Flag", Type: "boolean", JSONPath: ".spec.a.b"},
+		{Name: "Since", Type: "date", JSONPath: ".spec.a"},
+		{Name: "Each", Type: "string", JSONPath: ".spec.containers[*].name"},
+		{Name: "Ready", Type: "string", JSONPath: `.status.conditions[?(@.type=="Ready")].status`},
+	})}
+	for _, t := range builtin {
+		all = append(all, t)
+	}
+	return all
+}
+
+// Aggregated API servers and loosely defined custom resources send what they like. Whatever an object holds, its row is
+// JSON with a cell for each column.
+func FuzzRow(f *testing.F) {
+	f.Add(`{"metadata":{"name":"a","resourceVersion":"1"}}`)
+	f.Add(`{"metadata":{"name":"a","resourceVersion":"1","creationTimestamp":"2026-01-01T00:00:00Z","labels":{"kubernetes.io/role":"x"}},` +
+		`"spec":{"containers":[{"name":"a","image":"b"}],"initContainers":[{"name":"i","restartPolicy":"Always"}],"a":"b"},` +
+		`"status":{"phase":"Running","containerStatuses":[{"restartCount":3,"state":{"terminated":{"exitCode":1}},"lastState":{"terminated":{"finishedAt":"x"}}}]}}`)
+	f.Add(`{"metadata":{"name":"a","resourceVersion":"1"},"spec":7,"status":[{"phase":1}],"data":[1],"involvedObject":"x"}`)
+	f.Add(`{"metadata":{"name":"\u0000\ud800","resourceVersion":"1","annotations":[]},"spec":{"a":{"b":[null]},"selector":{"matchLabels":7},"ports":[1]},"status":{"b":1e400,"conditions":{"type":"Ready"}}}`)
+	tables := everyTable()
+	now := time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, text string) {
+		if !json.Valid([]byte(text)) {
+			t.Skip()
+		}
+		o, err := cluster.NewObject(text)
+		if err != nil {
+			t.Skip()
+		}
+		for _, table := range tables {
+			var row metav1.TableRow
+			text := table.AppendRow(nil, o, Options{Include: metav1.IncludeNone, Now: now})
+			if err := json.Unmarshal(text, &row); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			if len(row.Cells) != len(table.Columns()) {
+				t.Fatalf("%d cells for %d columns: %s", len(row.Cells), len(table.Columns()), text)
+			}
+		}
+	})
+}
+
+const runningPod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"train-0","namespace":"team-a","uid":"5d4e0f9a-1","resourceVersion":"4711",` +
+	`"creationTimestamp":"2026-06-30T12:00:00Z","labels":{"app":"train","job":"train"}},"spec":{"containers":[{"name":"main","image":"registry.example.org/train:1",` +
+	`"env":[{"name":"RANK","value":"0"},{"name":"WORLD_SIZE","value":"8"}],"resources":{"limits":{"cpu":"8","memory":"64Gi"}}}],"nodeName":"node-1"},` +
+	`"status":{"phase":"Running","podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"}],"conditions":[{"type":"Initialized","status":"True"},{"type":"Ready","status":"True"},` +
+	`{"type":"PodScheduled","status":"True"}],"containerStatuses":[{"name":"main","ready":true,"restartCount":1,"state":{"running":{"startedAt":"2026-06-30T12:00:01Z"}},` +
+	`"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-06-30T12:00:00Z"}}}]}}`
+
+func BenchmarkPodRow(b *testing.B) {
+	o, err := cluster.NewObject(runningPod)
+	if err != nil {
+		b.Fatal(err)
+	}
+	pods := builtin[groupResource{"", "pods"}]
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = pods.AppendRow(buf[:0], o, Options{Now: time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)})
+	}
+}
+
+func BenchmarkCustomRow(b *testing.B) {
+	o, err := cluster.NewObject(runningPod)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, column := range map[string]cluster.PrinterColumn{
+		"a plain path": {Name: "Phase", Type: "string", JSONPath: ".status.phase"},
+		"a filter":     {Name: "Ready", Type: "string", JSONPath: `.status.conditions[?(@.type=="Ready")].status`},
+	} {
+		b.Run(name, func(b *testing.B) {
+			custom := Custom([]cluster.PrinterColumn{column})
+			var buf []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				buf = custom.AppendRow(buf[:0], o, Options{Now: time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)})
+			}
+		})
+	}
+}
