@@ -285,9 +285,48 @@ func TestKindInUseIsNotStopped(t *testing.T) {
 	}, func(g *gateway, _ *Options) { g.idle = time.Minute })
 }
 
-// TestKindThatVanishesUnderAStream, as when its CRD is deleted: its objects go first, then the client is told that
-// nobody watches any more.
-func TestKindThatVanishesUnderAStream(t *testing.T) {
+// TestKindThatIsRemovedEndsItsStreams, as when its CRD is deleted: its objects go first, then the client is told that
+// there is no such kind any more, and so is everybody who asks later. Streams of other kinds go on.
+func TestKindThatIsRemovedEndsItsStreams(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.api.Put("widgets", "team-a/one")
+		stay := g.stream("/api/v1/pods")
+		stay.expect("synced")
+		several := g.stream("/stream?p=/api/v1/pods&w=/apis/example.org/v1/widgets")
+		several.expect("p.synced", "w.added one", "w.synced")
+		one := g.stream("/apis/example.org/v1/widgets")
+		one.expect("added one", "synced")
+		plain := g.watch("/apis/example.org/v1/widgets?watch=true")
+		plain.expect("ADDED one")
+		g.api.Delete("widgets", "team-a/one")
+		g.api.RemoveKind("widgets")
+		for _, s := range []*events{several, one} {
+			left := s.end()
+			deleted := slices.ContainsFunc(left, func(f frame) bool { return strings.HasSuffix(f.String(), "deleted one") })
+			if last := left[len(left)-1]; !deleted || last.String() != "goodbye gone" {
+				t.Errorf("it is told %v", left)
+			}
+		}
+		plain.expect("DELETED one")
+		if more := plain.next(); more.Exists() {
+			t.Errorf("the watch goes on with %s", more)
+		}
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			if a := g.get("/apis/example.org/v1/widgets", "Accept: "+accept); a.code != http.StatusNotFound {
+				t.Errorf("%s afterwards: %d %s", accept, a.code, a.body)
+			}
+		}
+		g.api.Put("pods", "team-a/web")
+		stay.expect("added web")
+		g.api.AddKind(apitest.Kind{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true})
+		g.api.Put("widgets", "team-a/two")
+		pass(2 * time.Second)
+		g.stream("/apis/example.org/v1/widgets").expect("added two", "synced")
+	})
+}
+
+// TestKindThatVanishesForAMomentUnderAStream is no more than that its watch is lost.
+func TestKindThatVanishesForAMomentUnderAStream(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("widgets", "team-a/one")
 		s := g.stream("/apis/example.org/v1/widgets")
