@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -149,6 +150,36 @@ func TestInformersConvergeThroughARestart(t *testing.T) {
 	for name, scope := range scopes {
 		s.converge(t, name, scope, mirrors[name])
 	}
+}
+
+// The same while the gateway itself has to list again, because the API server has no history any more.
+func TestInformersConvergeThroughARelist(t *testing.T) {
+	t.Parallel()
+	s := onFaultStage(t)
+	s.namespaces(t, "informers-relist")
+	g := s.startGateway(t, gatewayOptions{})
+	g.waitReady(t)
+	scope := scope{kind: podsKind, labelSelector: "test=relist"}
+	mirrors := g.mirrors(t, s.viewer(t), "", labels.Set{"test": "relist"})
+	finish := s.startChurn(t, &churn{namespaces: []string{"informers-relist"}, test: "relist", random: seed(t), forgiving: true})
+	time.Sleep(2 * time.Second) // of changes
+	// Stopped meanwhile, the gateway needs history that is gone then.
+	g.process.Signal(syscall.SIGSTOP)
+	defer g.process.Signal(syscall.SIGCONT)
+	if err := s.cluster.Fault(context.Background(), "etcd-compact"); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(2 * time.Second) // of changes that it does not see
+	g.process.Signal(syscall.SIGCONT)
+	eventually(t, "the gateway lists the pods again", func() error {
+		if len(g.relists(t, podsKind.Resource)) == 0 {
+			return fmt.Errorf("it has not")
+		}
+		return nil
+	})
+	time.Sleep(2 * time.Second)
+	finish()
+	s.converge(t, "after a relist", scope, mirrors)
 }
 
 // kubectl watches and waits as at the API server.

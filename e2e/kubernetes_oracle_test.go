@@ -79,6 +79,7 @@ func TestRefusalsAreTheAPIServers(t *testing.T) {
 		{path: pods + "?limit=x"},
 		{path: pods + "?limit=99999999999999999999"},
 		{path: pods + "?limit=-1", instead: "400 BadRequest"}, // there it means no limit
+		{path: pods + "?timeoutSeconds=x"},
 		{path: pods + "?resourceVersion=x"},
 		{path: pods + "?resourceVersion=-5"},
 		{path: pods + "?resourceVersion=18446744073709551616"},

@@ -49,6 +49,11 @@ func parseList(query url.Values, accepted form) (req listRequest, err error) {
 	if req.limit, err = limitOf(query); err != nil {
 		return req, err
 	}
+	if text := query.Get("timeoutSeconds"); text != "" { // lists are quick; but what is no number is a mistake
+		if _, err := strconv.ParseUint(text, 10, 31); err != nil {
+			return req, badRequest("timeoutSeconds: %q is not a number of seconds", text)
+		}
+	}
 	req.token = query.Get("continue")
 	if req.asked, err = askedVersionOf(query); err != nil {
 		return req, err
