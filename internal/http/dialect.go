@@ -45,7 +45,7 @@ func (serverSentEvents) greet(ss *session) {
 }
 
 func (serverSentEvents) state(ss *session, w *watch, o *cluster.Object) {
-	ss.send(w, stream.Added.String(), w.fields.of(o.JSON()))
+	ss.send(w, stream.Added.String(), ss.server.projections.of(w.fields, o))
 }
 
 func (serverSentEvents) synced(ss *session, w *watch, count int) {

@@ -63,17 +63,18 @@ type StreamOptions struct {
 
 // Server answers the gateway's requests.
 type Server struct {
-	failures failures
-	tickets  *auth.Tickets
-	opts     Options
-	clusters atomic.Pointer[clusters]
-	pages    *pages
-	places   *places
-	metrics  *metrics
-	open     *openStreams
-	draining context.Context // done: no new streams, and the running ones end
-	drain    func()
-	log      *slog.Logger
+	failures    failures
+	tickets     *auth.Tickets
+	opts        Options
+	clusters    atomic.Pointer[clusters]
+	pages       *pages
+	places      *places
+	projections projections
+	metrics     *metrics
+	open        *openStreams
+	draining    context.Context // done: no new streams, and the running ones end
+	drain       func()
+	log         *slog.Logger
 
 	// Who serves the streams; see serve.go.
 	serving    context.Context // done: none is served any more

@@ -116,6 +116,9 @@ func (ss *session) reset(w *watch, reason string) (stop string) {
 // snapshot sends the current state, and puts the watch behind it. It returns a reason if the stream has to end before.
 func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	snapshot := w.store.Snapshot()
+	if w.fields != nil {
+		ss.server.projections.use()
+	}
 	count := 0
 	for o := range w.objects(snapshot) {
 		ss.dialect.state(ss, w, o)
