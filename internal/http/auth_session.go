@@ -89,16 +89,17 @@ func sessionCookie(r *http.Request) string {
 // refuseForeign refuses what a page of another origin lets a browser send, with the user's cookie: only this gateway's own
 // pages and those of the configured origins may.
 func (s *Server) refuseForeign(r *http.Request) error {
-	origin := r.Header.Get("Origin")
+	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 	ours := false
 	switch {
+	case site == "same-origin": // also behind a proxy that does not pass the Host on; no page can write this header
+		ours = true
 	case origin != "":
 		ours = slices.Contains(s.opts.Origins, origin) || isOriginOf(origin, r.Host)
 	case r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Method == http.MethodGet: // somebody follows a link
 		ours = true
-	default: // browsers leave Origin out where a page asks its own origin, and pages' images and scripts do not send it
-		site := r.Header.Get("Sec-Fetch-Site")
-		ours = site == "" || site == "same-origin" || site == "none"
+	default: // pages' images and scripts send no Origin
+		ours = site == "" || site == "none"
 	}
 	if ours {
 		return nil

@@ -137,6 +137,8 @@ func TestForeignPagesDoNotUseTheSession(t *testing.T) {
 			"its own, plain":       {[]string{"Origin: " + g.url}, true},
 			"a configured origin":  {[]string{"Origin: https://portal.example.org"}, true},
 			"its own, no Origin":   {[]string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: cors"}, true},
+			"its own, by a proxy":  {[]string{"Origin: https://kubecast.example.org", "Sec-Fetch-Site: same-origin"}, true},
+			"a sibling host":       {[]string{"Origin: https://other.example.org", "Sec-Fetch-Site: same-site"}, false},
 			"typed by the user":    {[]string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"}, true},
 			"a link":               {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}, true},
 			"another origin":       {[]string{"Origin: https://evil.example"}, false},

@@ -510,6 +510,22 @@ func BenchmarkScope(b *testing.B) {
 	}
 }
 
+// BenchmarkChangeTold is a binding that changes, among 10,000, while 1,000 streams of 200 users listen, of which it
+// concerns five.
+func BenchmarkChangeTold(b *testing.B) {
+	x, a := busyIndex(), newAudience()
+	for i := range 1000 {
+		_, leave := a.join(auth.Identity{Username: fmt.Sprintf("user%d", i%200), Groups: []string{fmt.Sprintf("team-ns%d", i%200), "system:authenticated"}})
+		defer leave()
+	}
+	version := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		version++
+		a.tell(x.putBinding(bindingKey{"ns1", "team"}, fmt.Sprint(version), rbacv1.RoleRef{Kind: "ClusterRole", Name: "role1"}, []rbacv1.Subject{group("team-ns1")}))
+	}
+}
+
 // BenchmarkChange is a binding that changes, among 10,000.
 func BenchmarkChange(b *testing.B) {
 	x := busyIndex()
