@@ -38,16 +38,21 @@ func (s *Server) OpsHandler(gatherer prometheus.Gatherer) http.Handler {
 // by nobody. So is a cluster that cannot be reached, if another one is ready: who is here for that one shall not suffer.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	waiting, anyReady := false, false
+	all := s.clusters.Load().all
+	reasons := make([]error, len(all))
+	others := false // one is ready
+	for i, k := range all {
+		reasons[i] = s.readiness(k)
+		others = others || reasons[i] == nil
+	}
+	waiting := false
 	var kinds strings.Builder
-	for _, k := range s.clusters.Load().all {
-		switch err := s.readiness(k); {
-		case err == nil:
-			anyReady = true
-		case k.Cluster().Away() != nil || errors.Is(err, cluster.ErrUnavailable):
+	for i, k := range all {
+		err := reasons[i]
+		if others && (k.Cluster().Away() != nil || errors.Is(err, cluster.ErrUnavailable)) {
 			tellEach(&kinds, "away", err)
-		default:
-			waiting = tellEach(&kinds, "waiting", err)
+		} else {
+			waiting = tellEach(&kinds, "waiting", err) || waiting
 		}
 		tellEach(&kinds, "missing", k.Missing())
 	}
@@ -55,7 +60,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.draining.Err() != nil:
 		state = "draining"
-	case waiting || !anyReady:
+	case waiting:
 		state = "waiting"
 	}
 	if state != "ok" {
