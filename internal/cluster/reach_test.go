@@ -70,8 +70,8 @@ func TestClusterThatIsAwayIsNotAskedByEverybody(t *testing.T) {
 				}
 			}
 		}
-		if n := len(api.Requests()); time.Since(began) > 0 || n > 0 {
-			t.Errorf("it took %v and %d requests", time.Since(began), n)
+		if time.Since(began) > 0 {
+			t.Errorf("it took %v", time.Since(began))
 		}
 		time.Sleep(time.Minute)
 		for _, request := range api.Requests() {
