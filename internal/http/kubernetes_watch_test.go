@@ -56,6 +56,9 @@ func (w *watched) expect(want ...string) (last gjson.Result) {
 	w.t.Helper()
 	for _, text := range want {
 		last = w.next()
+		for last.Get("type").String() == "BOOKMARK" && !strings.HasPrefix(text, "BOOKMARK") {
+			last = w.next() // as there is one from time to time
+		}
 		got := last.Get("type").String()
 		if name := last.Get("object.metadata.name").String(); name != "" {
 			got += " " + name
