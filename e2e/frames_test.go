@@ -37,6 +37,10 @@ func (e errStatus) Error() string { return fmt.Sprintf("answered %d %s", e.code,
 
 // openFrames begins a stream. An answer other than 200 is an errStatus.
 func openFrames(ctx context.Context, url string, header http.Header) (*frames, error) {
+	return openFramesBy(ctx, http.DefaultClient, url, header)
+}
+
+func openFramesBy(ctx context.Context, client *http.Client, url string, header http.Header) (*frames, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -45,7 +49,7 @@ func openFrames(ctx context.Context, url string, header http.Header) (*frames, e
 		request.Header[name] = values
 	}
 	request.Header.Set("Accept", "text/event-stream")
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -184,6 +184,7 @@ func newHTTPServer(ctx context.Context, handler http.Handler, log *slog.Logger) 
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       kubecasthttp.ConnContext,
 	}
 }
 

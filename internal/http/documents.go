@@ -88,7 +88,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, d documentTarg
 	if notModified(w, r, `"`+tag+`"`) {
 		return nil
 	}
-	out := newListWriter(w, s.opts.Stream.WriteTimeout)
+	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
 	out.bytes(body)
 	return out.close()
 }

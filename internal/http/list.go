@@ -48,7 +48,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	}
 	body := printer.object(o)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	out := newListWriter(w, s.opts.Stream.WriteTimeout)
+	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
 	out.text(body)
 	return out.close()
 }
@@ -80,7 +80,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 		return nil
 	}
 	if req.countBy != "" {
-		return s.count(w, page, t, req)
+		return s.count(w, r, page, t, req)
 	}
 	printer, err := s.printer(r.Context(), t, store.Kind(), req.view)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	}
 	// The continue token stands in the list's metadata, so it has to be known before the first item.
 	items, rest := s.pages.read(page, t, req)
-	out := newListWriter(w, s.opts.Stream.WriteTimeout)
+	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
 	printer.list(out, items, listMeta(page, rest))
 	return out.close()
 }
@@ -107,7 +107,7 @@ func listMeta(page page, rest rest) []byte {
 }
 
 // count answers how many objects there are of each value at a path.
-func (s *Server) count(w http.ResponseWriter, page page, t target, req listRequest) error {
+func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, t target, req listRequest) error {
 	counts, err := cache.CountBy(page.snapshot.List(t.scope(), req.selector, "", ""), req.countBy)
 	if err != nil {
 		return badRequest("countBy: %s", err)
@@ -122,7 +122,7 @@ func (s *Server) count(w http.ResponseWriter, page page, t target, req listReque
 	if err != nil {
 		return err
 	}
-	out := newListWriter(w, s.opts.Stream.WriteTimeout)
+	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
 	out.bytes(body)
 	return out.close()
 }

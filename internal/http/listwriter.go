@@ -21,9 +21,9 @@ const listPiece = 64 << 10
 
 var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, listPiece) }}
 
-func newListWriter(w http.ResponseWriter, deadline time.Duration) *listWriter {
+func newListWriter(w http.ResponseWriter, r *http.Request, patience time.Duration) *listWriter {
 	buffer := listBuffers.Get().(*bufio.Writer)
-	buffer.Reset(&deadlineWriter{w, http.NewResponseController(w), deadline})
+	buffer.Reset(&patientWriter{w, http.NewResponseController(w), patience, tcpOf(r)})
 	return &listWriter{header: w.Header(), w: buffer}
 }
 
@@ -54,17 +54,4 @@ func (l *listWriter) close() error {
 		return &reply{message: "the client did not take the answer", cause: l.err}
 	}
 	return nil
-}
-
-type deadlineWriter struct {
-	w        http.ResponseWriter
-	control  *http.ResponseController
-	deadline time.Duration
-}
-
-func (d *deadlineWriter) Write(p []byte) (int, error) {
-	if err := d.control.SetWriteDeadline(time.Now().Add(d.deadline)); err != nil {
-		return 0, err
-	}
-	return d.w.Write(p)
 }

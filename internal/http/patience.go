@@ -1,0 +1,99 @@
+package http
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// connKey is where a request's context has its connection.
+type connKey struct{}
+
+// ConnContext is for an http.Server: it lets answers see how much of them a client has taken.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// tcpOf is the connection of a request that has one for itself; nil if it cannot be told.
+func tcpOf(r *http.Request) *net.TCPConn {
+	conn, _ := r.Context().Value(connKey{}).(net.Conn)
+	if inner, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+		conn = inner.NetConn()
+	}
+	tcp, _ := conn.(*net.TCPConn)
+	if r.ProtoMajor != 1 {
+		return nil // other answers are on it, too
+	}
+	return tcp
+}
+
+// patientWriter writes pieces of an answer, each under a deadline. While a client takes anything of what was written,
+// the deadline is put off: the kernel accepts more only when a third of its buffer is free, which may be a megabyte,
+// and take a slow client much longer than he may take nothing.
+type patientWriter struct {
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration // how long a client may take nothing
+	tcp      *net.TCPConn
+}
+
+func (p *patientWriter) Write(piece []byte) (int, error) {
+	if err := p.wait(); err != nil {
+		return 0, err
+	}
+	before, known := uint64(0), false
+	if p.tcp != nil {
+		before, known = bytesTaken(p.tcp)
+	}
+	if !known {
+		return p.w.Write(piece)
+	}
+	a := &attendant{writer: p, taken: before}
+	a.begin()
+	defer a.end()
+	return p.w.Write(piece)
+}
+
+// wait puts the deadline off. What a client has taken is seen only some time after.
+func (p *patientWriter) wait() error {
+	return p.control.SetWriteDeadline(time.Now().Add(p.patience + p.interval()))
+}
+
+func (p *patientWriter) interval() time.Duration { return p.patience / 8 }
+
+// attendant looks from time to time whether a client takes something while a write waits for him.
+type attendant struct {
+	writer *patientWriter
+
+	mu    sync.Mutex
+	timer *time.Timer // nil once the write has ended
+	taken uint64      // when it looked last
+}
+
+func (a *attendant) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.timer = time.AfterFunc(a.writer.interval(), a.look)
+}
+
+func (a *attendant) look() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.timer == nil {
+		return
+	}
+	if taken, known := bytesTaken(a.writer.tcp); known && taken != a.taken {
+		a.taken = taken
+		_ = a.writer.wait() // if that fails, so does the write
+	}
+	a.timer.Reset(a.writer.interval())
+}
+
+func (a *attendant) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.timer.Stop()
+	a.timer = nil
+}

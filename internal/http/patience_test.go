@@ -1,0 +1,74 @@
+package http
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Who takes something is waited for, however slow he is; who takes nothing is cut.
+func TestLongAnswerWaitsForWhoeverTakesSomething(t *testing.T) {
+	const size, patience = 16 << 20, 2 * time.Second
+	text := strings.Repeat("x", 1<<20)
+	test := func(t *testing.T, secure bool) {
+		t.Parallel()
+		ends := make(chan error, 1)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			out := newListWriter(w, r, patience)
+			for range size / len(text) {
+				out.text(text)
+			}
+			ends <- out.close()
+		}))
+		server.Config.ConnContext = ConnContext
+		server.Config.ErrorLog = discardLog()
+		if secure {
+			server.StartTLS()
+		} else {
+			server.Start()
+		}
+		get := func(read func(io.Reader)) error {
+			transport := server.Client().Transport.(*http.Transport).Clone()
+			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+				if err == nil {
+					err = conn.(*net.TCPConn).SetReadBuffer(128 << 10) // so that it is the server's kernel that waits
+				}
+				return conn, err
+			}
+			defer transport.CloseIdleConnections()
+			response, err := (&http.Client{Transport: transport}).Get(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			read(response.Body)
+			return <-ends
+		}
+		var n int64
+		err := get(func(body io.Reader) {
+			slow := bufio.NewReaderSize(body, 8<<10)
+			for until := time.Now().Add(3 * patience); time.Now().Before(until); time.Sleep(40 * time.Millisecond) {
+				some, _ := slow.Discard(8 << 10)
+				n += int64(some)
+			}
+			rest, _ := io.Copy(io.Discard, slow)
+			n += rest
+		})
+		if err != nil || n != size {
+			t.Errorf("a slow client was sent %d bytes of %d: %v", n, size, err)
+		}
+		if err := get(func(io.Reader) {}); err == nil {
+			t.Error("a client that takes nothing was waited for")
+		}
+		server.Close()
+	}
+	t.Run("plain", func(t *testing.T) { test(t, false) })
+	t.Run("TLS", func(t *testing.T) { test(t, true) })
+}
