@@ -105,6 +105,8 @@ func TestRefusalsAreTheAPIServers(t *testing.T) {
 		{path: "/apis/batch/v1/namespaces/default/jobs/absent"},
 		{path: "/api/v1/nodes/absent"},
 		{path: "/api/v1/namespaces/absent"},
+		{path: "/api/v1/namespaces/default?resourceVersion=4000000000"},
+		{path: "/api/v1/namespaces/default?resourceVersion=x", instead: "400 BadRequest"}, // there it is 500
 		{path: "/api/v1/namespaces/default/pods/absent/nothing"},
 		{path: "/api/v1/bindings", instead: "405 MethodNotAllowed"}, // it exists, but cannot be read
 		{path: "/apis/nothing.example.org/v1"},                      // without a Status there

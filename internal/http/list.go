@@ -24,11 +24,18 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	if err != nil {
 		return err
 	}
+	version, err := versionOf(query)
+	if err != nil {
+		return err
+	}
 	store, release, err := s.synced(r.Context(), id, t, "get")
 	if err != nil {
 		return err
 	}
 	defer release()
+	if err := s.await(r.Context(), store, version); err != nil {
+		return err
+	}
 	o := store.Snapshot().Get(t.namespace, t.name)
 	if o == nil {
 		return &reply{
@@ -127,7 +134,7 @@ func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, t targ
 	return out.close()
 }
 
-// awaitVersion is how long a list waits for a version that is yet to come, as at the API server.
+// awaitVersion is how long a list or an object waits for a version that is yet to come, as at the API server.
 const awaitVersion = 3 * time.Second
 
 func (s *Server) await(ctx context.Context, store *cache.Store, version uint64) error {

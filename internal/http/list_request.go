@@ -132,17 +132,27 @@ func askedVersionOf(query url.Values) (asked askedVersion, err error) {
 	if query.Get("sendInitialEvents") != "" && !wantsWatch(query) {
 		return asked, invalidOption("sendInitialEvents", metav1.CauseTypeForbidden, "sendInitialEvents is forbidden for list")
 	}
-	if text == "" {
-		return asked, nil
-	}
-	if asked.version, err = cluster.ParseVersion(text); err != nil {
-		return asked, badRequest("resourceVersion: Invalid value: %q", text)
+	if asked.version, err = versionOf(query); err != nil {
+		return asked, err
 	}
 	if query.Get("continue") != "" && asked.version != 0 {
 		return asked, badRequest("specifying resource version is not allowed when using continue")
 	}
 	asked.exactly = match == string(metav1.ResourceVersionMatchExact)
 	return asked, nil
+}
+
+// versionOf is the version that an answer must not be older than; 0 if that does not matter.
+func versionOf(query url.Values) (uint64, error) {
+	text := query.Get("resourceVersion")
+	if text == "" {
+		return 0, nil
+	}
+	version, err := cluster.ParseVersion(text)
+	if err != nil {
+		return 0, badRequest("resourceVersion: Invalid value: %q", text)
+	}
+	return version, nil
 }
 
 // invalidOption is worded as the API server's own.

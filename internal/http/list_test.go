@@ -267,6 +267,22 @@ func TestVersionOfTheFutureIsAwaited(t *testing.T) {
 			t.Errorf("%v after %s", l.names(), time.Since(began))
 		}
 		began = time.Now()
+		object := "/api/v1/namespaces/team-a/pods/a?resourceVersion="
+		if a := g.get(object + fmt.Sprint(next)); a.code != 200 || time.Since(began) != 0 {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		if a := g.get(object + "x"); a.code != 400 {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		go func() {
+			pass(time.Second)
+			g.api.Put("pods", "team-a/b")
+		}()
+		next++
+		if a := g.get(strings.Replace(object, "/a?", "/b?", 1) + fmt.Sprint(next)); a.code != 200 || time.Since(began) != time.Second {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		began = time.Now()
 		if a := g.get(fmt.Sprintf("/api/v1/pods?resourceVersion=%d", next+1)); a.code != 504 || time.Since(began) != awaitVersion {
 			t.Errorf("%d after %s", a.code, time.Since(began))
 		}

@@ -186,7 +186,7 @@ func TestEveryParameterIsDescribed(t *testing.T) {
 	d := readOpenAPI(t)
 	ofLists := readParameters(t, "list_request.go", "parseList", "parseView", "limitOf", "askedVersionOf", "wantsWatch")
 	ofLists = append(ofLists, readParameters(t, "kubernetes_watch.go", "parseKubernetesWatch")...)
-	ofObjects := append(readParameters(t, "list_request.go", "parseView"), "watch")
+	ofObjects := append(readParameters(t, "list_request.go", "parseView", "versionOf"), "watch")
 	ofStreams := slices.Concat(watchParameters, connectionParameters)
 	if len(ofLists) < 10 || len(ofObjects) < 3 {
 		t.Fatalf("this test does not find what the code reads: %v, %v", ofLists, ofObjects)
