@@ -11,6 +11,7 @@ type schedule struct {
 	timer    *time.Timer
 	rings    time.Time        // when the timer does; zero once it did
 	due      [tasks]time.Time // zero: never
+	first    time.Time        // of them; zero: to be found
 	interval time.Duration    // of heartbeats
 	draining bool             // the stream knows
 }
@@ -46,23 +47,28 @@ func newSchedule(ss *session) *schedule {
 		s.in(dueAge, ss.age)
 	}
 	if end := ss.id.ExpiresAt; !end.IsZero() {
-		s.due[dueExpiry] = end
-		s.due[dueExpiring] = end.Add(-expiringAhead)
+		s.at(dueExpiry, end)
+		s.at(dueExpiring, end.Add(-expiringAhead))
 	}
 	s.rings = s.next()
 	s.timer = time.AfterFunc(time.Until(s.rings), ss.Wake)
 	return s
 }
 
-func (s *schedule) in(task int, after time.Duration) { s.due[task] = time.Now().Add(after) }
+func (s *schedule) in(task int, after time.Duration) { s.at(task, time.Now().Add(after)) }
 
-func (s *schedule) next() (next time.Time) {
-	for _, t := range s.due {
-		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
-			next = t
+func (s *schedule) at(task int, at time.Time) { s.due[task], s.first = at, time.Time{} }
+
+// next is when the first task is due. It is asked for at each event, and seldom changes.
+func (s *schedule) next() time.Time {
+	if s.first.IsZero() {
+		for _, t := range s.due {
+			if !t.IsZero() && (s.first.IsZero() || t.Before(s.first)) {
+				s.first = t
+			}
 		}
 	}
-	return next
+	return s.first
 }
 
 // take reports whether a task is due, and takes it off the schedule if so.
@@ -71,7 +77,7 @@ func (s *schedule) take(task int, now time.Time) bool {
 	if t.IsZero() || t.After(now) {
 		return false
 	}
-	s.due[task] = time.Time{}
+	s.at(task, time.Time{})
 	return true
 }
 
@@ -146,7 +152,7 @@ func (ss *session) onTime(now time.Time) string {
 	if times.take(dueHeartbeat, now) {
 		// Traffic puts the heartbeat off, though not by so little that it would make no difference.
 		if last := ss.out.sentAt; now.Sub(last) < times.interval/2 {
-			times.due[dueHeartbeat] = last.Add(times.interval)
+			times.at(dueHeartbeat, last.Add(times.interval))
 		} else {
 			times.in(dueHeartbeat, times.interval)
 			ss.dialect.heartbeat(ss)
