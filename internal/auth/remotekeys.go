@@ -119,10 +119,10 @@ func (r *remoteKeys) run(ctx context.Context) {
 	retry := firstRetry
 	for {
 		err := r.refresh(ctx)
-		r.end(false)
 		if ctx.Err() == nil {
-			r.fetched(r.count(), err)
+			r.fetched(r.count(), err) // before those who wait go on
 		}
+		r.end(false)
 		pause := refreshEvery
 		switch {
 		case ctx.Err() != nil:
