@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -103,6 +105,20 @@ func (s *stage) allow(t *testing.T, user, group string, resources ...string) (re
 		}
 	})
 	return revoke
+}
+
+// mustKnow waits until gateways know that the holder of a token may list what a path names: bindings come to them by a
+// watch of their own.
+func mustKnow(t *testing.T, token, path string, gateways ...*gateway) {
+	t.Helper()
+	for _, g := range gateways {
+		eventually(t, "the gateway knows the binding", func() error {
+			if a := g.get(t, token, path); a.code == http.StatusForbidden {
+				return errors.New(a.body)
+			}
+			return nil
+		})
+	}
 }
 
 // allowTeam lets the group of a team's name read its namespace, as platforms do.

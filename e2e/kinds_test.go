@@ -43,8 +43,8 @@ func (s *stage) comeAndGo(t *testing.T, name string, limited bool) {
 	}
 	g := s.startGateway(t, opts)
 	g.waitReady(t)
-	token, user := s.viewer(t), strings.ToLower(t.Name())
-	s.allow(t, user, group, "trainings")
+	token := s.viewer(t)
+	s.allow(t, strings.ToLower(t.Name()), group, "trainings")
 	trainings := s.dynamic.Resource(schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: "trainings"}).Namespace(name)
 	path := func(version string) string {
 		return "/apis/" + group + "/" + version + "/namespaces/" + name + "/trainings"
@@ -58,6 +58,7 @@ func (s *stage) comeAndGo(t *testing.T, name string, limited bool) {
 			return nil
 		})
 	}
+	mustKnow(t, token, path("v1alpha1"), g)
 	s.mustBeAbsent(t, g, token, path("v1alpha1"))
 	for round := range 2 { // what was removed can be installed again
 		s.kubectl(t, second, "apply", "-f", "-")

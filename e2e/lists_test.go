@@ -83,6 +83,7 @@ func TestListEqualsKubectls(t *testing.T) {
 	trainings := schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: "trainings"}
 	s.kubectl(t, "", "wait", "--for=condition=Established", "crd", "trainings."+group)
 	s.fill(t, trainings)
+	mustKnow(t, token, "/apis/"+group+"/v1alpha1/trainings", g)
 
 	kinds := []struct {
 		kind       schema.GroupVersionResource

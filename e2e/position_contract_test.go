@@ -39,6 +39,7 @@ func TestUselessPositionsAreReset(t *testing.T) {
 	s.allow(t, strings.ToLower(t.Name()), group, "trainings")
 	s.kubectl(t, fmt.Sprintf(`{"apiVersion": "%s/v1alpha1", "kind": "Training", "metadata": {"name": "one", "namespace": "useless"}}`, group), "create", "-f", "-")
 	path := "/apis/" + group + "/v1alpha1/namespaces/useless/trainings"
+	mustKnow(t, s.viewer(t), path, g)
 	now, err := parsePosition(s.open(t, g, path, nil).find(t, "synced").id, single())
 	if err != nil {
 		t.Fatal(err)

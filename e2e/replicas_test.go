@@ -62,6 +62,7 @@ func TestPositionOfAnotherGatewayIsExact(t *testing.T) {
 	b.waitReady(t)
 	s.allow(t, "testpositionofanothergatewayisexact", group, "trainings")
 	path := "/apis/" + group + "/v1alpha1/namespaces/exchange/trainings"
+	mustKnow(t, s.viewer(t), path, a, b)
 	create := func(name string) {
 		s.kubectl(t, fmt.Sprintf(`{"apiVersion": "%s/v1alpha1", "kind": "Training", "metadata": {"name": %q, "namespace": "exchange"}}`, group, name),
 			"create", "-f", "-")
