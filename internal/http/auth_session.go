@@ -87,19 +87,23 @@ func sessionCookie(r *http.Request) string {
 }
 
 // refuseForeign refuses what a page of another origin lets a browser send, with the user's cookie: only this gateway's own
-// pages and those of the configured origins may.
+// pages and those of the configured origins may. Sec-Fetch-Site, which no page can write, counts before the comparison of
+// Origin with Host: it is right behind a proxy that does not pass the Host on, and knows a plain page of the same host for
+// another site's.
 func (s *Server) refuseForeign(r *http.Request) error {
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 	ours := false
 	switch {
-	case site == "same-origin": // also behind a proxy that does not pass the Host on; no page can write this header
+	case origin != "" && slices.Contains(s.opts.Origins, origin):
 		ours = true
+	case site == "same-origin", site == "none": // none: the user himself, by the address bar or a bookmark
+		ours = true
+	case site != "": // somebody follows a link; pages' images and scripts are no navigation
+		ours = origin == "" && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate"
 	case origin != "":
-		ours = slices.Contains(s.opts.Origins, origin) || isOriginOf(origin, r.Host)
-	case r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Method == http.MethodGet: // somebody follows a link
+		ours = isOriginOf(origin, r.Host)
+	default: // no browser, or one so old that SameSite alone protects its user
 		ours = true
-	default: // pages' images and scripts send no Origin
-		ours = site == "" || site == "none"
 	}
 	if ours {
 		return nil

@@ -148,12 +148,20 @@ func TestForeignPagesDoNotUseTheSession(t *testing.T) {
 			"another scheme":       {[]string{"Origin: ftp://" + strings.TrimPrefix(g.url, "http://")}, false},
 			"an image elsewhere":   {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"}, false},
 			"a script of the site": {[]string{"Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: no-cors"}, false},
+			"its host, plain":      {[]string{"Origin: " + g.url, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors"}, false},
+			"another's form":       {[]string{"Origin: null", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"}, false},
 		} {
 			for _, path := range []string{"/api/v1/pods", "/auth/me", "/clusters"} {
 				a := g.get(path, append([]string{"Authorization: ", cookie}, c.headers...)...)
 				if want := map[bool]int{true: 200, false: 403}[c.good]; a.code != want {
 					t.Errorf("%s at %s: %d %s", name, path, a.code, a.body)
 				}
+			}
+		}
+		for _, path := range []string{"/stream?pods=/api/v1/pods", "/api/v1/pods", "/api/v1/pods?watch=true"} {
+			a := g.get(path, "Authorization: ", cookie, "Origin: https://evil.example", "Accept: text/event-stream")
+			if a.code != 403 || a.header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("a stream at %s: %d %s", path, a.code, a.body)
 			}
 		}
 		for _, path := range []string{"/auth/logout", "/auth/session", "/auth/ticket"} {
@@ -226,6 +234,66 @@ func TestTicketOpensOneStreamFromWhereverItWas(t *testing.T) {
 		}
 		if strings.Contains(g.log.String(), ticket) || strings.Contains(g.log.String(), late) {
 			t.Error("a ticket is in the log")
+		}
+	}, sealed)
+}
+
+// A ticket stands for its caller wherever a token would, and in whatever form the answer is.
+func TestTicketIsGoodForEachForm(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.expiring()
+		g.api.Put("pods", "a/web")
+		const events = "Accept: text/event-stream"
+		for _, form := range []struct{ path, accept, want string }{
+			{"/api/v1/namespaces/a/pods?heartbeat=20s", events, "event: added"},
+			{"/api/v1/namespaces/a/pods/web?fields=status.phase", events, "event: added"},
+			{"/clusters/default/api/v1/pods?sendInitialEvents=false", events, "retry:"},
+			{"/stream?pods=/api/v1/pods&deltas=merge-patch", events, "event: pods.added"},
+			{"/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=5", "Accept: application/json", `"type":"ADDED"`},
+			{"/api/v1/pods?limit=5", "Accept: application/json", `"PodList"`},
+			{"/api/v1/namespaces/a/pods/web", "Accept: application/json", `"web"`},
+		} {
+			ticket := g.ticket(form.path)
+			address := form.path + "?ticket=" + ticket
+			if strings.Contains(form.path, "?") {
+				address = form.path + "&ticket=" + ticket
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			response, err := g.client.Do(g.newRequest(ctx, http.MethodGet, address, []string{"Authorization: ", form.accept}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := ""
+			for space := make([]byte, 4096); !strings.Contains(text, form.want); {
+				n, err := response.Body.Read(space)
+				if text += string(space[:n]); err != nil {
+					break
+				}
+			}
+			if response.StatusCode != 200 || !strings.Contains(text, form.want) {
+				t.Errorf("%s: %d %s", form.path, response.StatusCode, text)
+			}
+			cancel()
+			response.Body.Close()
+			if a := g.get(address, "Authorization: ", form.accept); a.code != 401 {
+				t.Errorf("%s: a second time: %d %s", form.path, a.code, a.body)
+			}
+			if strings.Contains(g.log.String(), ticket) {
+				t.Errorf("%s: the ticket is in the log", form.path)
+			}
+		}
+		for query, code := range map[string]int{
+			"ticket=/api/v1/pods&pods=/api/v1/pods": 400, // a watch that is called so
+			"pods=/api/v1/pods%3Fticket%3Dx":        400,
+			"pods=/api/v1/pods&ticket=x&ticket=y":   401,
+		} {
+			headers := []string{events}
+			if code == 401 {
+				headers = append(headers, "Authorization: ")
+			}
+			if a := g.get("/stream?"+query, headers...); a.code != code {
+				t.Errorf("%s: %d %s", query, a.code, a.body)
+			}
 		}
 	}, sealed)
 }

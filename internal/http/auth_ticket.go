@@ -27,8 +27,12 @@ func takeTicket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.RawQuery, ticketParam) {
 			query, err := url.ParseQuery(r.URL.RawQuery)
-			if err == nil && query.Has(ticketParam) {
-				text := query.Get(ticketParam)
+			// A path is no ticket but a watch of that name, which is refused where the watches are read.
+			if tickets := query[ticketParam]; err == nil && len(tickets) > 0 && !strings.HasPrefix(tickets[0], "/") {
+				text := tickets[0]
+				if len(tickets) > 1 {
+					text = "ambiguous"
+				}
 				query.Del(ticketParam)
 				r = r.WithContext(context.WithValue(r.Context(), ticketKey{}, &presented{text, boundTo(r.URL.Path, query)}))
 				address := *r.URL

@@ -101,24 +101,38 @@ func securityHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// cors lets pages of the configured origins call, and answers OPTIONS.
+// What pages of other origins may send and read, beside what every page may (Fetch, section 3.2).
+const (
+	corsRequestHeaders  = "Authorization, Content-Type, If-None-Match, Last-Event-ID"
+	corsResponseHeaders = "ETag, Retry-After, WWW-Authenticate, X-Request-Id"
+	corsMaxAge          = "7200" // seconds; browsers do not remember a preflight for longer
+)
+
+// cors lets pages of the configured origins call, and answers OPTIONS. Origins are named one by one, so that a session's
+// cookie may go with them; `*` is no origin that the configuration takes.
 func (s *Server) cors(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		origin := r.Header.Get("Origin")
+		preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 		if len(s.opts.Origins) > 0 {
 			h.Add("Vary", "Origin")
+			if preflight {
+				h.Add("Vary", "Access-Control-Request-Method")
+				h.Add("Vary", "Access-Control-Request-Headers")
+			}
 		}
 		if origin != "" && slices.Contains(s.opts.Origins, origin) {
 			h.Set("Access-Control-Allow-Origin", origin)
 			if s.opts.Sealer != nil {
 				h.Set("Access-Control-Allow-Credentials", "true") // a session's cookie, from another origin of the same site
 			}
-			h.Set("Access-Control-Expose-Headers", "X-Request-Id")
-			if r.Method == http.MethodOptions {
+			if preflight {
 				h.Set("Access-Control-Allow-Methods", allowedMethods(r.URL.Path))
-				h.Set("Access-Control-Allow-Headers", "Authorization, Last-Event-ID, Content-Type")
-				h.Set("Access-Control-Max-Age", "600")
+				h.Set("Access-Control-Allow-Headers", corsRequestHeaders)
+				h.Set("Access-Control-Max-Age", corsMaxAge)
+			} else {
+				h.Set("Access-Control-Expose-Headers", corsResponseHeaders)
 			}
 		}
 		if r.Method == http.MethodOptions {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,8 +86,20 @@ func TestForeignPages(t *testing.T) {
 		preflight := g.request(http.MethodOptions, "/stream", "Origin: "+test.origin, "Authorization: ",
 			"Access-Control-Request-Method: GET", "Access-Control-Request-Headers: authorization,last-event-id")
 		allowed := preflight.header.Get("Access-Control-Allow-Headers")
+		if vary := strings.Join(preflight.header.Values("Vary"), ", "); vary != "Origin, Access-Control-Request-Method, Access-Control-Request-Headers" {
+			t.Errorf("preflight of %q varies by %s", test.origin, vary)
+		}
+		if (preflight.header.Get("Access-Control-Max-Age") != "") != (test.want != "") || preflight.header.Get("Access-Control-Expose-Headers") != "" {
+			t.Errorf("preflight of %q: %v", test.origin, preflight.header)
+		}
 		if preflight.code != 204 || (test.want != "") != (strings.Contains(allowed, "Authorization") && strings.Contains(allowed, "Last-Event-ID")) {
 			t.Errorf("preflight of %q: %d %v", test.origin, preflight.code, preflight.header)
+		}
+	}
+	// What a page can do something with: ask again only for what has changed, wait, sign in anew, tell whom to ask.
+	for _, name := range []string{"ETag", "Retry-After", "WWW-Authenticate", "X-Request-Id"} {
+		if a := g.get("/api/v1/pods", "Origin: "+ours); !slices.Contains(strings.Split(a.header.Get("Access-Control-Expose-Headers"), ", "), name) {
+			t.Errorf("%s may not be read: %v", name, a.header)
 		}
 	}
 	plain := g.request(http.MethodOptions, "/api/v1/pods", "Authorization: ")

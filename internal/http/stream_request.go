@@ -56,7 +56,8 @@ var (
 	// What Kubernetes' clients add to a watch, and what holds of every event stream anyway.
 	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty", "limit"}
 	listParameters    = []string{"sort", "countBy", "continue"}
-	unbuiltParameters = []string{"ticket"}
+	// What is taken off the address before a handler sees it; see takeTicket.
+	takenParameters = []string{ticketParam}
 )
 
 // parseSingle reads the request for a stream of one watch, whose path is the request's own.
@@ -142,7 +143,7 @@ func parseAddress(text string) (t target, query url.Values, err error) {
 
 func isParameter(key string) bool {
 	return slices.Contains(watchParameters, key) || slices.Contains(connectionParameters, key) ||
-		slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(unbuiltParameters, key)
+		slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(takenParameters, key)
 }
 
 // checkParameters refuses what is unknown or not built: a client that asked for less than it gets, or for something
@@ -152,8 +153,8 @@ func checkParameters(query url.Values) error {
 		switch {
 		case slices.Contains(listParameters, key):
 			return badRequest("%s: has no meaning for an event stream", key)
-		case slices.Contains(unbuiltParameters, key):
-			return badRequest("%s: this parameter is not built yet for event streams", key)
+		case slices.Contains(takenParameters, key):
+			return badRequest("%s: is the request's, so it stands beside its watches", key)
 		case !isParameter(key):
 			return badRequest("%s: unknown parameter of an event stream", key)
 		case len(query[key]) > 1:

@@ -42,7 +42,7 @@ func TestStreamQueries(t *testing.T) {
 		{"a=" + escape("/api/v1/pods?bogus=1"), "bogus: unknown parameter"},
 		{"a=" + escape("/api/v1/pods?search=x"), ""},
 		{"a=" + escape("/api/v1/pods?sort=x"), "sort: has no meaning"},
-		{"a=/api/v1/pods&ticket=x", "ticket: this parameter is not built yet"},
+		{"a=/api/v1/pods%3Fticket%3Dx", "ticket: is the request's"},
 		{"a=/api/v1/pods&continue=x", "continue: has no meaning"},
 		{"a=" + escape("/api/v1/pods?lastEventId=x.1"), "there is one position for all"},
 		{"a=" + escape("/api/v1/pods?x=%zz"), "malformed"},
@@ -84,7 +84,7 @@ func TestStreamQueries(t *testing.T) {
 // TestNamesOfParametersAreReserved: a watch called so would be passed over in silence.
 func TestNamesOfParametersAreReserved(t *testing.T) {
 	reserved := 0
-	for _, name := range slices.Concat(watchParameters, connectionParameters, ignoredParameters, listParameters, unbuiltParameters) {
+	for _, name := range slices.Concat(watchParameters, connectionParameters, ignoredParameters, listParameters, takenParameters) {
 		if !stream.ValidName(name) {
 			continue
 		}
