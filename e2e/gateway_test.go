@@ -12,11 +12,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/kubecast/kubecast/e2e/process"
+	"github.com/kubecast/kubecast/internal/certtest"
 )
 
 // gatewayOptions say what is special about a test's gateway.
@@ -25,6 +27,8 @@ type gatewayOptions struct {
 	config     string // keys of the configuration file beyond auth
 	auth       string // keys of its section auth beyond jwt, indented
 	listen     string // empty: any port
+
+	certFile, keyFile string // empty: plain HTTP
 }
 
 // gateway is one gateway. It may be killed and started again.
@@ -33,6 +37,7 @@ type gateway struct {
 	args    []string
 	process *process.Process
 	url     string // of the public listener
+	caFile  string // who vouches for it; "": it speaks plain HTTP
 	ops     string // of the ops listener
 	logs    []string
 }
@@ -61,21 +66,44 @@ func (s *stage) startGateway(t *testing.T, opts gatewayOptions) *gateway {
 	return g
 }
 
-// sharedGateway is one that many tests look at, and none hurts.
+// shared is a gateway that many tests look at, and none hurts.
+type shared struct {
+	once    sync.Once
+	gateway *gateway
+}
+
+// sharedGateway is the one that speaks plain HTTP.
 func (s *stage) sharedGateway(t *testing.T) *gateway {
 	t.Helper()
-	s.shared.Do(func() {
-		dir := filepath.Join(s.dir, "shared")
-		err := os.MkdirAll(dir, 0o700)
-		if err == nil {
-			s.sharedBy, err = s.newGateway(dir, gatewayOptions{config: "log: {level: debug}\n"})
+	return s.share(t, &s.plain, "plain", func(string) gatewayOptions { return gatewayOptions{} })
+}
+
+// secureGateway is the one that speaks TLS.
+func (s *stage) secureGateway(t *testing.T) *gateway {
+	t.Helper()
+	return s.share(t, &s.secure, "secure", func(dir string) gatewayOptions {
+		certFile, keyFile := certtest.New(t, "gateway.test").Write(t, dir)
+		return gatewayOptions{certFile: certFile, keyFile: keyFile}
+	})
+}
+
+func (s *stage) share(t *testing.T, one *shared, name string, options func(dir string) gatewayOptions) *gateway {
+	t.Helper()
+	one.once.Do(func() {
+		dir := filepath.Join(s.dir, name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
 		}
+		opts := options(dir)
+		opts.config = "log: {level: debug}\n"
+		g, err := s.newGateway(dir, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		atEnd(s.sharedBy.end)
+		one.gateway = g
+		atEnd(g.end)
 	})
-	g := s.sharedBy
+	g := one.gateway
 	if g == nil {
 		t.Fatal("the shared gateway did not start")
 	}
@@ -98,6 +126,9 @@ func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
 	config := filepath.Join(dir, "gateway.yaml")
 	text := fmt.Sprintf("auth:\n  jwt:\n  - {issuer: %q, audiences: [kubecast], publicKeyFile: %q}\n%s%s",
 		"https://kubecast.local", s.key+".pub", opts.auth, opts.config)
+	if opts.certFile != "" {
+		text += fmt.Sprintf("tls: {certFile: %q, keyFile: %q}\n", opts.certFile, opts.keyFile)
+	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -109,7 +140,7 @@ func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
-	g := &gateway{stage: s, args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--listen", listen, "--ops-listen", "127.0.0.1:0"}}
+	g := &gateway{stage: s, caFile: opts.certFile, args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--listen", listen, "--ops-listen", "127.0.0.1:0"}}
 	return g, g.start()
 }
 
@@ -126,6 +157,9 @@ func (g *gateway) start() error {
 		return err
 	}
 	g.process, g.url, g.ops = p, "http://"+match[1], "http://"+match[2]
+	if g.caFile != "" {
+		g.url = "https://" + match[1]
+	}
 	return nil
 }
 

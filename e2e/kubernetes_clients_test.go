@@ -186,7 +186,7 @@ func TestInformersConvergeThroughARelist(t *testing.T) {
 func TestKubectlWatchesAndWaits(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
-	g := s.sharedGateway(t)
+	g := s.secureGateway(t)
 	s.namespaces(t, "kubectl-watch")
 	gateway := append(kubectlTo(t, g, s.admin(t), "/clusters/default"), "-n", "kubectl-watch")
 	ctx, cancel := context.WithTimeout(context.Background(), eventuallyWithin)

@@ -2,11 +2,7 @@ package e2e
 
 import (
 	"context"
-	"encoding/pem"
 	"fmt"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,32 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// throughTLS puts TLS before a gateway, as an ingress does: without it kubectl sends no credentials.
-func throughTLS(t *testing.T, g *gateway) (address, caFile string) {
-	t.Helper()
-	target, err := url.Parse(g.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.FlushInterval = -1
-	server := httptest.NewTLSServer(proxy)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	caFile = filepath.Join(t.TempDir(), "ca.pem")
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(caFile, certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return server.URL, caFile
-}
-
-// kubectlTo is how kubectl is told to talk to a gateway, to its default cluster or to one behind a prefix.
+// kubectlTo is how kubectl is told to talk to a gateway, to its default cluster or to one behind a prefix. Over plain HTTP it
+// would send no credentials.
 func kubectlTo(t *testing.T, g *gateway, token, prefix string) (arguments []string) {
 	t.Helper()
-	address, ca := throughTLS(t, g)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	text := fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -51,7 +25,7 @@ current-context: gateway
 clusters: [{name: gateway, cluster: {server: %q, certificate-authority: %q}}]
 contexts: [{name: gateway, context: {cluster: gateway, user: viewer}}]
 users: [{name: viewer, user: {token: %q}}]
-`, address+prefix, ca, token)
+`, g.url+prefix, g.caFile, token)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +97,7 @@ func (s *stage) kubectlObjects(t *testing.T, namespaces ...string) {
 func TestKubectlPrintsTheSame(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
-	g := s.sharedGateway(t)
+	g := s.secureGateway(t)
 	s.kubectlObjects(t, "kubectl", "kubectl-b")
 	token := s.admin(t)
 	commands := []string{
@@ -202,7 +176,7 @@ func failure(out string, err error) string {
 func TestKubectlKnowsWhatCanBeRead(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
-	gateway := kubectlTo(t, s.sharedGateway(t), s.admin(t), "/clusters/default")
+	gateway := kubectlTo(t, s.secureGateway(t), s.admin(t), "/clusters/default")
 	eventually(t, "the same resources", func() error { // other tests define kinds
 		want, err := s.tryKubectl("api-resources", "--verbs=get,list,watch", "-o", "name")
 		if err != nil {
@@ -228,7 +202,7 @@ func TestKubectlIsToldThatTheGatewayOnlyReads(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "kubectl-writes")
-	gateway := kubectlTo(t, s.sharedGateway(t), s.admin(t), "")
+	gateway := kubectlTo(t, s.secureGateway(t), s.admin(t), "")
 	for command, text := range map[string]string{
 		"get pods --selector app=(":                        "labelSelector",
 		"get pods --field-selector app.":                   "fieldSelector",

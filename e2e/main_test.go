@@ -21,15 +21,15 @@ import (
 
 // stage is what the tests run on: a control plane, and the programs under test.
 type stage struct {
-	dir      string
-	gateway  string // the program, built with the race detector
-	key      string // file of the key that signs tokens
-	cluster  *controlplane.ControlPlane
-	kube     kubernetes.Interface
-	dynamic  dynamic.Interface
-	tokens   *tokens
-	shared   sync.Once // the gateway of tests that need none of their own
-	sharedBy *gateway
+	dir     string
+	gateway string // the program, built with the race detector
+	key     string // file of the key that signs tokens
+	cluster *controlplane.ControlPlane
+	kube    kubernetes.Interface
+	dynamic dynamic.Interface
+	tokens  *tokens
+	plain   shared // gateways of tests that need none of their own
+	secure  shared
 }
 
 // All that TestMain ends. Both stages are made by the first test that needs them.

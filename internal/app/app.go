@@ -66,6 +66,10 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
+	certificate, err := newCertificate(cfg.TLS, registry, log)
+	if err != nil {
+		return err
+	}
 	gateway, err := kubecasthttp.New(kubecasthttp.Options{
 		Clusters:       clusters.kinds(),
 		Authenticator:  authenticator,
@@ -81,12 +85,13 @@ func Run(ctx context.Context, opts Options) error {
 			Retry:        cfg.Stream.Retry.Std(),
 			Reauthorize:  max(cfg.Authorizer.CacheAllow.Std(), time.Second),
 		},
-		Limits:     kubecasthttp.Limits{PerUser: cfg.Stream.PerUser, PerAddress: cfg.Stream.PerAddress, Total: cfg.Stream.Total},
-		Drain:      cfg.Drain.Std(),
-		Origins:    cfg.CORS.Origins,
-		Portal:     portal(),
-		Registerer: registry,
-		Log:        log,
+		Limits:      kubecasthttp.Limits{PerUser: cfg.Stream.PerUser, PerAddress: cfg.Stream.PerAddress, Total: cfg.Stream.Total},
+		Connections: connectionLimits(cfg.Stream),
+		Drain:       cfg.Drain.Std(),
+		Origins:     cfg.CORS.Origins,
+		Portal:      portal(),
+		Registerer:  registry,
+		Log:         log,
 	})
 	if err != nil {
 		return err
@@ -101,7 +106,7 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("opsListen: %w", err), listener.Close())
 	}
-	log.Info("listening", "addr", listener.Addr().String(), "ops", opsListener.Addr().String(), "version", opts.Version)
+	log.Info("listening", "addr", listener.Addr().String(), "ops", opsListener.Addr().String(), "tls", certificate != nil, "version", opts.Version)
 
 	// What feeds the streams outlives them: it ends when `feeding` does, which is after the listeners were closed.
 	feeding, stopFeeding := context.WithCancel(context.WithoutCancel(ctx))
@@ -109,13 +114,16 @@ func Run(ctx context.Context, opts Options) error {
 	group, failed := errgroup.WithContext(feeding)
 	group.Go(func() error { return clusters.Run(feeding) })
 	group.Go(func() error { return authenticator.Run(feeding) })
-	reload := newReload(opts, clusters)
+	reload := newReload(opts, clusters, certificate)
 	group.Go(func() error { return reload.Run(feeding) })
 	// Requests end when `serving` does, at the latest; a stream's connection is known to nobody else.
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
-	public := newHTTPServer(serving, gateway.Handler(), log)
-	ops := newHTTPServer(serving, gateway.OpsHandler(registry), log)
+	public := gateway.PublicServer(serving)
+	if certificate != nil {
+		public.TLSConfig = certificate.config()
+	}
+	ops := gateway.OpsServer(serving, registry)
 	streamsEnded := make(chan struct{})
 	go func() {
 		defer close(streamsEnded)
@@ -175,21 +183,12 @@ func portal() fs.FS {
 	return nil
 }
 
-// newHTTPServer bounds what a client may send; what is written to it has deadlines of its own, since a stream lasts.
-func newHTTPServer(ctx context.Context, handler http.Handler, log *slog.Logger) *http.Server {
-	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnContext:       kubecasthttp.ConnContext,
-	}
-}
-
 func serve(server *http.Server, listener net.Listener) error {
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	run := server.Serve
+	if server.TLSConfig != nil {
+		run = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	if err := run(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

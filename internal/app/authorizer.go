@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/feed"
 	"github.com/kubecast/kubecast/internal/auth/policy"
@@ -48,6 +50,9 @@ const policiesKey = "authorizer.policies"
 
 // Check finds what is wrong with a configuration that can be found without running it, beyond its own validation.
 func Check(cfg config.Config) error {
+	if _, err := newCertificate(cfg.TLS, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
 	if cfg.Authorizer.Mode != config.AuthorizerPolicy {
 		return nil
 	}

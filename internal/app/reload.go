@@ -14,22 +14,23 @@ import (
 	"github.com/kubecast/kubecast/internal/config"
 )
 
-// reload follows the configuration file and the kubeconfigs while the gateway runs. Both are read every now and then:
-// they are small, and that works with any editor, with the symbolic links of Kubernetes' volumes, and over networks.
+// reload follows the configuration file, the kubeconfigs and the certificate while the gateway runs. They are read every now
+// and then: they are small, and that works with any editor, with the symbolic links of Kubernetes' volumes, and over networks.
 type reload struct {
 	opts     Options
 	clusters *clusters
+	cert     *certificate // may be nil
 
 	current config.Config
 	failed  string   // what was wrong with the file when it was read last; "": nothing
 	told    []string // keys of which it was said that they need a restart
 }
 
-func newReload(opts Options, clusters *clusters) *reload {
+func newReload(opts Options, clusters *clusters, cert *certificate) *reload {
 	if opts.Poll <= 0 {
 		opts.Poll = 2 * time.Second
 	}
-	return &reload{opts: opts, clusters: clusters, current: opts.Config}
+	return &reload{opts: opts, clusters: clusters, cert: cert, current: opts.Config}
 }
 
 // Run looks again and again until the context ends.
@@ -46,6 +47,9 @@ func (r *reload) Run(ctx context.Context) error {
 			r.file()
 		}
 		r.kubeconfigs()
+		if r.cert != nil {
+			r.cert.look(time.Now())
+		}
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 type Config struct {
 	Listen     string     `yaml:"listen"`    // host:port for browsers and kubectl
 	OpsListen  string     `yaml:"opsListen"` // host:port for metrics, health and debugging
-	Clusters   []Cluster  `yaml:"clusters"`  // never empty; the first is the default one
+	TLS        TLS        `yaml:"tls"`
+	Clusters   []Cluster  `yaml:"clusters"` // never empty; the first is the default one
 	Cache      Cache      `yaml:"cache"`
 	Ring       Ring       `yaml:"ring"`
 	CatchUp    CatchUp    `yaml:"catchUp"`
@@ -32,6 +33,13 @@ type Config struct {
 	// TrustedProxies are addresses and networks (CIDR) of the proxies whose X-Forwarded-For is believed, for limits by address.
 	TrustedProxies []string `yaml:"trustedProxies"`
 	Log            Log      `yaml:"log"`
+}
+
+// TLS is the certificate of the public listener, in PEM, read again when the files change. Without one the listener speaks
+// plain HTTP, for what ends TLS before it.
+type TLS struct {
+	CertFile string `yaml:"certFile"` // the chain, the gateway's own certificate first
+	KeyFile  string `yaml:"keyFile"`
 }
 
 // Cluster is one Kubernetes cluster. With neither Kubeconfig nor Context it is the one the gateway

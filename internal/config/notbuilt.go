@@ -7,11 +7,8 @@ import (
 )
 
 // notBuilt are the keys that are part of the file's format but whose feature does not exist yet. To
-// accept and ignore them would be a lie, and for some (tls) a dangerous one. A key leaves this list
-// when it gets its field in Config.
+// accept and ignore them would be a lie. A key leaves this list when it gets its field in Config.
 var notBuilt = []string{
-	"tls.certFile",
-	"tls.keyFile",
 	"stream.compress",
 	"auth.oidcLogin.clientID",
 	"auth.oidcLogin.clientSecretFile",

@@ -38,6 +38,9 @@ func (c Config) validate() faults {
 	if c.Listen == c.OpsListen && !strings.HasSuffix(c.Listen, ":0") {
 		f.refuse("opsListen", c.OpsListen, "another address than that of listen")
 	}
+	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
+		f.add(0, "tls", "only one of certFile and keyFile is given; allowed: both, or neither for plain HTTP")
+	}
 	f.clusters(c.Clusters)
 	f.cache(c.Cache)
 

@@ -30,11 +30,8 @@ type failures struct {
 
 // add counts one more, and reports how long it takes until the address may fail again; 0: it may.
 func (f *failures) add(address string) (wait time.Duration, first bool) {
-	// Whoever has an IPv6 address has the whole /64.
-	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() && !ip.Is4In6() {
-		if prefix, err := ip.Prefix(64); err == nil {
-			address = prefix.String()
-		}
+	if ip, err := netip.ParseAddr(address); err == nil {
+		address = clientNetwork(ip).String()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -90,12 +90,6 @@ func takeOver(conn net.Conn, header http.Header) (connection, error) {
 		if c.socket = socketOf(tcp); c.socket != none {
 			_ = tcp.SetReadBuffer(maxScrap) // nobody reads; a larger one does, too
 		}
-	} else if inner, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
-		if tcp, ok := inner.NetConn().(*net.TCPConn); ok {
-			// The kernel takes more of a slow reader's only when a third of its buffer is free again, and under TLS it
-			// cannot be asked for less.
-			_ = tcp.SetWriteBuffer(tlsWriteBuffer) // a smaller or larger one does, too
-		}
 	}
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 200 OK\r\n")
@@ -116,10 +110,7 @@ func takeOver(conn net.Conn, header http.Header) (connection, error) {
 	return c, nil
 }
 
-const (
-	headTimeout    = 5 * time.Second // for a client to take the head
-	tlsWriteBuffer = 256 << 10
-)
+const headTimeout = 5 * time.Second // for a client to take the head
 
 // maxScrap is how much a client may send that it should not, in bytes: before it is cut, where it has to be read, or
 // before the kernel takes no more.
@@ -209,8 +200,8 @@ func (c *direct) close(complete bool) {
 
 // cut ends whatever is being written. Somebody may be using the socket, so it is left to close to close it.
 func (c *direct) cut() {
-	if tcp, ok := c.conn.(*net.TCPConn); ok {
-		_ = tcp.CloseWrite() // a client that has gone is no error
+	if tcp := tcpBelow(c.conn); tcp != nil {
+		_ = tcp.CloseWrite() // a client that has gone is no error; and TLS' own close would wait for one that takes nothing
 		return
 	}
 	_ = c.conn.Close() // likewise

@@ -37,6 +37,13 @@ func (p *places) take(user, address string) bool {
 	return true
 }
 
+// count is how many streams there are.
+func (p *places) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
+}
+
 // leave counts one less of what take has counted.
 func (p *places) leave(user, address string) {
 	p.mu.Lock()
@@ -48,7 +55,7 @@ func (p *places) leave(user, address string) {
 
 func exceeds(taken, limit int) bool { return limit > 0 && taken >= limit }
 
-func decrement(counts map[string]int, key string) {
+func decrement[K comparable](counts map[K]int, key K) {
 	if counts[key]--; counts[key] == 0 {
 		delete(counts, key)
 	}

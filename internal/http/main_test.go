@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"io"
 	"log"
 	"log/slog"
@@ -44,6 +45,8 @@ type gateway struct {
 	topic    stream.Options
 	idle     time.Duration
 	wrap     func(net.Listener) net.Listener // nil: as it is
+	tls      *tls.Config                     // nil: without
+	stop     func()                          // ends serving, as a second signal does
 }
 
 type option func(*gateway, *Options)
@@ -143,18 +146,28 @@ func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, list
 	serving, stopServing := context.WithCancel(context.Background())
 	var streams sync.WaitGroup
 	streams.Go(func() { g.server.Run(serving) })
-	g.http = &http.Server{Handler: g.server.Handler(), ErrorLog: discardLog(), Protocols: &http.Protocols{}}
+	g.http = g.server.PublicServer(serving)
+	g.http.Protocols = &http.Protocols{}
 	g.http.Protocols.SetHTTP1(true)
+	g.http.Protocols.SetHTTP2(true)
 	g.http.Protocols.SetUnencryptedHTTP2(true)
 	if g.wrap != nil {
 		listener = g.wrap(listener)
 	}
-	running.Go(func() { _ = g.http.Serve(listener) })
 	g.url = "http://" + listener.Addr().String()
-	t.Cleanup(func() {
+	if g.tls == nil {
+		running.Go(func() { _ = g.http.Serve(listener) })
+	} else {
+		g.http.TLSConfig, g.url = g.tls, "https://"+listener.Addr().String()
+		running.Go(func() { _ = g.http.ServeTLS(listener, "", "") })
+	}
+	g.stop = sync.OnceFunc(func() {
 		_ = g.http.Close()
 		stopServing()
 		streams.Wait()
+	})
+	t.Cleanup(func() {
+		g.stop()
 		for _, store := range g.kinds.All() {
 			if waiting := store.Topic().Stats().Waiting; waiting != 0 {
 				t.Errorf("%d cursors of %s still wait, though all streams have ended", waiting, store.Kind())

@@ -11,6 +11,7 @@ type metrics struct {
 	events   prometheus.Counter
 	bytes    prometheus.Counter
 	latency  prometheus.Histogram
+	refused  *prometheus.CounterVec
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
@@ -37,6 +38,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Help:    "From when the oldest event of a live batch was appended to the ring until the batch was flushed.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_connections_refused_total", Help: "Connections closed at once, by the limit that is reached: of a peer, or in total.",
+		}, []string{"limit"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_http_requests_total", Help: "Requests answered, streams excepted, by route and status.",
 		}, []string{"route", "code"}),
@@ -45,6 +49,6 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(.0005, 2.5, 10),
 		}, []string{"route"}),
 	}
-	registerer.MustRegister(m.streams, m.ended, m.resets, m.events, m.bytes, m.latency, m.requests, m.duration)
+	registerer.MustRegister(m.streams, m.ended, m.resets, m.events, m.bytes, m.latency, m.refused, m.requests, m.duration)
 	return m
 }

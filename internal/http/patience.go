@@ -1,32 +1,19 @@
 package http
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 )
 
-// connKey is where a request's context has its connection.
-type connKey struct{}
-
-// ConnContext is for an http.Server: it lets answers see how much of them a client has taken.
-func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, conn)
-}
-
 // tcpOf is the connection of a request that has one for itself; nil if it cannot be told.
 func tcpOf(r *http.Request) *net.TCPConn {
-	conn, _ := r.Context().Value(connKey{}).(net.Conn)
-	if inner, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
-		conn = inner.NetConn()
-	}
-	tcp, _ := conn.(*net.TCPConn)
 	if r.ProtoMajor != 1 {
 		return nil // other answers are on it, too
 	}
-	return tcp
+	conn, _ := r.Context().Value(connKey{}).(net.Conn)
+	return tcpBelow(conn)
 }
 
 // patientWriter writes pieces of an answer, each under a deadline. While a client takes anything of what was written,

@@ -26,7 +26,7 @@ func TestLongAnswerWaitsForWhoeverTakesSomething(t *testing.T) {
 			}
 			ends <- out.close()
 		}))
-		server.Config.ConnContext = ConnContext
+		server.Config.ConnContext = rememberConn
 		server.Config.ErrorLog = discardLog()
 		if secure {
 			server.StartTLS()

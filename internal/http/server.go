@@ -43,6 +43,7 @@ type Options struct {
 	SyncTimeout   time.Duration              // how long a request waits for a kind's first list
 	Stream        StreamOptions
 	Limits        Limits
+	Connections   ConnectionLimits
 	Drain         time.Duration // within which streams end once Drain was called
 	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
 	TrustedProxies []netip.Prefix
@@ -67,6 +68,7 @@ type Server struct {
 	tickets     *auth.Tickets
 	opts        Options
 	clusters    atomic.Pointer[clusters]
+	connections *connections
 	pages       *pages
 	places      *places
 	projections projections
@@ -101,6 +103,10 @@ func New(opts Options) (*Server, error) {
 	s.drain = func() {
 		drain()
 		s.open.wake()
+	}
+	s.connections = &connections{
+		limits: opts.Connections, isProxy: s.isProxy, streams: s.places.count, refused: s.metrics.refused, log: opts.Log,
+		peers: map[netip.Addr]int{},
 	}
 	s.serving, s.stop = context.WithCancel(context.Background())
 	s.departures = sync.OnceValues(s.watchDepartures)

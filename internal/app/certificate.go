@@ -1,0 +1,143 @@
+package app
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/config"
+)
+
+// certificate is the public listener's. It is read again when its files change; files that cannot be used, or are past
+// their time, change nothing as long as the certificate from before is not.
+type certificate struct {
+	files   config.TLS
+	log     *slog.Logger
+	current atomic.Pointer[chain]
+	expires prometheus.Gauge
+	good    prometheus.Gauge
+
+	// Of look, which is for one goroutine.
+	read    [sha256.Size]byte // the files' contents as they were taken over
+	tried   [sha256.Size]byte // and as they were looked at last
+	failure string            // what was said of them
+	expired bool              // it was said that it is
+}
+
+// chain is a certificate with those that vouch for it.
+type chain struct {
+	tls.Certificate
+	end time.Time // of the one that ends first
+}
+
+func (c *chain) validAt(now time.Time) bool {
+	return !now.Before(c.Leaf.NotBefore) && !now.After(c.end)
+}
+
+// newCertificate reads the files; nil if none are named.
+func newCertificate(files config.TLS, registerer prometheus.Registerer, log *slog.Logger) (*certificate, error) {
+	if files == (config.TLS{}) {
+		return nil, nil
+	}
+	c := &certificate{
+		files: files,
+		log:   log,
+		expires: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kubecast_tls_certificate_expiry_timestamp_seconds",
+			Help: "When the first certificate of the chain that is served ends.",
+		}),
+		good: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kubecast_tls_certificate_reload_successful",
+			Help: "1: the certificate's files are what is served; 0: they cannot be used, and the certificate from before still is.",
+		}),
+	}
+	read := digest(c.paths())
+	next, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	registerer.MustRegister(c.expires, c.good)
+	c.take(next, read)
+	c.warnExpired(time.Now())
+	return c, nil
+}
+
+func (c *certificate) paths() []string { return []string{c.files.CertFile, c.files.KeyFile} }
+
+func (c *certificate) load() (*chain, error) {
+	loaded, err := tls.LoadX509KeyPair(c.files.CertFile, c.files.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("tls.certFile %s and tls.keyFile %s: %w", c.files.CertFile, c.files.KeyFile, err)
+	}
+	next := &chain{Certificate: loaded, end: loaded.Leaf.NotAfter}
+	for _, der := range loaded.Certificate[1:] {
+		above, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, fmt.Errorf("tls.certFile %s: %w", c.files.CertFile, err)
+		}
+		if above.NotAfter.Before(next.end) {
+			next.end = above.NotAfter
+		}
+	}
+	return next, nil
+}
+
+func (c *certificate) take(next *chain, read [sha256.Size]byte) {
+	c.current.Store(next)
+	c.read, c.failure, c.expired = read, "", false
+	c.expires.Set(float64(next.end.Unix()))
+	c.good.Set(1)
+	c.log.Info("certificate is served", "subject", next.Leaf.Subject.String(), "names", next.Leaf.DNSNames, "until", next.end.UTC())
+}
+
+// look takes over what the files hold now. Who writes them may not have finished, so nothing is said of what cannot be
+// used before it has been so twice.
+func (c *certificate) look(now time.Time) {
+	c.warnExpired(now)
+	read := digest(c.paths())
+	if read == c.read {
+		if c.failure != "" {
+			c.failure = ""
+			c.good.Set(1)
+			c.log.Info("certificate's files are those of before again")
+		}
+		return
+	}
+	settled := read == c.tried
+	c.tried = read
+	next, err := c.load()
+	current := c.current.Load()
+	if err == nil && !next.validAt(now) && current.validAt(now) {
+		err = fmt.Errorf("tls.certFile %s: it is valid from %s until %s", c.files.CertFile, next.Leaf.NotBefore.UTC(), next.end.UTC())
+	}
+	switch {
+	case err == nil:
+		c.take(next, read)
+		c.warnExpired(now)
+	case settled && err.Error() != c.failure:
+		c.failure = err.Error()
+		c.good.Set(0)
+		c.log.Error("certificate cannot be used: the one from before still is", "until", current.end.UTC(), "error", err)
+	}
+}
+
+func (c *certificate) warnExpired(now time.Time) {
+	if end := c.current.Load().end; !c.expired && now.After(end) {
+		c.expired = true
+		c.log.Error("certificate has expired: clients will refuse it", "at", end.UTC())
+	}
+}
+
+// config is for a listener. Who connects is given what is served then.
+func (c *certificate) config() *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.current.Load().Certificate, nil },
+	}
+}

@@ -1,0 +1,69 @@
+package http
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// What a client may take its time for, and how much it may send before anything is looked at.
+const (
+	headerTimeout = 10 * time.Second // from the connection, or its last request, to a request's header, TLS included
+	bodyTimeout   = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	// maxNetHTTPHeader ends a connection; maxHeader and maxAddress, which are less, are answered in words.
+	maxNetHTTPHeader = 64 << 10
+	pingAfter        = 30 * time.Second // of silence, over HTTP/2
+)
+
+// connKey is where a request's context has its connection.
+type connKey struct{}
+
+// PublicServer serves the public listener's requests; those that still run when the context ends are told so.
+func (s *Server) PublicServer(ctx context.Context) *http.Server {
+	server := newHTTPServer(ctx, s.Handler(), s.log)
+	server.ConnState = s.connections.count
+	// A stream over HTTP/2 has the deadlines of its own writes; these are for a connection whose client has gone without
+	// a word, or takes nothing of any of its streams.
+	server.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, WriteByteTimeout: s.opts.Stream.WriteTimeout}
+	return server
+}
+
+// OpsServer serves the ops listener's requests.
+func (s *Server) OpsServer(ctx context.Context, gatherer prometheus.Gatherer) *http.Server {
+	return newHTTPServer(ctx, s.OpsHandler(gatherer), s.log)
+}
+
+// newHTTPServer bounds what a client may send; what is written to it has deadlines of its own, since a stream lasts.
+func newHTTPServer(ctx context.Context, handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxNetHTTPHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       rememberConn,
+	}
+}
+
+// rememberConn lets answers see how much of them a client has taken.
+func rememberConn(ctx context.Context, conn net.Conn) context.Context {
+	if tcp := tcpBelow(conn); tcp != nil && conn != net.Conn(tcp) {
+		tellRoomEarly(tcp)
+	}
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// tcpBelow is the TCP connection that a connection is, or that is below its TLS; nil if there is none.
+func tcpBelow(conn net.Conn) *net.TCPConn {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secure.NetConn()
+	}
+	tcp, _ := conn.(*net.TCPConn)
+	return tcp
+}

@@ -1,0 +1,225 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/certtest"
+)
+
+// overTLS lets clients talk TLS to the gateway, with HTTP/2 or without.
+func overTLS(t *testing.T, version int) option {
+	pair := certtest.New(t, "gateway.test")
+	return func(g *gateway, _ *Options) {
+		g.tls = pair.Server(t)
+		transport := g.client.Transport.(*http.Transport)
+		transport.TLSClientConfig = certtest.Client(pair)
+		transport.Protocols = &http.Protocols{}
+		transport.Protocols.SetHTTP1(version == 1)
+		transport.Protocols.SetHTTP2(version == 2)
+	}
+}
+
+// inEachTLS runs a test over TLS with either version of HTTP.
+func inEachTLS(t *testing.T, test func(*testing.T, *gateway), opts ...option) {
+	t.Helper()
+	t.Parallel()
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("HTTP%d", version), func(t *testing.T) {
+			t.Parallel()
+			test(t, newGateway(t, append(opts, overTLS(t, version))...))
+		})
+	}
+}
+
+func (s *events) version() int { return s.response.ProtoMajor }
+
+// TestStreamsOverTLS are told the same, in the same way, and leave nothing behind.
+func TestStreamsOverTLS(t *testing.T) {
+	inEachTLS(t, func(t *testing.T, g *gateway) {
+		g.api.Put("pods", "team-a/web")
+		s := g.stream("/stream?p=/api/v1/pods&n=/api/v1/nodes")
+		if want := "HTTP" + fmt.Sprint(s.version()); s.response.TLS == nil || !strings.HasSuffix(t.Name(), want) {
+			t.Fatalf("this is %s, not %s over TLS", s.response.Proto, want)
+		}
+		s.until("p.synced")
+		g.watches("pods", 1)
+		for i := range 50 {
+			g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", i))
+			if f := s.next(); f.String() != fmt.Sprintf("p.added pod-%d", i) {
+				t.Fatalf("%q", f.raw)
+			}
+		}
+		s.close()
+		g.eventually("that it left is noticed", func() bool { return g.streams() == 0 && g.readers("pods") == 0 })
+		g.api.Put("pods", "team-a/meanwhile")
+		back := g.stream("/stream?p=/api/v1/pods&n=/api/v1/nodes", "Last-Event-ID: "+s.lastID)
+		if f := back.next(); f.String() != "p.added meanwhile" {
+			t.Errorf("%q", f.raw)
+		}
+		if kubectl := g.get("/api/v1/pods?limit=1"); kubectl.code != 200 {
+			t.Errorf("%d %s", kubectl.code, kubectl.body)
+		}
+	})
+}
+
+// TestDrainOverTLSEndsStreamsWhole: with a goodbye, at a frame's end, and as what is complete.
+func TestDrainOverTLSEndsStreamsWhole(t *testing.T) {
+	inEachTLS(t, func(t *testing.T, g *gateway) {
+		var open []*events
+		for range 20 {
+			s := g.stream("/api/v1/pods")
+			s.expect("synced")
+			open = append(open, s)
+		}
+		drained := make(chan struct{})
+		go func() {
+			defer close(drained)
+			g.server.Drain(context.Background())
+		}()
+		for _, s := range open {
+			left := s.end()
+			if last := left[len(left)-1]; last.String() != "goodbye drain" {
+				t.Errorf("%q", last.raw)
+			}
+		}
+		<-drained
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := g.http.Shutdown(ctx); err != nil {
+			t.Errorf("connections are left: %v", err)
+		}
+	}, options(func(o *Options) { o.Drain = 200 * time.Millisecond }))
+}
+
+// TestStalledClientOverTLSIsCut, for all that waits for it: its write, and over HTTP/2 its connection.
+func TestStalledClientOverTLSIsCut(t *testing.T) {
+	inEachTLS(t, func(t *testing.T, g *gateway) {
+		witness := g.stream("/api/v1/pods")
+		witness.expect("synced")
+		other, stall := g.another(3 << 20)
+		other.stream("/api/v1/pods").expect("synced")
+		stall()
+		pad := strings.Repeat("x", 256<<10)
+		for began := time.Now(); g.streams() == 2; {
+			if time.Since(began) > g.patience {
+				t.Fatal("the stalled client is not cut")
+			}
+			g.api.Put("pods", "team-a/big", "spec.pad="+pad)
+			witness.next()
+		}
+		g.api.Put("pods", "team-a/last")
+		witness.expect("added last")
+		g.eventually("its connection is closed", func() bool {
+			g.server.connections.mu.Lock()
+			defer g.server.connections.mu.Unlock()
+			return g.server.connections.total <= 1 // the witness's, over HTTP/2
+		})
+	}, options(func(o *Options) { o.Stream.WriteTimeout = 300 * time.Millisecond }))
+}
+
+// TestEndDoesNotWaitForAStalledClientOverTLS, whose connection TLS would close with a word of farewell that nobody takes.
+func TestEndDoesNotWaitForAStalledClientOverTLS(t *testing.T) {
+	inEachTLS(t, func(t *testing.T, g *gateway) {
+		witness := g.stream("/api/v1/pods")
+		witness.expect("synced")
+		for range 3 {
+			other, stall := g.another(64 << 10)
+			other.stream("/api/v1/pods").expect("synced")
+			stall()
+		}
+		pad := strings.Repeat("x", 512<<10)
+		for range 4 { // more than the kernel's buffers hold
+			g.api.Put("pods", "team-a/big", "spec.pad="+pad)
+			witness.next()
+		}
+		began := time.Now()
+		g.stop()
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	}, options(func(o *Options) { o.Stream.WriteTimeout = time.Minute }))
+}
+
+// TestSlowButSteadyReaderOverTLSIsNotCut: the kernel would say only after a megabyte that there is room again.
+func TestSlowButSteadyReaderOverTLSIsNotCut(t *testing.T) {
+	const size, patience = 4 << 20, time.Second
+	inEachTLS(t, func(t *testing.T, g *gateway) {
+		for i := range 16 {
+			g.api.Put("pods", fmt.Sprintf("team-a/%d", i), "spec.text="+strings.Repeat("x", size/16))
+		}
+		g.get("/api/v1/pods?limit=1")
+		other, _ := g.another(64 << 10)
+		s := other.stream("/api/v1/pods")
+		// In the end somewhat less than half of the deadline's worth of what the kernel tells of at once.
+		slow := time.Now().Add(4 * patience)
+		piece := make([]byte, 8<<10)
+		read, last := 0, ""
+		for !strings.Contains(last, "event: synced") {
+			n, err := s.body.Read(piece)
+			if err != nil {
+				t.Fatalf("cut after %d bytes: %v; log: %s", read, err, g.log)
+			}
+			read += n
+			last = last[max(0, len(last)-64):] + string(piece[:n])
+			if time.Now().Before(slow) {
+				time.Sleep(time.Duration(n) * patience / (96 << 10))
+			}
+		}
+		if read < size {
+			t.Errorf("%d bytes", read)
+		}
+	}, options(func(o *Options) { o.Stream.WriteTimeout = patience }))
+}
+
+// another is the same gateway for a client of its own, whose kernel holds little, and who can stop reading. Over HTTP/2 he
+// lets so much come that he has not read.
+func (g *gateway) another(window int) (client *gateway, stall func()) {
+	g.t.Helper()
+	stalled := make(chan struct{})
+	transport := g.client.Transport.(*http.Transport).Clone()
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialer := net.Dialer{Control: func(_, _ string, conn syscall.RawConn) (err error) {
+			failed := conn.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 16<<10) })
+			return errors.Join(err, failed)
+		}}
+		conn, err := dialer.DialContext(ctx, network, address)
+		return &stalling{Conn: conn, stalled: stalled, closed: make(chan struct{})}, err
+	}
+	transport.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReceiveBufferPerConnection: window}
+	g.t.Cleanup(transport.CloseIdleConnections)
+	copied := *g
+	copied.client = &http.Client{Transport: transport}
+	return &copied, sync.OnceFunc(func() { close(stalled) })
+}
+
+// stalling is a connection that nothing is read from any more once it is stalled.
+type stalling struct {
+	net.Conn
+	stalled <-chan struct{}
+	close   sync.Once
+	closed  chan struct{}
+}
+
+func (c *stalling) Read(p []byte) (int, error) {
+	select {
+	case <-c.stalled:
+		<-c.closed
+		return 0, net.ErrClosed
+	default:
+		return c.Conn.Read(p)
+	}
+}
+
+func (c *stalling) Close() error {
+	c.close.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
