@@ -66,6 +66,10 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
+	login, err := newLogin(cfg.Auth, authenticator, sealer, log)
+	if err != nil {
+		return err
+	}
 	certificate, err := newCertificate(cfg.TLS, registry, log)
 	if err != nil {
 		return err
@@ -76,6 +80,7 @@ func Run(ctx context.Context, opts Options) error {
 		Authorizer:     auth.NewGuard(authorizer, registry),
 		Ready:          authorizer.ready,
 		Sealer:         sealer,
+		Login:          login,
 		TrustedProxies: cfg.Prefixes(),
 		SyncTimeout:    cfg.Cache.SyncTimeout.Std(),
 		Stream: kubecasthttp.StreamOptions{
@@ -174,6 +179,21 @@ func newSealer(keyFile string) (*auth.Sealer, error) {
 		return nil, fmt.Errorf("auth.cookieKeyFile: %w", err)
 	}
 	return auth.NewSealer(keys...)
+}
+
+// newLogin is nil if the configuration has none.
+func newLogin(cfg config.Auth, authenticator *auth.Authenticator, sealer *auth.Sealer, log *slog.Logger) (*auth.Login, error) {
+	l := cfg.OIDCLogin
+	if l.ClientID == "" {
+		return nil, nil
+	}
+	return auth.NewLogin(auth.LoginOptions{
+		Issuer:           cfg.LoginIssuer(),
+		ClientID:         l.ClientID,
+		ClientSecretFile: l.ClientSecretFile,
+		RedirectURL:      l.RedirectURL,
+		Scopes:           l.Scopes,
+	}, authenticator, sealer, log)
 }
 
 func portal() fs.FS {

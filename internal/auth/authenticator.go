@@ -130,13 +130,13 @@ func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger 
 		if err != nil {
 			return nil, fmt.Errorf("field PublicKeyFile: %w", err)
 		}
-		return &issuer{Issuer: o, keys: keys}, nil
+		return &issuer{Issuer: o, keys: keys, transport: transport}, nil
 	case o.HMACKeyFile != "":
 		keys, err := newFileKeys(o.HMACKeyFile, parseSecret, logger)
 		if err != nil {
 			return nil, fmt.Errorf("field HMACKeyFile: %w", err)
 		}
-		return &issuer{Issuer: o, keys: keys}, nil
+		return &issuer{Issuer: o, keys: keys, transport: transport}, nil
 	}
 	where := o.JWKSURL
 	if where == "" {
@@ -157,7 +157,7 @@ func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger 
 	client := &http.Client{Transport: transport, Timeout: fetchTimeout, CheckRedirect: refuseUnsafeRedirect}
 	keys := newRemoteKeys(o.Issuer, o.JWKSURL, client, logger)
 	keys.fetched = a.metrics.fetched(o.Issuer)
-	return &issuer{Issuer: o, keys: keys}, nil
+	return &issuer{Issuer: o, keys: keys, transport: transport}, nil
 }
 
 func readCertificates(path string) (*x509.CertPool, error) {

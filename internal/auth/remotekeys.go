@@ -240,12 +240,16 @@ func (r *remoteKeys) discover(ctx context.Context) (string, error) {
 }
 
 func (r *remoteKeys) get(ctx context.Context, where string) ([]byte, error) {
+	return getDocument(ctx, r.client, where)
+}
+
+func getDocument(ctx context.Context, client *http.Client, where string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/jwk-set+json, application/json")
-	resp, err := r.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}

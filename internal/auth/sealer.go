@@ -23,6 +23,8 @@ type purpose string
 const (
 	purposeSession purpose = "kubecast session v1"
 	purposeTicket  purpose = "kubecast ticket v1"
+	purposeLogin   purpose = "kubecast login v1"
+	purposeRenewal purpose = "kubecast renewal v1"
 )
 
 // KeySize is the size of a Sealer's key.
@@ -47,7 +49,7 @@ func NewSealer(keys ...[]byte) (*Sealer, error) {
 		if len(key) != KeySize {
 			return nil, fmt.Errorf("key %d has %d bytes; allowed: %d", i+1, len(key), KeySize)
 		}
-		for _, p := range []purpose{purposeSession, purposeTicket} {
+		for _, p := range []purpose{purposeSession, purposeTicket, purposeLogin, purposeRenewal} {
 			derived, err := hkdf.Key(sha256.New, key, nil, string(p), KeySize)
 			if err != nil {
 				return nil, err

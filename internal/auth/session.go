@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -15,6 +14,9 @@ type session struct {
 	Claims   map[string]any `json:"c,omitempty"`
 	Expires  int64          `json:"e"` // seconds since 1970
 	Cluster  string         `json:"k,omitempty"`
+	// Of a session that can be renewed: what ties it to its renewal, and when it was sealed, in milliseconds since 1970.
+	ID     string `json:"i,omitempty"`
+	Sealed int64  `json:"s,omitempty"`
 }
 
 func sessionOf(id Identity) session {
@@ -67,10 +69,7 @@ const TicketTime = 30 * time.Second
 // The gateway remembers those that were used. Replicas share no memory, so each of them would take a ticket once.
 type Tickets struct {
 	sealer *Sealer
-
-	mu    sync.Mutex
-	used  map[string]time.Time // when they end
-	sweep time.Time            // when those that have ended are forgotten next
+	used   once
 }
 
 type ticket struct {
@@ -82,7 +81,7 @@ type ticket struct {
 
 // NewTickets are sealed by the sealer.
 func NewTickets(sealer *Sealer) *Tickets {
-	return &Tickets{sealer: sealer, used: map[string]time.Time{}}
+	return &Tickets{sealer: sealer}
 }
 
 // Issue makes a ticket for one request, in whatever form the caller of Redeem gives it, too.
@@ -112,29 +111,10 @@ func (t *Tickets) Redeem(text, request string) (Identity, error) {
 	switch {
 	case !now.Before(expires), !now.Before(id.ExpiresAt):
 		return Identity{}, refused(fmt.Errorf("ticket: %w: at %v", ErrTokenExpired, expires))
-	case !t.take(read.ID, now, expires):
+	case !t.used.take(read.ID, now, expires):
 		return Identity{}, refused(errors.New("ticket: used before"))
 	case read.For != request:
 		return Identity{}, refused(errors.New("ticket: for another request"))
 	}
 	return id, nil
-}
-
-// take reports whether a ticket is used for the first time.
-func (t *Tickets) take(id string, now, expires time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now.After(t.sweep) {
-		for old, end := range t.used {
-			if now.After(end) {
-				delete(t.used, old)
-			}
-		}
-		t.sweep = now.Add(TicketTime)
-	}
-	if _, before := t.used[id]; before {
-		return false
-	}
-	t.used[id] = expires
-	return true
 }

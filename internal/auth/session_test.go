@@ -254,7 +254,7 @@ func TestUsedTicketsAreForgottenOnceTheyHaveEnded(t *testing.T) {
 			}
 			time.Sleep(TicketTime + time.Second)
 		}
-		if n := len(tickets.used); n > 200 {
+		if n := len(tickets.used.used); n > 200 {
 			t.Errorf("%d are remembered", n)
 		}
 	})

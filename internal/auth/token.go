@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,8 @@ const (
 // issuer is one configured issuer with its keys.
 type issuer struct {
 	Issuer
-	keys keySource
+	keys      keySource
+	transport http.RoundTripper // by which the issuer is reached
 }
 
 // keySource holds the keys of one issuer.

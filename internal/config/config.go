@@ -13,6 +13,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -89,6 +90,7 @@ type Auth struct {
 	// system:unauthenticated. What they may see is the authorizer's decision.
 	Anonymous       bool            `yaml:"anonymous"`
 	JWT             []JWT           `yaml:"jwt"`
+	OIDCLogin       OIDCLogin       `yaml:"oidcLogin"`
 	ServiceAccounts ServiceAccounts `yaml:"serviceAccounts"`
 	// CookieKeyFile seals sessions and tickets: keys of 32 bytes in base64, a line each, of which the first seals and all
 	// open. Empty: a random key, so that they are of this replica only, until it ends.
@@ -110,6 +112,33 @@ type JWT struct {
 	CAFile        string   `yaml:"caFile"`        // PEM: who vouches for where keys are fetched; empty: the system's
 	Claims        Claims   `yaml:"claims"`
 }
+
+// OIDCLogin lets people sign in with a browser at one of the issuers of JWT. Without ClientID there is no such login.
+type OIDCLogin struct {
+	Issuer           string   `yaml:"issuer"`           // empty: the one that has ClientID among its audiences
+	ClientID         string   `yaml:"clientID"`         // of the gateway there; what ID tokens are for, so one of the audiences
+	ClientSecretFile string   `yaml:"clientSecretFile"` // empty: a public client; PKCE is used either way
+	RedirectURL      string   `yaml:"redirectURL"`      // this gateway's /auth/callback as browsers reach it, and as the issuer knows it
+	Scopes           []string `yaml:"scopes"`           // empty: openid, and those of profile, email, groups, offline_access that the issuer has
+}
+
+// LoginIssuer is the issuer that people sign in at; "" if none or several could be meant.
+func (a Auth) LoginIssuer() string {
+	found := ""
+	for _, j := range a.JWT {
+		if !slices.Contains(j.Audiences, a.OIDCLogin.ClientID) || a.OIDCLogin.Issuer != "" && a.OIDCLogin.Issuer != j.Issuer {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = j.Issuer
+	}
+	return found
+}
+
+// CallbackPath is where the issuer sends browsers back to.
+const CallbackPath = "/auth/callback"
 
 // Claims names the claims that say who a token's holder is, and what is put before them.
 type Claims struct {
@@ -172,7 +201,7 @@ func Default() Config {
 			Total:        50000,
 		},
 		Drain: Duration(20 * time.Second),
-		Auth:  Auth{ServiceAccounts: ServiceAccounts{Audiences: []string{}}},
+		Auth:  Auth{OIDCLogin: OIDCLogin{Scopes: []string{}}, ServiceAccounts: ServiceAccounts{Audiences: []string{}}},
 		Authorizer: Authorizer{
 			Mode:       AuthorizerRBAC,
 			CacheAllow: Duration(10 * time.Second),

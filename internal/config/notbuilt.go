@@ -10,9 +10,6 @@ import (
 // accept and ignore them would be a lie. A key leaves this list when it gets its field in Config.
 var notBuilt = []string{
 	"stream.compress",
-	"auth.oidcLogin.clientID",
-	"auth.oidcLogin.clientSecretFile",
-	"auth.oidcLogin.redirectURL",
 	"history.database",
 	"history.owner",
 	"history.keep",

@@ -54,6 +54,7 @@ drain: 20s
 auth:
   anonymous: false
   jwt: []
+  oidcLogin: {issuer: "", clientID: "", clientSecretFile: "", redirectURL: "", scopes: []}
   serviceAccounts: {audiences: []}
   cookieKeyFile: ""
 authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
@@ -190,6 +191,15 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"keys over http":             {"auth: {jwt: [{issuer: a, audiences: [a], jwksURL: 'http://id.example.org/keys'}]}", `auth.jwt[0].jwksURL: "http://id.example.org/keys" given; allowed: an https URL`},
 		"no username claim":          {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f, claims: {username: ''}}]}", `auth.jwt[0].claims.username: "" given; allowed: the name of a claim`},
 		"reserved prefix":            {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f, claims: {groupsPrefix: 'system:'}}]}", `auth.jwt[0].claims.groupsPrefix: "system:" given; allowed: a prefix that does not`},
+		"login without client":       {"auth: {oidcLogin: {redirectURL: 'https://a.example/auth/callback'}}", `line 1: auth.oidcLogin.clientID: "" given; allowed: the gateway's client`},
+		"login without issuer":       {"auth: {oidcLogin: {clientID: a, redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.clientID: "a" given; allowed: one of the audiences of exactly one`},
+		"login at two issuers":       {"auth: {jwt: [" + oidcIssuer("a") + "," + oidcIssuer("b") + "], oidcLogin: {clientID: portal, redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.clientID: "portal" given; allowed: one of the audiences of exactly one`},
+		"login at another issuer":    {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, issuer: 'https://b.example', redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.issuer: "https://b.example" given; allowed: an issuer of auth.jwt`},
+		"login at no URL":            {"auth: {jwt: [{issuer: a, audiences: [portal], publicKeyFile: f}], oidcLogin: {clientID: portal, redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.issuer: "a" given; allowed: an issuer that is an https URL`},
+		"login comes back elsewhere": {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, redirectURL: 'https://a.example/'}}", `auth.oidcLogin.redirectURL: "https://a.example/" given; allowed: an https URL`},
+		"login comes back in plain":  {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, redirectURL: 'http://a.example/auth/callback'}}", `auth.oidcLogin.redirectURL: "http://a.example/auth/callback" given`},
+		"login without openid":       {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, scopes: [groups], redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.scopes: without openid`},
+		"scope that is several":      {"auth: {jwt: [" + oidcIssuer("a") + "], oidcLogin: {clientID: portal, scopes: ['openid groups', openid], redirectURL: 'https://a.example/auth/callback'}}", `auth.oidcLogin.scopes[0]: "openid groups" given`},
 		"proxy":                      {"trustedProxies: [ingress]", `line 1: trustedProxies[0]: "ingress" given; allowed: an address or a network`},
 		"wildcard origin":            {"cors: {origins: ['*']}", `line 1: cors.origins[0]: "*" given; allowed: an origin such as`},
 		"origin with path":           {"cors: {origins: ['https://a.example/']}", `cors.origins[0]: "https://a.example/" given`},
@@ -215,10 +225,29 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 	}
 }
 
+func oidcIssuer(name string) string {
+	return "{issuer: 'https://" + name + ".example', audiences: [kubecast, portal]}"
+}
+
+func TestLoginIsAtTheIssuerThatKnowsTheClient(t *testing.T) {
+	c, err := Parse([]byte("auth: {jwt: [" + oidcIssuer("a") + ", {issuer: 'https://b.example', audiences: [web]}], cookieKeyFile: k, " +
+		"oidcLogin: {clientID: web, redirectURL: 'http://127.0.0.1:8080/auth/callback'}}"))
+	if err != nil || c.Auth.LoginIssuer() != "https://b.example" || len(c.Warnings()) != 0 {
+		t.Errorf("%q %v %v", c.Auth.LoginIssuer(), err, c.Warnings())
+	}
+	c, err = Parse([]byte("auth: {jwt: [" + oidcIssuer("a") + "," + oidcIssuer("b") + "], " +
+		"oidcLogin: {clientID: portal, issuer: 'https://a.example', redirectURL: 'https://k.example/auth/callback'}}"))
+	if err != nil || c.Auth.LoginIssuer() != "https://a.example" {
+		t.Errorf("%q %v", c.Auth.LoginIssuer(), err)
+	}
+	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "auth.cookieKeyFile") {
+		t.Errorf("%q", w)
+	}
+}
+
 func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
 	for text, key := range map[string]string{
 		"stream: {compress: [gzip]}":               "stream.compress",
-		"auth: {oidcLogin: {clientID: x}}":         "auth.oidcLogin.clientID",
 		"history: {database: sqlite}":              "history.database",
 		"history: {owner: x}":                      "history.owner",
 		"history: {keep: 1h}":                      "history.keep",

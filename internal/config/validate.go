@@ -25,6 +25,9 @@ func (c Config) Warnings() []string {
 		w = append(w, "nobody can sign in: auth.jwt has no issuers and auth.anonymous is false; "+
 			"add an issuer, for development one with publicKeyFile and tokens of `gateway token`")
 	}
+	if c.Auth.OIDCLogin.ClientID != "" && c.Auth.CookieKeyFile == "" {
+		w = append(w, "auth.oidcLogin is set without auth.cookieKeyFile: everybody is signed out when the gateway restarts, and with several replicas nobody gets in")
+	}
 	if c.Stream.Heartbeat > Duration(25*time.Second) {
 		w = append(w, fmt.Sprintf("stream.heartbeat is %v: proxies that cut idle connections after 30 s will cut streams; at most 25s is safe", c.Stream.Heartbeat))
 	}
@@ -181,10 +184,41 @@ func (f *faults) auth(a Auth) {
 		f.prefix(key+".claims.usernamePrefix", j.Claims.UsernamePrefix)
 		f.prefix(key+".claims.groupsPrefix", j.Claims.GroupsPrefix)
 	}
+	f.login(a)
 	for i, aud := range a.ServiceAccounts.Audiences {
 		if aud == "" {
 			f.refuse(fmt.Sprintf("auth.serviceAccounts.audiences[%d]", i), aud, "an audience, as in the claim aud")
 		}
+	}
+}
+
+func (f *faults) login(a Auth) {
+	const key = "auth.oidcLogin"
+	l := a.OIDCLogin
+	if l.ClientID == "" {
+		if l.Issuer+l.ClientSecretFile+l.RedirectURL != "" || len(l.Scopes) > 0 {
+			f.refuse(key+".clientID", "", "the gateway's client at the issuer; without, leave the others out, too")
+		}
+		return
+	}
+	switch issuer := a.LoginIssuer(); {
+	case issuer == "" && l.Issuer != "":
+		f.refuse(key+".issuer", l.Issuer, "an issuer of auth.jwt that has the clientID among its audiences")
+	case issuer == "":
+		f.refuse(key+".clientID", l.ClientID, "one of the audiences of exactly one issuer of auth.jwt; if of several, issuer says which")
+	case !isKeyURL(issuer):
+		f.refuse(key+".issuer", issuer, "an issuer that is an https URL (http only on loopback), as it is asked for its endpoints there")
+	}
+	if u, err := url.Parse(l.RedirectURL); err != nil || !isKeyURL(l.RedirectURL) || u.Path != CallbackPath || u.RawQuery != "" {
+		f.refuse(key+".redirectURL", l.RedirectURL, "an https URL (http only on loopback) whose path is "+CallbackPath)
+	}
+	for i, scope := range l.Scopes {
+		if scope == "" || strings.ContainsFunc(scope, func(c rune) bool { return c <= ' ' || c == '"' || c == '\\' || c > '~' }) {
+			f.refuse(fmt.Sprintf("%s.scopes[%d]", key, i), scope, "a scope such as groups")
+		}
+	}
+	if len(l.Scopes) > 0 && !slices.Contains(l.Scopes, "openid") {
+		f.add(0, key+".scopes", "without openid; allowed: with it, as there is no ID token else")
 	}
 }
 

@@ -57,14 +57,19 @@ func (s *Server) caller(r *http.Request) (auth.Identity, error) {
 	if !errors.Is(err, auth.ErrBadToken) {
 		return id, err
 	}
+	return id, s.refusedAt(r, err)
+}
+
+// refusedAt counts a failure to sign in, and says what the caller is told of it.
+func (s *Server) refusedAt(r *http.Request, err error) error {
 	wait, first := s.failures.add(address(r))
 	if first {
 		s.log.Warn("too many failures to sign in from an address", "address", address(r), "within", failuresWindow)
 	}
 	if wait == 0 || r.URL.Path == "/stream" || strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return id, err
+		return err
 	}
-	return id, &reply{
+	return &reply{
 		code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, retryAfter: wait.Round(time.Second), cause: err,
 		message: "too many requests from this address could not sign in; send good credentials, or wait",
 	}

@@ -2,7 +2,6 @@ package http
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,17 +16,50 @@ import (
 // cookieName has a prefix by which browsers take it over TLS and from this very host only.
 const cookieName = "__Host-kubecast"
 
-// authChanges are the paths at which somebody signs in or out, which are the only ones that take POST.
-var authChanges = map[string]bool{"/auth/session": true, "/auth/ticket": true, "/auth/logout": true}
+// authChanges are the paths at which somebody signs in or out, which are the only ones that take POST; and whether they
+// take GET, too.
+var authChanges = map[string]bool{"/auth/session": true, "/auth/ticket": false, "/auth/logout": false}
 
-// beginSession answers POST /auth/session: whoever sends a bearer token is given a cookie for it, which ends with it.
-// The token must come in the header: a session is not made longer by itself, and no form can make one.
+// isSignIn reports whether a path is one at which somebody signs in or out.
+func isSignIn(path string) bool {
+	_, changes := authChanges[path]
+	return changes || path == "/auth/login" || path == "/auth/callback"
+}
+
+// sessionAnswer is what GET and POST /auth/session tell.
+type sessionAnswer struct {
+	Login     bool       `json:"login"`               // one can sign in at /auth/login
+	Username  string     `json:"username,omitempty"`  // of the session, if there is a good one
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"` // likewise
+	Renewable bool       `json:"renewable"`           // POST without a token may renew it, also if it has ended
+}
+
+// tellSession answers GET /auth/session: what a page begins with, which must not find out by being refused. It tells
+// everybody whether there is a login, and a browser about its own session.
+func (s *Server) tellSession(w http.ResponseWriter, r *http.Request) error {
+	if err := s.refuseForeign(r); err != nil {
+		return err
+	}
+	answer := sessionAnswer{Login: s.opts.Login != nil}
+	if cookie := sessionCookie(r); cookie != "" && s.opts.Sealer != nil {
+		if id, err := s.opts.Sealer.OpenSession(cookie); err == nil {
+			expires := id.ExpiresAt.UTC()
+			answer.Username, answer.ExpiresAt = id.Username, &expires
+		}
+		answer.Renewable = answer.Login && s.opts.Login.Renewable(cookie, onlyCookie(r, renewalCookieName))
+	}
+	return answerJSON(w, answer)
+}
+
+// beginSession answers POST /auth/session. Whoever sends a bearer token is given a cookie for it, which ends with it; the
+// token must come in the header, so that no form can make a session. Without one, a session that began with a login is
+// renewed.
 func (s *Server) beginSession(w http.ResponseWriter, r *http.Request) error {
 	if err := s.refuseForeign(r); err != nil {
 		return err
 	}
 	if r.Header.Get("Authorization") == "" {
-		return auth.ErrNoCredentials
+		return s.renewSession(w, r)
 	}
 	id, err := s.caller(r)
 	if err != nil {
@@ -37,47 +69,60 @@ func (s *Server) beginSession(w http.ResponseWriter, r *http.Request) error {
 		return notFound("this gateway has no sessions")
 	}
 	sealed, err := s.opts.Sealer.Session(id)
-	switch {
-	case errors.Is(err, auth.ErrTooLarge):
-		return &reply{
-			code: http.StatusRequestHeaderFieldsTooLarge, reason: metav1.StatusReasonRequestEntityTooLarge, cause: err,
-			message: "the token has too many groups or claims for a cookie: send it with each request",
-		}
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	setCookie(w, sealed, id.ExpiresAt)
-	return answerJSON(w, struct {
-		Username  string    `json:"username"`
-		ExpiresAt time.Time `json:"expiresAt"`
-	}{id.Username, id.ExpiresAt.UTC()})
+	return s.answerSession(w, id, false)
 }
 
-// logout answers POST /auth/logout: the browser forgets the cookie. It needs no good one.
+func (s *Server) answerSession(w http.ResponseWriter, id auth.Identity, renewable bool) error {
+	expires := id.ExpiresAt.UTC()
+	return answerJSON(w, sessionAnswer{Login: s.opts.Login != nil, Username: id.Username, ExpiresAt: &expires, Renewable: renewable})
+}
+
+// logout answers POST /auth/logout: the browser forgets its cookies. It needs no good ones. If the session began with a
+// login, and the provider has a session of its own, the answer says where the browser goes to end that, too.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := s.refuseForeign(r); err != nil {
 		return err
 	}
 	setCookie(w, "", time.Unix(0, 0))
+	if s.opts.Login != nil {
+		setRenewal(w, "")
+		if kept := onlyCookie(r, renewalCookieName); kept != "" {
+			if location := s.opts.Login.End(r.Context(), kept); location != "" {
+				return answerJSON(w, struct {
+					Location string `json:"location"`
+				}{location})
+			}
+		}
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 func setCookie(w http.ResponseWriter, value string, expires time.Time) {
-	cookie := &http.Cookie{
-		Name: cookieName, Value: value, Path: "/", Expires: expires, MaxAge: int(time.Until(expires).Seconds()),
-		Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-	}
-	if value == "" {
-		cookie.MaxAge = -1
+	set(w, &http.Cookie{Name: cookieName, Value: value, Path: "/", SameSite: http.SameSiteStrictMode}, time.Until(expires))
+}
+
+// set is how all cookies are set: out of the reach of scripts, and over TLS only (or on loopback, which browsers trust).
+func set(w http.ResponseWriter, cookie *http.Cookie, lasts time.Duration) {
+	cookie.Secure, cookie.HttpOnly = true, true
+	cookie.Expires, cookie.MaxAge = time.Now().Add(lasts), int(lasts.Seconds())
+	if cookie.Value == "" {
+		cookie.Expires, cookie.MaxAge = time.Unix(0, 0), -1
 	}
 	http.SetCookie(w, cookie)
 }
 
-// sessionCookie is the cookie's value, or "". Two of them are as good as none that can be read: one is a stranger's.
-func sessionCookie(r *http.Request) string {
-	switch cookies := r.CookiesNamed(cookieName); len(cookies) {
+// sessionCookie is the cookie's value, or "".
+func sessionCookie(r *http.Request) string { return onlyCookie(r, cookieName) }
+
+// onlyCookie is a cookie's value, or "". Two of one name are as good as none that can be read: one is a stranger's.
+func onlyCookie(r *http.Request, name string) string {
+	switch cookies := r.CookiesNamed(name); len(cookies) {
 	case 0:
 		return ""
 	case 1:

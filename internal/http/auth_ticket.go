@@ -86,7 +86,7 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
 	}
 	address, err := url.ParseRequestURI(asked.Path)
 	if err != nil || address.Host != "" || address.Scheme != "" || !strings.HasPrefix(asked.Path, "/") || strings.HasPrefix(asked.Path, "//") ||
-		len(asked.Path) > maxTicketPath || authChanges[address.Path] || strings.Contains(asked.Path, "#") {
+		len(asked.Path) > maxTicketPath || isSignIn(address.Path) || strings.Contains(asked.Path, "#") {
 		return badRequest("path is the path and query of a GET of this gateway, such as /stream?pods=/api/v1/pods")
 	}
 	query, err := url.ParseQuery(address.RawQuery)

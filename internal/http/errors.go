@@ -80,6 +80,23 @@ func replyTo(err error) *reply {
 			challenge: auth.Challenge(err),
 			cause:     err,
 		}
+	case errors.Is(err, auth.ErrTooLarge):
+		return &reply{
+			code: http.StatusRequestHeaderFieldsTooLarge, reason: metav1.StatusReasonRequestEntityTooLarge, cause: err,
+			message: "the token has too many groups or claims for a cookie: send it with each request",
+		}
+	case errors.Is(err, auth.ErrLoginRefused):
+		return &reply{
+			code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest, cause: err,
+			message: "this sign-in is not valid, or not any more: begin it anew",
+		}
+	case errors.Is(err, auth.ErrLoginDenied):
+		return &reply{
+			code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, cause: err,
+			message: "the identity provider did not sign you in",
+		}
+	case errors.Is(err, auth.ErrProviderAway):
+		return unavailable("the identity provider does not answer as it should; try again in a moment", 2*time.Second, err)
 	case errors.Is(err, auth.ErrUndecided), errors.Is(err, auth.ErrUnavailable):
 		return unavailable("the caller's permissions cannot be checked at the moment", 2*time.Second, err)
 	case errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrNoDocument), errors.Is(err, cache.ErrGone):
@@ -146,8 +163,8 @@ func (e *reply) status() metav1.Status {
 	}
 }
 
-// write sends the reply as a metav1.Status, which kubectl prints, or elsewhere as application/problem+json (RFC 9457).
-func (e *reply) write(w http.ResponseWriter, r *http.Request) {
+// head sends the status and what the reply says in headers.
+func (e *reply) head(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	if e.challenge != "" {
@@ -159,6 +176,12 @@ func (e *reply) write(w http.ResponseWriter, r *http.Request) {
 	if e.retryAfter > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(e.retryAfter.Seconds())))
 	}
+	w.WriteHeader(e.code)
+}
+
+// write sends the reply as a metav1.Status, which kubectl prints, or elsewhere as application/problem+json (RFC 9457).
+func (e *reply) write(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
 	var body any
 	if onKubernetesPath(r.URL.Path) {
 		header.Set("Content-Type", "application/json")
@@ -172,6 +195,6 @@ func (e *reply) write(w http.ResponseWriter, r *http.Request) {
 			Detail string `json:"detail"`
 		}{"about:blank", http.StatusText(e.code), e.code, e.message}
 	}
-	w.WriteHeader(e.code)
+	e.head(w)
 	_ = json.NewEncoder(w).Encode(body) // a client that has gone is no error
 }

@@ -145,7 +145,9 @@ func (s *Server) cors(next http.Handler) http.Handler {
 }
 
 func allowedMethods(path string) string {
-	if authChanges[path] {
+	if reads, changes := authChanges[path]; changes && reads {
+		return "GET, HEAD, POST, OPTIONS"
+	} else if changes {
 		return "POST, OPTIONS"
 	}
 	return "GET, HEAD, OPTIONS"

@@ -30,6 +30,8 @@ const (
 
 const (
 	bookmarkEvery = 55 * time.Second // the contract says 60
+	// expiringAhead is when the end of the caller's token is told. Of one that has little left anyway, when a third of that
+	// is left: who were told at once would renew, and be told at once again.
 	expiringAhead = time.Minute
 )
 
@@ -48,7 +50,7 @@ func newSchedule(ss *session) *schedule {
 	}
 	if end := ss.id.ExpiresAt; !end.IsZero() {
 		s.at(dueExpiry, end)
-		s.at(dueExpiring, end.Add(-expiringAhead))
+		s.at(dueExpiring, end.Add(-min(expiringAhead, time.Until(end)/3)))
 	}
 	s.rings = s.next()
 	s.timer = time.AfterFunc(time.Until(s.rings), ss.Wake)

@@ -39,6 +39,7 @@ type Options struct {
 	Authenticator Authenticator
 	Authorizer    auth.Authorizer
 	Sealer        *auth.Sealer               // of sessions and tickets; nil: there are none
+	Login         *auth.Login                // of people with a browser; nil: there is none. Needs a Sealer
 	Ready         func(cluster string) error // what else must be before a cluster can be served, or why it is not; may be nil
 	SyncTimeout   time.Duration              // how long a request waits for a kind's first list
 	Stream        StreamOptions
@@ -163,7 +164,10 @@ func (s *Server) route(r chi.Router) {
 	}
 	r.Get("/stream", s.answer("stream", s.multiStream))
 	r.Get("/auth/me", s.answer("auth", s.authMe))
+	r.Get("/auth/session", s.answer("auth", s.tellSession))
 	r.Post("/auth/session", s.answer("auth", s.beginSession))
+	r.Get("/auth/login", s.answer("auth", s.forPeople(s.beginLogin)))
+	r.Get("/auth/callback", s.answer("auth", s.forPeople(s.finishLogin)))
 	r.Post("/auth/ticket", s.answer("auth", s.issueTicket))
 	r.Post("/auth/logout", s.answer("auth", s.logout))
 	r.Get("/clusters", s.answer("clusters", s.listClusters))

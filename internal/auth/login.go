@@ -1,0 +1,311 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// Errors of a Login, beside ErrUnavailable and ErrTooLarge.
+var (
+	// ErrProviderAway: the provider does not answer, or not as it should. To try again helps.
+	ErrProviderAway = errors.New("the identity provider does not answer as it should")
+	// ErrLoginRefused: what the browser came back with does not belong to a login that it began, or is not accepted.
+	ErrLoginRefused = errors.New("the sign-in is not valid")
+	// ErrLoginDenied: the provider did not let the user in, or he did not want to.
+	ErrLoginDenied = errors.New("the provider did not sign the user in")
+)
+
+// loginError is one of these with its cause, which is for the log and never contains a code or a token.
+type loginError struct{ kind, cause error }
+
+func (e *loginError) Error() string { return e.kind.Error() + ": " + e.cause.Error() }
+func (e *loginError) Unwrap() error { return e.kind }
+
+func loginRefused(format string, args ...any) error {
+	return &loginError{ErrLoginRefused, fmt.Errorf(format, args...)}
+}
+
+// LoginOptions configure a Login.
+type LoginOptions struct {
+	Issuer           string   // one of the Authenticator's, among whose audiences is ClientID
+	ClientID         string   // of the gateway at the provider
+	ClientSecretFile string   // read at each use, so that it can be replaced; empty: a public client
+	RedirectURL      string   // where the provider sends browsers back to, exactly
+	Scopes           []string // empty: those of openid, profile, email, groups, offline_access that the provider has
+}
+
+// Login lets people sign in at an OpenID provider (authorization code flow with PKCE), and renews their sessions. It keeps
+// nothing: what a login needs until its end is in a sealed cookie, so that any replica can finish it, and renew the session.
+// The ID token is checked as every other token, by the Authenticator. Safe for concurrent use.
+type Login struct {
+	opts          LoginOptions
+	authenticator *Authenticator
+	sealer        *Sealer
+	provider      *provider
+	exchange      *http.Client // carries codes, secrets and refresh tokens
+	asking        chan struct{}
+	finished      once
+	renewals      renewals
+	log           *slog.Logger
+}
+
+// exchanges is how many requests to the provider are under way at once; strangers can cause some.
+const exchanges = 32
+
+// NewLogin is for one of the authenticator's issuers. It asks the provider nothing.
+func NewLogin(opts LoginOptions, authenticator *Authenticator, sealer *Sealer, logger *slog.Logger) (*Login, error) {
+	iss := authenticator.issuers[opts.Issuer]
+	redirect, err := url.Parse(opts.RedirectURL)
+	switch {
+	case iss == nil:
+		return nil, fmt.Errorf("auth: LoginOptions.Issuer: %q is none of the authenticator's", opts.Issuer)
+	case !slices.Contains(iss.Audiences, opts.ClientID):
+		return nil, fmt.Errorf("auth: LoginOptions.ClientID: %q is none of the issuer's audiences, so its ID tokens would be refused", opts.ClientID)
+	case err != nil || !isKeyURL(opts.RedirectURL) || redirect.RawQuery != "" || redirect.Fragment != "":
+		return nil, fmt.Errorf("auth: LoginOptions.RedirectURL: %q; allowed: an https URL, http on loopback", opts.RedirectURL)
+	case !isKeyURL(opts.Issuer):
+		return nil, fmt.Errorf("auth: LoginOptions.Issuer: %q; allowed: an https URL, http on loopback", opts.Issuer)
+	}
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Login{
+		opts: opts, authenticator: authenticator, sealer: sealer, asking: make(chan struct{}, exchanges), log: logger,
+		provider: &provider{issuer: opts.Issuer, client: &http.Client{Transport: iss.transport, Timeout: fetchTimeout, CheckRedirect: refuseUnsafeRedirect}},
+		exchange: &http.Client{Transport: iss.transport, Timeout: fetchTimeout, CheckRedirect: refuseRedirect},
+	}
+	if _, err := l.secret(); err != nil {
+		return nil, fmt.Errorf("auth: LoginOptions.ClientSecretFile: %w", err)
+	}
+	return l, nil
+}
+
+func (l *Login) secret() (string, error) {
+	if l.opts.ClientSecretFile == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(l.opts.ClientSecretFile)
+	if err != nil {
+		return "", err
+	}
+	secret := strings.TrimSpace(string(data))
+	if secret == "" {
+		return "", fmt.Errorf("%s: is empty", l.opts.ClientSecretFile)
+	}
+	return secret, nil
+}
+
+// client is the gateway as the provider knows it.
+func (l *Login) client(ctx context.Context) (*oauth2.Config, *providerMetadata, error) {
+	secret, err := l.secret()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := l.provider.metadata(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	scopes := l.opts.Scopes
+	if len(scopes) == 0 {
+		scopes = m.scopes()
+	}
+	return &oauth2.Config{
+		ClientID: l.opts.ClientID, ClientSecret: secret, RedirectURL: l.opts.RedirectURL, Scopes: scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: m.Authorization, TokenURL: m.Token, AuthStyle: m.authStyle(secret)},
+	}, m, nil
+}
+
+// LoginTime is how long somebody may take to sign in at the provider.
+const LoginTime = 10 * time.Minute
+
+// pendingLogin is what a browser keeps of a login until it comes back.
+type pendingLogin struct {
+	State    string `json:"s"`
+	Nonce    string `json:"n"`
+	Verifier string `json:"v"`
+	ReturnTo string `json:"r"`
+	Expires  int64  `json:"x"` // seconds since 1970
+}
+
+// Started is a login that has begun.
+type Started struct {
+	Location string // of the provider, where the browser goes
+	Name     string // tells this login from others of the same browser; see LoginName
+	Pending  string // for the browser to keep, and nobody else
+}
+
+// Begin starts a login, after which the browser is to be sent to returnTo.
+func (l *Login) Begin(ctx context.Context, returnTo string) (Started, error) {
+	if !IsReturnPath(returnTo) {
+		return Started{}, loginRefused("returnTo is no path of this gateway")
+	}
+	client, _, err := l.client(ctx)
+	if err != nil {
+		return Started{}, err
+	}
+	p := pendingLogin{
+		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), ReturnTo: returnTo,
+		Expires: time.Now().Add(LoginTime).Unix(),
+	}
+	sealed, err := l.sealer.seal(purposeLogin, p)
+	if err != nil {
+		return Started{}, err
+	}
+	location := client.AuthCodeURL(p.State, oauth2.S256ChallengeOption(p.Verifier), oauth2.SetAuthURLParam("nonce", p.Nonce))
+	return Started{Location: location, Name: LoginName(p.State), Pending: sealed}, nil
+}
+
+// LoginName is what a login is called, given the state that a browser comes back with: "" if that is none.
+func LoginName(state string) string {
+	const size, name = 26, 10 // of rand.Text, and enough to tell a browser's logins apart
+	if len(state) != size || strings.Trim(state, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		return ""
+	}
+	return state[:name]
+}
+
+// maxReturnPath bounds what stands in a cookie.
+const maxReturnPath = 1 << 10
+
+// IsReturnPath reports whether a text is a path of this gateway and nothing else: what a browser reads as another host's
+// (//host, /\host, or the same with tabs and line breaks in between, which browsers leave out) is none.
+func IsReturnPath(text string) bool {
+	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || len(text) > maxReturnPath {
+		return false
+	}
+	for _, c := range text {
+		if c <= ' ' || c == '\\' || c >= 0x7f {
+			return false
+		}
+	}
+	u, err := url.Parse(text)
+	return err == nil && u.Host == "" && u.Scheme == "" && u.Opaque == "" && !strings.HasPrefix(u.Path, "//") && !strings.HasPrefix(u.Path, "/auth/")
+}
+
+// LoggedIn is what a browser keeps of a session that it has by a login.
+type LoggedIn struct {
+	Identity Identity
+	Session  string // sealed; empty: as it was
+	Renewal  string // sealed, for Renew and End; empty: the session cannot be renewed
+	ReturnTo string
+}
+
+// Finish ends a login, with what the browser kept of it and what the provider sent it back with. Each login ends once.
+func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (LoggedIn, error) {
+	var p pendingLogin
+	if err := l.sealer.open(purposeLogin, pending, &p); err != nil {
+		return LoggedIn{}, loginRefused("its cookie: %w", err)
+	}
+	now, expires := time.Now(), time.Unix(p.Expires, 0)
+	switch {
+	case !now.Before(expires):
+		return LoggedIn{}, loginRefused("begun too long ago, and ended at %v", expires)
+	case subtle.ConstantTimeCompare([]byte(p.State), []byte(answer.Get("state"))) != 1:
+		return LoggedIn{}, loginRefused("state is another's")
+	case !l.finished.take(p.State, now, expires):
+		return LoggedIn{}, loginRefused("finished before")
+	}
+	client, metadata, err := l.client(ctx)
+	if err != nil {
+		return LoggedIn{}, err
+	}
+	// RFC 9207: an answer of another provider must not be taken for this one's.
+	if answer.Has("iss") && answer.Get("iss") != l.opts.Issuer || metadata.NamesItself && !answer.Has("iss") {
+		return LoggedIn{}, loginRefused("the answer is of another provider")
+	}
+	if answer.Has("error") {
+		return LoggedIn{}, answeredError(errorCode(answer.Get("error")))
+	}
+	if answer.Get("code") == "" {
+		return LoggedIn{}, loginRefused("no code")
+	}
+	token, err := l.ask(ctx, func(ctx context.Context) (*oauth2.Token, error) {
+		return client.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(p.Verifier))
+	})
+	if err != nil {
+		return LoggedIn{}, providerError("exchange of the code", err)
+	}
+	id, idToken, err := l.identify(ctx, token)
+	if err != nil {
+		return LoggedIn{}, err
+	}
+	nonce, _ := id.Claims["nonce"].(string)
+	if subtle.ConstantTimeCompare([]byte(nonce), []byte(p.Nonce)) != 1 {
+		return LoggedIn{}, loginRefused("the ID token's nonce is another's")
+	}
+	subject, _ := id.Claims["sub"].(string)
+	begun, err := l.seal(id, renewal{Session: rand.Text(), Subject: subject, Refresh: token.RefreshToken, IDToken: idToken})
+	begun.ReturnTo = p.ReturnTo
+	return begun, err
+}
+
+// answeredError is what a provider's own error means.
+func answeredError(code string) error {
+	if code == "server_error" || code == "temporarily_unavailable" {
+		return fmt.Errorf("%w: it answers %s", ErrProviderAway, code)
+	}
+	return &loginError{ErrLoginDenied, errors.New(code)}
+}
+
+// ask sends one of the requests that the provider answers with tokens.
+func (l *Login) ask(ctx context.Context, request func(context.Context) (*oauth2.Token, error)) (*oauth2.Token, error) {
+	select {
+	case l.asking <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-l.asking }()
+	return request(context.WithValue(ctx, oauth2.HTTPClient, l.exchange))
+}
+
+// identify says who an ID token is for. It is looked at as a bearer token would be, and beyond that must be for this very
+// client of this very issuer (OpenID Connect Core, section 3.1.3.7).
+func (l *Login) identify(ctx context.Context, token *oauth2.Token) (Identity, string, error) {
+	idToken, _ := token.Extra("id_token").(string)
+	if idToken == "" {
+		return Identity{}, "", loginRefused("the provider sent no ID token")
+	}
+	id, err := l.authenticator.Authenticate(ctx, idToken)
+	switch {
+	case errors.Is(err, ErrBadToken):
+		return Identity{}, "", loginRefused("ID token: %w", err)
+	case err != nil:
+		return Identity{}, "", err
+	}
+	audience := claimTexts(id.Claims["aud"])
+	party, named := id.Claims["azp"].(string)
+	switch {
+	case id.Claims["iss"] != l.opts.Issuer:
+		return Identity{}, "", loginRefused("the ID token is of another issuer")
+	case !slices.Contains(audience, l.opts.ClientID), named && party != l.opts.ClientID:
+		return Identity{}, "", loginRefused("the ID token is for another client")
+	}
+	return id, idToken, nil
+}
+
+// claimTexts is a claim that may be a string or a list of them.
+func claimTexts(claim any) (texts []string) {
+	switch claim := claim.(type) {
+	case string:
+		return []string{claim}
+	case []any:
+		for _, element := range claim {
+			if text, ok := element.(string); ok {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts
+}

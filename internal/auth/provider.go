@@ -1,0 +1,151 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// provider is an issuer as the place where people sign in: what it says of itself (OpenID Connect Discovery 1.0), asked for
+// when it is first needed. What was known once stays in use while the provider is away.
+type provider struct {
+	issuer string
+	client *http.Client
+
+	mu     sync.Mutex
+	known  *providerMetadata
+	failed error     // of the last time it was asked; nil: it answered
+	until  time.Time // after which it is asked again
+}
+
+// providerMetadata is what the gateway needs of it.
+type providerMetadata struct {
+	Issuer        string   `json:"issuer"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	Revocation    string   `json:"revocation_endpoint"`
+	EndSession    string   `json:"end_session_endpoint"`
+	AuthMethods   []string `json:"token_endpoint_auth_methods_supported"`
+	Scopes        []string `json:"scopes_supported"`
+	NamesItself   bool     `json:"authorization_response_iss_parameter_supported"` // RFC 9207
+}
+
+const (
+	metadataFor   = time.Hour
+	metadataRetry = time.Second // while it does not answer: strangers can cause questions
+)
+
+func (p *provider) metadata(ctx context.Context) (*providerMetadata, error) {
+	p.mu.Lock()
+	known, failed, asked := p.known, p.failed, time.Now().Before(p.until)
+	p.mu.Unlock()
+	if !asked {
+		found, err := p.discover(ctx)
+		if err != nil && ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ErrProviderAway, err) // who asked has left; that says nothing of the provider
+		}
+		p.mu.Lock()
+		p.failed, p.until = err, time.Now().Add(metadataRetry)
+		if err == nil {
+			p.known, p.until = found, time.Now().Add(metadataFor)
+		}
+		known, failed = p.known, p.failed
+		p.mu.Unlock()
+	}
+	if known == nil {
+		return nil, fmt.Errorf("%w: %w", ErrProviderAway, failed)
+	}
+	return known, nil
+}
+
+func (p *provider) discover(ctx context.Context) (*providerMetadata, error) {
+	where := strings.TrimSuffix(p.issuer, "/") + "/.well-known/openid-configuration"
+	data, err := getDocument(ctx, p.client, where)
+	if err != nil {
+		return nil, err
+	}
+	var m providerMetadata
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	if m.Issuer != p.issuer {
+		return nil, fmt.Errorf("%s: is of issuer %.200q; configured is %q, and they must be equal", where, m.Issuer, p.issuer)
+	}
+	for name, endpoint := range map[string]string{"authorization_endpoint": m.Authorization, "token_endpoint": m.Token} {
+		if !isKeyURL(endpoint) {
+			return nil, fmt.Errorf("%s: %s is %.200q; allowed: https, and http on loopback", where, name, endpoint)
+		}
+	}
+	// One can sign in without these, too.
+	if !isKeyURL(m.EndSession) {
+		m.EndSession = ""
+	}
+	if !isKeyURL(m.Revocation) {
+		m.Revocation = ""
+	}
+	return &m, nil
+}
+
+// authStyle is how the gateway says who it is where a code or a token is exchanged. A wrong guess would spend the code, so
+// the library's own detection by trying is not used.
+func (m *providerMetadata) authStyle(secret string) oauth2.AuthStyle {
+	basic := len(m.AuthMethods) == 0 || slices.Contains(m.AuthMethods, "client_secret_basic")
+	if secret == "" || !basic {
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleInHeader
+}
+
+// defaultScopes are asked for if the provider has them: who it is, his groups, and that the session can be renewed.
+var defaultScopes = []string{"openid", "profile", "email", "groups", "offline_access"}
+
+func (m *providerMetadata) scopes() []string {
+	scopes := []string{"openid"}
+	for _, scope := range defaultScopes[1:] {
+		if slices.Contains(m.Scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes
+}
+
+// refuseRedirect is for requests that carry what must not go elsewhere.
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// providerError says what came of a request to the provider. The answer's text is the provider's, and may repeat what was
+// sent, so only the code of the error is kept.
+func providerError(doing string, err error) error {
+	var told *oauth2.RetrieveError
+	if !errors.As(err, &told) {
+		return fmt.Errorf("%w: %s: %w", ErrProviderAway, doing, err)
+	}
+	status, code := told.Response.StatusCode, errorCode(told.ErrorCode)
+	switch {
+	case code == "invalid_grant", code == "invalid_request", code == "invalid_scope", code == "access_denied":
+		return &loginError{kind: ErrLoginRefused, cause: fmt.Errorf("%s: the provider answers %d %s", doing, status, code)}
+	default: // its own fault, or the configuration's: the browser has done nothing wrong
+		return fmt.Errorf("%w: %s: the provider answers %d %s", ErrProviderAway, doing, status, code)
+	}
+}
+
+// errorCode is an OAuth error code, as far as it is one: it is a stranger's text.
+func errorCode(text string) string {
+	const most = 64
+	for _, c := range text {
+		if (c < 'a' || c > 'z') && c != '_' {
+			return "unknown_error"
+		}
+	}
+	if text == "" || len(text) > most {
+		return "unknown_error"
+	}
+	return text
+}

@@ -1,0 +1,276 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// renewal is what a browser keeps beside its session, for the gateway to renew and to end it. It names its session: who puts
+// a renewal of his own into another's browser, which a neighbouring host can, does not put him into his session.
+type renewal struct {
+	Session string `json:"s"`
+	Subject string `json:"u"`
+	Refresh string `json:"r,omitempty"`
+	IDToken string `json:"h,omitempty"` // the last one, as the hint whose session ends at the provider
+}
+
+// seal makes the cookies of a session. The refresh token must fit into one, as all headers of a request must fit into what
+// proxies take (8 KiB); the hint is left out if it does not.
+func (l *Login) seal(id Identity, r renewal) (LoggedIn, error) {
+	read := sessionOf(id)
+	read.ID, read.Sealed = r.Session, time.Now().UnixMilli()
+	sealed, err := l.sealer.seal(purposeSession, read)
+	switch {
+	case err != nil:
+		return LoggedIn{}, err
+	case len(sealed) > maxCookie:
+		return LoggedIn{}, fmt.Errorf("begin a session: %w", ErrTooLarge)
+	}
+	kept, err := l.sealer.seal(purposeRenewal, r)
+	if err == nil && len(kept) > maxCookie {
+		r.IDToken = ""
+		kept, err = l.sealer.seal(purposeRenewal, r)
+	}
+	if err == nil && len(kept) > maxCookie {
+		l.log.Warn("the provider's refresh tokens do not fit into a cookie: sessions end with their ID tokens", "bytes", len(r.Refresh))
+		kept = ""
+	}
+	return LoggedIn{Identity: id, Session: sealed, Renewal: kept}, err
+}
+
+// Renewable reports whether Renew may be of use for these cookies: they belong together, and have a refresh token.
+func (l *Login) Renewable(session, kept string) bool {
+	_, r, err := l.openBoth(session, kept)
+	return err == nil && r.Refresh != ""
+}
+
+// openBoth opens a session, which may have ended, and its renewal.
+func (l *Login) openBoth(sealed, kept string) (read session, r renewal, err error) {
+	if err := l.sealer.open(purposeSession, sealed, &read); err != nil {
+		return read, r, refused(fmt.Errorf("session: %w", err))
+	}
+	if err := l.sealer.open(purposeRenewal, kept, &r); err != nil {
+		return read, r, refused(fmt.Errorf("renewal: %w", err))
+	}
+	if read.ID == "" || subtle.ConstantTimeCompare([]byte(read.ID), []byte(r.Session)) != 1 {
+		return read, r, refused(errors.New("renewal: of another session"))
+	}
+	return read, r, nil
+}
+
+// Renew lets a session go on with a new ID token, also if it has ended. A session that was renewed just now stays as it is:
+// several pages of one browser ask at the same time. An error is an ErrBadToken if the user must sign in anew, or else
+// ErrProviderAway, after which to try again helps.
+func (l *Login) Renew(ctx context.Context, sealed, kept string) (LoggedIn, error) {
+	read, r, err := l.openBoth(sealed, kept)
+	if err != nil {
+		return LoggedIn{}, err
+	}
+	id, now, begun := read.identity(), time.Now(), time.UnixMilli(read.Sealed)
+	if now.Before(id.ExpiresAt) && now.Sub(begun) < min(id.ExpiresAt.Sub(begun)/4, justNow) {
+		return LoggedIn{Identity: id, Renewal: kept}, nil
+	}
+	if r.Refresh == "" {
+		return LoggedIn{}, refused(errors.New("renewal: the provider gave no refresh token"))
+	}
+	renewed, err := l.renewals.share(ctx, r.Refresh, func(ctx context.Context) (LoggedIn, bool, error) { return l.renew(ctx, r) })
+	if err == nil && renewed.Renewal != "" && !time.Now().Before(renewed.Identity.ExpiresAt) {
+		// What was answered a while ago, to who did not get it; that, too, has ended meanwhile.
+		return l.Renew(ctx, renewed.Session, renewed.Renewal)
+	}
+	return renewed, err
+}
+
+// justNow is how long a session counts as just renewed, at most.
+const justNow = 10 * time.Second
+
+// renew also reports whether the refresh token was replaced.
+func (l *Login) renew(ctx context.Context, r renewal) (_ LoggedIn, replaced bool, _ error) {
+	client, _, err := l.client(ctx)
+	if err != nil {
+		return LoggedIn{}, false, err
+	}
+	token, err := l.ask(ctx, func(ctx context.Context) (*oauth2.Token, error) {
+		return client.TokenSource(ctx, &oauth2.Token{RefreshToken: r.Refresh}).Token()
+	})
+	if err != nil {
+		err = providerError("renewal", err)
+	}
+	var id Identity
+	if err == nil {
+		id, r.IDToken, err = l.identify(ctx, token)
+	}
+	switch {
+	case errors.Is(err, ErrLoginRefused):
+		return LoggedIn{}, false, refused(err)
+	case err != nil:
+		return LoggedIn{}, false, err
+	}
+	// OpenID Connect Core, section 12.2.
+	if id.Claims["sub"] != r.Subject {
+		return LoggedIn{}, false, refused(errors.New("renewal: the new ID token is another user's"))
+	}
+	replaced = token.RefreshToken != r.Refresh // the library keeps the old one if there is no new one
+	r.Refresh = token.RefreshToken
+	renewed, err := l.seal(id, r)
+	return renewed, replaced, err
+}
+
+// End says where a browser goes to end its session at the provider, too, and lets the provider take the refresh token back;
+// "" if it cannot be done there. The gateway itself has nothing to end.
+func (l *Login) End(ctx context.Context, kept string) (location string) {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	var r renewal
+	if err := l.sealer.open(purposeRenewal, kept, &r); err != nil {
+		return "" // not signed in here by a login: there is nothing to end
+	}
+	client, metadata, err := l.client(ctx)
+	if err != nil {
+		l.log.Warn("a session cannot be ended at the provider", "error", err)
+		return ""
+	}
+	if metadata.Revocation != "" && r.Refresh != "" {
+		if err := l.revoke(ctx, client, metadata.Revocation, r.Refresh); err != nil {
+			l.log.Warn("the provider did not take a refresh token back", "error", err)
+		}
+	}
+	if metadata.EndSession == "" {
+		return ""
+	}
+	// OpenID Connect RP-Initiated Logout 1.0. The portal is where the browser comes back to.
+	address, err := url.Parse(metadata.EndSession)
+	if err != nil {
+		return ""
+	}
+	home := strings.TrimSuffix(l.opts.RedirectURL, redirectPath(l.opts.RedirectURL)) + "/"
+	query := address.Query()
+	query.Set("client_id", l.opts.ClientID)
+	query.Set("post_logout_redirect_uri", home)
+	if r.IDToken != "" {
+		query.Set("id_token_hint", r.IDToken)
+	}
+	address.RawQuery = query.Encode()
+	return address.String()
+}
+
+// endTimeout is how long somebody who signs out waits for the provider.
+const endTimeout = 3 * time.Second
+
+func redirectPath(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.EscapedPath()
+}
+
+// revoke is RFC 7009.
+func (l *Login) revoke(ctx context.Context, client *oauth2.Config, where, token string) error {
+	form := url.Values{"token": {token}, "token_type_hint": {"refresh_token"}}
+	if client.Endpoint.AuthStyle == oauth2.AuthStyleInParams {
+		form.Set("client_id", client.ClientID)
+		if client.ClientSecret != "" {
+			form.Set("client_secret", client.ClientSecret)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, where, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if client.Endpoint.AuthStyle == oauth2.AuthStyleInHeader {
+		req.SetBasicAuth(url.QueryEscape(client.ClientID), url.QueryEscape(client.ClientSecret))
+	}
+	resp, err := l.exchange.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("POST %s: %s", where, resp.Status)
+	}
+	return nil
+}
+
+// renewals are those under way, and those that were answered just now. A refresh token may be of use once: two pages of one
+// browser that renew at once must not take it for stolen, and a browser that did not get the answer can ask again.
+type renewals struct {
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]*renewing
+	sweep time.Time
+}
+
+type renewing struct {
+	done  chan struct{} // closed when result and err are there
+	until time.Time     // of use; zero while it is under way
+	LoggedIn
+	err error
+}
+
+// renewedFor is how long an answer is given again to who comes with a refresh token that it has replaced.
+const renewedFor = time.Minute
+
+// share runs renew once for all who come with a refresh token. It goes on though the browser that came first leaves, since
+// by then the provider may have replaced the token.
+func (r *renewals) share(ctx context.Context, refresh string, renew func(context.Context) (LoggedIn, bool, error)) (LoggedIn, error) {
+	key := sha256.Sum256([]byte(refresh))
+	known, first := r.join(key, time.Now())
+	if !first {
+		select {
+		case <-known.done:
+			return known.LoggedIn, known.err
+		case <-ctx.Done():
+			return LoggedIn{}, ctx.Err()
+		}
+	}
+	defer close(known.done)
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout+waitAtMost)
+	defer cancel()
+	result, replaced, err := renew(asking)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known.LoggedIn, known.err = result, err
+	switch {
+	case err != nil, result.Renewal == "":
+		delete(r.known, key)
+	case replaced:
+		known.until = time.Now().Add(renewedFor)
+	default: // the next renewal comes with the same one
+		known.until = time.Now().Add(min(time.Until(result.Identity.ExpiresAt)/4, justNow))
+	}
+	return result, err
+}
+
+// join finds what is under way or was answered for a refresh token, or begins it.
+func (r *renewals) join(key [sha256.Size]byte, now time.Time) (known *renewing, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.After(r.sweep) {
+		for old, known := range r.known {
+			if !known.until.IsZero() && now.After(known.until) {
+				delete(r.known, old)
+			}
+		}
+		r.sweep = now.Add(sweepEvery)
+	}
+	if known = r.known[key]; known != nil && (known.until.IsZero() || now.Before(known.until)) {
+		return known, false
+	}
+	if r.known == nil {
+		r.known = map[[sha256.Size]byte]*renewing{}
+	}
+	known = &renewing{done: make(chan struct{}), err: ErrProviderAway}
+	r.known[key] = known
+	return known, true
+}

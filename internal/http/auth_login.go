@@ -1,0 +1,203 @@
+package http
+
+import (
+	"errors"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+const (
+	// renewalCookieName is only sent to /auth, where it is of use: with it, the headers of other requests would be near to
+	// what proxies take. It names the session that it belongs to, so it need not be tied to the host.
+	renewalCookieName = "__Secure-kubecast-renewal"
+	renewalPath       = "/auth"
+	// renewalKept is how long a browser keeps what renews its session; after that, one signs in anew.
+	renewalKept = 24 * time.Hour
+
+	// loginCookiePrefix is followed by the login's name, since people begin logins in several tabs.
+	loginCookiePrefix = "__Host-kubecast-login-"
+	maxLoginCookies   = 5
+)
+
+// beginLogin answers GET /auth/login: the browser goes to the provider. What the gateway needs when it is back stands in a
+// cookie, which must come along though another site sends the browser back: hence SameSite=Lax.
+func (s *Server) beginLogin(w http.ResponseWriter, r *http.Request) error {
+	if s.opts.Login == nil {
+		return notFound("this gateway has no login of its own")
+	}
+	if err := refuseEmbedded(r); err != nil {
+		return err
+	}
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	for name, values := range query {
+		if name != "returnTo" || len(values) > 1 {
+			return badRequest("unknown parameter, or given twice: %.50q; known: returnTo", name)
+		}
+	}
+	returnTo := "/"
+	if query.Has("returnTo") {
+		returnTo = query.Get("returnTo")
+	}
+	if !auth.IsReturnPath(returnTo) {
+		return badRequest("returnTo is a path of this gateway, such as /#jobs")
+	}
+	begun, err := s.opts.Login.Begin(r.Context(), returnTo)
+	if err != nil {
+		return err
+	}
+	s.forgetLogins(w, r, maxLoginCookies-1)
+	setLogin(w, begun.Name, begun.Pending)
+	return redirect(w, begun.Location)
+}
+
+// finishLogin answers GET /auth/callback, to where the provider sends the browser back. Whatever comes of it, the login is
+// over: who comes a second time with the same address has no cookie for it any more.
+func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
+	if s.opts.Login == nil {
+		return notFound("this gateway has no login of its own")
+	}
+	if err := refuseEmbedded(r); err != nil {
+		return err
+	}
+	query, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"state", "code", "error", "iss"} {
+		if len(query[name]) > 1 {
+			return badRequest("%s: given more than once", name)
+		}
+	}
+	name := auth.LoginName(query.Get("state"))
+	pending := ""
+	if name != "" {
+		pending = onlyCookie(r, loginCookiePrefix+name)
+	}
+	if pending == "" {
+		// A page elsewhere may have sent the browser here, with an answer to a login of its own.
+		return s.refusedAt(r, &reply{
+			code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest, cause: errors.New("no cookie of a login with this state"),
+			message: "this sign-in did not begin in this browser, took too long, or is over: begin it anew",
+		})
+	}
+	setLogin(w, name, "")
+	begun, err := s.opts.Login.Finish(r.Context(), pending, query)
+	if errors.Is(err, auth.ErrLoginRefused) {
+		return s.refusedAt(r, err)
+	}
+	if err != nil {
+		return err
+	}
+	s.setSession(w, begun)
+	return redirect(w, begun.ReturnTo)
+}
+
+// renewSession lets a session that began with a login go on. Who has none is told that he needs credentials.
+func (s *Server) renewSession(w http.ResponseWriter, r *http.Request) error {
+	session, kept := sessionCookie(r), onlyCookie(r, renewalCookieName)
+	if s.opts.Login == nil || session == "" || kept == "" {
+		return auth.ErrNoCredentials
+	}
+	renewed, err := s.opts.Login.Renew(r.Context(), session, kept)
+	if errors.Is(err, auth.ErrBadToken) {
+		return s.refusedAt(r, err)
+	}
+	if err != nil {
+		return err
+	}
+	if renewed.Session != "" { // else another page of this browser was faster
+		s.setSession(w, renewed)
+	}
+	return s.answerSession(w, renewed.Identity, renewed.Renewal != "")
+}
+
+// setSession gives a browser what it keeps of its session. One that can be renewed is kept beyond its end: it says which.
+func (s *Server) setSession(w http.ResponseWriter, begun auth.LoggedIn) {
+	kept := begun.Identity.ExpiresAt
+	if begun.Renewal != "" {
+		kept = time.Now().Add(renewalKept)
+	}
+	setCookie(w, begun.Session, kept)
+	setRenewal(w, begun.Renewal)
+}
+
+func setRenewal(w http.ResponseWriter, value string) {
+	set(w, &http.Cookie{Name: renewalCookieName, Value: value, Path: renewalPath, SameSite: http.SameSiteStrictMode}, renewalKept)
+}
+
+func setLogin(w http.ResponseWriter, name, value string) {
+	set(w, &http.Cookie{Name: loginCookiePrefix + name, Value: value, Path: "/", SameSite: http.SameSiteLaxMode}, auth.LoginTime)
+}
+
+// forgetLogins lets a browser forget its logins if there are more than some: those that nobody finished would fill the
+// headers of its requests.
+func (s *Server) forgetLogins(w http.ResponseWriter, r *http.Request, most int) {
+	var names []string
+	for _, cookie := range r.Cookies() {
+		if name, ok := strings.CutPrefix(cookie.Name, loginCookiePrefix); ok {
+			names = append(names, name)
+		}
+	}
+	if len(names) > most {
+		for _, name := range names {
+			setLogin(w, name, "")
+		}
+	}
+}
+
+// refuseEmbedded refuses a login that the user would not see: in a frame, as an image, fetched by a script or ahead of time.
+func refuseEmbedded(r *http.Request) error {
+	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
+	if (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && r.Header.Get("Sec-Purpose") == "" && !isHead(r) {
+		return nil
+	}
+	return &reply{code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, message: "one signs in by going to this address, and in no other way"}
+}
+
+// redirect sends a browser elsewhere. Its address is what is in the header and nothing else: it may hold a state.
+func redirect(w http.ResponseWriter, location string) error {
+	w.Header().Set("Location", location)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// loginPage tells somebody who was on his way to the portal why he is not there.
+var loginPage = template.Must(template.New("login").Parse(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Sign-in failed · Kubecast</title>
+<h1>Sign-in failed</h1>
+<p role="alert">{{.Message}}.</p>
+<p><a href="/">To the portal</a></p>
+<p><small>Request {{.Request}}</small></p>
+</html>
+`))
+
+// forPeople tells errors as a page to those who read one.
+func (s *Server) forPeople(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := handle(w, r)
+		if err == nil || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+			return err
+		}
+		reply := replyTo(err)
+		s.logger(r).Log(r.Context(), failureLevel(r, reply), "sign-in failed", "status", reply.code, "error", err, "cause", reply.cause)
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		h.Set("X-Frame-Options", "DENY")
+		reply.head(w)
+		_ = loginPage.Execute(w, struct{ Message, Request string }{reply.message, requestID(r)}) // a client that has gone is no error
+		return nil
+	}
+}
