@@ -84,7 +84,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, d documentTarg
 	if hash := r.URL.Query().Get("hash"); hash != "" && hash == document.Hash {
 		header.Set("Cache-Control", "private, max-age=31536000, immutable") // its address names its content
 	}
-	header.Add("Vary", "Accept")
+	header.Add("Vary", differsBy)
 	if notModified(w, r, `"`+tag+`"`) {
 		return nil
 	}

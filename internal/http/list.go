@@ -157,7 +157,7 @@ func setHeaders(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-cache, private")
-	header.Add("Vary", "Accept")
+	header.Add("Vary", differsBy)
 }
 
 // etag names what an answer is made of: the history, the version of its content, and what the Accept header chose; the

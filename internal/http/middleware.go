@@ -92,15 +92,6 @@ func (w *statusWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-func securityHeaders(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		next.ServeHTTP(w, r)
-	})
-}
-
 // What pages of other origins may send and read, beside what every page may (Fetch, section 3.2).
 const (
 	corsRequestHeaders  = "Authorization, Content-Type, If-None-Match, Last-Event-ID"

@@ -6,10 +6,6 @@ import (
 	"strings"
 )
 
-// portalPolicy lets the portal load and call nothing but the gateway.
-const portalPolicy = "default-src 'self'; style-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; " +
-	"form-action 'none'; frame-ancestors 'none'"
-
 const portalMissing = `The portal is not part of this binary. Build it with
 
     make build
@@ -40,8 +36,7 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 			return notFound("there is nothing at this address")
 		}
 		h := w.Header()
-		h.Set("Content-Security-Policy", portalPolicy)
-		h.Set("X-Frame-Options", "DENY")
+		pageHeaders(h)
 		h.Set("Cache-Control", "no-cache")
 		if strings.HasPrefix(r.URL.Path, "/assets/") {
 			h.Set("Cache-Control", "public, max-age=31536000, immutable") // their names change with their content

@@ -28,7 +28,7 @@ func TestPortalIsServedAndNothingElse(t *testing.T) {
 			t.Errorf("%s: %d %v %s", path, a.code, a.header, a.body)
 		}
 		policy := a.header.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'self'", "object-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"} {
+		for _, part := range []string{"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
 			if !strings.Contains(policy, part) {
 				t.Errorf("%s: the policy lacks %s: %s", path, part, policy)
 			}

@@ -118,6 +118,46 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await page.getByLabel('Token').waitFor();
   });
 
+  test('what gets into the page can run nothing, and tell nobody', async () => {
+    await open();
+    expect(complaints).toEqual([]);
+    const outcome = await page.evaluate(async () => {
+      const tried = { script: '', markup: '', call: '', image: '', ran: false };
+      const inline = document.createElement('script');
+      try {
+        inline.text = 'window.ran = true';
+        document.body.append(inline);
+      } catch (error) {
+        tried.script = String(error);
+      }
+      try {
+        document.body.insertAdjacentHTML('beforeend', '<img src="x" onerror="window.ran = true">');
+      } catch (error) {
+        tried.markup = String(error);
+      }
+      const style = document.createElement('style');
+      style.textContent = 'body { background: url("https://elsewhere.example/told") }';
+      document.head.append(style);
+      tried.call = await fetch('https://elsewhere.example/told').then(() => 'answered', String);
+      const image = new Image();
+      tried.image = await new Promise<string>((resolve) => {
+        image.onload = () => resolve('loaded');
+        image.onerror = () => resolve('refused');
+        image.src = 'https://elsewhere.example/told';
+      });
+      const frame = document.createElement('iframe');
+      frame.src = '/';
+      document.body.append(frame);
+      tried.ran = 'ran' in window;
+      return tried;
+    });
+    expect(outcome).toMatchObject({ ran: false, image: 'refused' });
+    for (const text of [outcome.script, outcome.markup, outcome.call]) expect(text).toMatch(/TypeError/);
+    await expect.poll(() => complaints.splice(0).join(), { timeout: 5_000 }).toMatch(/the policy forbids/);
+    await page.waitForTimeout(200);
+    complaints.length = 0;
+  });
+
   test('a token that expires leads back to the sign-in', async () => {
     token = await kubecast.token('short', ['platform'], '8s');
     await open();

@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { MockGateway, type Fallback } from '../../mock/gateway.ts';
 
 const dist = fileURLToPath(new URL('../../portal/dist', import.meta.url));
+// The real gateway's (internal/http/headers.go, whose test compares the two).
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 
 export const isBuilt = existsSync(join(dist, 'index.html'));
@@ -19,7 +22,7 @@ const files: Fallback = (request, response) => {
   }
   response.writeHead(200, {
     'Content-Type': types[extname(path)] ?? 'application/octet-stream',
-    'Content-Security-Policy': "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    'Content-Security-Policy': policy,
   });
   createReadStream(path).pipe(response);
 };
