@@ -151,7 +151,7 @@ func TestEndDoesNotWaitForAStalledClientOverTLS(t *testing.T) {
 
 // TestSlowButSteadyReaderOverTLSIsNotCut: the kernel would say only after a megabyte that there is room again.
 func TestSlowButSteadyReaderOverTLSIsNotCut(t *testing.T) {
-	const size, patience = 4 << 20, time.Second
+	const size, patience = 4 << 20, 3 * time.Second
 	inEachTLS(t, func(t *testing.T, g *gateway) {
 		for i := range 16 {
 			g.api.Put("pods", fmt.Sprintf("team-a/%d", i), "spec.text="+strings.Repeat("x", size/16))
@@ -159,8 +159,7 @@ func TestSlowButSteadyReaderOverTLSIsNotCut(t *testing.T) {
 		g.get("/api/v1/pods?limit=1")
 		other, _ := g.another(64 << 10)
 		s := other.stream("/api/v1/pods")
-		// In the end somewhat less than half of the deadline's worth of what the kernel tells of at once.
-		slow := time.Now().Add(4 * patience)
+		slow := time.Now().Add(patience + 2*time.Second)
 		piece := make([]byte, 8<<10)
 		read, last := 0, ""
 		for !strings.Contains(last, "event: synced") {
@@ -171,7 +170,7 @@ func TestSlowButSteadyReaderOverTLSIsNotCut(t *testing.T) {
 			read += n
 			last = last[max(0, len(last)-64):] + string(piece[:n])
 			if time.Now().Before(slow) {
-				time.Sleep(time.Duration(n) * patience / (96 << 10))
+				time.Sleep(time.Duration(n) * time.Second / (96 << 10)) // a third of a megabyte within the deadline
 			}
 		}
 		if read < size {
