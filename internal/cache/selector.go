@@ -30,6 +30,14 @@ type fieldTerm struct {
 	not   bool
 }
 
+// What a selector may ask, since each object and each change is asked it.
+const (
+	maxRequirements   = 64   // of labels, and as many of fields
+	maxValues         = 1000 // of all requirements on labels
+	maxPathKeys       = 64
+	tooManyConditions = "%d requirements are more than the %d that one may have"
+)
+
 // ParseSelector reads both selectors in Kubernetes' syntax; either may be empty. Fields may be any path of the
 // object, a dot within a name being written \. ; a path that is not there has the value "".
 func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
@@ -40,10 +48,17 @@ func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
 			return Selector{}, fmt.Errorf("unable to parse labelSelector: %w", err)
 		}
 		requirements, selectable := parsed.Requirements()
+		if len(requirements) > maxRequirements {
+			return Selector{}, fmt.Errorf("labelSelector: "+tooManyConditions, len(requirements), maxRequirements)
+		}
 		if !selectable || len(requirements) > 0 {
 			s.labels = parsed
 		}
+		values := 0
 		for _, r := range requirements {
+			if values += r.Values().Len(); values > maxValues {
+				return Selector{}, fmt.Errorf("labelSelector: it has more than the %d values that one may have", maxValues)
+			}
 			if op := r.Operator(); (op == selection.Equals || op == selection.DoubleEquals || op == selection.In) && r.Values().Len() == 1 {
 				s.pairs = append(s.pairs, cluster.LabelPair(r.Key(), r.Values().UnsortedList()[0]))
 			}
@@ -53,6 +68,9 @@ func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
 	parsed, err := fields.ParseSelector(fieldSelector)
 	if err != nil {
 		return Selector{}, fmt.Errorf("unable to parse fieldSelector: %w", err)
+	}
+	if terms := len(parsed.Requirements()); terms > maxRequirements {
+		return Selector{}, fmt.Errorf("fieldSelector: "+tooManyConditions, terms, maxRequirements)
 	}
 	for _, r := range parsed.Requirements() {
 		path, err := fieldPath(r.Field)
@@ -131,8 +149,11 @@ func SplitPath(path string) (keys []string, err error) {
 		}
 	}
 	keys = append(keys, key.String())
-	if slices.Contains(keys, "") {
+	switch {
+	case slices.Contains(keys, ""):
 		return nil, fmt.Errorf("%q is not a path of an object", path)
+	case len(keys) > maxPathKeys:
+		return nil, fmt.Errorf("a path of %d keys is longer than the %d that one may have", len(keys), maxPathKeys)
 	}
 	return keys, nil
 }

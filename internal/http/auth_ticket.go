@@ -74,9 +74,9 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
 	if s.opts.Sealer == nil {
 		return notFound("this gateway has no tickets")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTicketPath+1024))
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return badRequest("the body cannot be read, or is larger than a path may be")
+		return unreadable(err)
 	}
 	var asked struct {
 		Path string `json:"path"`

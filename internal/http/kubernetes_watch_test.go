@@ -90,6 +90,7 @@ func TestKubernetesWatchBeginsWhereItIsAskedTo(t *testing.T) {
 	second := g.api.Put("pods", "team-b/b", "metadata.labels.app=web")
 	g.get("/api/v1/pods")
 	third := g.api.Put("pods", "team-a/c")
+	g.get(fmt.Sprintf("/api/v1/pods?resourceVersion=%d", third)) // waits for it
 	at := func(name string, version uint64) string { return fmt.Sprintf("ADDED %s@%d", name, version) }
 	open := map[string]*watched{}
 	for query, want := range map[string][]string{
