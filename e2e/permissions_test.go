@@ -121,15 +121,27 @@ func (s *stage) mustSeeOnlyTeamOwn(t *testing.T, g *gateway) {
 	if a := g.get(t, token, "/api/v1/namespaces/team-own/pods/one"); a.code != http.StatusOK {
 		t.Errorf("its own pod: %d %s", a.code, a.body)
 	}
+	for path, items := range map[string]int{
+		"/api/v1/pods": 1, "/api/v1/pods?fieldSelector=metadata.namespace%3Dteam-own": 1, "/clusters/default/api/v1/pods": 1,
+		"/api/v1/pods?fieldSelector=metadata.namespace%3Dteam-other": 0,
+	} {
+		if a := g.get(t, token, path); a.code != http.StatusOK || strings.Count(a.body, `"kind":"Pod"`) != items || strings.Contains(a.body, `"team-other"`) {
+			t.Errorf("%s: %d %s", path, a.code, a.body)
+		}
+		stream := openAs(t, g, token, path, nil)
+		if narrowed := stream.mustEvent(t, "narrowed"); narrowed.data != `{"namespaces":["team-own"]}` {
+			t.Errorf("%s: %s", path, narrowed.data)
+		}
+		if synced := stream.find(t, "synced"); !strings.Contains(synced.data, fmt.Sprintf(`"count":%d}`, items)) || strings.Contains(stream.raw.String(), `"team-other"`) {
+			t.Errorf("%s: %s", path, stream.raw.String())
+		}
+	}
 	for _, path := range []string{
-		"/api/v1/pods",
 		"/api/v1/namespaces/team-other/pods",
 		"/api/v1/namespaces/team-other/pods/one",
 		"/api/v1/namespaces/team-other/pods/absent",
-		"/api/v1/pods?fieldSelector=metadata.namespace%3Dteam-own",
 		"/api/v1/nodes",
 		"/api/v1/namespaces/team-own/secrets",
-		"/clusters/default/api/v1/pods",
 		"/api/v1/namespaces/team-own/pods%2f..%2f..%2fteam-other/pods",
 		"/api/v1/namespaces/team-own%2f..%2fteam-other/pods",
 	} {

@@ -88,7 +88,7 @@ func Run(ctx context.Context, opts Options) error {
 			MaxAge:       cfg.Stream.MaxAge.Std(),
 			WriteTimeout: cfg.Stream.WriteTimeout.Std(),
 			Retry:        cfg.Stream.Retry.Std(),
-			Reauthorize:  max(cfg.Authorizer.CacheAllow.Std(), time.Second),
+			Reauthorize:  reauthorize(cfg.Authorizer),
 		},
 		Limits:      kubecasthttp.Limits{PerUser: cfg.Stream.PerUser, PerAddress: cfg.Stream.PerAddress, Total: cfg.Stream.Total},
 		Connections: connectionLimits(cfg.Stream),

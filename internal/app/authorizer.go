@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -47,6 +48,15 @@ func newAuthorizer(cfg config.Authorizer, log *slog.Logger) (authorizer, error) 
 }
 
 const policiesKey = "authorizer.policies"
+
+// reauthorize is how often running streams ask again what their callers may see. Mode sar is told of no change; the others
+// are, and ask for the sake of what nobody tells: that a cluster was replaced, or that its permissions cannot be read.
+func reauthorize(cfg config.Authorizer) time.Duration {
+	if cfg.Mode == config.AuthorizerSAR {
+		return max(cfg.CacheAllow.Std(), time.Second)
+	}
+	return 30 * time.Second
+}
 
 // Check finds what is wrong with a configuration that can be found without running it, beyond its own validation.
 func Check(cfg config.Config) error {

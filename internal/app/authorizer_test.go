@@ -12,6 +12,7 @@ import (
 func TestRolesAndBindingsDecide(t *testing.T) {
 	api, url := apitest.Start(t)
 	api.Put("pods", "team-a/web")
+	api.Put("pods", "team-b/db")
 	api.Put("clusterroles", "reader", `rules:=[{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}]`)
 	api.Fail("rolebindings", 403)
 	cfg, token := configuration(t, url)
@@ -31,8 +32,11 @@ func TestRolesAndBindingsDecide(t *testing.T) {
 	}
 	api.Put("rolebindings", "team-a/readers", `roleRef:={"kind":"ClusterRole","name":"reader"}`, `subjects:=[{"kind":"User","name":"jane"}]`)
 	g.until("the binding counts", func() bool { code, _ := g.get(g.addr, "/api/v1/namespaces/team-a/pods"); return code == 200 })
-	if code, _ := g.get(g.addr, "/api/v1/pods"); code != 403 {
-		t.Errorf("all namespaces: %d", code)
+	if code, body := g.get(g.addr, "/api/v1/pods"); code != 200 || !strings.Contains(body, "team-a") || strings.Contains(body, "team-b") {
+		t.Errorf("all namespaces: %d %s", code, body)
+	}
+	if code, _ := g.get(g.addr, "/api/v1/namespaces/team-b/pods"); code != 403 {
+		t.Errorf("another namespace: %d", code)
 	}
 	if n := api.Served("reviews"); n != 0 {
 		t.Errorf("%d SubjectAccessReviews", n)
@@ -44,13 +48,14 @@ func TestPoliciesDecide(t *testing.T) {
 	api, url := apitest.Start(t)
 	api.Put("namespaces", "team-a")
 	api.Put("pods", "team-a/web")
+	api.Put("pods", "team-b/db")
 	cfg, token := configuration(t, url)
 	cfg.Authorizer.Mode = config.AuthorizerPolicy
 	cfg.Authorizer.Policies = []string{`request.namespace == "team-a" && user.username == "jane"`}
 	g := start(t, cfg, token)
 	g.until("it is ready", func() bool { code, _ := g.get(g.ops, "/readyz"); return code == 200 })
-	for path, want := range map[string]int{"/api/v1/namespaces/team-a/pods": 200, "/api/v1/namespaces/team-b/pods": 403, "/api/v1/pods": 403} {
-		if code, body := g.get(g.addr, path); code != want {
+	for path, want := range map[string]int{"/api/v1/namespaces/team-a/pods": 200, "/api/v1/namespaces/team-b/pods": 403, "/api/v1/pods": 200} {
+		if code, body := g.get(g.addr, path); code != want || strings.Contains(body, "team-b/") || strings.Contains(body, `"db"`) {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}

@@ -73,12 +73,13 @@ type Authorizer interface {
 	// Authorize answers one question.
 	Authorize(ctx context.Context, id Identity, req Request) (Decision, error)
 	// Scope answers where Authorize would say yes: in all namespaces, in some, or to objects by their name
-	// only. The request's Namespace and Name are not looked at.
+	// only. If the request names a namespace, only there. The request's Name is not looked at.
 	Scope(ctx context.Context, id Identity, req Request) (Scope, error)
-	// Changes tells when answers about an identity may have become others: the channel receives then,
-	// once for several changes that nobody looked at. It is never closed. Who asks first for the changes and
-	// then for a Scope misses none. stop must be called, and may be called again.
-	Changes(id Identity) (changed <-chan struct{}, stop func())
+	// Changes has changed called when answers about an identity may have become others; it must return at once, and
+	// may still be called while stop is. Who asks first for the changes and then for a Scope misses none of those that
+	// the authorizer is told of; Kubernetes tells nobody of what a SubjectAccessReview would answer. stop must be
+	// called, and may be called again.
+	Changes(id Identity, changed func()) (stop func())
 }
 
 // Errors of Authenticate and Authorize.

@@ -2,9 +2,6 @@ package auth
 
 import (
 	"context"
-	"math/rand/v2"
-	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -13,8 +10,8 @@ import (
 type Namespaces interface {
 	// Names are a cluster's, sorted; ok is false if they are not known.
 	Names(cluster string) (names []string, ok bool)
-	// Changes tells when a namespace has come or gone, as Authorizer's Changes does.
-	Changes() (changed <-chan struct{}, stop func())
+	// Changes has changed called when a namespace has come or gone, as Authorizer's Changes does.
+	Changes(changed func()) (stop func())
 }
 
 const (
@@ -28,10 +25,15 @@ const (
 // Scope implements Authorizer. It asks about the cluster, and if that is denied about each namespace; single objects
 // (resourceNames) cannot be found that way, so there are none in it. Errors are as those of Authorize.
 func (s *SAR) Scope(ctx context.Context, id Identity, req Request) (Scope, error) {
-	req.Namespace, req.Name = "", ""
-	all, err := s.Authorize(ctx, id, req)
-	if err != nil || all.Allowed {
-		return Scope{All: all.Allowed}, err
+	req.Name = ""
+	whole, err := s.Authorize(ctx, id, req)
+	switch {
+	case err != nil || !whole.Allowed && req.Namespace != "":
+		return Scope{}, err
+	case whole.Allowed && req.Namespace != "":
+		return Scope{Namespaces: []string{req.Namespace}}, nil
+	case whole.Allowed:
+		return Scope{All: true}, nil
 	}
 	names, ok := s.namespaces.Names(req.Cluster)
 	if !ok || len(names) > maxReviewedNamespaces {
@@ -61,36 +63,6 @@ func (s *SAR) Scope(ctx context.Context, id Identity, req Request) (Scope, error
 	return scope, nil
 }
 
-// Changes implements Authorizer. The API server does not tell of changes, so the answer may have become another each
-// time that a remembered one ends.
-func (s *SAR) Changes(Identity) (changed <-chan struct{}, stop func()) {
-	return pulse(max(s.opts.CacheAllow, time.Second))
-}
-
-// pulse sends at intervals of 80 to 100 % of the period, without a goroutine of its own.
-func pulse(period time.Duration) (_ <-chan struct{}, stop func()) {
-	c := make(chan struct{}, 1)
-	next := func() time.Duration { return period - rand.N(period/5) }
-	var mu sync.Mutex
-	var timer *time.Timer
-	stopped := false
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(next(), func() {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if !stopped {
-			timer.Reset(next())
-		}
-	})
-	return c, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-		timer.Stop()
-	}
-}
+// Changes implements Authorizer. The API server tells nobody: who has to know must ask again, as often as answers are
+// forgotten.
+func (s *SAR) Changes(Identity, func()) (stop func()) { return func() {} }

@@ -20,7 +20,7 @@ func (n fixedNamespaces) Names(cluster string) ([]string, bool) {
 	return n, n != nil && cluster == "default"
 }
 
-func (n fixedNamespaces) Changes() (<-chan struct{}, func()) { return nil, func() {} }
+func (n fixedNamespaces) Changes(func()) func() { return func() {} }
 
 // allowIn answers as if whoever asks may see those namespaces; "" is all of them.
 func (f *fakeReviewer) allowIn(namespaces ...string) {
@@ -30,6 +30,8 @@ func (f *fakeReviewer) allowIn(namespaces ...string) {
 		return authorizationv1.SubjectAccessReviewStatus{Allowed: slices.Contains(namespaces, spec.ResourceAttributes.Namespace)}, nil
 	}
 }
+
+var everywhere = Request{Cluster: "default", Verb: "list", Resource: "pods"}
 
 func TestScopeBySubjectAccessReviews(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -49,13 +51,29 @@ func TestScopeBySubjectAccessReviews(t *testing.T) {
 				s, f := newFakeSAR(SAROptions{})
 				s.namespaces = c.known
 				f.allowIn(c.allowed...)
-				got, err := s.Scope(t.Context(), jane, Request{Cluster: "default", Verb: "list", Resource: "pods", Namespace: "ignored", Name: "ignored"})
+				got, err := s.Scope(t.Context(), jane, Request{Cluster: "default", Verb: "list", Resource: "pods", Name: "ignored"})
 				if err != nil || !got.Equal(c.want) || f.count() != c.asked {
 					t.Errorf("%+v, %v after %d questions; want %+v after %d", got, err, f.count(), c.want, c.asked)
 				}
 			})
 		})
 	}
+}
+
+// A scope of one namespace is one question, however many namespaces there are.
+func TestScopeOfANamespaceIsOneQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := newFakeSAR(SAROptions{})
+		s.namespaces = fixedNamespaces{"a", "b", "c"}
+		f.allowIn("a")
+		for namespace, want := range map[string]Scope{"a": {Namespaces: []string{"a"}}, "b": {}} {
+			before := f.count()
+			got, err := s.Scope(t.Context(), jane, Request{Cluster: "default", Verb: "list", Resource: "pods", Namespace: namespace})
+			if err != nil || !got.Equal(want) || f.count() != before+1 {
+				t.Errorf("%s: %+v, %v after %d questions", namespace, got, err, f.count()-before)
+			}
+		}
+	})
 }
 
 // A scope of which a part is not known is none: what it lacks would be told as deleted.
@@ -69,7 +87,7 @@ func TestScopeWithAnUnansweredQuestionIsAnError(t *testing.T) {
 			}
 			return authorizationv1.SubjectAccessReviewStatus{Allowed: spec.ResourceAttributes.Namespace == "a"}, nil
 		}
-		if got, err := s.Scope(t.Context(), jane, request); !errors.Is(err, ErrUndecided) || !got.Empty() {
+		if got, err := s.Scope(t.Context(), jane, everywhere); !errors.Is(err, ErrUndecided) || !got.Empty() {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -84,34 +102,12 @@ func TestScopeDoesNotStormTheAPIServer(t *testing.T) {
 		f.allowIn()
 		f.takes = time.Second
 		began := time.Now()
-		if _, err := s.Scope(t.Context(), jane, request); err != nil {
+		if _, err := s.Scope(t.Context(), jane, everywhere); err != nil {
 			t.Fatal(err)
 		}
 		rounds := (maxReviewedNamespaces + reviewsAtOnce - 1) / reviewsAtOnce
 		if took := time.Since(began); took < time.Duration(rounds)*time.Second {
 			t.Errorf("%d questions in %v: more than %d at once", f.count(), took, reviewsAtOnce)
-		}
-	})
-}
-
-func TestChangesOfSubjectAccessReviewsComeAsOftenAsTheyAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := newFakeSAR(SAROptions{CacheAllow: 10 * time.Second})
-		changed, stop := s.Changes(jane)
-		for range 3 {
-			began := time.Now()
-			<-changed
-			if d := time.Since(began); d < 8*time.Second || d > 10*time.Second {
-				t.Errorf("after %v", d)
-			}
-		}
-		stop()
-		stop()
-		time.Sleep(time.Minute)
-		select {
-		case <-changed:
-			t.Error("told after the end")
-		default:
 		}
 	})
 }
@@ -128,6 +124,18 @@ func TestScopeSees(t *testing.T) {
 		if s.Sees(c.namespace, c.name) != c.want {
 			t.Errorf("%s/%s: %t", c.namespace, c.name, !c.want)
 		}
+	}
+	for namespace, want := range map[string]Scope{
+		"a": {Namespaces: []string{"a"}},
+		"c": {Names: map[string][]string{"c": {"everywhere", "x", "y"}}},
+		"d": {Names: map[string][]string{"d": {"everywhere"}}},
+	} {
+		if in := s.In(namespace); !in.Equal(want) {
+			t.Errorf("in %s: %+v", namespace, in)
+		}
+	}
+	if !(Scope{}).In("a").Empty() || !(Scope{All: true}).In("a").Equal(Scope{Namespaces: []string{"a"}}) {
+		t.Error("in a namespace, of nothing or of all")
 	}
 	if !(Scope{All: true}).Sees("", "node") || (Scope{}).Sees("a", "b") || s.Empty() || !(Scope{}).Empty() {
 		t.Error("all, or nothing")

@@ -29,6 +29,19 @@ func (s Scope) SeesNamespace(namespace string) bool {
 	return s.All || namespace != "" && has(s.Namespaces, namespace)
 }
 
+// In is the part of the scope that is in a namespace.
+func (s Scope) In(namespace string) Scope {
+	if s.SeesNamespace(namespace) {
+		return Scope{Namespaces: []string{namespace}}
+	}
+	names := slices.Concat(s.Names[""], s.Names[namespace])
+	if len(names) == 0 {
+		return Scope{}
+	}
+	slices.Sort(names)
+	return Scope{Names: map[string][]string{namespace: slices.Compact(names)}}
+}
+
 // Equal reports whether two scopes are the same.
 func (s Scope) Equal(other Scope) bool {
 	return s.All == other.All && slices.Equal(s.Namespaces, other.Namespaces) &&

@@ -256,7 +256,7 @@ func TestServiceAccountsHaveNoPermissionsElsewhere(t *testing.T) {
 	if d, err := g.Authorize(t.Context(), bot, request); err != nil || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if s, err := g.Scope(t.Context(), bot, request); err != nil || !s.All {
+	if s, err := g.Scope(t.Context(), bot, everywhere); err != nil || !s.All {
 		t.Errorf("%+v, %v", s, err)
 	}
 	before := f.count()

@@ -17,6 +17,57 @@ type access struct {
 	decide  func(auth.Identity, auth.Request) (bool, error)
 	hang    chan struct{} // the authorizer answers when it is closed
 	asked   []auth.Request
+	scopes  map[string]auth.Scope // by user: what he may see, instead of what decide says
+	changed map[*func()]string    // who listens for changes, and of whose permissions
+}
+
+// permit lets a user see what a scope says, from now on, and tells those who listen.
+func (a *access) permit(user string, scope auth.Scope) {
+	a.mu.Lock()
+	if a.scopes == nil {
+		a.scopes = map[string]auth.Scope{}
+	}
+	a.scopes[user] = scope
+	var told []func()
+	for changed, of := range a.changed {
+		if of == user {
+			told = append(told, *changed)
+		}
+	}
+	a.mu.Unlock()
+	for _, changed := range told {
+		changed()
+	}
+}
+
+// permitted is what permit said of a user.
+func (a *access) permitted(user string) (auth.Scope, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	scope, ok := a.scopes[user]
+	return scope, ok
+}
+
+// Changes tells of permit.
+func (a *access) Changes(id auth.Identity, changed func()) (stop func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.changed == nil {
+		a.changed = map[*func()]string{}
+	}
+	a.changed[&changed] = id.Username
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.changed, &changed)
+	}
+}
+
+// listeners is how many streams listen for changes.
+func (a *access) listeners() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.changed)
 }
 
 func (a *access) set(change func(*access)) {
@@ -59,6 +110,9 @@ func (a *access) Authorize(ctx context.Context, id auth.Identity, req auth.Reque
 		case <-ctx.Done():
 			return auth.Decision{}, ctx.Err()
 		}
+	}
+	if scope, ok := a.permitted(id.Username); ok {
+		return auth.Decision{Allowed: scope.SeesNamespace(req.Namespace) || req.Name != "" && scope.Sees(req.Namespace, req.Name)}, nil
 	}
 	if decide == nil {
 		return auth.Decision{Allowed: true}, nil

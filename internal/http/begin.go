@@ -62,7 +62,7 @@ func (ss *session) begin(ctx context.Context) (stop string) {
 	}
 	ss.epoch = result.epoch
 	ss.names = make([]string, len(ss.watches))
-	ss.known = make([]stream.Known, len(ss.watches))
+	ss.told = make([]stream.Told, len(ss.watches))
 	for i, w := range ss.watches {
 		ss.names[i] = w.name
 		if p := result.places[i]; p.cursor != nil {
@@ -79,6 +79,7 @@ func (ss *session) begin(ctx context.Context) (stop string) {
 			}
 		}
 	}
+	ss.tellSights(readPosition(ss.position))
 	ss.position = ""
 	for _, w := range ss.watches {
 		if w.cursor == nil {
@@ -88,6 +89,18 @@ func (ss *session) begin(ctx context.Context) (stop string) {
 		}
 	}
 	return ""
+}
+
+// tellSights tells what may be seen, where that is not all, or was not when the client's position was made.
+func (ss *session) tellSights(at position) {
+	for _, w := range ss.watches {
+		switch {
+		case w.sight != nil:
+			ss.dialect.sight(ss, w, "narrowed", w.sight)
+		case at.Told[w.name].Sight != "":
+			ss.dialect.sight(ss, w, "widened", nil)
+		}
+	}
 }
 
 // await keeps the connection alive until the places are found, or the stream has to end before.
@@ -133,11 +146,12 @@ func (ss *session) findPlaces(ctx context.Context) placement {
 
 // find says where the watch goes on for a client at a position.
 func (w *watch) find(ctx context.Context, at position, epoch string) (place, error) {
-	known, named := at.Known[w.name]
+	told, named := at.Told[w.name]
+	known := told.Known
 	switch {
 	case at.err != nil:
 		return place{reset: resetUnreadable}, nil
-	case at.known && at.Epoch != epoch:
+	case at.known && at.Epoch != epoch, named && told.Sight != w.sight.name():
 		return place{reset: resetEpoch}, nil
 	case named:
 	case at.known:
@@ -146,11 +160,11 @@ func (w *watch) find(ctx context.Context, at position, epoch string) (place, err
 		known = stream.UpTo(w.after)
 	case w.quiet:
 		head := w.store.Topic().Head()
-		return place{cursor: w.store.Topic().From(head, w.target.scope()), known: stream.UpTo(head.Version)}, nil
+		return place{cursor: w.store.Topic().From(head, w.part().scope()), known: stream.UpTo(head.Version)}, nil
 	default:
 		return place{}, nil
 	}
-	cursor, err := w.store.Topic().Resume(known, w.target.scope())
+	cursor, err := w.store.Topic().Resume(known, w.part().scope())
 	switch {
 	case errors.Is(err, stream.ErrExpired) && known.Some == known.All:
 		return w.catchUp(ctx, known.All)
@@ -172,7 +186,7 @@ func (w *watch) catchUp(ctx context.Context, version uint64) (place, error) {
 		return place{}, err
 	}
 	return place{
-		cursor: w.store.Topic().From(caught.Head, w.target.scope()),
+		cursor: w.store.Topic().From(caught.Head, w.part().scope()),
 		known:  stream.UpTo(version),
 		past:   caught.From(version),
 	}, nil
@@ -188,7 +202,7 @@ func (w *watch) findAhead(ctx context.Context, known stream.Known) (place, error
 	case !exists:
 		return place{reset: resetAhead}, nil
 	}
-	cursor, err := w.store.Topic().Ahead(known, w.target.scope())
+	cursor, err := w.store.Topic().Ahead(known, w.part().scope())
 	switch {
 	case errors.Is(err, stream.ErrExpired) && known.Some == known.All:
 		return w.catchUp(ctx, known.All)

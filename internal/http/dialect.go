@@ -25,6 +25,12 @@ type dialect interface {
 	reset(ss *session, w *watch, reason string) (stop string)
 	// bookmark says up to where the client has been told everything.
 	bookmark(ss *session, w *watch)
+	// shift is called before the client is told that its caller's sight has changed; it may end the stream instead.
+	shift(ss *session) (stop string)
+	// sight says what the caller may see, narrowed or widened; what he sees no more, and what is new to him, follows.
+	sight(ss *session, w *watch, name string, now *sight)
+	// lost is an object that the caller may not see any more, as of a version.
+	lost(ss *session, w *watch, o *cluster.Object, version uint64)
 	// upstream says whether the watch on the API server stands.
 	upstream(ss *session, w *watch, u cache.Upstream)
 	// expiring says that the caller's token ends soon.
@@ -73,6 +79,16 @@ func (serverSentEvents) reset(ss *session, w *watch, reason string) (stop string
 
 func (serverSentEvents) bookmark(ss *session, w *watch) {
 	ss.send(w, "bookmark", quote("resourceVersion", strconv.FormatUint(w.claim().All, 10)))
+}
+
+func (serverSentEvents) shift(*session) (stop string) { return "" }
+
+func (serverSentEvents) sight(ss *session, w *watch, name string, now *sight) {
+	ss.send(w, name, mustJSON(now.visible()))
+}
+
+func (serverSentEvents) lost(ss *session, w *watch, o *cluster.Object, version uint64) {
+	ss.send(w, stream.Deleted.String(), mustJSON(identityOf(w.store.Kind(), o, version)))
 }
 
 func (serverSentEvents) upstream(ss *session, w *watch, u cache.Upstream) {

@@ -19,7 +19,9 @@ import (
 // follower is a client that keeps a copy of what it is told, is cut off at random, and comes back with its position.
 type follower struct {
 	g      *gateway
+	user   string // "" for alice, who may see everything
 	path   string
+	paths  map[string]string // of its watches, by their names
 	random *rand.Rand
 
 	mu       sync.Mutex
@@ -40,6 +42,9 @@ type watchCopy struct {
 func (f *follower) run(done <-chan struct{}) {
 	for {
 		headers := []string{}
+		if f.user != "" {
+			headers = append(headers, "Authorization: Bearer "+f.user)
+		}
 		if f.position != "" {
 			headers = append(headers, "Last-Event-ID: "+f.position)
 		}
@@ -87,6 +92,7 @@ func (f *follower) apply(frame frame) {
 	if c == nil {
 		return // of the connection
 	}
+	f.checkPermitted(frame)
 	uid := frame.field("metadata", "uid")
 	switch event {
 	case "added", "modified":
@@ -125,6 +131,26 @@ func (f *follower) apply(frame frame) {
 	}
 }
 
+// checkPermitted checks that an object that is told is one that the user may see, or could until just now.
+func (f *follower) checkPermitted(frame frame) {
+	namespace, name := frame.field("metadata", "namespace"), frame.field("metadata", "name")
+	if f.user == "" || name == "" || f.g.mayHaveSeen(f.user, namespace, name) {
+		return
+	}
+	var identity struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name, Namespace, UID, ResourceVersion string }
+	}
+	decoder := json.NewDecoder(strings.NewReader(frame.data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&identity); err != nil || !strings.HasSuffix(frame.event, "deleted") || identity.Kind != "Pod" || identity.Metadata.UID == "" {
+		f.fault("%s was told what he may not see: %q", f.user, frame.raw)
+	}
+	if c := f.copies[strings.TrimSuffix(strings.TrimSuffix(frame.event, "deleted"), ".")]; c == nil || c.objects[identity.Metadata.UID] == "" {
+		f.fault("%s was told of the end of what he never saw: %q", f.user, frame.raw)
+	}
+}
+
 // newer notes a version of an object, which a connection must tell only once.
 func (f *follower) newer(c *watchCopy, frame frame, uid, version string) {
 	v, err := strconv.ParseUint(version, 10, 64)
@@ -138,11 +164,11 @@ func (f *follower) newer(c *watchCopy, frame frame, uid, version string) {
 }
 
 // same reports whether the copies are what the API server has.
-func (f *follower) same(paths map[string]string) bool {
+func (f *follower) same() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, c := range f.copies {
-		if !reflect.DeepEqual(decoded(c.objects), decoded(f.g.contents(paths[name]))) {
+		if !reflect.DeepEqual(decoded(c.objects), decoded(f.g.contents(f.user, f.paths[name]))) {
 			return false
 		}
 	}

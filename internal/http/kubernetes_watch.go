@@ -103,6 +103,16 @@ func (d *watchEvents) goodbye(ss *session, reason string) {
 	}
 }
 
+// shift ends the watch: its client lists again, and finds what its caller may see now. To tell him single deletions and
+// additions would not do, for his position does not say under which permissions it was made.
+func (d *watchEvents) shift(ss *session) (stop string) {
+	d.failed(ss, expired("the caller's permissions have changed", ""))
+	return endTold
+}
+
+func (*watchEvents) sight(*session, *watch, string, *sight)         {}
+func (*watchEvents) lost(*session, *watch, *cluster.Object, uint64) {}
+
 func (*watchEvents) greet(*session)                            {}
 func (*watchEvents) upstream(*session, *watch, cache.Upstream) {}
 func (*watchEvents) expiring(*session)                         {}
@@ -121,19 +131,24 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 	if s.draining.Err() != nil {
 		return unavailable("the gateway is about to end; another one will answer", time.Second, nil)
 	}
-	store, release, err := s.synced(r.Context(), id, t, "watch")
+	ss := s.newSession(r, nil)
+	ss.follow(id)
+	granted, err := s.synced(r.Context(), id, t, "watch")
 	if err != nil {
+		ss.permission.stop()
 		return err
 	}
-	watched, err := s.prepareWatch(r, id, req, store, release)
-	if err != nil {
-		release()
+	giveUp := func() {
+		ss.permission.stop()
+		granted.release()
+	}
+	if ss.dialect, err = s.watchDialect(r, req, granted.store); err != nil {
+		giveUp()
 		return err
 	}
-	ss := s.newSession(r, watched.dialect)
-	ss.id, ss.watches, ss.age, ss.position = id, []*watch{watched.watch}, req.timeout, ""
+	ss.watches, ss.age, ss.position = []*watch{newWatch(req.watch, granted)}, req.timeout, ""
 	if !s.places.take(id.Username, ss.address) {
-		release()
+		giveUp()
 		return &reply{
 			code:       http.StatusTooManyRequests,
 			reason:     metav1.StatusReasonTooManyRequests,
@@ -144,36 +159,23 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 	ss.placed = true
 	if ss.out.to, err = connect(w, r, "application/json"); err != nil || isHead(r) {
 		s.places.leave(id.Username, ss.address)
-		release()
+		giveUp()
 		return nil // gone, or content
 	}
 	s.start(r, ss, "")
 	return nil
 }
 
-// preparedWatch is a watch, and the dialect in which it is told.
-type preparedWatch struct {
-	watch   *watch
-	dialect *watchEvents
-}
-
-func (s *Server) prepareWatch(r *http.Request, id auth.Identity, req kubernetesWatchRequest, store *cache.Store, release func()) (p preparedWatch, err error) {
-	t := req.watch.target
-	kinds, err := s.cluster(t.cluster)
-	if err != nil {
-		return p, err
-	}
+// watchDialect is the dialect in which a watch is told, once its store is as new as it has to be.
+func (s *Server) watchDialect(r *http.Request, req kubernetesWatchRequest, store *cache.Store) (dialect, error) {
 	if err := s.await(r.Context(), store, req.notBefore); err != nil {
-		return p, err
+		return nil, err
 	}
-	printer, err := s.printer(r.Context(), t, store.Kind(), req.view)
+	printer, err := s.printer(r.Context(), req.watch.target, store.Kind(), req.view)
 	if err != nil {
-		return p, err
+		return nil, err
 	}
-	return preparedWatch{
-		watch:   newWatch(req.watch, kinds, store, release),
-		dialect: &watchEvents{printer: printer, bookmarks: req.bookmarks, initial: req.initial},
-	}, nil
+	return &watchEvents{printer: printer, bookmarks: req.bookmarks, initial: req.initial}, nil
 }
 
 // kubernetesWatchRequest is what a client asks of a watch in Kubernetes' own form.

@@ -28,11 +28,12 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	if err != nil {
 		return err
 	}
-	store, release, err := s.synced(r.Context(), id, t, "get")
+	granted, err := s.synced(r.Context(), id, t, "get")
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer granted.release()
+	store := granted.store
 	if err := s.await(r.Context(), store, version); err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 		return err
 	}
 	setHeaders(w)
-	if notModified(w, r, s.etag(r.Context(), t, o.Version(), v)) {
+	if notModified(w, r, s.etag(r.Context(), part{t, granted.sight}, o.Version(), v)) {
 		return nil
 	}
 	body := printer.object(o)
@@ -70,31 +71,32 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if err != nil {
 		return err
 	}
-	store, release, err := s.synced(r.Context(), id, t, "list")
+	granted, err := s.synced(r.Context(), id, t, "list")
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer granted.release()
+	store, visible := granted.store, part{t, granted.sight}
 	if err := s.await(r.Context(), store, req.asked.version); err != nil {
 		return err
 	}
-	page, err := s.pages.open(store, t, req)
+	page, err := s.pages.open(store, visible, req)
 	if err != nil {
 		return err
 	}
 	setHeaders(w)
-	if notModified(w, r, s.etag(r.Context(), t, page.changed, req.view)) {
+	if notModified(w, r, s.etag(r.Context(), visible, page.changed, req.view)) {
 		return nil
 	}
 	if req.countBy != "" {
-		return s.count(w, r, page, t, req)
+		return s.count(w, r, page, req)
 	}
 	printer, err := s.printer(r.Context(), t, store.Kind(), req.view)
 	if err != nil {
 		return err
 	}
 	// The continue token stands in the list's metadata, so it has to be known before the first item.
-	items, rest := s.pages.read(page, t, req)
+	items, rest := s.pages.read(page, req)
 	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
 	printer.list(out, items, listMeta(page, rest))
 	return out.close()
@@ -114,8 +116,8 @@ func listMeta(page page, rest rest) []byte {
 }
 
 // count answers how many objects there are of each value at a path.
-func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, t target, req listRequest) error {
-	counts, err := cache.CountBy(page.snapshot.List(t.scope(), req.selector, "", ""), req.countBy)
+func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, req listRequest) error {
+	counts, err := cache.CountBy(page.part.list(page.snapshot, req.selector, "", ""), req.countBy)
 	if err != nil {
 		return badRequest("countBy: %s", err)
 	}
@@ -160,11 +162,11 @@ func setHeaders(w http.ResponseWriter) {
 	header.Add("Vary", differsBy)
 }
 
-// etag names what an answer is made of: the history, the version of its content, and what the Accept header chose; the
-// rest is in the address, which caches tell apart anyway. It is weak, since a list that did not change is still told
+// etag names what an answer is made of: the history, the version of its content, what the Accept header chose, and what its
+// caller may not see; the rest is in the address, which caches tell apart anyway. It is weak, since a list that did not change is still told
 // with the newest version. Without an answer to which history it is, there is none.
-func (s *Server) etag(ctx context.Context, t target, version uint64, v view) string {
-	kinds, err := s.cluster(t.cluster)
+func (s *Server) etag(ctx context.Context, p part, version uint64, v view) string {
+	kinds, err := s.cluster(p.cluster)
 	if err != nil || v.form.isTable() { // ages are told as of now
 		return ""
 	}
@@ -172,5 +174,5 @@ func (s *Server) etag(ctx context.Context, t target, version uint64, v view) str
 	if err != nil {
 		return ""
 	}
-	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.form)) + `"`
+	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.form)) + p.sight.name() + `"`
 }

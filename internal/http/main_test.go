@@ -35,6 +35,7 @@ type gateway struct {
 	server   *Server
 	kinds    *cache.Kinds
 	access   *access
+	past     pastScopes
 	registry *prometheus.Registry
 	log      *syncBuffer
 	http     *http.Server
@@ -168,6 +169,9 @@ func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, list
 	})
 	t.Cleanup(func() {
 		g.stop()
+		if n := g.access.listeners(); n != 0 {
+			t.Errorf("%d listen for changes of permissions, though all streams have ended", n)
+		}
 		for _, store := range g.kinds.All() {
 			if waiting := store.Topic().Stats().Waiting; waiting != 0 {
 				t.Errorf("%d cursors of %s still wait, though all streams have ended", waiting, store.Kind())

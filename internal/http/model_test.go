@@ -9,13 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // TestClientsEndWithTheClustersState, whatever they ask for, however often they are cut off, and whatever becomes of
 // the gateway's own watch meanwhile.
 func TestClientsEndWithTheClustersState(t *testing.T) {
-	clients := []map[string]string{ // the paths of watches by their names
+	users := []string{"", "ann", "bob"} // who may see everything, and whose permissions change
+	clients := []map[string]string{     // the paths of watches by their names
 		{"": "/api/v1/pods"},
 		{"": "/api/v1/namespaces/team-a/pods"},
 		{"": "/api/v1/pods?labelSelector=app%3Dweb"},
@@ -34,9 +36,15 @@ func TestClientsEndWithTheClustersState(t *testing.T) {
 				done := make(chan struct{})
 				var running sync.WaitGroup
 				var followers []*follower
-				for i, paths := range clients {
+				g.permitAtRandom(random, users[1:])
+				for i := range len(users) * len(clients) {
+					user, paths := users[i/len(clients)], clients[i%len(clients)]
+					if user != "" && strings.Contains(fmt.Sprint(paths), "pods/") {
+						continue // an object that may not be seen is refused
+					}
 					f := &follower{
-						g: g, path: paths[""], random: rand.New(rand.NewPCG(seed, uint64(i+2))), copies: map[string]*watchCopy{}, resets: map[string]int{},
+						g: g, user: user, path: paths[""], paths: paths, random: rand.New(rand.NewPCG(seed, uint64(i+2))), copies: map[string]*watchCopy{},
+						resets: map[string]int{},
 					}
 					if f.path == "" {
 						f.path = "/stream?heartbeat=20s"
@@ -52,6 +60,9 @@ func TestClientsEndWithTheClustersState(t *testing.T) {
 				}
 				for range 400 {
 					churn(g, random)
+					if random.IntN(20) == 0 {
+						g.permitAtRandom(random, users[1:])
+					}
 					pass(time.Duration(random.IntN(400)) * time.Millisecond)
 				}
 				g.api.Fail("pods", 0)
@@ -59,10 +70,10 @@ func TestClientsEndWithTheClustersState(t *testing.T) {
 					g.api.DropWatches("pods")
 				}
 				resets := map[string]int{}
-				for i, f := range followers {
-					for healed := time.Now(); !f.same(clients[i]); pass(time.Second) {
+				for _, f := range followers {
+					for healed := time.Now(); !f.same(); pass(time.Second) {
 						if time.Since(healed) > 5*time.Minute {
-							t.Fatalf("%s is not as the cluster, after %v", f.path, f.resets)
+							t.Fatalf("%s of %q is not as the cluster, after %v; faults: %v", f.path, f.user, f.resets, f.faults)
 						}
 					}
 					for reason, n := range f.resets {
@@ -71,13 +82,16 @@ func TestClientsEndWithTheClustersState(t *testing.T) {
 				}
 				t.Logf("resets: %v", resets)
 				close(done)
+				for _, user := range users[1:] {
+					g.access.permit(user, auth.Scope{All: true})
+				}
 				for _, key := range []string{"team-a/pod-3", "team-b/pod-1"} { // wakes them all
 					g.api.Put("pods", key, "metadata.labels.app=web", "status.phase=Running", "spec.end=1")
 				}
 				running.Wait()
 				for _, f := range followers {
 					for _, fault := range f.faults {
-						t.Errorf("%s: %s", f.path, fault)
+						t.Errorf("%s of %q: %s", f.path, f.user, fault)
 					}
 				}
 			}, cached(stream.Options{Events: 8, Bytes: 1 << 20, Age: time.Minute}))
@@ -116,14 +130,35 @@ func churn(g *gateway, random *rand.Rand) {
 	}
 }
 
-// contents is what the API server has of what a stream's path asks for, by uid.
-func (g *gateway) contents(path string) map[string]string {
+// permitAtRandom lets users see something else, but in each namespace something: what shows nothing is refused.
+func (g *gateway) permitAtRandom(random *rand.Rand, users []string) {
+	scopes := []auth.Scope{
+		{All: true},
+		{Namespaces: []string{"team-a"}, Names: map[string][]string{"team-b": {"pod-0"}}},
+		{Namespaces: []string{"team-a", "team-b"}},
+		{Namespaces: []string{"team-a"}, Names: map[string][]string{"team-b": {"pod-1", "pod-2"}}},
+		{Namespaces: []string{"team-b"}, Names: map[string][]string{"": {"pod-4"}}},
+		{Names: map[string][]string{"": {"pod-1", "pod-4"}}},
+		{Names: map[string][]string{"team-a": {"pod-1"}, "team-b": {"pod-2"}}},
+	}
+	for _, user := range users {
+		before, _ := g.access.permitted(user)
+		now := scopes[random.IntN(len(scopes))]
+		g.past.note(user, before)
+		g.access.permit(user, now)
+	}
+}
+
+// contents is what the API server has of what a stream's path asks for and a user may see, by uid.
+func (g *gateway) contents(user, path string) map[string]string {
 	target, query, _ := strings.Cut(path, "?")
+	permitted, narrowed := g.access.permitted(user)
 	objects := map[string]string{}
 	for key, text := range g.api.Contents("pods") {
 		namespace, name, _ := strings.Cut(key, "/")
 		f := frame{data: text}
 		switch {
+		case narrowed && !permitted.Sees(namespace, name):
 		case strings.Contains(target, "/namespaces/") && !strings.Contains(target, "/namespaces/"+namespace+"/"):
 		case strings.Contains(target, "/pods/") && !strings.HasSuffix(target, "/pods/"+name):
 		case strings.Contains(query, "app%3Dweb") && f.field("metadata", "labels", "app") != "web":

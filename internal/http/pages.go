@@ -29,8 +29,8 @@ type pages struct {
 type keptSnapshot struct {
 	store    *cache.Store
 	snapshot *cache.Snapshot
-	version  uint64 // under which it was told; if it is not the snapshot's own, it is so in one scope only
-	scope    target
+	version  uint64 // under which it was told; if it is not the snapshot's own, it is so in one part only
+	of       partKey
 	used     time.Time
 }
 
@@ -44,10 +44,10 @@ func newPages() *pages { return &pages{} }
 // page is where a list goes on.
 type page struct {
 	store    *cache.Store
-	scope    target
+	part     part
 	snapshot *cache.Snapshot
-	version  uint64         // that the list is told to be of: the snapshot's, or another one that has the same in scope
-	changed  uint64         // when the scope's part of the snapshot last changed
+	version  uint64         // that the list is told to be of: the snapshot's, or another one that has the same in this part
+	changed  uint64         // when this part of the snapshot last changed
 	after    *cache.SortKey // of the last object of the page before; nil on the first
 }
 
@@ -87,9 +87,9 @@ func decodeToken(text string, order cache.Order) (t token, key *cache.SortKey, e
 }
 
 // open finds the snapshot, and the place in it, that a request asks for.
-func (p *pages) open(store *cache.Store, t target, req listRequest) (page, error) {
-	newest, changed := store.View(t.scope())
-	found := page{store: store, scope: t, snapshot: newest, version: newest.Version(), changed: changed}
+func (p *pages) open(store *cache.Store, visible part, req listRequest) (page, error) {
+	newest, changed := store.View(visible.scope())
+	found := page{store: store, part: visible, snapshot: newest, version: newest.Version(), changed: changed}
 	switch {
 	case req.token != "":
 		return p.resume(found, req)
@@ -116,10 +116,10 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	return found, nil
 }
 
-// at moves a page of the newest snapshot to a version: to the snapshot that is kept, or nowhere if nothing in scope has
+// at moves a page of the newest snapshot to a version: to the snapshot that is kept, or nowhere if nothing in this part has
 // changed since, which makes tokens of other replicas good, too.
 func (p *pages) at(found *page, version uint64) bool {
-	if kept := p.find(found.store, found.scope, version); kept != nil { // first, since events may share a version
+	if kept := p.find(found.store, found.part.key(), version); kept != nil { // first, since events may share a version
 		found.snapshot, found.version, found.changed = kept, version, min(found.changed, version)
 		return true
 	}
@@ -131,11 +131,11 @@ func (p *pages) at(found *page, version uint64) bool {
 }
 
 // read collects a page's objects, and says what is left. The snapshot is kept if anything is.
-func (p *pages) read(page page, t target, req listRequest) (items []*cluster.Object, left rest) {
+func (p *pages) read(page page, req listRequest) (items []*cluster.Object, left rest) {
 	if req.order.String() != "" {
-		items, left = p.readSorted(page, t, req)
+		items, left = p.readSorted(page, req)
 	} else {
-		items, left = readPlain(page, t, req)
+		items, left = readPlain(page, req)
 	}
 	if left.token != "" {
 		p.keep(page)
@@ -143,12 +143,12 @@ func (p *pages) read(page page, t target, req listRequest) (items []*cluster.Obj
 	return items, left
 }
 
-func readPlain(page page, t target, req listRequest) (items []*cluster.Object, left rest) {
+func readPlain(page page, req listRequest) (items []*cluster.Object, left rest) {
 	var namespace, name string
 	if page.after != nil {
 		namespace, name = page.after.Namespace, page.after.Name
 	}
-	for o := range page.snapshot.List(t.scope(), req.selector, namespace, name) {
+	for o := range page.part.list(page.snapshot, req.selector, namespace, name) {
 		if req.limit == 0 || len(items) < req.limit {
 			items = append(items, o)
 			continue
@@ -165,8 +165,8 @@ func readPlain(page page, t target, req listRequest) (items []*cluster.Object, l
 	return items, left
 }
 
-func (p *pages) readSorted(page page, t target, req listRequest) (items []*cluster.Object, left rest) {
-	sorted := p.sorted.get(page.snapshot, t, req)
+func (p *pages) readSorted(page page, req listRequest) (items []*cluster.Object, left rest) {
+	sorted := p.sorted.get(page.snapshot, page.part, req)
 	first := 0
 	if page.after != nil {
 		first = sorted.After(*page.after)
@@ -185,12 +185,12 @@ func (p *pages) readSorted(page page, t target, req listRequest) (items []*clust
 	return items, left
 }
 
-func (p *pages) find(store *cache.Store, scope target, version uint64) *cache.Snapshot {
+func (p *pages) find(store *cache.Store, of partKey, version uint64) *cache.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.forget()
 	for _, k := range p.kept {
-		if k.store == store && k.version == version && (k.version == k.snapshot.Version() || k.scope == scope) {
+		if k.store == store && k.version == version && (k.version == k.snapshot.Version() || k.of == of) {
 			return k.snapshot
 		}
 	}
@@ -203,7 +203,7 @@ func (p *pages) keep(page page) {
 	p.kept = slices.DeleteFunc(p.kept, func(k keptSnapshot) bool {
 		return k.store == page.store && k.snapshot == page.snapshot && k.version == page.version
 	})
-	p.kept = append(p.kept, keptSnapshot{page.store, page.snapshot, page.version, page.scope, time.Now()})
+	p.kept = append(p.kept, keptSnapshot{page.store, page.snapshot, page.version, page.part.key(), time.Now()})
 	p.forget()
 }
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // resource answers a Kubernetes path: an object, a list, or a stream of either.
@@ -53,27 +51,16 @@ func noSuchPath(path string) error {
 }
 
 // synced finds the store of a target, waiting for its first list; but not for a cluster that is away.
-func (s *Server) synced(ctx context.Context, id auth.Identity, t target, verb string) (*cache.Store, func(), error) {
-	store, release, err := s.use(ctx, id, t, verb)
-	if err != nil {
-		return nil, nil, err
-	}
-	if store.Upstream().Synced {
-		return store, release, nil
+func (s *Server) synced(ctx context.Context, id auth.Identity, t target, verb string) (grant, error) {
+	g, err := s.use(ctx, id, t, verb)
+	if err != nil || g.store.Upstream().Synced {
+		return g, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.SyncTimeout)
 	defer cancel()
-	if err := store.WaitReachable(ctx); err != nil {
-		release()
-		return nil, nil, err
+	if err := g.store.WaitReachable(ctx); err != nil {
+		g.release()
+		return grant{}, err
 	}
-	return store, release, nil
-}
-
-// scope is whose objects the target names.
-func (t target) scope() stream.Scope {
-	if t.namespace == "" {
-		return stream.AllNamespaces()
-	}
-	return stream.Namespaces(t.namespace)
+	return g, nil
 }

@@ -288,7 +288,7 @@ func FuzzContinueToken(f *testing.F) {
 	g.list("/api/v1/pods")
 	store := g.kinds.All()[0]
 	f.Fuzz(func(t *testing.T, text string) {
-		page, err := newPages().open(store, target{}, listRequest{token: text})
+		page, err := newPages().open(store, part{}, listRequest{token: text})
 		switch {
 		case err == nil && page.snapshot == nil:
 			t.Errorf("%q: no snapshot", text)

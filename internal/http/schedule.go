@@ -111,10 +111,8 @@ func (ss *session) due() (stop string) {
 	if ss.gone.Load() {
 		return endLeft
 	}
-	if answer := ss.permission.answer.Swap(nil); answer != nil {
-		if reason := ss.judge(answer); reason != "" {
-			return reason
-		}
+	if stop := ss.checkPermission(); stop != "" {
+		return stop
 	}
 	if !ss.times.draining && ss.server.draining.Err() != nil {
 		ss.times.draining = true

@@ -226,6 +226,7 @@ func (ss *session) finish(reason string) {
 	}
 	ss.out.to.close(reason != endLeft && !ss.out.failed)
 	closeAll(ss.watches)
+	ss.permission.stop()
 	if ss.placed {
 		ss.server.places.leave(ss.id.Username, ss.address)
 	}

@@ -175,36 +175,42 @@ func (s *Server) route(r chi.Router) {
 	r.Get("/*", s.answer("portal", s.portal()))
 }
 
+// grant is what a request was granted: the store of what its path names, and how much of it its caller may see. It must be
+// released.
+type grant struct {
+	kinds   *cache.Kinds
+	store   *cache.Store
+	sight   *sight
+	release func()
+}
+
 // use authorizes a verb on a target, and finds the store that serves it. Permission comes first: who may not see a
 // kind does not learn whether it exists.
-func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb string) (*cache.Store, func(), error) {
-	kinds, err := s.cluster(t.cluster)
-	if err != nil {
-		return nil, nil, err
+func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb string) (g grant, err error) {
+	if g.kinds, err = s.cluster(t.cluster); err != nil {
+		return g, err
 	}
-	if err := s.authorize(ctx, kinds, id, t, verb); err != nil {
-		return nil, nil, err
-	}
-	kind, err := kinds.Cluster().Resolve(ctx, t.group, t.version, t.resource)
+	scope, err := s.permitted(ctx, g.kinds, id, t, verb)
 	if err != nil {
-		return nil, nil, err
+		return g, err
+	}
+	if scope.Empty() {
+		return g, forbidden(id, t, verb)
+	}
+	kind, err := g.kinds.Cluster().Resolve(ctx, t.group, t.version, t.resource)
+	if err != nil {
+		return g, err
 	}
 	switch {
 	case !kind.Namespaced && t.namespace != "":
-		return nil, nil, notFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
+		return g, notFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
 	case kind.Namespaced && t.namespace == "" && t.name != "":
-		return nil, nil, notFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
+		return g, notFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
 	}
-	return kinds.Use(kind)
-}
-
-func (s *Server) authorize(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t target, verb string) error {
-	decision, err := s.opts.Authorizer.Authorize(ctx, id, t.request(kinds.Cluster().Name(), verb))
-	switch {
-	case err != nil:
-		return err
-	case !decision.Allowed:
-		return forbidden(id, t, verb)
+	var ok bool
+	if g.sight, ok = sightOf(scope, t, kind); !ok {
+		return g, forbidden(id, t, verb)
 	}
-	return nil
+	g.store, g.release, err = g.kinds.Use(kind)
+	return g, err
 }

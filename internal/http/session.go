@@ -46,9 +46,9 @@ type session struct {
 	bookmarkDue bool // once the cursors were read
 
 	epoch   string
-	names   []string       // of the watches; nil before they have begun
-	known   []stream.Known // scratch
-	eventID []byte         // scratch
+	names   []string      // of the watches; nil before they have begun
+	told    []stream.Told // scratch
+	eventID []byte        // scratch
 }
 
 // counted is what was sent.
@@ -115,6 +115,7 @@ func (ss *session) reset(w *watch, reason string) (stop string) {
 
 // snapshot sends the current state, and puts the watch behind it. It returns a reason if the stream has to end before.
 func (ss *session) snapshot(ctx context.Context, w *watch) string {
+	w.adopt()
 	snapshot := w.store.Snapshot()
 	if w.fields != nil {
 		ss.server.projections.use()
@@ -127,9 +128,12 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 			if reason := ss.sendOn(); reason != "" {
 				return reason
 			}
+			if w.outdated { // some of it may not be seen any more, and has been told
+				return ss.restart(ctx, w, resetEpoch)
+			}
 		}
 	}
-	w.begin(w.store.Topic().From(snapshot.Head, w.target.scope()), stream.UpTo(snapshot.Version()))
+	w.begin(w.store.Topic().From(snapshot.Head, w.part().scope()), stream.UpTo(snapshot.Version()))
 	ss.dialect.synced(ss, w, count)
 	return ""
 }
@@ -163,6 +167,12 @@ func (ss *session) pump(ctx context.Context) (more bool, reason string) {
 
 // read sends one batch of a watch. It says when the batch's first event was appended, and whether there may be more.
 func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool, stop string) {
+	if w.outdated {
+		if ss.out.prompt { // there may be much to tell
+			return at, true, turnOver
+		}
+		return at, true, ss.shift(ctx, w)
+	}
 	space := batches.Get().(*[batchSize]*cache.Event)
 	defer batches.Put(space)
 	batch, position, err := w.next(space[:0], ss)
@@ -174,13 +184,16 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		return at, true, ss.restart(ctx, w, resetReason(err))
 	}
 	defer clear(batch) // the pool must not keep objects alive
-	if stop := ss.tellHeld(w); stop != "" {
+	if stop := ss.tellHeld(w); stop != "" || w.outdated {
 		w.unread(batch)
-		return at, false, stop
+		return at, true, stop
 	}
 	for i, event := range batch {
 		if event.ID < event.Pos {
 			w.burst = event.Pos
+		}
+		if !w.sight.sees(event.Object) {
+			continue
 		}
 		kind, object, tell := event.For(w.match)
 		if !tell {
@@ -192,9 +205,9 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		w.version = max(w.version, event.ID)
 		ss.tell(w, event, kind, object)
 		if ss.out.full() {
-			if stop := ss.sendOn(); stop != "" {
+			if stop := ss.sendOn(); stop != "" || w.outdated {
 				w.unread(batch[i+1:])
-				return at, false, stop
+				return at, true, stop
 			}
 		}
 	}
@@ -244,9 +257,9 @@ func (ss *session) send(w *watch, name, data string) {
 // where is the event id for where all watches stand.
 func (ss *session) where() []byte {
 	for i, w := range ss.watches {
-		ss.known[i] = w.claim()
+		ss.told[i] = w.claim()
 	}
-	ss.eventID = stream.AppendID(ss.eventID[:0], ss.epoch, ss.names, ss.known)
+	ss.eventID = stream.AppendID(ss.eventID[:0], ss.epoch, ss.names, ss.told)
 	return ss.eventID
 }
 

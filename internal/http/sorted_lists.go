@@ -18,7 +18,7 @@ type sortedLists struct {
 
 type sortedList struct {
 	snapshot *cache.Snapshot
-	target   target
+	of       partKey
 	selector string
 	order    string
 	used     time.Time
@@ -32,10 +32,10 @@ const (
 	keepSortedFor = time.Minute
 )
 
-func (l *sortedLists) get(snapshot *cache.Snapshot, t target, req listRequest) *cache.Sorted {
-	found := l.find(&sortedList{snapshot: snapshot, target: t, selector: req.selection, order: req.order.String()})
+func (l *sortedLists) get(snapshot *cache.Snapshot, visible part, req listRequest) *cache.Sorted {
+	found := l.find(&sortedList{snapshot: snapshot, of: visible.key(), selector: req.selection, order: req.order.String()})
 	found.once.Do(func() { // outside of the lock; those who want the same wait
-		found.list = req.order.Sort(snapshot.List(t.scope(), req.selector, "", ""))
+		found.list = req.order.Sort(visible.list(snapshot, req.selector, "", ""))
 	})
 	return found.list
 }
@@ -45,7 +45,7 @@ func (l *sortedLists) find(wanted *sortedList) *sortedList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.IndexFunc(l.kept, func(k *sortedList) bool {
-		return k.snapshot == wanted.snapshot && k.target == wanted.target && k.selector == wanted.selector && k.order == wanted.order
+		return k.snapshot == wanted.snapshot && k.of == wanted.of && k.selector == wanted.selector && k.order == wanted.order
 	})
 	if i >= 0 {
 		wanted = l.kept[i]

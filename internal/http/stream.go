@@ -72,13 +72,16 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 // before the first byte; everything else (too many streams, a cluster that is away, draining) is a 200 with goodbye,
 // since an EventSource that gets a 503 never tries again.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, req streamRequest) error {
+	ss := s.newSession(r, serverSentEvents{})
+	ss.follow(id)
 	watches, refusal, err := s.openWatches(r.Context(), id, req)
 	if err != nil {
+		ss.permission.stop()
 		return err
 	}
-	ss := s.newSession(r, serverSentEvents{})
-	ss.id, ss.watches, ss.heartbeat = id, watches, req.heartbeat
+	ss.watches, ss.heartbeat = watches, req.heartbeat
 	if ss.out.to, err = connect(w, r, eventStream); err != nil || isHead(r) {
+		ss.permission.stop()
 		closeAll(watches)
 		return nil // gone, or content
 	}
@@ -92,6 +95,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 // refuse answers a stream of somebody whom the gateway cannot identify at the moment.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request) (err error) {
 	ss := s.newSession(r, serverSentEvents{})
+	ss.permission.stop = func() {}
 	if ss.out.to, err = connect(w, r, eventStream); err != nil || isHead(r) {
 		return nil // gone, or content
 	}
@@ -103,15 +107,14 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request) (err error) {
 // of its header in memory.
 func (s *Server) newSession(r *http.Request, d dialect) *session {
 	return &session{
-		server:     s,
-		dialect:    d,
-		request:    requestID(r),
-		path:       strings.Clone(r.URL.Path),
-		address:    strings.Clone(address(r)),
-		position:   strings.Clone(positionOf(r.Header, r.URL.Query())),
-		began:      time.Now(),
-		out:        frames{patience: s.opts.Stream.WriteTimeout},
-		permission: permission{confirmed: time.Now()},
+		server:   s,
+		dialect:  d,
+		request:  requestID(r),
+		path:     strings.Clone(r.URL.Path),
+		address:  strings.Clone(address(r)),
+		position: strings.Clone(positionOf(r.Header, r.URL.Query())),
+		began:    time.Now(),
+		out:      frames{patience: s.opts.Stream.WriteTimeout},
 	}
 }
 
@@ -155,16 +158,11 @@ func closeAll(watches []*watch) {
 }
 
 func (s *Server) openWatch(ctx context.Context, id auth.Identity, req watchRequest) (*watch, error) {
-	store, release, err := s.use(ctx, id, req.target, "watch")
+	granted, err := s.use(ctx, id, req.target, "watch")
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := s.cluster(req.target.cluster)
-	if err != nil {
-		release()
-		return nil, err
-	}
-	return newWatch(req, kinds, store, release), nil
+	return newWatch(req, granted), nil
 }
 
 // epoch identifies the clusters of a set of watches in event ids.

@@ -33,7 +33,7 @@ func (ss *session) tellHeld(w *watch) (reason string) {
 	for h := w.held.Due(now); h != nil; h = w.held.Due(now) {
 		ss.dialect.modified(ss, w, h.Event, h.Base)
 		if ss.out.full() {
-			if reason := ss.sendOn(); reason != "" {
+			if reason := ss.sendOn(); reason != "" || w.outdated {
 				return reason
 			}
 		}

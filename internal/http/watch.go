@@ -14,11 +14,9 @@ type conflator = stream.Conflator[*cluster.Object]
 // watch is one watch of a running stream.
 type watch struct {
 	watchRequest
-	prefix  string // of its events' names: "pods.", or "" on a stream of a single one
-	kinds   *cache.Kinds
-	store   *cache.Store
-	release func()
-	match   func(*cluster.Object) bool // nil: everything in scope
+	grant
+	prefix string                     // of its events' names: "pods.", or "" on a stream of a single one
+	match  func(*cluster.Object) bool // nil: everything in sight
 
 	cursor  *cache.Cursor  // nil before the watch has begun
 	past    []*cache.Event // caught up or not told yet, and to be told before what the cursor gives; of all namespaces
@@ -26,10 +24,14 @@ type watch struct {
 	burst   uint64         // version of a relist whose difference the client has not been told to the end; else 0
 	held    *conflator     // nil unless modifications are conflated
 	stale   bool           // the client has been told so
+
+	resight  *sight // what its caller may see, if that is to become another
+	outdated bool   // it is
+	shifting bool   // and the client is being told, so that its position is of neither
 }
 
-func newWatch(req watchRequest, kinds *cache.Kinds, store *cache.Store, release func()) *watch {
-	w := &watch{watchRequest: req, kinds: kinds, store: store, release: release, match: req.selector.Match()}
+func newWatch(req watchRequest, granted grant) *watch {
+	w := &watch{watchRequest: req, grant: granted, match: req.selector.Match()}
 	if req.name != "" {
 		w.prefix = req.name + "."
 	}
@@ -45,7 +47,7 @@ func newWatch(req watchRequest, kinds *cache.Kinds, store *cache.Store, release 
 // objects are those of a snapshot that the client is to see.
 func (w *watch) objects(snapshot *cache.Snapshot) iter.Seq[*cluster.Object] {
 	if w.target.name == "" {
-		return snapshot.List(w.target.scope(), w.selector, "", "")
+		return w.part().list(snapshot, w.selector, "", "")
 	}
 	return func(yield func(*cluster.Object) bool) {
 		if o := snapshot.Get(w.target.namespace, w.target.name); o != nil && w.match(o) {
@@ -53,6 +55,9 @@ func (w *watch) objects(snapshot *cache.Snapshot) iter.Seq[*cluster.Object] {
 		}
 	}
 }
+
+// part is what the client sees, selected or not.
+func (w *watch) part() part { return part{w.target, w.sight} }
 
 // begin moves the watch to another cursor.
 func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {
@@ -67,25 +72,34 @@ func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {
 }
 
 // claim is what the client knows.
-func (w *watch) claim() stream.Known {
+func (w *watch) claim() stream.Told {
 	all := w.version
 	if w.held != nil {
 		all = w.held.Claim(all)
 	}
-	return stream.Known{All: all, Some: max(all, w.burst)}
+	told := stream.Told{Known: stream.Known{All: all, Some: max(all, w.burst)}, Sight: w.sight.name()}
+	if w.shifting {
+		told.Sight = shiftingSight
+	}
+	return told
 }
 
 func (w *watch) end() {
 	if w.cursor != nil {
 		w.cursor.Disarm()
 	}
-	w.cursor, w.past, w.held, w.version, w.burst = nil, nil, nil, 0, 0
+	w.cursor, w.past, w.held, w.version, w.burst, w.shifting = nil, nil, nil, 0, 0, false
 }
 
 // inScope reports whether an object is one that the path names, whatever its labels and fields.
 func (w *watch) inScope(o *cluster.Object) bool {
 	return (w.target.namespace == "" || o.GetNamespace() == w.target.namespace) &&
 		(w.target.name == "" || o.GetName() == w.target.name)
+}
+
+// waiting is what the watch has read, or caught up, and not told yet.
+func (w *watch) waiting() []*cache.Event {
+	return slices.DeleteFunc(slices.Clone(w.past), func(e *cache.Event) bool { return !w.inScope(e.Object) })
 }
 
 // next appends what follows to a batch, up to its capacity; see stream.Cursor.Next. It wakes the reader only once

@@ -86,22 +86,61 @@ func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position u
 	}
 }
 
-// nextOfChains merges the chains of the scope by number.
-func (c *Cursor[O]) nextOfChains(batch []*Event[O]) []*Event[O] {
+// Until is all that lies between the cursor and a head of its topic that is not behind it. The cursor is of no use
+// then, but for being disarmed. The errors are those of Next.
+func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 	t := c.topic
-	for len(batch) < cap(batch) {
-		seq := t.ring.next
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case c.generation != head.generation:
+		return nil, ErrEpoch
+	case c.known.Some > 0 && t.leapt(c.known):
+		return nil, ErrExpired
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	var events []*Event[O]
+	for c.next < head.seq {
+		event, ok := c.following(head.seq)
+		if !ok {
+			break
+		}
+		if event.floor() > c.known.All {
+			events = append(events, event)
+		}
+	}
+	return events, nil
+}
+
+// following is the next event of the scope before a number, and moves on behind it, or to that number.
+func (c *Cursor[O]) following(end uint64) (event *Event[O], ok bool) {
+	seq := c.next
+	if !c.scope.All() {
+		seq = end
 		for _, namespace := range c.scope.namespaces {
-			if first, ok := t.chains[namespace].after(c.next); ok {
+			if first, ok := c.topic.chains[namespace].after(c.next); ok {
 				seq = min(seq, first)
 			}
 		}
-		if seq == t.ring.next {
-			c.next = seq
+	}
+	if seq >= end {
+		c.next = end
+		return nil, false
+	}
+	c.next = seq + 1
+	return c.topic.ring.at(seq), true
+}
+
+// nextOfChains merges the chains of the scope by number.
+func (c *Cursor[O]) nextOfChains(batch []*Event[O]) []*Event[O] {
+	for len(batch) < cap(batch) {
+		event, ok := c.following(c.topic.ring.next)
+		if !ok {
 			break
 		}
-		batch = append(batch, t.ring.at(seq))
-		c.next = seq + 1
+		batch = append(batch, event)
 	}
 	return batch
 }

@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -242,5 +243,52 @@ func TestNamespacesComeInTheOrderOfLists(t *testing.T) {
 	got := Namespaces("team", "b", "team-a", "team", "a.b", "a").Namespaces()
 	if want := []string{"a.b", "a", "b", "team-a", "team"}; !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
+	}
+}
+
+// What lies between a cursor and a head is what the cursor would have read until then, and nothing that came later.
+func TestUntilIsWhatWouldHaveBeenRead(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		topic := newTestTopic(Options{Events: 40, Bytes: 1 << 20})
+		version := uint64(100)
+		grow := func(n int) {
+			for range n {
+				version++
+				switch random.IntN(8) {
+				case 0:
+					topic.AppendBurst(version+3, []Change[*item]{added("a", version), added("b", version+1)})
+					version += 3
+				case 1:
+					topic.Progress(version)
+				default:
+					topic.Append(version, added([]string{"a", "b", "c"}[random.IntN(3)], version))
+				}
+			}
+		}
+		grow(random.IntN(20))
+		scope := []Scope{AllNamespaces(), Namespaces("a"), Namespaces("a", "c"), Namespaces("absent")}[random.IntN(4)]
+		known := UpTo(topic.Head().Version - min(topic.Head().Version-100, uint64(random.IntN(12))))
+		one, err := topic.Resume(known, scope)
+		other, _ := topic.Resume(known, scope)
+		if err != nil {
+			continue // within a gap
+		}
+		grow(random.IntN(60))
+		want, _, wantErr := other.Next(make([]*Event[*item], 0, 1000), nil)
+		head := topic.Head()
+		grow(random.IntN(2))
+		if wantErr != nil {
+			head = topic.Head() // the later ones may have been evicted meanwhile
+		}
+		if got, err := one.Until(head); (err == nil) != (wantErr == nil) && head == topic.Head() || err == nil && !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %d events, %v; want %d, %v", seed, len(got), err, len(want), wantErr)
+		}
+	}
+	topic := newTestTopic(roomy)
+	c := topic.From(topic.Head(), AllNamespaces())
+	topic.Restart(50)
+	if _, err := c.Until(topic.Head()); !errors.Is(err, ErrEpoch) {
+		t.Errorf("of another epoch: %v", err)
 	}
 }

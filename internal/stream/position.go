@@ -20,15 +20,23 @@ type Known struct {
 // UpTo is who has been told everything up to a version, and nothing after it.
 func UpTo(version uint64) Known { return Known{All: version, Some: version} }
 
+// Told is what an event id says of one watch: how far its client has been told, and of which part.
+type Told struct {
+	Known
+	// Sight names the part of the resource that the client was permitted to see: a letter, then letters and digits; ""
+	// is all that it asked for. A position of one sight says nothing in another.
+	Sight string
+}
+
 // Position is what an event id says: how far a client has been told each watch of its stream.
 //
 // On the wire it is EPOCH.VERSION for a stream of one watch, which has no name, and EPOCH.NAME-VERSION.NAME-VERSION…
 // for several. A version up to which some is known follows the one up to which everything is, after another hyphen,
-// if they differ. A watch whose snapshot was not complete has no version; it is left out, and 0 stands in its place
-// for the one without a name.
+// if they differ; then the sight, if there is one. A watch whose snapshot was not complete has no version; it is left
+// out, and 0 stands in its place for the one without a name.
 type Position struct {
 	Epoch string
-	Known map[string]Known // by the watch's name; "" for the watch of a single stream
+	Told  map[string]Told // by the watch's name; "" for the watch of a single stream
 }
 
 // ErrPosition means that a text is no position.
@@ -46,7 +54,7 @@ func ParsePosition(s string) (Position, error) {
 	if epoch == "" || !all(epoch, letterOrDigit) {
 		return Position{}, ErrPosition
 	}
-	p := Position{Epoch: epoch, Known: map[string]Known{}}
+	p := Position{Epoch: epoch, Told: map[string]Told{}}
 	for first := true; more; first = false {
 		var part string
 		part, rest, more = strings.Cut(rest, ".")
@@ -56,15 +64,23 @@ func ParsePosition(s string) (Position, error) {
 				return Position{}, ErrPosition // only a single stream's watch has no name
 			}
 		}
-		known, ok := parseKnown(versions)
-		if _, twice := p.Known[name]; !ok || twice || name != "" && known.All == 0 {
+		told, ok := parseTold(versions)
+		if _, twice := p.Told[name]; !ok || twice || name != "" && told.All == 0 {
 			return Position{}, ErrPosition
 		}
-		if known.All > 0 {
-			p.Known[name] = known
+		if told.All > 0 {
+			p.Told[name] = told
 		}
 	}
 	return p, nil
+}
+
+func parseTold(s string) (told Told, ok bool) {
+	if i := strings.LastIndexByte(s, '-'); i >= 0 && ValidName(s[i+1:]) {
+		s, told.Sight = s[:i], s[i+1:]
+	}
+	told.Known, ok = parseKnown(s)
+	return told, ok && (told.Sight == "" || told.All > 0)
 }
 
 func parseKnown(s string) (Known, bool) {
@@ -79,29 +95,36 @@ func parseKnown(s string) (Known, bool) {
 }
 
 // AppendID appends the event id for watches in their order.
-func AppendID(dst []byte, epoch string, names []string, known []Known) []byte {
+func AppendID(dst []byte, epoch string, names []string, told []Told) []byte {
 	dst = append(dst, epoch...)
 	for i, name := range names {
 		switch {
 		case name == "":
 			dst = append(dst, '.')
-		case known[i].All == 0:
+		case told[i].All == 0:
 			continue
 		default:
 			dst = append(dst, '.')
 			dst = append(dst, name...)
 			dst = append(dst, '-')
 		}
-		dst = strconv.AppendUint(dst, known[i].All, 10)
-		if known[i].All > 0 && known[i].Some > known[i].All {
+		dst = strconv.AppendUint(dst, told[i].All, 10)
+		if told[i].All == 0 {
+			continue
+		}
+		if told[i].Some > told[i].All {
 			dst = append(dst, '-')
-			dst = strconv.AppendUint(dst, known[i].Some, 10)
+			dst = strconv.AppendUint(dst, told[i].Some, 10)
+		}
+		if told[i].Sight != "" {
+			dst = append(dst, '-')
+			dst = append(dst, told[i].Sight...)
 		}
 	}
 	return dst
 }
 
-// ValidName reports whether a text may name a watch: a lower-case letter, then lower-case letters and digits.
+// ValidName reports whether a text may name a watch or a sight: a lower-case letter, then lower-case letters and digits.
 func ValidName(s string) bool {
 	return s != "" && len(s) <= 63 && s[0] >= 'a' && s[0] <= 'z' && all(s, letterOrDigit)
 }

@@ -10,15 +10,15 @@ import (
 func TestPositions(t *testing.T) {
 	for _, test := range []struct {
 		text  string
-		known map[string]Known // nil: unreadable
+		known map[string]Told // nil: unreadable
 	}{
-		{"e1.42", map[string]Known{"": UpTo(42)}},
-		{"e1", map[string]Known{}},
-		{"e1.0", map[string]Known{}}, // a single watch whose snapshot was not complete
-		{"e1.pods-42.jobs2-7", map[string]Known{"pods": UpTo(42), "jobs2": UpTo(7)}},
-		{"e1.42-50", map[string]Known{"": {42, 50}}}, // cut off in a burst
-		{"e1.pods-42-50.jobs2-7", map[string]Known{"pods": {42, 50}, "jobs2": UpTo(7)}},
-		{"e1.18446744073709551615", map[string]Known{"": UpTo(1<<64 - 1)}},
+		{"e1.42", map[string]Told{"": {UpTo(42), ""}}},
+		{"e1", map[string]Told{}},
+		{"e1.0", map[string]Told{}}, // a single watch whose snapshot was not complete
+		{"e1.pods-42.jobs2-7", map[string]Told{"pods": {UpTo(42), ""}, "jobs2": {UpTo(7), ""}}},
+		{"e1.42-50", map[string]Told{"": {Known{42, 50}, ""}}}, // cut off in a burst
+		{"e1.pods-42-50.jobs2-7", map[string]Told{"pods": {Known{42, 50}, ""}, "jobs2": {UpTo(7), ""}}},
+		{"e1.18446744073709551615", map[string]Told{"": {UpTo(1<<64 - 1), ""}}},
 		{"e1.18446744073709551616", nil},
 		{"", nil},
 		{".42", nil},
@@ -34,6 +34,15 @@ func TestPositions(t *testing.T) {
 		{"e1.42-42", nil}, // as good as 42
 		{"e1.42-7", nil},
 		{"e1.0-7", nil},
+		{"e1.42-s1a", map[string]Told{"": {UpTo(42), "s1a"}}}, // narrowed
+		{"e1.42-50-s1a", map[string]Told{"": {Known{42, 50}, "s1a"}}},
+		{"e1.pods-42-s1a.jobs2-7", map[string]Told{"pods": {UpTo(42), "s1a"}, "jobs2": {UpTo(7), ""}}},
+		{"e1.0-s1a", nil},
+		{"e1.s1a", nil},
+		{"e1.42-s1a-s1a", nil},
+		{"e1.42-s1a-50", nil},
+		{"e1.42-S1a", nil},
+		{"e1.pods-s1a", nil},
 		{"e1.42-50-60", nil},
 		{"e1.pods-0", nil}, // left out instead
 		{"e1.pods-", nil},
@@ -54,27 +63,29 @@ func TestPositions(t *testing.T) {
 			t.Errorf("%q was read as %v", test.text, p)
 		case test.known != nil && err != nil:
 			t.Errorf("%q: %v", test.text, err)
-		case test.known != nil && (p.Epoch != "e1" || !maps.Equal(p.Known, test.known)):
+		case test.known != nil && (p.Epoch != "e1" || !maps.Equal(p.Told, test.known)):
 			t.Errorf("%q was read as %v", test.text, p)
 		}
 	}
 }
 
 func TestWatchWithoutVersionIsLeftOutOfIDs(t *testing.T) {
-	for want, versions := range map[string][]Known{
-		"e": {{}, {}}, "e.a-5": {UpTo(5), {}}, "e.b-6": {{}, UpTo(6)}, "e.a-5.b-6": {UpTo(5), UpTo(6)}, "e.a-5-9": {{5, 9}, {0, 9}},
+	at := func(all, some uint64) Told { return Told{Known: Known{all, some}} }
+	for want, versions := range map[string][]Told{
+		"e": {{}, {}}, "e.a-5": {at(5, 5), {}}, "e.a-5.b-6": {at(5, 5), at(6, 6)}, "e.a-5-9": {at(5, 9), at(0, 9)},
+		"e.a-5-9-s1.b-6-s2": {{Known{5, 9}, "s1"}, {UpTo(6), "s2"}}, "e.b-6": {{Known{}, "s1"}, at(6, 6)},
 	} {
 		if got := string(AppendID(nil, "e", []string{"a", "b"}, versions)); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}
-	if got := string(AppendID([]byte("id: "), "e", []string{""}, []Known{{0, 9}})); got != "id: e.0" {
+	if got := string(AppendID([]byte("id: "), "e", []string{""}, []Told{{Known{0, 9}, "s1"}})); got != "id: e.0" {
 		t.Errorf("%q", got)
 	}
 }
 
 func FuzzParsePosition(f *testing.F) {
-	for _, s := range []string{"abc.42", "abc", "abc.0", "abc.pods-42.jobs-7", "a.b-1.c-2.d-3", "A.1", "a..", "a.1.b-2", "a.b-01", "a.1-2", "a.b-1-2.c-3"} {
+	for _, s := range []string{"abc.42", "abc", "abc.0", "abc.pods-42.jobs-7", "a.b-1.c-2.d-3", "A.1", "a..", "a.1.b-2", "a.b-01", "a.1-2", "a.b-1-2.c-3", "a.1-2-s3", "a.b-1-s2.c-3"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -86,20 +97,20 @@ func FuzzParsePosition(f *testing.F) {
 			return
 		}
 		// What was read is what AppendID writes, in some order of the watches.
-		names := slices.Sorted(maps.Keys(p.Known))
+		names := slices.Sorted(maps.Keys(p.Told))
 		if strings.HasSuffix(s, ".0") {
 			names = []string{""}
 		}
-		known := make([]Known, len(names))
+		told := make([]Told, len(names))
 		for i, name := range names {
-			known[i] = p.Known[name]
+			told[i] = p.Told[name]
 		}
-		written := string(AppendID(nil, p.Epoch, names, known))
+		written := string(AppendID(nil, p.Epoch, names, told))
 		if len(names) < 2 && written != s {
 			t.Fatalf("%q was written as %q", s, written)
 		}
 		again, err := ParsePosition(written)
-		if err != nil || again.Epoch != p.Epoch || !maps.Equal(again.Known, p.Known) {
+		if err != nil || again.Epoch != p.Epoch || !maps.Equal(again.Told, p.Told) {
 			t.Fatalf("%q was written as %q, and read as %v, %v", s, written, again, err)
 		}
 	})

@@ -16,7 +16,7 @@ type Namespaces struct {
 
 	mu        sync.Mutex
 	clusters  map[string]*namespaces
-	listeners map[chan struct{}]struct{}
+	listeners map[*func()]struct{}
 }
 
 // namespaces are those of one cluster.
@@ -29,7 +29,7 @@ type namespaces struct {
 
 // NewNamespaces prepares a Namespaces; it knows nothing until clusters were added.
 func NewNamespaces(log *slog.Logger) *Namespaces {
-	return &Namespaces{log: log, clusters: map[string]*namespaces{}, listeners: map[chan struct{}]struct{}{}}
+	return &Namespaces{log: log, clusters: map[string]*namespaces{}, listeners: map[*func()]struct{}{}}
 }
 
 // Add makes a cluster one that can be asked about. The returned function follows its namespaces until the context ends,
@@ -81,17 +81,16 @@ func (n *Namespaces) Names(cluster string) (names []string, ok bool) {
 	return slices.Sorted(maps.Keys(of.names)), true
 }
 
-// Changes tells when a namespace has come or gone: the channel receives then, once for several changes that nobody
-// looked at. It is never closed. stop must be called, and may be called again.
-func (n *Namespaces) Changes() (changed <-chan struct{}, stop func()) {
-	c := make(chan struct{}, 1)
+// Changes has changed called when a namespace has come or gone; it must return at once. stop must be called, and may be
+// called again.
+func (n *Namespaces) Changes(changed func()) (stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.listeners[c] = struct{}{}
-	return c, func() {
+	n.listeners[&changed] = struct{}{}
+	return func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		delete(n.listeners, c)
+		delete(n.listeners, &changed)
 	}
 }
 
@@ -99,11 +98,8 @@ func (n *Namespaces) tell() {
 	n.mu.Lock()
 	listeners := slices.Collect(maps.Keys(n.listeners))
 	n.mu.Unlock()
-	for _, c := range listeners {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
+	for _, changed := range listeners {
+		(*changed)()
 	}
 }
 

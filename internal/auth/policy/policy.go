@@ -193,11 +193,13 @@ func (a *Authorizer) Authorize(_ context.Context, id auth.Identity, req auth.Req
 
 // Scope implements auth.Authorizer. Single objects cannot be enumerated, so there are none in it.
 func (a *Authorizer) Scope(_ context.Context, id auth.Identity, req auth.Request) (auth.Scope, error) {
-	req.Namespace, req.Name = "", ""
-	switch answer, _ := a.evaluate(&id, &req); answer {
-	case yes:
+	req.Name = ""
+	switch answer, _ := a.evaluate(&id, &req); {
+	case answer == yes && req.Namespace != "":
+		return auth.Scope{Namespaces: []string{req.Namespace}}, nil
+	case answer == yes:
 		return auth.Scope{All: true}, nil
-	case no:
+	case answer == no || req.Namespace != "":
 		return auth.Scope{}, nil
 	}
 	names, ok := a.namespaces.Names(req.Cluster)
@@ -214,6 +216,6 @@ func (a *Authorizer) Scope(_ context.Context, id auth.Identity, req auth.Request
 }
 
 // Changes implements auth.Authorizer. Policies do not change while the gateway runs, but namespaces come and go.
-func (a *Authorizer) Changes(auth.Identity) (changed <-chan struct{}, stop func()) {
-	return a.namespaces.Changes()
+func (a *Authorizer) Changes(_ auth.Identity, changed func()) (stop func()) {
+	return a.namespaces.Changes(changed)
 }

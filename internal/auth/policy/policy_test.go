@@ -19,7 +19,7 @@ type fixedNamespaces []string
 
 func (n fixedNamespaces) Names(string) ([]string, bool) { return n, n != nil }
 
-func (n fixedNamespaces) Changes() (<-chan struct{}, func()) { return nil, func() {} }
+func (n fixedNamespaces) Changes(func()) func() { return func() {} }
 
 var known = fixedNamespaces{"kube-system", "team-a", "team-b"}
 
@@ -113,8 +113,11 @@ func TestWhatIsNotNamedIsAllOfIt(t *testing.T) {
 				t.Errorf("%s: %s/%s: %+v, %v", policy, q.req.Namespace, q.req.Name, d, err)
 			}
 		}
-		if s, err := a.Scope(t.Context(), jane, in("ignored", "ignored")); err != nil || !s.Equal(c.scope) {
+		if s, err := a.Scope(t.Context(), jane, in("", "ignored")); err != nil || !s.Equal(c.scope) {
 			t.Errorf("%s: %+v, %v", policy, s, err)
+		}
+		if s, err := a.Scope(t.Context(), jane, in("team-a", "")); err != nil || !s.Equal(c.scope.In("team-a")) {
+			t.Errorf("%s in team-a: %+v, %v", policy, s, err)
 		}
 		if d, _ := a.Authorize(t.Context(), jane, in("", "")); d.Allowed && !c.all {
 			t.Errorf("%s: all is allowed", policy)

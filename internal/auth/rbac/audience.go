@@ -13,21 +13,21 @@ type audience struct {
 	groups map[string]map[*listener]struct{}
 }
 
-type listener struct{ changed chan struct{} }
+type listener struct{ changed func() }
 
 func newAudience() *audience {
 	return &audience{users: map[string]map[*listener]struct{}{}, groups: map[string]map[*listener]struct{}{}}
 }
 
-func (a *audience) join(id auth.Identity) (changed <-chan struct{}, leave func()) {
-	l := &listener{changed: make(chan struct{}, 1)}
+func (a *audience) join(id auth.Identity, changed func()) (leave func()) {
+	l := &listener{changed}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	addTo(a.users, id.Username, l)
 	for _, group := range id.Groups {
 		addTo(a.groups, group, l)
 	}
-	return l.changed, sync.OnceFunc(func() {
+	return sync.OnceFunc(func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		removeFrom(a.users, id.Username, l)
@@ -51,20 +51,17 @@ func removeFrom(from map[string]map[*listener]struct{}, name string, l *listener
 	}
 }
 
-// tell wakes who listens for one of the subjects. Who was woken before and did not look yet is not woken again.
+// tell calls who listens for one of the subjects, once.
 func (a *audience) tell(subjects []subject) {
-	for _, l := range a.concerned(subjects) {
-		select {
-		case l.changed <- struct{}{}:
-		default:
-		}
+	for l := range a.concerned(subjects) {
+		l.changed()
 	}
 }
 
-func (a *audience) concerned(subjects []subject) map[*listener]*listener {
+func (a *audience) concerned(subjects []subject) map[*listener]struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var all map[*listener]*listener
+	var all map[*listener]struct{}
 	for _, s := range subjects {
 		of := a.users
 		if s.group {
@@ -72,9 +69,9 @@ func (a *audience) concerned(subjects []subject) map[*listener]*listener {
 		}
 		for l := range of[s.name] {
 			if all == nil {
-				all = map[*listener]*listener{}
+				all = map[*listener]struct{}{}
 			}
-			all[l] = l
+			all[l] = struct{}{}
 		}
 	}
 	return all

@@ -228,16 +228,23 @@ func (a *Authorizer) Scope(ctx context.Context, id auth.Identity, req auth.Reque
 		return auth.Scope{}, err
 	}
 	if slices.Contains(id.Groups, privileged) {
+		if req.Namespace != "" {
+			return auth.Scope{Namespaces: []string{req.Namespace}}, nil
+		}
 		return auth.Scope{All: true}, nil
 	}
 	q := newQuestion(req)
 	if q.verb == 0 {
 		return auth.Scope{}, nil
 	}
-	return m.index.scope(&id, &q), nil
+	scope := m.index.scope(&id, &q)
+	if req.Namespace != "" {
+		scope = scope.In(req.Namespace)
+	}
+	return scope, nil
 }
 
 // Changes implements auth.Authorizer: it tells of each change of a role or binding that the identity has, or had.
-func (a *Authorizer) Changes(id auth.Identity) (changed <-chan struct{}, stop func()) {
-	return a.audience.join(id)
+func (a *Authorizer) Changes(id auth.Identity, changed func()) (stop func()) {
+	return a.audience.join(id, changed)
 }

@@ -110,6 +110,8 @@ var (
 	jane  = auth.Identity{Username: "jane", Groups: []string{"team-a", "system:authenticated"}}
 	joe   = auth.Identity{Username: "joe", Groups: []string{"team-b", "system:authenticated"}}
 	watch = auth.Request{Cluster: "test", Verb: "watch", Version: "v1", Resource: "pods", Namespace: "a"}
+
+	watchAll = auth.Request{Cluster: "test", Verb: "watch", Version: "v1", Resource: "pods"}
 )
 
 func (w *world) must(id auth.Identity, allowed bool) {
@@ -183,12 +185,21 @@ func TestScopeNamesNamespacesAndObjects(t *testing.T) {
 		w.bind("", "1", "named", user("joe"))
 		check := func(id auth.Identity, want auth.Scope) {
 			t.Helper()
-			if got, err := w.Scope(t.Context(), id, watch); err != nil || !got.Equal(want) {
+			if got, err := w.Scope(t.Context(), id, watchAll); err != nil || !got.Equal(want) {
 				t.Errorf("%+v, %v; want %+v", got, err, want)
 			}
 		}
 		check(jane, auth.Scope{Namespaces: []string{"a", "b"}, Names: map[string][]string{"c": {"x", "y"}}})
 		check(joe, auth.Scope{Names: map[string][]string{"": {"x", "y"}}})
+		for namespace, want := range map[string]auth.Scope{
+			"a": {Namespaces: []string{"a"}}, "c": {Names: map[string][]string{"c": {"x", "y"}}}, "d": {},
+		} {
+			there := watch
+			there.Namespace = namespace
+			if got, err := w.Scope(t.Context(), jane, there); err != nil || !got.Equal(want) {
+				t.Errorf("in %s: %+v, %v; want %+v", namespace, got, err, want)
+			}
+		}
 		check(auth.Identity{Username: "admin", Groups: []string{"system:masters"}}, auth.Scope{All: true})
 		w.bind("", "2", "reader", group("team-a"))
 		check(jane, auth.Scope{All: true})
@@ -206,13 +217,14 @@ func TestMastersMayDoEverything(t *testing.T) {
 // One change wakes whom it concerns, and nobody else.
 func TestChangesWakeThoseWhomTheyConcern(t *testing.T) {
 	in(t, func(w *world) {
-		toJane, stopJane := w.Changes(jane)
-		toJoe, stopJoe := w.Changes(joe)
+		toJane, toJoe := make(chan struct{}, 8), make(chan struct{}, 8)
+		stopJane := w.Changes(jane, func() { toJane <- struct{}{} })
+		stopJoe := w.Changes(joe, func() { toJoe <- struct{}{} })
 		defer stopJoe()
 		expect := func(what string, jane, joe bool) {
 			t.Helper()
 			for name, c := range map[string]struct {
-				c    <-chan struct{}
+				c    chan struct{}
 				want bool
 			}{"jane": {toJane, jane}, "joe": {toJoe, joe}} {
 				select {
@@ -237,8 +249,9 @@ func TestChangesWakeThoseWhomTheyConcern(t *testing.T) {
 		expect("a role that joe has", false, true)
 		w.bind("a", "c", "absent", group("system:authenticated"))
 		w.bind("a", "d", "absent", group("system:authenticated"))
-		expect("twice for all", true, true)
-		expect("once is enough", false, false)
+		expect("once for all", true, true)
+		expect("and for each", true, true)
+		expect("and not more", false, false)
 		w.api.Delete(clusterRoles, "/reader")
 		synctest.Wait()
 		expect("a role that is gone", false, true)
@@ -515,7 +528,7 @@ func BenchmarkScope(b *testing.B) {
 func BenchmarkChangeTold(b *testing.B) {
 	x, a := busyIndex(), newAudience()
 	for i := range 1000 {
-		_, leave := a.join(auth.Identity{Username: fmt.Sprintf("user%d", i%200), Groups: []string{fmt.Sprintf("team-ns%d", i%200), "system:authenticated"}})
+		leave := a.join(auth.Identity{Username: fmt.Sprintf("user%d", i%200), Groups: []string{fmt.Sprintf("team-ns%d", i%200), "system:authenticated"}}, func() {})
 		defer leave()
 	}
 	version := 0

@@ -48,10 +48,11 @@ export interface FreshnessEvent extends Told {
   readonly reason: string;
 }
 
-/** The caller's permissions changed; `namespaces` are all that are visible now. */
+/** What the caller may see; told at the beginning if that is not all that was asked for, and when it changes. */
 export interface VisibilityEvent extends Told {
   readonly type: 'narrowed' | 'widened';
-  readonly namespaces: readonly string[];
+  /** The namespaces that are visible now; undefined: everything is. */
+  readonly namespaces: readonly string[] | undefined;
 }
 
 export interface ExpiringEvent extends Told {
@@ -118,7 +119,8 @@ export function decodeFrame(frame: Frame): StreamEvent {
     }
     case 'narrowed':
     case 'widened': {
-      const { namespaces } = jsonOf(frame);
+      const { all, namespaces } = jsonOf(frame);
+      if (all === true) return { ...told, type, namespaces: undefined };
       if (!Array.isArray(namespaces)) throw unreadable(frame, 'no namespaces');
       return { ...told, type, namespaces: namespaces.filter((name) => typeof name === 'string') };
     }

@@ -203,6 +203,9 @@ describe('what else is told of a watch', () => {
     tell.any({ type: 'widened', namespaces: ['team-a', 'team-b'] });
     flush();
     expect(jobs.getSnapshot().namespaces).toEqual(['team-a', 'team-b']);
+    tell.any({ type: 'widened', namespaces: undefined });
+    flush();
+    expect(jobs.getSnapshot().namespaces).toBeUndefined();
   });
 });
 

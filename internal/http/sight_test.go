@@ -1,0 +1,191 @@
+package http
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+func TestSightIsWhatMayBeSeen(t *testing.T) {
+	pods := cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true}
+	nodes := cluster.Kind{Version: "v1", Resource: "nodes", Kind: "Node"}
+	namespaces := cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace"}
+	some := auth.Scope{Namespaces: []string{"a", "b"}, Names: map[string][]string{"c": {"x"}, "": {"y"}}}
+	object := func(namespace, name string) *cluster.Object { return cluster.Probe(namespace, name) }
+	for name, c := range map[string]struct {
+		scope auth.Scope
+		t     target
+		kind  cluster.Kind
+		see   []*cluster.Object // nil: refused
+		not   []*cluster.Object
+		where []string // nil: everywhere
+	}{
+		"all":           {scope: auth.Scope{All: true}, kind: pods, see: []*cluster.Object{object("q", "q")}},
+		"one namespace": {scope: auth.Scope{Namespaces: []string{"a"}}, t: target{namespace: "a"}, kind: pods, see: []*cluster.Object{object("a", "q")}},
+		"some namespaces": {
+			scope: auth.Scope{Namespaces: []string{"a", "b"}, Names: map[string][]string{"c": {"x"}}}, kind: pods, where: []string{"a", "b", "c"},
+			see: []*cluster.Object{object("a", "q"), object("b", "q"), object("c", "x")}, not: []*cluster.Object{object("c", "q"), object("d", "x")}},
+		"names everywhere": {scope: some, kind: pods, see: []*cluster.Object{object("d", "y"), object("a", "q")}, not: []*cluster.Object{object("c", "q"), object("d", "x")}},
+		"names in a namespace": {
+			scope: some.In("c"), t: target{namespace: "c"}, kind: pods, where: []string{"c"},
+			see: []*cluster.Object{object("c", "x"), object("c", "y")}, not: []*cluster.Object{object("c", "q")}},
+		"nothing":                             {kind: pods},
+		"of what has no namespace":            {scope: some, kind: nodes, see: []*cluster.Object{object("", "y")}, not: []*cluster.Object{object("", "a"), object("", "x")}},
+		"a role in a namespace shows no node": {scope: auth.Scope{Namespaces: []string{"a"}, Names: map[string][]string{"b": {"x"}}}, kind: nodes},
+		"a namespace is in itself": {
+			scope: some, kind: namespaces, see: []*cluster.Object{object("", "a"), object("", "b"), object("", "y")}, not: []*cluster.Object{object("", "c"), object("", "x")}},
+	} {
+		s, ok := sightOf(c.scope, c.t, c.kind)
+		if ok != (c.see != nil) {
+			t.Errorf("%s: %t", name, ok)
+		}
+		for _, o := range c.see {
+			if !s.sees(o) {
+				t.Errorf("%s: %s is not seen", name, o.Key())
+			}
+		}
+		for _, o := range c.not {
+			if s.sees(o) {
+				t.Errorf("%s: %s is seen", name, o.Key())
+			}
+		}
+		if s != nil && !slices.Equal(s.where.Namespaces(), c.where) {
+			t.Errorf("%s: looks in %v", name, s.where.Namespaces())
+		}
+		if (s.name() == "") != (len(c.not) == 0) {
+			t.Errorf("%s: %q", name, s.name())
+		}
+	}
+	var many auth.Scope
+	for i := range maxNarrow + 1 {
+		many.Namespaces = append(many.Namespaces, fmt.Sprintf("n%03d", i))
+	}
+	if s, ok := sightOf(many, target{}, pods); !ok || !s.where.All() || s.sees(object("m", "x")) || !s.sees(object("n001", "x")) {
+		t.Error("of many namespaces")
+	}
+}
+
+func TestSightsCoverEachOther(t *testing.T) {
+	pods := cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true}
+	of := func(scope auth.Scope) *sight {
+		s, _ := sightOf(scope, target{}, pods)
+		return s
+	}
+	all := of(auth.Scope{All: true})
+	a, ab := of(auth.Scope{Namespaces: []string{"a"}}), of(auth.Scope{Namespaces: []string{"a", "b"}})
+	x := of(auth.Scope{Names: map[string][]string{"a": {"x"}}})
+	everywhere := of(auth.Scope{Names: map[string][]string{"": {"x"}}})
+	for _, c := range []struct {
+		s, other *sight
+		want     bool
+	}{
+		{all, a, true}, {a, all, false}, {ab, a, true}, {a, ab, false}, {a, x, true}, {x, a, false}, {everywhere, x, true}, {x, everywhere, false},
+		{ab, everywhere, false}, {all, everywhere, true}, {all, all, true}, {a, a, true},
+	} {
+		if c.s.covers(c.other) != c.want {
+			t.Errorf("%+v covers %+v: %t", c.s, c.other, !c.want)
+		}
+	}
+}
+
+// Who may see some namespaces is shown these, whichever way he asks; what a second caller may see, over the same
+// snapshot, is another list, with another ETag, other pages and other counts.
+func TestListsAreNarrowed(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		for _, key := range []string{"a/one", "a/two", "b/one", "b/two", "c/one", "c/two"} {
+			g.api.Put("pods", key, "metadata.labels.app=web", "status.phase=Running")
+		}
+		g.access.permit("ann", auth.Scope{Namespaces: []string{"a"}, Names: map[string][]string{"c": {"two"}}})
+		g.access.permit("bob", auth.Scope{Namespaces: []string{"b"}})
+		g.access.permit("eve", auth.Scope{})
+		as := func(user, path string) answer { return g.get(path, "Authorization: Bearer "+user) }
+		read := func(user, path string) (names []string, next string) {
+			t.Helper()
+			a := as(user, path)
+			var l list
+			if err := json.Unmarshal([]byte(a.body), &l); err != nil || a.code != 200 {
+				t.Fatalf("%s: %d %s", path, a.code, a.body)
+			}
+			return l.names(), l.Metadata.Continue
+		}
+		for path, want := range map[string][2][]string{
+			"/api/v1/pods":                                       {{"a/one", "a/two", "c/two"}, {"b/one", "b/two"}},
+			"/api/v1/pods?labelSelector=app%3Dweb":               {{"a/one", "a/two", "c/two"}, {"b/one", "b/two"}},
+			"/api/v1/pods?fieldSelector=metadata.name%3Dtwo":     {{"a/two", "c/two"}, {"b/two"}},
+			"/api/v1/pods?search=one":                            {{"a/one"}, {"b/one"}},
+			"/api/v1/pods?sort=-metadata.name":                   {{"c/two", "a/two", "a/one"}, {"b/two", "b/one"}},
+			"/api/v1/pods?fields=metadata.labels":                {{"a/one", "a/two", "c/two"}, {"b/one", "b/two"}},
+			"/clusters/default/api/v1/pods?resourceVersion=0":    {{"a/one", "a/two", "c/two"}, {"b/one", "b/two"}},
+			"/api/v1/pods?fieldSelector=metadata.namespace%3Dc":  {{"c/two"}, nil},
+			"/api/v1/pods?sort=metadata.name&limit=2":            {{"a/one", "a/two"}, {"b/one", "b/two"}},
+			"/api/v1/pods?labelSelector=app%3Dweb&limit=1&sort=": {{"a/one"}, {"b/one"}},
+		} {
+			for i, user := range []string{"ann", "bob"} {
+				got, _ := read(user, path)
+				slices.Sort(got)
+				wanted := slices.Clone(want[i])
+				slices.Sort(wanted)
+				if !slices.Equal(got, wanted) {
+					t.Errorf("%s sees %v of %s", user, got, path)
+				}
+			}
+			if a := as("eve", path); a.code != 403 {
+				t.Errorf("eve: %s: %d %s", path, a.code, a.body)
+			}
+		}
+		if got, _ := read("ann", "/api/v1/namespaces/c/pods"); !slices.Equal(got, []string{"c/two"}) {
+			t.Errorf("by name in a namespace: %v", got)
+		}
+		for path, code := range map[string]int{
+			"/api/v1/namespaces/c/pods/two": 200, "/api/v1/namespaces/c/pods/one": 403, "/api/v1/namespaces/b/pods": 403, "/api/v1/namespaces/b/pods/one": 403,
+			"/api/v1/nodes": 403,
+		} {
+			if a := as("ann", path); a.code != code {
+				t.Errorf("%s: %d %s", path, a.code, a.body)
+			}
+		}
+		if a := as("ann", "/api/v1/pods?countBy=metadata.namespace"); !strings.Contains(a.body, `"counts":[{"value":"a","count":2},{"value":"c","count":1}]`) {
+			t.Errorf("counted: %s", a.body)
+		}
+		if a := g.get("/api/v1/pods", "Authorization: Bearer bob", "Accept: application/json;as=Table;g=meta.k8s.io;v=v1"); strings.Contains(a.body, `"a"`) || strings.Count(a.body, `"cells"`) != 2 {
+			t.Errorf("as a table: %s", a.body)
+		}
+		tag := func(user string) string { return as(user, "/api/v1/pods").header.Get("ETag") }
+		tags := map[string]bool{tag("ann"): true, tag("bob"): true, tag("alice"): true}
+		if len(tags) != 3 || tags[""] {
+			t.Errorf("ETags: %v", tags)
+		}
+		if a := g.get("/api/v1/pods", "Authorization: Bearer bob", "If-None-Match: "+tag("ann")); a.code != 200 {
+			t.Errorf("another one's ETag: %d", a.code)
+		}
+		if a := g.get("/api/v1/pods", "Authorization: Bearer bob", "If-None-Match: "+tag("bob")); a.code != 304 {
+			t.Errorf("his ETag: %d", a.code)
+		}
+		before := tag("ann")
+		g.access.permit("ann", auth.Scope{Namespaces: []string{"a", "c"}})
+		if before == tag("ann") {
+			t.Error("the ETag is the same with other permissions")
+		}
+
+		// A walk shows in each page what may be seen then.
+		for _, query := range []string{"?limit=1", "?limit=1&sort=metadata.namespace"} {
+			g.access.permit("ann", auth.Scope{Namespaces: []string{"a", "c"}})
+			first, next := read("ann", "/api/v1/pods"+query)
+			second, next := read("ann", "/api/v1/pods"+query+"&continue="+next)
+			g.access.permit("ann", auth.Scope{Namespaces: []string{"b"}})
+			third, next := read("ann", "/api/v1/pods"+query+"&continue="+next)
+			if !slices.Equal(slices.Concat(first, second, third), []string{"a/one", "a/two", "b/one"}) || next == "" {
+				t.Errorf("%s: %v %v %v", query, first, second, third)
+			}
+			// And somebody else's token opens nothing.
+			if a := as("eve", "/api/v1/pods"+query+"&continue="+next); a.code != 403 {
+				t.Errorf("%d %s", a.code, a.body)
+			}
+		}
+	})
+}
