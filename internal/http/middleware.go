@@ -186,7 +186,7 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 // errors, which are the gateway's own.
 func failureLevel(r *http.Request, reply *reply) slog.Level {
 	switch {
-	case r.Context().Err() != nil, reply.code < 500:
+	case r.Context().Err() != nil, reply.code < 500, reply.code == http.StatusGatewayTimeout: // 504: of a version that is yet to come
 		return slog.LevelDebug
 	case reply.code == http.StatusInternalServerError:
 		return slog.LevelError
