@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"sort"
 	"strconv"
@@ -42,7 +41,7 @@ func (a *APIServer) items() []json.RawMessage {
 	return items
 }
 
-// watch tells the changes after a version, or all objects and then the changes.
+// watch tells the changes after a version.
 func (a *APIServer) watch(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var timeUp <-chan time.Time
@@ -51,17 +50,6 @@ func (a *APIServer) watch(w http.ResponseWriter, r *http.Request) {
 	}
 	after, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
 	w.Header().Set("Content-Type", "application/json")
-	if initial, _ := strconv.ParseBool(query.Get("sendInitialEvents")); initial {
-		a.mu.Lock()
-		items := a.items()
-		after = a.version
-		a.mu.Unlock()
-		for _, item := range items {
-			_, _ = w.Write(watchLine("ADDED", item)) // a client that has gone is told by its context
-		}
-		_, _ = w.Write(watchLine("BOOKMARK", fmt.Appendf(nil, `{"kind":"ConfigMap","apiVersion":"v1","metadata":`+
-			`{"resourceVersion":"%d","annotations":{%q:"true"}}}`, after, metav1.InitialEventsAnnotationKey)))
-	}
 	control := http.NewResponseController(w)
 	for {
 		news, gone, changed := a.after(after)
@@ -71,7 +59,7 @@ func (a *APIServer) watch(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		for _, change := range news {
-			_, _ = w.Write(change.line)
+			_, _ = w.Write(change.line) // a client that has gone is told by its context
 			after = change.version
 		}
 		if control.Flush() != nil {

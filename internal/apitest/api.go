@@ -1,6 +1,6 @@
-// Package apitest is an API server for tests: discovery, LIST and WATCH (streamed lists and bookmarks included) and
-// SubjectAccessReviews, with the faults of a real one at a call. It checks nothing that it is sent; what must hold
-// against a real API server is tested against a real one.
+// Package apitest is an API server for tests: discovery, LIST and WATCH (bookmarks included) and SubjectAccessReviews,
+// with the faults of a real one at a call. It checks nothing that it is sent; what must hold against a real API server is
+// tested against a real one.
 package apitest
 
 import (
@@ -44,8 +44,6 @@ const Everything = ""
 type API struct {
 	// Allow answers SubjectAccessReviews; nil allows everything.
 	Allow func(authorizationv1.SubjectAccessReviewSpec) bool
-	// NoStreamedLists makes it refuse sendInitialEvents, as servers without the feature WatchList do.
-	NoStreamedLists bool
 
 	closed chan struct{}
 
@@ -181,7 +179,7 @@ func (a *API) Bookmark(resource string) (version uint64) {
 	a.change(func() {
 		k := a.find(resource)
 		version = a.next()
-		k.history = append(k.history, event{version, "BOOKMARK", k.bookmark(version, false)})
+		k.history = append(k.history, event{version, "BOOKMARK", k.bookmark(version)})
 	})
 	return version
 }

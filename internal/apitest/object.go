@@ -34,11 +34,8 @@ func (k *kind) encode(key string, o object, fields []string) []byte {
 	return encode(root)
 }
 
-func (k *kind) bookmark(version uint64, endsList bool) []byte {
+func (k *kind) bookmark(version uint64) []byte {
 	metadata := map[string]any{"resourceVersion": fmt.Sprint(version)}
-	if endsList {
-		metadata["annotations"] = map[string]string{"k8s.io/initial-events-end": "true"}
-	}
 	return encode(map[string]any{"kind": k.Kind.Kind, "apiVersion": k.apiVersion(), "metadata": metadata})
 }
 

@@ -230,11 +230,6 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, k *kind) {
 
 func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 	query := r.URL.Query()
-	streamed := query.Get("sendInitialEvents") == "true"
-	if streamed && a.NoStreamedLists {
-		status(w, 422, "sendInitialEvents is forbidden")
-		return
-	}
 	var timeUp <-chan time.Time
 	if seconds, err := strconv.Atoi(query.Get("timeoutSeconds")); err == nil {
 		timer := time.NewTimer(time.Duration(seconds) * time.Second)
@@ -251,9 +246,6 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 	defer a.change(func() { k.watches-- })
 
 	w.Header().Set("Content-Type", "application/json")
-	if streamed {
-		after = a.initialEvents(w, k)
-	}
 	a.mu.Lock()
 	// Of a version that is yet to come a real API server may send nothing until it does; here it is as good as lost.
 	epoch, tooOld := k.epoch, after < k.floor || after > a.version
@@ -292,22 +284,6 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 			return
 		}
 	}
-}
-
-// initialEvents sends the content as a streamed list, and returns its version.
-func (a *API) initialEvents(w http.ResponseWriter, k *kind) (version uint64) {
-	a.mu.Lock()
-	var items [][]byte
-	for _, key := range sortedKeys(k.objects) {
-		items = append(items, k.objects[key].json)
-	}
-	version = a.version
-	a.mu.Unlock()
-	for _, item := range items {
-		send(w, "ADDED", item)
-	}
-	send(w, "BOOKMARK", k.bookmark(version, true))
-	return version
 }
 
 func send(w http.ResponseWriter, kind string, object []byte) {

@@ -181,7 +181,7 @@ func (w *world) step() {
 }
 
 func (w *world) fault() {
-	n := w.IntN(6)
+	n := w.IntN(5)
 	if w.restores && w.IntN(2) == 0 {
 		n = 3
 	}
@@ -226,9 +226,6 @@ func (w *world) fault() {
 			}
 		}
 		w.api.Intercept(nil)
-	case 5:
-		w.note("lists are streamed, or not")
-		w.api.StreamLists(w.IntN(2) == 0)
 	}
 }
 

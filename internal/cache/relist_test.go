@@ -176,11 +176,10 @@ func TestListsWithoutAWatchAreTakenTogether(t *testing.T) {
 	for _, later := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			api := clustertest.New(pods)
-			api.StreamLists(false)
 			api.Put(pods, pod("a"))
 			api.Put(pods, pod("b"))
 			refuse := func(r *http.Request) *clustertest.Intercept {
-				if strings.Contains(r.URL.RawQuery, "watch=true") && !strings.Contains(r.URL.RawQuery, "sendInitialEvents") {
+				if strings.Contains(r.URL.RawQuery, "watch=true") {
 					return clustertest.Refuse()
 				}
 				return nil

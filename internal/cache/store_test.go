@@ -27,48 +27,45 @@ func resumed(t *testing.T, s *Store, version uint64) *Cursor {
 }
 
 func TestFirstListIsNoEventAndLiveChangesAre(t *testing.T) {
-	for _, streamed := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(pods)
-			api.StreamLists(streamed)
-			api.Put(pods, pod("a"))
-			api.Put(pods, pod("b"))
-			store, stop := fill(t, api, roomy)
-			defer stop()
-			if err := store.WaitSynced(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-			expectContent(t, "after the first list", store.Snapshot(), api)
-			if up := store.Upstream(); !up.Synced || !up.Live || up.Err != nil {
-				t.Errorf("%+v", up)
-			}
-			head := store.Topic().Head()
-			if s := store.Topic().Stats(); head.Version != 1002 || s.Events != 0 {
-				t.Errorf("the topic begins at %d with %+v", head.Version, s)
-			}
-			if _, err := store.Topic().Resume(stream.UpTo(1001), stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
-				t.Errorf("resuming before the first list gives %v", err)
-			}
-			c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
-			api.Put(pods, pod("c"))
-			api.Put(pods, pod("a", "app", "web"))
-			api.Delete(pods, "n/b")
-			api.Put(pods, pod("b"))
-			synctest.Wait()
-			expect(t, "live changes", told(t, c), []string{
-				"added n/c@1003, claims 1003", "modified n/a@1004 was 1001, claims 1004",
-				"deleted n/b@1005 was 1002, claims 1005", "added n/b@1006, claims 1006",
-			})
-			expectContent(t, "after live changes", store.Snapshot(), api)
-			api.Skip(10)
-			api.Bookmark()
-			synctest.Wait()
-			if version := store.Snapshot().Version(); version != 1016 {
-				t.Errorf("a bookmark moved the snapshot to %d", version)
-			}
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(pods)
+		api.Put(pods, pod("a"))
+		api.Put(pods, pod("b"))
+		store, stop := fill(t, api, roomy)
+		defer stop()
+		if err := store.WaitSynced(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		expectContent(t, "after the first list", store.Snapshot(), api)
+		if up := store.Upstream(); !up.Synced || !up.Live || up.Err != nil {
+			t.Errorf("%+v", up)
+		}
+		head := store.Topic().Head()
+		if s := store.Topic().Stats(); head.Version != 1002 || s.Events != 0 {
+			t.Errorf("the topic begins at %d with %+v", head.Version, s)
+		}
+		if _, err := store.Topic().Resume(stream.UpTo(1001), stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
+			t.Errorf("resuming before the first list gives %v", err)
+		}
+		c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
+		api.Put(pods, pod("c"))
+		api.Put(pods, pod("a", "app", "web"))
+		api.Delete(pods, "n/b")
+		api.Put(pods, pod("b"))
+		synctest.Wait()
+		expect(t, "live changes", told(t, c), []string{
+			"added n/c@1003, claims 1003", "modified n/a@1004 was 1001, claims 1004",
+			"deleted n/b@1005 was 1002, claims 1005", "added n/b@1006, claims 1006",
 		})
-	}
+		expectContent(t, "after live changes", store.Snapshot(), api)
+		api.Skip(10)
+		api.Bookmark()
+		synctest.Wait()
+		if version := store.Snapshot().Version(); version != 1016 {
+			t.Errorf("a bookmark moved the snapshot to %d", version)
+		}
+	})
 }
 
 // What the informer should never tell must not confuse the state either.

@@ -7,7 +7,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
-	"net"
+
 	"net/http"
 	"strings"
 	"sync"
@@ -16,7 +16,6 @@ import (
 	"github.com/tidwall/gjson"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/kubernetes/scheme"
 	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
@@ -47,6 +46,7 @@ type Cluster struct {
 	host      string
 	reach     *reach
 	client    rest.Interface
+	lists     rest.Interface // for whole lists; see ways
 	discovery *discovery.DiscoveryClient
 	reviews   *Reviews
 	tokens    *TokenReviews
@@ -65,13 +65,17 @@ type Cluster struct {
 
 // Connect prepares the connection; it does not use it, so a cluster that is away is no error here.
 func Connect(opts Options) (*Cluster, error) {
-	config, transport, err := opts.transport()
+	config, ways, err := opts.ways()
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
-	reach := newReach(transport)
+	reach := newReach(ways)
 	httpClient := &http.Client{Transport: reach}
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
+	}
+	lists, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: listReach{reach}})
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
@@ -93,6 +97,7 @@ func Connect(opts Options) (*Cluster, error) {
 		host:      config.Host,
 		reach:     reach,
 		client:    client,
+		lists:     lists,
 		discovery: disco,
 		tokens:    &TokenReviews{reviews: authentication.TokenReviews(), reach: reach},
 		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client, reach: reach},
@@ -100,43 +105,19 @@ func Connect(opts Options) (*Cluster, error) {
 	}, nil
 }
 
-// dialTimeout bounds the time for a connection. It is shorter than what questions may take (auth's, and requestTimeout),
-// so that these can tell a cluster that is away from one that is slow.
-const dialTimeout = 4 * time.Second
-
-// transport is the way to the cluster, and how requests are made on it.
-func (opts Options) transport() (*rest.Config, http.RoundTripper, error) {
-	config, err := restConfig(opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	config.UserAgent = opts.UserAgent
-	// The API server's own fairness is the limit: informers back off on its 429.
-	config.QPS = -1
-	// A list is read at the network's speed; compressing it would cost the API server more than it saves.
-	config.DisableCompression = true
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
-	if tls := config.TLSClientConfig; config.Dial == nil && config.Transport == nil && (strings.HasPrefix(config.Host, "https:") || tls.CAFile != "" || len(tls.CAData) > 0) {
-		config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	}
-	transport, err := rest.TransportFor(config)
-	return config, transport, err
-}
-
 // Refresh reads the kubeconfig again: requests are made with its credentials from now on, and what is under way stays as
 // it is. It does not look at what client-go reads again by itself: files that a kubeconfig names for a token or a
 // certificate, and the token of a ServiceAccount. It reports whether the API server's address is another one now, which
 // needs a new Cluster; then, and if there is an error, nothing was changed.
 func (c *Cluster) Refresh() (moved bool, err error) {
-	config, transport, err := c.opts.transport()
+	config, ways, err := c.opts.ways()
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("cluster %s: %w", c.name, err)
 	case config.Host != c.host:
 		return true, nil
 	}
-	c.reach.replace(transport)
+	c.reach.replace(ways)
 	return false, nil
 }
 
@@ -191,7 +172,7 @@ func (c *Cluster) TokenReviews() *TokenReviews { return c.tokens }
 
 // ListWatch lists and watches a kind, for an informer.
 func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {
-	return &ListWatch{client: c.client, kind: kind, health: health}
+	return &ListWatch{client: c.client, lists: c.lists, kind: kind, health: health}
 }
 
 // requestTimeout bounds the small requests; lists and watches are bounded by their informer.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,85 +100,79 @@ func inform(t *testing.T, api *clustertest.API, kind cluster.Kind) (r *recorder,
 func pod(name string) clustertest.Object { return clustertest.Object{Namespace: "n", Name: name} }
 
 func TestMarkersComeWhereTheyBelong(t *testing.T) {
-	for _, streamed := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(clustertest.Pods)
-			api.StreamLists(streamed)
-			api.Put(clustertest.Pods, pod("a"))
-			api.Put(clustertest.Pods, pod("b"))
-			r, stop := inform(t, api, clustertest.Pods)
-			defer stop()
-			expect := func(when string, want, wantHealth []string) {
-				t.Helper()
-				synctest.Wait()
-				told, health := r.take()
-				if strings.HasSuffix(when, "list") {
-					slices.Sort(told[:2]) // what was streamed, and tombstones, come in any order
-				}
-				if !slices.Equal(told, want) || !slices.Equal(health, wantHealth) {
-					t.Errorf("%s, streamed: %v: %q, health %q", when, streamed, told, health)
-				}
-			}
-			expect("the first list", []string{"add n/a@1001", "add n/b@1002", "add marker@1002"}, []string{"up"})
-			api.Put(clustertest.Pods, pod("b"))
-			api.Skip(10)
-			api.Bookmark()
-			expect("a bookmark", []string{"update n/b@1003", "update marker@1013"}, nil)
-			api.Requests()
-			api.CutWatches()
-			expect("a cut", []string{"update marker@1013"}, []string{"down"})
-			// Not from the bookmark's version, between which and b's nothing shows that history is the same.
-			if requests := api.Requests(); len(requests) != 2 || !strings.HasSuffix(requests[0], "/n/pods/b") || !strings.Contains(requests[1], "resourceVersion=1003&") {
-				t.Errorf("after a cut: %q", requests)
-			}
-			time.Sleep(2 * time.Second)
-			expect("a moment", nil, []string{"up"})
-			api.EndWatches()
-			expect("an end as it should be", []string{"update marker@1013"}, nil)
-
-			api.ExpireWatches()
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		api.Put(clustertest.Pods, pod("a"))
+		api.Put(clustertest.Pods, pod("b"))
+		r, stop := inform(t, api, clustertest.Pods)
+		defer stop()
+		expect := func(when string, want, wantHealth []string) {
+			t.Helper()
 			synctest.Wait()
-			api.Delete(clustertest.Pods, "n/a")
-			api.Put(clustertest.Pods, pod("b"))
-			api.Compact()
-			time.Sleep(time.Minute)
-			expect("a relist", []string{"delete tombstone marker@1013", "delete tombstone n/a@1001", "update n/b@1015", "add marker@1015"},
-				[]string{"down", "up"})
-		})
-	}
+			told, health := r.take()
+			if strings.HasSuffix(when, "list") {
+				slices.Sort(told[:2]) // what was streamed, and tombstones, come in any order
+			}
+			if !slices.Equal(told, want) || !slices.Equal(health, wantHealth) {
+				t.Errorf("%s: %q, health %q", when, told, health)
+			}
+		}
+		expect("the first list", []string{"add n/a@1001", "add n/b@1002", "add marker@1002"}, []string{"up"})
+		api.Put(clustertest.Pods, pod("b"))
+		api.Skip(10)
+		api.Bookmark()
+		expect("a bookmark", []string{"update n/b@1003", "update marker@1013"}, nil)
+		api.Requests()
+		api.CutWatches()
+		expect("a cut", []string{"update marker@1013"}, []string{"down"})
+		// Not from the bookmark's version, between which and b's nothing shows that history is the same.
+		if requests := api.Requests(); len(requests) != 2 || !strings.HasSuffix(requests[0], "/n/pods/b") || !strings.Contains(requests[1], "resourceVersion=1003&") {
+			t.Errorf("after a cut: %q", requests)
+		}
+		time.Sleep(2 * time.Second)
+		expect("a moment", nil, []string{"up"})
+		api.EndWatches()
+		expect("an end as it should be", []string{"update marker@1013"}, nil)
+
+		api.ExpireWatches()
+		synctest.Wait()
+		api.Delete(clustertest.Pods, "n/a")
+		api.Put(clustertest.Pods, pod("b"))
+		api.Compact()
+		time.Sleep(time.Minute)
+		expect("a relist", []string{"delete tombstone marker@1013", "delete tombstone n/a@1001", "update n/b@1015", "add marker@1015"},
+			[]string{"down", "up"})
+	})
 }
 
 // An API server accepts a watch from a version that it no longer has, and says so in the first event. Whoever was told
 // in between that the watch is back would take the relist's difference for all that happens from then on.
 func TestWatchThatIsAcceptedAndExpiredIsNeverToldAsLive(t *testing.T) {
-	for _, streamed := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(clustertest.Pods)
-			api.StreamLists(streamed)
-			api.Put(clustertest.Pods, pod("a"))
-			r, stop := inform(t, api, clustertest.Pods)
-			defer stop()
-			synctest.Wait()
-			api.Put(clustertest.Pods, pod("b")) // which shows that history is the same
-			synctest.Wait()
-			r.take()
-			api.Requests()
-			api.Skip(10)
-			api.Compact()
-			api.CutWatches()
-			synctest.Wait()
-			if _, health := r.take(); slices.Contains(health, "up") || len(health) == 0 {
-				t.Errorf("streamed: %v: before the relist, health is %q", streamed, health)
-			}
-			if requests := api.Requests(); len(requests) != 2 || !strings.Contains(requests[1], "resourceVersion=1002&") {
-				t.Errorf("streamed: %v: it was not tried to watch on: %q", streamed, requests)
-			}
-			time.Sleep(time.Minute)
-			if told, health := r.take(); !slices.Equal(health, []string{"up"}) || !slices.Contains(told, "add marker@1012") {
-				t.Errorf("streamed: %v: after the relist, health is %q, told %q", streamed, health, told)
-			}
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		api.Put(clustertest.Pods, pod("a"))
+		r, stop := inform(t, api, clustertest.Pods)
+		defer stop()
+		synctest.Wait()
+		api.Put(clustertest.Pods, pod("b")) // which shows that history is the same
+		synctest.Wait()
+		r.take()
+		api.Requests()
+		api.Skip(10)
+		api.Compact()
+		api.CutWatches()
+		synctest.Wait()
+		if _, health := r.take(); slices.Contains(health, "up") || len(health) == 0 {
+			t.Errorf("before the relist, health is %q", health)
+		}
+		if requests := api.Requests(); len(requests) != 2 || !strings.Contains(requests[1], "resourceVersion=1002&") {
+			t.Errorf("it was not tried to watch on: %q", requests)
+		}
+		time.Sleep(time.Minute)
+		if told, health := r.take(); !slices.Equal(health, []string{"up"}) || !slices.Contains(told, "add marker@1012") {
+			t.Errorf("after the relist, health is %q, told %q", health, told)
+		}
+	})
 }
 
 // A gateway that may list and watch a kind, but not get its objects, lists again after an interruption; it is not
@@ -248,7 +243,6 @@ func TestWatchIsProvedByAnEventOrByTime(t *testing.T) {
 func TestFirstWatchNeedsNoProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
-		api.StreamLists(false)
 		r, stop := inform(t, api, clustertest.Pods)
 		defer stop()
 		synctest.Wait()
@@ -262,10 +256,9 @@ func TestFirstWatchNeedsNoProof(t *testing.T) {
 func TestListsWithoutAWatchHaveNoMarkerBetween(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
-		api.StreamLists(false)
 		api.Put(clustertest.Pods, pod("a"))
 		refuse := func(r *http.Request) *clustertest.Intercept {
-			if strings.Contains(r.URL.RawQuery, "watch=true") && !strings.Contains(r.URL.RawQuery, "sendInitialEvents") {
+			if strings.Contains(r.URL.RawQuery, "watch=true") {
 				return clustertest.Refuse()
 			}
 			return nil
@@ -295,20 +288,70 @@ func TestListsWithoutAWatchHaveNoMarkerBetween(t *testing.T) {
 	})
 }
 
-func TestPagesOfAListAreOneList(t *testing.T) {
+// An API server ends a request after a minute, so what it cannot send in that time is asked for in pages; and these are
+// one list.
+func TestListThatTakesTooLongIsReadInPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
-		api.StreamLists(false)
 		api.Paged(true)
 		for i := range 1234 {
 			api.Put(clustertest.Pods, pod(fmt.Sprintf("p%04d", i)))
 		}
+		broken := syscall.ECONNRESET
+		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+			if query := r.URL.Query(); query.Get("watch") == "" && query.Get("limit") == "" && query.Get("continue") == "" {
+				time.Sleep(time.Minute)
+				return &clustertest.Intercept{Err: broken}
+			}
+			return nil
+		})
 		r, stop := inform(t, api, clustertest.Pods)
 		defer stop()
-		synctest.Wait()
-		told, _ := r.take()
+		time.Sleep(5 * time.Minute)
+		told, health := r.take()
 		if len(told) != 1235 || told[1234] != "add marker@2234" || told[1233] != "add n/p1233@2234" {
 			t.Errorf("%d were told, last %q", len(told), told[max(0, len(told)-2):])
+		}
+		if health[0] != "down" || health[len(health)-1] != "up" {
+			t.Errorf("health %q", health)
+		}
+	})
+}
+
+// Whoever waits for the first list of an API server that does not answer must learn it soon, not when it gives up.
+func TestListThatIsNotAnsweredIsToldSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+			<-r.Context().Done()
+			return &clustertest.Intercept{Err: r.Context().Err()}
+		})
+		r, stop := inform(t, api, clustertest.Pods)
+		defer stop()
+		time.Sleep(2 * time.Second)
+		if _, health := r.take(); !slices.Equal(health, []string{"down"}) {
+			t.Errorf("health %q", health)
+		}
+	})
+}
+
+// A list whose connection breaks is not one that takes too long.
+func TestListThatBreaksOffSoonIsReadWholeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(clustertest.Pods)
+		api.Away(true)
+		r, stop := inform(t, api, clustertest.Pods)
+		defer stop()
+		time.Sleep(10 * time.Second)
+		api.Away(false)
+		time.Sleep(time.Minute)
+		if _, health := r.take(); health[len(health)-1] != "up" {
+			t.Errorf("health %q", health)
+		}
+		for _, request := range api.Requests() {
+			if strings.Contains(request, "limit=") || strings.Contains(request, "resourceVersion=0") {
+				t.Errorf("it asks for %s", request)
+			}
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -25,22 +24,29 @@ type Health interface {
 }
 
 // ListWatch lists and watches all objects of one kind, as the lister and watcher of an informer. Its objects are
-// *Object; between them it sends progress markers (see Object.IsMarker): as the first event of each watch from a
-// version, after the bookmark that ends a streamed list, and with each other bookmark.
+// *Object; between them it sends progress markers (see Object.IsMarker): as the first event of each watch, and with each
+// bookmark.
 //
 // A marker of version V says: all changes up to V have been delivered before it. It is sent as a Modified event, so
 // client-go's queue keeps it in order; and because no list contains it, client-go takes it for deleted when it
 // replaces its content, and notifies that (as a tombstone) before any addition or update of the new list.
 type ListWatch struct {
 	client   rest.Interface
+	lists    rest.Interface
 	kind     Kind
 	health   Health
 	timeline timeline
 	told     atomic.Bool // Health was told anything yet
 	metadata bool        // objects without their contents
+	inPages  atomic.Bool // a whole list took too long
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
+
+// IsWatchListSemanticsUnSupported keeps client-go from having lists streamed as watch events (WatchList). Reading them so
+// takes both sides longer, and since 1.33 the API server needs no less memory for it, because it encodes plain lists item
+// by item, too.
+func (lw *ListWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List implements toolscache.ListerWatcher.
 func (lw *ListWatch) List(options metav1.ListOptions) (runtime.Object, error) {
@@ -53,16 +59,28 @@ func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 }
 
 // ListWithContext reads a list, decoding it as it arrives.
+//
+// The first one is asked for as the newest there is, not as "any" (version 0), since what a gateway shows once it is ready
+// must not lie behind what others have shown; the API server answers that from memory, too (since 1.31). Lists are asked
+// for whole, which is fastest. But an API server ends a request after a minute, so when that may have been why one failed,
+// the next ones are read in pages.
 func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	body, err := lw.get(ctx, options)
-	if err != nil {
-		lw.fail(ctx, err)
-		return nil, err
+	if options.ResourceVersion == "0" {
+		options.ResourceVersion = ""
 	}
-	defer body.Close()
-	list, err := decodeList(lw.kind, body)
+	switch {
+	case options.Continue != "":
+	case lw.inPages.Load():
+		options.ResourceVersion, options.Limit = "", pageSize
+	default:
+		options.Limit = 0
+	}
+	began := time.Now()
+	list, err := lw.list(ctx, options)
 	if err != nil {
-		err = fmt.Errorf("reading the list of %s: %w", lw.kind, err)
+		if time.Since(began) > longForAList {
+			lw.inPages.Store(true)
+		}
 		lw.fail(ctx, err)
 		return nil, err
 	}
@@ -70,22 +88,39 @@ func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 	return list, nil
 }
 
+const (
+	pageSize     = 500 // client-go's own
+	longForAList = 30 * time.Second
+)
+
+func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*ObjectList, error) {
+	answered := lw.tellIfLate(ctx)
+	body, err := lw.get(ctx, options)
+	answered()
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	list, err := decodeList(lw.kind, body)
+	if err != nil {
+		return nil, fmt.Errorf("reading the list of %s: %w", lw.kind, err)
+	}
+	return list, nil
+}
+
 // WatchWithContext begins a watch.
 func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	streamed := options.SendInitialEvents != nil && *options.SendInitialEvents
 	var from *Object
-	if version, err := ParseVersion(options.ResourceVersion); err == nil && !streamed {
+	if version, err := ParseVersion(options.ResourceVersion); err == nil {
 		from = newMarker(version)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stand := lw.tellIfLate(ctx)
-	body, err := lw.watch(ctx, options, streamed)
+	body, err := lw.watch(ctx, options)
 	stand()
 	if err != nil {
 		lw.timeline.interrupted()
-		if !streamed || !apierrors.IsInvalid(err) { // that is how a server says that it cannot stream lists
-			lw.fail(ctx, err)
-		}
+		lw.fail(ctx, err)
 		cancel()
 		return nil, err
 	}
@@ -97,20 +132,19 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
 		planned:   time.Now().Add(watchTime(options)),
-		listing:   streamed,
 		proof:     proof{up: lw.up},
 	}
-	if !streamed && !lw.told.Load() {
+	if !lw.told.Load() {
 		w.proof.give() // nobody was told that it is lost, and who comes now need not be
 	}
 	go w.run(ctx, from)
 	return w, nil
 }
 
-// lateAfter is how long it may take until a watch follows the one before it.
+// lateAfter is how long it may take until a list is answered, or a watch follows the one before it.
 const lateAfter = time.Second
 
-var errLate = errors.New("the API server does not begin a watch")
+var errLate = errors.New("the API server does not answer")
 
 // tellIfLate reports a failure if the returned function is not called soon. A watch that the API server ended in good
 // order is no failure, but the next one may be long in coming: client-go repeats requests silently for as long as it
@@ -132,19 +166,20 @@ func (lw *ListWatch) tellIfLate(ctx context.Context) (stop func()) {
 	}
 }
 
-func (lw *ListWatch) watch(ctx context.Context, options metav1.ListOptions, streamed bool) (io.ReadCloser, error) {
-	if !streamed {
-		var err error
-		if options.ResourceVersion, err = lw.timeline.resume(ctx, lw, options.ResourceVersion); err != nil {
-			return nil, err
-		}
+func (lw *ListWatch) watch(ctx context.Context, options metav1.ListOptions) (_ io.ReadCloser, err error) {
+	if options.ResourceVersion, err = lw.timeline.resume(ctx, lw, options.ResourceVersion); err != nil {
+		return nil, err
 	}
 	options.Watch = true
 	return lw.get(ctx, options)
 }
 
 func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
-	request := lw.client.Get().AbsPath(lw.kind.Path()).VersionedParams(&options, metav1.ParameterCodec)
+	client := lw.lists
+	if options.Watch {
+		client = lw.client
+	}
+	request := client.Get().AbsPath(lw.kind.Path()).VersionedParams(&options, metav1.ParameterCodec)
 	switch {
 	case lw.metadata && options.Watch:
 		request.SetHeader("Accept", metadataOnly)

@@ -21,8 +21,8 @@ import (
 // requests that somebody waits for fail at once, and one request a second (see Run) finds out when it is back. A
 // connection that breaks is not enough for that: then Run tries another one first.
 type reach struct {
-	transport atomic.Pointer[http.RoundTripper]
-	failed    chan struct{} // holds a token when a request has had no answer
+	ways   atomic.Pointer[ways]
+	failed chan struct{} // holds a token when a request has had no answer
 
 	mu      sync.Mutex
 	reached time.Time // when an answer came last
@@ -31,31 +31,47 @@ type reach struct {
 	probed  bool      // Run runs
 }
 
-func newReach(transport http.RoundTripper) *reach {
+func newReach(ways ways) *reach {
 	r := &reach{failed: make(chan struct{}, 1)}
-	r.transport.Store(&transport)
+	r.ways.Store(&ways)
 	return r
 }
 
-// replace takes another way from now on; what is under way stays on the old one.
-func (r *reach) replace(transport http.RoundTripper) {
-	old := r.transport.Swap(&transport)
-	utilnet.CloseIdleConnectionsFor(*old)
+// replace takes other ways from now on; what is under way stays on the old ones.
+func (r *reach) replace(ways ways) {
+	old := r.ways.Swap(&ways)
+	utilnet.CloseIdleConnectionsFor(old.usual)
+	utilnet.CloseIdleConnectionsFor(old.lists)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (r *reach) RoundTrip(request *http.Request) (*http.Response, error) {
+	return r.roundTrip(r.ways.Load().usual, request)
+}
+
+// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
+func (r *reach) WrappedRoundTripper() http.RoundTripper { return r.ways.Load().usual }
+
+// listReach is a reach for whole lists.
+type listReach struct{ *reach }
+
+// RoundTrip implements http.RoundTripper.
+func (r listReach) RoundTrip(request *http.Request) (*http.Response, error) {
+	return r.roundTrip(r.ways.Load().lists, request)
+}
+
+// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
+func (r listReach) WrappedRoundTripper() http.RoundTripper { return r.ways.Load().lists }
+
+func (r *reach) roundTrip(way http.RoundTripper, request *http.Request) (*http.Response, error) {
 	began := time.Now()
-	response, err := (*r.transport.Load()).RoundTrip(request)
+	response, err := way.RoundTrip(request)
 	// Who gave up by himself has learned nothing.
 	if !errors.Is(err, context.Canceled) && !errors.Is(request.Context().Err(), context.Canceled) {
 		r.learn(began, err)
 	}
 	return response, err
 }
-
-// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
-func (r *reach) WrappedRoundTripper() http.RoundTripper { return *r.transport.Load() }
 
 func (r *reach) learn(began time.Time, err error) {
 	r.mu.Lock()

@@ -45,7 +45,7 @@ func (j *journal) take() []string {
 }
 
 // readWatch reads a watch's body to its end. It names each event, and what was told of the watch's health.
-func readWatch(kind Kind, body io.Reader, listing bool, from uint64) (events, health []string, objects []*Object) {
+func readWatch(kind Kind, body io.Reader, from uint64) (events, health []string, objects []*Object) {
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &journal{}
 	lw := &ListWatch{kind: kind, health: j}
@@ -55,7 +55,6 @@ func readWatch(kind Kind, body io.Reader, listing bool, from uint64) (events, he
 		cancel:    cancel,
 		lw:        lw,
 		proof:     proof{up: lw.up},
-		listing:   listing,
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
 	}
@@ -86,34 +85,24 @@ func line(kind, name string, version int) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Pod","metadata":{"name":%q,"namespace":"n","resourceVersion":"%d"}}}`+"\n", kind, name, version)
 }
 
-func bookmarkLine(version int, annotations string) string {
-	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%d"%s}}}`+"\n", version, annotations)
+func bookmarkLine(version int) string {
+	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"%d"}}}`+"\n", version)
 }
 
-const (
-	endOfList = `,"annotations":{"k8s.io/initial-events-end":"true"}`
-	gone      = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}}` + "\n"
-)
+const gone = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}}` + "\n"
 
 func TestWatchEvents(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		body    string
-		listing bool
-		from    uint64
-		events  []string
-		health  []string // beginnings
+		name   string
+		body   string
+		from   uint64
+		events []string
+		health []string // beginnings
 	}{
 		{
 			name: "a bookmark is followed by its marker", from: 5,
-			body:   line("ADDED", "a", 6) + bookmarkLine(9, "") + line("DELETED", "a", 10),
+			body:   line("ADDED", "a", 6) + bookmarkLine(9) + line("DELETED", "a", 10),
 			events: []string{"MODIFIED marker@5", "ADDED n/a@6", "BOOKMARK marker@9", "MODIFIED marker@9", "DELETED n/a@10"},
-			health: []string{"up"},
-		},
-		{
-			name: "a streamed list ends with its marker, and has none within", listing: true,
-			body:   line("ADDED", "a", 6) + bookmarkLine(7, "") + line("ADDED", "b", 3) + bookmarkLine(8, endOfList) + line("MODIFIED", "b", 9) + bookmarkLine(9, ""),
-			events: []string{"ADDED n/a@6", "BOOKMARK marker@7", "ADDED n/b@3", "BOOKMARK marker@8", "MODIFIED marker@8", "MODIFIED n/b@9", "BOOKMARK marker@9", "MODIFIED marker@9"},
 			health: []string{"up"},
 		},
 		{
@@ -172,7 +161,7 @@ func TestWatchEvents(t *testing.T) {
 			health: []string{"down: reading a watch's error"},
 		},
 	} {
-		events, health, _ := readWatch(pods, strings.NewReader(test.body), test.listing, test.from)
+		events, health, _ := readWatch(pods, strings.NewReader(test.body), test.from)
 		if !slices.Equal(events, test.events) {
 			t.Errorf("%s: events %q", test.name, events)
 		}
@@ -186,7 +175,7 @@ func TestWatchEvents(t *testing.T) {
 func TestConnectionThatBreaksIsNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body := io.MultiReader(strings.NewReader(line("ADDED", "a", 6)), iotest.ErrReader(errors.New("connection reset by peer")))
-		events, health, _ := readWatch(pods, body, false, 5)
+		events, health, _ := readWatch(pods, body, 5)
 		if want := []string{"MODIFIED marker@5", "ADDED n/a@6"}; !slices.Equal(events, want) {
 			t.Errorf("%q", events)
 		}
@@ -194,7 +183,7 @@ func TestConnectionThatBreaksIsNoError(t *testing.T) {
 			t.Errorf("%q", health)
 		}
 		// Nor is the end of a quiet watch that stood for a while.
-		events, health, _ = readWatch(pods, &patient{}, false, 5)
+		events, health, _ = readWatch(pods, &patient{}, 5)
 		if want := []string{"MODIFIED marker@5"}; !slices.Equal(events, want) || !slices.Equal(health, []string{"up"}) {
 			t.Errorf("%q, %q", events, health)
 		}
@@ -234,7 +223,7 @@ func TestWatchCutAnywhereNeverTellsAWrongObject(t *testing.T) {
 		for complete < len(ends) && ends[complete] <= cut {
 			complete++
 		}
-		events, health, objects := readWatch(crds, strings.NewReader(body[:cut]), false, 0)
+		events, health, objects := readWatch(crds, strings.NewReader(body[:cut]), 0)
 		within := strings.TrimSpace(body[:cut]) != "" && (complete == 0 || strings.TrimSpace(body[ends[complete-1]:cut]) != "")
 		switch {
 		case complete == 0:
@@ -255,8 +244,8 @@ func TestWatchCutAnywhereNeverTellsAWrongObject(t *testing.T) {
 }
 
 func FuzzWatch(f *testing.F) {
-	f.Add([]byte(line("ADDED", "a", 6)+bookmarkLine(9, "")+line("DELETED", "a", 10)+gone), false)
-	f.Add([]byte(bookmarkLine(9, endOfList)+"\n\n{}"), false)
+	f.Add([]byte(line("ADDED", "a", 6)+bookmarkLine(9)+line("DELETED", "a", 10)+gone), false)
+	f.Add([]byte(bookmarkLine(9)+"\n\n{}"), false)
 	for _, item := range items {
 		if item.name != "huge" {
 			f.Add([]byte(`{"type":"ADDED","object":`+item.sent+`}`), item.kind == secrets)
@@ -267,7 +256,7 @@ func FuzzWatch(f *testing.F) {
 		if secret {
 			kind = secrets
 		}
-		events, _, objects := readWatch(kind, strings.NewReader(string(body)), false, 0)
+		events, _, objects := readWatch(kind, strings.NewReader(string(body)), 0)
 		dec := jsontext.NewDecoder(strings.NewReader(string(body)))
 		for _, o := range objects {
 			var value jsontext.Value

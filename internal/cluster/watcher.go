@@ -26,8 +26,6 @@ type watcher struct {
 	result  chan watch.Event
 	done    chan struct{}
 	planned time.Time // when the API server is to end it
-	// listing: the initial state is still being streamed. A marker among it would become a part of the list.
-	listing bool
 	proof   proof
 }
 
@@ -49,9 +47,7 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	if from != nil && !w.send(ctx, watch.Modified, from) {
 		return
 	}
-	if !w.listing {
-		w.proof.giveAfter(shortWatch)
-	}
+	w.proof.giveAfter(shortWatch)
 	dec := newDecoder(w.body)
 	began, events := time.Now(), 0
 	for {
@@ -114,26 +110,15 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 			return &eventError{fmt.Errorf("reading a watch event: %w", err)}
 		}
 		w.lw.timeline.happened(kind, o)
-		if !w.listing {
-			w.proof.give()
-		}
+		w.proof.give()
 		w.send(ctx, kind, o)
 	case watch.Bookmark:
-		metadata := gjson.GetBytes(object, "metadata")
-		version, err := ParseVersion(metadata.Get("resourceVersion").Str)
+		version, err := ParseVersion(gjson.GetBytes(object, "metadata.resourceVersion").Str)
 		if err != nil {
 			return &eventError{fmt.Errorf("reading a bookmark: %w", err)}
 		}
-		bookmark := newMarker(version)
-		if metadata.Get("annotations.k8s\\.io/initial-events-end").Str == "true" {
-			bookmark.json = `{"metadata":{"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}}}`
-			w.listing = false
-			w.lw.timeline.listed()
-		}
-		if !w.listing {
-			w.proof.give()
-		}
-		if w.send(ctx, watch.Bookmark, bookmark) && !w.listing {
+		w.proof.give()
+		if w.send(ctx, watch.Bookmark, newMarker(version)) {
 			w.send(ctx, watch.Modified, newMarker(version))
 		}
 	case watch.Error:

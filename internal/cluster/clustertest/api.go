@@ -1,5 +1,5 @@
-// Package clustertest is an API server in memory, for tests: lists, watches, streamed lists, pages, bookmarks and
-// discovery of any kinds, a history that can be compacted or taken back, and faults on demand.
+// Package clustertest is an API server in memory, for tests: lists, watches, pages, bookmarks and discovery of any kinds,
+// a history that can be compacted or taken back, and faults on demand.
 //
 // An API is an http.RoundTripper, so a test can run the real clients against it within a synctest bubble, and an
 // http.Handler for those who need a socket. It shares nothing with what it tests but the names of kinds.
@@ -43,7 +43,6 @@ type API struct {
 	serial    int
 	bookmarks int                            // how often they were asked for
 	intercept func(*http.Request) *Intercept // nil: none
-	noStreams bool                           // lists cannot be streamed
 	paged     bool                           // limits are heeded
 	watches   map[*watch]bool
 	requests  []string

@@ -71,13 +71,6 @@ func (a *API) Watches() int {
 	return len(a.watches)
 }
 
-// StreamLists says whether lists can be streamed; they can unless told otherwise.
-func (a *API) StreamLists(can bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.noStreams = !can
-}
-
 // Paged says whether limits of lists are heeded, as when the API server's own cache is off.
 func (a *API) Paged(paged bool) {
 	a.mu.Lock()

@@ -158,28 +158,14 @@ type watch struct {
 func (a *API) watch(w http.ResponseWriter, r *http.Request, kind cluster.Kind) {
 	query := r.URL.Query()
 	after, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
-	streamed := query.Get("sendInitialEvents") == "true"
 	a.mu.Lock()
-	switch {
-	case streamed && a.noStreams:
-		a.mu.Unlock()
-		fail(w, status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid))
-		return
-	case after > a.version:
+	if after > a.version {
 		a.mu.Unlock()
 		fail(w, tooLarge())
 		return
 	}
 	this := &watch{kind: kind, after: after, bookmarks: a.bookmarks}
-	var first strings.Builder
-	switch {
-	case streamed:
-		for _, item := range a.sorted(kind) {
-			fmt.Fprintf(&first, `{"type":"ADDED","object":%s}`+"\n", item)
-		}
-		first.WriteString(bookmark(kind, a.version, true))
-		this.after = a.version
-	case after < a.compacted:
+	if after < a.compacted {
 		this.ending = endExpired
 	}
 	a.watches[this] = true
@@ -197,9 +183,6 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, kind cluster.Kind) {
 	}
 	out := io.Writer(w)
 	w.WriteHeader(http.StatusOK)
-	if _, err := io.WriteString(out, first.String()); err != nil {
-		return
-	}
 	for {
 		lines, how, changed := a.pending(this)
 		if _, err := io.WriteString(out, lines); err != nil {
@@ -243,17 +226,13 @@ func (a *API) pending(w *watch) (lines string, how ending, changed chan struct{}
 		w.after = max(w.after, a.version)
 		if w.bookmarks < a.bookmarks {
 			w.bookmarks = a.bookmarks
-			b.WriteString(bookmark(w.kind, a.version, false))
+			b.WriteString(bookmark(w.kind, a.version))
 		}
 	}
 	return b.String(), w.ending, a.changed
 }
 
-func bookmark(kind cluster.Kind, version uint64, endOfList bool) string {
-	annotations := ""
-	if endOfList {
-		annotations = `,"annotations":{"k8s.io/initial-events-end":"true"}`
-	}
-	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"%s}}}`+"\n",
-		kind.Kind, kind.APIVersion(), version, annotations)
+func bookmark(kind cluster.Kind, version uint64) string {
+	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"}}}`+"\n",
+		kind.Kind, kind.APIVersion(), version)
 }
