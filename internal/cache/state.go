@@ -31,9 +31,11 @@ type entry struct {
 
 var treeOptions = btree.Options{NoLocks: true} // the store's lock guards them
 
-func lessObject(a, b *cluster.Object) bool {
-	return cluster.Compare(a.GetNamespace(), a.GetName(), b.GetNamespace(), b.GetName()) < 0
+func compareObjects(a, b *cluster.Object) int {
+	return cluster.Compare(a.GetNamespace(), a.GetName(), b.GetNamespace(), b.GetName())
 }
+
+func lessObject(a, b *cluster.Object) bool { return compareObjects(a, b) < 0 }
 
 func lessEntry(a, b entry) bool {
 	if c := strings.Compare(a.value, b.value); c != 0 {

@@ -42,6 +42,7 @@ type Store struct {
 
 	// pending is what a list has brought so far; nil outside of lists. Only the handler, one goroutine, uses it.
 	pending map[string]*cluster.Object // by key; nil for what the list lacks
+	arrived []*cluster.Object          // of the first list, in its order; one that came again is there twice
 
 	mu       sync.Mutex
 	state    state
@@ -168,6 +169,9 @@ func (s *Store) told(o *cluster.Object) {
 		s.mu.Unlock()
 	case s.pending != nil:
 		s.pending[o.Key()] = o
+		if !s.upstream.isSynced() {
+			s.arrived = append(s.arrived, o)
+		}
 	default:
 		s.change(o.Version(), func() []change { return s.put(o, nil) })
 	}
@@ -221,21 +225,18 @@ func (s *Store) change(version uint64, apply func() []change) {
 
 // listed ends a list: the difference between it and the state is appended in one piece, at the list's version.
 func (s *Store) listed(version uint64) {
-	pending := s.pending
-	s.pending = nil
+	pending, arrived := s.pending, s.arrived
+	s.pending, s.arrived = nil, nil
 
 	s.mu.Lock()
+	first, head := !s.upstream.isSynced(), s.topic.Head().Version
 	var changes []change
-	for key, o := range pending {
-		if o != nil {
-			changes = s.put(o, changes)
-		} else if old := s.find(key); old != nil {
-			s.state.remove(old)
-			changes = append(changes, change{Type: stream.Deleted, Object: old.WithVersion(version), Old: old})
-		}
+	if first {
+		s.state.load(slices.DeleteFunc(arrived, func(o *cluster.Object) bool { return pending[o.Key()] != o }))
+	} else {
+		changes = s.differ(pending, version)
 	}
 	s.snapshot = nil
-	first, head := !s.upstream.isSynced(), s.topic.Head().Version
 	wentBack := !first && (version < head || slices.ContainsFunc(changes, func(c change) bool { return rewritten(c, head) }))
 	switch {
 	case first:
@@ -260,6 +261,19 @@ func (s *Store) listed(version uint64) {
 	default:
 		s.log.Info("kind was listed again", "kind", s.kind.String(), "after", head, "version", version, "changes", len(changes))
 	}
+}
+
+// differ brings the state up to what a list at a version brought, and returns what that changes.
+func (s *Store) differ(pending map[string]*cluster.Object, version uint64) (changes []change) {
+	for key, o := range pending {
+		if o != nil {
+			changes = s.put(o, changes)
+		} else if old := s.find(key); old != nil {
+			s.state.remove(old)
+			changes = append(changes, change{Type: stream.Deleted, Object: old.WithVersion(version), Old: old})
+		}
+	}
+	return changes
 }
 
 // rewritten reports whether a list found what contradicts a history that was seen completely up to a version: a
