@@ -5,8 +5,11 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 
@@ -65,6 +68,30 @@ func tlsConfig(config *rest.Config) (*tls.Config, error) {
 	host, _, err := net.SplitHostPort(strings.TrimPrefix(config.Host, "https://"))
 	made.ServerName = host
 	return made, err
+}
+
+// list reads all pods as client-go would, and throws them away.
+func (c *cluster) list(ctx context.Context) error {
+	client, err := rest.HTTPClientFor(c.config)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.config.Host+everyPod, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept-Encoding", "identity")
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
 }
 
 func podName(number int) string { return fmt.Sprintf("worker-%05d", number) }

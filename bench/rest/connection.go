@@ -4,21 +4,21 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
+	"strconv"
 	"strings"
 )
 
-// connection is a client with one connection, which costs less than net/http's: the clients share the machine with what
-// is measured.
+// connection is a client with one connection. It does as little as a client can, since the clients share the machine with
+// what is measured: requests are made beforehand, and of an answer it reads how long it is.
 type connection struct {
 	net.Conn
-	read   *bufio.Reader
-	header string // of each request, from the second line on
+	read *bufio.Reader
 }
 
 func (s server) connect(ctx context.Context) (*connection, error) {
@@ -29,27 +29,86 @@ func (s server) connect(ctx context.Context) (*connection, error) {
 	if s.tls != nil {
 		conn = tls.Client(conn, s.tls)
 	}
-	return &connection{
-		Conn:   conn,
-		read:   bufio.NewReaderSize(conn, 64<<10),
-		header: "Host: " + s.address + "\r\nAccept: application/json\r\nAuthorization: Bearer " + s.token + "\r\n\r\n",
-	}, nil
+	return &connection{Conn: conn, read: bufio.NewReaderSize(conn, 64<<10)}, nil
 }
 
-// get sends a request and reads the answer, whose size it returns.
-func (c *connection) get(path string) (int64, error) {
-	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\n"+c.header); err != nil {
+// request is what get sends.
+func (s server) request(path string) []byte {
+	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nAuthorization: Bearer %s\r\n\r\n", path, s.address, s.token)
+}
+
+// get sends a request and reads the answer, the size of whose body it returns.
+func (c *connection) get(request []byte) (size int, err error) {
+	if _, err := c.Write(request); err != nil {
 		return 0, err
 	}
-	response, err := http.ReadResponse(c.read, nil)
+	return c.answer()
+}
+
+// getUntil sends a request and reads the answer until a line has a text in it.
+func (c *connection) getUntil(request, text []byte) error {
+	if _, err := c.Write(request); err != nil {
+		return err
+	}
+	for {
+		line, err := c.read.ReadSlice('\n')
+		if err != nil || bytes.Contains(line, text) {
+			return err
+		}
+	}
+}
+
+var (
+	contentLength = []byte("Content-Length: ")
+	chunked       = []byte("Transfer-Encoding: chunked\r\n")
+)
+
+// answer reads one, as net/http's server writes them.
+func (c *connection) answer() (size int, err error) {
+	status, err := c.read.ReadSlice('\n')
 	if err != nil {
 		return 0, err
 	}
-	n, err := io.Copy(io.Discard, response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", path, response.Status)
+	if !bytes.HasPrefix(status, []byte("HTTP/1.1 200 ")) {
+		return 0, errors.New(strings.TrimSpace(string(status)))
 	}
-	return n, err
+	inChunks := false
+	for {
+		line, err := c.read.ReadSlice('\n')
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case len(line) == len("\r\n"):
+			if inChunks {
+				return c.chunks()
+			}
+			return c.read.Discard(size)
+		case bytes.HasPrefix(line, contentLength):
+			if size, err = strconv.Atoi(string(bytes.TrimSpace(line[len(contentLength):]))); err != nil {
+				return 0, err
+			}
+		case bytes.Equal(line, chunked):
+			inChunks = true
+		}
+	}
+}
+
+func (c *connection) chunks() (size int, err error) {
+	for {
+		line, err := c.read.ReadSlice('\n')
+		if err != nil {
+			return size, err
+		}
+		n, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 31)
+		if err != nil {
+			return size, err
+		}
+		if _, err := c.read.Discard(int(n) + len("\r\n")); err != nil || n == 0 {
+			return size, err
+		}
+		size += int(n)
+	}
 }
 
 // server is the API server, as its admin reaches it.

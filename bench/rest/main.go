@@ -19,9 +19,17 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/gateway"
+	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
 func main() {
+	if process.Role() == ceiling {
+		if err := process.Serve(&Ceiling{}); err != nil {
+			fmt.Fprintln(os.Stderr, "rest:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
@@ -38,7 +46,7 @@ type bench struct {
 	more     int // pods with which the start is measured
 	rounds   int
 	duration time.Duration // of one measurement
-	only     string        // part of the names of the workloads to run; "" for all, and the start
+	only     string        // part of the names of what is run; "" for all
 	profile  string        // directory, or ""
 	dir      string
 	token    string
@@ -55,7 +63,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.more, "start-pods", 20_000, "how many pods the start is measured with")
 	flags.IntVar(&b.rounds, "rounds", 3, "how often each server is measured in turn; figures are medians")
 	flags.DurationVar(&b.duration, "duration", 4*time.Second, "how long each measurement takes")
-	flags.StringVar(&b.only, "only", "", "only the workloads whose name contains this `text`")
+	flags.StringVar(&b.only, "only", "", "only the workloads, or the start, whose name contains this `text`")
 	flags.StringVar(&b.profile, "profile", "", "`directory` for the gateway's profiles, one for each workload")
 	quick := flags.Bool("quick", false, "small and short, to see whether it works")
 	if err := flags.Parse(args); err != nil {
@@ -82,7 +90,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := b.requests(ctx); err != nil {
 		return err
 	}
-	if b.only == "" {
+	if strings.Contains("start", b.only) {
 		if err := b.cluster.createPods(ctx, b.pods, b.more); err != nil {
 			return err
 		}

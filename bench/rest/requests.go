@@ -27,6 +27,7 @@ type workload struct {
 	plain      string // at the API server
 	clients    int
 	changing   bool    // pods change meanwhile
+	small      bool    // so that net/http itself counts
 	atLeast    float64 // times the API server's requests per second
 }
 
@@ -34,10 +35,13 @@ const (
 	podsPath = "/api/v1/namespaces/" + namespace + "/pods"
 	fromAny  = "resourceVersion=0"
 	everyPod = podsPath + "?" + fromAny
-	byLabel  = podsPath + "?" + fromAny + "&labelSelector=group%3Dg-17"
-	byField  = podsPath + "?" + fromAny + "&fieldSelector=status.phase%3DRunning"
-	sorted   = podsPath + "?sort=-metadata.creationTimestamp,metadata.name&limit=100"
-	onePod   = podsPath + "/worker-00042?" + fromAny
+	// streamedPods is every pod as the first events of a watch, ended by a bookmark.
+	streamedPods = podsPath + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+
+	byLabel = podsPath + "?" + fromAny + "&labelSelector=group%3Dg-17"
+	byField = podsPath + "?" + fromAny + "&fieldSelector=status.phase%3DRunning"
+	sorted  = podsPath + "?sort=-metadata.creationTimestamp,metadata.name&limit=100"
+	onePod  = podsPath + "/worker-00042?" + fromAny
 )
 
 var workloads = []workload{
@@ -46,7 +50,7 @@ var workloads = []workload{
 	{name: "by a field that 1 % have", file: "field", path: byField, plain: byField, clients: 8, atLeast: 10},
 	{name: "the newest 100", file: "sorted", path: sorted, plain: everyPod, clients: 4, atLeast: 10},
 	{name: "the newest 100, while 20 pods a second change", file: "sorted-changing", path: sorted, plain: everyPod, clients: 4, changing: true, atLeast: 10},
-	{name: "one pod", file: "get", path: onePod, plain: onePod, clients: 8, atLeast: 10},
+	{name: "one pod", file: "get", path: onePod, plain: onePod, clients: 8, small: true, atLeast: 10},
 }
 
 // sample is what one measurement found.
@@ -64,7 +68,7 @@ func (s sample) perRequest() float64 {
 }
 func (s sample) size() float64 { return float64(s.bytes) / 1024 / float64(max(s.requests, 1)) }
 
-// server is one of the two.
+// server is one that is measured.
 type server struct {
 	address string // host:port
 	pid     int
@@ -72,7 +76,7 @@ type server struct {
 	token   string
 }
 
-const viaGateway, apiServer = "gateway", "API server"
+const viaGateway, apiServer, ceiling = "gateway", "API server", "ceiling"
 
 // requests measures each workload at both servers in turn.
 func (b *bench) requests(ctx context.Context) error {
@@ -95,13 +99,7 @@ func (b *bench) requests(ctx context.Context) error {
 		if w.changing {
 			stop = b.change(ctx)
 		}
-		results, err := measure.InTurn(b.rounds, []string{apiServer, viaGateway}, func(name string) (sample, error) {
-			path := w.path
-			if name == apiServer {
-				path = w.plain
-			}
-			return servers[name].load(ctx, path, w.clients, b.duration)
-		})
+		results, err := b.compare(ctx, w, servers)
 		if err := errors.Join(err, stop()); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
@@ -120,9 +118,33 @@ func (b *bench) requests(ctx context.Context) error {
 	return nil
 }
 
+// compare measures the servers in turn, for small answers the ceiling beside them.
+func (b *bench) compare(ctx context.Context, w workload, servers map[string]server) (map[string][]sample, error) {
+	names := []string{apiServer, viaGateway}
+	if w.small {
+		child, s, err := startCeiling(ctx, servers[viaGateway], w.path)
+		if err != nil {
+			return nil, err
+		}
+		defer child.Kill()
+		servers[ceiling] = s
+		names = append(names, ceiling)
+	}
+	return measure.InTurn(b.rounds, names, func(name string) (sample, error) {
+		path := w.path
+		if name == apiServer {
+			path = w.plain
+		}
+		return servers[name].load(ctx, path, w.clients, b.duration)
+	})
+}
+
 func (b *bench) print(w workload, results map[string][]sample) {
 	t := figures.Table{Title: fmt.Sprintf("%s, %d clients", w.name, w.clients), Header: []any{"", "requests/s", "p50 ms", "p99 ms", "CPU ms each", "KiB each"}}
-	for _, name := range []string{apiServer, viaGateway} {
+	for _, name := range []string{apiServer, viaGateway, ceiling} {
+		if len(results[name]) == 0 {
+			continue
+		}
 		of := func(read func(sample) float64) float64 { return figures.MedianOf(results[name], read) }
 		quantile := func(q float64) float64 {
 			return of(func(s sample) float64 { return figures.Milliseconds(s.latency.Quantile(q)) })
@@ -132,12 +154,16 @@ func (b *bench) print(w workload, results map[string][]sample) {
 	times := measure.Ratio(results[viaGateway], results[apiServer], sample.perSecond)
 	cpu := measure.Ratio(results[apiServer], results[viaGateway], sample.perRequest)
 	t.Note("the gateway answers %.1f × the requests per second, with %.1f × less CPU each", times, cpu)
+	if w.small {
+		t.Note("net/http alone (ceiling) answers %.1f × the API server's", measure.Ratio(results[ceiling], results[apiServer], sample.perSecond))
+	}
 	t.Reach("requests/s of the API server, by the gateway's", 1/times, 1/w.atLeast)
 	t.Print(b.out)
 }
 
 // load sends requests one after the other on each of some connections.
 func (s server) load(ctx context.Context, path string, clients int, duration time.Duration) (total sample, err error) {
+	request := s.request(path)
 	var connections []*connection
 	defer func() {
 		for _, c := range connections {
@@ -150,7 +176,7 @@ func (s server) load(ctx context.Context, path string, clients int, duration tim
 			return total, err
 		}
 		connections = append(connections, c)
-		if _, err := c.get(path); err != nil { // until it is warm
+		if _, err := c.get(request); err != nil { // until it is warm
 			return total, err
 		}
 	}
@@ -158,24 +184,22 @@ func (s server) load(ctx context.Context, path string, clients int, duration tim
 	if err != nil {
 		return total, err
 	}
-	var mu sync.Mutex
+	samples, errs := make([]sample, clients), make([]error, clients)
 	var loading sync.WaitGroup
-	var failed error
 	began := time.Now()
-	for _, c := range connections {
+	for i, c := range connections {
 		loading.Go(func() {
-			for time.Since(began) < duration && ctx.Err() == nil {
-				sent := time.Now()
-				n, err := c.get(path)
-				mu.Lock()
-				total.latency.Add(time.Since(sent))
-				total.requests++
-				total.bytes += n
-				failed = errors.Join(failed, err)
-				mu.Unlock()
+			for sent := began; sent.Sub(began) < duration && ctx.Err() == nil; {
+				n, err := c.get(request)
 				if err != nil {
+					errs[i] = err
 					return
 				}
+				now := time.Now()
+				samples[i].latency.Add(now.Sub(sent))
+				samples[i].requests++
+				samples[i].bytes += int64(n)
+				sent = now
 			}
 		})
 	}
@@ -183,7 +207,12 @@ func (s server) load(ctx context.Context, path string, clients int, duration tim
 	total.took = time.Since(began)
 	after, err := process.CPU(s.pid)
 	total.cpu = after - before
-	return total, errors.Join(err, failed, ctx.Err())
+	for _, s := range samples {
+		total.requests += s.requests
+		total.bytes += s.bytes
+		total.latency.Merge(s.latency)
+	}
+	return total, errors.Join(err, errors.Join(errs...), ctx.Err())
 }
 
 // change patches pods until it is stopped.

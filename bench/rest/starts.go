@@ -8,40 +8,66 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubecast/kubecast/bench/internal/figures"
+	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/measure"
 )
 
 // starts measures how long a gateway takes from its start until it is ready, and how long it takes to read the same list
-// over a bare connection, and throw it away.
+// over a bare connection, and throw it away. Beside them, how long the list takes in the other forms in which an API server
+// sends it (see docs/decisions.md).
 func (b *bench) starts(ctx context.Context) error {
-	const start, bare = "gateway, from start to ready", "the list over a bare connection"
+	const (
+		start    = "gateway, from start to ready"
+		bare     = "the list over a bare connection"
+		http2    = "the list over HTTP/2 (net/http)"
+		streamed = "the list as a watch's first events (WatchList)"
+	)
 	api, err := b.cluster.server()
 	if err != nil {
 		return err
 	}
-	results, err := measure.InTurn(b.rounds, []string{bare, start}, func(name string) (time.Duration, error) {
-		began := time.Now()
-		if name == bare {
+	var started *gateway.Gateway
+	measured := map[string]func() error{
+		bare: func() error {
 			c, err := api.connect(ctx)
 			if err != nil {
-				return 0, err
+				return err
 			}
-			_, err = c.get(everyPod)
-			return time.Since(began), errors.Join(err, c.Close())
+			_, err = c.get(api.request(everyPod))
+			return errors.Join(err, c.Close())
+		},
+		streamed: func() error {
+			c, err := api.connect(ctx)
+			if err != nil {
+				return err
+			}
+			return errors.Join(c.getUntil(api.request(streamedPods), []byte(metav1.InitialEventsAnnotationKey)), c.Close())
+		},
+		http2: func() error { return b.cluster.list(ctx) },
+		start: func() (err error) {
+			started, err = b.startGateway()
+			return err
+		},
+	}
+	names := []string{bare, start, http2, streamed}
+	results, err := measure.InTurn(b.rounds, names, func(name string) (time.Duration, error) {
+		began := time.Now()
+		err := measured[name]()
+		took := time.Since(began)
+		if started != nil {
+			started.Stop()
+			started = nil
 		}
-		g, err := b.startGateway()
-		if err != nil {
-			return 0, err
-		}
-		defer g.Stop()
-		return time.Since(began), nil
+		return took, err
 	})
 	if err != nil {
 		return err
 	}
 	t := figures.Table{Title: fmt.Sprintf("start with %d pods", b.more), Header: []any{"", "ms"}}
-	for _, name := range []string{bare, start} {
+	for _, name := range names {
 		t.Add(name, figures.MedianOf(results[name], figures.Milliseconds))
 	}
 	t.Reach("start by the bare list", measure.Ratio(results[start], results[bare], time.Duration.Seconds), 1.5)

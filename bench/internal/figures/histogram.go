@@ -31,6 +31,18 @@ func (h *Histogram) Add(d time.Duration) {
 	h.Max = max(h.Max, d)
 }
 
+// Merge adds all that another one counts.
+func (h *Histogram) Merge(other Histogram) {
+	if more := len(other.Counts) - len(h.Counts); more > 0 {
+		h.Counts = append(h.Counts, make([]uint32, more)...)
+	}
+	for i, n := range other.Counts {
+		h.Counts[i] += n
+	}
+	h.N += other.N
+	h.Max = max(h.Max, other.Max)
+}
+
 // Quantile is the duration that a share q of all do not exceed; 0 of none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := max(uint64(q*float64(h.N)+0.5), 1)

@@ -35,3 +35,20 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 }
+
+func TestMergedIsAsIfCountedTogether(t *testing.T) {
+	var a, b, both Histogram
+	for i := range 1000 {
+		d := time.Duration(i*i) * time.Microsecond
+		both.Add(d)
+		if i%3 == 0 {
+			a.Add(d)
+		} else {
+			b.Add(d)
+		}
+	}
+	a.Merge(b)
+	if a.N != both.N || a.Max != both.Max || a.Quantile(0.9) != both.Quantile(0.9) || a.Quantile(0.1) != both.Quantile(0.1) {
+		t.Errorf("%v is not %v", a, both)
+	}
+}
