@@ -34,18 +34,25 @@ done
 
 # Who signs in is in the group platform, which may see everything but Secrets in the development cluster.
 token=$(bin/gateway token --key "$dir/key.pem" --user demo@kubecast.local --group platform --ttl 12h)
+head -c 32 /dev/urandom | base64 >"$dir/cookie.key" # so that sessions outlive the gateway
 cat >"$dir/gateway.yaml" <<YAML
 auth:
+  cookieKeyFile: $dir/cookie.key
   jwt:
   - {issuer: "https://kubecast.local", audiences: [kubecast], publicKeyFile: $dir/key.pem.pub}
 YAML
-bin/gateway serve --config "$dir/gateway.yaml" --kubeconfig "$dir/cluster/kubeconfig" \
-	--listen "127.0.0.1:$(free "${PORT:-8080}")" --ops-listen "127.0.0.1:$(free "${OPS_PORT:-9090}")" >"$dir/gateway.log" 2>&1 &
-pids+=($!)
-until grep -q 'msg=listening' "$dir/gateway.log"; do
-	kill -0 "${pids[1]}" 2>/dev/null || { cat "$dir/gateway.log"; exit 1; }
-	sleep 0.1
-done
+# serve LISTEN OPS starts the gateway, and waits until it listens.
+serve() {
+	: >"$dir/gateway.log"
+	bin/gateway serve --config "$dir/gateway.yaml" --kubeconfig "$dir/cluster/kubeconfig" \
+		--listen "$1" --ops-listen "$2" >>"$dir/gateway.log" 2>&1 &
+	pids[1]=$!
+	until grep -q 'msg=listening' "$dir/gateway.log"; do
+		kill -0 "${pids[1]}" 2>/dev/null || { cat "$dir/gateway.log"; exit 1; }
+		sleep 0.1
+	done
+}
+serve "127.0.0.1:$(free "${PORT:-8080}")" "127.0.0.1:$(free "${OPS_PORT:-9090}")"
 address=$(sed -n 's/.*msg=listening addr=\([^ ]*\).*/\1/p' "$dir/gateway.log")
 ops=$(sed -n 's/.*msg=listening .*ops=\([^ ]*\).*/\1/p' "$dir/gateway.log")
 printf '%s\n' "$token" >"$dir/token"
@@ -62,8 +69,18 @@ or sign in at http://$address/ with the token in $dir/token. In another terminal
     bin/devcluster kubectl --dir $dir/cluster get jobs -A
     curl http://$ops/debug/kinds
 
+The gateway is started again when it is killed; the page comes back by itself, and misses nothing:
+
+    kill -9 ${pids[1]}
+
 Logs are in $dir. Ctrl-C ends everything.
 TEXT
-wait -n "${pids[@]}" || true
-echo "a process ended; see the logs in $dir" >&2
+while :; do
+	{ wait -n "${pids[@]}" || true; } 2>/dev/null # bash says who was killed
+	kill -0 "${pids[0]}" 2>/dev/null || break
+	kill -0 "${pids[1]}" 2>/dev/null && continue
+	serve "$address" "$ops"
+	echo "the gateway was killed and is started again: kill -9 ${pids[1]}"
+done
+echo "the control plane has ended; see the logs in $dir" >&2
 exit 1
