@@ -49,7 +49,7 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			case cause == http.ErrAbortHandler:
 				panic(cause)
 			default:
-				s.logger(r).Error("panic", "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+				s.logger(r).Error("panic", "path", pathForLog(r), "cause", cause, "stack", string(debug.Stack()))
 				if tracked.code != 0 {
 					panic(http.ErrAbortHandler)
 				}
@@ -168,7 +168,7 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 		if err := handle(tracked, r); err != nil {
 			reply := replyTo(err)
 			s.logger(r).Log(r.Context(), failureLevel(r, reply), "request failed",
-				"method", r.Method, "path", r.URL.Path, "status", reply.code, "error", err, "cause", reply.cause)
+				"method", r.Method, "path", pathForLog(r), "status", reply.code, "error", err, "cause", reply.cause)
 			if tracked.code != 0 || reply.code == 0 {
 				panic(http.ErrAbortHandler) // a truncated answer must not look complete
 			}
@@ -232,6 +232,18 @@ func tokenInAddress(address *url.URL) bool {
 		}
 	}
 	return jsonWebToken.MatchString(address.Path) || jsonWebToken.MatchString(address.RawQuery)
+}
+
+// maxLoggedPath is more than the path of any object takes.
+const maxLoggedPath = 1 << 10
+
+// pathForLog is a request's path as it may be logged. A query never may: it holds what people search for, and tickets.
+func pathForLog(r *http.Request) string {
+	path := jsonWebToken.ReplaceAllString(r.URL.Path, "[token]")
+	if len(path) > maxLoggedPath {
+		path = path[:maxLoggedPath] + "…"
+	}
+	return path
 }
 
 // queryOf is a request's query. What cannot be read must not be passed over: it may have been a selector.
