@@ -61,6 +61,7 @@ func TestHeadAndOptions(t *testing.T) {
 		header := http.Header{}
 		if origin != "" {
 			header.Set("Origin", origin)
+			header.Set("Access-Control-Request-Method", http.MethodGet)
 		}
 		a, err := fetch(http.MethodOptions, g.url+"/api/v1/nodes", header)
 		if err != nil || a.code != http.StatusNoContent || a.header.Get("Allow") != "GET, HEAD, OPTIONS" {

@@ -47,8 +47,11 @@ func TestServiceAccountsComeWithTheirTokens(t *testing.T) {
 		return nil
 	})
 	openAs(t, g, good, "/api/v1/namespaces/robots/pods", nil).find(t, "synced")
-	if a := g.get(t, good, "/api/v1/pods"); a.code != http.StatusForbidden {
-		t.Errorf("all pods: %d %s", a.code, a.body)
+	if a := g.get(t, good, "/api/v1/pods?countBy=metadata.namespace"); a.code != http.StatusOK || !strings.Contains(a.body, `"counts":[]`) {
+		t.Errorf("all pods that he may see: %d %s", a.code, a.body)
+	}
+	if a := g.get(t, good, "/api/v1/nodes"); a.code != http.StatusForbidden {
+		t.Errorf("nodes: %d %s", a.code, a.body)
 	}
 	for name, bad := range map[string]string{"for the API server": token(), "for another": token("--audience", "other")} {
 		if a := g.get(t, bad, "/api/v1/namespaces/robots/pods"); a.code != http.StatusUnauthorized {
