@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubecast/kubecast/e2e/process"
+)
+
+// The manifests are taken by a cluster that enforces the strictest pod security, their configuration is valid, and their
+// ServiceAccount may do what the gateway needs in each mode, and nothing else.
+func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	t.Cleanup(func() {
+		for _, file := range []string{"kubernetes.yaml", "auth-delegator.yaml"} {
+			s.kubectl(t, "", "delete", "--wait=false", "--ignore-not-found", "-f", "../deploy/"+file)
+		}
+	})
+	if said := s.kubectl(t, "", "apply", "--warnings-as-errors", "-f", "../deploy/kubernetes.yaml"); !strings.Contains(said, "deployment.apps/gateway created") {
+		t.Error(said)
+	}
+	// Its pods are simulated, but admitted as real ones are.
+	s.kubectl(t, "", "rollout", "status", "-n", "kubecast", "deployment/gateway", "--timeout=60s")
+	const container = `{.spec.template.spec.containers[0]`
+	for path, want := range map[string]string{
+		container + `.securityContext.readOnlyRootFilesystem}`:                  "true",
+		container + `.securityContext.capabilities.drop}`:                       `["ALL"]`,
+		`{.spec.template.spec.securityContext.runAsNonRoot}`:                    "true",
+		container + `.readinessProbe.httpGet.path}`:                             "/readyz",
+		container + `.livenessProbe.httpGet.path}`:                              "/livez",
+		`{.metadata.namespace} {.spec.template.spec.serviceAccountName}`:        "kubecast gateway",
+		`{range .spec.template.spec.volumes[*]}{.name} {end}`:                   "config keys ",
+		container + `.volumeMounts[?(@.name=="config")].mountPath}`:             "/etc/kubecast",
+		container + `.volumeMounts[?(@.name=="keys")].mountPath}`:               "/etc/kubecast-keys",
+		`{.spec.template.spec.volumes[?(@.name=="keys")].secret.secretName}`:    "gateway",
+		`{.spec.template.spec.volumes[?(@.name=="config")].configMap.name}`:     "gateway",
+		container + `.ports[*].containerPort} {.spec.strategy..maxUnavailable}`: "8080 9090 0",
+		`{.spec.template.spec.securityContext.seccompProfile.type}`:             "RuntimeDefault",
+		container + `.securityContext.allowPrivilegeEscalation}`:                "false",
+		`{.spec.template.spec.hostNetwork}{.spec.template.spec.hostPID}`:        "",
+		`{.spec.template.spec.automountServiceAccountToken}`:                    "",
+	} {
+		if got := s.kubectl(t, "", "get", "-n", "kubecast", "deployment/gateway", "-o", "jsonpath="+path); got != want {
+			t.Errorf("%s: %q, not %q", path, got, want)
+		}
+	}
+	config := s.kubectl(t, "", "get", "-n", "kubecast", "configmap/gateway", "-o", `jsonpath={.data.gateway\.yaml}`)
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check, err := process.Start(process.Options{Path: s.gateway, Args: []string{"check", "--config", file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if check.ExitCode() != 0 || strings.Contains(check.Stdout.String(), "warning") || !strings.Contains(config, "/etc/kubecast-keys/cookie.key") {
+		t.Errorf("%s%s%s", config, check.Stdout, check.Stderr)
+	}
+
+	kubeconfig := s.serviceAccountKubeconfig(t, "kubecast", "gateway")
+	token := s.admin(t)
+	served := func(g *gateway) error {
+		for path, want := range map[string]int{
+			"/api/v1/pods?limit=1": http.StatusOK, "/apis/batch/v1/jobs?limit=1": http.StatusOK, "/apis/apps/v1/deployments?limit=1": http.StatusOK,
+			"/api/v1/secrets": http.StatusServiceUnavailable, // which the gateway may not read, whoever asks
+		} {
+			if a := g.get(t, token, path); a.code != want {
+				return fmt.Errorf("%s: %d %s", path, a.code, a.body)
+			}
+		}
+		return nil
+	}
+	g := s.startGateway(t, gatewayOptions{kubeconfig: kubeconfig})
+	g.waitReady(t)
+	eventually(t, "mode rbac", func() error { return served(g) })
+	if code, body := g.readyz(); strings.Contains(body, "missing") {
+		t.Errorf("%d %s", code, body)
+	}
+	g = s.startGateway(t, gatewayOptions{kubeconfig: kubeconfig, config: "authorizer: {mode: sar}\n", auth: "  serviceAccounts: {audiences: [kubecast]}\n"})
+	g.waitReady(t)
+	if a := g.get(t, token, "/api/v1/pods?limit=1"); a.code != http.StatusServiceUnavailable {
+		t.Errorf("without the permission to ask: %d %s", a.code, a.body)
+	}
+	s.kubectl(t, "", "apply", "--warnings-as-errors", "-f", "../deploy/auth-delegator.yaml")
+	eventually(t, "mode sar", func() error { return served(g) })
+	robot := strings.TrimSpace(s.kubectl(t, "", "create", "token", "gateway", "-n", "kubecast", "--audience", "kubecast"))
+	eventually(t, "a ServiceAccount is known", func() error {
+		if a := g.get(t, robot, "/auth/me"); a.code != http.StatusOK || !strings.Contains(a.body, "system:serviceaccount:kubecast:gateway") {
+			return errors.New(a.body)
+		}
+		return nil
+	})
+	for _, forbidden := range []string{"get secrets", "create pods", "delete pods", "patch deployments.apps", "impersonate users", "create serviceaccounts/token"} {
+		verb, resource, _ := strings.Cut(forbidden, " ")
+		out, err := s.tryKubectl("auth", "can-i", verb, resource, "-A", "--as", "system:serviceaccount:kubecast:gateway")
+		if failure(out, err) == "" || strings.HasPrefix(out, "yes") {
+			t.Errorf("the gateway may %s: %s %v", forbidden, out, err)
+		}
+	}
+}
+
+// serviceAccountKubeconfig is a kubeconfig with a token of a ServiceAccount's.
+func (s *stage) serviceAccountKubeconfig(t *testing.T, namespace, name string) (file string) {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(s.cluster.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimSpace(s.kubectl(t, "", "create", "token", name, "-n", namespace))
+	for user := range config.AuthInfos {
+		config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
+	}
+	file = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
