@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,34 +8,66 @@ import (
 	"testing"
 )
 
-// The page about security says which test shows each promise; a promise whose test has gone is none.
+// The page about security says which test shows each promise; a promise whose test has gone, or never was, is none.
 func TestSecurityPageNamesTestsThatExist(t *testing.T) {
 	const root = "../.."
 	page, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tests strings.Builder
-	for _, dir := range []string{"internal", "e2e"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, "_test.go") {
-				return err
+	_, promises, _ := strings.Cut(string(page), "## What is promised\n")
+	promises, _, _ = strings.Cut(promises, "\n## ")
+	name := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+|“[^”]+”`)
+	rows := 0
+	for row := range strings.Lines(promises) {
+		cells := strings.Split(row, "|")
+		if len(cells) != 4 || strings.Contains(row, "---") || strings.TrimSpace(cells[1]) == "promise" {
+			continue
+		}
+		rows++
+		promise, shown := strings.TrimSpace(cells[1]), 0
+		for _, part := range strings.Split(cells[2], ";") {
+			dir, tests, found := strings.Cut(strings.TrimSpace(part), "`: ")
+			if !found {
+				t.Errorf("%s: no package is named by %q", promise, part)
 			}
-			data, err := os.ReadFile(path)
-			tests.Write(data)
-			return err
-		})
+			source := sources(t, filepath.Join(root, strings.TrimPrefix(dir, "`")))
+			for _, test := range name.FindAllString(tests, -1) {
+				shown++
+				declaration := "func " + test + "("
+				if text, quoted := strings.CutPrefix(test, "“"); quoted {
+					declaration = "test('" + strings.TrimSuffix(text, "”") + "'"
+				}
+				if !strings.Contains(source, declaration) {
+					t.Errorf("%s: there is no %s in %s", promise, test, strings.TrimPrefix(dir, "`"))
+				}
+			}
+		}
+		if shown == 0 {
+			t.Errorf("nothing shows: %s", promise)
+		}
+	}
+	if rows < 40 {
+		t.Errorf("only %d promises are found", rows)
+	}
+}
+
+// sources are the tests of a folder.
+func sources(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, pattern := range []string{"*_test.go", "*.test.ts"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	names := regexp.MustCompile(`\b(Test|Fuzz)[A-Z]\w+`).FindAllString(string(page), -1)
-	if len(names) < 20 {
-		t.Errorf("only %d tests are named", len(names))
-	}
-	for _, name := range names {
-		if !strings.Contains(tests.String(), "func "+name+"(") {
-			t.Errorf("%s is named by docs/security.md, and does not exist", name)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(data)
 		}
 	}
+	return all.String()
 }
