@@ -278,6 +278,11 @@ func (l *Login) identify(ctx context.Context, token *oauth2.Token) (Identity, st
 		return Identity{}, "", loginRefused("the provider sent no ID token")
 	}
 	id, err := l.authenticator.Authenticate(ctx, idToken)
+	if keys, ok := l.authenticator.issuers[l.opts.Issuer].keys.(*remoteKeys); ok && errors.Is(err, ErrBadToken) {
+		// The provider itself sent the token, so if its keys do not fit, they are new; there is no stranger to be wary of.
+		keys.wait(ctx, 0)
+		id, err = l.authenticator.Authenticate(ctx, idToken)
+	}
 	switch {
 	case errors.Is(err, ErrBadToken):
 		return Identity{}, "", loginRefused("ID token: %w", err)

@@ -274,6 +274,25 @@ func TestProviderThatWasAwayIsAskedAgain(t *testing.T) {
 	})
 }
 
+// Strangers' tokens cause a fetch of the keys now and then; the provider's own at once, or a rotation would lock people out.
+func TestNewKeyOfTheProviderIsKnownAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		provider := authtest.New()
+		provider.Lasts = 20 * time.Second
+		l := loginAt(t, provider)
+		in := signedIn(t, l, provider)
+		for range 5 {
+			time.Sleep(6 * time.Second)
+			provider.RotateKey()
+			renewed, err := l.Renew(t.Context(), in.Session, in.Renewal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in = renewed
+		}
+	})
+}
+
 // Codes and secrets go to the provider's own endpoint and nowhere else.
 func TestRedirectedExchangeIsNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

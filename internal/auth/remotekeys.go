@@ -73,7 +73,7 @@ func (r *remoteKeys) current(ctx context.Context) (keySet, error) {
 	if known := r.known.Load(); known != nil {
 		return *known, nil
 	}
-	r.wait(ctx)
+	r.wait(ctx, askEvery)
 	if known := r.known.Load(); known != nil {
 		return *known, nil
 	}
@@ -81,15 +81,15 @@ func (r *remoteKeys) current(ctx context.Context) (keySet, error) {
 }
 
 func (r *remoteKeys) newer(ctx context.Context, known keySet) (keySet, bool) {
-	r.wait(ctx)
+	r.wait(ctx, askEvery)
 	now := *r.known.Load()
 	return now, &now[0] != &known[0]
 }
 
-// wait sees to it that a fetch is under way, and waits for its end; unless there was one just now.
-func (r *remoteKeys) wait(ctx context.Context) {
+// wait sees to it that a fetch is under way, and waits for its end; unless there was one so recently.
+func (r *remoteKeys) wait(ctx context.Context, recently time.Duration) {
 	r.mu.Lock()
-	first := r.attempt == nil && !r.stopped && time.Since(r.ended) >= askEvery
+	first := r.attempt == nil && !r.stopped && time.Since(r.ended) >= recently
 	if first {
 		r.attempt = make(chan struct{})
 	}
