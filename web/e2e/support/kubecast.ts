@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Program } from './processes.ts';
+import { freeAddress, Program } from './processes.ts';
 
 const bin = (name: string): string => fileURLToPath(new URL(`../../../bin/${name}`, import.meta.url));
 
@@ -20,22 +20,31 @@ export interface JobOptions {
   readonly owner?: string;
 }
 
+/** What the gateway is configured with beside a key for development. */
+export interface AuthOptions {
+  readonly jwt: readonly object[];
+  readonly oidcLogin: object;
+}
+
 export class Kubecast {
   readonly #dir: string;
   readonly #cluster: Program;
   #gateway: Program | undefined;
   #address = '127.0.0.1:0';
 
-  static async start(jobsPerSecond = 0): Promise<Kubecast> {
+  /** `auth` is told the gateway's address. */
+  static async start(jobsPerSecond = 0, auth?: (url: string) => Promise<AuthOptions>): Promise<Kubecast> {
     const dir = await mkdtemp(join(tmpdir(), 'kubecast-web-e2e-'));
     const cluster = new Program('devcluster', devclusterPath, ['up', '--dir', join(dir, 'cluster'), '--nodes', '10', '--jobs', String(jobsPerSecond)]);
     const kubecast = new Kubecast(dir, cluster);
     try {
+      if (auth) kubecast.#address = await freeAddress();
+      const more = await auth?.(kubecast.url);
       await cluster.says(/^ready$/m, 120_000);
       await kubecast.token('nobody'); // makes the key
       const issuer = { issuer: 'https://kubecast.local', audiences: ['kubecast'], publicKeyFile: join(dir, 'key.pem.pub') };
       // JSON is YAML. A short retry, or the tests would mostly wait; a history is not needed here.
-      await writeFile(join(dir, 'gateway.yaml'), JSON.stringify({ auth: { jwt: [issuer] }, stream: { retry: '500ms' } }));
+      await writeFile(join(dir, 'gateway.yaml'), JSON.stringify({ auth: { ...more, jwt: [issuer, ...(more?.jwt ?? [])] }, stream: { retry: '500ms' } }));
       await kubecast.startGateway();
     } catch (error) {
       await kubecast.stop();

@@ -1,6 +1,7 @@
 // Programs that a test starts, and that must not outlive it, however it ends.
 
 import { spawn, type ChildProcess } from 'node:child_process';
+import { createServer, type AddressInfo } from 'node:net';
 
 const running = new Set<ChildProcess>();
 
@@ -77,4 +78,13 @@ export class Program {
     this.#child.kill('SIGKILL');
     await this.#ended;
   }
+}
+
+/** An address on loopback at which nobody listens, for who must be known by it before he does. */
+export async function freeAddress(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `127.0.0.1:${port}`;
 }

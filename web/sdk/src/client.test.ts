@@ -384,6 +384,37 @@ describe('tokens', () => {
     expect(events).toHaveLength(2);
   });
 
+  test('expiring, and whoever gives tokens is away: asked again until the stream ends, and handed over as soon as it is back', async () => {
+    const token = vi.fn((reason: string) => (reason === 'connect' ? Promise.resolve('old') : Promise.reject(new Error('away'))));
+    await connect({ token });
+    const old = server.last.accept('retry: 100\n\n', frame('expiring', 'e.jobs-1', { at: '2030-01-01T00:00:00Z' }));
+    await pass(10_000);
+    expect(phase()).toBe('live');
+    expect(server.requests).toHaveLength(1);
+    expect(token.mock.calls.length).toBeGreaterThan(2);
+    token.mockImplementation((reason) => Promise.resolve(reason === 'expiring' ? 'new' : 'old'));
+    for (let second = 0; second < 60 && server.requests.length < 2; second++) await pass(1_000);
+    expect(server.last.headers.get('Authorization')).toBe('Bearer new');
+    server.last.accept();
+    await settle();
+    expect(server.requests[0]?.aborted).toBe(true);
+    expect(states.map((state) => state.phase)).toEqual(['live']);
+    old.end();
+  });
+
+  test('a session is renewed as a token is, but never sent', async () => {
+    const session = vi.fn((reason: string) => (reason === 'expiring' ? 'until 10' : 'until 5'));
+    await connect({ session });
+    server.last.accept(bookmark('e.jobs-1'), frame('expiring', 'e.jobs-1', { at: '2030-01-01T00:00:00Z' }));
+    await settle();
+    expect(server.requests).toHaveLength(2);
+    expect(server.last.headers.has('Authorization')).toBe(false);
+    server.last.accept();
+    await settle();
+    expect(server.requests[0]?.aborted).toBe(true);
+    expect(states.map((state) => state.phase)).toEqual(['live']);
+  });
+
   test('goodbye: expired asks for a new token rather than the one at hand', async () => {
     const token = vi.fn((reason: string) => (reason === 'expiring' ? 'new' : 'old'));
     await connect({ token });

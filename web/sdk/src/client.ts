@@ -24,6 +24,11 @@ export interface ClientOptions {
   readonly onOpen?: ((resumed: boolean) => void) | undefined;
   /** Without it requests carry the browser's cookie, or nothing. */
   readonly token?: TokenSource | undefined;
+  /**
+   * As `token`, for the browser's cookie: what it returns is not sent, but tells one session from the next, and undefined
+   * says that there is none. Without effect beside `token`. See {@link Session.source}.
+   */
+  readonly session?: TokenSource | undefined;
   readonly lastEventId?: string | undefined;
   /** The longest pause the server leaves between two bytes, in milliseconds; 2.5 times that is death. */
   readonly heartbeat?: number | undefined;
@@ -68,6 +73,10 @@ export class Client {
 
   get state(): ConnectionState {
     return this.#state;
+  }
+
+  get #source(): TokenSource | undefined {
+    return this.#options.token ?? this.#options.session;
   }
 
   /** The position after the last event that `onEvent` has taken; opaque. */
@@ -140,8 +149,15 @@ export class Client {
     const delay = backoff(wait, this.#options.random);
     const phase = this.#state.phase === 'connecting' ? 'connecting' : 'reconnecting';
     this.#setState(phase, end.reason, end.message, Date.now() + delay);
+    await this.#sleep(delay, (wake) => (this.#wake = wake));
+    this.#wake = undefined;
+    if (!this.#abort.signal.aborted) this.#setState(phase, end.reason, end.message);
+  }
+
+  /** Ends early when it is woken, or the client is closed. */
+  #sleep(delay: number, waker?: (wake: () => void) => void): Promise<void> {
     const { signal } = this.#abort;
-    await new Promise<void>((resolve) => {
+    return new Promise<void>((resolve) => {
       const wake = (): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', wake);
@@ -149,17 +165,17 @@ export class Client {
       };
       const timer = setTimeout(wake, delay);
       signal.addEventListener('abort', wake);
-      this.#wake = wake;
+      waker?.(wake);
     });
-    this.#wake = undefined;
-    if (!this.#abort.signal.aborted) this.#setState(phase, end.reason, end.message);
   }
 
   #open(token: string | undefined): Promise<Connection> {
     const { url, fetch: given, openTimeout = 20_000, heartbeat = 25_000 } = this.#options;
     const request = {
       url,
-      token,
+      // A session is named, but not sent: the browser does that.
+      token: this.#options.token ? token : undefined,
+      cookies: !this.#options.token && this.#options.session !== undefined,
       openTimeout,
       silence: heartbeat * 2.5,
       // What no header can carry is no position of Kubecast's, and fetch would throw at it for ever.
@@ -220,7 +236,7 @@ export class Client {
 
   /** 401. A token that is not new would be refused again, and a flood of those helps nobody. */
   async #replaceToken(refused: Refused): Promise<End | undefined> {
-    if (this.#replaced || !this.#options.token) return endOf(refused, false);
+    if (this.#replaced || !this.#source) return endOf(refused, false);
     this.#replaced = true;
     try {
       const token = await this.#ask('refused');
@@ -234,11 +250,19 @@ export class Client {
   }
 
   #renew(): void {
-    if (!this.#options.token || this.#renewal) return;
-    this.#renewal = this.#ask('expiring').then(
-      (token) => ({ token }),
-      () => ({ token: undefined }), // the stream's end is soon enough to ask again
-    );
+    if (this.#source && !this.#renewal) this.#renewal = this.#renewed(this.#connection);
+  }
+
+  /** Asks until there is an answer, or the stream is over: whoever gives tokens may be away for a moment. */
+  async #renewed(connection: Connection | undefined): Promise<{ readonly token: string | undefined }> {
+    for (let failures = 1; ; failures++) {
+      try {
+        return { token: await this.#ask('expiring') };
+      } catch {
+        await this.#sleep(backoff({ failures, retry: undefined }, this.#options.random));
+        if (this.#connection !== connection || this.#abort.signal.aborted) return { token: undefined };
+      }
+    }
   }
 
   /**
@@ -260,7 +284,7 @@ export class Client {
 
   async #ask(reason: TokenReason): Promise<string | undefined> {
     try {
-      return await this.#options.token?.(reason);
+      return await this.#source?.(reason);
     } catch (error) {
       throw new TokenFailed(error instanceof Error ? error.message : String(error), { cause: error });
     }

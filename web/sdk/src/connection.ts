@@ -8,6 +8,8 @@ export interface ConnectionRequest {
   readonly url: string;
   readonly fetch: typeof fetch;
   readonly token: string | undefined;
+  /** Whether the browser's cookies go along to another origin, too. */
+  readonly cookies: boolean;
   readonly lastEventId: string;
   /** Milliseconds until the response's head must be there. */
   readonly openTimeout: number;
@@ -63,6 +65,7 @@ export class Connection {
       const response = await request.fetch(request.url, {
         headers: headersOf(request),
         cache: 'no-store',
+        credentials: request.cookies ? 'include' : 'same-origin',
         signal: abort.signal,
       });
       // Read in full inside the time limit: a refusal's body may stall as well.

@@ -3,6 +3,7 @@
  * Node. No dependencies, no DOM.
  *
  * - {@link Live}: several watches on one stream, as live collections. Start here.
+ * - {@link Session}: the browser's session with the gateway, for those that sign in with a cookie.
  * - {@link Client} and {@link Store}: its two halves, for callers that need the events themselves.
  * - {@link FrameParser} and {@link decodeFrame}: bytes to frames, frames to events; pure.
  *
@@ -11,6 +12,7 @@
 
 export { Live, streamPath, type LiveOptions, type Observable } from './live.ts';
 export { Client, type ClientOptions, type TokenReason, type TokenSource } from './client.ts';
+export { Session, type Locks, type SessionInfo, type SessionOptions } from './session.ts';
 export { isFinal, type ConnectionState, type Phase } from './state.ts';
 export { Store, type Kinds, type Schedule, type StoreOptions } from './store.ts';
 export type { Collection, Snapshot } from './collection.ts';

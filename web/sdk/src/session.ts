@@ -1,0 +1,148 @@
+// The browser's session with the gateway: a cookie that no script can read. Finds out whether there is one, renews it
+// before it ends, and ends it.
+
+import { isJsonObject } from './object.ts';
+import type { TokenReason } from './client.ts';
+
+export interface SessionInfo {
+  /** One can sign in at {@link Session.loginAddress}. */
+  readonly login: boolean;
+  /** Whose session it is; undefined: there is no good one. */
+  readonly username: string | undefined;
+  /** When it ends unless it is renewed, in milliseconds since the epoch. */
+  readonly expiresAt: number | undefined;
+  /** It can be renewed, also when it has ended. */
+  readonly renewable: boolean;
+}
+
+export interface SessionOptions {
+  /** The gateway's origin; empty: the page's own. */
+  readonly gateway?: string | undefined;
+  readonly fetch?: typeof fetch | undefined;
+  /** Lets pages of one browser go one after the other; by default the browser's own. */
+  readonly locks?: Locks | undefined;
+}
+
+/** As much of LockManager as is needed. */
+export interface Locks {
+  request<T>(name: string, callback: () => Promise<T>): Promise<T>;
+}
+
+const none: SessionInfo = { login: false, username: undefined, expiresAt: undefined, renewable: false };
+
+/**
+ * ```ts
+ * const session = new Session();
+ * if (await session.open()) new Live({ session: session.source, watches: { jobs: '/apis/batch/v1/jobs' } });
+ * else location.assign(session.loginAddress('/#jobs'));
+ * ```
+ */
+export class Session {
+  readonly #gateway: string;
+  readonly #fetch: typeof fetch;
+  readonly #locks: Locks | undefined;
+  #info: SessionInfo = none;
+  #renewing: Promise<string | undefined> | undefined;
+
+  constructor(options: SessionOptions = {}) {
+    this.#gateway = options.gateway ?? '';
+    this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+    this.#locks = options.locks ?? (globalThis.navigator as { locks?: Locks } | undefined)?.locks;
+  }
+
+  /** What was last known. */
+  get info(): SessionInfo {
+    return this.#info;
+  }
+
+  /** Asks the gateway. Rejects if it cannot be reached; one without sessions is told apart from that. */
+  async look(): Promise<SessionInfo> {
+    const response = await this.#request('GET', '/auth/session');
+    if (response.status >= 500 || response.status === 429) throw new Error(`HTTP ${response.status}`);
+    this.#info = response.ok ? readInfo(await bodyOf(response)) : none;
+    return this.#info;
+  }
+
+  /** Whether there is a session, after it was renewed if need be. Rejects if that cannot be found out now. */
+  async open(): Promise<boolean> {
+    const info = await this.look();
+    if (info.username !== undefined) return true;
+    return info.renewable && (await this.#renew()) !== undefined;
+  }
+
+  /** Where a browser goes to sign in, and comes back from to a path of the gateway, with its fragment. */
+  loginAddress(returnTo = '/'): string {
+    return `${this.#gateway}/auth/login?${new URLSearchParams({ returnTo }).toString()}`;
+  }
+
+  /**
+   * For the option `session` of a client or of {@link Live}: renews the session before the stream ends for want of one.
+   * Rejects while the gateway or the provider is away, so that it is asked again.
+   */
+  readonly source = (reason: TokenReason): Promise<string | undefined> => {
+    const name = nameOf(this.#info);
+    if (reason === 'connect' && name !== undefined) return Promise.resolve(name);
+    return this.#renew();
+  };
+
+  /** Ends the session. Returns where the browser goes to end that at the provider, too, if it has one. */
+  async end(): Promise<string | undefined> {
+    const response = await this.#request('POST', '/auth/logout');
+    if (!response.ok) throw new Error(`HTTP ${response.status}`);
+    this.#info = { ...none, login: this.#info.login };
+    if (response.status === 204) return undefined;
+    const body = await bodyOf(response);
+    return isJsonObject(body) && typeof body.location === 'string' ? body.location : undefined;
+  }
+
+  /** What tells the session from the one before; undefined: the user must sign in. Callers at once share one renewal. */
+  #renew(): Promise<string | undefined> {
+    this.#renewing ??= this.#exclusively(() => this.#renewNow()).finally(() => (this.#renewing = undefined));
+    return this.#renewing;
+  }
+
+  #exclusively<T>(what: () => Promise<T>): Promise<T> {
+    return this.#locks ? this.#locks.request('kubecast session', what) : what();
+  }
+
+  async #renewNow(): Promise<string | undefined> {
+    const before = this.#info;
+    // Another page of this browser may have renewed it while this one waited.
+    const now = await this.look();
+    if (now.username !== undefined && nameOf(now) !== nameOf(before)) return nameOf(now);
+    if (!now.renewable) return undefined;
+    const response = await this.#request('POST', '/auth/session');
+    if (response.status === 401 || response.status === 403 || response.status === 404) return undefined;
+    if (!response.ok) throw new Error(`the session cannot be renewed now: HTTP ${response.status}`);
+    this.#info = readInfo(await bodyOf(response));
+    return nameOf(this.#info);
+  }
+
+  #request(method: string, path: string): Promise<Response> {
+    // A gateway elsewhere is asked with its cookie, too, if it is of the same site.
+    return this.#fetch(this.#gateway + path, { method, credentials: 'include', cache: 'no-store' });
+  }
+}
+
+function nameOf(info: SessionInfo): string | undefined {
+  return info.username === undefined ? undefined : `${info.username} until ${info.expiresAt ?? ''}`;
+}
+
+async function bodyOf(response: Response): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch {
+    return undefined; // what is no JSON is not the gateway's
+  }
+}
+
+function readInfo(body: unknown): SessionInfo {
+  if (!isJsonObject(body)) return none;
+  const expiresAt = typeof body.expiresAt === 'string' ? Date.parse(body.expiresAt) : NaN;
+  return {
+    login: body.login === true,
+    username: typeof body.username === 'string' && body.username !== '' ? body.username : undefined,
+    expiresAt: Number.isNaN(expiresAt) ? undefined : expiresAt,
+    renewable: body.renewable === true,
+  };
+}
