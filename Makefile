@@ -3,7 +3,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build demo test soak bench lint gateway devcluster controlplane portal clean
+.PHONY: build demo test soak bench lint gateway devcluster devissuer controlplane portal clean
 
 build: gateway devcluster
 
@@ -19,6 +19,10 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 devcluster:
 	go build -C devcluster -o ../bin/devcluster .
+
+# An OpenID provider (Dex), for the tests of the login. About a minute, once.
+devissuer:
+	go build -C devissuer -o ../bin/devissuer .
 
 # etcd, kube-apiserver and the rest, from source: about ten minutes on two cores, once.
 controlplane:
@@ -38,12 +42,14 @@ bench: build controlplane
 	scripts/bench.sh
 
 lint: web/node_modules/.package-lock.json
-	test -z "$$(gofmt -l cmd internal web/*.go e2e bench clients/*.go clients/golang devcluster | tee /dev/stderr)"
+	test -z "$$(gofmt -l cmd internal web/*.go e2e bench clients/*.go clients/golang devcluster devissuer | tee /dev/stderr)"
 	go vet ./...
 	go vet -C devcluster ./...
+	go vet -C devissuer ./...
 	go vet -C clients/golang ./...
 	go run $(STATICCHECK) ./...
 	cd devcluster && go run $(STATICCHECK) ./...
+	cd devissuer && go run $(STATICCHECK) ./...
 	cd clients/golang && go run $(STATICCHECK) ./...
 	npm --prefix web run lint --silent
 

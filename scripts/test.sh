@@ -69,7 +69,7 @@ need chromium chromium fonts-dejavu-core || skipped+=("the portal in Chromium: c
 export PATH=$PATH:/usr/sbin # where Debian keeps servers
 need nginx nginx-light || skipped+=("streams through nginx: nginx is not installed")
 need haproxy haproxy || skipped+=("streams through HAProxy: haproxy is not installed")
-part "build" make --no-print-directory build controlplane
+part "build" make --no-print-directory build controlplane devissuer
 [ ${#failed[@]} -eq 0 ] || exit 1
 part "Go" go_test .
 part "devcluster" go_test devcluster

@@ -5,26 +5,36 @@ import { formatTime } from '../age/Age.tsx';
 import { describe } from '../connection/describe.ts';
 import { Feed } from '../feed/feed.ts';
 import { frameSchedule } from '../feed/schedule.ts';
-import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
+import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd } from '../session/browser.ts';
+import { claimsOf, storedToken, storeToken, takeTokenFromAddress, type Claims } from '../session/session.ts';
 import { SignIn } from '../signin/SignIn.tsx';
 import { parseView } from '../view/view.ts';
 import { Workspace } from './Workspace.tsx';
 
 interface Session {
-  readonly token: string;
+  /** Undefined: the browser has a cookie. */
+  readonly token: string | undefined;
   readonly feed: Feed;
   /** Whether the gateway has accepted the token, or is taken to because it has before. */
   readonly accepted: boolean;
 }
 
-function open(token: string, accepted: boolean): Session {
+function open(token: string | undefined, accepted: boolean): Session {
   const feed = new Feed({
     // There is only this one: a new one has to be pasted.
-    token: () => token,
+    token: token === undefined ? undefined : () => token,
+    session: browserSession.source,
     namespace: parseView(location.hash).namespace,
     schedule: frameSchedule(),
   });
   return { token, feed, accepted };
+}
+
+/** Whose session it is, as far as the page knows. One that is renewed by itself has no end worth telling. */
+function claims(token: string | undefined): Claims {
+  if (token !== undefined) return claimsOf(token);
+  const { username, expiresAt, renewable } = browserSession.info;
+  return { user: username ?? '', expiresAt: renewable ? undefined : expiresAt };
 }
 
 /** What the page begins with. Connects, so it is called once, outside of any component. */
@@ -38,6 +48,10 @@ export function firstSession(): Session | undefined {
 export function App({ first }: { first: Session | undefined }): ReactNode {
   const [session, setSession] = useState(first);
   const [reason, setReason] = useState('');
+  // A token that was brought or kept is looked at first; else the browser may have a session.
+  const [looking, setLooking] = useState(first === undefined);
+  const [trouble, setTrouble] = useState('');
+  const [login, setLogin] = useState<boolean>(); // undefined: the gateway has not said yet
 
   const replaceSession = useCallback(
     (next: Session | undefined, why: string) => {
@@ -55,6 +69,52 @@ export function App({ first }: { first: Session | undefined }): ReactNode {
     },
     [replaceSession],
   );
+  const byCookie = session !== undefined && session.token === undefined;
+  const leave = useCallback(() => {
+    if (!byCookie) {
+      signOut('');
+      return;
+    }
+    // Who is not sure to be signed out must not be shown that he is.
+    endBrowserSession().then(
+      () => signOut(''),
+      () => undefined,
+    );
+  }, [byCookie, signOut]);
+
+  useEffect(() => {
+    if (byCookie) return onBrowserSessionEnd(() => signOut('You have signed out in another tab.'));
+    return undefined;
+  }, [byCookie, signOut]);
+
+  // Whether there is a session, and whether one can sign in without a token. Asked again until the gateway says so.
+  const signedOut = session === undefined;
+  useEffect(() => {
+    if (!signedOut || login !== undefined) return undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let over = false;
+    const look = async (): Promise<void> => {
+      try {
+        const found = looking && (await browserSession.open());
+        if (!looking) await browserSession.look();
+        if (over) return;
+        setLogin(browserSession.info.login);
+        setLooking(false);
+        setTrouble('');
+        if (found) setSession(open(undefined, true));
+      } catch {
+        if (over) return;
+        const what = browserSession.info.renewable ? 'Your session cannot be renewed' : 'The gateway cannot be reached';
+        setTrouble(`${what} at the moment. Trying again…`);
+        timer = setTimeout(() => void look(), 2_000);
+      }
+    };
+    void look();
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [signedOut, looking, login]);
 
   // A link with a token may be opened in a tab that is here already; that changes the fragment only.
   useEffect(() => {
@@ -66,16 +126,21 @@ export function App({ first }: { first: Session | undefined }): ReactNode {
     return () => window.removeEventListener('hashchange', onHash);
   }, [signIn]);
 
-  if (!session) return <SignIn reason={reason} checking={false} trouble="" onToken={signIn} onCancel={() => undefined} />;
+  if (!session) {
+    const here = (login ?? browserSession.info.login) ? loginAddress : undefined;
+    const waiting = looking && trouble === '';
+    return <SignIn reason={reason || trouble} looking={waiting} checking={false} trouble="" login={here} onToken={signIn} onCancel={() => undefined} />;
+  }
   return (
     <SignedIn
-      key={session.token}
+      key={session.token ?? ''}
       session={session}
       onAccepted={() => {
         storeToken(session.token);
         setSession((now) => (now === session ? { ...session, accepted: true } : now));
       }}
       onSignOut={signOut}
+      onLeave={leave}
     />
   );
 }
@@ -83,10 +148,13 @@ export function App({ first }: { first: Session | undefined }): ReactNode {
 interface SignedInProps {
   readonly session: Session;
   readonly onAccepted: () => void;
+  /** The gateway wants to be told anew who this is. */
   readonly onSignOut: (why: string) => void;
+  /** The user wants to go. */
+  readonly onLeave: () => void;
 }
 
-function SignedIn({ session, onAccepted, onSignOut }: SignedInProps): ReactNode {
+function SignedIn({ session, onAccepted, onSignOut, onLeave }: SignedInProps): ReactNode {
   const { feed, accepted, token } = session;
   const { live } = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
   const state = useSyncExternalStore(live.connection.subscribe, live.connection.getSnapshot);
@@ -121,5 +189,5 @@ function SignedIn({ session, onAccepted, onSignOut }: SignedInProps): ReactNode 
     const trouble = describe(state, formatTime).detail;
     return <SignIn reason="" checking trouble={known ? '' : trouble} onToken={() => undefined} onCancel={() => onSignOut('')} />;
   }
-  return <Workspace feed={feed} token={token} onSignOut={() => onSignOut('')} />;
+  return <Workspace feed={feed} claims={claims(token)} onSignOut={onLeave} />;
 }

@@ -1,13 +1,13 @@
 // The frame around the tables: where one is, what is filtered, and how fresh it all is.
 
-import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
 import { ConnectionStatus } from '../connection/ConnectionStatus.tsx';
 import type { Feed, FeedState } from '../feed/feed.ts';
 import { NamespaceInput, NamespaceSelect } from '../filters/NamespacePicker.tsx';
 import { Search } from '../filters/Search.tsx';
 import { JobsPage } from '../jobs/JobsPage.tsx';
 import { PodsPage } from '../pods/PodsPage.tsx';
-import { claimsOf } from '../session/session.ts';
+import type { Claims } from '../session/session.ts';
 import { linkTo, useView, type View } from '../view/view.ts';
 import { Account } from './Account.tsx';
 import { Logo } from './Logo.tsx';
@@ -18,14 +18,13 @@ const titles = { jobs: 'Jobs', pods: 'Pods' };
 
 interface WorkspaceProps {
   readonly feed: Feed;
-  readonly token: string;
+  readonly claims: Claims;
   readonly onSignOut: () => void;
 }
 
-export function Workspace({ feed, token, onSignOut }: WorkspaceProps): ReactNode {
+export function Workspace({ feed, claims, onSignOut }: WorkspaceProps): ReactNode {
   const view = useView();
   const state = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
-  const claims = useMemo(() => claimsOf(token), [token]);
 
   useEffect(() => {
     feed.setNamespace(view.namespace);

@@ -15,7 +15,7 @@ const reasons: Record<string, string> = {
   silent: 'Nothing was heard from the gateway for a minute.',
   timeout: 'The gateway does not answer.',
   'not-a-stream': 'Something between here and the gateway answered in its place.',
-  token: 'A new token could not be fetched.',
+  token: 'The sign-in cannot be renewed at the moment.',
   unreadable: 'The gateway sent something that could not be read.',
   inconsistent: 'Something was missed; everything is being fetched anew.',
   callback: 'The portal itself has failed.',

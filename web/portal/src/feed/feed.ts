@@ -29,7 +29,9 @@ export interface FeedState {
 }
 
 export interface FeedOptions {
-  readonly token: TokenSource;
+  readonly token?: TokenSource | undefined;
+  /** In place of a token: the browser's session. */
+  readonly session?: TokenSource | undefined;
   readonly namespace: string;
   readonly gateway?: string;
   readonly schedule?: Schedule;
@@ -79,11 +81,12 @@ export class Feed implements Observable<FeedState> {
   }
 
   #connect(namespace: string, rung: number, refusal: string | undefined, before: FeedState | undefined): FeedState {
-    const { token, gateway, schedule, random } = this.#options;
+    const { token, session, gateway, schedule, random } = this.#options;
     const watches = ladder[rung] ?? [];
     const live: Live<Kinds> = new Live<Kinds>({
       gateway,
       token,
+      session,
       schedule,
       random,
       watches: pathsOf(watches, namespace),

@@ -6,7 +6,7 @@ let page: Rendered;
 const onToken = vi.fn();
 const onCancel = vi.fn();
 
-function show(props: { reason?: string; checking?: boolean; trouble?: string } = {}): HTMLInputElement {
+function show(props: { reason?: string; checking?: boolean; trouble?: string; login?: () => string } = {}): HTMLInputElement {
   page = render(<SignIn reason="" checking={false} trouble="" onToken={onToken} onCancel={onCancel} {...props} />);
   const input = page.element.querySelector('input');
   if (!input) throw new Error('no input');
@@ -59,4 +59,24 @@ test('while a token is being tried one can see what the matter is, and give up',
 test('it says how to get a token', () => {
   show();
   expect(page.element.querySelector('code')?.textContent).toBe('gateway token --key FILE --user NAME --group GROUP');
+});
+
+test('where one can sign in without a token, that comes first; the address is that of the view at the click', () => {
+  let view = 'jobs';
+  show({ login: () => `/auth/login?returnTo=${view}` });
+  const link = page.element.querySelector('a');
+  expect(link?.textContent).toBe('Sign in');
+  view = 'pods';
+  page.act(() => {
+    link?.addEventListener('click', (event) => event.preventDefault());
+    link?.click();
+  });
+  expect(link?.getAttribute('href')).toBe('/auth/login?returnTo=pods');
+  expect(page.button('Use the token').disabled).toBe(true);
+  expect(document.activeElement).not.toBe(page.element.querySelector('input'));
+});
+
+test('as long as nobody knows whether there is a session, there is nothing to fill in', () => {
+  page = render(<SignIn reason="" looking checking={false} trouble="" onToken={onToken} onCancel={onCancel} />);
+  expect(page.element.querySelector('input')).toBeNull();
 });

@@ -6,6 +6,10 @@ import './signin.css';
 interface SignInProps {
   /** Why the user is here again, if that needs saying. */
   readonly reason: string;
+  /** Whether there is a session is not known yet. */
+  readonly looking?: boolean;
+  /** Where one signs in without a token; undefined: nowhere. */
+  readonly login?: (() => string) | undefined;
   /** The token at hand is being tried. */
   readonly checking: boolean;
   /** What stands in the way of trying it, such as an unreachable gateway. */
@@ -14,10 +18,12 @@ interface SignInProps {
   readonly onCancel: () => void;
 }
 
-export function SignIn({ reason, checking, trouble, onToken, onCancel }: SignInProps): ReactNode {
+export function SignIn({ reason, looking = false, login, checking, trouble, onToken, onCancel }: SignInProps): ReactNode {
   const [typed, setTyped] = useState('');
   const [malformed, setMalformed] = useState(false);
   const message = malformed ? 'This is no token: a token is one long word of letters, digits, dots and dashes.' : reason;
+  // Nothing that is gone a moment later: most who load the page are signed in.
+  if (looking) return <main className="signin" aria-busy="true" />;
 
   return (
     <main className="signin">
@@ -40,13 +46,27 @@ export function SignIn({ reason, checking, trouble, onToken, onCancel }: SignInP
             {message}
           </p>
         )}
+        {login && !checking && (
+          <p className="signin-login">
+            <a
+              className="button button-primary"
+              href={login()}
+              onClick={(event) => {
+                event.currentTarget.href = login(); // the view may have changed since
+              }}
+            >
+              Sign in
+            </a>
+            <span>or with a token:</span>
+          </p>
+        )}
 
         <label htmlFor="token">Token</label>
         <input
           id="token"
           className="field"
           type="password"
-          autoFocus
+          autoFocus={!login}
           autoComplete="off"
           spellCheck={false}
           placeholder="eyJ…"
@@ -60,8 +80,8 @@ export function SignIn({ reason, checking, trouble, onToken, onCancel }: SignInP
           }}
         />
         <div className="signin-actions">
-          <button type="submit" className="button button-primary" disabled={checking || typed.trim() === ''}>
-            {checking ? 'Signing in…' : 'Sign in'}
+          <button type="submit" className={login ? 'button' : 'button button-primary'} disabled={checking || typed.trim() === ''}>
+            {checking ? 'Signing in…' : login ? 'Use the token' : 'Sign in'}
           </button>
           {checking && (
             <button type="button" className="button" onClick={onCancel}>

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"sync"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// keys sign what Dex issues. They are replaced when a test wants it, and not, as Dex's own, every six hours. RS256, since at
+// a logout Dex takes hints of no other algorithm.
+type keys struct {
+	mu      sync.Mutex
+	signing jose.JSONWebKey
+	public  []*jose.JSONWebKey // the newest first; the others' tokens are good until they end
+}
+
+func newKeys() (*keys, error) {
+	k := &keys{}
+	return k, k.rotate()
+}
+
+func (k *keys) rotate() error {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	id := rand.Text()[:8]
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.signing = jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.RS256), Use: "sig"}
+	k.public = append([]*jose.JSONWebKey{{Key: private.Public(), KeyID: id, Algorithm: string(jose.RS256), Use: "sig"}}, k.public...)
+	return nil
+}
+
+// Sign implements signer.Signer, as do the following.
+func (k *keys) Sign(_ context.Context, payload []byte) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: &k.signing}, &jose.SignerOptions{})
+	if err != nil {
+		return "", err
+	}
+	signed, err := s.Sign(payload)
+	if err != nil {
+		return "", err
+	}
+	return signed.CompactSerialize()
+}
+
+func (k *keys) ValidationKeys(context.Context) ([]*jose.JSONWebKey, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return append([]*jose.JSONWebKey{}, k.public...), nil
+}
+
+func (k *keys) Algorithm(context.Context) (jose.SignatureAlgorithm, error) { return jose.RS256, nil }
+
+func (k *keys) Start(context.Context) {}

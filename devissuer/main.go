@@ -1,0 +1,85 @@
+// Command devissuer runs a real OpenID provider on loopback: Dex, from its module, with its storage in memory. It is what
+// people sign in at in Kubecast's tests, and it can be hurt on purpose: its keys replaced, or itself taken away for a while.
+//
+// It is a module of its own because Dex brings many others, none of which is the gateway's.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usage = `devissuer runs Dex on loopback until SIGTERM, and prints "issuer=URL control=URL". Its user is mara@example.org,
+of the groups platform and team-vision, with the password "password". POST to the control address: /rotate replaces the
+signing key, /away and /back take the provider away and bring it back, GET /asked?path=/token says how often that was asked.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "devissuer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("devissuer", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprint(stderr, usage); flags.PrintDefaults() }
+	redirects := flags.String("redirects", "", "the `URLs` of clients' callbacks, by commas; after a logout their origins")
+	secret := flags.String("secret", "", "of the client kubecast; empty: it is public")
+	lasts := flags.Duration("tokens", time.Hour, "how long ID tokens are good")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	controls, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer controls.Close()
+	// By name, so that the provider is of another site than a gateway at 127.0.0.1.
+	issuer := fmt.Sprintf("http://localhost:%d", listener.Addr().(*net.TCPAddr).Port)
+	keys, err := newKeys()
+	if err != nil {
+		return err
+	}
+	dex, err := newDex(ctx, dexOptions{
+		Issuer: issuer, Redirects: strings.Split(*redirects, ","), Secret: *secret, Lasts: *lasts, Keys: keys,
+		Log: slog.New(slog.NewTextHandler(stderr, nil)),
+	})
+	if err != nil {
+		return err
+	}
+	faults := &faults{next: dex, keys: keys, asked: map[string]int{}}
+	public, control := &http.Server{Handler: faults}, &http.Server{Handler: faults.control()}
+	ended := make(chan error, 2)
+	go func() { ended <- public.Serve(listener) }()
+	go func() { ended <- control.Serve(controls) }()
+	fmt.Fprintf(stdout, "issuer=%s control=http://%s\n", issuer, controls.Addr())
+	<-ctx.Done()
+	err = errors.Join(public.Close(), control.Close())
+	for range 2 {
+		if serving := <-ended; !errors.Is(serving, http.ErrServerClosed) {
+			err = errors.Join(err, serving)
+		}
+	}
+	return err
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { Session } from '@kubecast/sdk';
+import { loginAddress, onBrowserSessionEnd, endBrowserSession } from './browser.ts';
+
+const session = new Session({ fetch: () => Promise.resolve(new Response(null, { status: 204 })) });
+const returnTo = (pathname: string, hash: string): string | null =>
+  new URLSearchParams(loginAddress(session, { pathname, hash }).split('?')[1]).get('returnTo');
+
+test('one comes back to what was on screen', () => {
+  expect(returnTo('/', '#jobs?ns=team-a&q=%C3%BC')).toBe('/#jobs?ns=team-a&q=%C3%BC');
+});
+
+test('what the gateway would refuse is not asked for', () => {
+  for (const hash of [`#${'x'.repeat(2_000)}`, '#a b', '#\\']) expect(returnTo('/', hash)).toBe('/');
+  expect(returnTo('//evil.example/', '')).toBe('/');
+});
+
+test('who signs out in one tab is signed out in the others', async () => {
+  const told = new Promise<void>((resolve) => {
+    const stop = onBrowserSessionEnd(() => {
+      stop();
+      resolve();
+    });
+  });
+  await endBrowserSession(session);
+  await told;
+});

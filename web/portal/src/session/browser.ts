@@ -1,0 +1,34 @@
+// The session of this browser with the gateway, by its cookie. All tabs share it.
+
+import { Session } from '@kubecast/sdk';
+
+export const browserSession = new Session();
+
+const channel = 'kubecast.session';
+
+/** Signs out here, at the provider if it has a session of its own, and in the other tabs. */
+export async function endBrowserSession(session: Session = browserSession): Promise<void> {
+  const location = await session.end();
+  if (typeof BroadcastChannel !== 'undefined') {
+    const others = new BroadcastChannel(channel);
+    others.postMessage('ended');
+    others.close();
+  }
+  // Replaced, so that the provider's address, which holds what names the session, is not in the history.
+  if (location !== undefined) window.location.replace(location);
+}
+
+/** Tells when another tab has signed out. Returns how to stop. */
+export function onBrowserSessionEnd(listener: () => void): () => void {
+  if (typeof BroadcastChannel === 'undefined') return () => undefined;
+  const others = new BroadcastChannel(channel);
+  others.onmessage = () => listener();
+  return () => others.close();
+}
+
+/** Where one signs in, and comes back from to what is on screen now. */
+export function loginAddress(session: Session = browserSession, at: Pick<Location, 'pathname' | 'hash'> = location): string {
+  const here = at.pathname + at.hash;
+  // What is longer than the gateway keeps is not worth failing for.
+  return session.loginAddress(here.length <= 1_000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(here) ? here : '/');
+}
