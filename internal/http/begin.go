@@ -96,9 +96,9 @@ func (ss *session) tellSights(at position) {
 	for _, w := range ss.watches {
 		switch {
 		case w.sight != nil:
-			ss.dialect.sight(ss, w, "narrowed", w.sight)
+			ss.tellSight(w, "narrowed", w.sight)
 		case at.Told[w.name].Sight != "":
-			ss.dialect.sight(ss, w, "widened", nil)
+			ss.tellSight(w, "widened", nil)
 		}
 	}
 }

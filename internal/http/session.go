@@ -116,6 +116,13 @@ func (ss *session) reset(w *watch, reason string) (stop string) {
 // snapshot sends the current state, and puts the watch behind it. It returns a reason if the stream has to end before.
 func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	w.adopt()
+	switch {
+	case w.told.name() == w.sight.name():
+	case w.sight.covers(w.told):
+		ss.tellSight(w, "widened", w.sight)
+	default:
+		ss.tellSight(w, "narrowed", w.sight)
+	}
 	snapshot := w.store.Snapshot()
 	if w.fields != nil {
 		ss.server.projections.use()

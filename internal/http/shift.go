@@ -13,6 +13,12 @@ import (
 // comes back with it has been told of a part of that, and is sent the state anew.
 const shiftingSight = "x"
 
+// tellSight says what the watch's caller may see.
+func (ss *session) tellSight(w *watch, name string, now *sight) {
+	w.told = now
+	ss.dialect.sight(ss, w, name, now)
+}
+
 // adopt lets a watch that is about to begin anew show what its caller may see now.
 func (w *watch) adopt() {
 	if w.outdated {
@@ -119,7 +125,7 @@ func (s *shift) tellLost() (stop string) {
 	if s.next.covers(w.sight) {
 		return ""
 	}
-	s.dialect.sight(s.session, w, "narrowed", s.next)
+	s.tellSight(w, "narrowed", s.next)
 	for _, o := range s.lost() {
 		s.dialect.lost(s.session, w, o, s.snapshot.Version())
 		if stop, on := s.goOn(); !on {
@@ -164,7 +170,7 @@ func (s *shift) tellNew() (stop string) {
 	if w.fields != nil {
 		s.server.projections.use()
 	}
-	s.dialect.sight(s.session, w, "widened", s.next)
+	s.tellSight(w, "widened", s.next)
 	for o := range (part{w.target, s.next}).list(s.snapshot, w.selector, "", "") {
 		if w.sight.sees(o) {
 			continue

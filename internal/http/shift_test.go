@@ -211,11 +211,42 @@ func TestSnapshotIsBegunAnewWhenPermissionsChange(t *testing.T) {
 				t.Fatal("the snapshot went on to its end")
 			}
 		}
-		var want []string
+		if f := s.next(); f.event != "narrowed" || f.data != `{"namespaces":["b"]}` {
+			t.Errorf("%q", f.raw)
+		}
+		want := make([]string, 0, 61)
 		for i := range 60 {
 			want = append(want, fmt.Sprintf("added b%02d", i))
 		}
 		s.expect(append(want, "synced")...)
+	})
+}
+
+// Who is being told that he may see more, slowly, and then may not after all, is told what he may see in the end.
+func TestPermissionsThatChangeBackMeanwhileAreTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		pad := "metadata.annotations.pad=" + strings.Repeat("x", 10000)
+		g.api.Put("pods", "a/a1")
+		for i := range 60 {
+			g.api.Put("pods", fmt.Sprintf("b/b%02d", i), pad)
+		}
+		g.access.permit("ann", in("a"))
+		s := g.stream("/api/v1/pods", asAnn)
+		s.expect("narrowed", "added a1", "synced")
+		g.access.permit("ann", in("a", "b"))
+		pass(time.Second) // it is stuck, for nobody reads
+		g.access.permit("ann", in("a"))
+		synctest.Wait()
+		s.expect("widened")
+		for f := s.next(); f.String() != "reset epoch"; f = s.next() {
+			if f.String() == "added b59" {
+				t.Fatal("what may not be seen any more was told to its end")
+			}
+		}
+		if f := s.next(); f.event != "narrowed" || f.data != `{"namespaces":["a"]}` {
+			t.Errorf("%q", f.raw)
+		}
+		s.expect("added a1", "synced")
 	})
 }
 

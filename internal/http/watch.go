@@ -25,6 +25,7 @@ type watch struct {
 	held    *conflator     // nil unless modifications are conflated
 	stale   bool           // the client has been told so
 
+	told     *sight // what the client was last told that its caller may see
 	resight  *sight // what its caller may see, if that is to become another
 	outdated bool   // it is
 	shifting bool   // and the client is being told, so that its position is of neither
