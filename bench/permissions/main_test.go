@@ -1,0 +1,38 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/e2e/controlplane"
+)
+
+// While bindings change, all streams hold, are told, and have what their users may see in the end; small, on the real
+// control plane.
+func TestStreamsHoldWhileBindingsChange(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
+	binary := filepath.Join(t.TempDir(), "gateway")
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/gateway").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var out strings.Builder
+	err := run(t.Context(), []string{"-quick", "-gateway", binary, "-devcluster", "../../bin/devcluster"}, &out)
+	t.Log(out.String())
+	if errors.Is(err, controlplane.ErrMissing) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "told after seconds") {
+		t.Error("nothing was told")
+	}
+}
