@@ -36,9 +36,9 @@ type ListWatch struct {
 	kind     Kind
 	health   Health
 	timeline timeline
-	told     atomic.Bool // Health was told anything yet
 	metadata bool        // objects without their contents
 	inPages  atomic.Bool // a whole list took too long
+	listed   atomic.Bool // since the last watch began
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -85,6 +85,7 @@ func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOpt
 		return nil, err
 	}
 	lw.timeline.listed()
+	lw.listed.Store(true)
 	return list, nil
 }
 
@@ -132,10 +133,10 @@ func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOp
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
 		planned:   time.Now().Add(watchTime(options)),
-		proof:     proof{up: lw.up},
+		proof:     proof{up: lw.health.Up},
 	}
-	if !lw.told.Load() {
-		w.proof.give() // nobody was told that it is lost, and who comes now need not be
+	if lw.listed.Swap(false) {
+		w.proof.give() // from a version that was just given it can be had
 	}
 	go w.run(ctx, from)
 	return w, nil
@@ -192,16 +193,6 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.Re
 // fail reports a failure, unless it is our own doing.
 func (lw *ListWatch) fail(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		lw.down(err)
+		lw.health.Down(err)
 	}
-}
-
-func (lw *ListWatch) up() {
-	lw.told.Store(true)
-	lw.health.Up()
-}
-
-func (lw *ListWatch) down(err error) {
-	lw.told.Store(true)
-	lw.health.Down(err)
 }

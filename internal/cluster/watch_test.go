@@ -54,7 +54,7 @@ func readWatch(kind Kind, body io.Reader, from uint64) (events, health []string,
 		body:      io.NopCloser(body),
 		cancel:    cancel,
 		lw:        lw,
-		proof:     proof{up: lw.up},
+		proof:     proof{up: lw.health.Up},
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
 	}

@@ -68,14 +68,14 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 		case events == 0 && time.Since(began) < shortWatch:
 			// client-go backs off from such watches, but our marker would look to it like an event.
 			err = fmt.Errorf("the watch ended as soon as it began: %w", err)
-			w.lw.down(err)
+			w.lw.health.Down(err)
 			w.send(ctx, watch.Error, asStatus(err))
 		case err == io.EOF: // the watch's time was up
 		case isInterruption(err):
 			// client-go watches on from where it was.
-			w.lw.down(fmt.Errorf("the watch broke off: %w", err))
+			w.lw.health.Down(fmt.Errorf("the watch broke off: %w", err))
 		default:
-			w.lw.down(err)
+			w.lw.health.Down(err)
 			w.send(ctx, watch.Error, asStatus(err))
 		}
 		return
