@@ -28,6 +28,11 @@ const catalogAge = time.Second
 // Resolve finds a kind by group, version and plural name. An error wraps ErrNoKind or ErrUnavailable.
 func (c *Cluster) Resolve(ctx context.Context, group, version, resource string) (Kind, error) {
 	gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	if known, change := c.latest(group); known != nil && known.changes >= change {
+		if kind, ok := known.kinds[gvr]; ok { // as nearly always
+			return kind, nil
+		}
+	}
 	return c.find(ctx, question{
 		name: resource + " of " + gvr.GroupVersion().String(),
 		in: func(catalog *catalog) (Kind, bool) {

@@ -33,7 +33,12 @@ func (f form) metaVersion() string {
 }
 
 // negotiate chooses the form in which objects are answered.
-func negotiate(h http.Header) form { return choose(h, formOf) }
+func negotiate(h http.Header) form {
+	if accept := h["Accept"]; len(accept) == 1 && accept[0] == "application/json" {
+		return formJSON // most ask for it in these words
+	}
+	return choose(h, formOf)
+}
 
 // choose finds the form that the client prefers of those that it accepts (RFC 9110, 12.5.1): by quality, then what is
 // named before what is meant by *, then in the client's order, as the API server does. Without an Accept header it is

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"maps"
 	"net"
 	"net/http"
 )
@@ -28,15 +29,20 @@ const (
 	oneYear = "max-age=31536000"
 )
 
+// ofEveryAnswer is shared by all answers: who wants another value sets it, and does not change this one.
+var ofEveryAnswer = http.Header{
+	"X-Content-Type-Options":       {"nosniff"},
+	"Referrer-Policy":              {"no-referrer"},
+	"Cross-Origin-Resource-Policy": {"same-origin"},
+	"Content-Security-Policy":      {answerPolicy},
+}
+
 // securityHeaders are those of every answer. Pages of configured origins read answers by CORS, which the resource policy
 // leaves alone; it is what others embed without asking that it keeps from them.
 func securityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Content-Security-Policy", answerPolicy)
+		maps.Copy(h, ofEveryAnswer)
 		if r.TLS != nil && !isLocal(r.Host) {
 			h.Set("Strict-Transport-Security", oneYear)
 		}

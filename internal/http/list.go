@@ -56,6 +56,9 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	}
 	body := printer.object(o)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if len(body) <= smallAnswer {
+		return s.writeSmall(w, body)
+	}
 	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
 	out.text(body)
 	return out.close()

@@ -14,10 +14,11 @@ type discarding struct {
 	bytes  int
 }
 
-func (n *discarding) Header() http.Header              { return n.header }
-func (n *discarding) WriteHeader(int)                  {}
-func (n *discarding) Write(p []byte) (int, error)      { n.bytes += len(p); return len(p), nil }
-func (n *discarding) SetWriteDeadline(time.Time) error { return nil }
+func (n *discarding) Header() http.Header               { return n.header }
+func (n *discarding) WriteHeader(int)                   {}
+func (n *discarding) Write(p []byte) (int, error)       { n.bytes += len(p); return len(p), nil }
+func (n *discarding) WriteString(s string) (int, error) { n.bytes += len(s); return len(s), nil }
+func (n *discarding) SetWriteDeadline(time.Time) error  { return nil }
 
 // BenchmarkRequests is what a request costs beside net/http and the connection: routing, sign-in (of a fake
 // authenticator), permission, and the answer itself, of 10,000 pods of 3 KB.

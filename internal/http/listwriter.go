@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -20,6 +21,21 @@ type listWriter struct {
 const listPiece = 64 << 10
 
 var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, listPiece) }}
+
+// smallAnswer is what finds room in a socket's buffer, whose least size it is on Linux, if what was sent before was taken.
+const smallAnswer = 16 << 10
+
+// writeSmall writes a small answer. A client that takes some of it slowly takes all of it in time.
+func (s *Server) writeSmall(w http.ResponseWriter, answer string) error {
+	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.opts.Stream.WriteTimeout))
+	if err == nil {
+		_, err = io.WriteString(w, answer)
+	}
+	if err != nil {
+		return &reply{message: "the client did not take the answer", cause: err}
+	}
+	return nil
+}
 
 func newListWriter(w http.ResponseWriter, r *http.Request, patience time.Duration) *listWriter {
 	buffer := listBuffers.Get().(*bufio.Writer)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -81,6 +82,14 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 		w.code = http.StatusOK
 	}
 	return w.ResponseWriter.Write(p)
+}
+
+// WriteString implements io.StringWriter, which spares a copy of objects.
+func (w *statusWriter) WriteString(s string) (int, error) {
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	return io.WriteString(w.ResponseWriter, s)
 }
 
 // Hijack implements http.Hijacker.
@@ -225,6 +234,9 @@ var jsonWebToken = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-
 
 // tokenInAddress reports whether a token, or what looks like one, stands in an address.
 func tokenInAddress(address *url.URL) bool {
+	if !mayName(address.RawQuery, "token") {
+		return jsonWebToken.MatchString(address.Path) || jsonWebToken.MatchString(address.RawQuery)
+	}
 	query := address.Query()
 	for _, name := range []string{"access_token", "token", "id_token"} {
 		if query.Has(name) {
@@ -244,6 +256,11 @@ func pathForLog(r *http.Request) string {
 		path = path[:maxLoggedPath] + "…"
 	}
 	return path
+}
+
+// mayName reports whether a query may have a parameter in whose name a text is. It spares others to read the query.
+func mayName(query, text string) bool {
+	return strings.Contains(query, text) || strings.IndexByte(query, '%') >= 0 // that may be how it is written
 }
 
 // queryOf is a request's query. What cannot be read must not be passed over: it may have been a selector.

@@ -112,7 +112,7 @@ func TestTokensInAddressesAreRefused(t *testing.T) {
 	g := newGateway(t)
 	const jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"
 	for _, path := range []string{
-		"/api/v1/pods?access_token=x", "/api/v1/pods?token=x", "/stream?a=/api/v1/pods&token=x", "/api/v1/pods?id_token=",
+		"/api/v1/pods?access_token=x", "/api/v1/pods?token=x", "/api/v1/pods?acc%65ss_tok%65n=x", "/stream?a=/api/v1/pods&token=x", "/api/v1/pods?id_token=",
 		"/api/v1/pods?auth=" + jwt, "/stream?a=" + escape("/api/v1/pods?jwt="+jwt), "/api/v1/namespaces/" + jwt + "/pods", "/clusters?x=" + jwt,
 	} {
 		a := g.get(path)

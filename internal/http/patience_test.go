@@ -3,10 +3,12 @@ package http
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -71,4 +73,32 @@ func TestLongAnswerWaitsForWhoeverTakesSomething(t *testing.T) {
 	}
 	t.Run("plain", func(t *testing.T) { test(t, false) })
 	t.Run("TLS", func(t *testing.T) { test(t, true) })
+}
+
+// Who asks again and again and takes no answer is cut, however small the answers are.
+func TestClientThatTakesNoSmallAnswersIsCut(t *testing.T) {
+	s := &Server{opts: Options{Stream: StreamOptions{WriteTimeout: 300 * time.Millisecond}}}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = s.writeSmall(w, strings.Repeat("x", smallAnswer)) // its last part is written by net/http, after the handler
+	}))
+	server.Config.ErrorLog = discardLog()
+	server.Start()
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	requests := strings.Repeat("GET / HTTP/1.1\r\nHost: test\r\n\r\n", 1000)
+	for {
+		if err := conn.SetWriteDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, requests); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatal("it is waited for")
+			}
+			break // the server has closed the connection
+		}
+	}
 }

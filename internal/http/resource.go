@@ -30,7 +30,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 		return notAcceptable("only application/json (as it is, as=Table or as=PartialObjectMetadata) and text/event-stream can be answered")
 	case accepted == formEvents:
 		return s.singleStream(w, r, id, t)
-	case wantsWatch(r.URL.Query()):
+	case mayName(r.URL.RawQuery, "watch") && wantsWatch(r.URL.Query()):
 		return s.kubernetesWatch(w, r, id, t, accepted)
 	case t.name != "":
 		return s.get(w, r, id, t, accepted)
