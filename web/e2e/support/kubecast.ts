@@ -1,7 +1,7 @@
 // A real control plane and a real gateway, in a temporary folder and on free ports.
 
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,6 +31,7 @@ export class Kubecast {
   readonly #cluster: Program;
   #gateway: Program | undefined;
   #address = '127.0.0.1:0';
+  #scheme = 'http';
 
   /** `auth` is told the gateway's address. */
   static async start(jobsPerSecond = 0, auth?: (url: string) => Promise<AuthOptions>): Promise<Kubecast> {
@@ -59,7 +60,18 @@ export class Kubecast {
   }
 
   get url(): string {
-    return `http://${this.#address}`;
+    return `${this.#scheme}://${this.#address}`;
+  }
+
+  /** From now on the gateway speaks TLS, with the certificate of the API server, which is for loopback, too. */
+  async speakTLS(): Promise<void> {
+    await this.#gateway?.stop();
+    const file = join(this.#dir, 'gateway.yaml');
+    const pki = (name: string): string => join(this.#dir, 'cluster', 'pki', name);
+    const config = JSON.parse(await readFile(file, 'utf8')) as object;
+    await writeFile(file, JSON.stringify({ ...config, tls: { certFile: pki('apiserver.crt'), keyFile: pki('apiserver.key') } }));
+    this.#scheme = 'https';
+    await this.startGateway();
   }
 
   /** Listens where it did before, if it did. */
