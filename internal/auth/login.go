@@ -147,7 +147,8 @@ type Started struct {
 }
 
 // Begin starts a login, after which the browser is to be sent to returnTo.
-func (l *Login) Begin(ctx context.Context, returnTo string) (Started, error) {
+func (l *Login) Begin(ctx context.Context, returnTo string) (_ Started, err error) {
+	defer func() { l.authenticator.metrics.login("begun", err) }()
 	if !IsReturnPath(returnTo) {
 		return Started{}, loginRefused("returnTo is no path of this gateway")
 	}
@@ -203,7 +204,8 @@ type LoggedIn struct {
 }
 
 // Finish ends a login, with what the browser kept of it and what the provider sent it back with. Each login ends once.
-func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (LoggedIn, error) {
+func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (_ LoggedIn, err error) {
+	defer func() { l.authenticator.metrics.login("finished", err) }()
 	var p pendingLogin
 	if err := l.sealer.open(purposeLogin, pending, &p); err != nil {
 		return LoggedIn{}, loginRefused("its cookie: %w", err)

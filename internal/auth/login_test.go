@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
@@ -103,6 +105,9 @@ func TestLoginIsTheUserOfTheIDToken(t *testing.T) {
 				}
 				if !l.Renewable(in.Session, in.Renewal) {
 					t.Error("cannot be renewed")
+				}
+				if n := testutil.ToFloat64(l.authenticator.metrics.logins.WithLabelValues("finished", "ok")); n != 1 {
+					t.Errorf("%v logins are counted", n)
 				}
 				if secret != "" && provider.Forms["/token"].Has("client_secret") {
 					t.Error("the secret is sent in the form, though the provider did not ask for that")

@@ -12,6 +12,7 @@ type metrics struct {
 	keys     *prometheus.GaugeVec
 	fetches  *prometheus.CounterVec
 	time     *prometheus.GaugeVec
+	logins   *prometheus.CounterVec
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
@@ -29,9 +30,13 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		time: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kubecast_auth_issuer_fetched_timestamp_seconds", Help: "When an issuer's keys were last fetched.",
 		}, []string{"issuer"}),
+		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_auth_logins_total",
+			Help: "Steps of logins at the provider: begun, finished, renewed; by result: ok, refused, unavailable (the provider, or its keys).",
+		}, []string{"step", "result"}),
 	}
 	if registerer != nil {
-		registerer.MustRegister(m.requests, m.keys, m.fetches, m.time)
+		registerer.MustRegister(m.requests, m.keys, m.fetches, m.time, m.logins)
 	}
 	return m
 }
@@ -52,6 +57,18 @@ func (m *metrics) authenticated(id Identity, err error) {
 		result = "anonymous"
 	}
 	m.requests.WithLabelValues(result).Inc()
+}
+
+// login counts a step of a Login.
+func (m *metrics) login(step string, err error) {
+	result := "ok"
+	switch {
+	case errors.Is(err, ErrBadToken), errors.Is(err, ErrLoginRefused), errors.Is(err, ErrLoginDenied), errors.Is(err, ErrTooLarge):
+		result = "refused"
+	case err != nil:
+		result = "unavailable"
+	}
+	m.logins.WithLabelValues(step, result).Inc()
 }
 
 // fetched counts the fetches of an issuer's keys.

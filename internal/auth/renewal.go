@@ -83,7 +83,10 @@ func (l *Login) Renew(ctx context.Context, sealed, kept string) (LoggedIn, error
 	if r.Refresh == "" {
 		return LoggedIn{}, refused(errors.New("renewal: the provider gave no refresh token"))
 	}
-	renewed, err := l.renewals.share(ctx, r.Refresh, func(ctx context.Context) (LoggedIn, bool, error) { return l.renew(ctx, r) })
+	renewed, err := l.renewals.share(ctx, r.Refresh, func(ctx context.Context) (_ LoggedIn, replaced bool, err error) {
+		defer func() { l.authenticator.metrics.login("renewed", err) }()
+		return l.renew(ctx, r)
+	})
 	if err == nil && renewed.Renewal != "" && !time.Now().Before(renewed.Identity.ExpiresAt) {
 		// What was answered a while ago, to who did not get it; that, too, has ended meanwhile.
 		return l.Renew(ctx, renewed.Session, renewed.Renewal)

@@ -165,6 +165,10 @@ func TestLoginFromTheFirstPageToTheLast(t *testing.T) {
 		if told := b.session(); told.Username != "" || !told.Renewable {
 			t.Errorf("%+v", told)
 		}
+		g.expiring()
+		if a := b.get("/api/v1/pods?ticket=" + g.ticket("/api/v1/pods")); a.code != 200 {
+			t.Errorf("a ticket beside a session that has ended: %d %s", a.code, a.body)
+		}
 		if a := b.post("/auth/session"); a.code != 200 || b.get("/auth/me").code != 200 {
 			t.Errorf("%d %s", a.code, a.body)
 		}

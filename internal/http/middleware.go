@@ -222,7 +222,11 @@ func (s *Server) identity(r *http.Request) (auth.Identity, error) {
 		if err := s.refuseForeign(r); err != nil {
 			return auth.Identity{}, err
 		}
-		return s.opts.Sealer.OpenSession(cookie)
+		id, err := s.opts.Sealer.OpenSession(cookie)
+		if errors.Is(err, auth.ErrTokenExpired) && ticket != nil { // browsers keep a session that can be renewed beyond its end
+			return s.tickets.Redeem(ticket.text, ticket.request)
+		}
+		return id, err
 	case ticket != nil && s.opts.Sealer != nil:
 		return s.tickets.Redeem(ticket.text, ticket.request)
 	}

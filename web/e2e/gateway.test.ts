@@ -165,15 +165,18 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     token = await kubecast.token('mara.lindqvist', ['platform']);
   });
 
-  test('who may see one team only is told so, and sees that team', async () => {
+  test('who may see one team only sees that team without choosing it, and nothing of the others', async () => {
     const everybody = token;
     token = await kubecast.token('bob', [namespace]);
+    await kubecast.submit('team-nlp', 'of-others', { start: 1, run: 60 });
     await page.goto(`${kubecast.url}/#token=${token}`);
-    await page.getByRole('heading', { name: 'You may not see jobs of all namespaces' }).waitFor();
-    await page.getByLabel('Namespace').fill(namespace);
-    await page.keyboard.press('Enter');
+    await status(/^Live$/);
     await kubecast.submit(namespace, 'of-the-team', { start: 1, run: 30 });
     await row('of-the-team').getByText('Running').waitFor();
+    expect(await row('of-others').count()).toBe(0);
+    await page.goto(`${kubecast.url}/#jobs?ns=team-nlp`);
+    await page.getByRole('heading', { name: 'You may not see jobs in team-nlp' }).waitFor();
+    expect(await row('of-others').count()).toBe(0);
     token = everybody;
   });
 
