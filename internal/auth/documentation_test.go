@@ -28,8 +28,12 @@ func TestSecurityPageNamesTestsThatExist(t *testing.T) {
 		promise, shown := strings.TrimSpace(cells[1]), 0
 		for _, part := range strings.Split(cells[2], ";") {
 			dir, tests, found := strings.Cut(strings.TrimSpace(part), "`: ")
-			if !found {
-				t.Errorf("%s: no package is named by %q", promise, part)
+			if !found { // a program that shows it
+				dir = strings.Trim(dir, "`")
+				if info, err := os.Stat(filepath.Join(root, dir)); err != nil || !info.IsDir() {
+					t.Errorf("%s: there is no %q", promise, dir)
+				}
+				continue
 			}
 			source := sources(t, filepath.Join(root, strings.TrimPrefix(dir, "`")))
 			for _, test := range name.FindAllString(tests, -1) {

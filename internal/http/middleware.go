@@ -42,7 +42,7 @@ func (s *Server) logger(r *http.Request) *slog.Logger { return s.log.With("reque
 // must not take what it has for complete.
 func (s *Server) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tracked := &statusWriter{ResponseWriter: w}
+		tracked := &statusWriter{ResponseWriter: w, patience: s.opts.Stream.WriteTimeout}
 		defer func() {
 			cause := recover()
 			switch {
@@ -64,31 +64,37 @@ func (s *Server) recover(next http.Handler) http.Handler {
 // statusWriter remembers the status, which is spent, too, once the connection was taken over.
 type statusWriter struct {
 	http.ResponseWriter
-	code int
+	code     int
+	patience time.Duration // for the client to take what net/http itself sends: small answers, and the end of large ones; 0: for ever
+}
+
+func (w *statusWriter) begin(code int) {
+	if w.code != 0 {
+		return
+	}
+	w.code = code
+	if w.patience > 0 {
+		// It fails where there is no connection, as in tests.
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.patience + w.patience/8))
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *statusWriter) WriteHeader(code int) {
-	if w.code == 0 {
-		w.code = code
-	}
+	w.begin(code)
 	w.ResponseWriter.WriteHeader(code)
 }
 
 func (w *statusWriter) Write(p []byte) (int, error) {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
+	w.begin(http.StatusOK)
 	return w.ResponseWriter.Write(p)
 }
 
 // WriteString implements io.StringWriter, which spares a copy of objects.
 func (w *statusWriter) WriteString(s string) (int, error) {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
+	w.begin(http.StatusOK)
 	return io.WriteString(w.ResponseWriter, s)
 }
 

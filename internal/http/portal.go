@@ -41,7 +41,16 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 		if strings.HasPrefix(r.URL.Path, "/assets/") {
 			h.Set("Cache-Control", "public, max-age=31536000, immutable") // their names change with their content
 		}
-		files.ServeHTTP(w, r)
+		out := &patientWriter{w, http.NewResponseController(w), s.opts.Stream.WriteTimeout, tcpOf(r)}
+		files.ServeHTTP(&patientResponse{w, out}, r)
 		return nil
 	}
 }
+
+// patientResponse is an answer whose body has a deadline for each piece.
+type patientResponse struct {
+	http.ResponseWriter
+	body *patientWriter
+}
+
+func (w *patientResponse) Write(piece []byte) (int, error) { return w.body.Write(piece) }

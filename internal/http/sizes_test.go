@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -138,7 +139,7 @@ func TestWhoSendsByDropsIsNotWaitedFor(t *testing.T) {
 		"a header without end":    {request, strings.Repeat("X: y\r\n", 1000), headerTimeout, 0},
 		"a body that never comes": {"POST /auth/ticket HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nContent-Length: 100\r\n\r\n", "", bodyTimeout, 408},
 		"a body by drops":         {"POST /auth/ticket HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nContent-Length: 100\r\n\r\n{", strings.Repeat(" ", 98), bodyTimeout, 408},
-		"a body nobody reads":     {"POST /auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", strings.Repeat(" ", 98), bodyTimeout, 204},
+		"a body nobody reads":     {"POST /auth/logout HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", strings.Repeat(" ", 98), bodyTimeout, 0},
 		"nothing after an answer": {request + "\r\n", "", idleTimeout, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,6 +169,36 @@ func TestWhoSendsByDropsIsNotWaitedFor(t *testing.T) {
 					t.Errorf("%d, and it was cut after %v, not %v", code, took, test.within)
 				}
 			}, sealed)
+		})
+	}
+}
+
+// TestWhoReadsNothingIsNotWaitedFor, whatever he asked for, and however small the answer is.
+func TestWhoReadsNothingIsNotWaitedFor(t *testing.T) {
+	portal := fstest.MapFS{"index.html": {Data: []byte("<!doctype html>")}, "assets/large.js": {Data: make([]byte, 1<<20)}}
+	for _, request := range []string{
+		"GET /", "GET /assets/large.js", "HEAD /assets/large.js", "GET /none", "GET /openapi.yaml", "GET /auth/me", "GET /clusters", "OPTIONS /api/v1/pods",
+		"POST /api/v1/pods", "GET /api/v1/pods", "GET /api/v1/namespaces/team-a/pods/web", "GET /api/v1/namespaces/team-a/pods/none", "GET /api", "POST /auth/logout",
+		"GET /api/v1/pods?countBy=metadata.name", "GET /api/v1/pods?search=" + strings.Repeat("x", maxAddress),
+	} {
+		t.Run(request[:min(len(request), 40)], func(t *testing.T) {
+			inBubble(t, func(t *testing.T, g *gateway) {
+				g.api.Put("pods", "team-a/web")
+				began := time.Now()
+				conn, _ := g.raw("")
+				defer conn.Close()
+				var sending sync.WaitGroup
+				sending.Go(func() { _, _ = io.WriteString(conn, lines(request)) })
+				sending.Wait()
+				g.eventually("the connection is closed", func() bool {
+					g.server.connections.mu.Lock()
+					defer g.server.connections.mu.Unlock()
+					return g.server.connections.total == 0
+				})
+				if took := time.Since(began); took > 10*time.Second {
+					t.Errorf("after %v", took)
+				}
+			}, sealed, options(func(o *Options) { o.Portal = portal }))
 		})
 	}
 }
