@@ -76,17 +76,22 @@ test('what another tab has renewed is not renewed again', async () => {
   expect(asked).not.toContain('POST /auth/session');
 });
 
-test('tabs renew one after the other, and callers in one tab share a renewal', async () => {
-  answers = { 'GET /auth/session': good(5) };
-  let queue: Promise<unknown> = Promise.resolve();
-  const locks: Locks = {
+/** As a browser's: one after the other. */
+function queue(): Locks {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
     request: (name, callback) => {
       expect(name).toBe('kubecast session');
-      const turn = queue.then(callback);
-      queue = turn.catch(() => undefined);
+      const turn = last.then(callback);
+      last = turn.catch(() => undefined);
       return turn;
     },
   };
+}
+
+test('tabs renew one after the other, and callers in one tab share a renewal', async () => {
+  answers = { 'GET /auth/session': good(5) };
+  const locks = queue();
   const tabs = [1, 2, 3].map(() => new Session({ fetch, locks }));
   await Promise.all(tabs.map((tab) => tab.open()));
   answers['POST /auth/session'] = good(10);
@@ -104,6 +109,16 @@ test('while the provider is away the renewal fails and may be asked for again; o
   await expect(session.source('refused')).rejects.toThrow('503');
   answers['POST /auth/session'] = { status: 401 };
   expect(await session.source('refused')).toBeUndefined();
+});
+
+test('a session that is ended while another tab renews it stays ended', async () => {
+  answers = { 'GET /auth/session': good(5), 'POST /auth/session': good(10), 'POST /auth/logout': { status: 204 } };
+  const locks = queue();
+  const [one, other] = [new Session({ fetch, locks }), new Session({ fetch, locks })];
+  await one.open();
+  const renewing = one.source('expiring');
+  await Promise.all([other.end(), renewing]);
+  expect(asked.slice(-2)).toEqual(['POST /auth/session', 'POST /auth/logout']);
 });
 
 test('ending tells where the provider is to end its own', async () => {

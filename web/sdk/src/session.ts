@@ -85,14 +85,19 @@ export class Session {
     return this.#renew();
   };
 
-  /** Ends the session. Returns where the browser goes to end that at the provider, too, if it has one. */
-  async end(): Promise<string | undefined> {
-    const response = await this.#request('POST', '/auth/logout');
-    if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    this.#info = { ...none, login: this.#info.login };
-    if (response.status === 204) return undefined;
-    const body = await bodyOf(response);
-    return isJsonObject(body) && typeof body.location === 'string' ? body.location : undefined;
+  /**
+   * Ends the session. Returns where the browser goes to end that at the provider, too, if it has one. Waits for a page that
+   * renews it just now, whose answer would bring it back.
+   */
+  end(): Promise<string | undefined> {
+    return this.#exclusively(async () => {
+      const response = await this.#request('POST', '/auth/logout');
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      this.#info = { ...none, login: this.#info.login };
+      if (response.status === 204) return undefined;
+      const body = await bodyOf(response);
+      return isJsonObject(body) && typeof body.location === 'string' ? body.location : undefined;
+    });
   }
 
   /** What tells the session from the one before; undefined: the user must sign in. Callers at once share one renewal. */

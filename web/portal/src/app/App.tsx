@@ -5,7 +5,7 @@ import { formatTime } from '../age/Age.tsx';
 import { describe } from '../connection/describe.ts';
 import { Feed } from '../feed/feed.ts';
 import { frameSchedule } from '../feed/schedule.ts';
-import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd } from '../session/browser.ts';
+import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from '../session/browser.ts';
 import { claimsOf, storedToken, storeToken, takeTokenFromAddress, type Claims } from '../session/session.ts';
 import { SignIn } from '../signin/SignIn.tsx';
 import { parseView } from '../view/view.ts';
@@ -23,7 +23,7 @@ function open(token: string | undefined, accepted: boolean): Session {
   const feed = new Feed({
     // There is only this one: a new one has to be pasted.
     token: token === undefined ? undefined : () => token,
-    session: browserSession.source,
+    session: sourceOf(browserSession, () => location.reload()),
     namespace: parseView(location.hash).namespace,
     schedule: frameSchedule(),
   });
@@ -51,6 +51,7 @@ export function App({ first }: { first: Session | undefined }): ReactNode {
   // A token that was brought or kept is looked at first; else the browser may have a session.
   const [looking, setLooking] = useState(first === undefined);
   const [trouble, setTrouble] = useState('');
+  const [stuck, setStuck] = useState(false); // could not sign out
   const [login, setLogin] = useState<boolean>(); // undefined: the gateway has not said yet
 
   const replaceSession = useCallback(
@@ -75,10 +76,11 @@ export function App({ first }: { first: Session | undefined }): ReactNode {
       signOut('');
       return;
     }
+    setStuck(false);
     // Who is not sure to be signed out must not be shown that he is.
     endBrowserSession().then(
       () => signOut(''),
-      () => undefined,
+      () => setStuck(true),
     );
   }, [byCookie, signOut]);
 
@@ -140,6 +142,7 @@ export function App({ first }: { first: Session | undefined }): ReactNode {
         setSession((now) => (now === session ? { ...session, accepted: true } : now));
       }}
       onSignOut={signOut}
+      stuck={stuck}
       onLeave={leave}
     />
   );
@@ -150,11 +153,13 @@ interface SignedInProps {
   readonly onAccepted: () => void;
   /** The gateway wants to be told anew who this is. */
   readonly onSignOut: (why: string) => void;
+  /** The user wanted to go, and could not. */
+  readonly stuck: boolean;
   /** The user wants to go. */
   readonly onLeave: () => void;
 }
 
-function SignedIn({ session, onAccepted, onSignOut, onLeave }: SignedInProps): ReactNode {
+function SignedIn({ session, onAccepted, onSignOut, stuck, onLeave }: SignedInProps): ReactNode {
   const { feed, accepted, token } = session;
   const { live } = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
   const state = useSyncExternalStore(live.connection.subscribe, live.connection.getSnapshot);
@@ -189,5 +194,5 @@ function SignedIn({ session, onAccepted, onSignOut, onLeave }: SignedInProps): R
     const trouble = describe(state, formatTime).detail;
     return <SignIn reason="" checking trouble={known ? '' : trouble} onToken={() => undefined} onCancel={() => onSignOut('')} />;
   }
-  return <Workspace feed={feed} claims={claims(token)} onSignOut={onLeave} />;
+  return <Workspace feed={feed} claims={claims(token)} stuck={stuck} onSignOut={onLeave} />;
 }

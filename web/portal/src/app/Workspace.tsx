@@ -19,10 +19,12 @@ const titles = { jobs: 'Jobs', pods: 'Pods' };
 interface WorkspaceProps {
   readonly feed: Feed;
   readonly claims: Claims;
+  /** Signing out has failed. */
+  readonly stuck: boolean;
   readonly onSignOut: () => void;
 }
 
-export function Workspace({ feed, claims, onSignOut }: WorkspaceProps): ReactNode {
+export function Workspace({ feed, claims, stuck, onSignOut }: WorkspaceProps): ReactNode {
   const view = useView();
   const state = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
 
@@ -47,7 +49,7 @@ export function Workspace({ feed, claims, onSignOut }: WorkspaceProps): ReactNod
           ))}
         </nav>
         <ConnectionStatus connection={state.live.connection} onRetry={() => feed.retry()} />
-        <Account claims={claims} onSignOut={onSignOut} />
+        <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
       </header>
       <main className="page">
         <Page view={view} state={state} onRetry={() => feed.retry()} />

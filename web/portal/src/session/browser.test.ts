@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Session } from '@kubecast/sdk';
-import { loginAddress, onBrowserSessionEnd, endBrowserSession } from './browser.ts';
+import { endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from './browser.ts';
 
 const session = new Session({ fetch: () => Promise.resolve(new Response(null, { status: 204 })) });
 const returnTo = (pathname: string, hash: string): string | null =>
@@ -24,4 +24,19 @@ test('who signs out in one tab is signed out in the others', async () => {
   });
   await endBrowserSession(session);
   await told;
+});
+
+test('what is on screen is not shown to somebody else who has signed in in another tab', async () => {
+  let username = 'mara';
+  const shared = new Session({
+    fetch: () => Promise.resolve(new Response(JSON.stringify({ login: true, username, expiresAt: new Date().toISOString(), renewable: true }))),
+  });
+  await shared.open();
+  const reload = vi.fn();
+  const source = sourceOf(shared, reload);
+  await source('expiring');
+  expect(reload).not.toHaveBeenCalled();
+  username = 'bob';
+  await source('expiring');
+  expect(reload).toHaveBeenCalledOnce();
 });

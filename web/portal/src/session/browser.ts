@@ -1,10 +1,21 @@
 // The session of this browser with the gateway, by its cookie. All tabs share it.
 
-import { Session } from '@kubecast/sdk';
+import { Session, type TokenSource } from '@kubecast/sdk';
 
 export const browserSession = new Session();
 
 const channel = 'kubecast.session';
+
+/** Renews the session. If somebody else has signed in meanwhile, in another tab, what is on screen is not his: load it anew. */
+export function sourceOf(session: Session, reload: () => void): TokenSource {
+  return async (reason) => {
+    const before = session.info.username;
+    const name = await session.source(reason);
+    const now = session.info.username;
+    if (before !== undefined && now !== undefined && now !== before) reload();
+    return name;
+  };
+}
 
 /** Signs out here, at the provider if it has a session of its own, and in the other tabs. */
 export async function endBrowserSession(session: Session = browserSession): Promise<void> {
