@@ -64,6 +64,8 @@ type size struct {
 	patches int
 }
 
+func (s size) String() string { return fmt.Sprintf("%dx%g", s.clients, s.rate) }
+
 // bench is a run.
 type bench struct {
 	measure.Bench
@@ -84,10 +86,11 @@ type bench struct {
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("endtoend", flag.ContinueOnError)
-	b := &bench{out: out, pods: 2000, sizes: []size{{20, 50, 300}, {20, 200, 300}, {100, 200, 1500}}}
+	b := &bench{out: out, pods: 2000, sizes: []size{{20, 1, 300}, {20, 50, 300}, {20, 200, 300}, {100, 200, 1500}}}
 	flags.StringVar(&b.gateway, "gateway", "bin/gateway", "the gateway's `binary`")
 	devcluster := flags.String("devcluster", "bin/devcluster", "devcluster's `binary`")
 	flags.IntVar(&b.rounds, "rounds", 3, "how often each server is measured in turn; figures are medians")
+	only := flags.String("only", "", "only the `workload` with so many clients and patches per second, as in 50x20")
 	quick := flags.Bool("quick", false, "small and short, to see whether it works")
 	profile := flags.String("profile", "", "`directory` for the gateway's profiles, taken in rounds of their own")
 	if err := flags.Parse(args); err != nil {
@@ -123,6 +126,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	for _, s := range b.sizes {
+		if *only != "" && *only != s.String() {
+			continue
+		}
 		if err := b.workload(ctx, s, *profile); err != nil {
 			return err
 		}

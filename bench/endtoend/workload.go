@@ -86,7 +86,7 @@ func (b *bench) workload(ctx context.Context, s size, profile string) error {
 	b.targets(&t, s, results[viaGateway], results[bareWatch])
 	t.Print(b.out)
 	if profile != "" {
-		_, err = b.throughGateway(s, filepath.Join(profile, fmt.Sprintf("%dx%g", s.clients, s.rate)))
+		_, err = b.throughGateway(s, filepath.Join(profile, s.String()))
 	}
 	return err
 }
@@ -103,6 +103,10 @@ func (b *bench) targets(t *figures.Table, s size, gateway, bare []sample) {
 			more = append(more, at(0.99)(gateway[i])-at(0.99)(bare[i]))
 		}
 		t.Reach("p99 ms beyond the bare watch's", figures.Median(more), 10)
+	}
+	if s.clients == 1 {
+		t.Note("what a patch costs the gateway whether anybody sees it or not, and one delivery")
+		return
 	}
 	t.Reach("p99.9 ms", figures.MedianOf(gateway, at(0.999)), 100)
 }

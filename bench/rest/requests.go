@@ -64,7 +64,7 @@ type sample struct {
 
 func (s sample) perSecond() float64 { return float64(s.requests) / s.took.Seconds() }
 func (s sample) perRequest() float64 {
-	return figures.Milliseconds(s.cpu) / float64(max(s.requests, 1))
+	return figures.Microseconds(s.cpu) / float64(max(s.requests, 1))
 }
 func (s sample) size() float64 { return float64(s.bytes) / 1024 / float64(max(s.requests, 1)) }
 
@@ -140,7 +140,7 @@ func (b *bench) compare(ctx context.Context, w workload, servers map[string]serv
 }
 
 func (b *bench) print(w workload, results map[string][]sample) {
-	t := figures.Table{Title: fmt.Sprintf("%s, %d clients", w.name, w.clients), Header: []any{"", "requests/s", "p50 ms", "p99 ms", "CPU ms each", "KiB each"}}
+	t := figures.Table{Title: fmt.Sprintf("%s, %d clients", w.name, w.clients), Header: []any{"", "requests/s", "p50 ms", "p99 ms", "CPU µs each", "KiB each"}}
 	for _, name := range []string{apiServer, viaGateway, ceiling} {
 		if len(results[name]) == 0 {
 			continue
