@@ -165,18 +165,36 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     token = await kubecast.token('mara.lindqvist', ['platform']);
   });
 
-  test('who may see one team only sees that team without choosing it, and nothing of the others', async () => {
+  test('who may see one team sees that team, and follows the bindings that come and go', async () => {
     const everybody = token;
+    const other = 'team-nlp';
     token = await kubecast.token('bob', [namespace]);
-    await kubecast.submit('team-nlp', 'of-others', { start: 1, run: 60 });
-    await page.goto(`${kubecast.url}/#token=${token}`);
-    await status(/^Live$/);
-    await kubecast.submit(namespace, 'of-the-team', { start: 1, run: 30 });
+    await kubecast.submit(namespace, 'of-the-team', { start: 1, run: 600 });
+    await kubecast.submit(other, 'of-another-team', { start: 1, run: 600 });
+    await open('#jobs?q=of-');
     await row('of-the-team').getByText('Running').waitFor();
-    expect(await row('of-others').count()).toBe(0);
-    await page.goto(`${kubecast.url}/#jobs?ns=team-nlp`);
-    await page.getByRole('heading', { name: 'You may not see jobs in team-nlp' }).waitFor();
-    expect(await row('of-others').count()).toBe(0);
+    const choices = () => page.getByLabel('Namespace').locator('option').allTextContents();
+    const shown = () => page.locator('.table-body .table-row').evaluateAll((rows) => rows.map((item) => item.getAttribute('data-name')).sort());
+    expect(await choices()).toEqual(['Your namespace', namespace]);
+    expect(await shown()).toEqual(['of-the-team']);
+
+    await kubecast.kubectl(['create', 'rolebinding', '--namespace', other, 'guest', '--clusterrole=team-viewer', '--user=bob']);
+    await row('of-another-team').getByText('Running').waitFor();
+    await expect.poll(choices).toEqual(['Your 2 namespaces', other, namespace]);
+
+    await kubecast.kubectl(['delete', 'rolebinding', '--namespace', other, 'guest']);
+    await row('of-another-team').waitFor({ state: 'detached' });
+    await expect.poll(choices).toEqual(['Your namespace', namespace]);
+    expect(await shown()).toEqual(['of-the-team']);
+    await status(/^Live$/);
+    await page.evaluate((name) => location.assign(`#jobs?ns=${name}`), other);
+    await page.getByRole('heading', { name: `You may not see jobs in ${other}` }).waitFor();
+    expect(await row('of-another-team').count()).toBe(0);
+    expect(await choices()).toEqual(['Your namespace', other, namespace]);
+    await page.getByLabel('Namespace').selectOption('');
+    await row('of-the-team').waitFor();
+    await kubecast.kubectl(['delete', 'job', '--namespace', other, 'of-another-team', '--wait=false']);
+    await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'of-the-team', '--wait=false']);
     token = everybody;
   });
 

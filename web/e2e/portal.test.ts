@@ -125,17 +125,41 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
   });
 
   describe('what the user may not see', () => {
-    test('who may not list namespaces types one; the tables work', async () => {
+    const choices = () => page.getByLabel('Namespace').locator('option').allTextContents();
+
+    test('who may see some namespaces sees these, chooses among them, and follows his permissions', async () => {
       gateway.users.set(mara, { namespaces: ['team-a'] });
       putJob('mine');
       putJob('theirs', 'running', 'team-b');
       await signIn();
-      await page.getByRole('heading', { name: 'You may not see jobs of all namespaces' }).waitFor();
-      expect(await page.getByRole('alert').textContent()).toContain('you may not watch jobs at the cluster scope');
-      await page.getByLabel('Namespace').fill('team-a');
-      await page.keyboard.press('Enter');
       await row('mine').waitFor();
       expect(await names()).toEqual(['mine']);
+      expect(await choices()).toEqual(['Your namespace', 'team-a']);
+      await row('mine').evaluate((element) => Object.assign(window, { rowOfMine: element }));
+
+      gateway.users.set(mara, { namespaces: ['team-a', 'team-b'] });
+      for (const stream of gateway.streams) stream.see(['team-a', 'team-b']);
+      await row('theirs').waitFor();
+      await expect.poll(choices).toEqual(['Your 2 namespaces', 'team-a', 'team-b']);
+      await page.getByLabel('Namespace').selectOption('team-a');
+      await row('theirs').waitFor({ state: 'detached' });
+      expect(await choices()).toEqual(['Your 2 namespaces', 'team-a', 'team-b']);
+      await page.getByLabel('Namespace').selectOption('');
+      await row('theirs').waitFor();
+
+      for (const stream of gateway.streams) stream.see(['team-a']);
+      await row('theirs').waitFor({ state: 'detached' });
+      await expect.poll(choices).toEqual(['Your namespace', 'team-a']);
+      expect(await row('mine').evaluate((element) => (window as unknown as { rowOfMine: Element }).rowOfMine === element)).toBe(true);
+      await status(/^Live$/);
+    });
+
+    test('who may see nothing of all namespaces types one', async () => {
+      gateway.users.set(mara, { namespaces: [] });
+      putJob('theirs', 'running', 'team-b');
+      await signIn();
+      await page.getByRole('heading', { name: 'You may not see jobs of all namespaces' }).waitFor();
+      expect(await page.getByRole('alert').textContent()).toContain('you may not watch jobs at the cluster scope');
       await page.getByLabel('Namespace').fill('team-b');
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'You may not see jobs in team-b' }).waitFor();

@@ -7,7 +7,7 @@ import { MockCluster } from './cluster.ts';
 import { MockStream, type StreamOptions, type Watch } from './stream.ts';
 
 export interface MockUser {
-  /** The namespaces that the user may see; undefined: everything. */
+  /** The namespaces that the user may see the content of, and not list; undefined: everything. */
   readonly namespaces?: readonly string[];
 }
 
@@ -90,11 +90,13 @@ export class MockGateway {
       return;
     }
     for (const watch of watches as Watch[]) {
-      if (user.namespaces && !(watch.namespace && user.namespaces.includes(watch.namespace))) {
+      const { namespace, resource } = watch;
+      if (user.namespaces && !(namespace ? user.namespaces.includes(namespace) : resource !== 'namespaces' && user.namespaces.length > 0)) {
         const where = watch.namespace ? `in the namespace ${watch.namespace}` : 'at the cluster scope';
         refuse(response, 403, `you may not watch ${watch.resource} ${where}`);
         return;
       }
+      if (!namespace) watch.visible = user.namespaces;
     }
     const { retry, heartbeat, sabotage } = this;
     const stream = new MockStream(this.cluster, this.epoch, watches as Watch[], response, { retry, heartbeat, sabotage });
@@ -107,7 +109,7 @@ export class MockGateway {
 function watchOf(name: string, path: string): Watch | undefined {
   const match = /^\/apis?\/(?:[^/]+\/)?v[^/]+(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\?.*)?$/.exec(path);
   if (!match?.[2]) return undefined;
-  return { name, resource: match[2], namespace: match[1], version: undefined };
+  return { name, resource: match[2], namespace: match[1], visible: undefined, version: undefined };
 }
 
 function refuse(response: ServerResponse, status: number, detail: string, headers: Record<string, string> = {}): void {

@@ -9,6 +9,8 @@ export interface Watch {
   readonly name: string;
   readonly resource: string;
   readonly namespace: string | undefined;
+  /** The namespaces that may be seen of all of them; undefined: these. */
+  visible: readonly string[] | undefined;
   /** Undefined while a snapshot is owed or under way. */
   version: number | undefined;
 }
@@ -49,10 +51,32 @@ export class MockStream {
   /** Delivers what a client at `position` has missed. */
   begin(position: string): void {
     for (const watch of this.watches) {
+      if (watch.visible) this.send(watch, 'narrowed', { namespaces: watch.visible });
+    }
+    for (const watch of this.watches) {
       const version = versionOf(position, this.#epoch, watch.name);
       if (version === undefined) this.#snapshot(watch);
       else if (version < this.#cluster.floor || version > this.#cluster.version) this.reset(watch, 'expired');
       else this.#replay(watch, version);
+    }
+  }
+
+  /** The caller's permissions change. */
+  see(namespaces: readonly string[]): void {
+    for (const watch of this.watches) {
+      if (watch.namespace || watch.resource === 'namespaces') continue;
+      const before = this.#list(watch);
+      watch.visible = namespaces;
+      const now = this.#list(watch);
+      const lost = before.filter((object) => !now.includes(object));
+      const found = now.filter((object) => !before.includes(object));
+      if (lost.length > 0) this.send(watch, 'narrowed', { namespaces });
+      for (const { apiVersion, kind, metadata } of lost) {
+        const { name, namespace, uid, resourceVersion } = metadata;
+        this.send(watch, 'deleted', { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } });
+      }
+      if (found.length > 0 || lost.length === 0) this.send(watch, 'widened', { namespaces });
+      for (const object of found) this.send(watch, 'added', object);
     }
   }
 
@@ -86,10 +110,14 @@ export class MockStream {
   }
 
   #snapshot(watch: Watch): void {
-    const objects = this.#cluster.list(watch.resource).filter((object) => matches(watch, object));
+    const objects = this.#list(watch);
     for (const object of objects) this.send(watch, 'added', object);
     watch.version = this.#cluster.version;
     this.send(watch, 'synced', { resourceVersion: String(watch.version), count: objects.length });
+  }
+
+  #list(watch: Watch): KubeObject[] {
+    return this.#cluster.list(watch.resource).filter((object) => matches(watch, object));
   }
 
   #replay(watch: Watch, version: number): void {
@@ -128,8 +156,9 @@ export class MockStream {
   }
 }
 
-function matches(watch: Watch, object: KubeObject): boolean {
-  return watch.namespace === undefined || object.metadata.namespace === watch.namespace;
+function matches({ namespace, visible }: Watch, { metadata }: KubeObject): boolean {
+  if (namespace !== undefined) return metadata.namespace === namespace;
+  return visible === undefined || visible.includes(metadata.namespace ?? '');
 }
 
 /** Undefined: no position, so a snapshot; -1: one of elsewhere, so a reset. */

@@ -15,7 +15,10 @@ export interface Snapshot<T extends KubeObject> {
   readonly phase: 'loading' | 'refreshing' | 'current';
   /** Set while the gateway's own watch is lost; `since` in milliseconds since the epoch. */
   readonly stale: { readonly since: number; readonly reason: string } | undefined;
-  /** The visible namespaces once the gateway narrowed the watch; undefined: no restriction was told. */
+  /**
+   * The namespaces in which something is visible, once the gateway has narrowed the watch; undefined: no
+   * restriction was told. Objects that are visible by their names in any namespace are not in it.
+   */
   readonly namespaces: readonly string[] | undefined;
 }
 
@@ -62,7 +65,10 @@ export class WatchedCollection<T extends KubeObject> implements Collection<T> {
    */
   opened(resumed: boolean): void {
     this.#told = new Set();
-    if (!resumed) this.#awaited = true;
+    if (!resumed) {
+      this.#awaited = true;
+      this.#namespaces = undefined; // what restricts the watch is told at the beginning
+    }
     this.#stale = undefined; // the new connection says so again if it still is
     this.#changed();
   }
@@ -103,7 +109,7 @@ export class WatchedCollection<T extends KubeObject> implements Collection<T> {
         break;
       case 'narrowed':
       case 'widened':
-        this.#namespaces = event.namespaces;
+        this.#namespaces = event.namespaces && [...new Set([...event.namespaces, ...Object.keys(event.names)])].filter(Boolean);
         break;
       default:
         return true; // a bookmark moves the position only, and that is the client's

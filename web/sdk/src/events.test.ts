@@ -3,6 +3,15 @@ import { decodeFrame, UnreadableFrame } from './events.ts';
 
 const decode = (event: string, data: string) => decodeFrame({ event, data, id: 'e.1' });
 
+test('what may be seen is read with what is seen by its name only, and without what is no name', () => {
+  expect(decode('pods.narrowed', '{"namespaces":["a",1],"names":{"b":["one",null],"":["two"],"c":"three"}}')).toMatchObject({
+    type: 'narrowed',
+    namespaces: ['a'],
+    names: { b: ['one'], '': ['two'], c: [] },
+  });
+  expect(decode('widened', '{"all":true,"namespaces":[]}')).toMatchObject({ type: 'widened', namespaces: undefined, names: {} });
+});
+
 describe('names', () => {
   test.each([
     ['jobs.synced', 'jobs', 'synced'],

@@ -51,8 +51,10 @@ export interface FreshnessEvent extends Told {
 /** What the caller may see; told at the beginning if that is not all that was asked for, and when it changes. */
 export interface VisibilityEvent extends Told {
   readonly type: 'narrowed' | 'widened';
-  /** The namespaces that are visible now; undefined: everything is. */
+  /** The namespaces of which everything is visible now; undefined: everything is everywhere. */
   readonly namespaces: readonly string[] | undefined;
+  /** Single objects that are visible besides, by namespace; under the empty one those visible in any, or in none. */
+  readonly names: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface ExpiringEvent extends Told {
@@ -119,10 +121,10 @@ export function decodeFrame(frame: Frame): StreamEvent {
     }
     case 'narrowed':
     case 'widened': {
-      const { all, namespaces } = jsonOf(frame);
-      if (all === true) return { ...told, type, namespaces: undefined };
+      const { all, namespaces, names } = jsonOf(frame);
+      if (all === true) return { ...told, type, namespaces: undefined, names: {} };
       if (!Array.isArray(namespaces)) throw unreadable(frame, 'no namespaces');
-      return { ...told, type, namespaces: namespaces.filter((name) => typeof name === 'string') };
+      return { ...told, type, namespaces: textsOf(namespaces), names: listsOf(names) };
     }
     case 'expiring':
       return { ...told, type, at: timeOf(jsonOf(frame).at) };
@@ -159,6 +161,15 @@ function stringOf(frame: Frame, data: JsonObject, key: string): string {
   const value = data[key];
   if (typeof value !== 'string') throw unreadable(frame, `no ${key}`);
   return value;
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((text) => typeof text === 'string') : [];
+}
+
+function listsOf(value: unknown): Record<string, string[]> {
+  if (!isJsonObject(value)) return {};
+  return Object.fromEntries(Object.entries(value).map(([key, list]) => [key, textsOf(list)]));
 }
 
 // Reasons and times are told to people; a missing one is no reason to break the stream.

@@ -195,15 +195,22 @@ describe('what else is told of a watch', () => {
   });
 
   test('narrowed and widened', () => {
-    const { tell, jobs, flush } = makeStore();
+    const { store, tell, jobs, flush } = makeStore();
     expect(jobs.getSnapshot().namespaces).toBeUndefined();
-    tell.any({ type: 'narrowed', namespaces: ['team-a'] });
+    tell.any({ type: 'narrowed', namespaces: ['team-a'], names: {} });
     flush();
     expect(jobs.getSnapshot().namespaces).toEqual(['team-a']);
-    tell.any({ type: 'widened', namespaces: ['team-a', 'team-b'] });
+    tell.any({ type: 'widened', namespaces: ['team-a'], names: { 'team-b': ['train'], '': ['any'] } });
     flush();
     expect(jobs.getSnapshot().namespaces).toEqual(['team-a', 'team-b']);
-    tell.any({ type: 'widened', namespaces: undefined });
+    store.opened(true); // what has not changed is not told again where it left off
+    flush();
+    expect(jobs.getSnapshot().namespaces).toEqual(['team-a', 'team-b']);
+    tell.any({ type: 'widened', namespaces: undefined, names: {} });
+    flush();
+    expect(jobs.getSnapshot().namespaces).toBeUndefined();
+    tell.any({ type: 'narrowed', namespaces: ['team-a'], names: {} });
+    store.opened(false); // which is told from the beginning
     flush();
     expect(jobs.getSnapshot().namespaces).toBeUndefined();
   });

@@ -65,14 +65,18 @@ interface PageProps {
 }
 
 function Page({ view, state, onRetry }: PageProps): ReactNode {
-  const { live, watches, forbidden } = state;
+  const { live, watches, forbidden, visible } = state;
   const connection = useSyncExternalStore(live.connection.subscribe, live.connection.getSnapshot);
   const ended = connection.phase === 'closed' && connection.reason !== 'caller';
 
   const filters = (
     <>
-      {watches.includes('namespaces') && !forbidden ? (
-        <NamespaceSelect namespaces={live.collection('namespaces')} selected={view.namespace} />
+      {listed(state) ? (
+        <NamespaceSelect
+          namespaces={watches.includes('namespaces') ? live.collection('namespaces') : undefined}
+          visible={visible}
+          selected={view.namespace}
+        />
       ) : (
         <NamespaceInput selected={view.namespace} />
       )}
@@ -81,7 +85,7 @@ function Page({ view, state, onRetry }: PageProps): ReactNode {
   );
 
   if (!forbidden && !ended && watches.includes(view.page)) {
-    const where = view.namespace ? `in ${view.namespace}` : 'in the cluster';
+    const where = view.namespace ? `in ${view.namespace}` : visible ? 'in what you may see of the cluster' : 'in the cluster';
     const table = { view, filters, empty: `There are no ${view.page} ${where}. They will appear here as they are created.` };
     if (view.page === 'jobs') return <JobsPage {...table} collection={live.collection('jobs')} />;
     return <PodsPage {...table} collection={live.collection('pods')} />;
@@ -100,13 +104,17 @@ function Page({ view, state, onRetry }: PageProps): ReactNode {
   );
 }
 
+/** Whether there are namespaces to choose from. */
+function listed({ watches, visible, forbidden }: FeedState): boolean {
+  return visible !== undefined || (watches.includes('namespaces') && !forbidden);
+}
+
 function Forbidden({ view, state, onRetry }: PageProps): ReactNode {
-  const listed = state.watches.includes('namespaces') && !state.forbidden;
   const where = view.namespace ? `in ${view.namespace}` : 'of all namespaces';
   return (
     <Notice title={`You may not see ${view.page} ${where}`} said={state.refusal} onRetry={onRetry}>
       {view.namespace ? 'Is the name right? ' : 'You may well see those of your own. '}
-      {listed ? 'Choose a namespace above.' : 'Enter the name of a namespace above.'}
+      {listed(state) ? 'Choose a namespace above.' : 'Enter the name of a namespace above.'}
     </Notice>
   );
 }

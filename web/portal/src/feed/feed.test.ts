@@ -105,6 +105,31 @@ test('rows in sight before and after a change of namespace are there at once, ot
   expect(rows()).toEqual([]); // the gateway has the last word
 });
 
+test('the namespaces in which something may be seen are known while all are watched, and remembered while one is', async () => {
+  await open();
+  const visible = () => feed.getSnapshot().visible;
+  server.last.accept(frame('jobs.narrowed', 'e', { namespaces: ['b'] }), frame('pods.narrowed', 'e', { namespaces: ['a', 'b'] }));
+  await settle();
+  expect(visible()).toEqual(['a', 'b']);
+  feed.setNamespace('a');
+  await settle();
+  server.last.accept(frame('jobs.synced', 'e.jobs-1', { resourceVersion: '1', count: 0 }));
+  await settle();
+  expect(visible()).toEqual(['a', 'b']);
+  feed.setNamespace('');
+  await settle();
+  const all = server.last.accept();
+  await settle();
+  expect(visible()).toEqual(['a', 'b']); // until something else is told
+  all.push(frame('jobs.narrowed', 'e', { namespaces: ['b'] }) + frame('pods.narrowed', 'e', { namespaces: ['b'] }));
+  await settle();
+  expect(visible()).toEqual(['b']);
+  for (const name of ['jobs', 'pods']) all.push(frame(`${name}.synced`, 'e', { resourceVersion: '1', count: 0 }));
+  all.push(frame('pods.widened', 'e', { all: true, namespaces: [] }));
+  await settle();
+  expect(visible()).toBeUndefined();
+});
+
 test('401 is left to the sign-in', async () => {
   await open();
   server.last.refuse(401);

@@ -4,8 +4,9 @@ import { Live, type Observable, type Schedule, type TokenSource } from '@kubecas
 import { pathsOf, type Kinds, type WatchName } from './kinds.ts';
 
 /**
- * A stream is refused as a whole if one of its watches is forbidden, so less and less is asked for. Who
- * may not list namespaces types the name of one; who may see jobs only gets jobs.
+ * A stream is refused as a whole if nothing at all may be seen of one of its watches, so less and less is
+ * asked for. Who may see jobs only gets jobs. Who may see some namespaces is shown these, whether he may
+ * list namespaces or not.
  */
 const ladder: readonly (readonly WatchName[])[] = [
   ['jobs', 'pods', 'namespaces'],
@@ -26,6 +27,11 @@ export interface FeedState {
   readonly refusal: string | undefined;
   /** There is nothing left to ask for. */
   readonly forbidden: boolean;
+  /**
+   * The namespaces that the user may see something in; undefined: no restriction is known. Kept current
+   * while all of them are watched, and remembered while one is.
+   */
+  readonly visible: readonly string[] | undefined;
 }
 
 export interface FeedOptions {
@@ -93,7 +99,8 @@ export class Feed implements Observable<FeedState> {
       seed: before && seedFrom(before, namespace),
     });
     live.connection.subscribe(() => this.#onConnection(live, rung));
-    return { namespace, live, watches, refusal, forbidden: false };
+    if (namespace === '') for (const name of tables(watches)) live.collection(name).subscribe(() => this.#onRows(live));
+    return { namespace, live, watches, refusal, forbidden: false, visible: before?.visible };
   }
 
   #onConnection(live: Live<Kinds>, rung: number): void {
@@ -105,8 +112,17 @@ export class Feed implements Observable<FeedState> {
     const next = this.#rungAfter(rung);
     // The first refusal names what the page was opened for.
     const refusal = this.#state.refusal ?? message;
-    if (next === -1) this.#become({ ...this.#state, refusal, forbidden: true });
+    if (next === -1) this.#become({ ...this.#state, refusal, forbidden: true, visible: this.#state.namespace === '' ? undefined : this.#state.visible });
     else this.#become(this.#connect(this.#state.namespace, next, refusal, this.#state));
+  }
+
+  #onRows(live: Live<Kinds>): void {
+    if (this.#closed || live !== this.#state.live) return;
+    const told = tables(this.#state.watches).map((name) => live.collection(name).getSnapshot());
+    // What restricts a watch is told before its rows.
+    if (told.some(({ phase, namespaces }) => phase === 'loading' && !namespaces)) return;
+    const visible = union(told.map(({ namespaces }) => namespaces));
+    if (visible?.join() !== this.#state.visible?.join()) this.#become({ ...this.#state, visible });
   }
 
   #rungAfter(rung: number): number {
@@ -118,6 +134,18 @@ export class Feed implements Observable<FeedState> {
     this.#state = state;
     for (const listener of [...this.#listeners]) listener();
   }
+}
+
+const tables = (watches: readonly WatchName[]): ('jobs' | 'pods')[] => watches.filter((name) => name !== 'namespaces');
+
+/** All of some lists; undefined if one of them is unrestricted. */
+function union(lists: readonly (readonly string[] | undefined)[]): readonly string[] | undefined {
+  const names = new Set<string>();
+  for (const list of lists) {
+    if (!list) return undefined;
+    for (const name of list) names.add(name);
+  }
+  return [...names].sort();
 }
 
 /** What is known already and stays in sight, so that no table goes blank in between. */

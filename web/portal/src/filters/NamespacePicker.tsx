@@ -1,18 +1,27 @@
-import type { Collection, KubeObject } from '@kubecast/sdk';
+import type { Collection, KubeObject, Snapshot } from '@kubecast/sdk';
 import { useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { setView } from '../view/view.ts';
 
-/** The namespaces to choose from, kept current by the stream. */
-export function NamespaceSelect({ namespaces, selected }: { namespaces: Collection<KubeObject>; selected: string }): ReactNode {
-  const { items } = useSyncExternalStore(namespaces.subscribe, namespaces.getSnapshot);
+interface NamespaceSelectProps {
+  /** What the cluster has; undefined for whom may not list them. */
+  readonly namespaces: Collection<KubeObject> | undefined;
+  /** Those in which the user may see something; undefined: he may in all. */
+  readonly visible: readonly string[] | undefined;
+  readonly selected: string;
+}
+
+/** The namespaces to choose from, kept current by the stream. Those in which nothing may be seen are no choice. */
+export function NamespaceSelect({ namespaces, visible, selected }: NamespaceSelectProps): ReactNode {
+  const { subscribe, getSnapshot } = namespaces ?? none;
+  const { items } = useSyncExternalStore(subscribe, getSnapshot);
   const names = useMemo(() => {
-    const all = new Set(items.map(({ metadata }) => metadata.name));
+    const all = new Set(visible ?? items.map(({ metadata }) => metadata.name));
     if (selected) all.add(selected); // deleted, or not told yet
     return [...all].sort();
-  }, [items, selected]);
+  }, [items, visible, selected]);
   return (
     <select className="field" aria-label="Namespace" value={selected} onChange={(event) => setView({ namespace: event.target.value })}>
-      <option value="">All namespaces</option>
+      <option value="">{everything(visible)}</option>
       {names.map((name) => (
         <option key={name}>{name}</option>
       ))}
@@ -20,7 +29,16 @@ export function NamespaceSelect({ namespaces, selected }: { namespaces: Collecti
   );
 }
 
-/** For those who may not list namespaces, and therefore have to know the name. */
+const noSnapshot: Snapshot<KubeObject> = { items: [], phase: 'loading', stale: undefined, namespaces: undefined };
+const none: Collection<KubeObject> = { subscribe: () => () => undefined, getSnapshot: () => noSnapshot };
+
+function everything(visible: readonly string[] | undefined): string {
+  if (!visible) return 'All namespaces';
+  if (visible.length === 0) return 'All that you may see'; // by its name, wherever it is
+  return visible.length === 1 ? 'Your namespace' : `Your ${visible.length} namespaces`;
+}
+
+/** For those who may neither list namespaces nor see what is in any, but perhaps in one whose name they know. */
 export function NamespaceInput({ selected }: { selected: string }): ReactNode {
   const [typed, setTyped] = useState(selected);
   const [before, setBefore] = useState(selected);

@@ -28,10 +28,22 @@ test('the chosen namespace is in the list even when the cluster no longer has it
     watches: ['namespaces'],
     seed: { namespaces: ['b', 'a'].map((name) => ({ metadata: { name, uid: name } })) },
   });
-  page = render(<NamespaceSelect namespaces={store.collection('namespaces')} selected="gone" />);
+  page = render(<NamespaceSelect namespaces={store.collection('namespaces')} visible={undefined} selected="gone" />);
   const select = page.element.querySelector('select');
   expect([...(select?.options ?? [])].map(({ text }) => text)).toEqual(['All namespaces', 'a', 'b', 'gone']);
   expect(select?.value).toBe('gone');
+});
+
+test('a namespace in which nothing may be seen is no choice, whether namespaces may be listed or not', () => {
+  const store = new Store<{ namespaces: KubeObject }>({
+    watches: ['namespaces'],
+    seed: { namespaces: ['a', 'b', 'c'].map((name) => ({ metadata: { name, uid: name } })) },
+  });
+  for (const namespaces of [store.collection('namespaces'), undefined]) {
+    page = render(<NamespaceSelect namespaces={namespaces} visible={['a', 'c']} selected="" />);
+    expect([...page.element.querySelectorAll('option')].map(({ text }) => text)).toEqual(['Your 2 namespaces', 'a', 'c']);
+    if (namespaces) page.unmount();
+  }
 });
 
 test('a namespace is typed in peace: nothing is asked for until it is submitted', () => {
