@@ -152,7 +152,7 @@ func (g *gateway) raw(request string) (net.Conn, *bufio.Reader) {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
-	conn, err := dial(g.t.Context(), "tcp", strings.TrimPrefix(g.url, "http://"))
+	conn, err := dial(g.t.Context(), "tcp", g.url[strings.Index(g.url, "//")+2:])
 	if err != nil {
 		g.t.Fatal(err)
 	}

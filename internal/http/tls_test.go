@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -177,6 +178,45 @@ func TestSlowButSteadyReaderOverTLSIsNotCut(t *testing.T) {
 			t.Errorf("%d bytes", read)
 		}
 	}, options(func(o *Options) { o.Stream.WriteTimeout = patience }))
+}
+
+// TestSizesAreBoundedOverTLS, in words as far as HTTP/2 gets them there.
+func TestSizesAreBoundedOverTLS(t *testing.T) {
+	inEachTLS(t, func(t *testing.T, g *gateway) {
+		if a := g.get("/api/v1/pods?search=" + strings.Repeat("x", maxAddress)); a.code != 414 || a.status(t).Message == "" {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		if a := g.get("/api/v1/pods", "X-Other: "+strings.Repeat("x", maxHeader)); a.code != 431 || a.status(t).Message == "" {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		// Clients of HTTP/2 are told the limit, and may give up themselves.
+		response, err := g.client.Do(g.newRequest(t.Context(), http.MethodGet, "/api/v1/pods", []string{"X-Other: " + strings.Repeat("x", 1<<20)}))
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode != 431 {
+				t.Error(response.Status)
+			}
+		}
+		if a := g.get("/api/v1/pods"); a.code != 200 {
+			t.Errorf("afterwards: %d %s", a.code, a.body)
+		}
+	})
+}
+
+// TestHandshakeIsNotWaitedFor for long: neither for its first byte nor for the rest of it.
+func TestHandshakeIsNotWaitedFor(t *testing.T) {
+	for name, sent := range map[string]string{"nothing": "", "half a greeting": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, g *gateway) {
+				began := time.Now()
+				_, r := g.raw(sent)
+				_, _ = io.Copy(io.Discard, r) // until it is cut
+				if took := time.Since(began); took > headerTimeout+time.Second {
+					t.Errorf("it was cut after %v", took)
+				}
+			}, overTLS(t, 1))
+		})
+	}
 }
 
 // another is the same gateway for a client of its own, whose kernel holds little, and who can stop reading. Over HTTP/2 he
