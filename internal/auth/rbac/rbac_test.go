@@ -315,7 +315,7 @@ func TestQuestionBeforeTheFirstListWaitsForIt(t *testing.T) {
 		w.start()
 		began := time.Now()
 		w.must(jane, true)
-		if d := time.Since(began); d != time.Second/2 {
+		if d := time.Since(began); d > time.Second { // of two requests: the list, and the watch that says that it was all of it
 			t.Errorf("after %v", d)
 		}
 	})
