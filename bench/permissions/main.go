@@ -40,6 +40,7 @@ type bench struct {
 	patches    float64 // of pods, per second
 	rounds     int
 	duration   time.Duration // of one measurement
+	mode       string        // of the authorizer
 	profile    string        // a file, or ""
 
 	dir     string
@@ -64,6 +65,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.Float64Var(&b.patches, "patches", 20, "pods changed per second")
 	flags.IntVar(&b.rounds, "rounds", 3, "how often is measured with and without changes of bindings, in turn")
 	flags.DurationVar(&b.duration, "duration", 20*time.Second, "how long each measurement takes")
+	flags.StringVar(&b.mode, "mode", "rbac", "the authorizer's `mode`: rbac or sar")
 	flags.StringVar(&b.profile, "profile", "", "`file` for the gateway's processor profile while bindings change")
 	quick := flags.Bool("quick", false, "small and short, to see whether it works")
 	if err := flags.Parse(args); err != nil {
@@ -113,9 +115,9 @@ func (b *bench) startGateway() (*gateway.Gateway, error) {
 		Config: fmt.Sprintf(`auth:
   jwt:
   - {issuer: %q, audiences: [%s], publicKeyFile: %s.pub}
-authorizer: {mode: rbac}
+authorizer: {mode: %s}
 cache: {preload: [pods, configmaps]}
 stream: {perUser: 0, perAddress: 0}
-`, issuer, audience, b.key),
+`, issuer, audience, b.key, b.mode),
 	})
 }

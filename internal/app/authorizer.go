@@ -36,7 +36,7 @@ func newAuthorizer(cfg config.Authorizer, log *slog.Logger) (authorizer, error) 
 		a, err := policy.New(cfg.Policies, policiesKey, namespaces)
 		return authorizer{a, namespaces.Add, always}, err
 	}
-	sar := auth.NewSAR(namespaces, auth.SAROptions{CacheAllow: cfg.CacheAllow.Std(), CacheDeny: cfg.CacheDeny.Std()})
+	sar := auth.NewSAR(namespaces, auth.SAROptions{CacheAllow: cfg.CacheAllow.Std() / 2, CacheDeny: cfg.CacheDeny.Std()})
 	add := func(c *cluster.Cluster) func(context.Context) error {
 		remove, follow := sar.Add(c.Name(), c.Reviews()), namespaces.Add(c)
 		return func(ctx context.Context) error {
@@ -51,9 +51,11 @@ const policiesKey = "authorizer.policies"
 
 // reauthorize is how often running streams ask again what their callers may see. Mode sar is told of no change; the others
 // are, and ask for the sake of what nobody tells: that a cluster was replaced, or that its permissions cannot be read.
+// A stream may be given an answer that is remembered, so it asks, and answers are remembered, for half of the time after
+// which a permission that is taken away must not count any more.
 func reauthorize(cfg config.Authorizer) time.Duration {
 	if cfg.Mode == config.AuthorizerSAR {
-		return max(cfg.CacheAllow.Std(), time.Second)
+		return max(cfg.CacheAllow.Std()/2, time.Second/2)
 	}
 	return 30 * time.Second
 }

@@ -34,6 +34,7 @@ type SAR struct {
 	namespaces Namespaces
 	opts       SAROptions
 	decisions  *cache.LRUExpireCache
+	scopeTurns chan struct{} // of questions that Scopes ask
 
 	mu        sync.Mutex
 	reviewers map[string]*reviewedCluster
@@ -68,6 +69,7 @@ func NewSAR(namespaces Namespaces, opts SAROptions) *SAR {
 		namespaces: namespaces,
 		opts:       opts,
 		decisions:  cache.NewLRUExpireCache(opts.CacheSize),
+		scopeTurns: make(chan struct{}, scopeReviewsAtOnce),
 		questions:  map[questionKey]*question{},
 	}
 }

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"fmt"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -18,8 +19,10 @@ const (
 	// maxReviewedNamespaces bounds the questions that one Scope may cost the API server. Where there are more
 	// namespaces, who may not see all of them must name the one that he wants; or the mode must be rbac.
 	maxReviewedNamespaces = 250
-	// reviewsAtOnce bounds those of one Scope that are under way.
-	reviewsAtOnce = 8
+	// reviewsAtOnce bounds those of one Scope that are under way, and scopeReviewsAtOnce those of all: when everybody comes
+	// at once, as after a restart, questions wait here, where nothing runs out, and others than these do not wait for them.
+	reviewsAtOnce      = 8
+	scopeReviewsAtOnce = 32
 )
 
 // Scope implements Authorizer. It asks about the cluster, and if that is denied about each namespace; single objects
@@ -46,6 +49,12 @@ func (s *SAR) Scope(ctx context.Context, id Identity, req Request) (Scope, error
 		asking.Go(func() error {
 			in := req
 			in.Namespace = name
+			select {
+			case s.scopeTurns <- struct{}{}:
+				defer func() { <-s.scopeTurns }()
+			case <-ctx.Done():
+				return fmt.Errorf("wait for authorization: %w", ctx.Err())
+			}
 			decision, err := s.Authorize(ctx, id, in)
 			allowed[i] = decision.Allowed
 			return err

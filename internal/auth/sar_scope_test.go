@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,4 +144,41 @@ func TestScopeSees(t *testing.T) {
 	if s.Equal(Scope{Namespaces: []string{"a", "b"}}) || !s.Equal(s) || s.Equal(Scope{All: true}) {
 		t.Error("equal")
 	}
+}
+
+// When everybody comes at once, the API server is asked a few questions at a time, none of which runs out of time while it
+// waits for its turn; and who asks about one namespace does not wait for them.
+func TestScopesOfManyAreAskedAboutInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := newFakeSAR(SAROptions{Timeout: 2 * time.Second})
+		var namespaces fixedNamespaces
+		for i := range 20 {
+			namespaces = append(namespaces, fmt.Sprintf("n%02d", i))
+		}
+		s.namespaces = namespaces
+		f.allowIn("n07")
+		f.takes = time.Second
+		var asking sync.WaitGroup
+		for i := range 40 {
+			asking.Go(func() {
+				scope, err := s.Scope(t.Context(), Identity{Username: fmt.Sprint("user", i), Groups: []string{"all"}}, everywhere)
+				if err != nil || !scope.Equal(Scope{Namespaces: []string{"n07"}}) {
+					t.Errorf("user %d: %+v, %v", i, scope, err)
+				}
+			})
+		}
+		time.Sleep(1500 * time.Millisecond) // the cluster was asked about for all of them
+		if n := f.count(); n != 40+scopeReviewsAtOnce {
+			t.Errorf("%d questions at once, not %d", n-40, scopeReviewsAtOnce)
+		}
+		began := time.Now()
+		mustDecide(t, s, jane, request, false)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("a question about one namespace took %s", took)
+		}
+		asking.Wait()
+		if took, want := time.Since(began), time.Duration(40*20/scopeReviewsAtOnce)*time.Second; took < want-2*time.Second || took > want+2*time.Second {
+			t.Errorf("all of it took %s, not about %s", took, want)
+		}
+	})
 }

@@ -160,7 +160,7 @@ const (
 // Authorizer says who decides what an identity may see.
 type Authorizer struct {
 	Mode       string   `yaml:"mode"`       // AuthorizerRBAC, AuthorizerSAR or AuthorizerPolicy
-	CacheAllow Duration `yaml:"cacheAllow"` // how long an allow of sar may be used again; 0: never
+	CacheAllow Duration `yaml:"cacheAllow"` // how long a permission may count in mode sar after it was taken away; 0: nothing is remembered
 	CacheDeny  Duration `yaml:"cacheDeny"`
 	Policies   []string `yaml:"policies"` // of mode policy: allowed is what one of them is true for
 }
