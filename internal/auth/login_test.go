@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/kubecast/kubecast/internal/auth/authtest"
@@ -197,6 +198,48 @@ func TestLoginsThatAreNoneAreRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Keys belong to their issuer: another one that the gateway trusts, too, cannot sign in the users of this one.
+func TestIDTokenOfAnotherTrustedIssuerIsRefused(t *testing.T) {
+	file := publicFile(t, ecKey)
+	synctest.Test(t, func(t *testing.T) {
+		provider := authtest.New()
+		a, err := New(Options{
+			Issuers: []Issuer{
+				{Issuer: authtest.Issuer, Audiences: []string{authtest.ClientID}, Claims: usual},
+				{Issuer: testIssuer + "/other", Audiences: []string{authtest.ClientID}, PublicKeyFile: file, Claims: usual},
+			},
+			Transport: provider,
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runUntilEnd(t, a)
+		l, err := NewLogin(LoginOptions{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, mustSealer(t, keyA), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, err := l.Begin(t.Context(), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		callback, err := provider.SignIn(begun.Location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		location, _ := url.Parse(begun.Location)
+		claims := goodClaims(map[string]any{"iss": testIssuer + "/other", "aud": authtest.ClientID, "nonce": location.Query().Get("nonce")})
+		other := sign(t, jwt.SigningMethodES256, ecKey, claims, nil)
+		if _, err := a.Authenticate(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		provider.Set(answer("id_token", other))
+		u, _ := url.Parse(callback)
+		if _, err := l.Finish(t.Context(), begun.Pending, u.Query()); !errors.Is(err, ErrLoginRefused) {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func claim(name string, value any) func(*authtest.Provider) {

@@ -108,6 +108,19 @@ func TestExpiringIsToldAMinuteAhead(t *testing.T) {
 	})
 }
 
+// TestExpiringOfAShortTokenIsNotToldAtOnce: who was told so would renew, come back, and be told at once again.
+func TestExpiringOfAShortTokenIsNotToldAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		expires := time.Now().Add(30 * time.Second)
+		g.access.set(func(a *access) { a.expires = expires })
+		s := g.stream("/api/v1/pods")
+		s.until("expiring")
+		if ahead := time.Until(expires); ahead != 10*time.Second {
+			t.Errorf("told %v ahead", ahead)
+		}
+	})
+}
+
 // TestTokenThatEndsWhileTheKindIsRead: there is no position yet that could be told, only the client's own.
 func TestTokenThatEndsWhileTheKindIsRead(t *testing.T) {
 	for _, position := range []string{"", id(42), "otherone.p-5", "unreadable\u00ff"} {
