@@ -25,10 +25,10 @@ part() {
 
 echo "$(nproc) processors, $(awk '/MemTotal/ {printf "%d GiB", $2 / 1048576}' /proc/meminfo), $(go version | cut -d' ' -f3)," \
 	"Kubecast $(bin/gateway version); load average before: $(cut -d' ' -f1 /proc/loadavg)"
-part "fan-out: 2 KiB events to many clients" "$dir/fanout" "${quick[@]}"
-part "end to end: a real control plane, and the API server's own watches beside it" "$dir/endtoend" "${quick[@]}"
-part "lists and objects: 10,000 pods, and the API server beside it" "$dir/rest" "${quick[@]}"
-part "permissions: 1,000 streams of 200 users while their bindings change" "$dir/permissions" "${quick[@]}"
+part "fan-out: 2 KiB events to many clients" "$dir/fanout" -gateway bin/gateway "${quick[@]}"
+part "end to end: a real control plane, and the API server's own watches beside it" "$dir/endtoend" -gateway bin/gateway "${quick[@]}"
+part "lists and objects: 10,000 pods, and the API server beside it" "$dir/rest" -gateway bin/gateway "${quick[@]}"
+part "permissions: 1,000 streams of 200 users while their bindings change" "$dir/permissions" -gateway bin/gateway "${quick[@]}"
 part "memory: what a cached object costs" "$dir/memory" "${pods[@]}"
 printf '\n── the parts within: microseconds and allocations\n'
 go test -run '^$' -bench . -benchmem ./internal/... 2>/dev/null | grep -E '^(Benchmark|pkg:)' | tee "$dir/parts" || failed+=("go test -bench")

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/load"
 	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
@@ -87,7 +88,7 @@ type bench struct {
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("endtoend", flag.ContinueOnError)
 	b := &bench{out: out, pods: 2000, sizes: []size{{20, 1, 300}, {20, 50, 300}, {20, 200, 300}, {100, 200, 1500}}}
-	flags.StringVar(&b.gateway, "gateway", "bin/gateway", "the gateway's `binary`")
+	flags.StringVar(&b.gateway, "gateway", "", "the gateway's `binary`; if none is named, it is built")
 	devcluster := flags.String("devcluster", "bin/devcluster", "devcluster's `binary`")
 	flags.IntVar(&b.rounds, "rounds", 3, "how often each server is measured in turn; figures are medians")
 	only := flags.String("only", "", "only the `workload` with so many clients and patches per second, as in 50x20")
@@ -103,6 +104,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
+	if b.gateway, err = gateway.Build(b.gateway, b.dir); err != nil {
+		return err
+	}
 	if b.token, b.config, err = token(b.gateway, b.dir, os.Stderr); err != nil {
 		return err
 	}

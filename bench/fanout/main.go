@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/measure"
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
@@ -65,7 +66,7 @@ type bench struct {
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fanout", flag.ContinueOnError)
 	b := &bench{out: out}
-	flags.StringVar(&b.gateway, "gateway", "bin/gateway", "the gateway's `binary`")
+	flags.StringVar(&b.gateway, "gateway", "", "the gateway's `binary`; if none is named, it is built")
 	modes := flags.String("modes", "floor,r3labs,gateway", "the `servers`; gateway:BINARY is another gateway beside it")
 	flags.IntVar(&b.rounds, "rounds", 3, "how often each server is measured in turn; figures are medians")
 	only := flags.String("only", "", "run these `workloads` only, separated by commas: "+strings.Join(names(), ", "))
@@ -88,7 +89,14 @@ func run(args []string, out io.Writer) error {
 			return fmt.Errorf("there is no workload %q", name)
 		}
 	}
-	var err error
+	dir, err := os.MkdirTemp("", "kubecast-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if b.gateway, err = gateway.Build(b.gateway, dir); err != nil {
+		return err
+	}
 	if b.Load, err = process.StartChild("load"); err != nil {
 		return err
 	}

@@ -4,8 +4,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,12 +25,8 @@ func TestWorkloadsRunAndNothingIsLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	binary := filepath.Join(t.TempDir(), "gateway")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/gateway").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	var out strings.Builder
-	err := run([]string{"-quick", "-gateway", binary}, &out)
+	err := run([]string{"-quick"}, &out)
 	t.Log(out.String())
 	if err != nil {
 		t.Fatal(err)

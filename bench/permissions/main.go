@@ -55,7 +55,7 @@ type bench struct {
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	b := &bench{out: out}
 	flags := flag.NewFlagSet("permissions", flag.ContinueOnError)
-	flags.StringVar(&b.binary, "gateway", "bin/gateway", "the gateway's `binary`")
+	flags.StringVar(&b.binary, "gateway", "", "the gateway's `binary`; if none is named, it is built")
 	devcluster := flags.String("devcluster", "bin/devcluster", "devcluster's `binary`")
 	flags.IntVar(&b.users, "users", 200, "how many users there are")
 	flags.IntVar(&b.streams, "streams", 5, "how many streams each user has; one of them has two watches")
@@ -81,6 +81,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
+	if b.binary, err = gateway.Build(b.binary, b.dir); err != nil {
+		return err
+	}
 	b.key = filepath.Join(b.dir, "key.pem")
 	began := time.Now()
 	if b.cluster, err = startCluster(ctx, *devcluster, filepath.Join(b.dir, "cluster")); err != nil {

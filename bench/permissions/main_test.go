@@ -5,8 +5,6 @@ package main
 import (
 	"errors"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,12 +17,8 @@ func TestStreamsHoldWhileBindingsChange(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a quarter of a minute")
 	}
-	binary := filepath.Join(t.TempDir(), "gateway")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/gateway").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	var out strings.Builder
-	err := run(t.Context(), []string{"-quick", "-gateway", binary, "-devcluster", "../../bin/devcluster"}, &out)
+	err := run(t.Context(), []string{"-quick", "-devcluster", "../../bin/devcluster"}, &out)
 	t.Log(out.String())
 	if errors.Is(err, controlplane.ErrMissing) && os.Getenv("CI") == "" {
 		t.Skip(err)

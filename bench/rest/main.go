@@ -57,7 +57,7 @@ type bench struct {
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	b := &bench{out: out}
 	flags := flag.NewFlagSet("rest", flag.ContinueOnError)
-	flags.StringVar(&b.binary, "gateway", "bin/gateway", "the gateway's `binary`")
+	flags.StringVar(&b.binary, "gateway", "", "the gateway's `binary`; if none is named, it is built")
 	devcluster := flags.String("devcluster", "bin/devcluster", "devcluster's `binary`")
 	flags.IntVar(&b.pods, "pods", 10_000, "how many pods the lists are of")
 	flags.IntVar(&b.more, "start-pods", 20_000, "how many pods the start is measured with")
@@ -76,6 +76,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
+	if b.binary, err = gateway.Build(b.binary, b.dir); err != nil {
+		return err
+	}
 	if err := b.signIn(); err != nil {
 		return err
 	}

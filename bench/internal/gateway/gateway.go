@@ -19,6 +19,19 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
+// Build builds the gateway as it is here, and returns its binary; unless one is named, which is returned. (Without that, a
+// binary from long ago would be measured for this one.)
+func Build(named, dir string) (binary string, err error) {
+	if named != "" {
+		return named, nil
+	}
+	binary = filepath.Join(dir, "gateway")
+	if out, err := exec.Command("go", "build", "-o", binary, "github.com/kubecast/kubecast/cmd/gateway").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the gateway: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
 // Options say how to run one.
 type Options struct {
 	Binary     string
