@@ -4,6 +4,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -28,13 +29,7 @@ const (
 // beginLogin answers GET /auth/login: the browser goes to the provider. What the gateway needs when it is back stands in a
 // cookie, which must come along though another site sends the browser back: hence SameSite=Lax.
 func (s *Server) beginLogin(w http.ResponseWriter, r *http.Request) error {
-	if s.opts.Login == nil {
-		return notFound("this gateway has no login of its own")
-	}
-	if err := refuseEmbedded(r); err != nil {
-		return err
-	}
-	query, err := queryOf(r)
+	query, err := s.loginQuery(r)
 	if err != nil {
 		return err
 	}
@@ -62,13 +57,7 @@ func (s *Server) beginLogin(w http.ResponseWriter, r *http.Request) error {
 // finishLogin answers GET /auth/callback, to where the provider sends the browser back. Whatever comes of it, the login is
 // over: who comes a second time with the same address has no cookie for it any more.
 func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
-	if s.opts.Login == nil {
-		return notFound("this gateway has no login of its own")
-	}
-	if err := refuseEmbedded(r); err != nil {
-		return err
-	}
-	query, err := queryOf(r)
+	query, err := s.loginQuery(r)
 	if err != nil {
 		return err
 	}
@@ -152,6 +141,17 @@ func (s *Server) forgetLogins(w http.ResponseWriter, r *http.Request, most int) 
 			setLogin(w, name, "")
 		}
 	}
+}
+
+// loginQuery is the query of a request by which somebody signs in, if he can, and does so in view.
+func (s *Server) loginQuery(r *http.Request) (url.Values, error) {
+	if s.opts.Login == nil {
+		return nil, notFound("this gateway has no login of its own")
+	}
+	if err := refuseEmbedded(r); err != nil {
+		return nil, err
+	}
+	return queryOf(r)
 }
 
 // refuseEmbedded refuses a login that the user would not see: in a frame, as an image, fetched by a script or ahead of time.
