@@ -71,9 +71,6 @@ func (p *Process) ExitCode() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// PID is the process's id.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
-
 // Signal sends a signal; to a program that has ended, nothing.
 func (p *Process) Signal(signal syscall.Signal) {
 	_ = p.cmd.Process.Signal(signal) // fails only if it has ended

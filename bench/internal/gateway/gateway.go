@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/process"
@@ -136,12 +135,6 @@ func (g *Gateway) Save(path, file string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return os.WriteFile(file, body, 0o600)
-}
-
-// Kinds is the table of what the gateway holds.
-func (g *Gateway) Kinds() (string, error) {
-	body, err := g.get("/debug/kinds")
-	return strings.TrimSpace(string(body)), err
 }
 
 // Kubeconfig writes a kubeconfig for an API server that asks for no credentials.
