@@ -1,0 +1,4 @@
+// Package budget shares what the gateway has between its users: turns to do something (Queue). It promises that a user who
+// asks for too much waits behind those who ask for little, or is refused, and that nobody else notices. Users are told
+// apart by a string that the caller chooses. The package knows nothing of what it shares.
+package budget

@@ -1,0 +1,149 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// ErrTooMuch refuses a user who has too many waiting already.
+var ErrTooMuch = errors.New("too many requests of one user are waiting")
+
+// Queue gives at most slots turns at a time, and at most perUser of them to one user. Those who wait take turns by user, round
+// robin; each user's own are in their order. A user who has nothing under way waits for one turn of each other user at most,
+// however many those have waiting.
+type Queue struct {
+	slots, perUser, waitingPerUser int
+
+	mu    sync.Mutex
+	taken int
+	users map[string]*member // who have a turn, or wait for one
+	next  []*member          // who wait, and may have one more turn: in the order in which they will
+}
+
+// member is one user.
+type member struct {
+	name    string
+	taken   int
+	waiting []*waiter
+	listed  bool // in next
+}
+
+type waiter struct {
+	given chan struct{} // closed when it is their turn
+}
+
+// NewQueue makes a queue; 0 is no limit, each.
+func NewQueue(slots, perUser, waitingPerUser int) *Queue {
+	return &Queue{slots: slots, perUser: perUser, waitingPerUser: waitingPerUser, users: map[string]*member{}}
+}
+
+// Take waits for a turn, which lasts until release is called; calling it again does nothing. It returns ErrTooMuch if the user
+// has too many waiting, and the context's error if that ends before.
+func (q *Queue) Take(ctx context.Context, user string) (release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	m := q.users[user]
+	if m == nil {
+		m = &member{name: user}
+		q.users[user] = m
+	}
+	if len(q.next) == 0 && below(q.taken, q.slots) && q.allows(m) {
+		q.give(m)
+		q.mu.Unlock()
+		return q.releaseOnce(m), nil
+	}
+	if !below(len(m.waiting), q.waitingPerUser) {
+		q.mu.Unlock()
+		return nil, ErrTooMuch
+	}
+	w := &waiter{given: make(chan struct{})}
+	m.waiting = append(m.waiting, w)
+	q.list(m)
+	q.mu.Unlock()
+
+	select {
+	case <-w.given:
+		return q.releaseOnce(m), nil
+	case <-ctx.Done():
+		q.leave(m, w)
+		return nil, ctx.Err()
+	}
+}
+
+// leave takes back a wait whose context has ended; the turn may have been given at the same moment.
+func (q *Queue) leave(m *member, w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(m.waiting, w); i >= 0 {
+		m.waiting = slices.Delete(m.waiting, i, i+1)
+		q.unlist(m)
+		q.forget(m)
+		return
+	}
+	q.release(m)
+}
+
+func (q *Queue) releaseOnce(m *member) func() {
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.release(m)
+		})
+	}
+}
+
+// release ends a turn, and gives it to those whose turn it is.
+func (q *Queue) release(m *member) {
+	q.taken--
+	m.taken--
+	q.list(m)
+	for len(q.next) > 0 && below(q.taken, q.slots) {
+		first := q.next[0]
+		q.next = slices.Delete(q.next, 0, 1)
+		first.listed = false
+		w := first.waiting[0]
+		first.waiting = slices.Delete(first.waiting, 0, 1)
+		q.give(first)
+		q.list(first) // behind the others
+		close(w.given)
+	}
+	q.forget(m)
+}
+
+func (q *Queue) give(m *member) {
+	q.taken++
+	m.taken++
+}
+
+// list puts a user behind the others who wait, if there is something to wait for.
+func (q *Queue) list(m *member) {
+	if !m.listed && len(m.waiting) > 0 && q.allows(m) {
+		m.listed = true
+		q.next = append(q.next, m)
+	}
+}
+
+// unlist takes a user who does not wait any more from those who do.
+func (q *Queue) unlist(m *member) {
+	if m.listed && len(m.waiting) == 0 {
+		m.listed = false
+		i := slices.Index(q.next, m)
+		q.next = slices.Delete(q.next, i, i+1)
+	}
+}
+
+func (q *Queue) forget(m *member) {
+	if m.taken == 0 && len(m.waiting) == 0 {
+		delete(q.users, m.name)
+	}
+}
+
+func (q *Queue) allows(m *member) bool { return below(m.taken, q.perUser) }
+
+func below(count, limit int) bool { return limit <= 0 || count < limit }

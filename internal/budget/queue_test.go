@@ -1,0 +1,146 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// take is a turn that must be had at once.
+func take(t *testing.T, q *Queue, user string) (release func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	release, err := q.Take(ctx, user)
+	if err != nil {
+		t.Fatalf("%s gets no turn: %v", user, err)
+	}
+	return release
+}
+
+func TestOneUsersManyDoNotDelayAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(1, 0, 0)
+		release := take(t, q, "many")
+		var mu sync.Mutex
+		var order []string
+		wait := func(user string) {
+			go func() {
+				release, err := q.Take(t.Context(), user)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, user)
+				mu.Unlock()
+				release()
+			}()
+			synctest.Wait()
+		}
+		for range 100 {
+			wait("many")
+		}
+		wait("few")
+		wait("other")
+		release()
+		synctest.Wait()
+		if got := fmt.Sprint(order[:4]); got != "[many few other many]" || len(order) != 102 {
+			t.Errorf("%d turns, in the order %v: users are to take turns", len(order), got)
+		}
+	})
+}
+
+func TestUserAtTheirLimitLeavesSlotsToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(3, 2, 1)
+		first, second := take(t, q, "many"), take(t, q, "many")
+		waited := make(chan func(), 1)
+		go func() {
+			release, err := q.Take(t.Context(), "many")
+			if err != nil {
+				t.Error(err)
+			}
+			waited <- release
+		}()
+		synctest.Wait()
+		if _, err := q.Take(t.Context(), "many"); err != ErrTooMuch {
+			t.Errorf("one more than may wait: %v, want ErrTooMuch", err)
+		}
+		other := take(t, q, "few") // though somebody waits
+		first()
+		first() // does nothing
+		third := <-waited
+		for _, release := range []func(){second, third, other} {
+			release()
+		}
+		if len(q.users) != 0 || len(q.next) != 0 || q.taken != 0 {
+			t.Errorf("%d users, %d listed, %d taken are left", len(q.users), len(q.next), q.taken)
+		}
+	})
+}
+
+func TestWhoLeavesTheQueueKeepsNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(1, 0, 0)
+		release := take(t, q, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := q.Take(ctx, "b")
+			left <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-left; err != context.Canceled {
+			t.Errorf("error %v, want the context's", err)
+		}
+		release()
+		take(t, q, "c")()
+	})
+}
+
+// Whatever users do, no more turns are given than there are, and none is lost.
+func TestNoTurnIsLostOrGivenTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(3, 2, 5)
+		var mu sync.Mutex
+		taken, users := 0, map[string]int{}
+		var all sync.WaitGroup
+		for worker := range 40 {
+			all.Go(func() {
+				random := rand.New(rand.NewPCG(1, uint64(worker)))
+				user := fmt.Sprint(worker % 7)
+				for range 100 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+random.IntN(30))*time.Millisecond)
+					if release, err := q.Take(ctx, user); err == nil {
+						mu.Lock()
+						taken++
+						users[user]++
+						if taken > 3 || users[user] > 2 {
+							t.Errorf("%d turns, %d of one user", taken, users[user])
+						}
+						mu.Unlock()
+						time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
+						mu.Lock()
+						taken--
+						users[user]--
+						mu.Unlock()
+						release()
+					} else {
+						time.Sleep(time.Millisecond)
+					}
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		if len(q.users) != 0 || len(q.next) != 0 || q.taken != 0 {
+			t.Errorf("%d users, %d listed, %d taken are left", len(q.users), len(q.next), q.taken)
+		}
+	})
+}
