@@ -41,7 +41,14 @@ func connect(w http.ResponseWriter, r *http.Request, contentType string) (connec
 		}
 	}
 	w.WriteHeader(http.StatusOK)
-	return &served{w: w, control: control}, nil
+	c := &served{w: w, control: control}
+	if isHead(r) {
+		return c, nil
+	}
+	if err := c.flush(headTimeout); err != nil {
+		return nil, errGone
+	}
+	return c, nil
 }
 
 // served is a connection that net/http keeps. It cannot be written to without waiting.
@@ -63,14 +70,26 @@ func (c *served) send(piece []byte, patience time.Duration) (n int, err error) {
 		m, err := c.w.Write(piece[n:min(n+pieceSize, len(piece))])
 		n += m
 		if err == nil {
-			err = c.control.Flush()
+			err = c.flush(patience)
 		}
 		if err != nil {
 			return n, err
 		}
 	}
-	// A deadline that passes while nothing is being written ends an HTTP/2 stream all the same.
-	return n, c.control.SetWriteDeadline(time.Time{})
+	return n, nil
+}
+
+// flush sends what was written; of a stream that has nothing to tell yet, its head. It leaves no deadline: one that passes
+// while nothing is being written ends an HTTP/2 stream all the same.
+func (c *served) flush(patience time.Duration) error {
+	err := c.control.SetWriteDeadline(time.Now().Add(patience))
+	if err == nil {
+		err = c.control.Flush()
+	}
+	if err == nil {
+		err = c.control.SetWriteDeadline(time.Time{})
+	}
+	return err
 }
 
 // close leaves it to net/http, which ends the answer when the handler returns, if the client still is there.

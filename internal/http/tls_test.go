@@ -18,7 +18,8 @@ import (
 
 // overTLS lets clients talk TLS to the gateway, with HTTP/2 or without.
 func overTLS(t *testing.T, version int) option {
-	pair := certtest.New(t, "gateway.test")
+	// In a bubble it is the year 2000.
+	pair := certtest.Between(t, "gateway.test", time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), time.Now().Add(time.Hour))
 	return func(g *gateway, _ *Options) {
 		g.tls = pair.Server(t)
 		transport := g.client.Transport.(*http.Transport)
@@ -261,4 +262,45 @@ func (c *stalling) Read(p []byte) (int, error) {
 func (c *stalling) Close() error {
 	c.close.Do(func() { close(c.closed) })
 	return c.Conn.Close()
+}
+
+// TestQuietStreamsOverTLSLast: whatever is watched, in whichever form, its headers go out at once, before there is anything
+// to tell, and nothing ends it while there is nothing. A deadline of the headers' own would reset it over HTTP/2.
+func TestQuietStreamsOverTLSLast(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("HTTP%d", version), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, g *gateway) {
+				version := g.api.Put("pods", "team-a/web")
+				g.get("/api/v1/pods")
+				began := time.Now()
+				var quiet []*watched
+				for _, query := range []string{
+					fmt.Sprintf("resourceVersion=%d", version),
+					fmt.Sprintf("resourceVersion=%d&allowWatchBookmarks=true", version),
+					"labelSelector=app%3Dnew",
+					"sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
+				} {
+					quiet = append(quiet, g.watch("/api/v1/pods?watch=true&"+query))
+				}
+				table := g.watch(fmt.Sprintf("/api/v1/pods?watch=true&resourceVersion=%d", version), "Accept: application/json;as=Table;v=v1;g=meta.k8s.io")
+				s := g.stream("/api/v1/pods?sendInitialEvents=false&heartbeat=1h")
+				if took := time.Since(began); took > 0 {
+					t.Errorf("the headers came after %v", took)
+				}
+				pass(20 * time.Second) // many times what a client is given to take the head, and before the first bookmark
+				g.api.Put("pods", "team-a/new", "metadata.labels.app=new")
+				for _, w := range quiet {
+					w.expect("ADDED new")
+				}
+				if row := table.next().Get("object.rows.0.cells.0").String(); row != "new" {
+					t.Errorf("the table's watch is told %q", row)
+				}
+				s.expect("added new")
+				for _, w := range append(quiet, table) {
+					w.close()
+				}
+				s.close()
+			}, overTLS(t, version))
+		})
+	}
 }
