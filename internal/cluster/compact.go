@@ -46,7 +46,7 @@ func (c *compactor) object(value []byte) (*Object, error) {
 		case secret && key.Str == "data":
 			c.member(key)
 			c.blanked(value)
-		case secret && key.Str == "stringData":
+		case secret && key.Str != "type" && key.Str != "immutable": // stringData, and what no Secret has
 		default:
 			c.member(key)
 			c.buf = append(c.buf, value.Raw...)
@@ -93,20 +93,45 @@ func (c *compactor) metadata(metadata gjson.Result) {
 	c.buf = append(c.buf, '}')
 }
 
-// annotations writes all but the last-applied configuration, which repeats the object (and, of a Secret, its
-// values). It reports whether any is left.
+// annotations writes all but the last-applied configuration, which repeats the object. It reports whether any is left.
+//
+// Tools keep what a Secret says in its annotations, too: the whole of it as they last applied it, or a token (OpenShift's
+// openshift.io/token-secret.value). Nobody can list them all, so what is listed is what says nothing.
 func (c *compactor) annotations(annotations gjson.Result) (any bool) {
+	secret := c.kind.isSecret()
 	c.buf = append(c.buf, '{')
 	annotations.ForEach(func(key, value gjson.Result) bool {
-		if key.Str != corev1.LastAppliedConfigAnnotation {
-			c.member(key)
+		if key.Str == corev1.LastAppliedConfigAnnotation {
+			return true
+		}
+		c.member(key)
+		if any = true; secret && !harmlessOnSecrets[key.Str] {
+			c.buf = append(c.buf, `""`...)
+		} else {
 			c.buf = append(c.buf, value.Raw...)
-			any = true
 		}
 		return true
 	})
 	c.buf = append(c.buf, '}')
 	return any
+}
+
+// harmlessOnSecrets are the annotations of Secrets whose values are shown: they say to whom a Secret belongs or for whom it
+// was issued, and are defined by those who write them to be nothing else. Of others the name is shown, as of data.
+var harmlessOnSecrets = map[string]bool{
+	corev1.ServiceAccountNameKey: true,
+	corev1.ServiceAccountUIDKey:  true,
+
+	"cert-manager.io/alt-names":        true,
+	"cert-manager.io/certificate-name": true,
+	"cert-manager.io/common-name":      true,
+	"cert-manager.io/ip-sans":          true,
+	"cert-manager.io/issuer-group":     true,
+	"cert-manager.io/issuer-kind":      true,
+	"cert-manager.io/issuer-name":      true,
+	"cert-manager.io/uri-sans":         true,
+	"meta.helm.sh/release-name":        true,
+	"meta.helm.sh/release-namespace":   true,
 }
 
 // blanked writes an object's keys with empty strings for values: what a Secret holds can be seen, not what it says.

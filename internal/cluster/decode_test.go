@@ -32,6 +32,7 @@ var items = []struct {
 	{"as Python writes it", pods, `{"metadata": {"name": "a", "labels": {"app": "web", "tier": "db"}, "resourceVersion": "7"}, "list": [1, 2]}`},
 	{"text like formatting", pods, `{"metadata":{"name":"a","annotations":{"json":"{\"a\": 1, \"b\": \"c\"}"},"resourceVersion":"7"},"s":"a\": b"}`},
 	{"secret", secrets, `{"metadata":{"name":"a","resourceVersion":"7","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"stringData\":{\"k\":\"S3CRET\"}}"}},"data":{"k":"S3CRET","\"odd\".key":"S3CRET"},"stringData":{"k":"S3CRET"},"type":"Opaque","immutable":true}`},
+	{"secret with annotations", secrets, `{"metadata":{"name":"a","resourceVersion":"7","annotations":{"openshift.io/token-secret.value":"S3CRET","kapp.k14s.io/original":"{\"data\":{\"k\":\"S3CRET\"}}","kubernetes.io/service-account.\u006eame":"builder","meta.helm.sh/release-name":"web","odd":{"k":"S3CRET"}}},"S3CRET":"S3CRET","spec":"S3CRET"}`},
 	{"secret without data", secrets, `{"metadata":{"name":"a","resourceVersion":"7"},"data":null,"type":"Opaque"}`},
 	{"secret whose data is none", secrets, `{"metadata":{"name":"a","resourceVersion":"7"},"data":["S3CRET"],"stringData":"S3CRET"}`},
 	{"huge", crds, `{"metadata":{"name":"a","resourceVersion":"7"},"blob":"` + strings.Repeat("0123456789abcdef", 1<<16) + `"}`},

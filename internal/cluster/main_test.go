@@ -3,6 +3,7 @@ package cluster
 import (
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +49,19 @@ func expected(kind Kind, sent map[string]any) map[string]any {
 		}
 	}
 	if kind.isSecret() {
-		delete(sent, "stringData")
+		if metadata, ok := sent["metadata"].(map[string]any); ok {
+			annotations, _ := metadata["annotations"].(map[string]any)
+			for key := range annotations {
+				if !harmlessOnSecrets[key] {
+					annotations[key] = ""
+				}
+			}
+		}
+		for key := range sent {
+			if !slices.Contains([]string{"kind", "apiVersion", "metadata", "data", "type", "immutable"}, key) {
+				delete(sent, key)
+			}
+		}
 		if data, ok := sent["data"].(map[string]any); ok {
 			for key := range data {
 				data[key] = ""
