@@ -177,5 +177,5 @@ func (s *Server) etag(ctx context.Context, p part, version uint64, v view) strin
 	if err != nil {
 		return ""
 	}
-	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.form)) + p.sight.name() + `"`
+	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.form)) + p.sight.tag() + `"`
 }

@@ -64,6 +64,13 @@ type token struct {
 	Name      string            `json:"n"`
 	Order     string            `json:"s,omitempty"` // what the list was sorted by
 	Values    []cache.SortValue `json:"k,omitempty"` // of the last object, at the paths of the order
+	Sight     string            `json:"p,omitempty"` // of the caller, by which the pages until now were made
+}
+
+// token makes one that goes on with this page's list behind a place.
+func (p page) token(at token) string {
+	at.Version, at.Sight = p.version, p.part.sight.tag()
+	return at.encode()
 }
 
 func (t token) encode() string {
@@ -105,7 +112,9 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	if t.Version != 0 && !p.at(&found, t.Version) {
+	// Pages that were made under other permissions lack what stands before the key and is seen by now, or have what is not
+	// seen any more: together they are the list of no version.
+	if t.Version != 0 && (t.Sight != found.part.sight.tag() || !p.at(&found, t.Version)) {
 		t.Version = 0
 		return page{}, expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
 			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+
@@ -155,7 +164,7 @@ func readPlain(page page, req listRequest) (items []*cluster.Object, left rest) 
 		}
 		if left.token == "" {
 			last := items[len(items)-1]
-			left.token = token{Version: page.version, Namespace: last.GetNamespace(), Name: last.GetName()}.encode()
+			left.token = page.token(token{Namespace: last.GetNamespace(), Name: last.GetName()})
 		}
 		if !req.selector.Empty() {
 			break // as at the API server, it is not known how many are left
@@ -180,7 +189,7 @@ func (p *pages) readSorted(page page, req listRequest) (items []*cluster.Object,
 	}
 	if left.items = sorted.Len() - end; left.items > 0 {
 		last := sorted.Key(end - 1)
-		left.token = token{Version: page.version, Namespace: last.Namespace, Name: last.Name, Order: req.order.String(), Values: last.Values}.encode()
+		left.token = page.token(token{Namespace: last.Namespace, Name: last.Name, Order: req.order.String(), Values: last.Values})
 	}
 	return items, left
 }

@@ -122,7 +122,7 @@ func (ss *session) judge(answer *permissionAnswer) string {
 	}
 	for i, w := range ss.watches {
 		if a := answer.sights[i]; a.known {
-			w.resight, w.outdated = a.sight, a.sight.name() != w.sight.name()
+			w.resight, w.outdated = a.sight, !a.sight.same(w.sight)
 		}
 	}
 	if answer.err == nil {

@@ -142,7 +142,7 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.trustProxies, s.identify, s.recover, securityHeaders, boundSizes, s.cors, takeTicket)
+	r.Use(s.trustProxies, s.identify, s.recover, securityHeaders, boundSizes, s.cors, refuseImpersonation, takeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", func(_ http.ResponseWriter, r *http.Request) error {
 		return &reply{

@@ -117,7 +117,7 @@ func (ss *session) reset(w *watch, reason string) (stop string) {
 func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	w.adopt()
 	switch {
-	case w.told.name() == w.sight.name():
+	case w.told.same(w.sight):
 	case w.sight.covers(w.told):
 		ss.tellSight(w, "widened", w.sight)
 	default:

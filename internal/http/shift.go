@@ -67,7 +67,7 @@ type shift struct {
 }
 
 // overtaken reports whether permissions have changed again.
-func (s *shift) overtaken() bool { return !s.watch.outdated || s.watch.resight.name() != s.next.name() }
+func (s *shift) overtaken() bool { return !s.watch.outdated || !s.watch.resight.same(s.next) }
 
 // goOn flushes if there is much, and reports whether to go on.
 func (s *shift) goOn() (stop string, on bool) {

@@ -23,7 +23,16 @@ type sight struct {
 	scope  auth.Scope
 	where  stream.Scope // in which all of that is
 	itself bool         // the kind is that of namespaces, each of which is in itself
-	key    string       // names it: two that show the same have the same, on all replicas
+	key    sightKey     // tells it from all others, on all replicas
+}
+
+// sightKey is the digest of what a sight shows. Two callers are taken for the same only by the whole of it: of a shorter
+// one, somebody who can choose names that they may see could search for another's.
+type sightKey [sha256.Size]byte
+
+// text is the key as it stands in tags and tokens.
+func (k sightKey) text() string {
+	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(k[:]))
 }
 
 // maxNarrow is how many namespaces are looked into one by one. Who may see more of them, but not all, is served from
@@ -65,8 +74,7 @@ func sightOf(scope auth.Scope, t target, kind cluster.Kind) (_ *sight, ok bool) 
 	case kind.Namespaced && len(scope.Names[""]) == 0 && len(namespaces) <= maxNarrow:
 		s.where = stream.Namespaces(namespaces...)
 	}
-	hash := sha256.Sum256([]byte(mustJSON(s.scope)))
-	s.key = "s" + strings.ToLower(base32.HexEncoding.EncodeToString(hash[:5]))
+	s.key = sha256.Sum256([]byte(mustJSON(s.scope)))
 	return s, true
 }
 
@@ -104,12 +112,29 @@ func (s *sight) covers(other *sight) bool {
 	return true
 }
 
-// name is the sight's in positions, tags and the like; "" is all.
+// name is the sight's in event ids, which are to be short; "" is all. It tells a client's own sights from each other, by which
+// the client is reset, and nobody else's: whoever makes one up deceives themselves.
 func (s *sight) name() string {
 	if s == nil {
 		return ""
 	}
-	return s.key
+	return "s" + strings.ToLower(base32.HexEncoding.EncodeToString(s.key[:5]))
+}
+
+// tag is the sight's wherever an answer is named; "" is all.
+func (s *sight) tag() string {
+	if s == nil {
+		return ""
+	}
+	return "s" + s.key.text()
+}
+
+// same reports whether two sights show the same.
+func (s *sight) same(other *sight) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return s.key == other.key
 }
 
 // visible is a sight as clients are told it.
@@ -162,10 +187,16 @@ type part struct {
 // partKey tells parts from each other.
 type partKey struct {
 	target target
-	sight  string
+	sight  sightKey
+	narrow bool // there is a sight, and the key is its
 }
 
-func (p part) key() partKey { return partKey{p.target, p.sight.name()} }
+func (p part) key() partKey {
+	if p.sight == nil {
+		return partKey{target: p.target}
+	}
+	return partKey{target: p.target, sight: p.sight.key, narrow: true}
+}
 
 // scope is where all of the part is.
 func (p part) scope() stream.Scope {
