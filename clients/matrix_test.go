@@ -96,7 +96,7 @@ func newMatrix(t *testing.T) *matrix {
 
 // config is the gateway's. Its clients are to come back soon, and many from one address are what the test is about.
 func (m *matrix) config(maxAge, more string) string {
-	return fmt.Sprintf("cors: {origins: [%q]}\ndrain: 2s\nstream: {retry: 200ms, perUser: 0, perAddress: 0, maxAge: %s}\n%s",
+	return fmt.Sprintf("cors: {origins: [%q]}\ndrain: 2s\nstream: {retry: 200ms, perUser: 0, perAddress: 0, watchesPerUser: 0, maxAge: %s}\n%s",
 		m.probes.server.URL, maxAge, more)
 }
 

@@ -57,7 +57,7 @@ func TestNginxReloadLosesNothing(t *testing.T) {
 	}
 }
 
-const quickRetry = "stream: {retry: 200ms, perUser: 0, perAddress: 0}\n"
+const quickRetry = "stream: {retry: 200ms, perUser: 0, perAddress: 0, watchesPerUser: 0}\n"
 
 // What docs/clients.md tells people to put into their ingresses, so that a gateway that is away for a moment does not
 // end the streams of standard clients for good.

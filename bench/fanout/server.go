@@ -33,7 +33,7 @@ func gatewayConfig(extra string) string {
 	return `auth: {anonymous: true}
 authorizer: {mode: sar}
 cache: {preload: [configmaps]}
-stream: {perUser: 0, perAddress: 0` + extra + `}
+stream: {perUser: 0, perAddress: 0, watchesPerUser: 0` + extra + `}
 `
 }
 

@@ -90,7 +90,10 @@ func Run(ctx context.Context, opts Options) error {
 			Retry:        cfg.Stream.Retry.Std(),
 			Reauthorize:  reauthorize(cfg.Authorizer),
 		},
-		Limits:      kubecasthttp.Limits{PerUser: cfg.Stream.PerUser, PerAddress: cfg.Stream.PerAddress, Total: cfg.Stream.Total},
+		Limits: kubecasthttp.Limits{
+			PerUser: cfg.Stream.PerUser, PerAddress: cfg.Stream.PerAddress, Total: cfg.Stream.Total,
+			WatchesPerUser: cfg.Stream.WatchesPerUser, RequestsPerUser: cfg.Requests.PerUser,
+		},
 		Connections: connectionLimits(cfg.Stream),
 		Drain:       cfg.Drain.Std(),
 		Origins:     cfg.CORS.Origins,

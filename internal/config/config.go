@@ -27,6 +27,7 @@ type Config struct {
 	Ring       Ring       `yaml:"ring"`
 	CatchUp    CatchUp    `yaml:"catchUp"`
 	Stream     Stream     `yaml:"stream"`
+	Requests   Requests   `yaml:"requests"`
 	Drain      Duration   `yaml:"drain"` // how long SIGTERM waits for streams to end
 	Auth       Auth       `yaml:"auth"`
 	Authorizer Authorizer `yaml:"authorizer"`
@@ -79,9 +80,16 @@ type Stream struct {
 	WriteTimeout Duration `yaml:"writeTimeout"` // a client that takes no byte for so long is cut
 	Retry        Duration `yaml:"retry"`        // what clients are told; spread to 1–2 times this
 	Gather       Duration `yaml:"gather"`       // how long events of a busy kind are gathered into one write; 0: not at all
-	PerUser      int      `yaml:"perUser"`      // concurrent streams; 0: no limit, as for the next two
+	PerUser      int      `yaml:"perUser"`      // concurrent streams; 0: no limit, as for the next three
 	PerAddress   int      `yaml:"perAddress"`
 	Total        int      `yaml:"total"`
+	// WatchesPerUser bounds the open watches of one user: a stream may have many.
+	WatchesPerUser int `yaml:"watchesPerUser"`
+}
+
+// Requests bounds the lists and gets that are being answered.
+type Requests struct {
+	PerUser int `yaml:"perUser"` // of one user at a time: more wait, and are refused if they are too many; 0: no limit
 }
 
 // Auth says who may sign in.
@@ -199,9 +207,12 @@ func Default() Config {
 			PerUser:      64,
 			PerAddress:   256,
 			Total:        50000,
+
+			WatchesPerUser: 256,
 		},
-		Drain: Duration(20 * time.Second),
-		Auth:  Auth{OIDCLogin: OIDCLogin{Scopes: []string{}}, ServiceAccounts: ServiceAccounts{Audiences: []string{}}},
+		Requests: Requests{PerUser: 16},
+		Drain:    Duration(20 * time.Second),
+		Auth:     Auth{OIDCLogin: OIDCLogin{Scopes: []string{}}, ServiceAccounts: ServiceAccounts{Audiences: []string{}}},
 		Authorizer: Authorizer{
 			Mode:       AuthorizerRBAC,
 			CacheAllow: Duration(10 * time.Second),

@@ -50,6 +50,8 @@ stream:
   perUser: 64
   perAddress: 256
   total: 50000
+  watchesPerUser: 256
+requests: {perUser: 16}
 drain: 20s
 auth:
   anonymous: false

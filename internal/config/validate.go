@@ -63,6 +63,8 @@ func (c Config) validate() faults {
 	f.count("stream.perUser", c.Stream.PerUser, 0)
 	f.count("stream.perAddress", c.Stream.PerAddress, 0)
 	f.count("stream.total", c.Stream.Total, 0)
+	f.count("stream.watchesPerUser", c.Stream.WatchesPerUser, 0)
+	f.count("requests.perUser", c.Requests.PerUser, 0)
 	f.between("drain", c.Drain, 0, time.Hour)
 
 	f.auth(c.Auth)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 )
@@ -119,6 +120,8 @@ func replyTo(err error) *reply {
 			"list and watch", 30*time.Second, err)
 	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cache.ErrNotSynced), errors.Is(err, cache.ErrClosed):
 		return unavailable("the cluster cannot be reached, or its objects are not all read yet", 2*time.Second, err)
+	case errors.Is(err, budget.ErrTooMuch):
+		return tooManyRequests("too many requests of this user are being answered already: try again later", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return unavailable("the request was given up", time.Second, err)
 	}

@@ -147,18 +147,13 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 		return err
 	}
 	ss.watches, ss.age, ss.position = []*watch{newWatch(req.watch, granted)}, req.timeout, ""
-	if !s.places.take(id.Username, ss.address) {
+	if !s.places.take(id.Username, ss.address, 1) {
 		giveUp()
-		return &reply{
-			code:       http.StatusTooManyRequests,
-			reason:     metav1.StatusReasonTooManyRequests,
-			message:    "too many watches and streams are open: end one, or try again later",
-			retryAfter: time.Second,
-		}
+		return tooManyRequests("too many watches and streams are open: end one, or try again later", nil)
 	}
 	ss.placed = true
 	if ss.out.to, err = connect(w, r, "application/json"); err != nil || isHead(r) {
-		s.places.leave(id.Username, ss.address)
+		s.places.leave(id.Username, ss.address, 1)
 		giveUp()
 		return nil // gone, or content
 	}

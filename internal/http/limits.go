@@ -1,38 +1,53 @@
 package http
 
-import "sync"
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
 
-// Limits bound the concurrent streams; 0 is no limit.
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/budget"
+)
+
+// Limits bound what is open or under way at a time; 0 is no limit.
 type Limits struct {
-	PerUser    int
+	PerUser    int // streams
 	PerAddress int
 	Total      int
+
+	WatchesPerUser  int // over all streams
+	RequestsPerUser int // lists and gets; more wait, see newRequests
 }
 
-// places counts the streams that are open.
+// places counts the streams that are open, and their watches.
 type places struct {
 	limits Limits
 
 	mu        sync.Mutex
 	total     int
 	users     map[string]int
+	watches   map[string]int // by user
 	addresses map[string]int
 }
 
 func newPlaces(limits Limits) *places {
-	return &places{limits: limits, users: map[string]int{}, addresses: map[string]int{}}
+	return &places{limits: limits, users: map[string]int{}, watches: map[string]int{}, addresses: map[string]int{}}
 }
 
-// take counts one more stream, and is false if that is one too many.
-func (p *places) take(user, address string) bool {
+// take counts one more stream of so many watches, and is false if that is too much.
+func (p *places) take(user, address string, watches int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if exceeds(p.total, p.limits.Total) || exceeds(p.users[user], p.limits.PerUser) ||
-		exceeds(p.addresses[address], p.limits.PerAddress) {
+		exceeds(p.addresses[address], p.limits.PerAddress) || exceeds(p.watches[user]+watches-1, p.limits.WatchesPerUser) {
 		return false
 	}
 	p.total++
 	p.users[user]++
+	p.watches[user] += watches
 	p.addresses[address]++
 	return true
 }
@@ -44,13 +59,16 @@ func (p *places) count() int {
 	return p.total
 }
 
-// leave counts one less of what take has counted.
-func (p *places) leave(user, address string) {
+// leave counts less by what take has counted.
+func (p *places) leave(user, address string, watches int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total--
 	decrement(p.users, user)
 	decrement(p.addresses, address)
+	if p.watches[user] -= watches; p.watches[user] == 0 {
+		delete(p.watches, user)
+	}
 }
 
 func exceeds(taken, limit int) bool { return limit > 0 && taken >= limit }
@@ -58,5 +76,36 @@ func exceeds(taken, limit int) bool { return limit > 0 && taken >= limit }
 func decrement[K comparable](counts map[K]int, key K) {
 	if counts[key]--; counts[key] == 0 {
 		delete(counts, key)
+	}
+}
+
+const (
+	waitingRequests = 16               // of one user, for each that may be under way
+	requestPatience = 10 * time.Second // for which a request waits
+)
+
+// newRequests makes the queue of lists and gets: so many of one user are answered at a time, and some more wait.
+func newRequests(perUser int) *budget.Queue {
+	return budget.NewQueue(0, perUser, waitingRequests*perUser)
+}
+
+// takeRequest waits until a user's request may be answered; the request is over with release.
+func (s *Server) takeRequest(ctx context.Context, user string) (release func(), err error) {
+	waiting, cancel := context.WithTimeout(ctx, requestPatience)
+	defer cancel()
+	release, err = s.requests.Take(waiting, user)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = budget.ErrTooMuch
+	}
+	return release, err
+}
+
+func tooManyRequests(message string, cause error) *reply {
+	return &reply{
+		code:       http.StatusTooManyRequests,
+		reason:     metav1.StatusReasonTooManyRequests,
+		message:    message,
+		retryAfter: time.Second,
+		cause:      cause,
 	}
 }

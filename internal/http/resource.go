@@ -25,18 +25,24 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return noSuchPath(r.URL.Path)
 	}
-	switch accepted := negotiate(r.Header); {
+	accepted := negotiate(r.Header)
+	switch {
 	case accepted == formNone:
 		return notAcceptable("only application/json (as it is, as=Table or as=PartialObjectMetadata) and text/event-stream can be answered")
 	case accepted == formEvents:
 		return s.singleStream(w, r, id, t)
 	case mayName(r.URL.RawQuery, "watch") && wantsWatch(r.URL.Query()):
 		return s.kubernetesWatch(w, r, id, t, accepted)
-	case t.name != "":
-		return s.get(w, r, id, t, accepted)
-	default:
-		return s.list(w, r, id, t, accepted)
 	}
+	release, err := s.takeRequest(r.Context(), id.Username)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if t.name != "" {
+		return s.get(w, r, id, t, accepted)
+	}
+	return s.list(w, r, id, t, accepted)
 }
 
 // noSuchPath says why a path below /api or /apis names nothing. Logs, proxies and the like are not objects: whoever asks

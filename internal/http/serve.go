@@ -228,7 +228,7 @@ func (ss *session) finish(reason string) {
 	closeAll(ss.watches)
 	ss.permission.stop()
 	if ss.placed {
-		ss.server.places.leave(ss.id.Username, ss.address)
+		ss.server.places.leave(ss.id.Username, ss.address, len(ss.watches))
 	}
 	ss.server.metrics.streams.Dec()
 	ss.server.metrics.ended.WithLabelValues(reason).Inc()

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 )
 
@@ -72,6 +73,7 @@ type Server struct {
 	connections *connections
 	pages       *pages
 	places      *places
+	requests    *budget.Queue // of lists and gets
 	projections projections
 	metrics     *metrics
 	open        *openStreams
@@ -90,14 +92,15 @@ type Server struct {
 // New builds a server.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		tickets: auth.NewTickets(opts.Sealer),
-		opts:    opts,
-		pages:   newPages(),
-		places:  newPlaces(opts.Limits),
-		metrics: newMetrics(opts.Registerer),
-		open:    newOpenStreams(),
-		workers: newWorkers(),
-		log:     opts.Log,
+		tickets:  auth.NewTickets(opts.Sealer),
+		opts:     opts,
+		pages:    newPages(),
+		places:   newPlaces(opts.Limits),
+		requests: newRequests(opts.Limits.RequestsPerUser),
+		metrics:  newMetrics(opts.Registerer),
+		open:     newOpenStreams(),
+		workers:  newWorkers(),
+		log:      opts.Log,
 	}
 	var drain context.CancelFunc
 	s.draining, drain = context.WithCancel(context.Background())

@@ -85,7 +85,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 		closeAll(watches)
 		return nil // gone, or content
 	}
-	if ss.placed = s.places.take(id.Username, ss.address); !ss.placed && refusal == "" {
+	if ss.placed = s.places.take(id.Username, ss.address, len(req.watches)); !ss.placed && refusal == "" {
 		refusal = goodbyeLimit
 	}
 	s.start(r, ss, refusal)
