@@ -170,7 +170,7 @@ func TestCatchUpIsReadAgainOnceTheRingHasMovedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for version := uint64(501); version <= 520; version++ {
-			store.change(version, func() []change { return store.put(changedAt(t, version), nil) })
+			store.change(version, func() []change { return store.state.apply(changedAt(t, version), nil) })
 		}
 		caught, err := store.CatchUp(t.Context(), 495)
 		if err != nil || len(server.asked) != 2 || len(caught.From(495)) != 25 || !store.topic.Holds(caught.Head) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -39,6 +38,7 @@ type Store struct {
 	restart func()       // begins another epoch: versions went back. It is called under the store's lock
 	away    func() error // why the cluster cannot be reached; nil: nobody knows
 	log     *slog.Logger
+	listing func() []any // what client-go holds: what the newest list brought, and perhaps more; nil: nobody knows
 
 	// pending is what a list has brought so far; nil outside of lists. Only the handler, one goroutine, uses it.
 	pending map[string]*cluster.Object // by key; nil for what the list lacks
@@ -48,6 +48,7 @@ type Store struct {
 	state    state
 	snapshot *Snapshot // of the state as it is; nil if nobody asked since the last change
 	began    uint64    // version of the first list; 0 before it
+	open     bool      // more may be to come of the head's revision; see listed
 	changes  lastChanges
 	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
@@ -109,14 +110,34 @@ func (s *Store) run(ctx context.Context, lw toolscache.ListerWatcher) error {
 	}); err != nil {
 		return err
 	}
+	if err := informer.SetTransform(s.known); err != nil {
+		return err
+	}
 	if _, err := informer.AddEventHandler((*handler)(s)); err != nil {
 		return err
 	}
+	s.listing = informer.GetStore().List
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.topic.Run(ctx) })
 	running.Go(func() { informer.RunWithContext(ctx) })
 	running.Wait()
 	return nil
+}
+
+// known is the object that the store holds already, if it is the same as one that client-go was given: a relist reads all
+// objects anew, and would have them held twice from then on.
+func (s *Store) known(item any) (any, error) {
+	o, ok := item.(*cluster.Object)
+	if !ok {
+		return item, nil
+	}
+	s.mu.Lock()
+	old := s.state.get(o.GetNamespace(), o.GetName())
+	s.mu.Unlock()
+	if old != nil && old.Version() == o.Version() && old.JSON() == o.JSON() {
+		return old, nil
+	}
+	return o, nil
 }
 
 // handler is the store as the informer sees it. Its methods are called by one goroutine, in order, and only append.
@@ -163,8 +184,9 @@ func (s *Store) told(o *cluster.Object) {
 	case o.IsMarker() && s.pending != nil:
 		s.listed(o.Version())
 	case o.IsMarker():
-		s.topic.Progress(o.Version())
 		s.mu.Lock()
+		s.open = s.open && o.Version() <= s.topic.Head().Version
+		s.topic.Progress(o.Version())
 		s.advanced()
 		s.mu.Unlock()
 	case s.pending != nil:
@@ -173,28 +195,8 @@ func (s *Store) told(o *cluster.Object) {
 			s.arrived = append(s.arrived, o)
 		}
 	default:
-		s.change(o.Version(), func() []change { return s.put(o, nil) })
+		s.change(o.Version(), func() []change { return s.state.apply(o, nil) })
 	}
-}
-
-// put brings the state up to an object, and appends what that changes: nothing if it is known, a deletion and an
-// addition if it is another one of the same name.
-func (s *Store) put(o *cluster.Object, changes []change) []change {
-	old := s.state.get(o.GetNamespace(), o.GetName())
-	switch {
-	case old == nil:
-		changes = append(changes, change{Type: stream.Added, Object: o})
-	case old.UID() != o.UID():
-		changes = append(changes,
-			change{Type: stream.Deleted, Object: old.WithVersion(o.Version()), Old: old},
-			change{Type: stream.Added, Object: o})
-	case old.Version() == o.Version():
-		return changes
-	default:
-		changes = append(changes, change{Type: stream.Modified, Object: o, Old: old})
-	}
-	s.state.put(o)
-	return changes
 }
 
 // change applies what came live, at a version that should not be before any seen.
@@ -216,6 +218,7 @@ func (s *Store) change(version uint64, apply func() []change) {
 		}
 		s.changes.note(version, changes)
 	}
+	s.open = changes[len(changes)-1].Type == stream.Deleted
 	s.advanced()
 	s.mu.Unlock()
 	if wentBack {
@@ -224,20 +227,37 @@ func (s *Store) change(version uint64, apply func() []change) {
 }
 
 // listed ends a list: the difference between it and the state is appended in one piece, at the list's version.
+//
+// The list is merged into a clone, which takes the state's place when it is complete: with many objects that takes long, and
+// nobody is to wait for it. Only the handler changes the state, so what was cloned is what is replaced.
+//
+// What was seen up to the very version of a list is what the list holds, or it is of another history. Except that etcd
+// deletes what was bound to one lease in one revision, and a watch may have broken off in the midst of that.
 func (s *Store) listed(version uint64) {
 	pending, arrived := s.pending, s.arrived
 	s.pending, s.arrived = nil, nil
 
 	s.mu.Lock()
-	first, head := !s.upstream.isSynced(), s.topic.Head().Version
+	first, head, open := !s.upstream.isSynced(), s.topic.Head().Version, s.open
+	next := s.state.clone()
+	s.mu.Unlock()
+
 	var changes []change
+	wentBack := false
 	if first {
-		s.state.load(slices.DeleteFunc(arrived, func(o *cluster.Object) bool { return pending[o.Key()] != o }))
+		next.load(slices.DeleteFunc(arrived, func(o *cluster.Object) bool { return pending[o.Key()] != o }))
 	} else {
-		changes = s.differ(pending, version)
+		changes = next.differ(pending, version)
+		wentBack = version < head || version == head && len(changes) > 0 && !open ||
+			slices.ContainsFunc(changes, func(c change) bool { return rewritten(c, head) })
+		if s.listing != nil {
+			changes = next.amend(s.listing(), changes)
+		}
+		slices.SortStableFunc(changes, inHistory)
 	}
-	s.snapshot = nil
-	wentBack := !first && (version < head || slices.ContainsFunc(changes, func(c change) bool { return rewritten(c, head) }))
+
+	s.mu.Lock()
+	s.state, s.snapshot = next, nil
 	switch {
 	case first:
 		s.began = version
@@ -245,9 +265,9 @@ func (s *Store) listed(version uint64) {
 	case wentBack:
 		s.beginAnew(version)
 	default:
-		slices.SortStableFunc(changes, inHistory)
 		s.topic.AppendBurst(version, changes)
 	}
+	s.open = false
 	s.changes.begin(version) // what came and went since the watch before is not known
 	s.advanced()
 	s.mu.Unlock()
@@ -261,51 +281,6 @@ func (s *Store) listed(version uint64) {
 	default:
 		s.log.Info("kind was listed again", "kind", s.kind.String(), "after", head, "version", version, "changes", len(changes))
 	}
-}
-
-// differ brings the state up to what a list at a version brought, and returns what that changes.
-func (s *Store) differ(pending map[string]*cluster.Object, version uint64) (changes []change) {
-	for key, o := range pending {
-		if o != nil {
-			changes = s.put(o, changes)
-		} else if old := s.find(key); old != nil {
-			s.state.remove(old)
-			changes = append(changes, change{Type: stream.Deleted, Object: old.WithVersion(version), Old: old})
-		}
-	}
-	return changes
-}
-
-// rewritten reports whether a list found what contradicts a history that was seen completely up to a version: a
-// state from before it that was not there then. (A deletion has no version of its own.)
-func rewritten(c change, seen uint64) bool {
-	return c.Type != stream.Deleted && c.Object.Version() <= seen
-}
-
-// inHistory orders what a list found: what is gone first, then by version, which is the order in which it happened.
-func inHistory(a, b change) int {
-	if gone := b.Type == stream.Deleted; gone != (a.Type == stream.Deleted) {
-		if gone {
-			return 1
-		}
-		return -1
-	}
-	switch va, vb := a.Object.Version(), b.Object.Version(); {
-	case va < vb:
-		return -1
-	case va > vb:
-		return 1
-	}
-	return 0
-}
-
-// find looks an object up by the key that cluster.Object.Key makes.
-func (s *Store) find(key string) *cluster.Object {
-	namespace, name, namespaced := strings.Cut(key, "/")
-	if !namespaced {
-		namespace, name = "", key
-	}
-	return s.state.get(namespace, name)
 }
 
 // beginAnew begins another history. The epoch comes first, since whom the topic wakes tells it to his client; and the

@@ -106,19 +106,22 @@ func TestOddNotifications(t *testing.T) {
 			[]string{"deleted n/a@1010 was 1001, claims 1001", "added n/b@1006, claims 1001"})
 
 		// A connection that breaks between the deletions of one revision: the list finds the rest at that version.
-		h.OnAdd(object(`{"metadata":{"name":"c","namespace":"n","resourceVersion":"1010"}}`), false)
+		c, d := object(`{"metadata":{"name":"c","namespace":"n","resourceVersion":"1011"}}`), object(`{"metadata":{"name":"d","namespace":"n","resourceVersion":"1012"}}`)
+		h.OnAdd(c, false)
+		h.OnAdd(d, false)
+		h.OnDelete(c.WithVersion(1013))
 		head = store.Topic().Head()
-		h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "n/c"})
-		h.OnAdd(marker("1010"), false)
+		h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "n/d"})
+		h.OnAdd(marker("1013"), false)
 		expect(t, "the rest of a revision", told(t, store.Topic().From(head, stream.AllNamespaces())),
-			[]string{"deleted n/c@1010 was 1010, claims 1010"})
-		expect(t, "the rest of a revision, resumed", told(t, resumed(t, store.Store, 1010)),
-			[]string{"added n/c@1010, claims 1010", "deleted n/c@1010 was 1010, claims 1010"})
+			[]string{"deleted n/d@1013 was 1012, claims 1013"})
+		expect(t, "the rest of a revision, resumed", told(t, resumed(t, store.Store, 1013)),
+			[]string{"deleted n/d@1013 was 1012, claims 1013"})
 
 		head = store.Topic().Head()
-		h.OnUpdate(nil, object(`{"metadata":{"name":"b","namespace":"n","uid":"other","resourceVersion":"1011"}}`))
+		h.OnUpdate(nil, object(`{"metadata":{"name":"b","namespace":"n","uid":"other","resourceVersion":"1014"}}`))
 		expect(t, "another object of the same name", told(t, store.Topic().From(head, stream.AllNamespaces())),
-			[]string{"deleted n/b@1011 was 1006, claims 1011", "added n/b@1011, claims 1011"})
+			[]string{"deleted n/b@1014 was 1006, claims 1014", "added n/b@1014, claims 1014"})
 
 		h.OnUpdate(nil, object(`{"metadata":{"name":"b","namespace":"n","uid":"other","resourceVersion":"1009"}}`))
 		if n := store.restarts.Load(); n != 1 || store.Topic().Head().Version != 1009 || store.Snapshot().Get("n", "b").Version() != 1009 {

@@ -16,8 +16,8 @@ import (
 // When etcd is restored to an older state, versions go back, and soon reach again those that were given before. A
 // watch that goes on from the last version by then is told nothing of what happened anew below it, and no error
 // either: the cache would be wrong for ever, and nobody would know. The API server has to be restarted for a restore,
-// so after each watch that ended before its time the newest object that was told is read again: if it still has its
-// version, history is the same up to there, and the watch goes on from that version; not from a later one, known from
+// so after each watch that ended before its time the newest object that was told is read again: if it still is what it was,
+// at its version, history is the same up to there, and the watch goes on from that version; not from a later one, known from
 // a bookmark, since nothing vouches for what lies between. Otherwise the answer is "expired", upon which client-go
 // lists everything.
 type timeline struct {
@@ -75,7 +75,7 @@ func (t *timeline) resume(ctx context.Context, lw *ListWatch, version string) (s
 		compact := compactor{kind: lw.kind}
 		if now, err := compact.object(body); err != nil {
 			return "", err
-		} else if now.Version() == newest.Version() && now.UID() == newest.UID() {
+		} else if now.Version() == newest.Version() && now.JSON() == newest.JSON() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			t.suspect = false
