@@ -151,8 +151,8 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 		secret.add("the TLS key", base64.StdEncoding.EncodeToString(block.Bytes)[:60])
 	}
 	provider := deceiver(t)
-	auth := fmt.Sprintf(`  - {issuer: "https://shared.example", audiences: [kubecast], hmacKeyFile: %q}
-  - {issuer: %q, audiences: [kubecast]}
+	auth := fmt.Sprintf(`  - {issuer: "https://shared.example", audiences: [kubecast], hmacKeyFile: %q, trusted: same}
+  - {issuer: %q, audiences: [kubecast], trusted: same}
   oidcLogin: {clientID: kubecast, issuer: %q, clientSecretFile: %q, redirectURL: "https://gateway.test/auth/callback"}
   cookieKeyFile: %q
   serviceAccounts: {audiences: [kubecast]}

@@ -124,7 +124,7 @@ func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
 		return nil, err
 	}
 	config := filepath.Join(dir, "gateway.yaml")
-	text := fmt.Sprintf("auth:\n  jwt:\n  - {issuer: %q, audiences: [kubecast], publicKeyFile: %q}\n%s%s",
+	text := fmt.Sprintf("auth:\n  jwt:\n  - {issuer: %q, audiences: [kubecast], publicKeyFile: %q, trusted: same}\n%s%s",
 		"https://kubecast.local", s.key+".pub", opts.auth, opts.config)
 	if opts.certFile != "" {
 		text += fmt.Sprintf("tls: {certFile: %q, keyFile: %q}\n", opts.certFile, opts.keyFile)

@@ -59,7 +59,7 @@ printf '%s\n' "$token" >"$dir/token"
 
 cat <<TEXT
 
-Kubecast is running. Open the portal, already signed in:
+Kubecast is running. Open the portal, and say that you want to sign in:
 
     http://$address/#token=$token
 

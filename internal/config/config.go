@@ -119,6 +119,9 @@ type JWT struct {
 	HMACKeyFile   string   `yaml:"hmacKeyFile"`   // a shared secret, for HS256 to HS512
 	CAFile        string   `yaml:"caFile"`        // PEM: who vouches for where keys are fetched; empty: the system's
 	Claims        Claims   `yaml:"claims"`
+	// Trusted is TrustedSame if the names that it gives may be those of other issuers' users and groups; else Claims needs
+	// prefixes that keep them apart.
+	Trusted string `yaml:"trusted"`
 }
 
 // OIDCLogin lets people sign in with a browser at one of the issuers of JWT. Without ClientID there is no such login.

@@ -228,11 +228,11 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 }
 
 func oidcIssuer(name string) string {
-	return "{issuer: 'https://" + name + ".example', audiences: [kubecast, portal]}"
+	return "{issuer: 'https://" + name + ".example', audiences: [kubecast, portal], claims: {usernamePrefix: '" + name + ":', groupsPrefix: '" + name + ":'}}"
 }
 
 func TestLoginIsAtTheIssuerThatKnowsTheClient(t *testing.T) {
-	c, err := Parse([]byte("auth: {jwt: [" + oidcIssuer("a") + ", {issuer: 'https://b.example', audiences: [web]}], cookieKeyFile: k, " +
+	c, err := Parse([]byte("auth: {jwt: [" + oidcIssuer("a") + ", {issuer: 'https://b.example', audiences: [web], trusted: same}], cookieKeyFile: k, " +
 		"oidcLogin: {clientID: web, redirectURL: 'http://127.0.0.1:8080/auth/callback'}}"))
 	if err != nil || c.Auth.LoginIssuer() != "https://b.example" || len(c.Warnings()) != 0 {
 		t.Errorf("%q %v %v", c.Auth.LoginIssuer(), err, c.Warnings())

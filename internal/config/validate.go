@@ -28,6 +28,11 @@ func (c Config) Warnings() []string {
 	if c.Auth.OIDCLogin.ClientID != "" && c.Auth.CookieKeyFile == "" {
 		w = append(w, "auth.oidcLogin is set without auth.cookieKeyFile: everybody is signed out when the gateway restarts, and with several replicas nobody gets in")
 	}
+	for _, o := range c.CORS.Origins {
+		if plain, err := url.Parse(o); err == nil && plain.Scheme == "http" && !isKeyURL(o) {
+			w = append(w, fmt.Sprintf("cors.origins has %s: whoever is between a browser and that page can write it, and so use the sessions of its users; https is safe", o))
+		}
+	}
 	if c.Stream.Heartbeat > Duration(25*time.Second) {
 		w = append(w, fmt.Sprintf("stream.heartbeat is %v: proxies that cut idle connections after 30 s will cut streams; at most 25s is safe", c.Stream.Heartbeat))
 	}
@@ -186,6 +191,7 @@ func (f *faults) auth(a Auth) {
 		f.prefix(key+".claims.usernamePrefix", j.Claims.UsernamePrefix)
 		f.prefix(key+".claims.groupsPrefix", j.Claims.GroupsPrefix)
 	}
+	f.issuers(a.JWT)
 	f.login(a)
 	for i, aud := range a.ServiceAccounts.Audiences {
 		if aud == "" {

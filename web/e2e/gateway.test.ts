@@ -43,6 +43,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
   const status = (text: RegExp) => page.locator('.connection-label', { hasText: text }).waitFor();
   const open = async (hash = '') => {
     await page.goto(`${kubecast.url}/#token=${token}`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
     await status(/^Live$/);
     await page.evaluate((view) => (location.hash = view), hash);
   };

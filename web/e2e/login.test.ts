@@ -30,7 +30,7 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
       const redirectURL = `${url}/auth/callback`;
       issuer = await Issuer.start(redirectURL, `${seconds}s`);
       return {
-        jwt: [{ issuer: issuer.url, audiences: ['kubecast'], claims: { username: 'email', groups: 'groups' } }],
+        jwt: [{ issuer: issuer.url, audiences: ['kubecast'], claims: { username: 'email', groups: 'groups' }, trusted: 'same' }],
         oidcLogin: { issuer: issuer.url, clientID: 'kubecast', redirectURL },
       };
     });

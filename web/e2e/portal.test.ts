@@ -82,18 +82,51 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       await other.getByLabel('Token').waitFor();
     });
 
-    test.each(['into a new tab', 'into a tab that is signed in already'])('a link with a token, %s, leaves no trace in the address', async (where) => {
+    const open = async (token: string) => {
+      await page.goto(`${gateway.url}/#token=${token}`);
+      await page.waitForURL((url) => !url.hash.includes('token'));
+    };
+
+    test('a link with a token asks first, and leaves no trace in the address', async () => {
       putJob('train');
-      if (where.includes('signed in')) {
-        gateway.users.set('another', {});
-        await signIn('another');
-        await row('train').waitFor();
-      }
-      await page.goto(`${gateway.url}/#token=${mara}`);
+      await open(mara);
+      await page.getByText('This link signs you in as mara').waitFor();
+      expect(gateway.requests.filter((request) => request.token !== '')).toEqual([]);
+      expect(await page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
+      await page.keyboard.press('Enter');
       await page.locator('.account-name', { hasText: 'mara' }).waitFor();
-      expect(page.url()).not.toContain('token');
       await page.goBack();
       expect(page.url()).not.toContain('token');
+    });
+
+    test('who does not want to be whom a link names is not, nor after a reload', async () => {
+      await open(mara);
+      await page.getByRole('button', { name: 'Not me' }).click();
+      await page.getByLabel('Token').waitFor();
+      await page.reload();
+      await page.getByLabel('Token').waitFor();
+      expect(gateway.requests.filter((request) => request.token !== '')).toEqual([]);
+    });
+
+    test('a link with a token never takes the place of a session', async () => {
+      putJob('train');
+      gateway.users.set('another', {});
+      await signIn('another');
+      await row('train').waitFor();
+      for (const tab of ['changed', 'reloaded']) {
+        await open(mara);
+        if (tab === 'reloaded') await page.goto('about:blank').then(() => open(mara));
+        await page.getByRole('alert').getByText('would have signed you in as mara').waitFor();
+        await row('train').waitFor();
+        expect(gateway.requests.filter((request) => request.token === mara)).toEqual([]);
+        await page.getByRole('button', { name: 'All right' }).click();
+        expect(await page.getByRole('alert').count()).toBe(0);
+      }
+      // Who signs out is asked.
+      await open(mara);
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('.account-name', { hasText: 'mara' }).waitFor();
     });
 
     test('an unreachable gateway is told, and tried again without a click', async () => {

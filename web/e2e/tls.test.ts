@@ -30,7 +30,10 @@ describe.skipIf(lacking !== undefined)(`the portal over TLS${lacking ? ` (${lack
     const all = <T>(each: (tab: typeof page) => Promise<T>) => Promise.all(tabs.map(each));
     const state = (text: RegExp) => all((tab) => tab.locator('.connection-label', { hasText: text }).waitFor());
     const seen = (name: string) => all((tab) => tab.locator(`.table-row[data-name="${name}"]`).waitFor());
-    await all((tab) => tab.goto(`${kubecast.url}/#token=${token}`));
+    await all(async (tab) => {
+      await tab.goto(`${kubecast.url}/#token=${token}`);
+      await tab.getByRole('button', { name: 'Sign in' }).click();
+    });
     await state(/^Live$/);
     expect(await page.evaluate(() => (performance.getEntriesByType('navigation')[0] as PerformanceNavigationTiming).nextHopProtocol)).toBe('h2');
     await kubecast.submit('team-vision', 'over-tls', { start: 1, run: 60 });

@@ -7,6 +7,7 @@ import { Feed } from '../feed/feed.ts';
 import { frameSchedule } from '../feed/schedule.ts';
 import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from '../session/browser.ts';
 import { claimsOf, storedToken, storeToken, takeTokenFromAddress, type Claims } from '../session/session.ts';
+import { Offer, PassedOver } from '../signin/Offer.tsx';
 import { SignIn } from '../signin/SignIn.tsx';
 import { parseView } from '../view/view.ts';
 import { Workspace } from './Workspace.tsx';
@@ -37,19 +38,25 @@ function claims(token: string | undefined): Claims {
   return { user: username ?? '', expiresAt: renewable ? undefined : expiresAt };
 }
 
-/** What the page begins with. Connects, so it is called once, outside of any component. */
-export function firstSession(): Session | undefined {
-  const brought = takeTokenFromAddress();
-  if (brought !== undefined) return open(brought, false);
-  const kept = storedToken();
-  return kept === undefined ? undefined : open(kept, true);
+interface First {
+  readonly session: Session | undefined;
+  /** Brought by a link, which anybody may have sent: its user decides what becomes of it. */
+  readonly offered: string | undefined;
 }
 
-export function App({ first }: { first: Session | undefined }): ReactNode {
-  const [session, setSession] = useState(first);
+/** What the page begins with. Connects, so it is called once, outside of any component. */
+export function firstSession(): First {
+  const offered = takeTokenFromAddress();
+  const kept = storedToken();
+  return { session: kept === undefined ? undefined : open(kept, true), offered };
+}
+
+export function App({ first }: { first: First }): ReactNode {
+  const [session, setSession] = useState(first.session);
+  const [offered, setOffered] = useState(first.offered);
   const [reason, setReason] = useState('');
-  // A token that was brought or kept is looked at first; else the browser may have a session.
-  const [looking, setLooking] = useState(first === undefined);
+  // A token that was kept is looked at first; else the browser may have a session.
+  const [looking, setLooking] = useState(first.session === undefined);
   const [trouble, setTrouble] = useState('');
   const [stuck, setStuck] = useState(false); // could not sign out
   const [login, setLogin] = useState<boolean>(); // undefined: the gateway has not said yet
@@ -122,13 +129,27 @@ export function App({ first }: { first: Session | undefined }): ReactNode {
   useEffect(() => {
     const onHash = (): void => {
       const token = takeTokenFromAddress();
-      if (token !== undefined) signIn(token);
+      if (token !== undefined) setOffered(token);
     };
     window.addEventListener('hashchange', onHash);
     return () => window.removeEventListener('hashchange', onHash);
-  }, [signIn]);
+  }, []);
 
+  const passOver = useCallback(() => setOffered(undefined), []);
   if (!session) {
+    // Only once it is known that there is no session: a link never comes before it.
+    if (offered !== undefined && !looking) {
+      return (
+        <Offer
+          claims={claimsOf(offered)}
+          onAccept={() => {
+            passOver();
+            signIn(offered);
+          }}
+          onRefuse={passOver}
+        />
+      );
+    }
     const here = (login ?? browserSession.info.login) ? loginAddress : undefined;
     const waiting = looking && trouble === '';
     return <SignIn reason={reason || trouble} looking={waiting} checking={false} trouble="" login={here} onToken={signIn} onCancel={() => undefined} />;
@@ -142,6 +163,8 @@ export function App({ first }: { first: Session | undefined }): ReactNode {
         setSession((now) => (now === session ? { ...session, accepted: true } : now));
       }}
       onSignOut={signOut}
+      offered={offered === session.token ? undefined : offered}
+      onPassOver={passOver}
       stuck={stuck}
       onLeave={leave}
     />
@@ -150,6 +173,9 @@ export function App({ first }: { first: Session | undefined }): ReactNode {
 
 interface SignedInProps {
   readonly session: Session;
+  /** A link with another's token was opened. */
+  readonly offered: string | undefined;
+  readonly onPassOver: () => void;
   readonly onAccepted: () => void;
   /** The gateway wants to be told anew who this is. */
   readonly onSignOut: (why: string) => void;
@@ -159,7 +185,7 @@ interface SignedInProps {
   readonly onLeave: () => void;
 }
 
-function SignedIn({ session, onAccepted, onSignOut, stuck, onLeave }: SignedInProps): ReactNode {
+function SignedIn({ session, offered, onPassOver, onAccepted, onSignOut, stuck, onLeave }: SignedInProps): ReactNode {
   const { feed, accepted, token } = session;
   const { live } = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
   const state = useSyncExternalStore(live.connection.subscribe, live.connection.getSnapshot);
@@ -194,5 +220,10 @@ function SignedIn({ session, onAccepted, onSignOut, stuck, onLeave }: SignedInPr
     const trouble = describe(state, formatTime).detail;
     return <SignIn reason="" checking trouble={known ? '' : trouble} onToken={() => undefined} onCancel={() => onSignOut('')} />;
   }
-  return <Workspace feed={feed} claims={claims(token)} stuck={stuck} onSignOut={onLeave} />;
+  return (
+    <>
+      {offered !== undefined && <PassedOver offered={claimsOf(offered)} onClose={onPassOver} />}
+      <Workspace feed={feed} claims={claims(token)} stuck={stuck} onSignOut={onLeave} />
+    </>
+  );
 }
