@@ -10,6 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubecast/kubecast/internal/budget"
 )
 
 // Object is one Kubernetes object: its compact JSON, and the few things in it that the gateway itself reads.
@@ -25,6 +27,8 @@ type Object struct {
 	labels    string // the JSON object of the labels, canonical; "" without any
 	version   uint64
 	created   int64 // seconds since 1970; 0 if absent
+
+	texts budget.Texts // made of it for clients; no part of its size, but accounted for by whoever has them made
 }
 
 // NewObject reads one object from its JSON, which must be valid, compact and have a name and a numeric
@@ -85,6 +89,9 @@ func (o *Object) JSON() string { return o.json }
 
 // Size is what the object occupies, in bytes.
 func (o *Object) Size() int { return len(o.json) + 128 }
+
+// Texts are what was made of the object for clients.
+func (o *Object) Texts() *budget.Texts { return &o.texts }
 
 // Version is the resourceVersion as a number.
 func (o *Object) Version() uint64 { return o.version }

@@ -51,7 +51,7 @@ func (serverSentEvents) greet(ss *session) {
 }
 
 func (serverSentEvents) state(ss *session, w *watch, o *cluster.Object) {
-	ss.send(w, stream.Added.String(), ss.server.projections.of(w.fields, o))
+	ss.send(w, stream.Added.String(), ss.projected(w.fields, o))
 }
 
 func (serverSentEvents) synced(ss *session, w *watch, count int) {
@@ -59,17 +59,17 @@ func (serverSentEvents) synced(ss *session, w *watch, count int) {
 }
 
 func (serverSentEvents) change(ss *session, w *watch, event *cache.Event, kind stream.Type, o *cluster.Object) {
-	ss.send(w, kind.String(), w.render(event, o))
+	ss.send(w, kind.String(), ss.projected(w.fields, o))
 }
 
 func (serverSentEvents) modified(ss *session, w *watch, event *cache.Event, base *cluster.Object) {
 	if w.deltas && base != nil {
-		if patched := w.patched(event, base); patched != "" {
+		if patched := ss.patched(w, event, base); patched != "" {
 			ss.send(w, "patched", patched)
 			return
 		}
 	}
-	ss.send(w, stream.Modified.String(), w.render(event, event.Object))
+	ss.send(w, stream.Modified.String(), ss.projected(w.fields, event.Object))
 }
 
 func (serverSentEvents) reset(ss *session, w *watch, reason string) (stop string) {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
@@ -20,40 +20,77 @@ func object(t testing.TB, name string, version int) *cluster.Object {
 	return o
 }
 
-// TestProjectionsAreMadeOnceAndForgotten, and those of another version or of other fields are others.
-func TestProjectionsAreMadeOnceAndForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var p projections
-		phase, node := fields(t, "status.phase"), fields(t, "spec.nodeName")
-		old, young := object(t, "a", 1), object(t, "a", 2)
-		for range 3 {
-			p.use()
-			for _, o := range []*cluster.Object{old, young} {
-				for _, f := range []*projection{phase, node, nil} {
-					if got, want := p.of(f, o), f.of(o.JSON()); got != want {
-						t.Errorf("%s, not %s", got, want)
-					}
-				}
-			}
-			p.mu.RLock()
-			if len(p.made) != 4 {
-				t.Errorf("%d were kept", len(p.made))
-			}
-			p.mu.RUnlock()
-			time.Sleep(projectionsKept * 3 / 4)
+// latest is an object as the cache has it, once its spec.n is so.
+func (g *gateway) latest(name string, n int) *cluster.Object {
+	g.t.Helper()
+	var o *cluster.Object
+	g.eventually("it is cached", func() bool {
+		stores := g.kinds.All()
+		if len(stores) == 0 {
+			return false
 		}
-		time.Sleep(projectionsKept)
-		synctest.Wait()
-		p.mu.Lock()
-		if p.made != nil || p.bytes != 0 || p.waiting {
-			t.Errorf("%d are left", len(p.made))
-		}
-		p.bytes = projectionsBytes
-		p.mu.Unlock()
-		if got := p.of(phase, old); got != phase.of(old.JSON()) || len(p.made) != 0 {
-			t.Errorf("beyond the bound %d are kept", len(p.made))
-		}
+		o = stores[0].Snapshot().Get("team-a", name)
+		return o != nil && o.Path("spec.n").Int() == int64(n)
 	})
+	return o
+}
+
+// Whatever variants somebody asks for, and however many, what others want is made once for all of them.
+func TestVariantsOfOneUserDoNotMakeOthersDear(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		put := func(n int) {
+			g.api.Put("pods", "team-a/web", fmt.Sprintf("spec.n:=%d", n), "spec.pad="+strings.Repeat("x", 300))
+		}
+		put(0)
+		g.latest("web", 0)
+		var streams []*events
+		open := func(user, query string) {
+			s := g.stream("/api/v1/pods?"+query, "Authorization: Bearer "+user)
+			s.until("synced")
+			streams = append(streams, s)
+		}
+		for i := range 100 { // these are the first
+			open("mallory", fmt.Sprintf("deltas=merge-patch&fields=spec,x%d", i))
+		}
+		open("bob", "deltas=merge-patch")
+		open("carol", "fields=spec.n")
+		for n := 1; n <= 3; n++ {
+			put(n)
+			for _, s := range streams {
+				s.next()
+			}
+			o := g.latest("web", n)
+			for _, variant := range []string{"patch", "fields=spec.n"} {
+				o.Texts().Get(g.server.memory, "dave", variant, func() string {
+					t.Errorf("update %d: %q would be made again for the next", n, variant)
+					return ""
+				})
+			}
+		}
+	}, cached(streamOptions(), "pods"))
+}
+
+// What was rendered is forgotten by time, and with it nothing is left.
+func TestRenderingsAreForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.api.Put("pods", "team-a/web", "spec.n:=1")
+		o := g.latest("web", 1)
+		want := fields(t, "spec.n").of(o.JSON())
+		for range 3 {
+			s := g.stream("/api/v1/pods?fields=spec.n")
+			if f := s.next(); f.data != want {
+				t.Errorf("%s, want %s", f.data, want)
+			}
+			s.close()
+		}
+		if bytes, users := g.server.memory.Held(); bytes == 0 || users != 1 {
+			t.Errorf("%d bytes of %d users are kept", bytes, users)
+		}
+		pass(time.Minute)
+		if bytes, users := g.server.memory.Held(); bytes != 0 || users != 0 {
+			t.Errorf("after a minute %d bytes of %d users are kept", bytes, users)
+		}
+	}, cached(streamOptions(), "pods"))
 }
 
 func fields(t testing.TB, text string) *projection {
@@ -76,9 +113,9 @@ func BenchmarkSnapshotOfFields(b *testing.B) {
 	})
 	b.Run("found", func(b *testing.B) {
 		b.ReportAllocs()
-		var p projections
+		memory := budget.NewMemory(keptBytes)
 		for b.Loop() {
-			p.of(f, o)
+			o.Texts().Get(memory, "u", f.variant, func() string { return f.of(o.JSON()) })
 		}
 	})
 }

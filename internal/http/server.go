@@ -73,8 +73,8 @@ type Server struct {
 	connections *connections
 	pages       *pages
 	places      *places
-	requests    *budget.Queue // of lists and gets
-	projections projections
+	requests    *budget.Queue  // of lists and gets
+	memory      *budget.Memory // of what is kept to be made once
 	metrics     *metrics
 	open        *openStreams
 	draining    context.Context // done: no new streams, and the running ones end
@@ -96,6 +96,7 @@ func New(opts Options) (*Server, error) {
 		opts:     opts,
 		pages:    newPages(),
 		places:   newPlaces(opts.Limits),
+		memory:   budget.NewMemory(keptBytes),
 		requests: newRequests(opts.Limits.RequestsPerUser),
 		metrics:  newMetrics(opts.Registerer),
 		open:     newOpenStreams(),

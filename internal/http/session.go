@@ -124,9 +124,6 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 		ss.tellSight(w, "narrowed", w.sight)
 	}
 	snapshot := w.store.Snapshot()
-	if w.fields != nil {
-		ss.server.projections.use()
-	}
 	count := 0
 	for o := range w.objects(snapshot) {
 		ss.dialect.state(ss, w, o)

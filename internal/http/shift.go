@@ -167,9 +167,6 @@ func (s *shift) tellNew() (stop string) {
 	if w.sight.covers(s.next) {
 		return ""
 	}
-	if w.fields != nil {
-		s.server.projections.use()
-	}
 	s.tellSight(w, "widened", s.next)
 	for o := range (part{w.target, s.next}).list(s.snapshot, w.selector, "", "") {
 		if w.sight.sees(o) {

@@ -41,30 +41,22 @@ func (ss *session) tellHeld(w *watch) (reason string) {
 	return ""
 }
 
-// render is an object as the client wants it. What most want of an event's own object is made once for all of them.
-func (w *watch) render(event *cache.Event, object *cluster.Object) string {
-	if w.fields == nil || object != event.Object {
-		return w.fields.of(object.JSON())
+// patched is the data of an event of that name; "" if the object is better told whole. Those who had the same and want the
+// same have it made once.
+func (ss *session) patched(w *watch, event *cache.Event, base *cluster.Object) string {
+	variant := "patch"
+	if base != event.Old { // some were conflated
+		variant += " " + base.GetResourceVersion()
 	}
-	return event.Render(w.fields.variant, func() string { return w.fields.of(object.JSON()) })
-}
-
-// patched is the data of an event of that name; "" if the object is better told whole.
-func (w *watch) patched(event *cache.Event, base *cluster.Object) string {
-	diff := func() string {
+	if w.fields != nil {
+		variant += " " + w.fields.variant
+	}
+	return ss.made(event.Object, variant, func() string {
 		patch := mergePatch(w.fields.of(base.JSON()), w.fields.of(event.Object.JSON()))
 		if patch == "" {
 			return ""
 		}
 		return `{"uid":` + strconv.Quote(event.Object.UID()) + `,"resourceVersion":"` + event.Object.GetResourceVersion() +
 			`","patch":` + patch + `}`
-	}
-	if base != event.Old {
-		return diff() // of what was conflated for this client alone
-	}
-	variant := "patch"
-	if w.fields != nil {
-		variant += " " + w.fields.variant
-	}
-	return event.Render(variant, diff)
+	})
 }

@@ -38,39 +38,8 @@ type Event[O Object[O]] struct {
 	// At is when the event was appended.
 	At time.Time
 
-	tie      bool // shares its version with what was told before; see Topic.Append
-	left     atomic.Pointer[O]
-	rendered atomic.Pointer[[]rendering]
-}
-
-// rendering is a text made of an event.
-type rendering struct{ variant, text string }
-
-// maxRenderings bounds what is kept of one event: clients choose the variants.
-const maxRenderings = 4
-
-// Render makes a text of the event, or finds it made: readers that want the same of it have it made once.
-func (e *Event[O]) Render(variant string, make func() string) string {
-	for {
-		kept := e.rendered.Load()
-		var others []rendering
-		if kept != nil {
-			others = *kept
-		}
-		for _, r := range others {
-			if r.variant == variant {
-				return r.text
-			}
-		}
-		text := make()
-		if len(others) == maxRenderings {
-			return text
-		}
-		with := append(others[:len(others):len(others)], rendering{variant, text})
-		if e.rendered.CompareAndSwap(kept, &with) {
-			return text
-		}
-	}
+	tie  bool // shares its version with what was told before; see Topic.Append
+	left atomic.Pointer[O]
 }
 
 // floor is the first position from which the event is not told.
