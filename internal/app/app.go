@@ -10,12 +10,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kubecast/kubecast/internal/audit"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/config"
@@ -74,6 +76,10 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
+	auditLog, err := newAuditLog(cfg.Audit, registry, log)
+	if err != nil {
+		return err
+	}
 	gateway, err := kubecasthttp.New(kubecasthttp.Options{
 		Clusters:       clusters.kinds(),
 		Authenticator:  authenticator,
@@ -98,6 +104,7 @@ func Run(ctx context.Context, opts Options) error {
 		Drain:       cfg.Drain.Std(),
 		Origins:     cfg.CORS.Origins,
 		Portal:      portal(),
+		Audit:       auditLog,
 		Registerer:  registry,
 		Log:         log,
 	})
@@ -119,6 +126,13 @@ func Run(ctx context.Context, opts Options) error {
 	// What feeds the streams outlives them: it ends when `feeding` does, which is after the listeners were closed.
 	feeding, stopFeeding := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFeeding()
+	if auditLog != nil { // it outlives all of whom it tells
+		auditing, stopAuditing := context.WithCancel(context.WithoutCancel(ctx))
+		var written sync.WaitGroup
+		written.Go(func() { auditLog.Run(auditing) })
+		defer written.Wait()
+		defer stopAuditing()
+	}
 	group, failed := errgroup.WithContext(feeding)
 	group.Go(func() error { return clusters.Run(feeding) })
 	group.Go(func() error { return authenticator.Run(feeding) })
@@ -171,6 +185,14 @@ func authOptions(cfg config.Config, accounts *auth.ServiceAccounts, registerer p
 		})
 	}
 	return opts
+}
+
+// newAuditLog is nil if the configuration has none.
+func newAuditLog(cfg config.Audit, registerer prometheus.Registerer, log *slog.Logger) (*audit.Log, error) {
+	if cfg.Level == config.AuditNone {
+		return nil, nil
+	}
+	return audit.Open(cfg.File, registerer, log)
 }
 
 func newSealer(keyFile string) (*auth.Sealer, error) {

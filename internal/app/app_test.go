@@ -149,6 +149,9 @@ func TestStartUpErrorsNameWhatToChange(t *testing.T) {
 		"policy": {func(c *config.Config) {
 			c.Authorizer = config.Authorizer{Mode: config.AuthorizerPolicy, Policies: []string{"user.nmae"}}
 		}, []string{"authorizer.policies[0]", "undeclared reference"}},
+		"audit log nowhere": {func(c *config.Config) {
+			c.Audit = config.Audit{Level: config.AuditMetadata, File: filepath.Join(t.TempDir(), "none", "log")}
+		}, []string{"audit.file"}},
 		"index of all": {func(c *config.Config) { c.Cache.Indexes = map[config.Kind][]string{{Resource: "pods"}: {"a..b"}} }, []string{"cache.indexes.pods"}},
 	} {
 		t.Run(name, func(t *testing.T) {

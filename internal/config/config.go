@@ -34,6 +34,7 @@ type Config struct {
 	CORS       CORS       `yaml:"cors"`
 	// TrustedProxies are addresses and networks (CIDR) of the proxies whose X-Forwarded-For is believed, for limits by address.
 	TrustedProxies []string `yaml:"trustedProxies"`
+	Audit          Audit    `yaml:"audit"`
 	Log            Log      `yaml:"log"`
 }
 
@@ -181,6 +182,18 @@ type CORS struct {
 	Origins []string `yaml:"origins"` // scheme://host[:port], lower case, no wildcards
 }
 
+// Levels of the audit log.
+const (
+	AuditNone     = "none"
+	AuditMetadata = "metadata" // who asked for what, and what was decided; nothing of what was answered
+)
+
+// Audit is the log of who read what.
+type Audit struct {
+	Level string `yaml:"level"` // AuditNone or AuditMetadata
+	File  string `yaml:"file"`  // is appended to, and opened anew when it was moved away; empty: standard output
+}
+
 // Log says what is logged and how.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
@@ -226,7 +239,8 @@ func Default() Config {
 		TrustedProxies: []string{
 			"127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7",
 		},
-		Log: Log{Level: "info", Format: "text"},
+		Audit: Audit{Level: AuditNone},
+		Log:   Log{Level: "info", Format: "text"},
 	}
 }
 

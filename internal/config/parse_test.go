@@ -62,6 +62,7 @@ auth:
 authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
 cors: {origins: []}
 trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, "fc00::/7"]
+audit: {level: none, file: ""}
 log: {level: info, format: text}
 `
 	var want any
@@ -131,7 +132,7 @@ func mustNameAll(t *testing.T, key string, example map[string]any, typ reflect.T
 
 func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"unknown":                    {"lisen: x", "line 1: lisen: unknown key; known here: auth, authorizer, cache,"},
+		"unknown":                    {"lisen: x", "line 1: lisen: unknown key; known here: audit, auth, authorizer, cache,"},
 		"unknown, nested":            {"stream:\n  heartbeet: 15s", "line 2: stream.heartbeet: unknown key; known here: compress, gather, heartbeat,"},
 		"unknown, in a list":         {"clusters:\n- name: a\n- name: b\n  cluster: c", "line 4: clusters[1].cluster: unknown key"},
 		"unknown, in what is absent": {"tls: {cert: x}", "line 1: tls.cert: unknown key; known here: certFile, keyFile"},
@@ -139,6 +140,7 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"a key without certificate":  {"listen: ':1'\ntls: {keyFile: x}", "line 2: tls: only one of certFile and keyFile is given"},
 		"other case":                 {"Listen: x", "line 1: Listen: unknown key"},
 		"twice":                      {"drain: 1s\ndrain: 2s", "line 2: drain: given twice, first on line 1"},
+		"no level of the audit log":  {"audit: {level: request}", `line 1: audit.level: "request" given; allowed: none, metadata`},
 		"number for a string":        {"log: {level: 3}", `line 1: log.level: 3 given; allowed: a string`},
 		"string for a number":        {"ring: {events: many}", `line 1: ring.events: "many" given; allowed: a whole number`},
 		"quoted number":              {`ring: {events: "5"}`, `line 1: ring.events: "5" given; allowed: a whole number`},

@@ -94,6 +94,7 @@ func (c Config) validate() faults {
 			f.refuse(fmt.Sprintf("trustedProxies[%d]", i), p, "an address or a network such as 10.0.0.0/8")
 		}
 	}
+	f.oneOf("audit.level", c.Audit.Level, AuditNone, AuditMetadata)
 	f.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	f.oneOf("log.format", c.Log.Format, "text", "json")
 	return f

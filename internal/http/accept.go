@@ -21,6 +21,19 @@ const (
 	formMetadataBeta
 )
 
+// String is the form as the audit log names it.
+func (f form) String() string {
+	switch {
+	case f == formEvents:
+		return "events"
+	case f.isTable():
+		return "table"
+	case f.isMetadata():
+		return "metadata"
+	}
+	return "json"
+}
+
 func (f form) isTable() bool    { return f == formTable || f == formTableBeta }
 func (f form) isMetadata() bool { return f == formMetadata || f == formMetadataBeta }
 

@@ -54,6 +54,9 @@ func (f *failures) add(address string) (wait time.Duration, first bool) {
 // that ends an EventSource for good, which is what is wanted, and so would 429.
 func (s *Server) caller(r *http.Request) (auth.Identity, error) {
 	id, err := s.identity(r)
+	if err == nil {
+		trailOf(r.Context()).is(id, "")
+	}
 	if !errors.Is(err, auth.ErrBadToken) {
 		return id, err
 	}

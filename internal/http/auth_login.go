@@ -86,6 +86,7 @@ func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	trailOf(r.Context()).is(begun.Identity, byLogin)
 	s.setSession(w, begun)
 	return redirect(w, begun.ReturnTo)
 }
@@ -103,6 +104,7 @@ func (s *Server) renewSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	trailOf(r.Context()).is(renewed.Identity, bySession)
 	if renewed.Session != "" { // else another page of this browser was faster
 		s.setSession(w, renewed)
 	}

@@ -87,6 +87,11 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := s.refuseForeign(r); err != nil {
 		return err
 	}
+	if trail := trailOf(r.Context()); trail != nil && s.opts.Sealer != nil {
+		if id, err := s.opts.Sealer.OpenSession(sessionCookie(r)); err == nil {
+			trail.is(id, bySession)
+		}
+	}
 	setCookie(w, "", time.Unix(0, 0))
 	if s.opts.Login != nil {
 		setRenewal(w, "")

@@ -222,18 +222,23 @@ func (s *Server) identity(r *http.Request) (auth.Identity, error) {
 		}
 		token = strings.TrimSpace(value)
 	}
+	trail := trailOf(r.Context())
 	switch cookie, ticket := sessionCookie(r), ticketOf(r); {
 	case token != "":
+		trail.by(byToken)
 	case cookie != "" && s.opts.Sealer != nil:
+		trail.by(bySession)
 		if err := s.refuseForeign(r); err != nil {
 			return auth.Identity{}, err
 		}
 		id, err := s.opts.Sealer.OpenSession(cookie)
 		if errors.Is(err, auth.ErrTokenExpired) && ticket != nil { // browsers keep a session that can be renewed beyond its end
+			trail.by(byTicket)
 			return s.tickets.Redeem(ticket.text, ticket.request)
 		}
 		return id, err
 	case ticket != nil && s.opts.Sealer != nil:
+		trail.by(byTicket)
 		return s.tickets.Redeem(ticket.text, ticket.request)
 	}
 	return s.opts.Authenticator.Authenticate(r.Context(), token)

@@ -26,6 +26,9 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 		return noSuchPath(r.URL.Path)
 	}
 	accepted := negotiate(r.Header)
+	if trail := trailOf(r.Context()); trail != nil {
+		trail.asked(accepted, r.URL.Query())
+	}
 	switch {
 	case accepted == formNone:
 		return notAcceptable("only application/json (as it is, as=Table or as=PartialObjectMetadata) and text/event-stream can be answered")

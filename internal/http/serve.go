@@ -86,6 +86,7 @@ func (ss *session) leave() {
 // start serves a session to its end, or until it goes on without the request.
 func (s *Server) start(r *http.Request, ss *session, refusal string) {
 	s.metrics.streams.Inc()
+	ss.trail.began(ss.watches)
 	if !s.open.add(ss) { // the server has ended
 		ss.out.failed = true
 		ss.finish(endLeft)
@@ -234,5 +235,6 @@ func (ss *session) finish(reason string) {
 	ss.server.metrics.ended.WithLabelValues(reason).Inc()
 	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", reason,
 		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
+	ss.trail.ended(reason, ss.out.events)
 	ss.server.open.remove(ss)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubecast/kubecast/internal/audit"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
@@ -49,8 +50,9 @@ type Options struct {
 	Drain         time.Duration // within which streams end once Drain was called
 	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
 	TrustedProxies []netip.Prefix
-	Origins        []string // of pages elsewhere that may call; may be empty
-	Portal         fs.FS    // the built portal; nil if it was not built
+	Origins        []string   // of pages elsewhere that may call; may be empty
+	Portal         fs.FS      // the built portal; nil if it was not built
+	Audit          *audit.Log // nil: none is kept
 	Registerer     prometheus.Registerer
 	Log            *slog.Logger
 }
@@ -146,7 +148,7 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.trustProxies, s.identify, s.recover, securityHeaders, boundSizes, s.cors, refuseImpersonation, takeTicket)
+	r.Use(s.trustProxies, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.cors, refuseImpersonation, takeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", func(_ http.ResponseWriter, r *http.Request) error {
 		return &reply{
@@ -191,6 +193,7 @@ type grant struct {
 // use authorizes a verb on a target, and finds the store that serves it. Permission comes first: who may not see a
 // kind does not learn whether it exists.
 func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb string) (g grant, err error) {
+	defer func() { trailOf(ctx).decided(t, verb, g.sight, err) }()
 	if g.kinds, err = s.cluster(t.cluster); err != nil {
 		return g, err
 	}

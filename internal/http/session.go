@@ -25,6 +25,7 @@ type session struct {
 	address  string // of the client, as it is counted
 	placed   bool   // is counted
 	began    time.Time
+	trail    *trail // nil: nothing is audited
 	position string // the client's own, until the watches have begun
 
 	heartbeat time.Duration // that the client asked for; 0: the server's

@@ -61,6 +61,7 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	trailOf(r.Context()).asked(formEvents, query)
 	req, err := parseMulti(query)
 	if err != nil {
 		return err
@@ -114,6 +115,7 @@ func (s *Server) newSession(r *http.Request, d dialect) *session {
 		address:  strings.Clone(address(r)),
 		position: strings.Clone(positionOf(r.Header, r.URL.Query())),
 		began:    time.Now(),
+		trail:    trailOf(r.Context()),
 		out:      frames{patience: s.opts.Stream.WriteTimeout},
 	}
 }
