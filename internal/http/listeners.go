@@ -25,7 +25,7 @@ type connKey struct{}
 
 // PublicServer serves the public listener's requests; those that still run when the context ends are told so.
 func (s *Server) PublicServer(ctx context.Context) *http.Server {
-	server := newHTTPServer(ctx, s.Handler(), s.log)
+	server := newHTTPServer(ctx, s.connections.track(s.Handler()), s.log)
 	server.ConnState = s.connections.count
 	// A stream over HTTP/2 has the deadlines of its own writes; these are for a connection whose client has gone without
 	// a word, or takes nothing of any of its streams.

@@ -111,10 +111,7 @@ func New(opts Options) (*Server, error) {
 		drain()
 		s.open.wake()
 	}
-	s.connections = &connections{
-		limits: opts.Connections, isProxy: s.isProxy, streams: s.places.count, refused: s.metrics.refused, log: opts.Log,
-		peers: map[netip.Addr]int{},
-	}
+	s.connections = newConnections(opts.Connections, s.isProxy, s.places.count, s.metrics.refused, opts.Log)
 	s.serving, s.stop = context.WithCancel(context.Background())
 	s.departures = sync.OnceValues(s.watchDepartures)
 	if err := s.SetClusters(opts.Clusters); err != nil {

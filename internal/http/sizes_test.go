@@ -193,7 +193,7 @@ func TestWhoReadsNothingIsNotWaitedFor(t *testing.T) {
 				g.eventually("the connection is closed", func() bool {
 					g.server.connections.mu.Lock()
 					defer g.server.connections.mu.Unlock()
-					return g.server.connections.total == 0
+					return len(g.server.connections.open) == 0
 				})
 				if took := time.Since(began); took > 10*time.Second {
 					t.Errorf("after %v", took)

@@ -1,0 +1,143 @@
+package http
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/config"
+)
+
+// TestOneAddressDoesNotTakeAllConnections, though it is one of those that are trusted to be a proxy's: what asks for nothing
+// gives way, and then what is idle of who has most. Who is being served stays.
+func TestOneAddressDoesNotTakeAllConnections(t *testing.T) {
+	const most = 20
+	for name, test := range map[string]struct {
+		from  string // where all connections come from
+		asked bool   // each had one request answered, and is kept
+	}{
+		"silent, of the same address": {from: "127.0.0.1"},
+		"silent, of another":          {from: "127.0.0.2"},
+		"idle, of another":            {from: "127.0.0.2", asked: true},
+	} {
+		for _, version := range []int{0, 1, 2} {
+			t.Run(fmt.Sprintf("%s, TLS with HTTP %d", name, version), func(t *testing.T) {
+				t.Parallel()
+				opts := []option{options(func(o *Options) {
+					o.TrustedProxies = config.Default().Prefixes()
+					o.Connections = ConnectionLimits{PerPeer: 4, Total: most}
+				})}
+				if version > 0 {
+					opts = append(opts, overTLS(t, version))
+				}
+				g := newGateway(t, opts...)
+				served := g.stream("/api/v1/pods") // from the beginning, over HTTP/2 on the connection of which others will be
+				served.expect("synced")
+				dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(test.from)}}
+				_, address, _ := strings.Cut(g.url, "://")
+				var taken []net.Conn
+				for range 2 * most {
+					conn, err := dialer.Dial("tcp", address)
+					if err != nil {
+						t.Skip(err) // systems on which loopback is one address
+					}
+					defer conn.Close()
+					taken = append(taken, conn)
+					if test.asked && version == 0 {
+						fmt.Fprint(conn, "GET /openapi.yaml HTTP/1.1\r\nHost: test\r\n\r\n")
+						if response, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+							_, _ = io.Copy(io.Discard, response.Body)
+						}
+					}
+				}
+				for range 3 {
+					g.client.CloseIdleConnections()
+					if a := g.get("/openapi.yaml"); a.code != 200 {
+						t.Errorf("beside them: %d", a.code)
+					}
+				}
+				g.api.Put("pods", "team-a/web")
+				served.expect("added web")
+				closed := 0
+				for _, conn := range taken {
+					_ = conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+					if _, err := io.Copy(io.Discard, conn); !errors.Is(err, os.ErrDeadlineExceeded) {
+						closed++
+					}
+				}
+				if closed < most {
+					t.Errorf("%d of %d were closed, and %d may be open", closed, len(taken), most)
+				}
+			})
+		}
+	}
+}
+
+// TestRequestBehindAStreamIsNotAnswered, be it pipelined with the stream's own or sent later: a proxy that shares its
+// connections between users would take the answer for somebody else's. The stream goes on as if nothing had been sent.
+func TestRequestBehindAStreamIsNotAnswered(t *testing.T) {
+	for _, form := range []string{"text/event-stream", "application/json"} {
+		for _, secure := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, TLS %v", form, secure), func(t *testing.T) {
+				t.Parallel()
+				var opts []option
+				if secure {
+					opts = append(opts, overTLS(t, 1))
+				}
+				g := newGateway(t, opts...)
+				g.api.Put("pods", "team-a/first")
+				g.get("/api/v1/pods")
+				conn, r := g.raw("")
+				if secure {
+					conn = tls.Client(conn, plainTLS(g))
+					r = bufio.NewReader(conn)
+				}
+				const smuggled = "/api/v1/namespaces/team-a/pods/smuggled"
+				path := "GET /api/v1/pods"
+				if form != eventStream {
+					path += "?watch=true"
+				}
+				if _, err := io.WriteString(conn, lines(path, "Accept: "+form)+lines("GET "+smuggled)); err != nil {
+					t.Fatal(err)
+				}
+				var text strings.Builder
+				until := func(name string) {
+					t.Helper()
+					for !strings.Contains(text.String(), `"name":"`+name+`"`) {
+						piece := make([]byte, 4<<10)
+						n, err := r.Read(piece)
+						text.Write(piece[:n])
+						if err != nil {
+							t.Fatalf("%v after %q", err, text.String())
+						}
+					}
+				}
+				until("first")
+				g.eventually("the stream waits", func() bool { return g.readers("pods") == 1 })
+				if _, err := io.WriteString(conn, lines("GET "+smuggled)); err != nil {
+					t.Fatal(err)
+				}
+				g.api.Put("pods", "team-a/second")
+				until("second")
+				if answers := strings.Count(text.String(), "HTTP/1.1 "); answers != 1 || strings.Contains(text.String(), "smuggled") {
+					t.Errorf("%d answers: %q", answers, text.String())
+				}
+			})
+		}
+	}
+}
+
+// plainTLS is how the gateway's own client talks TLS, without HTTP/2.
+func plainTLS(g *gateway) *tls.Config {
+	config := g.client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.ServerName, config.NextProtos = "localhost", nil
+	return config
+}
