@@ -51,7 +51,7 @@ func Run(ctx context.Context, opts Options) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	authorizer, err := newAuthorizer(cfg.Authorizer, log)
+	authorizer, err := newAuthorizer(cfg.Authorizer, registry, log)
 	if err != nil {
 		return err
 	}

@@ -25,9 +25,10 @@ type authorizer struct {
 }
 
 // newAuthorizer builds the one of the configured mode.
-func newAuthorizer(cfg config.Authorizer, log *slog.Logger) (authorizer, error) {
+func newAuthorizer(cfg config.Authorizer, registerer prometheus.Registerer, log *slog.Logger) (authorizer, error) {
 	if cfg.Mode == config.AuthorizerRBAC {
 		a := rbac.New(log)
+		registerer.MustRegister(a)
 		return authorizer{a, a.Add, a.Ready}, nil
 	}
 	namespaces := feed.NewNamespaces(log)

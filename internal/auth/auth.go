@@ -17,6 +17,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -94,4 +95,7 @@ var (
 	ErrUnavailable = errors.New("the issuer's keys are not known yet")
 	// ErrUndecided: the cluster's API server could not be asked for a decision, or gave none.
 	ErrUndecided = errors.New("authorization could not be decided")
+	// ErrUnconfirmed: what the permissions are could not be confirmed for so long, though the cluster answers, that they do
+	// not count any more. It is an ErrUndecided, too. What goes on by an earlier answer must end.
+	ErrUnconfirmed = fmt.Errorf("%w: permissions could not be confirmed for too long", ErrUndecided)
 )

@@ -50,7 +50,7 @@ func (r *Reviews) Create(ctx context.Context, review *authorizationapi.SubjectAc
 func (r *Reviews) wasReady(asked time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return asked.Sub(r.ready) < stillReady
+	return !asked.Before(r.ready) && asked.Sub(r.ready) < stillReady
 }
 
 func (r *Reviews) checkReady(ctx context.Context) error {

@@ -51,6 +51,18 @@ func TestPlannedEndsSayWhyAndLeaveTheNewestPosition(t *testing.T) {
 				return true, nil
 			}
 		}, 5*time.Minute + 50*time.Second, 5*time.Minute + 90*time.Second, false, 0},
+		"the authorizer never answers": {"unavailable", func(g *gateway) {
+			context.AfterFunc(timeout(g.t, 5*time.Minute), func() { g.access.set(func(a *access) { a.hang = make(chan struct{}) }) })
+		}, 5*time.Minute + 50*time.Second, 5*time.Minute + 75*time.Second, false, 0},
+		"what is permitted cannot be confirmed any more": {"unavailable", func(g *gateway) {
+			began := time.Now()
+			g.access.decide = func(auth.Identity, auth.Request) (bool, error) {
+				if time.Since(began) < 5*time.Minute {
+					return true, nil
+				}
+				return false, fmt.Errorf("%w: %s", auth.ErrUnconfirmed, apitest.SecretDetail)
+			}
+		}, 5 * time.Minute, 5*time.Minute + 10*time.Second, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, g *gateway) {

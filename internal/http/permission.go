@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ type permission struct {
 type permissionAnswer struct {
 	asked   time.Time
 	revoked bool          // one watch at least shows nothing that may be seen
+	ended   bool          // nothing counts any more that was permitted: it cannot be confirmed
 	sights  []sightAnswer // by watch
 	err     error         // why it is not known for one watch at least, though that one's events come in
 }
@@ -37,6 +39,8 @@ type sightAnswer struct {
 const (
 	// unconfirmedFor is how long a stream may go on that nobody can say is still permitted.
 	unconfirmedFor = time.Minute
+	// answerWithin is how long one question may take at least.
+	answerWithin = 10 * time.Second
 	// askAgain is how soon a stream asks again if permissions change all the time.
 	askAgain = 100 * time.Millisecond
 )
@@ -81,8 +85,15 @@ func (ss *session) askPermission() {
 	}
 	p.asking, p.asked = true, time.Now()
 	p.changed.Store(false) // before it is asked: what changes from here on is asked for again
+	// An answer comes in any case: an authorizer that is busy with other questions confirms nothing.
+	until := p.confirmed.Add(unconfirmedFor)
+	if soon := p.asked.Add(answerWithin); soon.After(until) {
+		until = soon
+	}
 	ss.server.carriers.Go(func() {
-		answer := ss.whatIsPermitted(ss.server.serving)
+		ctx, cancel := context.WithDeadline(ss.server.serving, until)
+		defer cancel()
+		answer := ss.whatIsPermitted(ctx)
 		p.answer.Store(&answer)
 		ss.Wake()
 	})
@@ -103,6 +114,8 @@ func (ss *session) whatIsPermitted(ctx context.Context) permissionAnswer {
 				sight, ok := sightOf(scope, w.target, w.store.Kind())
 				answer.sights[i] = sightAnswer{known: true, sight: sight}
 				answer.revoked = answer.revoked || !ok
+			case errors.Is(err, auth.ErrUnconfirmed):
+				answer.ended, answer.err = true, err
 			case w.store.Upstream().Live:
 				answer.err = err
 			default: // while the API server is away, permissions do not change there
@@ -130,7 +143,7 @@ func (ss *session) judge(answer *permissionAnswer) string {
 		return ""
 	}
 	ss.logger().Warn("a stream's permission could not be checked", "path", ss.path, "error", answer.err)
-	if time.Since(ss.permission.confirmed) > unconfirmedFor {
+	if answer.ended || time.Since(ss.permission.confirmed) >= unconfirmedFor {
 		return goodbyeUnavailable
 	}
 	return ""

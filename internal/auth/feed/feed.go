@@ -20,7 +20,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Options say what is mirrored, and who is told. All fields are required but Keep and Synced.
+// Options say what is mirrored, and who is told. All fields are required but Keep, Synced and Lost.
 type Options struct {
 	Kind cluster.Kind
 	Keep []string // fields at the object's top that are kept beside its name, namespace, uid and version
@@ -29,6 +29,7 @@ type Options struct {
 	Put    func(*cluster.Object)
 	Remove func(namespace, name string)
 	Synced func() // once all of the first list has been told; may be nil
+	Lost   func() // whenever the watch is lost or back; it must return at once; may be nil
 	Log    *slog.Logger
 }
 
@@ -36,7 +37,8 @@ type Options struct {
 type State struct {
 	Synced bool      // there was a complete list, and all of it has been told
 	Err    error     // why the watch does not stand; nil while it does, and before the first attempt ended
-	Since  time.Time // when the watch was lost, came back, was refused, or not any more
+	Since  time.Time // when the watch was lost, or came back
+	Listed time.Time // when all of the kind was read last, as happens also while no watch stands
 }
 
 // Refused reports whether the API server answered that the gateway may not watch the kind, or has no such kind.
@@ -76,7 +78,8 @@ func (f *Feed) State() State { return *f.state.Load() }
 
 // Run mirrors until the context ends.
 func (f *Feed) Run(ctx context.Context) error {
-	informer := toolscache.NewSharedIndexInformerWithOptions(f.cluster.ListWatch(f.opts.Kind, (*health)(f)), &cluster.Object{},
+	source := &patient{f.cluster.ListWatch(f.opts.Kind, (*health)(f)), func() { f.change(func(s *State) { s.Listed = time.Now() }) }}
+	informer := toolscache.NewSharedIndexInformerWithOptions(source, &cluster.Object{},
 		toolscache.SharedIndexInformerOptions{ObjectDescription: f.opts.Kind.String()})
 	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *toolscache.Reflector, error) {
 		// Told by the ListWatch, which also sees what the reflector retries by itself.
@@ -129,10 +132,13 @@ func (f *Feed) change(change func(*State)) (before, after State) {
 	before = *f.state.Load()
 	after = before
 	change(&after)
-	if (before.Err == nil) != (after.Err == nil) || before.Refused() != after.Refused() {
+	if (before.Err == nil) != (after.Err == nil) {
 		after.Since = time.Now()
 	}
 	f.state.Store(&after)
+	if f.opts.Lost != nil && (before.Err == nil) != (after.Err == nil) {
+		f.opts.Lost()
+	}
 	if after.Synced || after.Err != nil {
 		f.settle()
 	}

@@ -58,6 +58,21 @@ func (a *audience) tell(subjects []subject) {
 	}
 }
 
+// tellAll calls all who listen.
+func (a *audience) tellAll() {
+	a.mu.Lock()
+	var all []*listener
+	for _, of := range a.users { // each of them is there by their name
+		for l := range of {
+			all = append(all, l)
+		}
+	}
+	a.mu.Unlock()
+	for _, l := range all {
+		l.changed()
+	}
+}
+
 func (a *audience) concerned(subjects []subject) map[*listener]struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,8 +6,8 @@
 //
 // It decides by what it saw last. A change takes effect as soon as its event has come, in the order of its kind; as
 // at the API server, nothing orders roles and bindings among each other. While the API server is away, its permissions
-// are taken to be as they were. But if it answers that the gateway may not read them (any more), nothing is allowed
-// after a minute; and nothing is before they have all been read once.
+// are taken to be as they were. But if a part of them cannot be read, for whatever reason, while it answers otherwise,
+// nothing is allowed after a minute; and nothing is before they have all been read once.
 //
 // Group system:masters is allowed everything, as at the API server, where it is no matter of RBAC either.
 package rbac
@@ -32,9 +32,6 @@ import (
 // privileged is the group whose members the API server lets do everything.
 const privileged = "system:masters"
 
-// trustedFor is how long permissions count that the API server does not let the gateway read any more.
-const trustedFor = time.Minute
-
 // Authorizer is an auth.Authorizer. Its methods may be called concurrently.
 type Authorizer struct {
 	log      *slog.Logger
@@ -48,9 +45,12 @@ var _ auth.Authorizer = (*Authorizer)(nil)
 
 // member is one cluster.
 type member struct {
-	name  string
-	index *index
-	feeds [4]*feed.Feed
+	name         string
+	cluster      *cluster.Cluster
+	index        *index
+	feeds        [4]*feed.Feed
+	confirmation confirmation
+	log          *slog.Logger
 }
 
 // New prepares an Authorizer; it knows nothing until clusters were added.
@@ -61,21 +61,21 @@ func New(log *slog.Logger) *Authorizer {
 // Add makes a cluster one that can be asked about. The returned function follows its roles and bindings until the
 // context ends, and takes it out again.
 func (a *Authorizer) Add(c *cluster.Cluster) (follow func(context.Context) error) {
-	m := &member{name: c.Name(), index: newIndex()}
+	m := &member{name: c.Name(), cluster: c, index: newIndex(), confirmation: newConfirmation(), log: a.log}
 	m.feeds = [4]*feed.Feed{
 		// Roles first, so that what they are bound to is mostly there when the bindings come.
-		a.follow(c, "roles", "Role", true, []string{"rules"},
+		a.follow(m, "roles", "Role", true, []string{"rules"},
 			func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
 			m.index.removeRole),
-		a.follow(c, "clusterroles", "ClusterRole", false, []string{"rules"},
+		a.follow(m, "clusterroles", "ClusterRole", false, []string{"rules"},
 			func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
 			m.index.removeRole),
-		a.follow(c, "rolebindings", "RoleBinding", true, []string{"roleRef", "subjects"},
+		a.follow(m, "rolebindings", "RoleBinding", true, []string{"roleRef", "subjects"},
 			func(k key, version string, o object) []subject {
 				return m.index.putBinding(bindingKey(k), version, o.RoleRef, o.Subjects)
 			},
 			func(k key) []subject { return m.index.removeBinding(bindingKey(k)) }),
-		a.follow(c, "clusterrolebindings", "ClusterRoleBinding", false, []string{"roleRef", "subjects"},
+		a.follow(m, "clusterrolebindings", "ClusterRoleBinding", false, []string{"roleRef", "subjects"},
 			func(k key, version string, o object) []subject {
 				return m.index.putBinding(bindingKey(k), version, o.RoleRef, o.Subjects)
 			},
@@ -86,7 +86,7 @@ func (a *Authorizer) Add(c *cluster.Cluster) (follow func(context.Context) error
 	a.clusters[c.Name()] = m
 	return func(ctx context.Context) error {
 		defer a.remove(m)
-		return m.run(ctx)
+		return m.run(ctx, a.audience.tellAll)
 	}
 }
 
@@ -112,9 +112,9 @@ type object struct {
 	Subjects []rbacv1.Subject    `json:"subjects"`
 }
 
-func (a *Authorizer) follow(c *cluster.Cluster, resource, kind string, namespaced bool, keep []string,
+func (a *Authorizer) follow(m *member, resource, kind string, namespaced bool, keep []string,
 	put func(key, string, object) []subject, remove func(key) []subject) *feed.Feed {
-	return feed.New(c, feed.Options{
+	return feed.New(m.cluster, feed.Options{
 		Kind: cluster.Kind{
 			Group: rbacv1.GroupName, Version: "v1", Resource: resource, Kind: kind, Namespaced: namespaced, Watchable: true,
 		},
@@ -124,7 +124,7 @@ func (a *Authorizer) follow(c *cluster.Cluster, resource, kind string, namespace
 			var read object
 			if err := json.Unmarshal([]byte(o.JSON()), &read); err != nil {
 				// What cannot be read gives nothing; it must not go on giving what it gave before.
-				a.log.Warn("an RBAC object cannot be read and counts as absent", "cluster", c.Name(), "kind", kind,
+				a.log.Warn("an RBAC object cannot be read and counts as absent", "cluster", m.name, "kind", kind,
 					"object", o.Key(), "error", err)
 				a.audience.tell(remove(k))
 				return
@@ -133,16 +133,18 @@ func (a *Authorizer) follow(c *cluster.Cluster, resource, kind string, namespace
 			a.audience.tell(put(k, o.UID()+"@"+o.GetResourceVersion(), read))
 		},
 		Remove: func(namespace, name string) { a.audience.tell(remove(key{namespace, name})) },
+		Lost:   m.confirmation.wake,
 		Log:    a.log,
 	})
 }
 
-func (m *member) run(ctx context.Context) error {
+func (m *member) run(ctx context.Context, tell func()) error {
 	var running sync.WaitGroup
 	errs := make([]error, len(m.feeds))
 	for i, f := range m.feeds {
 		running.Go(func() { errs[i] = f.Run(ctx) })
 	}
+	running.Go(func() { m.confirm(ctx, tell) })
 	running.Wait()
 	return errors.Join(errs...)
 }
@@ -157,16 +159,18 @@ func (a *Authorizer) Ready(cluster string) error {
 
 // usable is nil if what is known of the cluster may be decided by.
 func (m *member) usable() error {
-	for _, f := range m.feeds {
+	if doubt := m.confirmation.doubt.Load(); doubt != nil {
+		return *doubt
+	}
+	for i, f := range m.feeds {
 		state := f.State()
 		switch {
-		case state.Synced && state.Err == nil:
-		case state.Refused() && (!state.Synced || time.Since(state.Since) > trustedFor):
-			return fmt.Errorf("%w: cluster %s does not let the gateway get, list and watch %s, which authorizer mode rbac "+
-				"decides by (grant it that, or use mode sar): %w", auth.ErrUndecided, m.name, f.Kind(), state.Err)
-		case !state.Synced && state.Err != nil:
+		case state.Synced:
+		case state.Refused():
+			return m.cannot(i, state.Err)
+		case state.Err != nil:
 			return fmt.Errorf("%w: cluster %s: %s are not all read yet: %w", auth.ErrUndecided, m.name, f.Kind(), state.Err)
-		case !state.Synced:
+		default:
 			return fmt.Errorf("%w: cluster %s: %s are not all read yet", auth.ErrUndecided, m.name, f.Kind())
 		}
 	}
