@@ -174,6 +174,24 @@ func (a *API) Delete(resource, key string) (version uint64) {
 	return version
 }
 
+// DeleteTogether deletes objects in one revision, as etcd does when a lease ends, and returns its version. So go
+// Kubernetes' Events.
+func (a *API) DeleteTogether(resource string, keys ...string) (version uint64) {
+	a.change(func() {
+		k := a.find(resource)
+		version = a.next()
+		for _, key := range keys {
+			o, exists := k.objects[key]
+			if !exists {
+				panic("apitest: no object " + key)
+			}
+			delete(k.objects, key)
+			k.history = append(k.history, event{version, "DELETED", setVersion(o.json, version)})
+		}
+	})
+	return version
+}
+
 // Bookmark tells a kind's watches that nothing happened up to now.
 func (a *API) Bookmark(resource string) (version uint64) {
 	a.change(func() {

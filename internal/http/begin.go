@@ -3,19 +3,17 @@ package http
 import (
 	"context"
 	"errors"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// place is where a watch goes on: behind a version with a cursor, after what was caught up if the ring does not reach
-// back so far. Without a cursor a snapshot is due, with a reset first if there is a reason for one.
+// place is where a watch goes on: with a cursor, for a client that knows something. Without a cursor a snapshot is due,
+// with a reset first if there is a reason for one.
 type place struct {
 	cursor *cache.Cursor
 	known  stream.Known
-	past   []*cache.Event
 	reset  string
 }
 
@@ -67,7 +65,6 @@ func (ss *session) begin(ctx context.Context) (stop string) {
 		ss.names[i] = w.name
 		if p := result.places[i]; p.cursor != nil {
 			w.begin(p.cursor, p.known)
-			w.past = p.past
 		}
 	}
 	// All resets come before the first snapshot, since the ids from here on leave these watches out: a client that is
@@ -134,80 +131,69 @@ func (ss *session) findPlaces(ctx context.Context) placement {
 	}
 	at := readPosition(ss.position)
 	places := make([]place, len(ss.watches))
-	group, ctx := errgroup.WithContext(ctx)
+	var finding sync.WaitGroup
 	for i, w := range ss.watches {
-		group.Go(func() (err error) {
-			places[i], err = w.find(ctx, at, epoch)
-			return err
-		})
+		finding.Go(func() { places[i] = w.find(ctx, at, epoch) })
 	}
-	return placement{epoch: epoch, places: places, err: group.Wait()}
+	finding.Wait()
+	return placement{epoch: epoch, places: places}
 }
 
-// find says where the watch goes on for a client at a position.
-func (w *watch) find(ctx context.Context, at position, epoch string) (place, error) {
+// find says where the watch goes on for a client at a position. The store is synced, so whatever becomes of the
+// position, the client can be served: if the API server would have to be asked, and is away, with a snapshot.
+func (w *watch) find(ctx context.Context, at position, epoch string) place {
 	told, named := at.Told[w.name]
 	known := told.Known
 	switch {
 	case at.err != nil:
-		return place{reset: resetUnreadable}, nil
+		return place{reset: resetUnreadable}
 	case at.known && at.Epoch != epoch, named && told.Sight != w.sight.name():
-		return place{reset: resetEpoch}, nil
+		return place{reset: resetEpoch}
 	case named:
 	case at.known:
-		return place{}, nil // new in this stream, or its snapshot was not complete
+		return place{} // new in this stream, or its snapshot was not complete
 	case w.after > 0:
 		known = stream.UpTo(w.after)
 	case w.quiet:
 		head := w.store.Topic().Head()
-		return place{cursor: w.store.Topic().From(head, w.part().scope()), known: stream.UpTo(head.Version)}, nil
+		return place{cursor: w.store.Topic().From(head, w.part().scope()), known: stream.UpTo(head.Version)}
 	default:
-		return place{}, nil
+		return place{}
 	}
 	cursor, err := w.store.Topic().Resume(known, w.part().scope())
-	switch {
-	case errors.Is(err, stream.ErrExpired) && known.Some == known.All:
-		return w.catchUp(ctx, known.All)
-	case errors.Is(err, stream.ErrAhead):
-		return w.findAhead(ctx, known)
-	case err != nil:
-		return place{reset: resetReason(err)}, nil
+	if errors.Is(err, stream.ErrAhead) {
+		cursor, err = w.findAhead(ctx, known)
 	}
-	return place{cursor: cursor, known: known}, nil
+	if errors.Is(err, stream.ErrExpired) {
+		cursor, err = w.catchUp(ctx, known)
+	}
+	if err != nil {
+		return place{reset: resetReason(err)}
+	}
+	return place{cursor: cursor, known: known}
 }
 
-// catchUp finds the place of a client that is further back than the ring: the API server may know what happened since.
-func (w *watch) catchUp(ctx context.Context, version uint64) (place, error) {
-	caught, err := w.store.CatchUp(ctx, version)
-	switch {
-	case errors.Is(err, cache.ErrNoCatchUp):
-		return place{reset: resetExpired}, nil
-	case err != nil:
-		return place{}, err
+// catchUp finds the place of a client that is further back than the ring, or of which it is not known what it was told:
+// the API server may know what happened since.
+func (w *watch) catchUp(ctx context.Context, known stream.Known) (*cache.Cursor, error) {
+	// From before the version, since several events may share it, of which the client has been told the first only. Before
+	// version 1 is 0, of which the API server takes any for the same.
+	before := known.All - 1
+	if before == 0 {
+		return nil, stream.ErrExpired
 	}
-	return place{
-		cursor: w.store.Topic().From(caught.Head, w.part().scope()),
-		known:  stream.UpTo(version),
-		past:   caught.From(version),
-	}, nil
+	caught, err := w.store.CatchUp(ctx, before)
+	if err != nil {
+		return nil, stream.ErrExpired
+	}
+	return w.store.Topic().CaughtUp(caught.Head, caught.From(before), known, w.part().scope()), nil
 }
 
 // findAhead finds the place of a client whose position is ahead of the store: another replica may have seen more, if
 // only a bookmark. If the version exists, the client needs nothing before it.
-func (w *watch) findAhead(ctx context.Context, known stream.Known) (place, error) {
-	exists, err := w.kinds.Cluster().HasVersion(ctx, w.store.Kind(), known.Some)
-	switch {
-	case err != nil:
-		return place{}, err
-	case !exists:
-		return place{reset: resetAhead}, nil
+func (w *watch) findAhead(ctx context.Context, known stream.Known) (*cache.Cursor, error) {
+	if exists, err := w.kinds.Cluster().HasVersion(ctx, w.store.Kind(), known.Some); err != nil || !exists {
+		return nil, stream.ErrAhead
 	}
-	cursor, err := w.store.Topic().Ahead(known, w.part().scope())
-	switch {
-	case errors.Is(err, stream.ErrExpired) && known.Some == known.All:
-		return w.catchUp(ctx, known.All)
-	case err != nil:
-		return place{reset: resetReason(err)}, nil
-	}
-	return place{cursor: cursor, known: known}, nil
+	return w.store.Topic().Ahead(known, w.part().scope())
 }

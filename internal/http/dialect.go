@@ -55,7 +55,7 @@ func (serverSentEvents) state(ss *session, w *watch, o *cluster.Object) {
 }
 
 func (serverSentEvents) synced(ss *session, w *watch, count int) {
-	ss.send(w, "synced", `{"resourceVersion":"`+strconv.FormatUint(w.version, 10)+`","count":`+strconv.Itoa(count)+`}`)
+	ss.send(w, "synced", `{"resourceVersion":"`+strconv.FormatUint(w.known.All, 10)+`","count":`+strconv.Itoa(count)+`}`)
 }
 
 func (serverSentEvents) change(ss *session, w *watch, event *cache.Event, kind stream.Type, o *cluster.Object) {

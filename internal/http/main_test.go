@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,6 +49,7 @@ type gateway struct {
 	idle     time.Duration
 	wrap     func(net.Listener) net.Listener // nil: as it is
 	tls      *tls.Config                     // nil: without
+	way      *way                            // to the API server; nil outside of bubbles
 	stop     func()                          // ends serving, as a second signal does
 }
 
@@ -82,8 +85,18 @@ func newGateway(t testing.TB, opts ...option) *gateway {
 // inBubble runs a test with a gateway whose time passes only while everything waits. Its connections are pipes.
 func inBubble(t *testing.T, test func(*testing.T, *gateway), opts ...option) {
 	t.Helper()
+	inBubbleOf(t, 1, func(t *testing.T, replicas []*gateway) { test(t, replicas[0]) }, opts...)
+}
+
+// inBubbleOf is inBubble with several replicas of one API server and one set of permissions.
+func inBubbleOf(t *testing.T, replicas int, test func(*testing.T, []*gateway), opts ...option) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		network := pipes{"api.test:80": newPipeListener(), "gateway.test:80": newPipeListener()}
+		network := pipes{"api.test:80": newPipeListener("api.test:80")}
+		all := make([]*gateway, replicas)
+		for i := range all {
+			network[replicaAddress(i)] = newPipeListener(replicaAddress(i))
+		}
 		api := apitest.New()
 		apiServer := &http.Server{Handler: api, ErrorLog: discardLog()}
 		go func() { _ = apiServer.Serve(network["api.test:80"]) }()
@@ -91,13 +104,32 @@ func inBubble(t *testing.T, test func(*testing.T, *gateway), opts ...option) {
 			api.Close()
 			_ = apiServer.Close()
 		})
-		upstream := &http.Transport{DialContext: network.dial}
-		t.Cleanup(upstream.CloseIdleConnections)
-		connect := cluster.Options{Name: "default", Config: &clientrest.Config{Host: "http://api.test:80", Transport: upstream}}
-		transport := &http.Transport{DisableCompression: true, DialContext: network.dial}
-		t.Cleanup(transport.CloseIdleConnections)
-		test(t, startGateway(t, api, connect, network["gateway.test:80"], transport, 100*time.Hour, opts))
+		for i := range all {
+			way := &way{dial: network.dial}
+			upstream := &http.Transport{DialContext: way.open}
+			t.Cleanup(upstream.CloseIdleConnections)
+			connect := cluster.Options{Name: "default", Config: &clientrest.Config{Host: "http://api.test:80", Transport: upstream}}
+			transport := &http.Transport{DisableCompression: true, DialContext: network.dial}
+			t.Cleanup(transport.CloseIdleConnections)
+			shared := opts
+			if i > 0 {
+				shared = append(slices.Clone(opts), func(g *gateway, o *Options) {
+					g.access, g.past = all[0].access, all[0].past
+					o.Authenticator, o.Authorizer = g.access, g.access
+				})
+			}
+			all[i] = startGateway(t, api, connect, network[replicaAddress(i)], transport, 100*time.Hour, shared)
+			all[i].way = way
+		}
+		test(t, all)
 	})
+}
+
+func replicaAddress(i int) string {
+	if i == 0 {
+		return "gateway.test:80"
+	}
+	return fmt.Sprintf("gateway-%d.test:80", i)
 }
 
 func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, listener net.Listener, transport *http.Transport, patience time.Duration, opts []option) *gateway {

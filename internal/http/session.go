@@ -178,9 +178,14 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		}
 		return at, true, ss.shift(ctx, w)
 	}
+	// What was appended before the end of the kind is in the ring; so the end is looked for first.
+	gone := w.store.Err() != nil
+	if stop := ss.tellHeld(w, time.Now()); stop != "" || w.outdated {
+		return at, true, stop
+	}
 	space := batches.Get().(*[batchSize]*cache.Event)
 	defer batches.Put(space)
-	batch, position, err := w.next(space[:0], ss)
+	batch, position, err := w.cursor.Next(space[:0], ss)
 	ss.tellUpstream(w) // only now: from here on a change wakes
 	if err != nil {
 		if ss.out.prompt { // a snapshot is due, and may be long
@@ -189,14 +194,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		return at, true, ss.restart(ctx, w, resetReason(err))
 	}
 	defer clear(batch) // the pool must not keep objects alive
-	if stop := ss.tellHeld(w); stop != "" || w.outdated {
-		w.unread(batch)
-		return at, true, stop
-	}
 	for i, event := range batch {
-		if event.ID < event.Pos {
-			w.burst = event.Pos
-		}
 		if !w.sight.sees(event.Object) {
 			continue
 		}
@@ -207,26 +205,25 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		if at.IsZero() {
 			at = event.At // zero for what was caught up
 		}
-		w.version = max(w.version, event.ID)
 		ss.tell(w, event, kind, object)
 		if ss.out.full() {
 			if stop := ss.sendOn(); stop != "" || w.outdated {
-				w.unread(batch[i+1:])
+				w.cursor.Back(batch[i+1:])
 				return at, true, stop
 			}
 		}
 	}
-	w.version = max(w.version, position)
-	if w.burst > 0 && w.version >= w.burst {
-		// Only now may the client claim the list's version; else it would be told the burst again.
-		w.burst = 0
+	if w.passes(position) {
+		// Only now may the client claim what it was told last; else it would be told a relist again.
 		ss.dialect.bookmark(ss, w)
 	}
-	more = len(batch) == cap(batch) || len(w.past) > 0
-	if !more && w.store.Err() != nil { // everything was told that was known
-		return at, false, goodbyeGone
+	if more = len(batch) == cap(batch); more || !gone {
+		return at, more, ""
 	}
-	return at, more, ""
+	if stop := ss.tellHeld(w, ever); stop != "" || w.outdated {
+		return at, true, stop
+	}
+	return at, false, goodbyeGone // everything was told that was known
 }
 
 // restart sends a watch's client to the current state.
@@ -282,7 +279,7 @@ func (ss *session) knownPosition() []byte {
 // bookmarks moves the client's position over what it was not told.
 func (ss *session) bookmarks() {
 	for _, w := range ss.watches {
-		if w.version > 0 {
+		if w.known.All > 0 {
 			ss.dialect.bookmark(ss, w)
 		}
 	}

@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"time"
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -38,11 +37,10 @@ func (ss *session) shift(ctx context.Context, w *watch) (stop string) {
 	switch {
 	case err != nil:
 		return ss.restart(ctx, w, resetReason(err))
-	case w.version > s.snapshot.Version(): // told by another replica, which had seen more
+	case w.claim().Some > s.snapshot.Version(): // told by another replica, which had seen more
 		return ss.restart(ctx, w, resetEpoch)
 	}
-	s.events = append(w.waiting(), events...)
-	w.past, w.shifting = nil, true
+	s.events, w.shifting = events, true
 	for _, tell := range []func() string{s.tellHeld, s.tellSeen, s.tellLost, s.tellNew} {
 		if stop := tell(); stop != "" {
 			return stop
@@ -84,8 +82,7 @@ func (s *shift) tellHeld() (stop string) {
 	if w.held == nil {
 		return ""
 	}
-	far := time.Now().Add(maxConflate) // by when all of them are due
-	for h := w.held.Due(far); h != nil; h = w.held.Due(far) {
+	for h := w.held.Due(ever); h != nil; h = w.held.Due(ever) {
 		if !s.next.sees(h.Event.Object) {
 			continue
 		}
@@ -108,7 +105,7 @@ func (s *shift) tellSeen() (stop string) {
 		case !tell:
 			continue
 		case kind == stream.Modified:
-			s.dialect.modified(s.session, w, event, event.Old)
+			s.dialect.modified(s.session, w, event, w.base(event))
 		default:
 			s.dialect.change(s.session, w, event, kind, object)
 		}
@@ -139,14 +136,14 @@ func (s *shift) tellLost() (stop string) {
 func (s *shift) lost() []*cluster.Object {
 	w := s.watch
 	var lost []*cluster.Object
-	since := map[string]bool{} // uids of what has changed since
+	since := map[string]bool{} // keys of what has changed since
 	for _, event := range s.events {
 		o := event.Object
-		if !w.sight.sees(o) || s.next.sees(o) || since[o.UID()] {
+		if !w.inScope(o) || !w.sight.sees(o) || s.next.sees(o) || since[o.Key()] {
 			continue
 		}
-		since[o.UID()] = true
-		again := event.ID < event.Pos && event.Pos <= w.burst // it was cut off in this burst, and may have been told
+		since[o.Key()] = true
+		again := event.Pos <= w.known.Some // may have been told
 		switch {
 		case event.Type == stream.Added && !again:
 		case event.Old == nil || w.match == nil || w.match(event.Old):
@@ -154,7 +151,7 @@ func (s *shift) lost() []*cluster.Object {
 		}
 	}
 	for o := range w.objects(s.snapshot) {
-		if !s.next.sees(o) && !since[o.UID()] {
+		if !s.next.sees(o) && !since[o.Key()] {
 			lost = append(lost, o)
 		}
 	}

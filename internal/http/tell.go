@@ -13,24 +13,31 @@ import (
 func (ss *session) tell(w *watch, event *cache.Event, kind stream.Type, object *cluster.Object) {
 	if kind != stream.Modified {
 		if w.held != nil {
-			w.held.Settle(object.UID())
+			w.held.Settle(object)
 		}
+		w.reaches(event, true)
 		ss.dialect.change(ss, w, event, kind, object)
 		return
 	}
-	if w.held == nil || w.held.Offer(object.UID(), event, time.Now()) {
-		ss.dialect.modified(ss, w, event, event.Old)
+	base := w.base(event)
+	tell := w.held == nil || w.held.Offer(event, base, time.Now())
+	w.reaches(event, tell)
+	if tell {
+		ss.dialect.modified(ss, w, event, base)
 	}
 }
 
-// tellHeld collects the modifications that were held back for long enough. It returns a reason if the stream has to
+// ever is later than anything that is held back is due.
+var ever = time.Unix(1<<40, 0)
+
+// tellHeld collects the modifications that were held back and are due by a time. It returns a reason if the stream has to
 // end.
-func (ss *session) tellHeld(w *watch) (reason string) {
+func (ss *session) tellHeld(w *watch, by time.Time) (reason string) {
 	if w.held == nil {
 		return ""
 	}
-	now := time.Now()
-	for h := w.held.Due(now); h != nil; h = w.held.Due(now) {
+	for h := w.held.Due(by); h != nil; h = w.held.Due(by) {
+		w.reaches(h.Event, true)
 		ss.dialect.modified(ss, w, h.Event, h.Base)
 		if ss.out.full() {
 			if reason := ss.sendOn(); reason != "" || w.outdated {
@@ -44,6 +51,9 @@ func (ss *session) tellHeld(w *watch) (reason string) {
 // patched is the data of an event of that name; "" if the object is better told whole. Those who had the same and want the
 // same have it made once.
 func (ss *session) patched(w *watch, event *cache.Event, base *cluster.Object) string {
+	if event.Object.UID() == "" {
+		return "" // the patch would not say of what it is
+	}
 	variant := "patch"
 	if base != event.Old { // some were conflated
 		variant += " " + base.GetResourceVersion()

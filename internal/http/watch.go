@@ -2,7 +2,6 @@ package http
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -18,12 +17,11 @@ type watch struct {
 	prefix string                     // of its events' names: "pods.", or "" on a stream of a single one
 	match  func(*cluster.Object) bool // nil: everything in sight
 
-	cursor  *cache.Cursor  // nil before the watch has begun
-	past    []*cache.Event // caught up or not told yet, and to be told before what the cursor gives; of all namespaces
-	version uint64         // up to which everything was read; 0 before a snapshot is complete
-	burst   uint64         // version of a relist whose difference the client has not been told to the end; else 0
-	held    *conflator     // nil unless modifications are conflated
-	stale   bool           // the client has been told so
+	cursor *cache.Cursor // nil before the watch has begun
+	known  stream.Known  // up to which everything was told or is held, and up to which something was told
+	before uint64        // up to which another stream, or a snapshot, may have told the client
+	held   *conflator    // nil unless modifications are conflated
+	stale  bool          // the client has been told so
 
 	told     *sight // what the client was last told that its caller may see
 	resight  *sight // what its caller may see, if that is to become another
@@ -60,74 +58,64 @@ func (w *watch) objects(snapshot *cache.Snapshot) iter.Seq[*cluster.Object] {
 // part is what the client sees, selected or not.
 func (w *watch) part() part { return part{w.target, w.sight} }
 
-// begin moves the watch to another cursor.
+// begin moves the watch to another cursor, for a client that knows something.
 func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {
 	w.end()
-	w.cursor, w.version = cursor, known.All
-	if known.Some > known.All {
-		w.burst = known.Some
-	}
+	w.cursor, w.known, w.before = cursor, known, known.Some
 	if w.conflate > 0 {
 		w.held = stream.NewConflator[*cluster.Object](w.conflate)
 	}
 }
 
-// claim is what the client knows.
+// claim is what the client knows: all below the lowest that it was not told, and nothing above the highest that it was.
 func (w *watch) claim() stream.Told {
-	all := w.version
+	all := w.known.All
 	if w.held != nil {
 		all = w.held.Claim(all)
 	}
-	told := stream.Told{Known: stream.Known{All: all, Some: max(all, w.burst)}, Sight: w.sight.name()}
+	told := stream.Told{Known: stream.Known{All: all, Some: max(all, w.known.Some)}, Sight: w.sight.name()}
 	if w.shifting {
 		told.Sight = shiftingSight
 	}
 	return told
 }
 
+// reaches moves the client's position to an event that is told, or held back, now.
+func (w *watch) reaches(event *cache.Event, told bool) {
+	w.known.All = max(w.known.All, event.ID)
+	if told {
+		w.known.Some = max(w.known.Some, event.Pos)
+	}
+}
+
+// passes moves the client's position over all that was read up to a version. It reports whether the client had been told
+// more than its position said, and now has not.
+func (w *watch) passes(version uint64) (complete bool) {
+	partly := w.known.Some > w.known.All
+	w.known.All = max(w.known.All, version)
+	return partly && w.known.All >= w.known.Some
+}
+
+// base is what the client has of the object of an event, as far as that is known: of what happened before its position's
+// end it may have been told more than it is told now.
+func (w *watch) base(event *cache.Event) *cluster.Object {
+	if event.Pos <= w.before {
+		return nil
+	}
+	return event.Old
+}
+
 func (w *watch) end() {
 	if w.cursor != nil {
 		w.cursor.Disarm()
 	}
-	w.cursor, w.past, w.held, w.version, w.burst, w.shifting = nil, nil, nil, 0, 0, false
+	w.cursor, w.held, w.known, w.before, w.shifting = nil, nil, stream.Known{}, 0, false
 }
 
 // inScope reports whether an object is one that the path names, whatever its labels and fields.
 func (w *watch) inScope(o *cluster.Object) bool {
 	return (w.target.namespace == "" || o.GetNamespace() == w.target.namespace) &&
 		(w.target.name == "" || o.GetName() == w.target.name)
-}
-
-// waiting is what the watch has read, or caught up, and not told yet.
-func (w *watch) waiting() []*cache.Event {
-	return slices.DeleteFunc(slices.Clone(w.past), func(e *cache.Event) bool { return !w.inScope(e.Object) })
-}
-
-// next appends what follows to a batch, up to its capacity; see stream.Cursor.Next. It wakes the reader only once
-// nothing is left of the past.
-func (w *watch) next(batch []*cache.Event, reader stream.Waiter) (_ []*cache.Event, position uint64, err error) {
-	if len(w.past) == 0 {
-		return w.cursor.Next(batch, reader)
-	}
-	for len(w.past) > 0 && len(batch) < cap(batch) {
-		event := w.past[0]
-		w.past = w.past[1:]
-		position = event.ID
-		if w.inScope(event.Object) {
-			batch = append(batch, event)
-		}
-	}
-	if len(w.past) == 0 {
-		w.past = nil // it is shared, and large
-	}
-	return batch, position, nil
-}
-
-// unread puts events back that were read and not told.
-func (w *watch) unread(events []*cache.Event) {
-	if len(events) > 0 {
-		w.past = slices.Concat(events, w.past)
-	}
 }
 
 func (w *watch) close() {

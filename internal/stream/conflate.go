@@ -10,21 +10,27 @@ import (
 //
 // A client must not claim a version before it was told everything up to it; Claim says how far it may go while
 // something is held. It is for one goroutine.
+//
+// Objects are told apart by namespace and name, since not every API server gives them a uid.
 type Conflator[O Object[O]] struct {
 	interval time.Duration
-	told     map[string]time.Time // when each object was last told, as far as that matters
-	held     map[string]*Held[O]
+	told     map[objectKey]time.Time // when each object was last told, as far as that matters
+	held     map[objectKey]*Held[O]
 	due      dueHeap[O]
 	order    []*Held[O] // as they were first held, which is by version; the settled ones linger
 	swept    time.Time
 }
+
+type objectKey struct{ namespace, name string }
+
+func keyOf[O Object[O]](o O) objectKey { return objectKey{o.GetNamespace(), o.GetName()} }
 
 // Held is a modification that was held back.
 type Held[O Object[O]] struct {
 	Event *Event[O] // the latest
 	Base  O         // the object as the client has it; the zero value if that is not known
 
-	key     string
+	key     objectKey
 	claim   uint64 // the version that a client may claim without having been told
 	due     time.Time
 	index   int // in the heap
@@ -33,18 +39,19 @@ type Held[O Object[O]] struct {
 
 // NewConflator makes one for an interval.
 func NewConflator[O Object[O]](interval time.Duration) *Conflator[O] {
-	return &Conflator[O]{interval: interval, told: map[string]time.Time{}, held: map[string]*Held[O]{}}
+	return &Conflator[O]{interval: interval, told: map[objectKey]time.Time{}, held: map[objectKey]*Held[O]{}}
 }
 
-// Offer takes a modification of the object with a key, and reports whether it is to be told at once. If not, Due will
-// have it, or a later one.
-func (c *Conflator[O]) Offer(key string, e *Event[O], now time.Time) (tell bool) {
+// Offer takes a modification of an object, and what of that object the client has (the zero value if that is not known),
+// and reports whether it is to be told at once. If not, Due will have it, or a later one.
+func (c *Conflator[O]) Offer(e *Event[O], base O, now time.Time) (tell bool) {
+	key := keyOf(e.Object)
 	if h := c.held[key]; h != nil {
 		h.Event = e
 		return false
 	}
 	if last, ok := c.told[key]; ok && now.Sub(last) < c.interval {
-		h := &Held[O]{Event: e, Base: e.Old, key: key, claim: min(e.ID, e.Pos-1), due: last.Add(c.interval)}
+		h := &Held[O]{Event: e, Base: base, key: key, claim: min(e.ID, e.Pos-1), due: last.Add(c.interval)}
 		c.held[key] = h
 		c.order = append(c.order, h)
 		heap.Push(&c.due, h)
@@ -55,7 +62,8 @@ func (c *Conflator[O]) Offer(key string, e *Event[O], now time.Time) (tell bool)
 }
 
 // Settle forgets what is held of an object: it was told otherwise, as added or deleted.
-func (c *Conflator[O]) Settle(key string) {
+func (c *Conflator[O]) Settle(o O) {
+	key := keyOf(o)
 	if h := c.held[key]; h != nil {
 		heap.Remove(&c.due, h.index)
 		c.settle(h)
@@ -100,7 +108,7 @@ func (c *Conflator[O]) settle(h *Held[O]) {
 }
 
 // mark remembers when an object was told, and forgets now and then what is too long ago to matter.
-func (c *Conflator[O]) mark(key string, now time.Time) {
+func (c *Conflator[O]) mark(key objectKey, now time.Time) {
 	if now.Sub(c.swept) >= c.interval {
 		for k, at := range c.told {
 			if now.Sub(at) >= c.interval {

@@ -7,24 +7,29 @@ import (
 	"time"
 )
 
-func modification(version uint64) *Event[*item] {
+func modification(name string, version uint64) *Event[*item] {
 	return &Event[*item]{
-		Change: Change[*item]{Type: Modified, Object: &item{version: version}, Old: &item{version: version - 1}},
+		Change: Change[*item]{Type: Modified, Object: &item{name: name, version: version}, Old: &item{name: name, version: version - 1}},
 		Pos:    version, ID: version,
 	}
+}
+
+func offer(c *Conflator[*item], name string, version uint64, now time.Time) (tell bool) {
+	e := modification(name, version)
+	return c.Offer(e, e.Old, now)
 }
 
 func TestConflationTellsTheLatestOnceAnInterval(t *testing.T) {
 	c := NewConflator[*item](250 * time.Millisecond)
 	start := time.Now()
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	if !c.Offer("a", modification(1), at(0)) {
+	if !offer(c, "a", 1, at(0)) {
 		t.Fatal("the first modification is held back")
 	}
-	if c.Offer("a", modification(2), at(10)) || c.Offer("a", modification(3), at(20)) {
+	if offer(c, "a", 2, at(10)) || offer(c, "a", 3, at(20)) {
 		t.Fatal("two modifications within an interval are told")
 	}
-	if !c.Offer("b", modification(4), at(20)) {
+	if !offer(c, "b", 4, at(20)) {
 		t.Fatal("another object is held back")
 	}
 	if c.Due(at(249)) != nil {
@@ -37,7 +42,7 @@ func TestConflationTellsTheLatestOnceAnInterval(t *testing.T) {
 	if c.Due(at(1000)) != nil || !c.Next().IsZero() {
 		t.Fatal("told twice")
 	}
-	if c.Offer("a", modification(5), at(499)) {
+	if offer(c, "a", 5, at(499)) {
 		t.Fatal("the interval does not begin when the held one was told")
 	}
 }
@@ -45,18 +50,18 @@ func TestConflationTellsTheLatestOnceAnInterval(t *testing.T) {
 func TestHeldModificationIsNotClaimed(t *testing.T) {
 	c := NewConflator[*item](time.Second)
 	now := time.Now()
-	c.Offer("a", modification(10), now)
-	c.Offer("b", modification(11), now)
+	offer(c, "a", 10, now)
+	offer(c, "b", 11, now)
 	if got := c.Claim(11); got != 11 {
 		t.Errorf("with nothing held, %d may be claimed, want 11", got)
 	}
-	c.Offer("b", modification(12), now)
-	c.Offer("a", modification(13), now)
-	c.Offer("b", modification(14), now)
+	offer(c, "b", 12, now)
+	offer(c, "a", 13, now)
+	offer(c, "b", 14, now)
 	if got := c.Claim(14); got != 11 {
 		t.Errorf("while 12 is held, %d may be claimed, want 11", got)
 	}
-	c.Settle("b")
+	c.Settle(&item{name: "b"})
 	if got := c.Claim(15); got != 12 {
 		t.Errorf("while 13 is held, %d may be claimed, want 12", got)
 	}
@@ -84,10 +89,10 @@ func TestConflationLosesNothing(t *testing.T) {
 		}
 		flush := func() {
 			for h := c.Due(now); h != nil; h = c.Due(now) {
-				if h.Base.version != client[h.key] && h.Base.version != h.claim {
-					t.Fatalf("seed %d: base %d of %s, which the client has at %d", seed, h.Base.version, h.key, client[h.key])
+				if h.Base.version != client[h.key.name] && h.Base.version != h.claim {
+					t.Fatalf("seed %d: base %d of %s, which the client has at %d", seed, h.Base.version, h.key.name, client[h.key.name])
 				}
-				tell(h.key, h.Event.Pos)
+				tell(h.key.name, h.Event.Pos)
 			}
 		}
 		version := uint64(1)
@@ -98,7 +103,7 @@ func TestConflationLosesNothing(t *testing.T) {
 			key := fmt.Sprint("object-", random.IntN(6))
 			truth[key] = version
 			if random.IntN(10) == 0 { // deleted, or added anew: told at once
-				c.Settle(key)
+				c.Settle(&item{name: key})
 				delete(told, key)
 				client[key] = version
 				delete(pending, key)
@@ -106,7 +111,7 @@ func TestConflationLosesNothing(t *testing.T) {
 				if _, waiting := pending[key]; !waiting {
 					pending[key] = version
 				}
-				if c.Offer(key, modification(version), now) {
+				if offer(c, key, version, now) {
 					tell(key, version)
 				}
 			}

@@ -26,11 +26,17 @@ func (s Scope) All() bool { return len(s.namespaces) == 0 }
 // everything.
 func (s Scope) Namespaces() []string { return s.namespaces }
 
-// Cursor is one reader's place in a topic. It is for one goroutine.
+// Contains reports whether the events of a namespace are read.
+func (s Scope) Contains(namespace string) bool {
+	return s.All() || slices.Contains(s.namespaces, namespace)
+}
+
+// Cursor is one reader's place in a topic, or in a past that leads to it. It is for one goroutine.
 type Cursor[O Object[O]] struct {
 	topic      *Topic[O]
 	scope      Scope
-	next       uint64 // number of the next event to look at
+	past       *past[O] // comes before what is in the ring; nil once it is read
+	next       uint64   // number of the next event to look at
 	generation int
 	known      Known // what its client knew when it began; zero once the topic has passed all of that
 	armed      []registration
@@ -45,6 +51,11 @@ type Cursor[O Object[O]] struct {
 // The position is the version up to which everything has been read once the batch has been told. An error (ErrSlow,
 // ErrEpoch; ErrExpired if a relist passed over what the client knew when it began) is final for the cursor.
 func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position uint64, err error) {
+	if c.past != nil {
+		if batch, position = c.nextOfPast(batch); len(batch) == cap(batch) {
+			return batch, position, nil
+		}
+	}
 	t := c.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,6 +65,7 @@ func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position u
 	if c.known.Some > 0 && t.leapt(c.known) {
 		return batch, 0, ErrExpired
 	}
+	caughtUp := len(batch)
 	for {
 		if c.scope.All() {
 			for c.next < t.ring.next && len(batch) < cap(batch) {
@@ -68,7 +80,8 @@ func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position u
 			position = batch[len(batch)-1].ID
 		}
 		if c.known.Some > 0 {
-			batch = slices.DeleteFunc(batch, func(e *Event[O]) bool { return e.floor() <= c.known.All })
+			live := slices.DeleteFunc(batch[caughtUp:], func(e *Event[O]) bool { return e.floor() <= c.known.All })
+			batch = batch[:caughtUp+len(live)]
 			if position >= c.known.Some {
 				c.known = Known{}
 			}
@@ -101,7 +114,7 @@ func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	var events []*Event[O]
+	events := c.restOfPast()
 	for c.next < head.seq {
 		event, ok := c.following(head.seq)
 		if !ok {

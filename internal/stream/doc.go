@@ -29,6 +29,8 @@ var (
 type Object[O any] interface {
 	comparable
 	GetNamespace() string
+	// GetName tells the object from the others of its namespace.
+	GetName() string
 	// Size is what the object occupies, in bytes.
 	Size() int
 	// WithVersion is the object with another resourceVersion.

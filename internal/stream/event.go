@@ -38,7 +38,8 @@ type Event[O Object[O]] struct {
 	// At is when the event was appended.
 	At time.Time
 
-	tie  bool // shares its version with what was told before; see Topic.Append
+	seq  uint64 // its number in the ring; 0 if it never was in one
+	tie  bool   // shares its version with what was told before; see Topic.Append
 	left atomic.Pointer[O]
 }
 

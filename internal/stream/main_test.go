@@ -20,6 +20,8 @@ type item struct {
 
 func (i *item) GetNamespace() string { return i.namespace }
 
+func (i *item) GetName() string { return i.name }
+
 func (i *item) Size() int { return max(1, i.size) }
 
 func (i *item) WithVersion(version uint64) *item {

@@ -168,6 +168,7 @@ func (t *Topic[O]) append(event *Event[O]) {
 	event.tie = event.Pos == t.watermark
 	namespace := event.Object.GetNamespace()
 	seq := t.ring.push(event, t.opts.Events)
+	event.seq = seq
 	t.note(&t.everyone)
 	if namespace != "" {
 		c := t.chain(namespace)
