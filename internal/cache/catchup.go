@@ -39,19 +39,17 @@ func (c *CatchUp) From(version uint64) []*Event {
 var ErrNoCatchUp = errors.New("no catch-up")
 
 // CatchUp reads what happened after a version, together with all who ask at about the same time: one watch, from the
-// oldest version among them. An error wraps ErrNoCatchUp or cluster.ErrUnavailable, or is the context's.
+// oldest version among them. An error wraps ErrNoCatchUp, ErrClosed or cluster.ErrUnavailable, or is the context's.
 //
 // It is what makes a restart of the gateway no event for its clients: they come back with positions from before the
 // ring's first list, all at once.
 func (s *Store) CatchUp(ctx context.Context, after uint64) (*CatchUp, error) {
 	for {
-		flight, lead := s.catchUps.join(s.topic, after)
-		if lead {
-			s.catchUps.fly(ctx, s, flight)
-		}
+		flight := s.catchUps.join(s.topic, after)
 		select {
 		case <-flight.done:
 		case <-ctx.Done():
+			s.catchUps.leave(flight, after)
 			return nil, ctx.Err()
 		}
 		switch {
@@ -67,88 +65,143 @@ func (s *Store) CatchUp(ctx context.Context, after uint64) (*CatchUp, error) {
 // CatchUpBound bounds a catch-up.
 type CatchUpBound struct {
 	Events  int
-	Bytes   int64
+	Bytes   int64 // also of those that are kept, of all kinds of a cluster together
 	Timeout time.Duration
 }
 
-const (
-	// boarding is how long a flight waits for others to join: reconnects after a restart come in crowds.
-	boarding = 20 * time.Millisecond
-	// keepCatchUp is how long the newest result serves those who come later.
-	keepCatchUp = time.Minute
-)
+// boarding is how long a flight waits for others to join: reconnects after a restart come in crowds.
+const boarding = 20 * time.Millisecond
 
-// catchUps makes those of one store, one at a time.
+// catchUps makes those of one store, one at a time. They belong to the store and not to a client: whoever asks may leave.
 type catchUps struct {
 	bound CatchUpBound
 	past  func(ctx context.Context, after, until uint64) ([]cluster.Past, error)
-	turn  chan struct{} // holds a token while one flies
+	kept  *keptCatchUps
+	ready chan struct{} // holds a token while a flight has passengers
 
 	mu      sync.Mutex
 	waiting *flight // to take off; nil without passengers
-	kept    *flight // the newest that succeeded
-	keptAt  time.Time
-	failed  bool // whether the newest found that its history is gone
+	failed  bool    // whether the newest found that its history is gone
+	closed  bool    // the store is no longer kept up to date
 }
 
 // flight is one watch for all who board it.
 type flight struct {
-	passengers []uint64 // the versions asked for
-	done       chan struct{}
+	passengers []uint64 // the versions asked for by those who have not left
+	abandon    func()   // ends it; nil before it took off
 
+	done chan struct{}
 	// Set before done is closed.
 	after  uint64 // from where it flew
 	result *CatchUp
 	err    error
 }
 
-func newCatchUps(bound CatchUpBound, past func(ctx context.Context, after, until uint64) ([]cluster.Past, error)) catchUps {
-	return catchUps{bound: bound, past: past, turn: make(chan struct{}, 1)}
+func newCatchUps(bound CatchUpBound, kept *keptCatchUps, past func(ctx context.Context, after, until uint64) ([]cluster.Past, error)) *catchUps {
+	return &catchUps{bound: bound, past: past, kept: kept, ready: make(chan struct{}, 1)}
 }
 
-// join finds the flight for a version; the first to board one leads it.
-func (c *catchUps) join(topic *Topic, after uint64) (f *flight, lead bool) {
+// join finds the flight for a version.
+func (c *catchUps) join(topic *Topic, after uint64) *flight {
+	if f := c.kept.get(c, topic, after); f != nil {
+		return f
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kept != nil && (time.Since(c.keptAt) > keepCatchUp || !topic.Holds(c.kept.result.Head)) {
-		c.kept = nil
-	}
-	// Its head must not be before the version: the topic would tell again what lies between, or leap over it.
-	if c.kept != nil && c.kept.after <= after && after <= c.kept.result.Head.Version {
-		return c.kept, false
+	if c.closed {
+		return landed(ErrClosed)
 	}
 	if c.waiting == nil {
-		c.waiting, lead = &flight{done: make(chan struct{})}, true
+		c.waiting = &flight{done: make(chan struct{})}
 	}
 	c.waiting.passengers = append(c.waiting.passengers, after)
-	return c.waiting, lead
+	select {
+	case c.ready <- struct{}{}:
+	default:
+	}
+	return c.waiting
 }
 
-// fly waits for passengers and for its turn, and reads the history for all of them. It goes on if its leader's client
-// leaves, since there are others on board.
-func (c *catchUps) fly(ctx context.Context, s *Store, f *flight) {
-	defer close(f.done)
-	<-time.After(boarding)
-	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
-	c.board(f)
+// leave takes a passenger off. A flight without any is not made, or ends.
+func (c *catchUps) leave(f *flight, after uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(f.passengers, after); i >= 0 {
+		f.passengers = slices.Delete(f.passengers, i, i+1)
+	}
+	if len(f.passengers) == 0 && f.abandon != nil {
+		f.abandon()
+	}
+}
 
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.bound.Timeout)
+func landed(err error) *flight {
+	f := &flight{err: err, done: make(chan struct{})}
+	close(f.done)
+	return f
+}
+
+// run makes the flights, one after the other, until the context ends.
+func (c *catchUps) run(ctx context.Context, s *Store) {
+	defer c.close()
+	forget := time.NewTimer(keepCatchUp)
+	defer forget.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-forget.C:
+			c.kept.forget(c)
+		case <-c.ready:
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(boarding):
+			}
+			c.fly(ctx, s)
+			forget.Reset(keepCatchUp)
+		}
+	}
+}
+
+// close lets those who wait go, and nobody wait any more.
+func (c *catchUps) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if f := c.waiting; f != nil {
+		f.err = ErrClosed
+		close(f.done)
+		c.waiting = nil
+	}
+	c.kept.drop(c)
+}
+
+// fly reads the history for all on board.
+func (c *catchUps) fly(ctx context.Context, s *Store) {
+	ctx, cancel := context.WithTimeout(ctx, c.bound.Timeout)
 	defer cancel()
+	f, clients := c.board(cancel)
+	if f == nil {
+		return
+	}
+	defer close(f.done)
 	snapshot := s.Snapshot()
 	past, err := c.past(ctx, f.after, snapshot.Version())
 	if err == nil && !leadsTo(past, snapshot, f.after) {
 		err = errIncomplete
 	}
-	log := s.log.With("kind", s.kind.String(), "after", f.after, "clients", len(f.passengers))
+	log := s.log.With("kind", s.kind.String(), "after", f.after, "clients", clients)
 	gone := errors.Is(err, cluster.ErrGone) || errors.Is(err, cluster.ErrTooMuch) || errors.Is(err, errIncomplete)
 	switch {
 	case err == nil:
 		f.result = &CatchUp{After: f.after, Events: asEvents(past), Head: snapshot.Head}
+		c.kept.put(c, f)
 		log.Info("clients are caught up", "events", len(past))
 	case gone:
 		f.err = fmt.Errorf("%w: %w", ErrNoCatchUp, err)
 		log.Info("clients cannot be caught up", "error", err)
+	case errors.Is(ctx.Err(), context.Canceled): // all have left, or the store's time is over
+		f.err = ErrClosed
 	default:
 		f.err = fmt.Errorf("%w: catching up: %w", cluster.ErrUnavailable, err)
 		log.Warn("catching up failed", "error", err)
@@ -156,22 +209,24 @@ func (c *catchUps) fly(ctx context.Context, s *Store, f *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failed = gone
-	if err == nil {
-		c.kept, c.keptAt = f, time.Now()
-	}
 }
 
 // board closes the doors and chooses from where to fly: the oldest version; or, if the flight before found its oldest
-// gone, the one in the middle, which halves those who wait, whatever comes of it.
-func (c *catchUps) board(f *flight) {
+// gone, the one in the middle, which halves those who wait, whatever comes of it. It is nil if all have left.
+func (c *catchUps) board(abandon func()) (f *flight, clients int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting = nil
+	f, c.waiting = c.waiting, nil
+	if f == nil || len(f.passengers) == 0 {
+		return nil, 0
+	}
 	slices.Sort(f.passengers)
 	f.after = f.passengers[0]
 	if c.failed {
 		f.after = f.passengers[len(f.passengers)/2]
 	}
+	f.abandon = abandon
+	return f, len(f.passengers)
 }
 
 var errIncomplete = errors.New("the history does not lead to the present state")

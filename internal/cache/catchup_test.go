@@ -22,13 +22,19 @@ type pastServer struct {
 	oldest uint64
 	err    error
 	asked  []uint64
+	left   int // how often who asked did not wait for the answer
 }
 
-func (p *pastServer) past(_ context.Context, after, until uint64) ([]cluster.Past, error) {
+func (p *pastServer) past(ctx context.Context, after, until uint64) ([]cluster.Past, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, after)
-	time.Sleep(time.Second) // a quiet kind's watch ends by its time-out
+	select {
+	case <-time.After(time.Second): // a quiet kind's watch ends by its time-out
+	case <-ctx.Done():
+		p.left++
+		return nil, ctx.Err()
+	}
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -46,14 +52,38 @@ func (p *pastServer) past(_ context.Context, after, until uint64) ([]cluster.Pas
 	return past, nil
 }
 
+// restarted is a store of a gateway that has just listed everything, at a version.
 func restarted(t *testing.T, server *pastServer, version uint64) *Store {
+	t.Helper()
+	store := listedAt(t, server, version)
+	catchUp(t, store)
+	return store
+}
+
+// catchUp lets a store catch its clients up until the test ends.
+func catchUp(t *testing.T, store *Store) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		store.catchUps.run(ctx, store)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+}
+
+// listedAt is one that catches nobody up yet.
+func listedAt(t *testing.T, server *pastServer, version uint64) *Store {
 	t.Helper()
 	store, err := newStore(cluster.Kind{Resource: "pods", Version: "v1", Kind: "Pod"}, stream.Options{Events: 8, Bytes: 1 << 20},
 		nil, func() {}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.catchUps = newCatchUps(CatchUpBound{Events: 1000, Bytes: 1 << 20, Timeout: 10 * time.Second}, server.past)
+	bound := CatchUpBound{Events: 1000, Bytes: 1 << 20, Timeout: 10 * time.Second}
+	store.catchUps = newCatchUps(bound, &keptCatchUps{bound: bound.Bytes}, server.past)
 	store.state.put(changedAt(t, version))
 	store.topic.Begin(version)
 	store.upstream.setSynced()
@@ -207,4 +237,133 @@ func TestHistoryThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A catch-up belongs to its store: who asked first may leave, and takes nothing from the others.
+func TestWhoAskedFirstForACatchUpMayLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &pastServer{}
+		store := restarted(t, server, 500)
+		first, leave := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer leave()
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			began := time.Now()
+			if _, err := store.CatchUp(first, 400); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 500*time.Millisecond {
+				t.Errorf("%v after %v", err, time.Since(began))
+			}
+		})
+		synctest.Wait()
+		waiting.Go(func() {
+			if caught, err := store.CatchUp(t.Context(), 450); err != nil || len(caught.From(450)) != 50 {
+				t.Errorf("who came later: %v", err)
+			}
+		})
+		waiting.Wait()
+		if len(server.asked) != 1 || server.left != 0 {
+			t.Errorf("asked after %v, %d answers were not waited for", server.asked, server.left)
+		}
+	})
+}
+
+// What all have left is not read on; nor is what nobody waits for any more begun.
+func TestCatchUpThatAllHaveLeftEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &pastServer{}
+		store := restarted(t, server, 500)
+		for asked, patience := range map[int]time.Duration{0: boarding / 2, 1: time.Second / 2} {
+			server.asked = nil
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			if _, err := store.CatchUp(ctx, 400); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			cancel()
+			time.Sleep(boarding)
+			synctest.Wait()
+			if len(server.asked) != asked || server.left != asked {
+				t.Errorf("after %v: asked after %v, left %d times", patience, server.asked, server.left)
+			}
+			server.left = 0
+		}
+		if caught, err := store.CatchUp(t.Context(), 400); err != nil || len(caught.From(400)) != 100 {
+			t.Errorf("who comes after them: %v", err)
+		}
+	})
+}
+
+func TestCatchUpOfAStoreThatEndsIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := listedAt(t, &pastServer{}, 500)
+		ctx, end := context.WithCancel(t.Context())
+		time.AfterFunc(500*time.Millisecond, end)
+		var waiting sync.WaitGroup
+		waiting.Go(func() { store.catchUps.run(ctx, store) })
+		for _, later := range []time.Duration{0, 100 * time.Millisecond} { // one is on the way, one waits for the next
+			waiting.Go(func() {
+				time.Sleep(later)
+				if _, err := store.CatchUp(t.Context(), 400); !errors.Is(err, ErrClosed) {
+					t.Error(err)
+				}
+			})
+		}
+		waiting.Wait()
+		if _, err := store.CatchUp(t.Context(), 400); !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCatchUpIsForgottenAfterItsMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := restarted(t, &pastServer{}, 500)
+		if _, err := store.CatchUp(t.Context(), 400); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := store.catchUps.kept.len(); n != 1 {
+			t.Fatalf("%d are kept", n)
+		}
+		time.Sleep(keepCatchUp)
+		synctest.Wait()
+		if n := store.catchUps.kept.len(); n != 0 {
+			t.Errorf("%d are held by nobody's use", n)
+		}
+	})
+}
+
+func (k *keptCatchUps) len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.kept)
+}
+
+// Each kind may be caught up at once, after a restart; what is kept is bounded for all of them.
+func TestKeptCatchUpsAreBoundedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &pastServer{}
+		kept := &keptCatchUps{bound: 100 * (eventSize + int64(changedAt(t, 500).Size()))}
+		var stores []*Store
+		for range 3 {
+			store := listedAt(t, server, 500)
+			store.catchUps.kept = kept
+			stores = append(stores, store)
+			catchUp(t, store)
+			if _, err := store.CatchUp(t.Context(), 450); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		total := int64(0)
+		for _, k := range kept.kept {
+			total += k.bytes
+		}
+		if total > kept.bound || len(kept.kept) != 2 {
+			t.Errorf("%d results of %d bytes are kept", len(kept.kept), total)
+		}
+		for i, asked := range []int{4, 4, 4} { // the first is read again, and takes the second's place
+			if _, err := stores[(3-i)%3].CatchUp(t.Context(), 450); err != nil || i == 0 && len(server.asked) != asked {
+				t.Errorf("asked %d times, %v", len(server.asked), err)
+			}
+		}
+	})
 }

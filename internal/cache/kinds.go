@@ -37,6 +37,8 @@ type Kinds struct {
 	start   chan *running // to Run, which owns the goroutines
 	closed  chan struct{} // closed when Run ends
 
+	caughtUp *keptCatchUps
+
 	mu      sync.Mutex
 	stores  map[cluster.Kind]*running
 	preload map[string]error // why a kind to preload is not there yet; nil once it is synced
@@ -65,6 +67,9 @@ func NewKinds(c *cluster.Cluster, opts Options, log *slog.Logger) (*Kinds, error
 		log:     log.With("cluster", c.Name()),
 		start:   make(chan *running),
 		closed:  make(chan struct{}),
+
+		caughtUp: &keptCatchUps{bound: opts.CatchUp.Bytes},
+
 		stores:  map[cluster.Kind]*running{},
 		preload: map[string]error{},
 		changed: make(chan struct{}),
@@ -151,7 +156,7 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 			k.mu.Unlock()
 			return nil, nil, err
 		}
-		store.catchUps = newCatchUps(k.opts.CatchUp, func(ctx context.Context, after, until uint64) ([]cluster.Past, error) {
+		store.catchUps = newCatchUps(k.opts.CatchUp, k.caughtUp, func(ctx context.Context, after, until uint64) ([]cluster.Past, error) {
 			return k.cluster.History(ctx, kind, after, until, cluster.HistoryBound{Events: k.opts.CatchUp.Events, Bytes: k.opts.CatchUp.Bytes})
 		})
 		store.away = k.cluster.Away

@@ -58,6 +58,7 @@ func fillFrom(t testing.TB, c *cluster.Cluster, opts stream.Options, indexes ...
 	if f.Store, err = newStore(pods, opts, indexes, f.restarted, quiet); err != nil {
 		t.Fatal(err)
 	}
+	f.catchUps = newCatchUps(CatchUpBound{}, &keptCatchUps{}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	lw := c.ListWatch(pods, f.Store)
 	ended := make(chan struct{})

@@ -53,7 +53,7 @@ type Store struct {
 	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
 	upstream *upstream
-	catchUps catchUps
+	catchUps *catchUps
 	gone     gone
 }
 
@@ -120,6 +120,7 @@ func (s *Store) run(ctx context.Context, lw toolscache.ListerWatcher) error {
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.topic.Run(ctx) })
 	running.Go(func() { informer.RunWithContext(ctx) })
+	running.Go(func() { s.catchUps.run(ctx, s) })
 	running.Wait()
 	return nil
 }

@@ -41,6 +41,9 @@ type HistoryBound struct {
 // no natural end before the newer version is passed; on a quiet kind it is ended by its time-out of one second, the
 // shortest there is. Since an API server of several may lag, it is first asked to have the newer version.
 func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, bound HistoryBound) ([]Past, error) {
+	if after == 0 {
+		return nil, fmt.Errorf("%w: a watch from version 0 is one from any", ErrGone)
+	}
 	if ok, err := c.HasVersion(ctx, kind, until); err != nil {
 		return nil, err
 	} else if !ok {

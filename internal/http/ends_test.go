@@ -298,3 +298,23 @@ func TestTokenThatEndsInTheMiddleOfASnapshot(t *testing.T) {
 		}
 	})
 }
+
+// Whoever asks first for a catch-up that has no answer does not keep its place until the answer's deadline.
+func TestClientThatBeganACatchUpMayLeave(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.api.Put("pods", "team-a/web")
+		g.watches("pods", 1)
+		g.stream("/api/v1/pods").expect("added web", "synced")
+		g.api.Hang("pods") // the question for the history has no answer
+		defer g.api.Fail("pods", 0)
+		conn, _ := g.rawStream("/api/v1/pods?lastEventId=" + id(900))
+		g.eventually("it is open", func() bool { return g.streams() == 2 })
+		pass(200 * time.Millisecond)
+		conn.Close()
+		began := time.Now()
+		g.eventually("its stream has ended", func() bool { return g.streams() == 1 })
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the stream went on for %v after its client had left", took)
+		}
+	}, cached(streamOptions(), "pods"))
+}

@@ -1,0 +1,85 @@
+package cache
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// keepCatchUp is how long a result serves those who come later.
+const keepCatchUp = time.Minute
+
+// keptCatchUps are the newest result of each store of a cluster: for a minute, as long as the store's ring goes on from it,
+// and as many as fit into a bound, the newest first.
+type keptCatchUps struct {
+	bound int64 // in bytes, of all together
+
+	mu   sync.Mutex
+	kept []keptCatchUp // the oldest first
+}
+
+type keptCatchUp struct {
+	by     *catchUps
+	flight *flight
+	at     time.Time
+	bytes  int64
+}
+
+// eventSize is what an event of a catch-up occupies beside its object, in bytes.
+const eventSize = 160
+
+func (k *keptCatchUps) put(by *catchUps, f *flight) {
+	bytes := int64(len(f.result.Events)) * eventSize
+	for _, e := range f.result.Events {
+		bytes += int64(e.Object.Size())
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remove(by)
+	k.kept = append(k.kept, keptCatchUp{by, f, time.Now(), bytes})
+	total := int64(0)
+	for _, c := range k.kept {
+		total += c.bytes
+	}
+	for total > k.bound {
+		total -= k.kept[0].bytes
+		k.kept = slices.Delete(k.kept, 0, 1)
+	}
+}
+
+// get finds a store's result if it is of use for a version.
+func (k *keptCatchUps) get(by *catchUps, topic *Topic, after uint64) *flight {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	i := slices.IndexFunc(k.kept, func(c keptCatchUp) bool { return c.by == by })
+	if i < 0 {
+		return nil
+	}
+	c := k.kept[i]
+	if time.Since(c.at) >= keepCatchUp || !topic.Holds(c.flight.result.Head) {
+		k.remove(by)
+		return nil
+	}
+	// Its head must not be before the version: the topic would tell again what lies between, or leap over it.
+	if c.flight.after <= after && after <= c.flight.result.Head.Version {
+		return c.flight
+	}
+	return nil
+}
+
+// forget drops a store's result once its time is over.
+func (k *keptCatchUps) forget(by *catchUps) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.kept = slices.DeleteFunc(k.kept, func(c keptCatchUp) bool { return c.by == by && time.Since(c.at) >= keepCatchUp })
+}
+
+func (k *keptCatchUps) drop(by *catchUps) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.remove(by)
+}
+
+func (k *keptCatchUps) remove(by *catchUps) {
+	k.kept = slices.DeleteFunc(k.kept, func(c keptCatchUp) bool { return c.by == by })
+}
