@@ -75,6 +75,10 @@ type answer struct {
 
 // fetch makes one request.
 func fetch(method, url string, header http.Header) (answer, error) {
+	return fetchBy(http.DefaultClient, method, url, header)
+}
+
+func fetchBy(client *http.Client, method, url string, header http.Header) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, url, nil)
@@ -84,7 +88,7 @@ func fetch(method, url string, header http.Header) (answer, error) {
 	for name, values := range header {
 		request.Header[name] = values
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return answer{}, err
 	}
@@ -95,7 +99,7 @@ func fetch(method, url string, header http.Header) (answer, error) {
 // get asks the gateway, as somebody.
 func (g *gateway) get(t *testing.T, token, path string) answer {
 	t.Helper()
-	a, err := fetch(http.MethodGet, g.url+path, bearer(token))
+	a, err := fetchBy(g.client, http.MethodGet, g.url+path, bearer(token))
 	if err != nil {
 		t.Fatal(err)
 	}

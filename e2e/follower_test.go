@@ -193,8 +193,17 @@ func (f *follower) waitSynced(t *testing.T) {
 }
 
 // rawly connects with the tests' own strict reader.
-func rawly(ctx context.Context, url string, header http.Header, each func(frame) error) error {
-	stream, err := openFrames(ctx, url, header)
+var rawly = rawlyBy(func(string) *http.Client { return http.DefaultClient })
+
+// rawlyBy is rawly by a client for each address.
+func rawlyBy(client func(url string) *http.Client) connector {
+	return func(ctx context.Context, url string, header http.Header, each func(frame) error) error {
+		return readRawly(ctx, client(url), url, header, each)
+	}
+}
+
+func readRawly(ctx context.Context, client *http.Client, url string, header http.Header, each func(frame) error) error {
+	stream, err := openFramesBy(ctx, client, url, header)
 	if err != nil {
 		return err
 	}

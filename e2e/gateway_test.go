@@ -36,9 +36,10 @@ type gateway struct {
 	stage   *stage
 	args    []string
 	process *process.Process
-	url     string // of the public listener
-	caFile  string // who vouches for it; "": it speaks plain HTTP
-	ops     string // of the ops listener
+	url     string       // of the public listener
+	caFile  string       // who vouches for it; "": it speaks plain HTTP
+	client  *http.Client // one that believes that, and speaks HTTP/2 over TLS
+	ops     string       // of the ops listener
 	logs    []string
 }
 
@@ -140,8 +141,26 @@ func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
-	g := &gateway{stage: s, caFile: opts.certFile, args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--listen", listen, "--ops-listen", "127.0.0.1:0"}}
+	client, err := clientThatTrusts(opts.certFile)
+	if err != nil {
+		return nil, err
+	}
+	g := &gateway{stage: s, caFile: opts.certFile, client: client, args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--listen", listen, "--ops-listen", "127.0.0.1:0"}}
 	return g, g.start()
+}
+
+// clientThatTrusts is a client that believes one certificate; without one, the usual client.
+func clientThatTrusts(certFile string) (*http.Client, error) {
+	if certFile == "" {
+		return http.DefaultClient, nil
+	}
+	cert, err := os.ReadFile(certFile)
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = certtest.Client(certtest.Pair{Cert: cert})
+	return &http.Client{Transport: transport}, nil
 }
 
 func (g *gateway) start() error {

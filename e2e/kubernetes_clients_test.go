@@ -29,7 +29,7 @@ import (
 
 // restConfig is client-go's way to a gateway, to its default cluster or to one behind a prefix.
 func (g *gateway) restConfig(token, prefix string) *rest.Config {
-	return &rest.Config{Host: g.url + prefix, BearerToken: token, QPS: -1}
+	return &rest.Config{Host: g.url + prefix, BearerToken: token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: g.caFile}}
 }
 
 // mirror is what an informer of client-go holds.
@@ -120,13 +120,12 @@ func (s *stage) converge(t *testing.T, when string, scope scope, mirrors []mirro
 	}
 }
 
-// Informers of every sort sync at a gateway and follow it, through its restart too.
+// Informers of every sort sync at a gateway and follow it, through its restart too, over plain HTTP and over TLS with HTTP/2.
 func TestInformersConvergeThroughARestart(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "informers", "informers-b")
-	g := s.startGateway(t, gatewayOptions{listen: fixedAddress(t)})
-	g.waitReady(t)
+	gateways := []*gateway{s.startGateway(t, gatewayOptions{listen: fixedAddress(t)}), s.startGateway(t, overTLS(t))}
 	random := seed(t)
 	scopes := map[string]scope{
 		"of all namespaces": {kind: podsKind, labelSelector: "test=informers"},
@@ -138,13 +137,20 @@ func TestInformersConvergeThroughARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mirrors[name] = g.mirrors(t, s.viewer(t), scope.namespace, selector)
+		for _, g := range gateways {
+			g.waitReady(t)
+			mirrors[name] = append(mirrors[name], g.mirrors(t, s.viewer(t), scope.namespace, selector)...)
+		}
 	}
 	finish := s.startChurn(t, &churn{namespaces: []string{"informers", "informers-b"}, test: "informers", random: random})
 	time.Sleep(2 * time.Second) // of changes
-	g.kill()
+	for _, g := range gateways {
+		g.kill()
+	}
 	time.Sleep(time.Second) // of changes that nobody tells
-	g.restart(t)
+	for _, g := range gateways {
+		g.restart(t)
+	}
 	time.Sleep(2 * time.Second)
 	finish()
 	for name, scope := range scopes {

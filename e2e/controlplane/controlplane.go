@@ -106,7 +106,12 @@ func (c *ControlPlane) Fault(ctx context.Context, name string) error {
 
 // Kubectl runs kubectl as cluster-admin and returns what it prints.
 func (c *ControlPlane) Kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
-	return c.run(ctx, stdin, append([]string{"kubectl", "--dir", c.opts.Dir}, args...)...)
+	return c.run(ctx, stdin, append(c.KubectlCommand()[1:], args...)...)
+}
+
+// KubectlCommand is the program and the first arguments of what Kubectl runs.
+func (c *ControlPlane) KubectlCommand() []string {
+	return []string{c.opts.Program, "kubectl", "--dir", c.opts.Dir}
 }
 
 func (c *ControlPlane) run(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
