@@ -130,7 +130,7 @@ func beginKubecast(ctx context.Context, kubeconfig string) (running, error) {
 	if err != nil {
 		return running{}, err
 	}
-	store, _, err := kinds.Use(kind)
+	store, _, err := kinds.Use(kind, "")
 	if err != nil {
 		return running{}, err
 	}

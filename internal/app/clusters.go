@@ -22,6 +22,7 @@ import (
 type clusters struct {
 	agent      string // the user agent
 	cache      cache.Options
+	serves     func(group, resource string) bool
 	authorizer authorizer
 	accounts   *auth.ServiceAccounts      // those of the default cluster; nil: none are let in
 	serve      func([]*cache.Kinds) error // tells who serves them, before one is stopped
@@ -45,7 +46,7 @@ type member struct {
 
 // newClusters prepares the clusters; it uses none of them.
 func newClusters(cfg config.Config, version string, authorizer authorizer, log *slog.Logger) (*clusters, error) {
-	c := &clusters{agent: "kubecast/" + version, cache: cacheOptions(cfg), authorizer: authorizer, log: log}
+	c := &clusters{agent: "kubecast/" + version, cache: cacheOptions(cfg), serves: cfg.Kinds.Serves, authorizer: authorizer, log: log}
 	for _, wanted := range cfg.Clusters {
 		m, err := c.connect(wanted)
 		if err != nil {
@@ -66,6 +67,7 @@ func newClusters(cfg config.Config, version string, authorizer authorizer, log *
 func cacheOptions(cfg config.Config) cache.Options {
 	opts := cache.Options{
 		IdleAfter: cfg.Cache.IdleAfter.Std(),
+		AtMost:    cfg.Kinds.AtMost,
 		Indexes:   map[string][]string{},
 		Topic: stream.Options{
 			Events: cfg.Ring.Events,
@@ -90,7 +92,7 @@ func cacheOptions(cfg config.Config) cache.Options {
 }
 
 func (c *clusters) connect(wanted config.Cluster) (*member, error) {
-	opts := cluster.Options{Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context, UserAgent: c.agent}
+	opts := cluster.Options{Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context, UserAgent: c.agent, Serves: c.serves}
 	files := opts.Files()
 	read := digest(files) // before they are, so that no change is overlooked
 	connection, err := cluster.Connect(opts)

@@ -96,7 +96,7 @@ func TestKindIsGoneAlsoIfDiscoveryStillHasIt(t *testing.T) {
 		})
 		k, stop := runKinds(t, api, Options{})
 		defer stop()
-		store, release, err := k.Use(widgets)
+		store, release, err := k.Use(widgets, "alice")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestRemovedClusterEndsItsStores(t *testing.T) {
 		k.Remove()
 		<-w.C
 		expectGone(t, store)
-		if _, _, err := k.Use(jobs); !errors.Is(err, ErrGone) {
+		if _, _, err := k.Use(jobs, "alice"); !errors.Is(err, ErrGone) {
 			t.Errorf("%v", err)
 		}
 	})

@@ -20,10 +20,14 @@ var ErrNotWatchable = errors.New("the kind cannot be listed and watched")
 // ErrClosed means that the gateway is shutting down.
 var ErrClosed = errors.New("the cache is closed")
 
+// ErrTooManyKinds means that no further kind can be cached for this user at the moment.
+var ErrTooManyKinds = errors.New("too many kinds are in use")
+
 // Options configure the stores of one cluster.
 type Options struct {
 	Preload   []string            // kinds watched from the start, as resource[.group]
 	IdleAfter time.Duration       // how long after its last use a store is stopped; 0: never
+	AtMost    int                 // kinds at once; 0: no limit
 	Indexes   map[string][]string // paths to index, by kind as in Preload
 	Topic     stream.Options      // bounds of each store's topic
 	CatchUp   CatchUpBound        // of one catch-up
@@ -49,7 +53,8 @@ type Kinds struct {
 // running is a store with its life.
 type running struct {
 	store *Store
-	users int
+	users map[string]int     // who use it now, and how often
+	last  string             // the last who did
 	idle  time.Time          // since when it has no users
 	stop  context.CancelFunc // nil until it was started
 }
@@ -133,9 +138,9 @@ func (k *Kinds) drop(r *running) {
 	r.stop()
 }
 
-// Use finds the store of a kind, starting it if need be. The caller calls release when he is done with it, once.
-// An error wraps ErrNotWatchable, ErrGone or ErrClosed.
-func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
+// Use finds the store of a kind for a user, starting it if need be; the gateway itself is "". The caller calls release when he
+// is done with it, once. An error wraps ErrNotWatchable, ErrTooManyKinds, ErrGone or ErrClosed.
+func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), err error) {
 	if !kind.Watchable {
 		return nil, nil, fmt.Errorf("%w: %s", ErrNotWatchable, kind)
 	}
@@ -151,6 +156,10 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 	r := k.stores[kind]
 	begin := r == nil || r.store.Err() != nil
 	if begin {
+		if err := k.makeRoom(user); err != nil {
+			k.mu.Unlock()
+			return nil, nil, fmt.Errorf("%w: %s", err, kind)
+		}
 		store, err := newStore(kind, k.opts.Topic, k.opts.Indexes[kind.String()], k.cluster.Restarted, k.log)
 		if err != nil {
 			k.mu.Unlock()
@@ -161,10 +170,11 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 		})
 		store.away = k.cluster.Away
 		store.gone.served = func() bool { return k.serves(kind) }
-		r = &running{store: store}
+		r = &running{store: store, users: map[string]int{}}
 		k.stores[kind] = r
 	}
-	r.users++
+	r.users[user]++
+	r.last = user
 	k.mu.Unlock()
 	if begin {
 		select {
@@ -176,7 +186,9 @@ func (k *Kinds) Use(kind cluster.Kind) (_ *Store, release func(), err error) {
 	return r.store, sync.OnceFunc(func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		r.users--
+		if r.users[user]--; r.users[user] == 0 {
+			delete(r.users, user)
+		}
 		r.idle = time.Now()
 	}), nil
 }
@@ -198,12 +210,17 @@ func (k *Kinds) stopIdle() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for kind, r := range k.stores {
-		if r.users == 0 && r.stop != nil && time.Since(r.idle) >= k.opts.IdleAfter {
-			r.stop()
-			delete(k.stores, kind)
-			k.log.Info("kind is idle, its watch ends", "kind", kind.String())
+		if len(r.users) == 0 && r.stop != nil && time.Since(r.idle) >= k.opts.IdleAfter {
+			k.stopOne(kind, r)
 		}
 	}
+}
+
+// stopOne stops a store that nobody uses. The lock is held.
+func (k *Kinds) stopOne(kind cluster.Kind, r *running) {
+	r.stop()
+	delete(k.stores, kind)
+	k.log.Info("kind is idle, its watch ends", "kind", kind.String())
 }
 
 // keep uses a kind for as long as the gateway runs. A cluster that is away, and a kind that does not exist yet, or not
@@ -245,7 +262,7 @@ func (k *Kinds) keepOnce(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	store, release, err := k.Use(kind)
+	store, release, err := k.Use(kind, "")
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func runKinds(t *testing.T, api *clustertest.API, opts Options) (k *Kinds, stop 
 // use is Use, for a kind that there is.
 func use(t *testing.T, k *Kinds, kind cluster.Kind) (store *Store, release func()) {
 	t.Helper()
-	store, release, err := k.Use(kind)
+	store, release, err := k.Use(kind, "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,14 +155,14 @@ func TestRefusedAndMissingKindsHoldNobodyUp(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if store, release, err := k.Use(nodes); err != nil {
+		if store, release, err := k.Use(nodes, "alice"); err != nil {
 			t.Error(err)
 		} else if err := store.WaitSynced(t.Context()); !errors.Is(err, ErrRefused) || time.Since(began) > 0 {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		} else {
 			release()
 		}
-		if _, _, err := k.Use(unwatchable); !errors.Is(err, ErrNotWatchable) {
+		if _, _, err := k.Use(unwatchable, "alice"); !errors.Is(err, ErrNotWatchable) {
 			t.Errorf("%v", err)
 		}
 		_, release := use(t, k, jobs)
@@ -251,7 +251,7 @@ func TestEndWaitsForAllAndServesNobodyAfterwards(t *testing.T) {
 			t.Errorf("%d watches are left", n)
 		}
 		for _, kind := range []cluster.Kind{jobs, nodes} {
-			if _, _, err := k.Use(kind); !errors.Is(err, ErrClosed) {
+			if _, _, err := k.Use(kind, "alice"); !errors.Is(err, ErrClosed) {
 				t.Errorf("%v", err)
 			}
 		}

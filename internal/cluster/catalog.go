@@ -172,8 +172,8 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 			continue
 		}
 		for _, r := range list.APIResources {
-			if strings.Contains(r.Name, "/") {
-				continue // a subresource
+			if strings.Contains(r.Name, "/") || !c.Serves(gv.Group, r.Name) {
+				continue // a subresource, or not to be served
 			}
 			found.kinds[gv.WithResource(r.Name)] = Kind{
 				Group:      gv.Group,
@@ -217,6 +217,11 @@ func (c *catalog) remember(older *catalog) {
 			}
 		}
 	}
+}
+
+// Serves reports whether a kind may be served, if the cluster has it.
+func (c *Cluster) Serves(group, resource string) bool {
+	return c.opts.Serves == nil || c.opts.Serves(group, resource)
 }
 
 func preferredFirst(group *metav1.APIGroup) []string {

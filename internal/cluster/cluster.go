@@ -34,6 +34,8 @@ type Options struct {
 	Kubeconfig string // a file; empty: in-cluster, else the usual kubeconfig rules
 	Context    string // of the kubeconfig; empty: its current one
 	UserAgent  string
+	// Serves says which kinds there are for anybody; nil: all of the cluster's. Others are as if the cluster had none such.
+	Serves func(group, resource string) bool
 
 	// Config, if not nil, is used instead of the files; it is copied.
 	Config *rest.Config
@@ -101,7 +103,7 @@ func Connect(opts Options) (*Cluster, error) {
 		discovery: disco,
 		tokens:    &TokenReviews{reviews: authentication.TokenReviews(), reach: reach},
 		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client, reach: reach},
-		documents: documents{http: httpClient, read: readOnly, kept: map[documentName]*keptDocument{}},
+		documents: documents{http: httpClient, read: readable{opts.Serves}.document, kept: map[documentName]*keptDocument{}},
 	}, nil
 }
 

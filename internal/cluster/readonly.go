@@ -11,12 +11,16 @@ import (
 // cacheable are the verbs that the gateway answers; a kind is in the cache if the API server has the last two.
 var cacheable = []string{"get", "list", "watch"}
 
-// readOnly makes discovery documents say what is true of the gateway: kinds that can be listed and watched, with these
-// verbs and get, and no subresources. Other documents stay as they are.
+// readable makes discovery documents say what is true of the gateway: kinds that can be listed and watched and may be served,
+// with these verbs and get, and no subresources. Other documents stay as they are.
 //
 // Clients believe discovery: kubectl chooses by verbs what `get all` asks for, and dashboards hide what cannot be done.
 // Whatever is left out would be answered with 404 or 405.
-func readOnly(d *Document) (*Document, error) {
+type readable struct {
+	serves func(group, resource string) bool // nil: all
+}
+
+func (r readable) document(d *Document) (*Document, error) {
 	media, _, err := mime.ParseMediaType(d.ContentType)
 	if err != nil || media != "application/json" {
 		return d, nil
@@ -28,12 +32,21 @@ func readOnly(d *Document) (*Document, error) {
 	var rewrite func(map[string]any)
 	switch head.Kind {
 	case "APIResourceList":
-		rewrite = func(list map[string]any) { list["resources"] = readable(list["resources"], "name") }
+		rewrite = func(list map[string]any) {
+			version, _ := list["groupVersion"].(string)
+			group, _, _ := strings.Cut(version, "/")
+			if group == version { // v1 alone is of the core group
+				group = ""
+			}
+			list["resources"] = r.resources(group, list["resources"], "name")
+		}
 	case "APIGroupDiscoveryList":
 		rewrite = func(list map[string]any) {
 			for _, group := range members(list["items"]) {
+				metadata, _ := group["metadata"].(map[string]any)
+				name, _ := metadata["name"].(string)
 				for _, version := range members(group["versions"]) {
-					version["resources"] = readable(version["resources"], "resource")
+					version["resources"] = r.resources(name, version["resources"], "resource")
 				}
 			}
 		}
@@ -52,11 +65,11 @@ func readOnly(d *Document) (*Document, error) {
 	return &Document{Body: body, ContentType: d.ContentType, Hash: d.Hash}, nil
 }
 
-// readable is the part of the resources that the gateway serves.
-func readable(resources any, name string) []any {
+// resources are those of a group that the gateway serves.
+func (r readable) resources(group string, resources any, name string) []any {
 	served := []any{}
 	for _, resource := range members(resources) {
-		if text, _ := resource[name].(string); strings.Contains(text, "/") {
+		if text, _ := resource[name].(string); strings.Contains(text, "/") || r.serves != nil && !r.serves(group, text) {
 			continue
 		}
 		var verbs []any

@@ -23,6 +23,7 @@ type Config struct {
 	OpsListen  string     `yaml:"opsListen"` // host:port for metrics, health and debugging
 	TLS        TLS        `yaml:"tls"`
 	Clusters   []Cluster  `yaml:"clusters"` // never empty; the first is the default one
+	Kinds      Kinds      `yaml:"kinds"`
 	Cache      Cache      `yaml:"cache"`
 	Ring       Ring       `yaml:"ring"`
 	CatchUp    CatchUp    `yaml:"catchUp"`
@@ -51,6 +52,20 @@ type Cluster struct {
 	Name       string `yaml:"name"` // a DNS label, unique
 	Kubeconfig string `yaml:"kubeconfig"`
 	Context    string `yaml:"context"`
+}
+
+// Kinds says which kinds may be served at all, however much the gateway may read. What is not allowed, or denied, is as if the
+// clusters did not have it.
+type Kinds struct {
+	Allow  []KindPattern `yaml:"allow"`
+	Deny   []KindPattern `yaml:"deny"`   // also of what is allowed
+	AtMost int           `yaml:"atMost"` // cached at once in each cluster; 0: no limit
+}
+
+// Serves reports whether a kind may be served.
+func (k Kinds) Serves(group, resource string) bool {
+	matches := func(p KindPattern) bool { return p.Matches(group, resource) }
+	return slices.ContainsFunc(k.Allow, matches) && !slices.ContainsFunc(k.Deny, matches)
 }
 
 // Cache says what is watched and how it is indexed.
@@ -206,6 +221,7 @@ func Default() Config {
 		Listen:    "127.0.0.1:8080",
 		OpsListen: "127.0.0.1:9090",
 		Clusters:  []Cluster{{Name: "default"}},
+		Kinds:     Kinds{Allow: []KindPattern{everyKind}, Deny: []KindPattern{}, AtMost: 200},
 		Cache: Cache{
 			Preload:     []Kind{{Resource: "pods"}, {Resource: "jobs", Group: "batch"}},
 			IdleAfter:   Duration(10 * time.Minute),

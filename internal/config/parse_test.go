@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"errors"
 	"os"
 	"path/filepath"
@@ -34,6 +35,7 @@ opsListen: 127.0.0.1:9090
 tls: {certFile: "", keyFile: ""}
 clusters:
 - {name: default, kubeconfig: "", context: ""}
+kinds: {allow: ["*"], deny: [], atMost: 200}
 cache:
   preload: [pods, jobs.batch]
   idleAfter: 10m
@@ -121,7 +123,7 @@ func mustNameAll(t *testing.T, key string, example map[string]any, typ reflect.T
 			t.Errorf("%s is not in example.yaml", join(key, name))
 			continue
 		}
-		if field.Kind() == reflect.Slice && field.Elem().Kind() == reflect.Struct && field.Elem() != reflect.TypeFor[Kind]() {
+		if field.Kind() == reflect.Slice && field.Elem().Kind() == reflect.Struct && !reflect.PointerTo(field.Elem()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 			value, field = value.([]any)[0], field.Elem()
 		}
 		if field.Kind() == reflect.Struct {
@@ -140,6 +142,11 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"a key without certificate":  {"listen: ':1'\ntls: {keyFile: x}", "line 2: tls: only one of certFile and keyFile is given"},
 		"other case":                 {"Listen: x", "line 1: Listen: unknown key"},
 		"twice":                      {"drain: 1s\ndrain: 2s", "line 2: drain: given twice, first on line 1"},
+		"a kind that is none":        {"kinds: {deny: [Pods]}", `line 1: kinds.deny[0]: "Pods" given; allowed: a resource with its group`},
+		"a kind in a version":        {"kinds: {allow: [jobs.v1.batch]}", `line 1: kinds.allow[0]: "jobs.v1.batch" given; allowed: a resource with its group`},
+		"no kinds":                   {"kinds: {allow: []}", `line 1: kinds.allow: [] given; allowed: one kind or more`},
+		"preload of what is denied":  {"kinds: {deny: ['*.batch']}", `cache.preload[1]: "jobs.batch" given; allowed: kinds that kinds.allow and kinds.deny let be served`},
+		"no room beside preload":     {"kinds: {atMost: 2}", `line 1: kinds.atMost: "2" given; allowed: more than the 2 kinds of cache.preload`},
 		"no level of the audit log":  {"audit: {level: request}", `line 1: audit.level: "request" given; allowed: none, metadata`},
 		"number for a string":        {"log: {level: 3}", `line 1: log.level: 3 given; allowed: a string`},
 		"string for a number":        {"ring: {events: many}", `line 1: ring.events: "many" given; allowed: a whole number`},

@@ -51,6 +51,7 @@ func (c Config) validate() faults {
 	}
 	f.clusters(c.Clusters)
 	f.cache(c.Cache)
+	f.kinds(c.Kinds, c.Cache.Preload)
 
 	f.count("ring.events", c.Ring.Events, 1)
 	if c.Ring.Bytes < 1 {
@@ -150,6 +151,25 @@ func (f *faults) cache(c Cache) {
 		f.between("cache.idleAfter", c.IdleAfter, time.Second, 30*24*time.Hour)
 	}
 	f.between("cache.syncTimeout", c.SyncTimeout, time.Second, time.Hour)
+}
+
+func (f *faults) kinds(k Kinds, preload []Kind) {
+	f.count("kinds.atMost", k.AtMost, 0)
+	if k.AtMost > 0 && k.AtMost <= len(preload) {
+		f.refuse("kinds.atMost", k.AtMost, fmt.Sprintf("more than the %d kinds of cache.preload, or 0 for no limit", len(preload)))
+	}
+	switch {
+	case len(k.Allow) == 0:
+		f.refuse("kinds.allow", "[]", `one kind or more; "*" for all`)
+		return
+	case slices.Contains(k.Allow, KindPattern{}): // one could not be read
+		return
+	}
+	for i, p := range preload {
+		if !k.Serves(p.Group, p.Resource) {
+			f.refuse(fmt.Sprintf("cache.preload[%d]", i), p, "kinds that kinds.allow and kinds.deny let be served")
+		}
+	}
 }
 
 func (f *faults) auth(a Auth) {

@@ -156,3 +156,56 @@ func (k Kind) MarshalText() ([]byte, error) {
 	}
 	return []byte(k.String()), nil
 }
+
+// KindPattern names kinds, in all of their versions: "pods", "jobs.batch", "*.batch" for all of a group, "*" for all.
+type KindPattern struct {
+	Resource string // "*": all
+	Group    string // "*": all; empty: the core group
+}
+
+var (
+	errKindPattern = errors.New("a resource with its group, such as pods or jobs.batch, *.batch for all of a group, or * for all")
+	everyKind      = KindPattern{"*", "*"}
+)
+
+// Matches reports whether a kind is one of those named.
+func (p KindPattern) Matches(group, resource string) bool {
+	return (p.Resource == "*" || p.Resource == resource) && (p.Group == "*" || p.Group == group)
+}
+
+// String is what UnmarshalText reads.
+func (p KindPattern) String() string {
+	if p == everyKind {
+		return "*"
+	}
+	return Kind{Resource: p.Resource, Group: p.Group}.String()
+}
+
+// UnmarshalText reads a pattern. The error says what is allowed.
+func (p *KindPattern) UnmarshalText(text []byte) error {
+	if string(text) == "*" {
+		*p = everyKind
+		return nil
+	}
+	name, all := string(text), false
+	if group, ok := strings.CutPrefix(name, "*."); ok {
+		name, all = "all."+group, true
+	}
+	k, err := ParseKind(name)
+	if err != nil || k.Version != "" {
+		return errKindPattern
+	}
+	if all {
+		k.Resource = "*"
+	}
+	*p = KindPattern{k.Resource, k.Group}
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (p KindPattern) MarshalText() ([]byte, error) {
+	if p.Resource == "" {
+		return nil, fmt.Errorf("a pattern without resource")
+	}
+	return []byte(p.String()), nil
+}

@@ -88,7 +88,7 @@ func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
 			about = cachedKinds(kinds)
 		}
 		name := kinds.Cluster().Name()
-		answer.Clusters = append(answer.Clusters, myCluster{Name: name, Default: i == 0, Watch: s.mayWatch(ctx, id, name, about)})
+		answer.Clusters = append(answer.Clusters, myCluster{Name: name, Default: i == 0, Watch: s.mayWatch(ctx, id, name, about, kinds.Cluster().Serves)})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -107,12 +107,17 @@ func cachedKinds(kinds *cache.Kinds) []myKind {
 }
 
 // mayWatch fills in what may be watched. What cannot be decided is marked so, since the rest is of use without it.
-func (s *Server) mayWatch(ctx context.Context, id auth.Identity, cluster string, about []myKind) []myKind {
+func (s *Server) mayWatch(ctx context.Context, id auth.Identity, cluster string, about []myKind, serves func(group, resource string) bool) []myKind {
 	filled := make([]myKind, len(about))
 	var asking errgroup.Group
 	asking.SetLimit(myKindsAtOnce)
 	for i, kind := range about {
 		asking.Go(func() error {
+			if !serves(kind.Group, kind.Resource) {
+				kind.Namespaces = []string{}
+				filled[i] = kind
+				return nil
+			}
 			scope, err := s.opts.Authorizer.Scope(ctx, id, auth.Request{Cluster: cluster, Verb: "watch", Group: kind.Group, Resource: kind.Resource})
 			if err != nil {
 				s.log.Warn("what a caller may watch cannot be decided", "cluster", cluster, "kind", kind.Resource, "error", err)

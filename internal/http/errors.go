@@ -122,6 +122,8 @@ func replyTo(err error) *reply {
 		return unavailable("the cluster cannot be reached, or its objects are not all read yet", 2*time.Second, err)
 	case errors.Is(err, budget.ErrTooMuch):
 		return tooManyRequests("too many requests of this user are being answered already: try again later", err)
+	case errors.Is(err, cache.ErrTooManyKinds):
+		return tooManyRequests("too many kinds are being read: end what needs them, or try again later", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return unavailable("the request was given up", time.Second, err)
 	}

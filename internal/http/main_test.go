@@ -47,10 +47,12 @@ type gateway struct {
 	preload  []string
 	topic    stream.Options
 	idle     time.Duration
-	wrap     func(net.Listener) net.Listener // nil: as it is
-	tls      *tls.Config                     // nil: without
-	way      *way                            // to the API server; nil outside of bubbles
-	stop     func()                          // ends serving, as a second signal does
+	atMost   int                               // kinds at once
+	serves   func(group, resource string) bool // nil: all kinds
+	wrap     func(net.Listener) net.Listener   // nil: as it is
+	tls      *tls.Config                       // nil: without
+	way      *way                              // to the API server; nil outside of bubbles
+	stop     func()                            // ends serving, as a second signal does
 }
 
 type option func(*gateway, *Options)
@@ -158,12 +160,13 @@ func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, list
 	for _, opt := range opts {
 		opt(g, &o)
 	}
+	upstream.Serves = g.serves
 	connection, err := cluster.Connect(upstream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.kinds, err = cache.NewKinds(connection, cache.Options{
-		Preload: g.preload, IdleAfter: g.idle, Topic: g.topic,
+		Preload: g.preload, IdleAfter: g.idle, AtMost: g.atMost, Topic: g.topic,
 		CatchUp: cache.CatchUpBound{Events: 1000, Bytes: 64 << 20, Timeout: 10 * time.Second},
 	}, logger)
 	if err != nil {

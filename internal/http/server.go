@@ -215,6 +215,6 @@ func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb strin
 	if g.sight, ok = sightOf(scope, t, kind); !ok {
 		return g, forbidden(id, t, verb)
 	}
-	g.store, g.release, err = g.kinds.Use(kind)
+	g.store, g.release, err = g.kinds.Use(kind, id.Username)
 	return g, err
 }

@@ -140,6 +140,8 @@ func (s *Server) openWatches(ctx context.Context, id auth.Identity, req streamRe
 		case failed == nil:
 		case healsByRetrying(failed):
 			refusal = goodbyeUnavailable
+		case replyTo(failed).code == http.StatusTooManyRequests:
+			refusal = goodbyeLimit
 		case err == nil:
 			err = failed // which retrying does not heal, so it matters more than what it does
 		}
