@@ -129,7 +129,7 @@ func (ss *session) whatIsPermitted(ctx context.Context) permissionAnswer {
 // judge takes an answer, and returns a reason if the stream has to end for it.
 func (ss *session) judge(answer *permissionAnswer) string {
 	interval := ss.server.opts.Stream.Reauthorize
-	ss.times.in(dueCheck, between(interval*8/10, interval))
+	ss.times.about(dueCheck, between(interval*8/10, interval))
 	if answer.revoked {
 		return goodbyeRevoked
 	}

@@ -5,14 +5,16 @@ import (
 	"time"
 )
 
-// schedule says when something is due on a stream. All times share one timer, since ten thousand idle streams are
-// mostly what they hold; and each is spread, so that streams which began together do not act together.
+// schedule says when something is due on a stream; each time is spread, so that streams which began together do not act
+// together. All times are read on the monotonic clock: one that is set back or forth is no reason to be late.
 type schedule struct {
-	timer    *time.Timer
-	rings    time.Time        // when the timer does; zero once it did
+	alarm    *alarm
+	entry    entry
+	rings    time.Time        // when the alarm does, or did
 	due      [tasks]time.Time // zero: never
 	first    time.Time        // of them; zero: to be found
 	interval time.Duration    // of heartbeats
+	ends     time.Time        // when the caller's token does, by the wall clock; zero: never
 	draining bool             // the stream knows
 }
 
@@ -37,27 +39,31 @@ const (
 
 func newSchedule(ss *session) *schedule {
 	opts := ss.server.opts.Stream
-	s := &schedule{interval: opts.Heartbeat}
+	s := &schedule{alarm: ss.server.alarm, entry: entry{wake: ss.Wake, index: -1}, interval: opts.Heartbeat}
 	if ss.heartbeat > 0 {
 		s.interval = ss.heartbeat
 	}
-	s.in(dueHeartbeat, between(s.interval/2, s.interval))
-	s.in(dueBookmark, between(bookmarkEvery/2, bookmarkEvery))
-	s.in(dueCheck, between(opts.Reauthorize/2, opts.Reauthorize))
+	s.about(dueHeartbeat, between(s.interval/2, s.interval))
+	s.about(dueBookmark, between(bookmarkEvery/2, bookmarkEvery))
+	s.about(dueCheck, between(opts.Reauthorize/2, opts.Reauthorize))
 	s.in(dueAge, between(opts.MaxAge*8/10, opts.MaxAge))
 	if ss.age > 0 && ss.age < opts.MaxAge {
 		s.in(dueAge, ss.age)
 	}
-	if end := ss.id.ExpiresAt; !end.IsZero() {
-		s.at(dueExpiry, end)
-		s.at(dueExpiring, end.Add(-min(expiringAhead, time.Until(end)/3)))
+	if s.ends = ss.id.ExpiresAt; !s.ends.IsZero() {
+		left := time.Until(s.ends)
+		s.in(dueExpiry, left)
+		s.in(dueExpiring, left-min(expiringAhead, left/3))
 	}
-	s.rings = s.next()
-	s.timer = time.AfterFunc(time.Until(s.rings), ss.Wake)
+	s.set(s.next())
 	return s
 }
 
+// in puts a task on the schedule for a time.
 func (s *schedule) in(task int, after time.Duration) { s.at(task, time.Now().Add(after)) }
+
+// about does the same for what may be done a little earlier, together with what others have to do.
+func (s *schedule) about(task int, after time.Duration) { s.at(task, s.alarm.gathered(after)) }
 
 func (s *schedule) at(task int, at time.Time) { s.due[task], s.first = at, time.Time{} }
 
@@ -83,13 +89,16 @@ func (s *schedule) take(task int, now time.Time) bool {
 	return true
 }
 
-// set lets the timer ring at a time.
+// set lets the alarm ring at a time.
 func (s *schedule) set(at time.Time) {
-	if at != s.rings {
+	if at != s.rings || s.entry.rang.Load() {
 		s.rings = at
-		s.timer.Reset(time.Until(at))
+		s.alarm.set(&s.entry, at)
 	}
 }
+
+// stop lets it ring no more.
+func (s *schedule) stop() { s.alarm.remove(&s.entry) }
 
 // nextDue is when the session is to be woken at the latest.
 func (ss *session) nextDue() time.Time {
@@ -119,9 +128,6 @@ func (ss *session) due() (stop string) {
 		ss.times.in(dueDrain, rand.N(max(ss.server.opts.Drain*8/10, time.Millisecond)))
 	}
 	now := time.Now()
-	if !ss.times.rings.After(now) {
-		ss.times.rings = time.Time{}
-	}
 	if now.Before(ss.times.next()) {
 		return ""
 	}
@@ -132,7 +138,7 @@ func (ss *session) due() (stop string) {
 func (ss *session) onTime(now time.Time) string {
 	times := ss.times
 	switch {
-	case times.take(dueExpiry, now):
+	case times.take(dueExpiry, now), !times.ends.IsZero() && !now.Round(0).Before(times.ends): // asleep, a machine's clock stands still
 		return goodbyeExpired
 	case times.take(dueDrain, now):
 		return goodbyeDrain
@@ -146,15 +152,15 @@ func (ss *session) onTime(now time.Time) string {
 		ss.dialect.expiring(ss)
 	}
 	if times.take(dueBookmark, now) {
-		times.in(dueBookmark, between(bookmarkEvery*8/10, bookmarkEvery))
+		times.about(dueBookmark, between(bookmarkEvery*8/10, bookmarkEvery))
 		ss.bookmarkDue = true
 	}
 	if times.take(dueHeartbeat, now) {
 		// Traffic puts the heartbeat off, though not by so little that it would make no difference.
 		if last := ss.out.sentAt; now.Sub(last) < times.interval/2 {
-			times.at(dueHeartbeat, last.Add(times.interval))
+			times.about(dueHeartbeat, times.interval-now.Sub(last))
 		} else {
-			times.in(dueHeartbeat, times.interval)
+			times.about(dueHeartbeat, times.interval)
 			ss.dialect.heartbeat(ss)
 		}
 	}

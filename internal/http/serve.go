@@ -223,7 +223,7 @@ func (ss *session) recover() {
 func (ss *session) finish(reason string) {
 	ss.state.Store(stateOver)
 	if ss.times != nil {
-		ss.times.timer.Stop()
+		ss.times.stop()
 	}
 	ss.out.to.close(reason != endLeft && !ss.out.failed)
 	closeAll(ss.watches)

@@ -87,6 +87,7 @@ type Server struct {
 	serving    context.Context // done: none is served any more
 	stop       context.CancelFunc
 	workers    *workers
+	alarm      *alarm
 	carriers   sync.WaitGroup
 	departures func() (*departures, error) // begun with the first connection that needs them
 }
@@ -103,6 +104,7 @@ func New(opts Options) (*Server, error) {
 		metrics:  newMetrics(opts.Registerer),
 		open:     newOpenStreams(),
 		workers:  newWorkers(),
+		alarm:    newAlarm(),
 		log:      opts.Log,
 	}
 	var drain context.CancelFunc
