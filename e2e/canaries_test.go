@@ -140,6 +140,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 	s.namespaces(t, "canaries")
 	secret := &canaries{texts: map[string]string{}}
 	dir := t.TempDir()
+	audit := filepath.Join(dir, "audit.log")
 
 	// What the gateway is given to keep.
 	secret.kubeconfig(t, s.cluster.Kubeconfig())
@@ -157,7 +158,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
   cookieKeyFile: %q
   serviceAccounts: {audiences: [kubecast]}
 `, secret.file(t, dir, "hmac", shared), provider.URL, provider.URL, secret.file(t, dir, "client", secret.sing("the client's secret")), secret.file(t, dir, "cookie", cookieKey))
-	g := s.startGateway(t, gatewayOptions{certFile: certFile, keyFile: keyFile, auth: auth, config: "log: {level: debug}\n"})
+	g := s.startGateway(t, gatewayOptions{certFile: certFile, keyFile: keyFile, auth: auth, config: fmt.Sprintf("log: {level: debug}\nops: {pprof: true}\naudit: {level: metadata, file: %q}\n", audit)})
 	g.waitReady(t)
 	transport := &http.Transport{TLSClientConfig: certtest.Client(pair)}
 	defer transport.CloseIdleConnections()
@@ -317,6 +318,11 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 		}
 	}
 	secret.mustNotBeIn(t, "the log", log)
+	if text, err := os.ReadFile(audit); err != nil || strings.Count(string(text), "\n") < 100 {
+		t.Errorf("the audit log: %v, %d bytes", err, len(text))
+	} else {
+		secret.mustNotBeIn(t, "the audit log", string(text))
+	}
 	if len(refused) < 300 {
 		t.Errorf("only %d requests were refused", len(refused))
 	}

@@ -48,6 +48,7 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 		container + `.securityContext.allowPrivilegeEscalation}`:                "false",
 		`{.spec.template.spec.hostNetwork}{.spec.template.spec.hostPID}`:        "",
 		`{.spec.template.spec.automountServiceAccountToken}`:                    "",
+		container + `.resources.limits.memory}`:                                 "1Gi",
 	} {
 		if got := s.kubectl(t, "", "get", "-n", "kubecast", "deployment/gateway", "-o", "jsonpath="+path); got != want {
 			t.Errorf("%s: %q, not %q", path, got, want)
@@ -62,7 +63,8 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if check.ExitCode() != 0 || strings.Contains(check.Stdout.String(), "warning") || !strings.Contains(config, "/etc/kubecast-keys/cookie.key") {
+	if check.ExitCode() != 0 || strings.Contains(check.Stdout.String(), "warning") || !strings.Contains(config, "/etc/kubecast-keys/cookie.key") ||
+		!strings.Contains(config, "tokenFile: /etc/kubecast-keys/ops.token") || strings.Contains(config, "0.0.0.0/0") {
 		t.Errorf("%s%s%s", config, check.Stdout, check.Stderr)
 	}
 

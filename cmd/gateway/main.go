@@ -119,6 +119,7 @@ func serve(ctx context.Context, args []string) error {
 			}
 		}
 	})
+	limitMemory(log)
 	return app.Run(ctx, app.Options{Config: cfg, Version: version, Log: log, Drain: drain, Reload: load})
 }
 

@@ -123,7 +123,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {
 		t.Fatal(err)
 	}
 	config := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, []byte("auth: {anonymous: true}\ndrain: 10m\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("auth: {anonymous: true}\ndrain: 10m\nops: {pprof: true}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd, _ := process(t, "--config", config, "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")

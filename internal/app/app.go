@@ -113,6 +113,10 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	clusters.serve = gateway.SetClusters
 
+	opsOptions, err := newOpsOptions(cfg, registry)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -145,7 +149,7 @@ func Run(ctx context.Context, opts Options) error {
 	if certificate != nil {
 		public.TLSConfig = certificate.config()
 	}
-	ops := gateway.OpsServer(serving, registry)
+	ops := gateway.OpsServer(serving, opsOptions)
 	streamsEnded := make(chan struct{})
 	go func() {
 		defer close(streamsEnded)
@@ -193,6 +197,19 @@ func newAuditLog(cfg config.Audit, registerer prometheus.Registerer, log *slog.L
 		return nil, nil
 	}
 	return audit.Open(cfg.File, registerer, log)
+}
+
+// newOpsOptions reads the tokens of the ops listener once, so that what is wrong with them is told at the start.
+func newOpsOptions(cfg config.Config, gatherer prometheus.Gatherer) (kubecasthttp.OpsOptions, error) {
+	opts := kubecasthttp.OpsOptions{Gatherer: gatherer, Profiles: cfg.Ops.Pprof, Open: !cfg.OpsShowsLittle()}
+	if cfg.Ops.TokenFile == "" {
+		return opts, nil
+	}
+	opts.Tokens = func() ([]string, error) { return kubecasthttp.ReadOpsTokens(cfg.Ops.TokenFile) }
+	if _, err := opts.Tokens(); err != nil {
+		return opts, fmt.Errorf("ops.tokenFile: %w", err)
+	}
+	return opts, nil
 }
 
 func newSealer(keyFile string) (*auth.Sealer, error) {

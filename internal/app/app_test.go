@@ -149,6 +149,7 @@ func TestStartUpErrorsNameWhatToChange(t *testing.T) {
 		"policy": {func(c *config.Config) {
 			c.Authorizer = config.Authorizer{Mode: config.AuthorizerPolicy, Policies: []string{"user.nmae"}}
 		}, []string{"authorizer.policies[0]", "undeclared reference"}},
+		"no tokens of the ops listener": {func(c *config.Config) { c.Ops.TokenFile = "/none/token" }, []string{"ops.tokenFile"}},
 		"audit log nowhere": {func(c *config.Config) {
 			c.Audit = config.Audit{Level: config.AuditMetadata, File: filepath.Join(t.TempDir(), "none", "log")}
 		}, []string{"audit.file"}},

@@ -12,6 +12,7 @@
 package config
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ import (
 type Config struct {
 	Listen     string     `yaml:"listen"`    // host:port for browsers and kubectl
 	OpsListen  string     `yaml:"opsListen"` // host:port for metrics, health and debugging
+	Ops        Ops        `yaml:"ops"`
 	TLS        TLS        `yaml:"tls"`
 	Clusters   []Cluster  `yaml:"clusters"` // never empty; the first is the default one
 	Kinds      Kinds      `yaml:"kinds"`
@@ -37,6 +39,21 @@ type Config struct {
 	TrustedProxies []string `yaml:"trustedProxies"`
 	Audit          Audit    `yaml:"audit"`
 	Log            Log      `yaml:"log"`
+}
+
+// Ops says what the ops listener shows, and to whom.
+type Ops struct {
+	Pprof bool `yaml:"pprof"` // profiles are served
+	// TokenFile has tokens, one a line, of which one is needed for all but /livez and /readyz. Without one everything is shown
+	// on loopback, and elsewhere these two only.
+	TokenFile string `yaml:"tokenFile"`
+}
+
+// OpsShowsLittle reports whether the ops listener can be reached from elsewhere, and so shows only whether the gateway lives.
+func (c Config) OpsShowsLittle() bool {
+	host, _, _ := net.SplitHostPort(c.OpsListen)
+	ip := net.ParseIP(host)
+	return c.Ops.TokenFile == "" && host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
 // TLS is the certificate of the public listener, in PEM, read again when the files change. Without one the listener speaks

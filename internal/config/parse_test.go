@@ -32,6 +32,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	const documented = `
 listen: 127.0.0.1:8080
 opsListen: 127.0.0.1:9090
+ops: {pprof: false, tokenFile: ""}
 tls: {certFile: "", keyFile: ""}
 clusters:
 - {name: default, kubeconfig: "", context: ""}

@@ -33,6 +33,9 @@ func (c Config) Warnings() []string {
 			w = append(w, fmt.Sprintf("cors.origins has %s: whoever is between a browser and that page can write it, and so use the sessions of its users; https is safe", o))
 		}
 	}
+	if c.OpsShowsLittle() {
+		w = append(w, "opsListen is not on loopback and ops.tokenFile is empty: only /livez and /readyz are answered there, /metrics is not")
+	}
 	if c.Stream.Heartbeat > Duration(25*time.Second) {
 		w = append(w, fmt.Sprintf("stream.heartbeat is %v: proxies that cut idle connections after 30 s will cut streams; at most 25s is safe", c.Stream.Heartbeat))
 	}

@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // What a client may take its time for, and how much it may send before anything is looked at.
@@ -34,8 +32,8 @@ func (s *Server) PublicServer(ctx context.Context) *http.Server {
 }
 
 // OpsServer serves the ops listener's requests.
-func (s *Server) OpsServer(ctx context.Context, gatherer prometheus.Gatherer) *http.Server {
-	return newHTTPServer(ctx, s.OpsHandler(gatherer), s.log)
+func (s *Server) OpsServer(ctx context.Context, opts OpsOptions) *http.Server {
+	return newHTTPServer(ctx, s.OpsHandler(opts), s.log)
 }
 
 // newHTTPServer bounds what a client may send; what is written to it has deadlines of its own, since a stream lasts.

@@ -17,26 +17,42 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// OpsHandler is the ops listener's: metrics, health and what people need to look inside. It asks nobody who he is.
-func (s *Server) OpsHandler(gatherer prometheus.Gatherer) http.Handler {
+// OpsOptions say what the ops listener shows, and to whom.
+type OpsOptions struct {
+	Gatherer prometheus.Gatherer
+	// Profiles are served: what they cost, and what memory they show, is for who asked for it.
+	Profiles bool
+	// Tokens are those of which one has to come as a bearer token, read for each request; nil: there are none.
+	Tokens func() ([]string, error)
+	// Open shows everything to everybody if there are no tokens: who reaches the listener is on this machine. Else they are
+	// shown whether the gateway lives, and is ready.
+	Open bool
+}
+
+// OpsHandler is the ops listener's: metrics, health and what people need to look inside.
+func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	r := chi.NewRouter()
-	r.Handle("/metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	r.Get("/readyz", s.ready)
-	r.Get("/debug/kinds", s.debugKinds)
-	r.Handle("/debug/streams", s.open)
-	r.HandleFunc("/debug/pprof/*", pprof.Index)
-	r.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	r.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	r.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	r.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	r.Get("/readyz", func(w http.ResponseWriter, r *http.Request) { s.ready(w, opts.refuses(r) == nil) })
+	inside := r.With(opts.guard)
+	inside.Handle("/metrics", promhttp.HandlerFor(opts.Gatherer, promhttp.HandlerOpts{}))
+	inside.Get("/debug/kinds", s.debugKinds)
+	inside.Handle("/debug/streams", s.open)
+	if opts.Profiles {
+		inside.HandleFunc("/debug/pprof/*", pprof.Index)
+		inside.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		inside.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		inside.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		inside.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
 	return r
 }
 
 // ready says whether requests should come here: the kinds to preload are synced, permissions can be decided, and the
 // gateway is not draining. Kinds that the cluster does not have, or does not show the gateway, are named but waited for
 // by nobody. So is a cluster that cannot be reached, if another one is ready: who is here for that one shall not suffer.
-func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+// Names are for who may see them.
+func (s *Server) ready(w http.ResponseWriter, names bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	all := s.clusters.Load().all
 	reasons := make([]error, len(all))
@@ -66,7 +82,10 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if state != "ok" {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	fmt.Fprintf(w, "%s\n%s", state, kinds.String())
+	fmt.Fprintln(w, state)
+	if names {
+		fmt.Fprint(w, kinds.String())
+	}
 }
 
 // tellEach writes a line for each of the errors that one joins; it reports whether there is any.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,9 +14,77 @@ import (
 
 // ops sends a request to the ops listener.
 func (g *gateway) ops(path string) answer {
-	w := httptest.NewRecorder()
-	g.server.OpsHandler(g.registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return g.opsAs(OpsOptions{Gatherer: g.registry, Profiles: true, Open: true}, path, "")
+}
+
+func (g *gateway) opsAs(opts OpsOptions, path, authorization string) answer {
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
+	g.server.OpsHandler(opts).ServeHTTP(w, r)
 	return answer{w.Code, w.Result().Header, w.Body.String()}
+}
+
+// TestOpsListenerShowsTheInsideToWhoMaySeeIt: on loopback to everybody, unless there is a token; elsewhere to holders of one;
+// and to kubelet, which has none, whether the gateway lives and is ready, without names. Profiles are there if asked for.
+func TestOpsListenerShowsTheInsideToWhoMaySeeIt(t *testing.T) {
+	g := newGateway(t, cached(streamOptions(), "gadgets.example.org"))
+	g.eventually("it is ready", func() bool { return g.ops("/readyz").code == 200 })
+	file := filepath.Join(t.TempDir(), "token")
+	const token, next = "0123456789abcdef", "fedcba9876543210"
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(token + "\n" + next + "\n")
+	tokens := func() ([]string, error) { return ReadOpsTokens(file) }
+	loopback := OpsOptions{Gatherer: g.registry, Open: true}
+	outside := OpsOptions{Gatherer: g.registry}
+	guarded := OpsOptions{Gatherer: g.registry, Tokens: tokens, Open: true, Profiles: true}
+	for _, test := range []struct {
+		name          string
+		opts          OpsOptions
+		authorization string
+		inside        int
+		profiles      int
+		names         bool
+	}{
+		{"on loopback", loopback, "", 200, 404, true},
+		{"outside, without a token file", outside, "", 403, 404, false},
+		{"outside, without a token file, with some token", outside, "Bearer " + token, 403, 404, false},
+		{"without a token", guarded, "", 401, 401, false},
+		{"with a wrong token", guarded, "Bearer 0123456789abcdeF", 401, 401, false},
+		{"with a part of one", guarded, "Bearer 0123456789", 401, 401, false},
+		{"with another scheme", guarded, "Basic " + token, 401, 401, false},
+		{"with the token", guarded, "Bearer " + token, 200, 200, true},
+		{"with the next one", guarded, "bearer  " + next, 200, 200, true},
+	} {
+		for _, path := range []string{"/metrics", "/debug/kinds", "/debug/streams"} {
+			if a := g.opsAs(test.opts, path, test.authorization); a.code != test.inside || a.code != 200 && strings.Contains(a.body, "kubecast_") {
+				t.Errorf("%s: %s: %d %s", test.name, path, a.code, a.body)
+			}
+		}
+		if a := g.opsAs(test.opts, "/debug/pprof/cmdline", test.authorization); a.code != test.profiles {
+			t.Errorf("%s: profiles: %d %s", test.name, a.code, a.body)
+		}
+		if a := g.opsAs(test.opts, "/livez", test.authorization); a.code != 200 {
+			t.Errorf("%s: %d %s", test.name, a.code, a.body)
+		}
+		if a := g.opsAs(test.opts, "/readyz", test.authorization); a.code != 200 || strings.Contains(a.body, "gadgets") != test.names || !strings.HasPrefix(a.body, "ok\n") {
+			t.Errorf("%s: %d %s", test.name, a.code, a.body)
+		}
+	}
+	for _, bad := range []string{"", "\n", "short\n", token + "\nshort"} {
+		write(bad)
+		if _, err := ReadOpsTokens(file); err == nil || strings.Contains(err.Error(), "short") || strings.Contains(err.Error(), token) {
+			t.Errorf("%q: %v", bad, err)
+		}
+		if a := g.opsAs(guarded, "/metrics", "Bearer "+token); a.code != 503 {
+			t.Errorf("%q: %d %s", bad, a.code, a.body)
+		}
+	}
 }
 
 // TestReadyWhenThePreloadedKindsAre, but for those that the cluster lacks or refuses: these are named, and waited for

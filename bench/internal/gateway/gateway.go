@@ -57,7 +57,7 @@ func Start(opts Options) (*Gateway, error) {
 		opts.Listen = "127.0.0.1:0"
 	}
 	config := filepath.Join(opts.Dir, "gateway.yaml")
-	if err := os.WriteFile(config, []byte(opts.Config), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("ops: {pprof: true}\n"+opts.Config), 0o600); err != nil {
 		return nil, err
 	}
 	log, err := os.Create(filepath.Join(opts.Dir, "gateway.log"))

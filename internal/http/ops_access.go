@@ -1,0 +1,81 @@
+package http
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+)
+
+var (
+	errNoOpsToken  = errors.New("a bearer token of ops.tokenFile is needed")
+	errNoOpsTokens = errors.New("this listener is not on loopback, so this is shown to holders of a token only, and ops.tokenFile names none")
+)
+
+// refuses says why a request may not look inside; nil: it may.
+func (o OpsOptions) refuses(r *http.Request) error {
+	if o.Tokens == nil {
+		if o.Open {
+			return nil
+		}
+		return errNoOpsTokens
+	}
+	tokens, err := o.Tokens()
+	if err != nil {
+		return err
+	}
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return errNoOpsToken
+	}
+	sum, good := sha256.Sum256([]byte(strings.TrimSpace(given))), 0
+	for _, token := range tokens {
+		want := sha256.Sum256([]byte(token))
+		good |= subtle.ConstantTimeCompare(sum[:], want[:])
+	}
+	if good == 0 {
+		return errNoOpsToken
+	}
+	return nil
+}
+
+// guard lets those in who may look inside.
+func (o OpsOptions) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch err := o.refuses(r); {
+		case err == nil:
+			next.ServeHTTP(w, r)
+		case errors.Is(err, errNoOpsToken):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+		case errors.Is(err, errNoOpsTokens):
+			http.Error(w, err.Error(), http.StatusForbidden)
+		default: // what it is stands in the log of who began to use the file
+			http.Error(w, "ops.tokenFile cannot be read", http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// minOpsToken is the least length of a token: nobody counts how often one is guessed at.
+const minOpsToken = 16
+
+// ReadOpsTokens reads tokens from a file, one a line.
+func ReadOpsTokens(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	tokens := strings.Fields(string(data))
+	for i, token := range tokens {
+		if len(token) < minOpsToken {
+			return nil, fmt.Errorf("%s: token %d: allowed: %d characters or more, as from openssl rand -hex 32", path, i+1, minOpsToken)
+		}
+	}
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("%s: no token; allowed: one a line, as from openssl rand -hex 32", path)
+	}
+	return tokens, nil
+}
