@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,7 +61,8 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	registry.MustRegister(cache.NewCollector(clusters.kinds))
-	authenticator, err := auth.New(authOptions(cfg, clusters.accounts, registry), log)
+	clusters.followRevocations(newRevocations(cfg.Auth.Revocations, registry, log), cfg.Auth.Revocations.ConfigMap)
+	authenticator, err := auth.New(authOptions(cfg, clusters, registry), log)
 	if err != nil {
 		return err
 	}
@@ -71,6 +73,9 @@ func Run(ctx context.Context, opts Options) error {
 	login, err := newLogin(cfg.Auth, authenticator, sealer, log)
 	if err != nil {
 		return err
+	}
+	if login != nil && cfg.Auth.Revocations.ConfigMap == "" {
+		log.Info("sessions that the issuer ends are ended by the replica that it tells; auth.revocations.configMap lets all know")
 	}
 	certificate, err := newCertificate(cfg.TLS, registry, log)
 	if err != nil {
@@ -85,8 +90,9 @@ func Run(ctx context.Context, opts Options) error {
 		Authenticator:  authenticator,
 		Authorizer:     auth.NewGuard(authorizer, registry),
 		Ready:          authorizer.ready,
-		Sealer:         sealer,
+		Sessions:       auth.NewSessions(sealer, authenticator),
 		Login:          login,
+		Revocations:    clusters.revocations,
 		TrustedProxies: cfg.Prefixes(),
 		SyncTimeout:    cfg.Cache.SyncTimeout.Std(),
 		Stream: kubecasthttp.StreamOptions{
@@ -140,6 +146,7 @@ func Run(ctx context.Context, opts Options) error {
 	group, failed := errgroup.WithContext(feeding)
 	group.Go(func() error { return clusters.Run(feeding) })
 	group.Go(func() error { return authenticator.Run(feeding) })
+	group.Go(func() error { return clusters.revocations.Run(feeding) })
 	reload := newReload(opts, clusters, certificate)
 	group.Go(func() error { return reload.Run(feeding) })
 	// Requests end when `serving` does, at the latest; a stream's connection is known to nobody else.
@@ -175,8 +182,10 @@ func Run(ctx context.Context, opts Options) error {
 	return err
 }
 
-func authOptions(cfg config.Config, accounts *auth.ServiceAccounts, registerer prometheus.Registerer) auth.Options {
-	opts := auth.Options{Anonymous: cfg.Auth.Anonymous, ServiceAccounts: accounts, Registerer: registerer}
+func authOptions(cfg config.Config, clusters *clusters, registerer prometheus.Registerer) auth.Options {
+	opts := auth.Options{
+		Anonymous: cfg.Auth.Anonymous, ServiceAccounts: clusters.accounts, Revocations: clusters.revocations, Registerer: registerer,
+	}
 	for _, j := range cfg.Auth.JWT {
 		opts.Issuers = append(opts.Issuers, auth.Issuer{
 			Issuer:        j.Issuer,
@@ -210,6 +219,11 @@ func newOpsOptions(cfg config.Config, gatherer prometheus.Gatherer) (kubecasthtt
 		return opts, fmt.Errorf("ops.tokenFile: %w", err)
 	}
 	return opts, nil
+}
+
+func newRevocations(cfg config.Revocations, registerer prometheus.Registerer, log *slog.Logger) *auth.Revocations {
+	_, name, _ := strings.Cut(cfg.ConfigMap, "/")
+	return auth.NewRevocations(auth.RevocationOptions{ConfigMap: name, Keep: cfg.Keep.Std(), Registerer: registerer, Log: log})
 }
 
 func newSealer(keyFile string) (*auth.Sealer, error) {

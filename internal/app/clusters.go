@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -24,9 +25,12 @@ type clusters struct {
 	cache      cache.Options
 	serves     func(group, resource string) bool
 	authorizer authorizer
-	accounts   *auth.ServiceAccounts      // those of the default cluster; nil: none are let in
-	serve      func([]*cache.Kinds) error // tells who serves them, before one is stopped
-	log        *slog.Logger
+	accounts   *auth.ServiceAccounts // those of the default cluster; nil: none are let in
+	// revocations are in a ConfigMap of the default cluster, in this namespace; empty: they are in none.
+	revocations   *auth.Revocations
+	revocationsIn string
+	serve         func([]*cache.Kinds) error // tells who serves them, before one is stopped
+	log           *slog.Logger
 
 	mu      sync.Mutex
 	members []*member // the first is the default one
@@ -110,10 +114,27 @@ func (c *clusters) connect(wanted config.Cluster) (*member, error) {
 // admit lets permissions in a cluster be asked for.
 func (c *clusters) admit(m *member) { m.follow = c.authorizer.add(m.kinds.Cluster()) }
 
-// settle makes the first member the one whose ServiceAccounts are let in, if it is another than before.
+// followRevocations has what was revoked read from a ConfigMap of the default cluster, namespace/name; empty: from none.
+func (c *clusters) followRevocations(revocations *auth.Revocations, configMap string) {
+	c.revocations = revocations
+	if configMap != "" {
+		c.revocationsIn, _, _ = strings.Cut(configMap, "/")
+		revocations.Settle(c.members[0].kinds.Cluster().ConfigMaps(c.revocationsIn))
+	}
+}
+
+// settle makes the first member the one whose ServiceAccounts are let in, and who says what was revoked, if it is another
+// than before.
 func (c *clusters) settle(before *member) {
-	if home := c.members[0]; c.accounts != nil && home != before {
+	home := c.members[0]
+	if home == before {
+		return
+	}
+	if c.accounts != nil {
 		c.accounts.Settle(home.config.Name, home.kinds.Cluster().TokenReviews())
+	}
+	if c.revocationsIn != "" {
+		c.revocations.Settle(home.kinds.Cluster().ConfigMaps(c.revocationsIn))
 	}
 }
 

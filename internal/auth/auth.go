@@ -41,10 +41,28 @@ type Identity struct {
 	ExpiresAt time.Time
 	// Anonymous says that no credentials were given.
 	Anonymous bool
+	// Begun is when the caller signed in, as the issuer's clock has it: the claim iat, and of a session that was renewed that
+	// of its first token; zero: not known. Session is the issuer's own name of it (the claim sid), if it has one.
+	Begun   time.Time
+	Session string
+	// Token, if not empty, is what somebody is known by who is asked about again and again: a ServiceAccount.
+	Token Secret
 	// Cluster, if not empty, is the only one where the name means anything: the gateway's name of the cluster
 	// whose service account this is. Another cluster's of the same name is somebody else. See Guard.
 	Cluster string
 }
+
+// Secret is a text that is not to be seen where values are printed.
+type Secret string
+
+// String hides it.
+func (Secret) String() string { return "[secret]" }
+
+// GoString hides it.
+func (Secret) GoString() string { return "[secret]" }
+
+// MarshalText hides it from loggers that write JSON.
+func (Secret) MarshalText() ([]byte, error) { return []byte("[secret]"), nil }
 
 // Request is one question to an Authorizer: may this verb be done to that.
 type Request struct {

@@ -26,6 +26,8 @@ type Options struct {
 	Transport http.RoundTripper
 	// ServiceAccounts, if not nil, lets those of a cluster in with their tokens.
 	ServiceAccounts *ServiceAccounts
+	// Revocations say what was ended before its time; nil: they are this replica's own.
+	Revocations *Revocations
 	// Registerer takes the metrics; may be nil.
 	Registerer prometheus.Registerer
 }
@@ -55,7 +57,8 @@ type Authenticator struct {
 	anonymous       bool
 	issuers         map[string]*issuer // by the claim iss
 	serviceAccounts *ServiceAccounts   // nil: theirs are not accepted
-	transports      []*http.Transport  // our own
+	revocations     *Revocations
+	transports      []*http.Transport // our own
 	metrics         *metrics
 	verified        verified
 }
@@ -67,10 +70,14 @@ func New(opts Options, logger *slog.Logger) (*Authenticator, error) {
 		anonymous:       opts.Anonymous,
 		issuers:         map[string]*issuer{},
 		serviceAccounts: opts.ServiceAccounts,
+		revocations:     opts.Revocations,
 		metrics:         newMetrics(opts.Registerer),
 	}
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
+	}
+	if a.revocations == nil {
+		a.revocations = NewRevocations(RevocationOptions{Keep: 2 * RenewalTime, Log: logger})
 	}
 	if opts.Transport == nil {
 		opts.Transport = a.ownTransport()
@@ -209,6 +216,33 @@ func (a *Authenticator) authenticate(ctx context.Context, token string) (Identit
 	if errors.Is(err, errForeignIssuer) && a.serviceAccounts != nil {
 		id, err = a.serviceAccounts.review(ctx, token)
 	}
+	if err == nil {
+		err = a.revocations.Check(id)
+	}
+	return answered(ctx, id, err)
+}
+
+// Confirm says whether what an identity of before stood on still counts: it was not revoked, and the ServiceAccount whose
+// token it was is still known to its cluster. It returns who that is now. Errors are those of Authenticate.
+func (a *Authenticator) Confirm(ctx context.Context, id Identity) (Identity, error) {
+	if id.Anonymous {
+		return id, nil
+	}
+	var err error
+	if id.Token != "" {
+		if a.serviceAccounts == nil {
+			return Identity{}, refused(errors.New("a ServiceAccount's, which are not let in any more"))
+		}
+		id, err = a.serviceAccounts.review(ctx, string(id.Token))
+	}
+	if err == nil {
+		err = a.revocations.Check(id)
+	}
+	return answered(ctx, id, err)
+}
+
+// answered is what becomes of an error.
+func answered(ctx context.Context, id Identity, err error) (Identity, error) {
 	switch {
 	case err == nil:
 		return id, nil
@@ -229,8 +263,10 @@ type tokenError struct {
 
 func refused(cause error) error {
 	e := &tokenError{kinds: []error{ErrBadToken}, cause: cause}
-	if errors.Is(cause, ErrTokenExpired) {
-		e.kinds = append(e.kinds, ErrTokenExpired)
+	for _, kind := range []error{ErrTokenExpired, ErrRevoked} {
+		if errors.Is(cause, kind) {
+			e.kinds = append(e.kinds, kind)
+		}
 	}
 	return e
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/kubecast/kubecast/internal/budget"
 )
 
 // Errors of a Login, beside ErrUnavailable and ErrTooLarge.
@@ -55,14 +57,22 @@ type Login struct {
 	sealer        *Sealer
 	provider      *provider
 	exchange      *http.Client // carries codes, secrets and refresh tokens
-	asking        chan struct{}
+	asking        *budget.Queue
 	finished      once
+	ended         once // logout tokens
 	renewals      renewals
 	log           *slog.Logger
 }
 
-// exchanges is how many requests to the provider are under way at once; strangers can cause some.
-const exchanges = 32
+const (
+	// exchanges is how many requests to the provider are under way at once. Strangers can cause some, by coming back from it
+	// with a code that they made up: a network of theirs has an eighth of the turns, and some that wait. Those who have a
+	// session have turns of their own.
+	exchanges        = 32
+	exchangesWaiting = 64
+	// exchangeTurn is for how long a turn is waited for.
+	exchangeTurn = 10 * time.Second
+)
 
 // NewLogin is for one of the authenticator's issuers. It asks the provider nothing.
 func NewLogin(opts LoginOptions, authenticator *Authenticator, sealer *Sealer, logger *slog.Logger) (*Login, error) {
@@ -82,7 +92,7 @@ func NewLogin(opts LoginOptions, authenticator *Authenticator, sealer *Sealer, l
 		logger = slog.New(slog.DiscardHandler)
 	}
 	l := &Login{
-		opts: opts, authenticator: authenticator, sealer: sealer, asking: make(chan struct{}, exchanges), log: logger,
+		opts: opts, authenticator: authenticator, sealer: sealer, asking: budget.NewQueue(exchanges, exchanges/8, exchangesWaiting), log: logger,
 		provider: &provider{issuer: opts.Issuer, client: &http.Client{Transport: iss.transport, Timeout: fetchTimeout, CheckRedirect: refuseUnsafeRedirect}},
 		exchange: &http.Client{Transport: iss.transport, Timeout: fetchTimeout, CheckRedirect: refuseRedirect},
 	}
@@ -233,7 +243,7 @@ func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (
 	if answer.Get("code") == "" {
 		return LoggedIn{}, loginRefused("no code")
 	}
-	token, err := l.ask(ctx, func(ctx context.Context) (*oauth2.Token, error) {
+	token, err := l.ask(ctx, strangers(ctx), func(ctx context.Context) (*oauth2.Token, error) {
 		return client.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(p.Verifier))
 	})
 	if err != nil {
@@ -246,6 +256,9 @@ func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (
 	nonce, _ := id.Claims["nonce"].(string)
 	if subtle.ConstantTimeCompare([]byte(nonce), []byte(p.Nonce)) != 1 {
 		return LoggedIn{}, loginRefused("the ID token's nonce is another's")
+	}
+	if id.Begun.IsZero() { // a provider that leaves iat out; what was revoked before is not meant
+		id.Begun = now
 	}
 	subject, _ := id.Claims["sub"].(string)
 	begun, err := l.seal(id, renewal{Session: rand.Text(), Subject: subject, Refresh: token.RefreshToken, IDToken: idToken})
@@ -261,15 +274,25 @@ func answeredError(code string) error {
 	return &loginError{ErrLoginDenied, errors.New(code)}
 }
 
-// ask sends one of the requests that the provider answers with tokens.
-func (l *Login) ask(ctx context.Context, request func(context.Context) (*oauth2.Token, error)) (*oauth2.Token, error) {
-	select {
-	case l.asking <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// ask sends one of the requests that the provider answers with tokens, when it is somebody's turn.
+func (l *Login) ask(ctx context.Context, turn string, request func(context.Context) (*oauth2.Token, error)) (*oauth2.Token, error) {
+	release, err := l.turn(ctx, turn)
+	if err != nil {
+		return nil, err
 	}
-	defer func() { <-l.asking }()
+	defer release()
 	return request(context.WithValue(ctx, oauth2.HTTPClient, l.exchange))
+}
+
+// turn waits until the provider may be asked something for somebody.
+func (l *Login) turn(ctx context.Context, of string) (release func(), err error) {
+	waiting, cancel := context.WithTimeout(ctx, exchangeTurn)
+	defer cancel()
+	release, err = l.asking.Take(waiting, of)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: too many are asked of it at once: %w", ErrProviderAway, err)
+	}
+	return release, err
 }
 
 // identify says who an ID token is for. It is looked at as a bearer token would be, and beyond that must be for this very

@@ -100,7 +100,7 @@ func TestLoginIsTheUserOfTheIDToken(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				id, err := l.sealer.OpenSession(in.Session)
+				id, err := sessionsOf(l).Open(t.Context(), in.Session)
 				if err != nil || id.Username != "jane" || id.Groups[0] != "platform" || !id.ExpiresAt.Equal(in.Identity.ExpiresAt) || in.ReturnTo != "/#jobs" {
 					t.Errorf("%+v %+v %v", id, in, err)
 				}
@@ -419,7 +419,7 @@ func FuzzFinish(f *testing.F) {
 	}
 	u, _ := url.Parse(begun.Location)
 	state := u.Query().Get("state")
-	session, err := sealer.Session(janeUntil(time.Now().Add(time.Hour)))
+	session, err := NewSessions(sealer, believing{}).Seal(janeUntil(time.Now().Add(time.Hour)))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -472,7 +472,7 @@ func TestRenewedSessionGoesOn(t *testing.T) {
 			in = renewed
 		}
 		time.Sleep(time.Hour) // the machine slept
-		if _, err := l.sealer.OpenSession(in.Session); !errors.Is(err, ErrTokenExpired) {
+		if _, err := sessionsOf(l).Open(t.Context(), in.Session); !errors.Is(err, ErrTokenExpired) {
 			t.Errorf("%v", err)
 		}
 		if !l.Renewable(in.Session, in.Renewal) {
@@ -582,7 +582,7 @@ func TestRenewalsThatAreNoneAreRefused(t *testing.T) {
 		"no session":               {change: func(in *LoggedIn, _ LoggedIn) { in.Session = "" }, want: ErrBadToken},
 		"no renewal":               {change: func(in *LoggedIn, _ LoggedIn) { in.Renewal = "" }, want: ErrBadToken},
 		"the one as the other":     {change: func(in *LoggedIn, _ LoggedIn) { in.Session = in.Renewal }, want: ErrBadToken},
-		"session of a token":       {change: func(in *LoggedIn, _ LoggedIn) { in.Session = must(must(NewSealer(keyA)).Session(in.Identity)) }, want: ErrBadToken},
+		"session of a token":       {change: func(in *LoggedIn, _ LoggedIn) { in.Session = must(mustSessions(t, keyA).Seal(in.Identity)) }, want: ErrBadToken},
 		"revoked":                  {provider: func(p *authtest.Provider) { p.Fails = "invalid_grant" }, want: ErrBadToken},
 		"provider in trouble":      {provider: func(p *authtest.Provider) { p.Fails = "503" }, want: ErrProviderAway},
 		"provider away":            {provider: func(p *authtest.Provider) { p.Away = true }, want: ErrProviderAway},
@@ -699,3 +699,6 @@ func TestLoginNeedsItsIssuerAndClient(t *testing.T) {
 		}
 	}
 }
+
+// sessionsOf are those that a login makes.
+func sessionsOf(l *Login) *Sessions { return NewSessions(l.sealer, l.authenticator) }

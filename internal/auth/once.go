@@ -14,6 +14,14 @@ type once struct {
 
 const sweepEvery = 30 * time.Second
 
+// taken reports whether something was used, and has not ended yet.
+func (o *once) taken(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, before := o.used[id]
+	return before
+}
+
 // take reports whether something is used for the first time.
 func (o *once) take(id string, now, expires time.Time) bool {
 	o.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 )
 
 // provider is an issuer as the place where people sign in: what it says of itself (OpenID Connect Discovery 1.0), asked for
@@ -19,6 +20,7 @@ import (
 type provider struct {
 	issuer string
 	client *http.Client
+	flight singleflight.Group // of the one question that there is
 
 	mu     sync.Mutex
 	known  *providerMetadata
@@ -43,23 +45,53 @@ const (
 	metadataRetry = time.Second // while it does not answer: strangers can cause questions
 )
 
+// metadata asks the provider if it is time to, once for all who come meanwhile: strangers can cause questions. Who comes
+// when something is known already waits a moment at most.
 func (p *provider) metadata(ctx context.Context) (*providerMetadata, error) {
-	p.mu.Lock()
-	known, failed, asked := p.known, p.failed, time.Now().Before(p.until)
-	p.mu.Unlock()
-	if !asked {
-		found, err := p.discover(ctx)
-		if err != nil && ctx.Err() != nil {
-			return nil, fmt.Errorf("%w: %w", ErrProviderAway, err) // who asked has left; that says nothing of the provider
+	known, failed, fresh := p.state()
+	if fresh {
+		return orAway(known, failed)
+	}
+	answer := p.flight.DoChan("", func() (any, error) { // it outlives who asks first
+		if _, _, fresh := p.state(); fresh {
+			return nil, nil // who came before has just been answered
 		}
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
+		defer cancel()
+		found, err := p.discover(asking)
 		p.mu.Lock()
+		defer p.mu.Unlock()
 		p.failed, p.until = err, time.Now().Add(metadataRetry)
 		if err == nil {
 			p.known, p.until = found, time.Now().Add(metadataFor)
 		}
-		known, failed = p.known, p.failed
-		p.mu.Unlock()
+		return nil, nil
+	})
+	waiting := ctx
+	if known != nil {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, metadataRetry)
+		defer cancel()
 	}
+	select {
+	case <-answer:
+	case <-waiting.Done():
+		if known == nil {
+			return nil, fmt.Errorf("%w: %w", ErrProviderAway, ctx.Err())
+		}
+	}
+	known, failed, _ = p.state()
+	return orAway(known, failed)
+}
+
+// state is what is known, and whether the provider need not be asked yet.
+func (p *provider) state() (known *providerMetadata, failed error, fresh bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known, p.failed, time.Now().Before(p.until)
+}
+
+func orAway(known *providerMetadata, failed error) (*providerMetadata, error) {
 	if known == nil {
 		return nil, fmt.Errorf("%w: %w", ErrProviderAway, failed)
 	}

@@ -68,6 +68,9 @@ func (l *Login) openBoth(sealed, kept string) (read session, r renewal, err erro
 	return read, r, nil
 }
 
+// RenewalTime is how long after it was sealed a session can be renewed; after that, one signs in anew.
+const RenewalTime = 24 * time.Hour
+
 // Renew lets a session go on with a new ID token, also if it has ended. A session that was renewed just now stays as it is:
 // several pages of one browser ask at the same time. An error is an ErrBadToken if the user must sign in anew, or else
 // ErrProviderAway, after which to try again helps.
@@ -77,6 +80,13 @@ func (l *Login) Renew(ctx context.Context, sealed, kept string) (LoggedIn, error
 		return LoggedIn{}, err
 	}
 	id, now, begun := read.identity(), time.Now(), time.UnixMilli(read.Sealed)
+	// Browsers forget it by then; and so may those who know what was revoked.
+	if now.Sub(begun) > RenewalTime {
+		return LoggedIn{}, refused(fmt.Errorf("renewal: %w: the session was last renewed at %v", ErrTokenExpired, begun))
+	}
+	if _, err := l.authenticator.Confirm(ctx, id); err != nil {
+		return LoggedIn{}, err
+	}
 	if now.Before(id.ExpiresAt) && now.Sub(begun) < min(id.ExpiresAt.Sub(begun)/4, justNow) {
 		return LoggedIn{Identity: id, Renewal: kept}, nil
 	}
@@ -85,7 +95,7 @@ func (l *Login) Renew(ctx context.Context, sealed, kept string) (LoggedIn, error
 	}
 	renewed, err := l.renewals.share(ctx, r.Refresh, func(ctx context.Context) (_ LoggedIn, replaced bool, err error) {
 		defer func() { l.authenticator.metrics.login("renewed", err) }()
-		return l.renew(ctx, r)
+		return l.renew(ctx, r, id)
 	})
 	if err == nil && renewed.Renewal != "" && !time.Now().Before(renewed.Identity.ExpiresAt) {
 		// What was answered a while ago, to who did not get it; that, too, has ended meanwhile.
@@ -97,13 +107,14 @@ func (l *Login) Renew(ctx context.Context, sealed, kept string) (LoggedIn, error
 // justNow is how long a session counts as just renewed, at most.
 const justNow = 10 * time.Second
 
-// renew also reports whether the refresh token was replaced.
-func (l *Login) renew(ctx context.Context, r renewal) (_ LoggedIn, replaced bool, _ error) {
+// renew also reports whether the refresh token was replaced. A session began when its first one did, however often it is
+// renewed: else one that is revoked, and is renewed just then at a replica that does not know it yet, would live on.
+func (l *Login) renew(ctx context.Context, r renewal, before Identity) (_ LoggedIn, replaced bool, _ error) {
 	client, _, err := l.client(ctx)
 	if err != nil {
 		return LoggedIn{}, false, err
 	}
-	token, err := l.ask(ctx, func(ctx context.Context) (*oauth2.Token, error) {
+	token, err := l.ask(ctx, turnOf(r), func(ctx context.Context) (*oauth2.Token, error) {
 		return client.TokenSource(ctx, &oauth2.Token{RefreshToken: r.Refresh}).Token()
 	})
 	if err != nil {
@@ -123,11 +134,18 @@ func (l *Login) renew(ctx context.Context, r renewal) (_ LoggedIn, replaced bool
 	if id.Claims["sub"] != r.Subject {
 		return LoggedIn{}, false, refused(errors.New("renewal: the new ID token is another user's"))
 	}
+	id.Begun = before.Begun
+	if id.Session == "" {
+		id.Session = before.Session
+	}
 	replaced = token.RefreshToken != r.Refresh // the library keeps the old one if there is no new one
 	r.Refresh = token.RefreshToken
 	renewed, err := l.seal(id, r)
 	return renewed, replaced, err
 }
+
+// turnOf is whose turn it is of those who have a session.
+func turnOf(r renewal) string { return "user " + r.Subject }
 
 // End says where a browser goes to end its session at the provider, too, and lets the provider take the refresh token back;
 // "" if it cannot be done there. The gateway itself has nothing to end.
@@ -144,7 +162,7 @@ func (l *Login) End(ctx context.Context, kept string) (location string) {
 		return ""
 	}
 	if metadata.Revocation != "" && r.Refresh != "" {
-		if err := l.revoke(ctx, client, metadata.Revocation, r.Refresh); err != nil {
+		if err := l.revoke(ctx, client, metadata.Revocation, r); err != nil {
 			l.log.Warn("the provider did not take a refresh token back", "error", err)
 		}
 	}
@@ -179,8 +197,13 @@ func redirectPath(text string) string {
 }
 
 // revoke is RFC 7009.
-func (l *Login) revoke(ctx context.Context, client *oauth2.Config, where, token string) error {
-	form := url.Values{"token": {token}, "token_type_hint": {"refresh_token"}}
+func (l *Login) revoke(ctx context.Context, client *oauth2.Config, where string, r renewal) error {
+	release, err := l.turn(ctx, turnOf(r))
+	if err != nil {
+		return err
+	}
+	defer release()
+	form := url.Values{"token": {r.Refresh}, "token_type_hint": {"refresh_token"}}
 	if client.Endpoint.AuthStyle == oauth2.AuthStyleInParams {
 		form.Set("client_id", client.ClientID)
 		if client.ClientSecret != "" {

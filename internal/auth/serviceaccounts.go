@@ -15,6 +15,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/kubecast/kubecast/internal/budget"
 )
 
 const (
@@ -25,9 +27,12 @@ const (
 	reviewedFor = 10 * time.Second
 	// reviewTimeout is for one answer, waiting for a turn included.
 	reviewTimeout = 5 * time.Second
-	// reviewTurns bounds the questions under way: strangers can make tokens that look like a ServiceAccount's.
+	// reviewTurns bounds the questions under way: strangers can make tokens that look like a ServiceAccount's. One network of
+	// theirs has at most half of the turns, and some that wait; those whose token was good lately have turns of their own.
 	reviewTurns     = 8
+	reviewsWaiting  = 256
 	reviewsRemember = 4096
+	goodLately      = time.Hour
 )
 
 // TokenReviewer asks one cluster. client-go's AuthenticationV1().TokenReviews() is one.
@@ -40,7 +45,7 @@ type TokenReviewer interface {
 // such, and accepts nobody but ServiceAccounts.
 type ServiceAccounts struct {
 	audiences []string
-	turns     chan struct{}
+	turns     *budget.Queue
 	home      atomic.Pointer[home]
 }
 
@@ -49,6 +54,7 @@ type home struct {
 	cluster  string
 	reviewer TokenReviewer
 	answers  *cache.LRUExpireCache // by the token's hash
+	good     *cache.LRUExpireCache // likewise: whose token it was, not long ago
 	flight   singleflight.Group
 }
 
@@ -60,12 +66,14 @@ type reviewed struct {
 
 // NewServiceAccounts lets nobody in before it is settled in a cluster.
 func NewServiceAccounts(audiences []string) *ServiceAccounts {
-	return &ServiceAccounts{audiences: audiences, turns: make(chan struct{}, reviewTurns)}
+	return &ServiceAccounts{audiences: audiences, turns: budget.NewQueue(reviewTurns, reviewTurns/2, reviewsWaiting)}
 }
 
 // Settle lets the ServiceAccounts of a cluster in, by the gateway's name for it, and from now on no others.
 func (s *ServiceAccounts) Settle(cluster string, reviewer TokenReviewer) {
-	s.home.Store(&home{cluster: cluster, reviewer: reviewer, answers: cache.NewLRUExpireCache(reviewsRemember)})
+	s.home.Store(&home{
+		cluster: cluster, reviewer: reviewer, answers: cache.NewLRUExpireCache(reviewsRemember), good: cache.NewLRUExpireCache(reviewsRemember),
+	})
 }
 
 // review says whose token this is. Errors: ErrUnavailable, ctx's, or why it is no good token.
@@ -87,13 +95,24 @@ func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, e
 	asked := home.flight.DoChan(string(hash[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
-		username, groups, err := s.ask(ctx, home, token)
-		if errors.Is(err, ErrUnavailable) {
+		turn := strangers(ctx)
+		if known, ok := home.good.Get(hash); ok {
+			turn = "account " + known.(string)
+		}
+		username, groups, err := s.ask(ctx, home, turn, token)
+		switch {
+		case errors.Is(err, ErrUnavailable):
 			return reviewed{err: err}, nil
+		case err != nil:
+			home.good.Remove(hash)
+		default:
+			home.good.Add(hash, username, goodLately)
 		}
 		answer := reviewed{err: err}
 		if err == nil {
-			answer.id = Identity{Username: username, Groups: groups, Claims: claims, ExpiresAt: expires, Cluster: home.cluster}
+			answer.id = Identity{
+				Username: username, Groups: groups, Claims: claims, ExpiresAt: expires, Begun: begunOf(claims), Cluster: home.cluster, Token: Secret(token),
+			}
 		}
 		home.answers.Add(hash, answer, min(reviewedFor, time.Until(expires)))
 		return answer, nil
@@ -131,13 +150,12 @@ func (s *ServiceAccounts) look(token string, now time.Time) (claims jwt.MapClaim
 	return claims, expires, nil
 }
 
-func (s *ServiceAccounts) ask(ctx context.Context, home *home, token string) (username string, groups []string, err error) {
-	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
-	case <-ctx.Done():
-		return "", nil, fmt.Errorf("%w: too many ServiceAccounts' tokens at once", ErrUnavailable)
+func (s *ServiceAccounts) ask(ctx context.Context, home *home, turn, token string) (username string, groups []string, err error) {
+	release, err := s.turns.Take(ctx, turn)
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: too many ServiceAccounts' tokens at once: %w", ErrUnavailable, err)
 	}
+	defer release()
 	answer, err := home.reviewer.Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: s.audiences},
 	}, metav1.CreateOptions{})

@@ -119,7 +119,7 @@ func TestServiceAccountIsWhomItsClusterSays(t *testing.T) {
 		expires := time.Now().Add(time.Hour)
 		token := accountToken(t, map[string]any{"exp": expires.Unix()})
 		id, err := a.Authenticate(t.Context(), token)
-		want := Identity{Username: serviceAccount, Groups: []string{"system:authenticated", "system:serviceaccounts"}, ExpiresAt: expires, Cluster: "main"}
+		want := Identity{Username: serviceAccount, Groups: []string{"system:authenticated", "system:serviceaccounts"}, ExpiresAt: expires, Cluster: "main", Token: Secret(token)}
 		if diff := cmp.Diff(want, id, cmpopts.IgnoreFields(Identity{}, "Claims")); err != nil || diff != "" || id.Claims["sub"] != serviceAccount {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -9,22 +10,42 @@ import (
 
 // session is what a session's cookie says.
 type session struct {
-	Username string         `json:"u"`
+	Username string         `json:"u,omitempty"`
 	Groups   []string       `json:"g,omitempty"`
 	Claims   map[string]any `json:"c,omitempty"`
 	Expires  int64          `json:"e"` // seconds since 1970
 	Cluster  string         `json:"k,omitempty"`
+	Begun    int64          `json:"b,omitempty"` // likewise; 0: not known
+	SignedIn string         `json:"l,omitempty"` // Identity.Session
+	// Token is all that the session of a ServiceAccount is: what its cluster says of it counts, not what it said once.
+	Token string `json:"t,omitempty"`
 	// Of a session that can be renewed: what ties it to its renewal, and when it was sealed, in milliseconds since 1970.
 	ID     string `json:"i,omitempty"`
 	Sealed int64  `json:"s,omitempty"`
 }
 
 func sessionOf(id Identity) session {
-	return session{Username: id.Username, Groups: id.Groups, Claims: id.Claims, Expires: id.ExpiresAt.Unix(), Cluster: id.Cluster}
+	if id.Token != "" {
+		return session{Token: string(id.Token), Expires: id.ExpiresAt.Unix()}
+	}
+	s := session{
+		Username: id.Username, Groups: id.Groups, Claims: id.Claims, Expires: id.ExpiresAt.Unix(), Cluster: id.Cluster, SignedIn: id.Session,
+	}
+	if !id.Begun.IsZero() {
+		s.Begun = id.Begun.Unix()
+	}
+	return s
 }
 
 func (s session) identity() Identity {
-	return Identity{Username: s.Username, Groups: s.Groups, Claims: s.Claims, ExpiresAt: time.Unix(s.Expires, 0), Cluster: s.Cluster}
+	id := Identity{
+		Username: s.Username, Groups: s.Groups, Claims: s.Claims, ExpiresAt: time.Unix(s.Expires, 0), Cluster: s.Cluster, Session: s.SignedIn,
+		Token: Secret(s.Token),
+	}
+	if s.Begun != 0 {
+		id.Begun = time.Unix(s.Begun, 0)
+	}
+	return id
 }
 
 // maxCookie is what browsers keep of a cookie with its name (RFC 6265, section 6.1), less the name and attributes.
@@ -33,13 +54,30 @@ const maxCookie = 3800
 // ErrTooLarge: the identity does not fit into a cookie.
 var ErrTooLarge = errors.New("the identity has too many groups or claims for a cookie")
 
-// Session seals an identity that ends, for a cookie. The gateway remembers nothing: the session lasts as long as the
-// token did that it began with, whatever becomes of the token, and whoever has the cookie is its user.
-func (s *Sealer) Session(id Identity) (string, error) {
+// Confirmer says whether what an identity once stood on still counts, and who that is now. Authenticator is one.
+type Confirmer interface {
+	Confirm(ctx context.Context, id Identity) (Identity, error)
+}
+
+// Sessions are identities in cookies. The gateway remembers none of them: a session lasts as long as the token did that it
+// began with, and whoever has the cookie is its user. But each time that one is opened it is confirmed, so that it is
+// worth no more than its token would be.
+type Sessions struct {
+	sealer    *Sealer
+	confirmer Confirmer
+}
+
+// NewSessions are sealed by the sealer, and confirmed by the confirmer.
+func NewSessions(sealer *Sealer, confirmer Confirmer) *Sessions {
+	return &Sessions{sealer: sealer, confirmer: confirmer}
+}
+
+// Seal makes a cookie of an identity that ends.
+func (s *Sessions) Seal(id Identity) (string, error) {
 	if id.Anonymous || id.ExpiresAt.IsZero() {
 		return "", ErrNoCredentials
 	}
-	sealed, err := s.seal(purposeSession, sessionOf(id))
+	sealed, err := s.sealer.seal(purposeSession, sessionOf(id))
 	if err == nil && len(sealed) > maxCookie {
 		err = ErrTooLarge
 	}
@@ -49,17 +87,17 @@ func (s *Sealer) Session(id Identity) (string, error) {
 	return sealed, nil
 }
 
-// OpenSession says whose session a cookie is. An error is an ErrBadToken (ErrTokenExpired).
-func (s *Sealer) OpenSession(cookie string) (Identity, error) {
+// Open says whose session a cookie is. An error is an ErrBadToken (ErrTokenExpired), ErrUnavailable, or the context's.
+func (s *Sessions) Open(ctx context.Context, cookie string) (Identity, error) {
 	var read session
-	if err := s.open(purposeSession, cookie, &read); err != nil {
+	if err := s.sealer.open(purposeSession, cookie, &read); err != nil {
 		return Identity{}, refused(fmt.Errorf("session: %w", err))
 	}
 	id := read.identity()
 	if !time.Now().Before(id.ExpiresAt) {
 		return Identity{}, refused(fmt.Errorf("session: %w: at %v", ErrTokenExpired, id.ExpiresAt))
 	}
-	return id, nil
+	return s.confirmer.Confirm(ctx, id)
 }
 
 // TicketTime is how long a ticket may be used.
@@ -68,8 +106,8 @@ const TicketTime = 30 * time.Second
 // Tickets are for requests that can carry neither a header nor a cookie: each for one request of its caller, soon.
 // The gateway remembers those that were used. Replicas share no memory, so each of them would take a ticket once.
 type Tickets struct {
-	sealer *Sealer
-	used   once
+	sessions *Sessions
+	used     once
 }
 
 type ticket struct {
@@ -79,9 +117,9 @@ type ticket struct {
 	Caller  session `json:"s"`
 }
 
-// NewTickets are sealed by the sealer.
-func NewTickets(sealer *Sealer) *Tickets {
-	return &Tickets{sealer: sealer}
+// NewTickets are sealed and confirmed as the sessions are.
+func NewTickets(sessions *Sessions) *Tickets {
+	return &Tickets{sessions: sessions}
 }
 
 // Issue makes a ticket for one request, in whatever form the caller of Redeem gives it, too.
@@ -93,7 +131,7 @@ func (t *Tickets) Issue(id Identity, request string) (text string, expires time.
 	if id.ExpiresAt.Before(expires) {
 		expires = id.ExpiresAt
 	}
-	text, err = t.sealer.seal(purposeTicket, ticket{ID: rand.Text(), For: request, Expires: expires.UnixMilli(), Caller: sessionOf(id)})
+	text, err = t.sessions.sealer.seal(purposeTicket, ticket{ID: rand.Text(), For: request, Expires: expires.UnixMilli(), Caller: sessionOf(id)})
 	if err == nil && len(text) > maxSealed {
 		err = ErrTooLarge
 	}
@@ -101,10 +139,10 @@ func (t *Tickets) Issue(id Identity, request string) (text string, expires time.
 }
 
 // Redeem says whose ticket it is, and takes it: it is of no more use, also if the request is another than that it is
-// for. An error is an ErrBadToken (ErrTokenExpired).
-func (t *Tickets) Redeem(text, request string) (Identity, error) {
+// for. An error is an ErrBadToken (ErrTokenExpired), ErrUnavailable, or the context's.
+func (t *Tickets) Redeem(ctx context.Context, text, request string) (Identity, error) {
 	var read ticket
-	if err := t.sealer.open(purposeTicket, text, &read); err != nil {
+	if err := t.sessions.sealer.open(purposeTicket, text, &read); err != nil {
 		return Identity{}, refused(fmt.Errorf("ticket: %w", err))
 	}
 	now, expires, id := time.Now(), time.UnixMilli(read.Expires), read.Caller.identity()
@@ -116,5 +154,5 @@ func (t *Tickets) Redeem(text, request string) (Identity, error) {
 	case read.For != request:
 		return Identity{}, refused(errors.New("ticket: for another request"))
 	}
-	return id, nil
+	return t.sessions.confirmer.Confirm(ctx, id)
 }

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -24,6 +25,16 @@ func mustSealer(t testing.TB, keys ...[]byte) *Sealer {
 	return s
 }
 
+// believing confirms everybody.
+type believing struct{}
+
+func (believing) Confirm(_ context.Context, id Identity) (Identity, error) { return id, nil }
+
+func mustSessions(t testing.TB, keys ...[]byte) *Sessions {
+	t.Helper()
+	return NewSessions(mustSealer(t, keys...), believing{})
+}
+
 var (
 	keyA = bytes.Repeat([]byte{1}, KeySize)
 	keyB = bytes.Repeat([]byte{2}, KeySize)
@@ -36,9 +47,9 @@ func janeUntil(expires time.Time) Identity {
 
 func TestSessionIsItsIdentityUntilItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := mustSealer(t, keyA)
+		s := mustSessions(t, keyA)
 		want := janeUntil(time.Now().Add(time.Hour))
-		cookie, err := s.Session(want)
+		cookie, err := s.Seal(want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,12 +57,12 @@ func TestSessionIsItsIdentityUntilItsEnd(t *testing.T) {
 			t.Errorf("cookie %s", cookie)
 		}
 		time.Sleep(time.Hour - time.Nanosecond)
-		got, err := s.OpenSession(cookie)
+		got, err := s.Open(context.Background(), cookie)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 		time.Sleep(time.Nanosecond)
-		if id, err := s.OpenSession(cookie); !errors.Is(err, ErrTokenExpired) || !errors.Is(err, ErrBadToken) || id.Username != "" {
+		if id, err := s.Open(context.Background(), cookie); !errors.Is(err, ErrTokenExpired) || !errors.Is(err, ErrBadToken) || id.Username != "" {
 			t.Errorf("at its end: %v, %v", id, err)
 		}
 	})
@@ -59,24 +70,24 @@ func TestSessionIsItsIdentityUntilItsEnd(t *testing.T) {
 
 func TestReplicasWithTheKeyOpenEachOthersSessions(t *testing.T) {
 	id := janeUntil(time.Now().Add(time.Hour))
-	old, rotated, other := mustSealer(t, keyA), mustSealer(t, keyB, keyA), mustSealer(t, keyB)
-	byOld, err := old.Session(id)
+	old, rotated, other := mustSessions(t, keyA), mustSessions(t, keyB, keyA), mustSessions(t, keyB)
+	byOld, err := old.Seal(id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	byRotated, err := rotated.Session(id)
+	byRotated, err := rotated.Seal(id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		by     *Sealer
+		by     *Sessions
 		cookie string
 		good   bool
 	}{
-		"the same key": {mustSealer(t, keyA), byOld, true}, "a key that is replaced": {rotated, byOld, true}, "the new key": {other, byRotated, true},
+		"the same key": {mustSessions(t, keyA), byOld, true}, "a key that is replaced": {rotated, byOld, true}, "the new key": {other, byRotated, true},
 		"another key": {other, byOld, false}, "a key that it does not know yet": {old, byRotated, false},
 	} {
-		if got, err := c.by.OpenSession(c.cookie); (err == nil) != c.good || !c.good && !errors.Is(err, ErrBadToken) {
+		if got, err := c.by.Open(context.Background(), c.cookie); (err == nil) != c.good || !c.good && !errors.Is(err, ErrBadToken) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
@@ -84,10 +95,10 @@ func TestReplicasWithTheKeyOpenEachOthersSessions(t *testing.T) {
 
 // Whatever is changed in a cookie or a ticket, and whatever is used in place of the other, opens nothing.
 func TestWhatWasChangedIsNotOpened(t *testing.T) {
-	s := mustSealer(t, keyA)
+	s := mustSessions(t, keyA)
 	tickets := NewTickets(s)
 	id := janeUntil(time.Now().Add(time.Hour))
-	cookie, err := s.Session(id)
+	cookie, err := s.Seal(id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +110,7 @@ func TestWhatWasChangedIsNotOpened(t *testing.T) {
 	for i := range sealed {
 		changed := bytes.Clone(sealed)
 		changed[i] ^= 1
-		if id, err := s.OpenSession(base64.RawURLEncoding.EncodeToString(changed)); !errors.Is(err, ErrBadToken) {
+		if id, err := s.Open(context.Background(), base64.RawURLEncoding.EncodeToString(changed)); !errors.Is(err, ErrBadToken) {
 			t.Fatalf("byte %d: %v, %v", i, id, err)
 		}
 	}
@@ -107,19 +118,19 @@ func TestWhatWasChangedIsNotOpened(t *testing.T) {
 		"nothing": "", "a ticket": ticket, "more behind": cookie + "AA", "less": cookie[:len(cookie)-2], "no base64": "%%%", "padded": cookie + "=",
 		"enormous": strings.Repeat("A", 1<<20), "the identity in the clear": base64.RawURLEncoding.EncodeToString([]byte(`{"u":"admin","g":["system:masters"],"e":99999999999}`)),
 	} {
-		if id, err := s.OpenSession(text); !errors.Is(err, ErrBadToken) {
+		if id, err := s.Open(context.Background(), text); !errors.Is(err, ErrBadToken) {
 			t.Errorf("%s: %v, %v", name, id, err)
 		}
 	}
-	if id, err := tickets.Redeem(cookie, "/x?"); !errors.Is(err, ErrBadToken) {
+	if id, err := tickets.Redeem(context.Background(), cookie, "/x?"); !errors.Is(err, ErrBadToken) {
 		t.Errorf("a cookie as a ticket: %v, %v", id, err)
 	}
 }
 
 func TestWhoDoesNotEndHasNoSession(t *testing.T) {
-	s := mustSealer(t, keyA)
+	s := mustSessions(t, keyA)
 	for _, id := range []Identity{{Username: "system:anonymous", Anonymous: true, ExpiresAt: time.Now().Add(time.Hour)}, {Username: "jane"}} {
-		if _, err := s.Session(id); !errors.Is(err, ErrNoCredentials) {
+		if _, err := s.Seal(id); !errors.Is(err, ErrNoCredentials) {
 			t.Errorf("%v: %v", id, err)
 		}
 		if _, _, err := NewTickets(s).Issue(id, "/"); !errors.Is(err, ErrNoCredentials) {
@@ -130,41 +141,41 @@ func TestWhoDoesNotEndHasNoSession(t *testing.T) {
 	for range 400 {
 		id.Groups = append(id.Groups, string(RandomKey()))
 	}
-	if _, err := s.Session(id); !errors.Is(err, ErrTooLarge) {
+	if _, err := s.Seal(id); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
 }
 
 // Many groups of a company are much alike, and a cookie holds hundreds of them.
 func TestCookieHoldsManyGroups(t *testing.T) {
-	s := mustSealer(t, keyA)
+	s := mustSessions(t, keyA)
 	id := janeUntil(time.Now().Add(time.Hour))
 	for i := range 300 {
 		id.Groups = append(id.Groups, fmt.Sprintf("company-department-team-%d", i))
 	}
-	cookie, err := s.Session(id)
+	cookie, err := s.Seal(id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.OpenSession(cookie)
+	got, err := s.Open(context.Background(), cookie)
 	if diff := cmp.Diff(id, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
 func BenchmarkOpenSession(b *testing.B) {
-	s := mustSealer(b, keyA)
+	s := mustSessions(b, keyA)
 	few := janeUntil(time.Now().Add(time.Hour))
 	many := few
 	for i := range 200 {
 		many.Groups = append(many.Groups, fmt.Sprintf("company-department-team-%d", i))
 	}
 	for name, id := range map[string]Identity{"few groups": few, "200 groups": many} {
-		cookie := must(s.Session(id))
+		cookie := must(s.Seal(id))
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.OpenSession(cookie); err != nil {
+				if _, err := s.Open(context.Background(), cookie); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -174,7 +185,7 @@ func BenchmarkOpenSession(b *testing.B) {
 
 func TestTicketIsForOneRequestSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := mustSealer(t, keyA)
+		s := mustSessions(t, keyA)
 		tickets := NewTickets(s)
 		id := janeUntil(time.Now().Add(time.Hour))
 		issue := func() string {
@@ -186,23 +197,23 @@ func TestTicketIsForOneRequestSoon(t *testing.T) {
 			return text
 		}
 		good := issue()
-		got, err := tickets.Redeem(good, "/stream?pods=x")
+		got, err := tickets.Redeem(context.Background(), good, "/stream?pods=x")
 		if diff := cmp.Diff(id, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
-		if _, err := tickets.Redeem(good, "/stream?pods=x"); !errors.Is(err, ErrBadToken) || !strings.Contains(err.Error(), "used before") {
+		if _, err := tickets.Redeem(context.Background(), good, "/stream?pods=x"); !errors.Is(err, ErrBadToken) || !strings.Contains(err.Error(), "used before") {
 			t.Errorf("twice: %v", err)
 		}
 		wrong := issue()
-		if _, err := tickets.Redeem(wrong, "/stream?pods=y"); !errors.Is(err, ErrBadToken) || !strings.Contains(err.Error(), "another request") {
+		if _, err := tickets.Redeem(context.Background(), wrong, "/stream?pods=y"); !errors.Is(err, ErrBadToken) || !strings.Contains(err.Error(), "another request") {
 			t.Errorf("another request: %v", err)
 		}
-		if _, err := tickets.Redeem(wrong, "/stream?pods=x"); !errors.Is(err, ErrBadToken) {
+		if _, err := tickets.Redeem(context.Background(), wrong, "/stream?pods=x"); !errors.Is(err, ErrBadToken) {
 			t.Errorf("after another request: %v", err)
 		}
 		late := issue()
 		time.Sleep(TicketTime)
-		if _, err := tickets.Redeem(late, "/stream?pods=x"); !errors.Is(err, ErrTokenExpired) {
+		if _, err := tickets.Redeem(context.Background(), late, "/stream?pods=x"); !errors.Is(err, ErrTokenExpired) {
 			t.Errorf("late: %v", err)
 		}
 		// No longer than the identity itself.
@@ -212,14 +223,14 @@ func TestTicketIsForOneRequestSoon(t *testing.T) {
 			t.Errorf("%v, %v", expires, err)
 		}
 		time.Sleep(5 * time.Second)
-		if _, err := tickets.Redeem(text, "/"); !errors.Is(err, ErrTokenExpired) {
+		if _, err := tickets.Redeem(context.Background(), text, "/"); !errors.Is(err, ErrTokenExpired) {
 			t.Errorf("after its caller's end: %v", err)
 		}
 	})
 }
 
 func TestTicketIsTakenOnceByMany(t *testing.T) {
-	tickets := NewTickets(mustSealer(t, keyA))
+	tickets := NewTickets(mustSessions(t, keyA))
 	text, _, err := tickets.Issue(janeUntil(time.Now().Add(time.Hour)), "/")
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +239,7 @@ func TestTicketIsTakenOnceByMany(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			if _, err := tickets.Redeem(text, "/"); err == nil {
+			if _, err := tickets.Redeem(context.Background(), text, "/"); err == nil {
 				good.Add(1)
 			}
 		})
@@ -241,14 +252,14 @@ func TestTicketIsTakenOnceByMany(t *testing.T) {
 
 func TestUsedTicketsAreForgottenOnceTheyHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tickets := NewTickets(mustSealer(t, keyA))
+		tickets := NewTickets(mustSessions(t, keyA))
 		for range 10 {
 			for range 100 {
 				text, _, err := tickets.Issue(janeUntil(time.Now().Add(time.Hour)), "/")
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := tickets.Redeem(text, "/"); err != nil {
+				if _, err := tickets.Redeem(context.Background(), text, "/"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -285,10 +296,10 @@ func TestKeysOfSessionsAreReadStrictly(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	s := mustSealer(f, keyA)
+	s := mustSessions(f, keyA)
 	tickets := NewTickets(s)
 	id := janeUntil(time.Now().Add(time.Hour))
-	cookie := must(s.Session(id))
+	cookie := must(s.Seal(id))
 	ticket, _, err := tickets.Issue(id, "/")
 	if err != nil {
 		f.Fatal(err)
@@ -300,10 +311,10 @@ func FuzzOpen(f *testing.F) {
 		if text == cookie || text == ticket {
 			return
 		}
-		if id, err := s.OpenSession(text); !errors.Is(err, ErrBadToken) {
+		if id, err := s.Open(context.Background(), text); !errors.Is(err, ErrBadToken) {
 			t.Errorf("%v, %v", id, err)
 		}
-		if id, err := tickets.Redeem(text, "/"); !errors.Is(err, ErrBadToken) {
+		if id, err := tickets.Redeem(context.Background(), text, "/"); !errors.Is(err, ErrBadToken) {
 			t.Errorf("%v, %v", id, err)
 		}
 	})

@@ -63,26 +63,37 @@ var errForeignIssuer = errors.New("not configured")
 
 // verify checks everything about a token and maps its claims.
 func (a *Authenticator) verify(ctx context.Context, token string) (Identity, error) {
-	if len(token) > maxToken {
-		return Identity{}, fmt.Errorf("%d bytes, more than %d", len(token), maxToken)
-	}
-	// Go's base64 passes over line breaks, so that one token could be written in many ways.
-	if strings.ContainsAny(token, "\r\n") {
-		return Identity{}, errors.New("line break")
-	}
 	digest := tokenDigest(sha256.Sum256([]byte(token)))
 	if id, ok := a.verified.find(ctx, digest); ok {
 		return id, nil
 	}
-	var iss *issuer
-	var kid string
-	var tried keySet
+	claims, iss, keys, err := a.signed(ctx, token, "jwt", "at+jwt")
+	if err != nil {
+		return Identity{}, err
+	}
+	id, err := iss.identify(claims, time.Now())
+	if err == nil {
+		a.verified.keep(digest, verifiedToken{identity: id, issuer: iss, keys: keys})
+	}
+	return id, err
+}
 
-	claims := jwt.MapClaims{}
-	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+// signed returns the claims of a token that one of the issuers has signed, with the keys that it was checked with. Its type,
+// if it says one, must be one of those. Of the claims only the issuer was looked at.
+func (a *Authenticator) signed(ctx context.Context, token string, types ...string) (claims jwt.MapClaims, iss *issuer, tried keySet, err error) {
+	if len(token) > maxToken {
+		return nil, nil, nil, fmt.Errorf("%d bytes, more than %d", len(token), maxToken)
+	}
+	// Go's base64 passes over line breaks, so that one token could be written in many ways.
+	if strings.ContainsAny(token, "\r\n") {
+		return nil, nil, nil, errors.New("line break")
+	}
+	var kid string
+	claims = jwt.MapClaims{}
+	_, err = parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		var err error
 		// The header and the claims are not verified here. They choose the keys, nothing else.
-		if kid, err = checkHeader(t.Header); err != nil {
+		if kid, err = checkHeader(t.Header, types); err != nil {
 			return nil, err
 		}
 		if iss, err = a.issuerOf(claims); err != nil {
@@ -96,7 +107,7 @@ func (a *Authenticator) verify(ctx context.Context, token string) (Identity, err
 	if err != nil && tried != nil && !tried.has(kid) {
 		newer, ok := iss.keys.newer(ctx, tried)
 		if !ok {
-			return Identity{}, err
+			return nil, nil, nil, err
 		}
 		clear(claims)
 		_, err = parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
@@ -105,13 +116,9 @@ func (a *Authenticator) verify(ctx context.Context, token string) (Identity, err
 		tried = newer
 	}
 	if err != nil {
-		return Identity{}, err
+		return nil, nil, nil, err
 	}
-	id, err := iss.identify(claims, time.Now())
-	if err == nil {
-		a.verified.keep(digest, verifiedToken{identity: id, issuer: iss, keys: tried})
-	}
-	return id, err
+	return claims, iss, tried, nil
 }
 
 // issuerOf picks the issuer by the claim iss, which must be equal, not alike.
@@ -129,7 +136,7 @@ func (a *Authenticator) issuerOf(claims jwt.MapClaims) (*issuer, error) {
 
 // checkHeader refuses what would change the token's meaning, and returns its key id, if it has one.
 // Keys that a header brings along or points at (jwk, jku, x5c, x5u) are not looked at.
-func checkHeader(header map[string]any) (kid string, err error) {
+func checkHeader(header map[string]any, types []string) (kid string, err error) {
 	// RFC 7515, section 4.1.11: what is critical and not understood must be refused. We understand none.
 	if _, ok := header["crit"]; ok {
 		return "", errors.New("header crit: not supported")
@@ -143,8 +150,8 @@ func checkHeader(header map[string]any) (kid string, err error) {
 	if v, ok := header["typ"]; ok {
 		typ, ok := v.(string)
 		typ = strings.TrimPrefix(strings.ToLower(typ), "application/")
-		if !ok || typ != "jwt" && typ != "at+jwt" {
-			return "", fmt.Errorf("header typ: %.50q is no access token's", fmt.Sprint(v))
+		if !ok || !slices.Contains(types, typ) {
+			return "", fmt.Errorf("header typ: %.50q; allowed here: %s", fmt.Sprint(v), strings.Join(types, ", "))
 		}
 	}
 	if v, ok := header["kid"]; ok {
@@ -182,6 +189,9 @@ func (iss *issuer) identify(claims jwt.MapClaims, now time.Time) (Identity, erro
 	if !now.Before(expires.Time) {
 		return Identity{}, fmt.Errorf("%w: at %v", ErrTokenExpired, expires)
 	}
+	if isLogout(claims) { // the same keys sign these, also where they do not say so in their header
+		return Identity{}, errors.New("claim events: a logout token lets nobody in")
+	}
 	username, err := iss.username(claims)
 	if err != nil {
 		return Identity{}, err
@@ -195,7 +205,23 @@ func (iss *issuer) identify(claims jwt.MapClaims, now time.Time) (Identity, erro
 		Groups:    append(groups, authenticatedGroup),
 		Claims:    claims,
 		ExpiresAt: expires.Time,
+		Begun:     begunOf(claims),
+		Session:   textOf(claims["sid"]),
 	}, nil
+}
+
+// begunOf is when a token was issued, as it says itself; zero: it does not, or not so that it can be.
+func begunOf(claims jwt.MapClaims) time.Time {
+	at, ok := claims["iat"].(float64)
+	if !ok || at <= 0 || at > maxTime {
+		return time.Time{}
+	}
+	return time.Unix(int64(at), 0)
+}
+
+func textOf(claim any) string {
+	text, _ := claim.(string)
+	return text
 }
 
 func (iss *issuer) username(claims jwt.MapClaims) (string, error) {

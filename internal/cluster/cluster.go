@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/discovery"
 	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -52,6 +53,7 @@ type Cluster struct {
 	discovery *discovery.DiscoveryClient
 	reviews   *Reviews
 	tokens    *TokenReviews
+	core      *corev1.CoreV1Client
 	documents documents
 	flight    singleflight.Group
 
@@ -93,7 +95,12 @@ func Connect(opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
+	core, err := corev1.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
+	}
 	return &Cluster{
+		core:      core,
 		opts:      opts,
 		name:      opts.Name,
 		host:      config.Host,
@@ -171,6 +178,11 @@ func (c *Cluster) Reviews() *Reviews { return c.reviews }
 
 // TokenReviews asks whose a token of the cluster is.
 func (c *Cluster) TokenReviews() *TokenReviews { return c.tokens }
+
+// ConfigMaps are those of a namespace: of the little that the gateway may write to a cluster, all.
+func (c *Cluster) ConfigMaps(namespace string) corev1.ConfigMapInterface {
+	return c.core.ConfigMaps(namespace)
+}
 
 // ListWatch lists and watches a kind, for an informer.
 func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {

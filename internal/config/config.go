@@ -133,9 +133,16 @@ type Auth struct {
 	JWT             []JWT           `yaml:"jwt"`
 	OIDCLogin       OIDCLogin       `yaml:"oidcLogin"`
 	ServiceAccounts ServiceAccounts `yaml:"serviceAccounts"`
+	Revocations     Revocations     `yaml:"revocations"`
 	// CookieKeyFile seals sessions and tickets: keys of 32 bytes in base64, a line each, of which the first seals and all
 	// open. Empty: a random key, so that they are of this replica only, until it ends.
 	CookieKeyFile string `yaml:"cookieKeyFile"`
+}
+
+// Revocations say where it stands what was ended before its time: sessions, and tokens.
+type Revocations struct {
+	ConfigMap string   `yaml:"configMap"` // namespace/name in the default cluster, shared by the replicas; empty: each knows its own
+	Keep      Duration `yaml:"keep"`      // for how long an entry counts; longer than any token lasts
 }
 
 // ServiceAccounts lets those of the default cluster in with their tokens, which its API server reviews.
@@ -261,7 +268,7 @@ func Default() Config {
 		},
 		Requests: Requests{PerUser: 16},
 		Drain:    Duration(20 * time.Second),
-		Auth:     Auth{OIDCLogin: OIDCLogin{Scopes: []string{}}, ServiceAccounts: ServiceAccounts{Audiences: []string{}}},
+		Auth:     Auth{OIDCLogin: OIDCLogin{Scopes: []string{}}, ServiceAccounts: ServiceAccounts{Audiences: []string{}}, Revocations: Revocations{Keep: Duration(48 * time.Hour)}},
 		Authorizer: Authorizer{
 			Mode:       AuthorizerRBAC,
 			CacheAllow: Duration(10 * time.Second),

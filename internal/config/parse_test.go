@@ -61,6 +61,7 @@ auth:
   jwt: []
   oidcLogin: {issuer: "", clientID: "", clientSecretFile: "", redirectURL: "", scopes: []}
   serviceAccounts: {audiences: []}
+  revocations: {configMap: "", keep: 48h}
   cookieKeyFile: ""
 authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
 cors: {origins: []}

@@ -216,6 +216,7 @@ func (f *faults) auth(a Auth) {
 		f.prefix(key+".claims.groupsPrefix", j.Claims.GroupsPrefix)
 	}
 	f.issuers(a.JWT)
+	f.revocations(a.Revocations)
 	f.login(a)
 	for i, aud := range a.ServiceAccounts.Audiences {
 		if aud == "" {

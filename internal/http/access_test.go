@@ -11,14 +11,16 @@ import (
 
 // access is the authenticator and the authorizer: tokens are the names of their users.
 type access struct {
-	mu      sync.Mutex
-	expires time.Time // of all tokens
-	down    bool      // the issuer's keys are not known
-	decide  func(auth.Identity, auth.Request) (bool, error)
-	hang    chan struct{} // the authorizer answers when it is closed
-	asked   []auth.Request
-	scopes  map[string]auth.Scope // by user: what he may see, instead of what decide says
-	changed map[*func()]string    // who listens for changes, and of whose permissions
+	mu        sync.Mutex
+	expires   time.Time       // of all tokens
+	down      bool            // the issuer's keys are not known
+	gone      map[string]bool // users whose tokens count no more
+	confirmer auth.Confirmer  // of sessions; nil: they are as they were
+	decide    func(auth.Identity, auth.Request) (bool, error)
+	hang      chan struct{} // the authorizer answers when it is closed
+	asked     []auth.Request
+	scopes    map[string]auth.Scope // by user: what he may see, instead of what decide says
+	changed   map[*func()]string    // who listens for changes, and of whose permissions
 }
 
 // permit lets a user see what a scope says, from now on, and tells those who listen.
@@ -97,6 +99,19 @@ func (a *access) Authenticate(_ context.Context, token string) (auth.Identity, e
 		return auth.Identity{}, auth.ErrTokenExpired
 	}
 	return auth.Identity{Username: token, ExpiresAt: a.expires}, nil
+}
+
+// Confirm implements auth.Confirmer: everybody is who they were.
+func (a *access) Confirm(_ context.Context, id auth.Identity) (auth.Identity, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.gone[id.Username]:
+		return auth.Identity{}, auth.ErrBadToken
+	case a.confirmer != nil:
+		return a.confirmer.Confirm(context.Background(), id)
+	}
+	return id, nil
 }
 
 func (a *access) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -30,9 +31,7 @@ type failures struct {
 
 // add counts one more, and reports how long it takes until the address may fail again; 0: it may.
 func (f *failures) add(address string) (wait time.Duration, first bool) {
-	if ip, err := netip.ParseAddr(address); err == nil {
-		address = clientNetwork(ip).String()
-	}
+	address = networkOf(address)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
@@ -48,6 +47,17 @@ func (f *failures) add(address string) (wait time.Duration, first bool) {
 	}
 	return max(f.since.Add(failuresWindow).Sub(now), time.Second), f.counts[address] == maxFailures+1
 }
+
+// networkOf is what is counted as one stranger.
+func networkOf(address string) string {
+	if ip, err := netip.ParseAddr(address); err == nil {
+		return clientNetwork(ip).String()
+	}
+	return address
+}
+
+// from is a request's context for questions about who sends it, which are shared fairly between those who cause them.
+func from(r *http.Request) context.Context { return auth.From(r.Context(), networkOf(address(r))) }
 
 // caller is who sent a request. An address from which too much comes that is nobody's is told 429; whoever comes from
 // there with a good token is let in, since what he sends is looked at all the same. Event streams are told 401 nonetheless:

@@ -18,8 +18,8 @@ const (
 	// what proxies take. It names the session that it belongs to, so it need not be tied to the host.
 	renewalCookieName = "__Secure-kubecast-renewal"
 	renewalPath       = "/auth"
-	// renewalKept is how long a browser keeps what renews its session; after that, one signs in anew.
-	renewalKept = 24 * time.Hour
+	// renewalKept is how long a browser keeps what renews its session.
+	renewalKept = auth.RenewalTime
 
 	// loginCookiePrefix is followed by the login's name, since people begin logins in several tabs.
 	loginCookiePrefix = "__Host-kubecast-login-"
@@ -45,7 +45,7 @@ func (s *Server) beginLogin(w http.ResponseWriter, r *http.Request) error {
 	if !auth.IsReturnPath(returnTo) {
 		return badRequest("returnTo is a path of this gateway, such as /#jobs")
 	}
-	begun, err := s.opts.Login.Begin(r.Context(), returnTo)
+	begun, err := s.opts.Login.Begin(from(r), returnTo)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 	setLogin(w, name, "")
-	begun, err := s.opts.Login.Finish(r.Context(), pending, query)
+	begun, err := s.opts.Login.Finish(from(r), pending, query)
 	if errors.Is(err, auth.ErrLoginRefused) {
 		return s.refusedAt(r, err)
 	}
@@ -97,7 +97,7 @@ func (s *Server) renewSession(w http.ResponseWriter, r *http.Request) error {
 	if s.opts.Login == nil || session == "" || kept == "" {
 		return auth.ErrNoCredentials
 	}
-	renewed, err := s.opts.Login.Renew(r.Context(), session, kept)
+	renewed, err := s.opts.Login.Renew(from(r), session, kept)
 	if errors.Is(err, auth.ErrBadToken) {
 		return s.refusedAt(r, err)
 	}

@@ -19,15 +19,18 @@ import (
 func withLogin(provider *authtest.Provider) option {
 	return func(g *gateway, o *Options) {
 		sealed(g, o)
+		o.Revocations = auth.NewRevocations(auth.RevocationOptions{Keep: 48 * time.Hour})
 		a, err := auth.New(auth.Options{
 			Issuers: []auth.Issuer{{
 				Issuer: authtest.Issuer, Audiences: []string{"kubecast", authtest.ClientID}, Claims: auth.Claims{Username: "sub", Groups: "groups"},
 			}},
-			Transport: provider,
+			Transport:   provider,
+			Revocations: o.Revocations,
 		}, o.Log)
 		if err != nil {
 			g.t.Fatal(err)
 		}
+		g.access.confirmer = a
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- a.Run(ctx) }()
@@ -35,7 +38,7 @@ func withLogin(provider *authtest.Provider) option {
 			cancel()
 			<-ended
 		})
-		o.Login, err = auth.NewLogin(auth.LoginOptions{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, o.Sealer, o.Log)
+		o.Login, err = auth.NewLogin(auth.LoginOptions{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, g.sealer, o.Log)
 		if err != nil {
 			g.t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ const cookieName = "__Host-kubecast"
 
 // authChanges are the paths at which somebody signs in or out, which are the only ones that take POST; and whether they
 // take GET, too.
-var authChanges = map[string]bool{"/auth/session": true, "/auth/ticket": false, "/auth/logout": false}
+var authChanges = map[string]bool{"/auth/session": true, "/auth/ticket": false, "/auth/logout": false, backchannelPath: false}
 
 // isSignIn reports whether a path is one at which somebody signs in or out.
 func isSignIn(path string) bool {
@@ -41,8 +41,8 @@ func (s *Server) tellSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := sessionAnswer{Login: s.opts.Login != nil}
-	if cookie := sessionCookie(r); cookie != "" && s.opts.Sealer != nil {
-		if id, err := s.opts.Sealer.OpenSession(cookie); err == nil {
+	if cookie := sessionCookie(r); cookie != "" && s.opts.Sessions != nil {
+		if id, err := s.opts.Sessions.Open(from(r), cookie); err == nil {
 			expires := id.ExpiresAt.UTC()
 			answer.Username, answer.ExpiresAt = id.Username, &expires
 		}
@@ -65,10 +65,10 @@ func (s *Server) beginSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if s.opts.Sealer == nil {
+	if s.opts.Sessions == nil {
 		return notFound("this gateway has no sessions")
 	}
-	sealed, err := s.opts.Sealer.Session(id)
+	sealed, err := s.opts.Sessions.Seal(id)
 	if err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := s.refuseForeign(r); err != nil {
 		return err
 	}
-	if trail := trailOf(r.Context()); trail != nil && s.opts.Sealer != nil {
-		if id, err := s.opts.Sealer.OpenSession(sessionCookie(r)); err == nil {
+	if trail := trailOf(r.Context()); trail != nil && s.opts.Sessions != nil {
+		if id, err := s.opts.Sessions.Open(from(r), sessionCookie(r)); err == nil {
 			trail.is(id, bySession)
 		}
 	}

@@ -14,12 +14,13 @@ import (
 )
 
 // sealed gives the gateway sessions and tickets, and an origin elsewhere that may use them.
-func sealed(_ *gateway, o *Options) {
+func sealed(g *gateway, o *Options) {
 	sealer, err := auth.NewSealer(bytes.Repeat([]byte{1}, auth.KeySize))
 	if err != nil {
 		panic(err)
 	}
-	o.Sealer, o.Origins = sealer, []string{"https://portal.example.org"}
+	g.sealer = sealer
+	o.Sessions, o.Origins = auth.NewSessions(sealer, o.Authenticator), []string{"https://portal.example.org"}
 }
 
 // expiring lets all tokens end in an hour.

@@ -71,7 +71,7 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if s.opts.Sealer == nil {
+	if s.opts.Sessions == nil {
 		return notFound("this gateway has no tickets")
 	}
 	body, err := io.ReadAll(r.Body)

@@ -23,6 +23,7 @@ import (
 	clientrest "k8s.io/client-go/rest"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -37,6 +38,7 @@ type gateway struct {
 	server   *Server
 	kinds    *cache.Kinds
 	access   *access
+	sealer   *auth.Sealer // of sealed
 	past     *pastScopes
 	registry *prometheus.Registry
 	log      *syncBuffer

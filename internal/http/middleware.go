@@ -130,7 +130,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 		}
 		if origin != "" && slices.Contains(s.opts.Origins, origin) {
 			h.Set("Access-Control-Allow-Origin", origin)
-			if s.opts.Sealer != nil {
+			if s.opts.Sessions != nil {
 				h.Set("Access-Control-Allow-Credentials", "true") // a session's cookie, from another origin of the same site
 			}
 			if preflight {
@@ -226,22 +226,22 @@ func (s *Server) identity(r *http.Request) (auth.Identity, error) {
 	switch cookie, ticket := sessionCookie(r), ticketOf(r); {
 	case token != "":
 		trail.by(byToken)
-	case cookie != "" && s.opts.Sealer != nil:
+	case cookie != "" && s.opts.Sessions != nil:
 		trail.by(bySession)
 		if err := s.refuseForeign(r); err != nil {
 			return auth.Identity{}, err
 		}
-		id, err := s.opts.Sealer.OpenSession(cookie)
+		id, err := s.opts.Sessions.Open(from(r), cookie)
 		if errors.Is(err, auth.ErrTokenExpired) && ticket != nil { // browsers keep a session that can be renewed beyond its end
 			trail.by(byTicket)
-			return s.tickets.Redeem(ticket.text, ticket.request)
+			return s.tickets.Redeem(from(r), ticket.text, ticket.request)
 		}
 		return id, err
-	case ticket != nil && s.opts.Sealer != nil:
+	case ticket != nil && s.opts.Sessions != nil:
 		trail.by(byTicket)
-		return s.tickets.Redeem(ticket.text, ticket.request)
+		return s.tickets.Redeem(from(r), ticket.text, ticket.request)
 	}
-	return s.opts.Authenticator.Authenticate(r.Context(), token)
+	return s.opts.Authenticator.Authenticate(from(r), token)
 }
 
 // jsonWebToken is the compact form (RFC 7515, 3.1) of what begins with {" as each header does.

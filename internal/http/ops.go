@@ -72,6 +72,9 @@ func (s *Server) ready(w http.ResponseWriter, names bool) {
 		}
 		tellEach(&kinds, "missing", k.Missing())
 	}
+	if s.opts.Revocations != nil {
+		waiting = tellEach(&kinds, "waiting", s.opts.Revocations.Ready()) || waiting
+	}
 	state := "ok"
 	switch {
 	case s.draining.Err() != nil:

@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,6 +105,17 @@ func (ss *session) whatIsPermitted(ctx context.Context) permissionAnswer {
 	answer := permissionAnswer{asked: time.Now(), sights: make([]sightAnswer, len(ss.watches))}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
+	asking.Go(func() {
+		err := ss.confirm(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case errors.Is(err, auth.ErrBadToken):
+			answer.revoked = true
+		case err != nil && slices.ContainsFunc(ss.watches, func(w *watch) bool { return w.store.Upstream().Live }):
+			answer.err = err
+		}
+	})
 	for i, w := range ss.watches {
 		asking.Go(func() {
 			scope, err := ss.server.permitted(ctx, w.kinds, ss.id, w.target, "watch")

@@ -120,6 +120,9 @@ func (ss *session) due() (stop string) {
 	if ss.gone.Load() {
 		return endLeft
 	}
+	if ss.revoked.Load() {
+		return goodbyeRevoked
+	}
 	if stop := ss.checkPermission(); stop != "" {
 		return stop
 	}

@@ -92,6 +92,7 @@ func (s *Server) start(r *http.Request, ss *session, refusal string) {
 		ss.finish(endLeft)
 		return
 	}
+	ss.checkRevoked() // it may have been between the request and now
 	conn, taken := ss.out.to.(*direct)
 	switch {
 	case !taken:

@@ -33,6 +33,8 @@ import (
 // Authenticator says who holds a token.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (auth.Identity, error)
+	// Confirm says whether what somebody signed in with still counts, and who that is now.
+	auth.Confirmer
 }
 
 // Options configure a Server; all fields are required unless they say otherwise.
@@ -40,8 +42,9 @@ type Options struct {
 	Clusters      []*cache.Kinds // the first is the default one; SetClusters changes them
 	Authenticator Authenticator
 	Authorizer    auth.Authorizer
-	Sealer        *auth.Sealer               // of sessions and tickets; nil: there are none
-	Login         *auth.Login                // of people with a browser; nil: there is none. Needs a Sealer
+	Sessions      *auth.Sessions             // of browsers, and tickets; nil: there are none
+	Login         *auth.Login                // of people with a browser; nil: there is none. Needs Sessions
+	Revocations   *auth.Revocations          // end streams before their time; may be nil
 	Ready         func(cluster string) error // what else must be before a cluster can be served, or why it is not; may be nil
 	SyncTimeout   time.Duration              // how long a request waits for a kind's first list
 	Stream        StreamOptions
@@ -86,6 +89,7 @@ type Server struct {
 	// Who serves the streams; see serve.go.
 	serving    context.Context // done: none is served any more
 	stop       context.CancelFunc
+	unlisten   func() // to revocations; may be nil
 	workers    *workers
 	alarm      *alarm
 	carriers   sync.WaitGroup
@@ -95,7 +99,7 @@ type Server struct {
 // New builds a server.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		tickets:  auth.NewTickets(opts.Sealer),
+		tickets:  auth.NewTickets(opts.Sessions),
 		opts:     opts,
 		pages:    newPages(),
 		places:   newPlaces(opts.Limits),
@@ -114,6 +118,9 @@ func New(opts Options) (*Server, error) {
 		s.open.wake()
 	}
 	s.connections = newConnections(opts.Connections, s.isProxy, s.places.count, s.metrics.refused, opts.Log)
+	if opts.Revocations != nil {
+		s.unlisten = opts.Revocations.Changes(s.endRevoked)
+	}
 	s.serving, s.stop = context.WithCancel(context.Background())
 	s.departures = sync.OnceValues(s.watchDepartures)
 	if err := s.SetClusters(opts.Clusters); err != nil {
@@ -129,6 +136,9 @@ func (s *Server) Run(ctx context.Context) {
 		working.Go(s.workers.run)
 	}
 	<-ctx.Done()
+	if s.unlisten != nil {
+		s.unlisten()
+	}
 	s.open.cut()
 	s.stop()
 	s.open.wait(context.Background())
@@ -175,6 +185,7 @@ func (s *Server) route(r chi.Router) {
 	r.Get("/auth/callback", s.answer("auth", s.forPeople(s.finishLogin)))
 	r.Post("/auth/ticket", s.answer("auth", s.issueTicket))
 	r.Post("/auth/logout", s.answer("auth", s.logout))
+	r.Post(backchannelPath, s.answer("auth", s.endedAtProvider))
 	r.Get("/clusters", s.answer("clusters", s.listClusters))
 	r.Get("/openapi.yaml", s.answer("openapi", describe))
 	r.Get("/*", s.answer("portal", s.portal()))

@@ -35,11 +35,12 @@ type session struct {
 	out     frames
 	watches []*watch
 
-	state  atomic.Int32
-	bell   *stream.Bell // its carrier waits for; nil: it is parked when it is idle
-	parks  bool         // it can do without a carrier
-	gone   atomic.Bool  // the client has left
-	cancel atomic.Pointer[context.CancelFunc]
+	state   atomic.Int32
+	bell    *stream.Bell // its carrier waits for; nil: it is parked when it is idle
+	parks   bool         // it can do without a carrier
+	gone    atomic.Bool  // the client has left
+	revoked atomic.Bool  // what the caller signed in with counts no more
+	cancel  atomic.Pointer[context.CancelFunc]
 
 	counted     counted // in the metrics
 	times       *schedule

@@ -146,6 +146,28 @@ func (p *Provider) idToken(nonce string) string {
 	return signed
 }
 
+// LogoutToken signs one that ends all of jane's sessions, or what change makes of it (OpenID Connect Back-Channel Logout 1.0).
+// It may change the header, too; a nil claim is left out.
+func (p *Provider) LogoutToken(change func(header, claims map[string]any)) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	claims := jwt.MapClaims{
+		"iss": Issuer, "aud": ClientID, "sub": "jane", "jti": rand.Text(), "iat": time.Now().Unix(), "exp": time.Now().Add(2 * time.Minute).Unix(),
+		"events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}},
+	}
+	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
+	token.Header["kid"], token.Header["typ"] = p.kid, "logout+jwt"
+	if change != nil {
+		change(token.Header, claims)
+	}
+	maps.DeleteFunc(claims, func(_ string, v any) bool { return v == nil })
+	signed, err := token.SignedString(p.key)
+	if err != nil {
+		panic(err)
+	}
+	return signed
+}
+
 // RoundTrip implements http.RoundTripper.
 func (p *Provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme+"://"+r.URL.Host != Issuer {

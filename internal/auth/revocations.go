@@ -1,0 +1,431 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// ErrRevoked: the token or session was good, and was ended before its time. It is an ErrBadToken, too.
+var ErrRevoked = errors.New("revoked")
+
+const (
+	// revocationsAgain is how soon the ConfigMap is read again after that failed, at first; doubled up to a few seconds.
+	revocationsAgain = 100 * time.Millisecond
+	revocationsLast  = 5 * time.Second
+	// revocationsWatch is how long one watch of it lasts, so that a connection that died unnoticed does not blind for longer.
+	revocationsWatch = 2 * time.Minute
+	// revocationsWrite bounds one write.
+	revocationsWrite = 5 * time.Second
+	// unreadFor is for how long the ConfigMap may not be read, by an API server that answers otherwise, until nobody is let in.
+	unreadFor = time.Minute
+	// maxOwnRevocations bounds what waits to be shared, or cannot be.
+	maxOwnRevocations = 100_000
+)
+
+// ConfigMaps are those of one namespace. client-go's CoreV1().ConfigMaps(namespace) is one.
+type ConfigMaps interface {
+	List(ctx context.Context, opts metav1.ListOptions) (*corev1.ConfigMapList, error)
+	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*corev1.ConfigMap, error)
+}
+
+// RevocationOptions configure Revocations.
+type RevocationOptions struct {
+	// ConfigMap is its name, if there is one that replicas share; its values are entries, under keys of any name.
+	ConfigMap string
+	// Keep is for how long after its time an entry counts that does not say itself: longer than any token lasts.
+	Keep       time.Duration
+	Registerer prometheus.Registerer // may be nil
+	Log        *slog.Logger          // may be nil
+}
+
+// Revocations know what was ended before its time: what a ConfigMap of the default cluster says, which is watched, and what
+// this replica was told itself, until the ConfigMap has it. Safe for concurrent use.
+//
+// While the cluster is away, what was known counts on. Before the ConfigMap has been read once, and when an API server that
+// answers does not let it be read for a minute, nothing can be confirmed, so nobody is let in.
+type Revocations struct {
+	opts RevocationOptions
+
+	known atomic.Pointer[revocationIndex]
+	home  atomic.Pointer[revocationsHome]
+
+	mu        sync.Mutex
+	shared    map[string]Revocation
+	own       map[string]Revocation // by their key in the ConfigMap: not seen there yet
+	synced    bool
+	failed    error // why it cannot be read, by an API server that answers; nil: it can
+	since     time.Time
+	unread    map[string]bool // keys of entries that were complained of
+	listeners map[*func()]struct{}
+	unwritten chan struct{} // holds one: there is something to write
+	live      prometheus.Gauge
+}
+
+// revocationsHome is where the ConfigMap is.
+type revocationsHome struct {
+	maps     ConfigMaps
+	replaced context.Context // done: it is somewhere else by now
+	replace  context.CancelFunc
+}
+
+// NewRevocations knows nothing until it runs.
+func NewRevocations(opts RevocationOptions) *Revocations {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	r := &Revocations{
+		opts: opts, own: map[string]Revocation{}, unread: map[string]bool{}, listeners: map[*func()]struct{}{},
+		unwritten: make(chan struct{}, 1),
+		live: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kubecast_auth_revocations_live", Help: "1 if the list of what was revoked is watched, 0 if not; -1 if none is configured.",
+		}),
+	}
+	r.known.Store(&revocationIndex{})
+	if opts.ConfigMap == "" {
+		r.live.Set(-1)
+	}
+	if opts.Registerer != nil {
+		opts.Registerer.MustRegister(r.live, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "kubecast_auth_revocations", Help: "Entries of what was revoked.",
+		}, func() float64 {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return float64(len(r.shared) + len(r.own))
+		}))
+	}
+	return r
+}
+
+// Settle says where the ConfigMap is, from now on.
+func (r *Revocations) Settle(configMaps ConfigMaps) {
+	next := &revocationsHome{maps: configMaps}
+	next.replaced, next.replace = context.WithCancel(context.Background())
+	if before := r.home.Swap(next); before != nil {
+		before.replace()
+	}
+}
+
+// Check says whether an identity was revoked (ErrRevoked), or whether nobody can tell (ErrUnavailable).
+func (r *Revocations) Check(id Identity) error {
+	if err := r.Ready(); err != nil {
+		return err
+	}
+	if entry, found := r.known.Load().find(id, time.Now()); found {
+		return fmt.Errorf("%w by %v", ErrRevoked, entry)
+	}
+	return nil
+}
+
+// Ready says why it cannot be told what was revoked, if so.
+func (r *Revocations) Ready() error {
+	if r.opts.ConfigMap == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !r.synced && r.failed != nil:
+		return fmt.Errorf("%w: ConfigMap %s: what was revoked: %w", ErrUnavailable, r.opts.ConfigMap, r.failed)
+	case !r.synced:
+		return fmt.Errorf("%w: ConfigMap %s: what was revoked is not read yet", ErrUnavailable, r.opts.ConfigMap)
+	case r.failed != nil && time.Since(r.since) > unreadFor:
+		return fmt.Errorf("%w: ConfigMap %s: what was revoked cannot be read any more: %w", ErrUnavailable, r.opts.ConfigMap, r.failed)
+	}
+	return nil
+}
+
+// Changes has changed called when something was revoked; it must return at once. stop must be called, and may be called again.
+func (r *Revocations) Changes(changed func()) (stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listeners[&changed] = struct{}{}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.listeners, &changed)
+	}
+}
+
+// Revoke ends what an entry says: here at once, and at the other replicas once it is written to the ConfigMap. It returns
+// when that is done. An error says that it was not, and is tried again by Run. The same name twice is one entry.
+func (r *Revocations) Revoke(ctx context.Context, name string, entry Revocation) error {
+	if entry.Until.IsZero() {
+		entry.Until = time.Now().Add(r.opts.Keep)
+	}
+	r.mu.Lock()
+	r.forget(time.Now())
+	if len(r.own) >= maxOwnRevocations {
+		r.mu.Unlock()
+		return errors.New("too many entries wait to be shared")
+	}
+	r.own[name] = entry
+	listeners := r.rebuild()
+	r.mu.Unlock()
+	tell(listeners)
+	if r.opts.ConfigMap == "" {
+		return nil
+	}
+	err := r.write(ctx)
+	if err != nil {
+		select {
+		case r.unwritten <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
+// Run follows the ConfigMap until the context ends. Settle must have said where it is.
+func (r *Revocations) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { r.forgetAll(ctx) })
+	if r.opts.ConfigMap != "" {
+		wg.Go(func() { r.writeAgain(ctx) })
+		wg.Go(func() { r.followAll(ctx) })
+	}
+	wg.Wait()
+	return nil
+}
+
+// followAll follows the ConfigMap wherever it is.
+func (r *Revocations) followAll(ctx context.Context) {
+	pause := revocationsAgain
+	for ctx.Err() == nil {
+		home := r.home.Load()
+		following, cancel := context.WithCancel(ctx)
+		stop := context.AfterFunc(home.replaced, cancel)
+		err := r.follow(following, home.maps, func() { pause = revocationsAgain })
+		stop()
+		cancel()
+		switch {
+		case home.replaced.Err() != nil:
+			continue
+		case err != nil:
+			r.lost(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-home.replaced.Done():
+		case <-time.After(pause):
+		}
+		if err != nil {
+			pause = min(2*pause, revocationsLast)
+		}
+	}
+}
+
+// follow reads the ConfigMap, and what becomes of it for a while.
+func (r *Revocations) follow(ctx context.Context, configMaps ConfigMaps, stands func()) error {
+	only := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", r.opts.ConfigMap).String()}
+	listing, cancel := context.WithTimeout(ctx, fetchTimeout)
+	list, err := configMaps.List(listing, only)
+	cancel()
+	if err != nil {
+		return err
+	}
+	var data map[string]string
+	for _, item := range list.Items {
+		if item.Name == r.opts.ConfigMap {
+			data = item.Data
+		}
+	}
+	r.read(data)
+	seconds := int64(revocationsWatch.Seconds())
+	only.ResourceVersion, only.TimeoutSeconds = list.ResourceVersion, &seconds
+	ctx, cancel = context.WithTimeout(ctx, revocationsWatch+fetchTimeout)
+	defer cancel()
+	watching, err := configMaps.Watch(ctx, only)
+	if err != nil {
+		return err
+	}
+	defer watching.Stop()
+	r.live.Set(1)
+	stands()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event, open := <-watching.ResultChan():
+			if !open {
+				return nil
+			}
+			item, ok := event.Object.(*corev1.ConfigMap)
+			switch {
+			case event.Type == watch.Error:
+				return apierrors.FromObject(event.Object)
+			case !ok || item.Name != r.opts.ConfigMap:
+			case event.Type == watch.Deleted:
+				r.read(nil)
+			default:
+				r.read(item.Data)
+			}
+		}
+	}
+}
+
+// lost notes that the ConfigMap cannot be followed. An API server that is away says nothing; there, nothing changes meanwhile.
+func (r *Revocations) lost(err error) {
+	r.live.Set(0)
+	var answered apierrors.APIStatus
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !errors.As(err, &answered) || apierrors.IsResourceExpired(err) {
+		r.opts.Log.Warn("what was revoked is not followed: the cluster is away", "configMap", r.opts.ConfigMap, "error", err)
+		return
+	}
+	if r.failed == nil {
+		r.since = time.Now()
+		r.opts.Log.Error("what was revoked cannot be read; after a minute nobody is let in", "configMap", r.opts.ConfigMap, "error", err)
+	}
+	r.failed = err
+}
+
+// read takes the content of the ConfigMap.
+func (r *Revocations) read(data map[string]string) {
+	tell(r.take(data))
+}
+
+func (r *Revocations) take(data map[string]string) (listeners []*func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed != nil {
+		r.opts.Log.Info("what was revoked can be read again", "configMap", r.opts.ConfigMap)
+	}
+	r.synced, r.failed = true, nil
+	r.shared = make(map[string]Revocation, len(data))
+	for key, text := range data {
+		entry, err := parseRevocation(text, r.opts.Keep)
+		if err != nil {
+			if !r.unread[key] {
+				r.unread[key] = true
+				r.opts.Log.Error("an entry of what was revoked is not understood, and has no effect", "configMap", r.opts.ConfigMap, "key", key, "error", err)
+			}
+			continue
+		}
+		delete(r.unread, key)
+		r.shared[key] = entry
+		delete(r.own, key)
+	}
+	maps.DeleteFunc(r.unread, func(key string, _ bool) bool { _, there := data[key]; return !there })
+	return r.rebuild()
+}
+
+// rebuild makes the index anew, and returns those who are to be told, without the lock. It is held here.
+func (r *Revocations) rebuild() (listeners []*func()) {
+	index, now := revocationIndex{}, time.Now()
+	for _, entries := range []map[string]Revocation{r.shared, r.own} {
+		for _, entry := range entries {
+			if !entry.over(now) {
+				index.add(entry)
+			}
+		}
+	}
+	r.known.Store(&index)
+	return slices.Collect(maps.Keys(r.listeners))
+}
+
+func tell(listeners []*func()) {
+	for _, changed := range listeners {
+		(*changed)()
+	}
+}
+
+// write adds to the ConfigMap what it does not have yet, and takes out what is over. Each entry has a key of its own, so
+// that replicas can write at the same time without reading first.
+func (r *Revocations) write(ctx context.Context) error {
+	now := time.Now()
+	data := map[string]*string{}
+	home := r.home.Load()
+	r.mu.Lock()
+	for name, entry := range r.own {
+		text := entry.String()
+		data[name] = &text
+	}
+	written := slices.Collect(maps.Keys(data))
+	if len(written) > 0 {
+		for key, entry := range r.shared {
+			if entry.over(now) {
+				data[key] = nil
+			}
+		}
+	}
+	r.mu.Unlock()
+	switch {
+	case len(written) == 0:
+		return nil
+	case home == nil:
+		return errors.New("the cluster is not known yet")
+	}
+	patch, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, revocationsWrite)
+	defer cancel()
+	// What was written is kept here until the watch has seen it.
+	_, err = home.maps.Patch(ctx, r.opts.ConfigMap, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubecast"})
+	if err != nil {
+		return fmt.Errorf("ConfigMap %s: %w", r.opts.ConfigMap, err)
+	}
+	return nil
+}
+
+// writeAgain writes what could not be written at once.
+func (r *Revocations) writeAgain(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.unwritten:
+		}
+		for ctx.Err() == nil {
+			err := r.write(ctx)
+			if err == nil {
+				break
+			}
+			r.opts.Log.Error("what was revoked cannot be written down: other replicas do not know of it", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(revocationsLast):
+			}
+		}
+	}
+}
+
+// forgetAll lets go of what is over, now and then.
+func (r *Revocations) forgetAll(ctx context.Context) {
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			r.mu.Lock()
+			r.forget(now)
+			r.mu.Unlock()
+		}
+	}
+}
+
+// forget lets go of this replica's own entries that are over. The lock is held.
+func (r *Revocations) forget(now time.Time) {
+	maps.DeleteFunc(r.own, func(_ string, entry Revocation) bool { return entry.over(now) })
+}

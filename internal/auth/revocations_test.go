@@ -1,0 +1,444 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/kubecast/kubecast/internal/auth/authtest"
+)
+
+var _ ConfigMaps = corev1client.ConfigMapInterface(nil)
+
+// fakeConfigMaps holds one ConfigMap, and tells all who watch.
+type fakeConfigMaps struct {
+	mu       sync.Mutex
+	data     map[string]string // nil: there is none
+	version  int
+	watchers map[*watch.RaceFreeFakeWatcher]struct{}
+	err      error // of reading
+	refuses  error // of writing
+	patches  int
+}
+
+func (f *fakeConfigMaps) object() *corev1.ConfigMap {
+	data := map[string]string{}
+	for key, value := range f.data {
+		data[key] = value
+	}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "revoked", ResourceVersion: fmt.Sprint(f.version)}, Data: data}
+}
+
+func (f *fakeConfigMaps) List(_ context.Context, opts metav1.ListOptions) (*corev1.ConfigMapList, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if opts.FieldSelector != "metadata.name=revoked" {
+		return nil, errors.New("all ConfigMaps are asked for")
+	}
+	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(f.version)}}
+	if f.data != nil {
+		list.Items = append(list.Items, *f.object())
+	}
+	return list, f.err
+}
+
+func (f *fakeConfigMaps) Watch(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil || opts.FieldSelector != "metadata.name=revoked" || opts.ResourceVersion != fmt.Sprint(f.version) {
+		return nil, errors.Join(f.err, apierrors.NewResourceExpired("another version"))
+	}
+	w := watch.NewRaceFreeFake()
+	if f.watchers == nil {
+		f.watchers = map[*watch.RaceFreeFakeWatcher]struct{}{}
+	}
+	f.watchers[w] = struct{}{}
+	return w, nil
+}
+
+func (f *fakeConfigMaps) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.ConfigMap, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.patches++
+	switch {
+	case f.refuses != nil:
+		return nil, f.refuses
+	case f.data == nil || name != "revoked":
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, name)
+	case kind != types.MergePatchType:
+		return nil, errors.New("another kind of patch")
+	}
+	var patch struct{ Data map[string]*string }
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, err
+	}
+	for key, value := range patch.Data {
+		if delete(f.data, key); value != nil {
+			f.data[key] = *value
+		}
+	}
+	f.changed()
+	return f.object(), nil
+}
+
+// changed tells of a change. The lock is held.
+func (f *fakeConfigMaps) changed() {
+	f.version++
+	for w := range f.watchers {
+		w.Modify(f.object())
+	}
+}
+
+// put writes an entry, as kubectl does.
+func (f *fakeConfigMaps) put(key, entry string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.data == nil {
+		f.data = map[string]string{}
+	}
+	f.data[key] = entry
+	f.changed()
+}
+
+// fail lets reading fail, and ends the watches.
+func (f *fakeConfigMaps) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+	for w := range f.watchers {
+		w.Stop()
+	}
+	clear(f.watchers)
+}
+
+func (f *fakeConfigMaps) keys() (keys []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key := range f.data {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// followed runs a replica's revocations, in a bubble.
+func followed(t *testing.T, f *fakeConfigMaps) *Revocations {
+	t.Helper()
+	r := NewRevocations(RevocationOptions{ConfigMap: "revoked", Keep: 48 * time.Hour})
+	r.Settle(f)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	synctest.Wait()
+	return r
+}
+
+// revokedWith says whether an identity is revoked by entries.
+func revokedWith(t *testing.T, id Identity, entries ...string) bool {
+	t.Helper()
+	index := revocationIndex{}
+	for _, text := range entries {
+		entry, err := parseRevocation(text, 48*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		index.add(entry)
+	}
+	_, found := index.find(id, time.Now())
+	return found
+}
+
+func TestRevocationsEndWhatTheyNameAndNothingElse(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	at := func(d time.Duration) string { return now.Add(d).UTC().Format(time.RFC3339) }
+	jane := Identity{Username: "corp:jane", Claims: map[string]any{"iss": testIssuer, "sub": "u-1"}, Begun: now.Add(-time.Hour), Session: "s-1"}
+	without := func(change func(*Identity)) Identity {
+		id := jane
+		change(&id)
+		return id
+	}
+	subject, before := `"issuer":"`+testIssuer+`","subject":"u-1"`, `,"before":"`+at(-time.Minute)+`"`
+	for name, c := range map[string]struct {
+		id    Identity
+		entry string
+		want  bool
+	}{
+		"by name":                   {jane, `{"username":"corp:jane"` + before + `}`, true},
+		"by another's name":         {jane, `{"username":"jane"` + before + `}`, false},
+		"barred":                    {without(func(id *Identity) { id.Begun = now }), `{"username":"corp:jane"}`, true},
+		"signed in again":           {without(func(id *Identity) { id.Begun = now }), `{"username":"corp:jane"` + before + `}`, false},
+		"in the very second":        {jane, `{"username":"corp:jane","before":"` + at(-time.Hour) + `"}`, true},
+		"a second before":           {jane, `{"username":"corp:jane","before":"` + at(-time.Hour-time.Second) + `"}`, false},
+		"who knows when":            {without(func(id *Identity) { id.Begun = time.Time{} }), `{"username":"corp:jane"` + before + `}`, true},
+		"forgotten":                 {jane, `{"username":"corp:jane","before":"` + at(-49*time.Hour) + `"}`, false},
+		"forgotten when it says":    {jane, `{"username":"corp:jane","until":"` + at(-time.Second) + `"}`, false},
+		"by subject":                {jane, `{` + subject + before + `}`, true},
+		"the subject elsewhere":     {jane, `{"issuer":"https://elsewhere.example","subject":"u-1"` + before + `}`, false},
+		"by session":                {jane, `{"issuer":"` + testIssuer + `","session":"s-1"}`, true},
+		"by session, later":         {without(func(id *Identity) { id.Begun = now }), `{"issuer":"` + testIssuer + `","session":"s-1"` + before + `}`, true},
+		"the session elsewhere":     {jane, `{"issuer":"https://elsewhere.example","session":"s-1"}`, false},
+		"another session":           {jane, `{` + subject + `,"session":"s-2"` + before + `}`, false},
+		"both":                      {jane, `{` + subject + `,"session":"s-1"` + before + `}`, true},
+		"a session without a name":  {without(func(id *Identity) { id.Session = "" }), `{` + subject + `,"session":"s-2"` + before + `}`, true},
+		"anonymous":                 {Identity{Username: "system:anonymous", Anonymous: true}, `{"username":"system:anonymous"}`, false},
+		"no claims, another's":      {Identity{Username: "x"}, `{` + subject + `}`, false},
+		"a user named like nothing": {Identity{}, `{"username":"corp:jane"}`, false},
+	} {
+		if got := revokedWith(t, c.id, c.entry); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for _, text := range []string{
+		``, `{}`, `null`, `"jane"`, `{"username":"a","subject":"b","issuer":"c"}`, `{"subject":"b"}`, `{"session":"b"}`, `{"issuer":"b"}`, `{"user":"jane"}`,
+		`{"username":"a"} {"username":"b"}`, `{"username":"a","before":"yesterday"}`, `{"username":"` + strings.Repeat("a", maxRevocation) + `"}`,
+	} {
+		if r, err := parseRevocation(text, time.Hour); err == nil {
+			t.Errorf("%.50s is read as %v", text, r)
+		}
+	}
+}
+
+// Whatever somebody writes into the ConfigMap ends those whom it names, and is written as it is read.
+func FuzzRevocation(f *testing.F) {
+	f.Add(`{"username":"jane","before":"2026-01-02T03:04:05Z"}`)
+	f.Add(`{"issuer":"https://a","subject":"b","session":"c","until":"2026-01-02T03:04:05+02:00"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := parseRevocation(text, time.Hour)
+		if err != nil {
+			return
+		}
+		again, err := parseRevocation(r.String(), time.Hour)
+		if err != nil || again.String() != r.String() {
+			t.Errorf("%v is read as %v: %v", r, again, err)
+		}
+		revocationIndex{}.add(r)
+	})
+}
+
+// An operator writes an entry with kubectl; tokens and sessions are refused, at each replica, until it is taken out.
+func TestWhatAnOperatorRevokesIsRefusedEverywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeConfigMaps{data: map[string]string{}}
+		replicas := []*Revocations{followed(t, f), followed(t, f)}
+		told := 0
+		stop := replicas[0].Changes(func() { told++ })
+		for _, r := range replicas {
+			a, err := New(Options{
+				Issuers:     []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual}},
+				Revocations: r,
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sessions := NewSessions(mustSealer(t, keyA), a)
+			tickets := NewTickets(sessions)
+			token := ecToken(t, map[string]any{"iat": time.Now().Unix()})
+			id, err := a.Authenticate(t.Context(), token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cookie := must(sessions.Seal(id))
+			ticket, _, err := tickets.Issue(id, "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.put("jane-lost-a-laptop", `{"username":"jane","before":"`+time.Now().UTC().Format(time.RFC3339)+`"}`)
+			synctest.Wait() // no time passes
+			if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, ErrBadToken) || !errors.Is(err, ErrRevoked) {
+				t.Errorf("the token: %v", err)
+			}
+			if _, err := sessions.Open(t.Context(), cookie); !errors.Is(err, ErrBadToken) {
+				t.Errorf("the session: %v", err)
+			}
+			if _, err := tickets.Redeem(t.Context(), ticket, "/"); !errors.Is(err, ErrBadToken) {
+				t.Errorf("the ticket: %v", err)
+			}
+			time.Sleep(time.Second)
+			if _, err := a.Authenticate(t.Context(), ecToken(t, map[string]any{"iat": time.Now().Unix()})); err != nil {
+				t.Errorf("a new token: %v", err)
+			}
+			f.put("jane-lost-a-laptop", `{"username":"joe"}`)
+			synctest.Wait()
+			if _, err := sessions.Open(t.Context(), cookie); err != nil {
+				t.Errorf("the entry was taken out: %v", err)
+			}
+		}
+		if told != 4 {
+			t.Errorf("told %d times", told)
+		}
+		stop()
+		// What is not understood has no effect on the rest.
+		f.put("nonsense", "jane")
+		f.put("more", `{"username":"jane"}`)
+		synctest.Wait()
+		if err := replicas[1].Check(Identity{Username: "jane"}); !errors.Is(err, ErrRevoked) {
+			t.Error(err)
+		}
+	})
+}
+
+func ecToken(t testing.TB, changes ...map[string]any) string {
+	return sign(t, jwt.SigningMethodES256, ecKey, goodClaims(changes...), nil)
+}
+
+// What one replica is told the others know, also if it cannot be written down at once; and it is forgotten in the end.
+func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeConfigMaps{data: map[string]string{"operator": `{"username":"joe"}`}}
+		one, other := followed(t, f), followed(t, f)
+		jane := Identity{Username: "jane"}
+		entry := Revocation{Username: "jane", Before: time.Now()}
+		if err := one.Revoke(t.Context(), "a", entry); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, r := range []*Revocations{one, other} {
+			if !errors.Is(r.Check(jane), ErrRevoked) || len(r.own) != 0 {
+				t.Errorf("%v, with %d of its own", r.Check(jane), len(r.own))
+			}
+		}
+		f.mu.Lock()
+		f.refuses = errors.New("away")
+		f.mu.Unlock()
+		mary := Identity{Username: "mary"}
+		if err := one.Revoke(t.Context(), "b", Revocation{Username: "mary", Before: time.Now()}); err == nil {
+			t.Error("nobody is told that it is not shared")
+		}
+		if !errors.Is(one.Check(mary), ErrRevoked) || other.Check(mary) != nil {
+			t.Errorf("%v, %v", one.Check(mary), other.Check(mary))
+		}
+		time.Sleep(time.Minute)
+		f.mu.Lock()
+		f.refuses = nil
+		f.mu.Unlock()
+		time.Sleep(revocationsLast + time.Second)
+		if !errors.Is(other.Check(mary), ErrRevoked) {
+			t.Error("it was not tried again")
+		}
+		time.Sleep(48 * time.Hour)
+		if one.Check(jane) != nil || one.Check(mary) != nil || !errors.Is(one.Check(Identity{Username: "joe"}), ErrRevoked) {
+			t.Errorf("%v %v %v", one.Check(jane), one.Check(mary), one.Check(Identity{Username: "joe"}))
+		}
+		if err := other.Revoke(t.Context(), "c", Revocation{Username: "jim", Before: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		if keys := f.keys(); len(keys) != 2 { // the operator's, and jim's
+			t.Errorf("%q are kept", keys)
+		}
+	})
+}
+
+// Nobody is let in while it cannot be known who was revoked; but an API server that is away does not lock out those inside.
+func TestWhatCannotBeReadIsNotTakenForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeConfigMaps{data: map[string]string{"a": `{"username":"jane"}`}}
+		f.fail(errors.New("connection refused"))
+		r := followed(t, f)
+		joe, jane := Identity{Username: "joe"}, Identity{Username: "jane"}
+		if err := r.Check(joe); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("never read: %v", err)
+		}
+		f.fail(nil)
+		time.Sleep(revocationsLast)
+		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
+			t.Errorf("%v, %v", r.Check(joe), r.Check(jane))
+		}
+		f.fail(errors.New("connection refused"))
+		time.Sleep(time.Hour)
+		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
+			t.Errorf("the cluster is away: %v, %v", r.Check(joe), r.Check(jane))
+		}
+		f.fail(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "revoked", errors.New("no")))
+		time.Sleep(revocationsLast + time.Second)
+		if r.Check(joe) != nil {
+			t.Errorf("at once: %v", r.Check(joe))
+		}
+		time.Sleep(unreadFor)
+		if err := r.Check(joe); !errors.Is(err, ErrUnavailable) || r.Ready() == nil {
+			t.Errorf("refused for a minute: %v", err)
+		}
+		f.fail(nil)
+		time.Sleep(revocationsLast)
+		if r.Check(joe) != nil {
+			t.Error(r.Check(joe))
+		}
+		// It is deleted, and made again: nothing is asked meanwhile.
+		f.mu.Lock()
+		f.data = nil
+		f.mu.Unlock()
+		f.fail(nil) // the watches end
+		time.Sleep(revocationsLast)
+		if r.Check(jane) != nil {
+			t.Error(r.Check(jane))
+		}
+	})
+}
+
+// The default cluster is replaced by another: what that says counts.
+func TestRevocationsMoveWithTheDefaultCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := followed(t, &fakeConfigMaps{data: map[string]string{"a": `{"username":"jane"}`}})
+		r.Settle(&fakeConfigMaps{data: map[string]string{"a": `{"username":"joe"}`}})
+		time.Sleep(time.Second)
+		if r.Check(Identity{Username: "jane"}) != nil || !errors.Is(r.Check(Identity{Username: "joe"}), ErrRevoked) {
+			t.Errorf("%v, %v", r.Check(Identity{Username: "jane"}), r.Check(Identity{Username: "joe"}))
+		}
+	})
+}
+
+// A session that is revoked just as another replica, which does not know it yet, renews it does not live on.
+func TestRenewalDoesNotOutrunARevocation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		provider := authtest.New()
+		l := loginAt(t, provider)
+		in := signedIn(t, l, provider)
+		time.Sleep(59 * time.Minute)
+		revoked := time.Now()
+		time.Sleep(2 * time.Second)
+		renewed, err := l.Renew(t.Context(), in.Session, in.Renewal)
+		if err != nil || renewed.Identity.Claims["iat"].(float64) <= float64(revoked.Unix()) {
+			t.Fatal(renewed.Identity, err)
+		}
+		if err := l.authenticator.revocations.Revoke(t.Context(), "a", Revocation{Issuer: authtest.Issuer, Subject: "jane", Before: revoked}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sessionsOf(l).Open(t.Context(), renewed.Session); !errors.Is(err, ErrRevoked) {
+			t.Errorf("the renewed session: %v", err)
+		}
+		asked := provider.Asked("/token")
+		for _, s := range []LoggedIn{in, renewed} {
+			if _, err := l.Renew(t.Context(), s.Session, s.Renewal); !errors.Is(err, ErrBadToken) || !errors.Is(err, ErrRevoked) {
+				t.Errorf("it is renewed: %v", err)
+			}
+		}
+		if provider.Asked("/token") != asked {
+			t.Error("the provider is asked for a session that was revoked")
+		}
+		if again := signedIn(t, l, provider); again.Session == "" {
+			t.Error("who signs in again is not let in")
+		}
+		// Once it is forgotten, cookies that somebody kept are too old.
+		time.Sleep(RenewalTime + time.Hour)
+		if _, err := l.Renew(t.Context(), in.Session, in.Renewal); !errors.Is(err, ErrTokenExpired) {
+			t.Error(err)
+		}
+	})
+}

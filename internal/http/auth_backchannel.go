@@ -1,0 +1,77 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+// backchannelPath is where the provider says that a session ended there.
+const backchannelPath = "/auth/backchannel-logout"
+
+// endedAtProvider answers POST /auth/backchannel-logout (OpenID Connect Back-Channel Logout 1.0, section 2.5). No browser sends
+// it, and it stands for nobody: what counts is the token in it.
+func (s *Server) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
+	if s.opts.Login == nil {
+		return notFound("this gateway has no login of its own")
+	}
+	if tokenInAddress(r.URL) {
+		return badRequest("a token in the address would end up in logs: send it in the body")
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/x-www-form-urlencoded" {
+		return &reply{
+			code: http.StatusUnsupportedMediaType, reason: metav1.StatusReasonUnsupportedMediaType,
+			message: "the body must be application/x-www-form-urlencoded",
+		}
+	}
+	if err := r.ParseForm(); err != nil {
+		return unreadable(err)
+	}
+	tokens := r.PostForm["logout_token"]
+	if len(tokens) != 1 {
+		return badRequest("the body must have one logout_token")
+	}
+	err := s.opts.Login.EndAt(from(r), tokens[0])
+	switch {
+	case errors.Is(err, auth.ErrLoginRefused):
+		return s.refusedAt(r, &reply{
+			code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest, message: "this is no logout token that counts here", cause: err,
+		})
+	case err != nil:
+		return err
+	}
+	s.logger(r).Info("a session was ended by the provider")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// endRevoked ends the streams of those who were revoked.
+func (s *Server) endRevoked() {
+	for _, ss := range s.open.all() {
+		ss.checkRevoked()
+	}
+}
+
+// checkRevoked has the session end if its caller was revoked. It may be called by anybody, at any time.
+func (ss *session) checkRevoked() {
+	if revocations := ss.server.opts.Revocations; revocations != nil && errors.Is(revocations.Check(ss.id), auth.ErrRevoked) {
+		ss.revoked.Store(true)
+		ss.Wake()
+	}
+}
+
+// confirm asks whether what the caller signed in with still counts: it is told when somebody is revoked, but not when a
+// ServiceAccount is deleted.
+func (ss *session) confirm(ctx context.Context) error {
+	now, err := ss.server.opts.Authenticator.Confirm(ctx, ss.id)
+	if err == nil && (now.Username != ss.id.Username || now.Cluster != ss.id.Cluster) {
+		return auth.ErrBadToken
+	}
+	return err
+}
