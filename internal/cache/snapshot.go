@@ -11,8 +11,9 @@ import (
 // Snapshot is a store's content at one version. It never changes, holds no lock, and may be read concurrently.
 type Snapshot struct {
 	// Head is where the topic stood: a cursor that begins there is told all that this snapshot lacks.
-	Head  stream.Head
-	state state
+	Head     stream.Head
+	state    state
+	replaced int64 // what had been by then; see turnover
 }
 
 // Version is the version up to which the snapshot contains every change.

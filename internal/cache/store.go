@@ -52,6 +52,9 @@ type Store struct {
 	changes  lastChanges
 	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
+	turnover turnover
+	past     int64 // how many bytes the ring may hold
+
 	upstream *upstream
 	catchUps *catchUps
 	gone     gone
@@ -61,6 +64,7 @@ func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart
 	s := &Store{
 		kind:     kind,
 		topic:    stream.NewTopic[*cluster.Object](topic),
+		past:     topic.Bytes,
 		restart:  restart,
 		log:      log,
 		pending:  map[string]*cluster.Object{},
@@ -92,10 +96,10 @@ func (s *Store) snapshotLocked() *Snapshot {
 	head := s.topic.Head()
 	switch {
 	case s.snapshot == nil:
-		s.snapshot = &Snapshot{Head: head, state: s.state.clone()}
+		s.snapshot = &Snapshot{Head: head, state: s.state.clone(), replaced: s.turnover.replaced.Load()}
 	case s.snapshot.Head != head:
 		// Nothing has changed but the version up to which nothing has.
-		s.snapshot = &Snapshot{Head: head, state: s.snapshot.state}
+		s.snapshot = &Snapshot{Head: head, state: s.snapshot.state, replaced: s.snapshot.replaced}
 	}
 	return s.snapshot
 }
@@ -209,6 +213,7 @@ func (s *Store) change(version uint64, apply func() []change) {
 		return
 	}
 	s.snapshot = nil
+	s.turnover.note(changes)
 	wentBack := version < s.topic.Head().Version
 	if wentBack {
 		s.beginAnew(version)
@@ -259,6 +264,14 @@ func (s *Store) listed(version uint64) {
 
 	s.mu.Lock()
 	s.state, s.snapshot = next, nil
+	s.turnover.note(changes)
+	if first {
+		for _, o := range pending {
+			if o != nil {
+				s.turnover.holds.Add(int64(len(o.JSON())))
+			}
+		}
+	}
 	switch {
 	case first:
 		s.began = version

@@ -19,7 +19,7 @@ type nowhere struct{ bytes int }
 
 func (n *nowhere) frame(p []byte) []byte { return p }
 func (n *nowhere) close(bool)            {}
-func (n *nowhere) send(p []byte, _ time.Duration) (int, error) {
+func (n *nowhere) send(p []byte, _ time.Duration, _ func() bool) (int, error) {
 	n.bytes += len(p)
 	return len(p), nil
 }

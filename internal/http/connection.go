@@ -16,8 +16,9 @@ type connection interface {
 	// may append to it.
 	frame(collected []byte) []byte
 	// send sends a piece and says how much of it was taken. With patience it waits until all of it is, and fails if
-	// nothing is taken for so long. Without, it does not wait: less than all is no error.
-	send(piece []byte, patience time.Duration) (int, error)
+	// nothing is taken for so long, or with errOutgrown once that says so, if it is not nil. Without, it does not wait: less
+	// than all is no error.
+	send(piece []byte, patience time.Duration, outgrown func() bool) (int, error)
 	// close ends the stream: as complete if it ended as planned. Only the first call counts.
 	close(complete bool)
 }
@@ -62,8 +63,11 @@ func (c *served) frame(collected []byte) []byte { return collected[chunkRoom:] }
 // pieceSize is how much is sent under one deadline where it cannot be told how far a write has got.
 const pieceSize = 16 << 10
 
-func (c *served) send(piece []byte, patience time.Duration) (n int, err error) {
+func (c *served) send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
 	for n < len(piece) {
+		if outgrown != nil && outgrown() {
+			return n, errOutgrown
+		}
 		if err := c.control.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 			return n, err
 		}
@@ -120,7 +124,7 @@ func takeOver(conn net.Conn, header http.Header) (connection, error) {
 	// Taking the connection over has ended net/http's deadlines.
 	err := conn.SetDeadline(time.Time{})
 	if err == nil {
-		_, err = c.send(head.Bytes(), headTimeout)
+		_, err = c.send(head.Bytes(), headTimeout, nil)
 	}
 	if err != nil {
 		c.close(false)
@@ -162,7 +166,7 @@ func (c *direct) frame(collected []byte) []byte {
 	return append(collected, '\r', '\n')
 }
 
-func (c *direct) send(piece []byte, patience time.Duration) (n int, err error) {
+func (c *direct) send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
 	if c.socket != none {
 		n, err = c.socket.offer(piece)
 	}
@@ -170,6 +174,9 @@ func (c *direct) send(piece []byte, patience time.Duration) (n int, err error) {
 		return n, err
 	}
 	for n < len(piece) {
+		if outgrown != nil && outgrown() {
+			return n, errOutgrown
+		}
 		if err := c.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 			return n, err
 		}

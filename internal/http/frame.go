@@ -14,6 +14,7 @@ type frames struct {
 	to       connection
 	patience time.Duration // how long a client may take nothing before it is cut
 	prompt   bool          // flush must not wait
+	outgrown func() bool   // what is being told is too old to be kept for a slow client; nil: it never is
 
 	buf    *[]byte   // nil while nothing is collected, so that an idle stream holds no buffer
 	rest   []byte    // of buf: what is still to be taken of a piece that was flushed; else nil
@@ -101,7 +102,7 @@ func (f *frames) flush() error {
 	if f.prompt {
 		patience = 0
 	}
-	n, err := f.to.send(f.rest, patience)
+	n, err := f.to.send(f.rest, patience, f.outgrown)
 	if f.rest = f.rest[n:]; err == nil && len(f.rest) > 0 {
 		return errBusy
 	}

@@ -101,6 +101,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	// The continue token stands in the list's metadata, so it has to be known before the first item.
 	items, rest := s.pages.read(page, req)
 	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
+	out.of(store, page.snapshot)
 	printer.list(out, items, listMeta(page, rest))
 	return out.close()
 }

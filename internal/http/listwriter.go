@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/cache"
 )
 
 // listWriter writes a long answer in pieces, each under a deadline: a reader that takes nothing is cut, and since a
@@ -14,6 +16,7 @@ import (
 type listWriter struct {
 	header http.Header
 	w      *bufio.Writer
+	to     *patientWriter
 	err    error
 }
 
@@ -39,8 +42,14 @@ func (s *Server) writeSmall(w http.ResponseWriter, answer string) error {
 
 func newListWriter(w http.ResponseWriter, r *http.Request, patience time.Duration) *listWriter {
 	buffer := listBuffers.Get().(*bufio.Writer)
-	buffer.Reset(&patientWriter{w, http.NewResponseController(w), patience, tcpOf(r)})
-	return &listWriter{header: w.Header(), w: buffer}
+	to := &patientWriter{w: w, control: http.NewResponseController(w), patience: patience, tcp: tcpOf(r)}
+	buffer.Reset(to)
+	return &listWriter{header: w.Header(), w: buffer, to: to}
+}
+
+// of says what the answer is made of: who takes it too slowly for how fast that changes does not get all of it.
+func (l *listWriter) of(store *cache.Store, snapshot *cache.Snapshot) {
+	l.to.outgrown = func() bool { return store.Outgrown(snapshot) }
 }
 
 // length says how long the answer is going to be, so that net/http needs not cut it into chunks.

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -24,9 +25,17 @@ type patientWriter struct {
 	control  *http.ResponseController
 	patience time.Duration // how long a client may take nothing
 	tcp      *net.TCPConn
+	outgrown func() bool // what is being sent is too old to be kept for a slow client; nil: it never is
 }
 
+// errOutgrown means that a client takes what it is sent so slowly that too much of it has been replaced since: to keep all
+// of it for every such client could take any amount of memory.
+var errOutgrown = errors.New("the client reads too slowly for how fast things change")
+
 func (p *patientWriter) Write(piece []byte) (int, error) {
+	if p.outgrown != nil && p.outgrown() {
+		return 0, errOutgrown
+	}
 	if err := p.wait(); err != nil {
 		return 0, err
 	}
@@ -40,7 +49,11 @@ func (p *patientWriter) Write(piece []byte) (int, error) {
 	a := &attendant{writer: p, taken: before}
 	a.begin()
 	defer a.end()
-	return p.w.Write(piece)
+	n, err := p.w.Write(piece)
+	if err != nil && p.outgrown != nil && p.outgrown() {
+		err = errOutgrown
+	}
+	return n, err
 }
 
 // wait puts the deadline off. What a client has taken is seen only some time after.
@@ -69,6 +82,10 @@ func (a *attendant) look() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.timer == nil {
+		return
+	}
+	if a.writer.outgrown != nil && a.writer.outgrown() {
+		_ = a.writer.control.SetWriteDeadline(time.Now()) // which ends the write
 		return
 	}
 	if taken, known := bytesTaken(a.writer.tcp); known && taken != a.taken {

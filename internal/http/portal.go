@@ -41,7 +41,7 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 		if strings.HasPrefix(r.URL.Path, "/assets/") {
 			h.Set("Cache-Control", "public, max-age=31536000, immutable") // their names change with their content
 		}
-		out := &patientWriter{w, http.NewResponseController(w), s.opts.Stream.WriteTimeout, tcpOf(r)}
+		out := &patientWriter{w: w, control: http.NewResponseController(w), patience: s.opts.Stream.WriteTimeout, tcp: tcpOf(r)}
 		files.ServeHTTP(&patientResponse{w, out}, r)
 		return nil
 	}

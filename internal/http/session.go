@@ -96,6 +96,8 @@ func (ss *session) flush() (stop string) {
 		return ""
 	case errBusy:
 		return turnOver
+	case errOutgrown:
+		ss.logger().Info("stream is cut in its snapshot", "path", ss.path, "user", ss.id.Username, "cause", err)
 	}
 	return endLeft
 }
@@ -126,6 +128,8 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 		ss.tellSight(w, "narrowed", w.sight)
 	}
 	snapshot := w.store.Snapshot()
+	ss.out.outgrown = func() bool { return w.store.Outgrown(snapshot) }
+	defer func() { ss.out.outgrown = nil }()
 	count := 0
 	for o := range w.objects(snapshot) {
 		ss.dialect.state(ss, w, o)

@@ -41,6 +41,8 @@ func (ss *session) shift(ctx context.Context, w *watch) (stop string) {
 		return ss.restart(ctx, w, resetEpoch)
 	}
 	s.events, w.shifting = events, true
+	ss.out.outgrown = func() bool { return w.store.Outgrown(s.snapshot) }
+	defer func() { ss.out.outgrown = nil }()
 	for _, tell := range []func() string{s.tellHeld, s.tellSeen, s.tellLost, s.tellNew} {
 		if stop := tell(); stop != "" {
 			return stop
