@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -8,8 +9,9 @@ import (
 
 // faults stand before Dex.
 type faults struct {
-	next http.Handler
-	keys *keys
+	next   http.Handler
+	keys   *keys
+	logout func(context.Context) error
 
 	mu    sync.Mutex
 	away  bool
@@ -43,6 +45,11 @@ func (f *faults) control() http.Handler {
 	})
 	mux.HandleFunc("POST /away", func(http.ResponseWriter, *http.Request) { f.setAway(true) })
 	mux.HandleFunc("POST /back", func(http.ResponseWriter, *http.Request) { f.setAway(false) })
+	mux.HandleFunc("POST /end", func(w http.ResponseWriter, r *http.Request) {
+		if err := f.logout(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
 	mux.HandleFunc("GET /asked", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/json"
 	"sync"
 
 	"github.com/go-jose/go-jose/v4"
@@ -15,6 +16,7 @@ type keys struct {
 	mu      sync.Mutex
 	signing jose.JSONWebKey
 	public  []*jose.JSONWebKey // the newest first; the others' tokens are good until they end
+	subject string             // of the last token that was signed
 }
 
 func newKeys() (*keys, error) {
@@ -39,6 +41,12 @@ func (k *keys) rotate() error {
 func (k *keys) Sign(_ context.Context, payload []byte) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	var claims struct {
+		Subject string `json:"sub"`
+	}
+	if json.Unmarshal(payload, &claims) == nil && claims.Subject != "" {
+		k.subject = claims.Subject
+	}
 	s, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: &k.signing}, &jose.SignerOptions{})
 	if err != nil {
 		return "", err
@@ -48,6 +56,13 @@ func (k *keys) Sign(_ context.Context, payload []byte) (string, error) {
 		return "", err
 	}
 	return signed.CompactSerialize()
+}
+
+// lastSubject is whom the last token is of.
+func (k *keys) lastSubject() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.subject
 }
 
 func (k *keys) ValidationKeys(context.Context) ([]*jose.JSONWebKey, error) {

@@ -22,7 +22,8 @@ import (
 
 const usage = `devissuer runs Dex on loopback until SIGTERM, and prints "issuer=URL control=URL". Its user is mara@example.org,
 of the groups platform and team-vision, with the password "password". POST to the control address: /rotate replaces the
-signing key, /away and /back take the provider away and bring it back, GET /asked?path=/token says how often that was asked.
+signing key, /away and /back take the provider away and bring it back, /end tells the clients that whoever signed in last was
+signed out (back-channel logout, which Dex itself does not have), GET /asked?path=/token says how often that was asked.
 `
 
 func main() {
@@ -68,7 +69,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	faults := &faults{next: dex, keys: keys, asked: map[string]int{}}
+	logout := func(ctx context.Context) error {
+		return endAtClients(ctx, issuer, strings.Split(*redirects, ","), keys)
+	}
+	faults := &faults{next: dex, keys: keys, logout: logout, asked: map[string]int{}}
 	public, control := &http.Server{Handler: faults}, &http.Server{Handler: faults.control()}
 	ended := make(chan error, 2)
 	go func() { ended <- public.Serve(listener) }()

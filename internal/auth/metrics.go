@@ -19,7 +19,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_auth_requests_total",
-			Help: "Requests that were asked who sends them, by result: accepted, anonymous, none (no credentials), expired, invalid, unavailable.",
+			Help: "Requests that were asked who sends them, by result: accepted, anonymous, none (no credentials), expired, revoked, invalid, unavailable.",
 		}, []string{"result"}),
 		keys: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kubecast_auth_issuer_keys", Help: "Keys that are known of an issuer whose keys are fetched.",
@@ -32,7 +32,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		}, []string{"issuer"}),
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_auth_logins_total",
-			Help: "Steps of logins at the provider: begun, finished, renewed; by result: ok, refused, unavailable (the provider, or its keys).",
+			Help: "Steps of logins at the provider: begun, finished, renewed, ended (by the provider); by result: ok, refused, unavailable (the provider, or its keys).",
 		}, []string{"step", "result"}),
 	}
 	if registerer != nil {
@@ -49,6 +49,8 @@ func (m *metrics) authenticated(id Identity, err error) {
 		result = "none"
 	case errors.Is(err, ErrTokenExpired):
 		result = "expired"
+	case errors.Is(err, ErrRevoked):
+		result = "revoked"
 	case errors.Is(err, ErrBadToken):
 		result = "invalid"
 	case err != nil:

@@ -122,6 +122,24 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
     expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
   });
 
+  test('who is signed out at the provider is signed out here, at once and in all tabs', async () => {
+    await signIn(`#jobs?ns=${namespace}`);
+    const other = await page.context().newPage();
+    await other.goto(`${kubecast.url}/#pods?ns=${namespace}`);
+    await status(/^Live$/, other);
+    await page.waitForTimeout(1_100); // the provider's clock counts seconds
+    const ended = Date.now();
+    await issuer.hurt('end');
+    await Promise.all([signInLink().waitFor(), signInLink(other).waitFor()]);
+    expect(Date.now() - ended).toBeLessThan(1_000 * seconds); // and not when the token ends
+    expect(await username()).toBeUndefined();
+    await page.waitForTimeout(1_100);
+    await page.context().clearCookies({ name: 'dex_session' }); // Dex itself has not ended it
+    await signInLink().click();
+    await giveName();
+    await status(/^Live$/);
+  });
+
   test('tabs share the session, and who signs out is signed out in all of them and at the provider', async () => {
     await signIn();
     const other = await page.context().newPage();

@@ -26,7 +26,7 @@ export class Issuer {
     this.#control = control;
   }
 
-  async hurt(how: 'rotate' | 'away' | 'back'): Promise<void> {
+  async hurt(how: 'rotate' | 'away' | 'back' | 'end'): Promise<void> {
     const response = await fetch(`${this.#control}/${how}`, { method: 'POST' });
     if (!response.ok) throw new Error(`${how}: HTTP ${response.status}`);
   }
