@@ -188,18 +188,7 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 	if before != nil {
 		found.remember(before)
 	}
-	for _, group := range groups {
-		for _, version := range preferredFirst(group) {
-			for gvr, kind := range found.kinds {
-				if gvr.Group != group.Name || gvr.Version != version {
-					continue
-				}
-				if _, taken := found.preferred[gvr.GroupResource()]; !taken {
-					found.preferred[gvr.GroupResource()] = kind
-				}
-			}
-		}
-	}
+	found.prefer(groups)
 	c.mu.Lock()
 	c.catalog = found
 	c.mu.Unlock()
@@ -222,6 +211,24 @@ func (c *catalog) remember(older *catalog) {
 // Serves reports whether a kind may be served, if the cluster has it.
 func (c *Cluster) Serves(group, resource string) bool {
 	return c.opts.Serves == nil || c.opts.Serves(group, resource)
+}
+
+// prefer finds the version of each kind that its group prefers of those which have it. What is there already stays.
+func (c *catalog) prefer(groups []*metav1.APIGroup) {
+	kinds := map[schema.GroupVersion][]Kind{}
+	for gvr, kind := range c.kinds {
+		kinds[gvr.GroupVersion()] = append(kinds[gvr.GroupVersion()], kind)
+	}
+	for _, group := range groups {
+		for _, version := range preferredFirst(group) {
+			for _, kind := range kinds[schema.GroupVersion{Group: group.Name, Version: version}] {
+				name := schema.GroupResource{Group: group.Name, Resource: kind.Resource}
+				if _, taken := c.preferred[name]; !taken {
+					c.preferred[name] = kind
+				}
+			}
+		}
+	}
 }
 
 func preferredFirst(group *metav1.APIGroup) []string {

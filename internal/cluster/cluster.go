@@ -63,6 +63,7 @@ type Cluster struct {
 	catalog *catalog        // the newest; nil before the first
 	changes int             // of what it serves, as far as the gateway knows; see Changed
 	changed map[string]int  // by group, the number of its last change
+	newest  map[Kind]newest // as it was last asked for
 	epoch   string          // empty before it is known
 	life    context.Context // Run's; nil before it runs
 }
@@ -234,6 +235,7 @@ func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 func (c *Cluster) Restarted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	clear(c.newest)
 	if c.epoch != "" {
 		c.epoch = shortHash(c.epoch + rand.Text())
 	}

@@ -44,7 +44,7 @@ func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, b
 	if after == 0 {
 		return nil, fmt.Errorf("%w: a watch from version 0 is one from any", ErrGone)
 	}
-	if ok, err := c.HasVersion(ctx, kind, until); err != nil {
+	if ok, err := c.reaches(ctx, kind, until); err != nil {
 		return nil, err
 	} else if !ok {
 		return nil, fmt.Errorf("%w: it is behind version %d of %s", ErrUnavailable, until, kind)
@@ -142,16 +142,8 @@ func (h *history) dropNewest() bool {
 	return dropped
 }
 
-// HasVersion asks whether the API server has reached a version of a kind, once for all who ask at the same time. The
-// API server itself waits some seconds for it. An error wraps ErrUnavailable.
-func (c *Cluster) HasVersion(ctx context.Context, kind Kind, version uint64) (bool, error) {
-	question := kind.Path() + "@" + strconv.FormatUint(version, 10)
-	answer, err := c.once(ctx, question, func(ctx context.Context) (any, error) { return c.hasVersion(ctx, kind, version) })
-	has, _ := answer.(bool)
-	return has, err
-}
-
-func (c *Cluster) hasVersion(ctx context.Context, kind Kind, version uint64) (bool, error) {
+// reaches asks the API server whether it has reached a version of a kind. The API server itself waits some seconds for it.
+func (c *Cluster) reaches(ctx context.Context, kind Kind, version uint64) (bool, error) {
 	_, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{
 		Limit:                1,
 		ResourceVersion:      strconv.FormatUint(version, 10),

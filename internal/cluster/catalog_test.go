@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Clusters have CRDs by the thousand, each in a group of its own, and discovery is read anew whenever one changes.
+func TestDiscoveryOfManyGroupsTakesNoLongerThanThereAreKinds(t *testing.T) {
+	const groups = 6000
+	found := &catalog{kinds: map[schema.GroupVersionResource]Kind{}, preferred: map[schema.GroupResource]Kind{}}
+	var served []*metav1.APIGroup
+	for i := range groups {
+		name := fmt.Sprintf("g%d.example.org", i)
+		group := &metav1.APIGroup{Name: name, PreferredVersion: metav1.GroupVersionForDiscovery{Version: "v1"}}
+		for _, version := range []string{"v2", "v1"} {
+			group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{Version: version})
+			for _, resource := range []string{"things", version + "only"} {
+				gvr := schema.GroupVersionResource{Group: name, Version: version, Resource: resource}
+				found.kinds[gvr] = Kind{Group: name, Version: version, Resource: resource}
+			}
+		}
+		served = append(served, group)
+	}
+	began := time.Now()
+	found.prefer(served)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("%v for %d groups", took, groups)
+	}
+	for _, group := range served {
+		for resource, version := range map[string]string{"things": "v1", "v1only": "v1", "v2only": "v2"} {
+			if kind := found.preferred[schema.GroupResource{Group: group.Name, Resource: resource}]; kind.Version != version {
+				t.Fatalf("%s of %s is preferred as %q", resource, group.Name, kind.Version)
+			}
+		}
+	}
+}

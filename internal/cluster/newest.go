@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// newest is how far the versions of a kind had come at one time.
+type newest struct {
+	version uint64
+	asked   time.Time
+}
+
+const (
+	// newestTogether is how long a question for the newest version waits for others who have it, too.
+	newestTogether = 20 * time.Millisecond
+	// newestFor is how long an answer is remembered.
+	newestFor = time.Second
+	// newestAgain is after what time a version that was not there is asked for once more: what answers as an API server may
+	// be a cache that lags behind, such as another gateway.
+	newestAgain = time.Second
+)
+
+// HasVersion asks whether the cluster has reached a version of a kind. An error wraps ErrUnavailable.
+//
+// Versions are what clients claim, who may make them up. So the API server is not asked for each of them, for which it would
+// wait some seconds, but how far it is: once for all who ask at the same time, whatever they claim.
+func (c *Cluster) HasVersion(ctx context.Context, kind Kind, version uint64) (bool, error) {
+	if c.remembersVersion(kind, version) {
+		return true, nil
+	}
+	for again := false; ; again = true {
+		now, err := c.newestOf(ctx, kind)
+		switch {
+		case err != nil:
+			return false, err
+		case version <= now || again:
+			return version <= now, nil
+		}
+		select {
+		case <-time.After(newestAgain):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+func (c *Cluster) remembersVersion(kind Kind, version uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.newest[kind]
+	return version <= known.version && time.Since(known.asked) < newestFor
+}
+
+// newestOf is the newest version of a kind, as it is or becomes after the call.
+func (c *Cluster) newestOf(ctx context.Context, kind Kind) (uint64, error) {
+	for called := time.Now(); ; {
+		answer, err := c.once(ctx, "newest "+kind.Path(), func(ctx context.Context) (any, error) { return c.askNewest(ctx, kind) })
+		if err != nil {
+			return 0, err
+		}
+		if found := answer.(newest); !found.asked.Before(called) {
+			return found.version, nil
+		}
+		// It was under way when the call came.
+	}
+}
+
+func (c *Cluster) askNewest(ctx context.Context, kind Kind) (newest, error) {
+	select {
+	case <-time.After(newestTogether):
+	case <-ctx.Done():
+	}
+	found := newest{asked: time.Now()}
+	// Without a version, which asks for the newest state there is, also of an API server that is behind others.
+	body, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{Limit: 1}, metav1.ParameterCodec).MaxRetries(0).DoRaw(ctx)
+	if err == nil {
+		found.version, err = ParseVersion(gjson.GetBytes(body, "metadata.resourceVersion").Str)
+	}
+	if err != nil {
+		return found, fmt.Errorf("%w: asking for the newest version of %s: %w", ErrUnavailable, kind, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.newest == nil {
+		c.newest = map[Kind]newest{}
+	}
+	c.newest[kind] = found
+	return found, nil
+}
