@@ -116,7 +116,7 @@ func TestIssuerOfAPrivateAuthority(t *testing.T) {
 	want := `# HELP kubecast_auth_issuer_keys Keys that are known of an issuer whose keys are fetched.
 # TYPE kubecast_auth_issuer_keys gauge
 kubecast_auth_issuer_keys{issuer="` + server.URL + `"} 1
-# HELP kubecast_auth_requests_total Requests that were asked who sends them, by result: accepted, anonymous, none (no credentials), expired, invalid, unavailable.
+# HELP kubecast_auth_requests_total Requests that were asked who sends them, by result: accepted, anonymous, none (no credentials), expired, revoked, invalid, unavailable.
 # TYPE kubecast_auth_requests_total counter
 kubecast_auth_requests_total{result="accepted"} 1
 kubecast_auth_requests_total{result="invalid"} 1
