@@ -3,6 +3,7 @@ package stream
 import (
 	"sync/atomic"
 	"time"
+	"weak"
 )
 
 // Type is what happened to an object.
@@ -40,7 +41,7 @@ type Event[O Object[O]] struct {
 
 	seq  uint64 // its number in the ring; 0 if it never was in one
 	tie  bool   // shares its version with what was told before; see Topic.Append
-	left atomic.Pointer[O]
+	left atomic.Pointer[weak.Pointer[O]]
 }
 
 // floor is the first position from which the event is not told.
@@ -90,12 +91,16 @@ func (e *Event[O]) For(match func(O) bool) (kind Type, object O, tell bool) {
 	return Modified, e.Object, false
 }
 
-// lastMatch is made once for all who need it.
+// lastMatch is made once for all who need it at about the same time. The event does not keep it: the ring, which keeps
+// the event, does not count it.
 func (e *Event[O]) lastMatch() O {
-	if left := e.left.Load(); left != nil {
-		return *left
+	if made := e.left.Load(); made != nil {
+		if left := made.Value(); left != nil {
+			return *left
+		}
 	}
 	left := e.Old.WithVersion(e.Pos)
-	e.left.Store(&left)
+	made := weak.Make(&left)
+	e.left.Store(&made)
 	return left
 }

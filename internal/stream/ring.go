@@ -6,7 +6,8 @@ type ring[O Object[O]] struct {
 	slots   []*Event[O] // the event with number n is in slot n % len
 	next    uint64
 	evicted eviction
-	bytes   int64
+	held    map[O]int // the objects that its events hold, and how often; a state before is most often that after another
+	bytes   int64     // that they occupy
 }
 
 func (r *ring[O]) len() int { return int(r.next - r.evicted.seq) }
@@ -23,8 +24,35 @@ func (r *ring[O]) push(event *Event[O], bound int) (seq uint64) {
 	seq = r.next
 	r.slots[seq%uint64(len(r.slots))] = event
 	r.next++
-	r.bytes += int64(event.Object.Size())
+	r.hold(event.Object)
+	r.hold(event.Old)
 	return seq
+}
+
+// hold counts an object, which is held once however many events have it.
+func (r *ring[O]) hold(o O) {
+	var none O
+	if o == none {
+		return
+	}
+	if r.held == nil {
+		r.held = map[O]int{}
+	}
+	if r.held[o]++; r.held[o] == 1 {
+		r.bytes += int64(o.Size())
+	}
+}
+
+func (r *ring[O]) release(o O) {
+	var none O
+	switch n := r.held[o]; {
+	case o == none:
+	case n > 1:
+		r.held[o] = n - 1
+	default:
+		delete(r.held, o)
+		r.bytes -= int64(o.Size())
+	}
 }
 
 func (r *ring[O]) grow(bound int) {
@@ -43,7 +71,8 @@ func (r *ring[O]) grow(bound int) {
 func (r *ring[O]) pop() *Event[O] {
 	event := r.oldest()
 	r.slots[r.evicted.seq%uint64(len(r.slots))] = nil
-	r.bytes -= int64(event.Object.Size())
+	r.release(event.Object)
+	r.release(event.Old)
 	r.evicted = eviction{seq: r.evicted.seq + 1, pos: event.floor()}
 	return event
 }
@@ -52,7 +81,7 @@ func (r *ring[O]) pop() *Event[O] {
 // it leaves out is the unseen content of the list at that version.
 func (r *ring[O]) evictAll(version uint64) {
 	clear(r.slots)
-	r.bytes = 0
+	r.held, r.bytes = nil, 0
 	r.next++
 	r.evicted = eviction{seq: r.next, pos: version}
 }
