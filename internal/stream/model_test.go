@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -103,7 +104,10 @@ func (m *model) resume(known Known, scope Scope) error {
 type follower struct {
 	cursor     *Cursor[*item]
 	scope      Scope
-	next       int // in the model's history
+	next       int    // in the model's history
+	begun      int    // where its past begins
+	start      int    // what comes before this is read from a past
+	after      uint64 // the past begins behind the first event of this version
 	known      Known
 	wary       bool // has not passed all that was known
 	ahead      bool // began before all that was known
@@ -112,21 +116,10 @@ type follower struct {
 	position   uint64
 }
 
-// read compares one batch with the model. It reports false when the cursor has rightly come to its end.
-func (f *follower) read(m *model, room int) (alive bool, err error) {
-	var want error
-	if f.generation != m.generation {
-		want = ErrEpoch
-	} else {
-		if f.wary && (m.leapt(f.known) || f.known.All < m.forgotten) {
-			want = ErrExpired
-		}
-		for n := f.next; n < m.evicted; n++ {
-			if e := m.history[n]; f.expects(e) || f.ahead && in(f.scope, e.namespace) {
-				want = ErrSlow
-			}
-		}
-	}
+// read compares one batch with the model, and steps back now and then. It reports false when the cursor has rightly come
+// to its end.
+func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err error) {
+	want := f.err(m, room)
 	batch, position, got := f.cursor.Next(make([]*Event[*item], 0, room), nil)
 	if !errors.Is(got, want) || got != nil && want == nil {
 		return false, fmt.Errorf("Next failed with %v, not %v", got, want)
@@ -134,23 +127,27 @@ func (f *follower) read(m *model, room int) (alive bool, err error) {
 	if want != nil {
 		return false, nil
 	}
-	for _, e := range batch {
-		for f.next < len(m.history) && !f.expects(m.history[f.next]) {
-			f.next++
-		}
+	places := make([]int, len(batch))
+	for i, e := range batch {
+		f.pass(m)
 		if f.next == len(m.history) {
 			return false, fmt.Errorf("an event too many: %+v", e.Object)
 		}
 		if want := m.history[f.next]; e.Object != want.item || e.Pos != want.pos {
 			return false, fmt.Errorf("%+v at %d was read, not %+v at %d", e.Object, e.Pos, want.item, want.pos)
 		}
+		places[i] = f.next
 		f.next++
 	}
+	if len(batch) > 0 && random.IntN(4) == 0 {
+		untold := random.IntN(len(batch))
+		f.cursor.Back(batch[untold:])
+		f.next, f.position = places[untold], 0
+		return true, nil
+	}
 	if len(batch) < room {
-		for ; f.next < len(m.history); f.next++ {
-			if f.expects(m.history[f.next]) {
-				return false, fmt.Errorf("%+v was not read", m.history[f.next].item)
-			}
+		if f.pass(m); f.next < len(m.history) {
+			return false, fmt.Errorf("%+v was not read", m.history[f.next].item)
 		}
 		if want := max(m.watermark, f.known.All); position != want {
 			return false, fmt.Errorf("everything was read, but the position is %d, not %d", position, want)
@@ -160,15 +157,64 @@ func (f *follower) read(m *model, room int) (alive bool, err error) {
 		return false, fmt.Errorf("the position went back from %d to %d", f.position, position)
 	}
 	f.position = position
-	f.wary = f.wary && (position < f.known.Some || m.watermark < f.known.Some)
-	for _, e := range m.history[f.next:] {
-		if in(f.scope, e.namespace) && !e.due(position) {
+	if f.next >= f.start {
+		f.wary = f.wary && (position < f.known.Some || m.watermark < f.known.Some)
+	}
+	for n := f.next; n < len(m.history) && f.generation == m.generation; n++ {
+		e := m.history[n]
+		claimed := !e.due(position)
+		if n < f.start {
+			claimed = f.expects(m, n) && (e.pos < position || e.pos == position && f.first(m, n))
+		}
+		if claimed && in(f.scope, e.namespace) {
 			return false, fmt.Errorf("the position %d claims %+v at %d, which was not read", position, e.item, e.pos)
 		}
 	}
 	return true, nil
 }
 
-func (f *follower) expects(e modelEvent) bool {
-	return in(f.scope, e.namespace) && (e.pos > f.known.All || e.pos == f.known.All && e.tie && f.ties)
+// err is with what the next read must fail.
+func (f *follower) err(m *model, room int) (want error) {
+	for n := f.next; n < f.start; n++ {
+		if f.expects(m, n) {
+			room--
+		}
+	}
+	switch {
+	case room <= 0:
+		return nil // the past is enough
+	case f.generation != m.generation:
+		return ErrEpoch
+	case f.wary && (m.leapt(f.known) || f.known.All < m.forgotten):
+		want = ErrExpired
+	}
+	for n := max(f.next, f.start); n < m.evicted; n++ {
+		if f.expects(m, n) || f.ahead && in(f.scope, m.history[n].namespace) {
+			want = ErrSlow
+		}
+	}
+	return want
+}
+
+// pass goes on to the next event that must be read.
+func (f *follower) pass(m *model) {
+	for f.next < len(m.history) && !f.expects(m, f.next) {
+		f.next++
+	}
+}
+
+func (f *follower) expects(m *model, n int) bool {
+	e := m.history[n]
+	switch {
+	case !in(f.scope, e.namespace):
+		return false
+	case n < f.start:
+		return e.pos > f.after || e.pos == f.after && !f.first(m, n)
+	}
+	return e.pos > f.known.All || e.pos == f.known.All && e.tie && f.ties
+}
+
+// first reports whether no event before it in the past shares an event's position.
+func (f *follower) first(m *model, n int) bool {
+	return n == f.begun || m.history[n-1].pos < m.history[n].pos
 }

@@ -33,7 +33,7 @@ func TestCursorsReadExactlyWhatAPlainSliceSays(t *testing.T) {
 			}
 		})
 	}
-	for _, what := range []string{"resumed", "resumed, knowing more", "leapt over", "expired", "ahead", "slow", "epoch", "tie", "within a gap", "gaps forgotten"} {
+	for _, what := range []string{"resumed", "resumed, knowing more", "leapt over", "expired", "ahead", "slow", "epoch", "tie", "within a gap", "gaps forgotten", "caught up"} {
 		if seen[what] == 0 {
 			t.Errorf("the histories are not random enough: %q never happened (%v)", what, seen)
 		}
@@ -153,12 +153,32 @@ func (p *play) follow() error {
 				return err
 			}
 		} else if err != nil {
+			if known.All > p.model.floor && known.All <= p.model.watermark {
+				p.followers = append(p.followers, p.catchUp(known, scope))
+				p.seen["caught up"]++
+			}
 			return nil
 		}
 		f.cursor, f.known, f.position, f.ties, f.wary = cursor, known, known.All, true, true
 	}
 	p.followers = append(p.followers, f)
 	return nil
+}
+
+// catchUp begins a cursor in a past of all that the model remembers.
+func (p *play) catchUp(known Known, scope Scope) *follower {
+	m, head := p.model, p.topic.Head()
+	var events []*Event[*item]
+	for _, e := range m.history[m.begun:] {
+		if e.pos >= known.All {
+			events = append(events, &Event[*item]{Change: Change[*item]{Object: e.item}, Pos: e.pos, ID: e.pos})
+		}
+	}
+	return &follower{
+		cursor: p.topic.CaughtUp(head, events, known, scope), scope: scope, generation: m.generation,
+		next: m.begun, begun: m.begun, start: len(m.history), after: known.All,
+		known: Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}, wary: true, ahead: true, ties: true,
+	}
 }
 
 // known is what some client may know: of this replica, or of another one.
@@ -197,7 +217,7 @@ func (p *play) read() error {
 	}
 	i := p.IntN(len(p.followers))
 	f := p.followers[i]
-	alive, err := f.read(p.model, 1+p.IntN(12))
+	alive, err := f.read(p.model, 1+p.IntN(12), p.Rand)
 	if err != nil {
 		return fmt.Errorf("scope %v after %v: %w", f.scope, f.known, err)
 	}
