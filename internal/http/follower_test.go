@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,25 +15,66 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// follower is a client that keeps a copy of what it is told, is cut off at random, and comes back with its position.
+// follower is a client that keeps a copy of what it is told, is cut off at random, and comes back with its position, to any
+// replica. Now and then it does not read for a while.
 type follower struct {
-	g      *gateway
-	user   string // "" for alice, who may see everything
-	path   string
-	paths  map[string]string // of its watches, by their names
-	random *rand.Rand
+	replicas []*gateway
+	user     string // "" for alice, who may see everything
+	path     string
+	paths    map[string]string // of its watches, by their names
+	conflate time.Duration     // the longest of them
+	random   *rand.Rand
+
+	paused, resumed time.Time // between which it read nothing the last time
 
 	mu       sync.Mutex
+	g        *gateway              // the replica that it is, or was, connected to
+	since    time.Time             // it reads
+	reads    bool                  // it is connected, the stream has begun, and it does not pause
 	copies   map[string]*watchCopy // by the watch's name
 	position string
 	resets   map[string]int
 	faults   []string
 }
 
+func newFollower(replicas []*gateway, user string, paths map[string]string, random *rand.Rand) *follower {
+	f := &follower{
+		replicas: replicas, g: replicas[0], user: user, path: paths[""], paths: paths, random: random,
+		copies: map[string]*watchCopy{}, resets: map[string]int{},
+	}
+	if f.path == "" {
+		f.path = "/stream?heartbeat=20s"
+	}
+	for name, path := range paths {
+		f.copies[name] = &watchCopy{objects: map[string]string{}}
+		if name != "" {
+			f.path += "&" + name + "=" + escape(path)
+		}
+		if _, after, ok := strings.Cut(path, "conflate="); ok {
+			text, _, _ := strings.Cut(after, "&")
+			interval, err := time.ParseDuration(text)
+			if err != nil {
+				panic(err)
+			}
+			f.conflate = max(f.conflate, interval)
+		}
+	}
+	return f
+}
+
+// uidOf is an object's uid, or its key if it has none.
+func uidOf(f frame) string {
+	if uid := f.field("metadata", "uid"); uid != "" {
+		return uid
+	}
+	return f.field("metadata", "namespace") + "/" + f.field("metadata", "name")
+}
+
 // watchCopy is what one watch has told.
 type watchCopy struct {
 	objects  map[string]string // JSON, by uid
 	told     map[string]bool   // uids told since the connection began or a reset; nil once a snapshot was complete
+	snapshot bool              // a reset was told, and the snapshot after it not to its end
 	versions map[string]uint64 // that this connection has told, by uid
 }
 
@@ -48,15 +88,19 @@ func (f *follower) run(done <-chan struct{}) {
 		if f.position != "" {
 			headers = append(headers, "Last-Event-ID: "+f.position)
 		}
-		s := f.g.open(f.path, headers...)
+		f.mu.Lock()
+		f.g = f.replicas[f.random.IntN(len(f.replicas))]
 		for _, c := range f.copies {
 			c.told, c.versions = map[string]bool{}, map[string]uint64{}
 		}
+		f.mu.Unlock()
+		s := f.g.open(f.path, headers...)
 		cut := time.AfterFunc(time.Duration(1+f.random.IntN(20000))*time.Millisecond, s.close)
+		pauses := false
 		for {
 			frame, err := s.read()
 			if err != nil {
-				if !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "context canceled") {
+				if !pauses && !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "context canceled") {
 					f.fault("%v", err)
 				}
 				break
@@ -69,13 +113,54 @@ func (f *follower) run(done <-chan struct{}) {
 				return
 			default:
 			}
+			if f.random.IntN(50) == 0 {
+				f.reading(false)
+				if pauses = true; !time.Now().Equal(f.resumed) {
+					f.paused = time.Now()
+				}
+				pass(time.Duration(f.random.IntN(4000)) * time.Millisecond)
+				f.resumed = time.Now()
+				f.reading(frame.event != "")
+			}
 		}
+		f.reading(false)
 		pass(time.Duration(f.random.IntN(15000)) * time.Millisecond)
 	}
 }
 
+func (f *follower) reading(is bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads, f.since = is, time.Now()
+}
+
+// settled reports whether the follower should have what its replica has, if nothing has happened for so long: it reads, is
+// in the middle of no snapshot, and nothing is held back from it any more.
+func (f *follower) settled(long time.Duration) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.conflate > 0 && (f.conflate >= long || f.conflate >= time.Since(f.since)) {
+		return false
+	}
+	for _, c := range f.copies {
+		if c.snapshot {
+			return false
+		}
+	}
+	return f.reads
+}
+
+func (f *follower) replica() *gateway {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.g
+}
+
+// fault notes what is wrong. Those of one cause are many.
 func (f *follower) fault(format string, args ...any) {
-	f.faults = append(f.faults, fmt.Sprintf(format, args...))
+	if len(f.faults) < 5 {
+		f.faults = append(f.faults, fmt.Sprintf(format, args...))
+	}
 }
 
 func (f *follower) apply(frame frame) {
@@ -84,16 +169,22 @@ func (f *follower) apply(frame frame) {
 	if frame.id != "" {
 		f.position = frame.id
 	}
+	if !f.reads && frame.event != "" {
+		f.reads, f.since = true, time.Now()
+	}
 	name, event, named := strings.Cut(frame.event, ".")
 	if !named {
 		name, event = "", frame.event
 	}
+	if event == "goodbye" && frame.field("reason") == "unavailable" {
+		f.fault("a replica that is synced refuses a client: %q", frame.raw)
+	}
 	c := f.copies[name]
-	if c == nil {
+	if c == nil || event == "goodbye" {
 		return // of the connection
 	}
 	f.checkPermitted(frame)
-	uid := frame.field("metadata", "uid")
+	uid := uidOf(frame)
 	switch event {
 	case "added", "modified":
 		f.newer(c, frame, uid, frame.field("metadata", "resourceVersion"))
@@ -117,6 +208,7 @@ func (f *follower) apply(frame frame) {
 		delete(c.told, uid)
 		delete(c.versions, uid)
 	case "reset":
+		c.snapshot = true
 		f.resets[frame.field("reason")]++
 		c.told, c.versions = map[string]bool{}, map[string]uint64{}
 	case "synced":
@@ -127,14 +219,18 @@ func (f *follower) apply(frame frame) {
 		if got := strconv.Itoa(len(c.told)); got != frame.field("count") {
 			f.fault("%s objects were told before %q", got, frame.raw)
 		}
-		c.told = nil
+		c.told, c.snapshot = nil, false
 	}
 }
 
 // checkPermitted checks that an object that is told is one that the user may see, or could until just now.
 func (f *follower) checkPermitted(frame frame) {
 	namespace, name := frame.field("metadata", "namespace"), frame.field("metadata", "name")
-	if f.user == "" || name == "" || f.g.mayHaveSeen(f.user, namespace, name) {
+	sent := time.Now()
+	if sent.Equal(f.resumed) {
+		sent = f.paused // at the earliest
+	}
+	if f.user == "" || name == "" || f.g.mayHaveSeen(f.user, namespace, name, sent) {
 		return
 	}
 	var identity struct {
@@ -143,10 +239,10 @@ func (f *follower) checkPermitted(frame frame) {
 	}
 	decoder := json.NewDecoder(strings.NewReader(frame.data))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&identity); err != nil || !strings.HasSuffix(frame.event, "deleted") || identity.Kind != "Pod" || identity.Metadata.UID == "" {
+	if err := decoder.Decode(&identity); err != nil || !strings.HasSuffix(frame.event, "deleted") || identity.Kind != "Pod" {
 		f.fault("%s was told what he may not see: %q", f.user, frame.raw)
 	}
-	if c := f.copies[strings.TrimSuffix(strings.TrimSuffix(frame.event, "deleted"), ".")]; c == nil || c.objects[identity.Metadata.UID] == "" {
+	if c := f.copies[strings.TrimSuffix(strings.TrimSuffix(frame.event, "deleted"), ".")]; c == nil || c.objects[uidOf(frame)] == "" {
 		f.fault("%s was told of the end of what he never saw: %q", f.user, frame.raw)
 	}
 }
@@ -163,26 +259,10 @@ func (f *follower) newer(c *watchCopy, frame frame, uid, version string) {
 	}
 }
 
-// same reports whether the copies are what the API server has.
-func (f *follower) same() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for name, c := range f.copies {
-		if !reflect.DeepEqual(decoded(c.objects), decoded(f.g.contents(f.user, f.paths[name]))) {
-			return false
-		}
+func decodedObject(text string) map[string]any {
+	var object map[string]any
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		return map[string]any{"error": err.Error()}
 	}
-	return true
-}
-
-func decoded(objects map[string]string) map[string]any {
-	all := map[string]any{}
-	for uid, text := range objects {
-		var object any
-		if err := json.Unmarshal([]byte(text), &object); err != nil {
-			object = err
-		}
-		all[uid] = object
-	}
-	return all
+	return object
 }

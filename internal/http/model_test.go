@@ -4,134 +4,260 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// TestClientsEndWithTheClustersState, whatever they ask for, however often they are cut off, and whatever becomes of
-// the gateway's own watch meanwhile.
+// modelUsers are who may see everything, and whose permissions change.
+var modelUsers = []string{"", "ann", "bob"}
+
+// modelClients are the paths of watches by their names.
+var modelClients = []map[string]string{
+	{"": "/api/v1/pods"},
+	{"": "/api/v1/namespaces/team-a/pods"},
+	{"": "/api/v1/pods?labelSelector=app%3Dweb"},
+	{"": "/api/v1/namespaces/team-b/pods?fieldSelector=status.phase%3DRunning"},
+	{"": "/api/v1/pods?conflate=3s"},
+	{"": "/api/v1/pods?deltas=merge-patch"},
+	{"": "/api/v1/pods?deltas=merge-patch&conflate=20s"},
+	{"": "/api/v1/pods?deltas=merge-patch&conflate=2s&labelSelector=app%3Dweb"},
+	{"": "/api/v1/pods?fields=spec.n,metadata.labels"},
+	{"": "/api/v1/pods?fields=spec.n&deltas=merge-patch&conflate=1s"},
+	{"": "/api/v1/namespaces/team-a/pods/pod-3"},
+	{"a": "/api/v1/pods", "b": "/api/v1/namespaces/team-b/pods?labelSelector=app%3Dweb"},
+	{"a": "/api/v1/namespaces/team-a/pods?conflate=1s", "b": "/api/v1/namespaces/team-b/pods/pod-1", "c": "/api/v1/pods?deltas=merge-patch"},
+}
+
+// TestClientsEndWithTheClustersState, whatever they ask for, however often they are cut off, to whichever replica they
+// come back, and whatever becomes of the replicas' own watches meanwhile. And they are there all the time: a second after
+// the last change, who is connected and reads has what its replica has.
+//
+// What happens comes from a seed, which is the subtest's name. $KUBECAST_SOAK lets the test last, as `make soak` does, and
+// $KUBECAST_SEED says with which seed it begins.
 func TestClientsEndWithTheClustersState(t *testing.T) {
-	users := []string{"", "ann", "bob"} // who may see everything, and whose permissions change
-	clients := []map[string]string{     // the paths of watches by their names
-		{"": "/api/v1/pods"},
-		{"": "/api/v1/namespaces/team-a/pods"},
-		{"": "/api/v1/pods?labelSelector=app%3Dweb"},
-		{"": "/api/v1/namespaces/team-b/pods?fieldSelector=status.phase%3DRunning"},
-		{"": "/api/v1/pods?conflate=3s"},
-		{"": "/api/v1/pods?deltas=merge-patch"},
-		{"": "/api/v1/pods?deltas=merge-patch&conflate=2s&labelSelector=app%3Dweb"},
-		{"": "/api/v1/namespaces/team-a/pods/pod-3"},
-		{"a": "/api/v1/pods", "b": "/api/v1/namespaces/team-b/pods?labelSelector=app%3Dweb"},
-		{"a": "/api/v1/namespaces/team-a/pods?conflate=1s", "b": "/api/v1/namespaces/team-b/pods/pod-1", "c": "/api/v1/pods?deltas=merge-patch"},
+	first, lasting := uint64(0), time.Duration(0)
+	if text := os.Getenv("KUBECAST_SEED"); text != "" {
+		var err error
+		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal("KUBECAST_SEED: ", err)
+		}
 	}
-	for seed := range uint64(4) {
+	if text := os.Getenv("KUBECAST_SOAK"); text != "" {
+		var err error
+		if lasting, err = time.ParseDuration(text); err != nil {
+			t.Fatal("KUBECAST_SOAK: ", err)
+		}
+	}
+	began := time.Now()
+	for seed := first; seed < first+4 || time.Since(began) < lasting; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, g *gateway) {
-				random := rand.New(rand.NewPCG(seed, 1))
-				done := make(chan struct{})
-				var running sync.WaitGroup
-				var followers []*follower
-				g.permitAtRandom(random, users[1:])
-				for i := range len(users) * len(clients) {
-					user, paths := users[i/len(clients)], clients[i%len(clients)]
-					if user != "" && strings.Contains(fmt.Sprint(paths), "pods/") {
-						continue // an object that may not be seen is refused
-					}
-					f := &follower{
-						g: g, user: user, path: paths[""], paths: paths, random: rand.New(rand.NewPCG(seed, uint64(i+2))), copies: map[string]*watchCopy{},
-						resets: map[string]int{},
-					}
-					if f.path == "" {
-						f.path = "/stream?heartbeat=20s"
-					}
-					for name, path := range paths {
-						f.copies[name] = &watchCopy{objects: map[string]string{}}
-						if name != "" {
-							f.path += "&" + name + "=" + escape(path)
-						}
-					}
-					followers = append(followers, f)
-					running.Go(func() { f.run(done) })
-				}
-				for range 400 {
-					churn(g, random)
-					if random.IntN(20) == 0 {
-						g.permitAtRandom(random, users[1:])
-					}
-					pass(time.Duration(random.IntN(400)) * time.Millisecond)
-				}
-				g.api.Fail("pods", 0)
-				if random.IntN(2) == 0 {
-					g.api.DropWatches("pods")
-				}
-				resets := map[string]int{}
-				for _, f := range followers {
-					for healed := time.Now(); !f.same(); pass(time.Second) {
-						if time.Since(healed) > 5*time.Minute {
-							t.Fatalf("%s of %q is not as the cluster, after %v; faults: %v", f.path, f.user, f.resets, f.faults)
-						}
-					}
-					for reason, n := range f.resets {
-						resets[reason] += n
-					}
-				}
-				t.Logf("resets: %v", resets)
-				close(done)
-				for _, user := range users[1:] {
-					g.access.permit(user, auth.Scope{All: true})
-				}
-				for _, key := range []string{"team-a/pod-3", "team-b/pod-1"} { // wakes them all
-					g.api.Put("pods", key, "metadata.labels.app=web", "status.phase=Running", "spec.end=1")
-				}
-				running.Wait()
-				for _, f := range followers {
-					for _, fault := range f.faults {
-						t.Errorf("%s of %q: %s", f.path, f.user, fault)
-					}
-				}
-			}, cached(stream.Options{Events: 8, Bytes: 1 << 20, Age: time.Minute}))
+			random := rand.New(rand.NewPCG(seed, 1))
+			ring := stream.Options{Events: 8 << random.IntN(5), Bytes: 1 << 20, Age: time.Minute}
+			inBubbleOf(t, 1+random.IntN(3), func(t *testing.T, replicas []*gateway) {
+				m := &model{T: t, Rand: random, api: replicas[0], replicas: replicas, seed: seed}
+				m.play()
+			}, cached(ring, "pods"))
 		})
 	}
 }
 
-// churn does something to the cluster, or to the gateway's connection with it.
-func churn(g *gateway, random *rand.Rand) {
-	key := fmt.Sprintf("team-%c/pod-%d", 'a'+rune(random.IntN(2)), random.IntN(8))
-	exists := false
-	for _, k := range g.api.Keys("pods") {
-		exists = exists || k == key
+// model is one history: replicas of one API server, and clients of them.
+type model struct {
+	*testing.T
+	*rand.Rand
+	seed      uint64
+	api       *gateway // any of them: they share the API server, and who may see what
+	replicas  []*gateway
+	followers []*follower
+	checked   map[string]int
+}
+
+func (m *model) play() {
+	for _, replica := range m.replicas { // it is synced, and knows of which cluster
+		replica.stream("/api/v1/pods").expect("synced")
 	}
-	switch n := random.IntN(100); {
-	case n < 12 && exists:
-		g.api.Delete("pods", key)
-	case n < 90:
-		g.api.Put("pods", key, "metadata.labels.app="+[]string{"web", "db"}[random.IntN(2)],
-			"status.phase="+[]string{"Pending", "Running"}[random.IntN(2)], fmt.Sprintf("spec.n:=%d", random.IntN(1000)),
-			"metadata.annotations.pad="+strings.Repeat("x", 300))
-	case n < 91:
-		g.api.Bookmark("pods")
-	case n < 93:
-		g.api.Compact("pods") // so that who is behind cannot be caught up
-	case n < 95:
-		g.api.DropWatches("pods")
-	case n < 97:
-		g.api.Compact("pods")
-		g.api.DropWatches("pods")
-	case n < 98:
-		g.api.Fail("pods", http.StatusServiceUnavailable)
-		g.api.DropWatches("pods")
-	default:
-		g.api.Fail("pods", 0)
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	m.checked = map[string]int{}
+	m.permit()
+	for i := range len(modelUsers) * len(modelClients) {
+		user, paths := modelUsers[i/len(modelClients)], modelClients[i%len(modelClients)]
+		if user != "" && strings.Contains(fmt.Sprint(paths), "pods/") {
+			continue // an object that may not be seen is refused
+		}
+		f := newFollower(m.replicas, user, paths, rand.New(rand.NewPCG(m.seed, uint64(i+2))))
+		m.followers = append(m.followers, f)
+		running.Go(func() { f.run(done) })
+	}
+	began := time.Now()
+	for step := range 400 {
+		m.churn()
+		if m.IntN(20) == 0 {
+			m.permit()
+		}
+		pass(time.Duration(m.IntN(400)) * time.Millisecond)
+		if step%10 == 9 {
+			m.rest(began)
+		}
+	}
+	m.heal()
+	resets := map[string]int{}
+	for _, f := range m.followers {
+		for healed := time.Now(); !f.same(m.api.api.Contents("pods")); pass(time.Second) {
+			if time.Since(healed) > 5*time.Minute {
+				m.Fatalf("%s of %q is not as the cluster, after %v; faults: %v", f.path, f.user, f.resets, f.faults)
+			}
+		}
+		for reason, n := range f.resets {
+			resets[reason] += n
+		}
+	}
+	m.Logf("%d replicas; resets: %v; checked: %v", len(m.replicas), resets, m.checked)
+	close(done)
+	for _, user := range modelUsers[1:] {
+		m.api.access.permit(user, auth.Scope{All: true})
+	}
+	for _, key := range []string{"team-a/pod-3", "team-b/pod-1"} { // wakes them all
+		m.api.api.Put("pods", key, "metadata.labels.app=web", "status.phase=Running", "spec.end=1")
+	}
+	running.Wait()
+	for _, f := range m.followers {
+		for _, fault := range f.faults {
+			m.Errorf("%s of %q: %s", f.path, f.user, fault)
+		}
 	}
 }
 
-// permitAtRandom lets users see something else, but in each namespace something: what shows nothing is refused.
-func (g *gateway) permitAtRandom(random *rand.Rand, users []string) {
+// rest lets nothing happen for a moment. Then whoever is connected, and reads, has what its replica has.
+func (m *model) rest(began time.Time) {
+	long := time.Second
+	if m.IntN(3) == 0 {
+		long = 4 * time.Second // so that nothing is held back any more from most of those who conflate
+	}
+	pass(long)
+	synctest.Wait()
+	for _, f := range m.followers {
+		if f.settled(long) {
+			m.check(f, fmt.Sprintf("%v after the last change, at %v", long, time.Since(began)))
+		} else {
+			m.checked["not settled"]++
+		}
+	}
+}
+
+// check checks that a follower has what its replica has, unless it knows more from another one.
+func (m *model) check(f *follower, when string) {
+	objects, version := f.replica().known("pods")
+	for _, told := range readPosition(f.position).Told {
+		if told.Some > version {
+			m.checked["ahead"]++
+			return
+		}
+	}
+	m.checked["settled"]++
+	if !f.same(objects) {
+		f.fault("%s, it does not have what its replica has at %d: %s", when, version, f.difference(objects))
+	}
+}
+
+// known is what a replica has of a kind, by key, and up to which version.
+func (g *gateway) known(kind string) (objects map[string]string, version uint64) {
+	objects = map[string]string{}
+	for _, store := range g.kinds.All() {
+		if store.Kind().String() == kind {
+			snapshot := store.Snapshot()
+			version = snapshot.Version()
+			for o := range snapshot.List(stream.AllNamespaces(), cache.Selector{}, "", "") {
+				objects[o.Key()] = o.JSON()
+			}
+		}
+	}
+	return objects, version
+}
+
+// churn does something to the cluster, or to the replicas' connection with it.
+func (m *model) churn() {
+	api := m.api.api
+	key := fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(2)), m.IntN(8))
+	exists := false
+	for _, k := range api.Keys("pods") {
+		exists = exists || k == key
+	}
+	replica := m.replicas[m.IntN(len(m.replicas))]
+	switch n := m.IntN(100); {
+	case n < 10 && exists:
+		api.Delete("pods", key)
+	case n < 12:
+		if keys := api.Keys("pods"); len(keys) > 1 {
+			m.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+			api.DeleteTogether("pods", keys[:2+m.IntN(len(keys)-1)]...)
+		}
+	case n < 14:
+		for range m.IntN(12) { // more than a ring holds, at once
+			m.put(fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(2)), m.IntN(8)))
+		}
+	case n < 86:
+		m.put(key)
+	case n < 88:
+		api.Bookmark("pods")
+	case n < 90:
+		api.Compact("pods") // so that who is behind cannot be caught up
+	case n < 91:
+		api.DropWatches("pods")
+	case n < 92:
+		api.Compact("pods")
+		api.DropWatches("pods")
+	case n < 93:
+		api.Fail("pods", http.StatusServiceUnavailable)
+		api.DropWatches("pods")
+	case n < 95:
+		replica.way.cut()
+	case n < 97:
+		replica.way.mend()
+		if m.IntN(2) == 0 {
+			api.Compact("pods")
+		}
+	default:
+		api.Fail("pods", 0)
+	}
+}
+
+func (m *model) put(key string) {
+	fields := []string{
+		"metadata.labels.app=" + []string{"web", "db"}[m.IntN(2)],
+		"status.phase=" + []string{"Pending", "Running"}[m.IntN(2)],
+		fmt.Sprintf("spec.n:=%d", m.IntN(1000)),
+		"metadata.annotations.pad=" + strings.Repeat("x", 300),
+	}
+	if strings.HasSuffix(key, "6") || strings.HasSuffix(key, "7") {
+		fields = append(fields, "metadata.uid=") // as of some aggregated API servers
+	}
+	m.api.api.Put("pods", key, fields...)
+}
+
+// heal ends what was done to connections.
+func (m *model) heal() {
+	m.api.api.Fail("pods", 0)
+	if m.IntN(2) == 0 {
+		m.api.api.DropWatches("pods")
+	}
+	for _, replica := range m.replicas {
+		replica.way.mend()
+	}
+}
+
+// permit lets users see something else, but in each namespace something: what shows nothing is refused.
+func (m *model) permit() {
 	scopes := []auth.Scope{
 		{All: true},
 		{Namespaces: []string{"team-a"}, Names: map[string][]string{"team-b": {"pod-0"}}},
@@ -141,20 +267,20 @@ func (g *gateway) permitAtRandom(random *rand.Rand, users []string) {
 		{Names: map[string][]string{"": {"pod-1", "pod-4"}}},
 		{Names: map[string][]string{"team-a": {"pod-1"}, "team-b": {"pod-2"}}},
 	}
-	for _, user := range users {
-		before, _ := g.access.permitted(user)
-		now := scopes[random.IntN(len(scopes))]
-		g.past.note(user, before)
-		g.access.permit(user, now)
+	for _, user := range modelUsers[1:] {
+		before, _ := m.api.access.permitted(user)
+		now := scopes[m.IntN(len(scopes))]
+		m.api.past.note(user, before)
+		m.api.access.permit(user, now)
 	}
 }
 
-// contents is what the API server has of what a stream's path asks for and a user may see, by uid.
-func (g *gateway) contents(user, path string) map[string]string {
+// shown is what of a kind's objects a stream's path asks for and a user may see, in the form that it asks for, by uid.
+func (g *gateway) shown(objects map[string]string, user, path string) map[string]any {
 	target, query, _ := strings.Cut(path, "?")
 	permitted, narrowed := g.access.permitted(user)
-	objects := map[string]string{}
-	for key, text := range g.api.Contents("pods") {
+	shown := map[string]any{}
+	for key, text := range objects {
 		namespace, name, _ := strings.Cut(key, "/")
 		f := frame{data: text}
 		switch {
@@ -164,8 +290,82 @@ func (g *gateway) contents(user, path string) map[string]string {
 		case strings.Contains(query, "app%3Dweb") && f.field("metadata", "labels", "app") != "web":
 		case strings.Contains(query, "phase%3DRunning") && f.field("status", "phase") != "Running":
 		default:
-			objects[f.field("metadata", "uid")] = text
+			shown[uidOf(f)] = reduced(text, query)
 		}
 	}
-	return objects
+	return shown
+}
+
+// reduced is an object with what fields= names of it.
+func reduced(text, query string) any {
+	whole := decodedObject(text)
+	_, fields, some := strings.Cut(query, "fields=")
+	if !some {
+		return whole
+	}
+	fields, _, _ = strings.Cut(fields, "&")
+	object := map[string]any{}
+	paths := append(strings.Split(fields, ","),
+		"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion")
+	for _, path := range paths {
+		from, to := whole, object
+		keys := strings.Split(path, ".")
+		for _, key := range keys[:len(keys)-1] {
+			if from, _ = from[key].(map[string]any); from == nil {
+				break
+			}
+			if to[key] == nil {
+				to[key] = map[string]any{}
+			}
+			to = to[key].(map[string]any)
+		}
+		if value, ok := from[keys[len(keys)-1]]; ok {
+			to[keys[len(keys)-1]] = value
+		}
+	}
+	return object
+}
+
+// difference is how the copies differ from what a kind's objects are for the follower, by key.
+func (f *follower) difference(objects map[string]string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var lines []string
+	key := func(object any) string {
+		metadata := object.(map[string]any)["metadata"].(map[string]any)
+		return fmt.Sprint(metadata["namespace"], "/", metadata["name"], "@", metadata["resourceVersion"])
+	}
+	for name, c := range f.copies {
+		want := f.g.shown(objects, f.user, f.paths[name])
+		for uid, text := range c.objects {
+			switch has := decodedObject(text); {
+			case want[uid] == nil:
+				lines = append(lines, "has "+key(has))
+			case !reflect.DeepEqual(any(has), want[uid]):
+				lines = append(lines, "has "+key(has)+", not "+key(want[uid]))
+			}
+		}
+		for uid, object := range want {
+			if c.objects[uid] == "" {
+				lines = append(lines, "lacks "+key(object))
+			}
+		}
+	}
+	return fmt.Sprint(lines, ", position ", f.position)
+}
+
+// same reports whether the copies are what a kind's objects are for the follower.
+func (f *follower) same(objects map[string]string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, c := range f.copies {
+		has := map[string]any{}
+		for uid, text := range c.objects {
+			has[uid] = any(decodedObject(text))
+		}
+		if !reflect.DeepEqual(has, f.g.shown(objects, f.user, f.paths[name])) {
+			return false
+		}
+	}
+	return true
 }

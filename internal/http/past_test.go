@@ -26,16 +26,16 @@ func (p *pastScopes) note(user string, scope auth.Scope) {
 	p.last = append(p.last, pastScope{user, scope, time.Now()})
 }
 
-// mayHaveSeen reports whether a user may see an object, or could within the last second, which is how soon a permission
-// that was taken away ends.
-func (g *gateway) mayHaveSeen(user, namespace, name string) bool {
+// mayHaveSeen reports whether a user may see an object, or could within the second before some time, which is how soon a
+// permission that was taken away ends.
+func (g *gateway) mayHaveSeen(user, namespace, name string, since time.Time) bool {
 	if now, _ := g.access.permitted(user); now.Sees(namespace, name) {
 		return true
 	}
 	g.past.mu.Lock()
 	defer g.past.mu.Unlock()
 	for _, past := range g.past.last {
-		if past.user == user && time.Since(past.until) <= time.Second && past.scope.Sees(namespace, name) {
+		if past.user == user && since.Sub(past.until) <= time.Second && past.scope.Sees(namespace, name) {
 			return true
 		}
 	}

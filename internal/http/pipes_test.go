@@ -25,9 +25,9 @@ func (p pipes) dial(ctx context.Context, _, address string) (net.Conn, error) {
 
 type pipeListener struct {
 	address pipeAddress
-	conns  chan net.Conn
-	closed chan struct{}
-	close  func()
+	conns   chan net.Conn
+	closed  chan struct{}
+	close   func()
 }
 
 func newPipeListener(address string) *pipeListener {
