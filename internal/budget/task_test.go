@@ -1,0 +1,79 @@
+package budget
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// work is so many slices of a task.
+func work(task *Task, slices int) (finished bool) {
+	for range slices {
+		time.Sleep(slice)
+		if !task.Step(clockEach) {
+			return false
+		}
+	}
+	return true
+}
+
+// Whoever has one thing to do that takes long is not put off by how many such things somebody else has.
+func TestLongTasksOfOneUserDoNotDelayAnothers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(1, 0, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		var working sync.WaitGroup
+		defer working.Wait()
+		defer cancel()
+		for range 50 {
+			working.Go(func() {
+				task := NewTask(ctx, q, "many")
+				defer task.Rest()
+				work(task, 100)
+			})
+		}
+		time.Sleep(20 * slice)
+		task := NewTask(t.Context(), q, "few")
+		began := time.Now()
+		if !work(task, 10) {
+			t.Error(task.Err())
+		}
+		task.Rest()
+		if took := time.Since(began); took > 25*slice {
+			t.Errorf("10 slices took %v, beside one other user", took)
+		}
+	})
+}
+
+func TestTaskWhoseClientLeftIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(1, 0, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		task := NewTask(ctx, q, "u")
+		if !work(task, 3) {
+			t.Error(task.Err())
+		}
+		cancel()
+		if work(task, 1) || task.Err() != context.Canceled || task.Step(1) {
+			t.Errorf("it goes on; error %v", task.Err())
+		}
+		if len(q.users) != 0 {
+			t.Error("its turn is not given back")
+		}
+	})
+}
+
+func TestSliceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := Slice()
+		if !s.Step(clockEach) {
+			t.Error("at once")
+		}
+		time.Sleep(slice)
+		if s.Step(clockEach) {
+			t.Error("never")
+		}
+	})
+}
