@@ -11,8 +11,8 @@ import (
 var ErrTooMuch = errors.New("too many requests of one user are waiting")
 
 // Queue gives at most slots turns at a time, and at most perUser of them to one user. Those who wait take turns by user, round
-// robin; each user's own are in their order. A user who has nothing under way waits for one turn of each other user at most,
-// however many those have waiting.
+// robin; each user's own are in their order. A user who has nothing under way waits for what is, and for one turn of each
+// other user at most, however many those have waiting.
 type Queue struct {
 	slots, perUser, waitingPerUser int
 

@@ -21,6 +21,9 @@ type Selector struct {
 	search string          // part of the name, in lower case
 
 	onePair bool // labels asks for one pair, and nothing else
+
+	tree *terms // of more than one field: all are looked up in one reading of an object
+	step func(bytes int) bool
 }
 
 type fieldTerm struct {
@@ -79,7 +82,23 @@ func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
 		}
 		s.fields = append(s.fields, fieldTerm{field: r.Field, path: path, value: r.Value, not: r.Operator == selection.NotEquals})
 	}
+	s.tree = newTerms(s.fields)
 	return s, nil
+}
+
+// Stepping has lists call step before each object that is looked at, with how many bytes that takes, and end when it is false.
+func (s Selector) Stepping(step func(bytes int) bool) Selector {
+	s.step = step
+	return s
+}
+
+// Cost is how many bytes have to be looked at to match an object, about.
+func (s Selector) Cost(o *cluster.Object) int {
+	const known = 128 // what is not in the JSON
+	if len(s.fields) == 0 {
+		return known
+	}
+	return known + o.Size()
 }
 
 // Search narrows the selection to objects whose name contains a text, in whatever case. "" narrows nothing.
@@ -98,6 +117,9 @@ func (s Selector) Matches(o *cluster.Object) bool {
 	}
 	if s.labels != nil && !s.labels.Matches(o) {
 		return false
+	}
+	if s.tree != nil {
+		return s.tree.match(o)
 	}
 	for i := range s.fields {
 		if f := &s.fields[i]; (fieldValue(o, f.path) == f.value) == f.not {

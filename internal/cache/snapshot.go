@@ -46,6 +46,10 @@ func (s *Snapshot) List(scope stream.Scope, selector Selector, afterNamespace, a
 				if namespace != "" && o.GetNamespace() != namespace {
 					return false
 				}
+				if rest.step != nil && !rest.step(rest.Cost(o)) {
+					more = false
+					return false
+				}
 				if afterName != "" && o.GetName() == afterName && o.GetNamespace() == afterNamespace || !rest.Matches(o) {
 					return true
 				}
@@ -78,6 +82,7 @@ func (s *Snapshot) indexFor(selector Selector) (_ *index, value string, rest Sel
 			if !f.not && p.path == f.path {
 				rest = selector
 				rest.fields = slices.Concat(selector.fields[:i], selector.fields[i+1:])
+				rest.tree = newTerms(rest.fields)
 				return p, f.value, rest
 			}
 		}

@@ -1,0 +1,92 @@
+package cache
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// terms are what a selector asks of several fields, as a tree of keys: an object is read once for all of them. What it finds is
+// what gjson finds for each path.
+type terms struct {
+	root     node
+	required int // terms that ask for a value, which has to be found
+}
+
+type node struct {
+	keys  map[string]*node
+	terms []fieldTerm // of the value at this place
+}
+
+// newTerms is nil for fewer than two, of which gjson reads no more than it has to.
+func newTerms(fields []fieldTerm) *terms {
+	if len(fields) < 2 {
+		return nil
+	}
+	t := &terms{}
+	for _, f := range fields {
+		keys, err := SplitPath(f.field)
+		if err != nil {
+			return nil // was refused
+		}
+		at := &t.root
+		for _, key := range keys {
+			if at.keys == nil {
+				at.keys = map[string]*node{}
+			}
+			if at.keys[key] == nil {
+				at.keys[key] = &node{}
+			}
+			at = at.keys[key]
+		}
+		at.terms = append(at.terms, f)
+		if f.requires() {
+			t.required++
+		}
+	}
+	return t
+}
+
+// requires reports whether the term does not hold where there is no such field.
+func (f *fieldTerm) requires() bool { return (f.value == "") == f.not }
+
+func (t *terms) match(o *cluster.Object) bool {
+	found := 0
+	return t.root.match(gjson.Parse(o.JSON()), &found) && found == t.required
+}
+
+// match reports whether no term at this place or below is contradicted, and counts those that had to be found.
+func (n *node) match(value gjson.Result, found *int) bool {
+	for i := range n.terms {
+		f := &n.terms[i]
+		if (value.String() == f.value) == f.not {
+			return false
+		}
+		if f.requires() {
+			*found++
+		}
+	}
+	if len(n.keys) == 0 || !value.IsObject() && !value.IsArray() {
+		return true
+	}
+	holds, place, left := true, 0, len(n.keys)
+	value.ForEach(func(key, member gjson.Result) bool {
+		name := key.Str
+		if value.IsArray() {
+			name = strconv.Itoa(place)
+			place++
+		}
+		below := n.keys[name]
+		if below == nil {
+			return true
+		}
+		if holds = below.match(member, found); !holds {
+			return false
+		}
+		left--
+		return left > 0
+	})
+	return holds
+}
