@@ -154,7 +154,7 @@ func (m *Memory) tick() {
 	for _, a := range m.users {
 		for e := a.charges.Front(); e != nil; e = e.Next() {
 			switch c := e.Value.(*Charge); {
-			case now-c.used.Load() > c.keep:
+			case now-c.used.Load() >= c.keep:
 				dropped = append(dropped, c)
 			case c.measure != nil:
 				measured = append(measured, c)

@@ -16,14 +16,17 @@ type Count struct {
 }
 
 // CountBy counts objects by their value at a path, as in selectors: the most frequent value comes first, and equals
-// come in the order of their values.
-func CountBy(objects iter.Seq[*cluster.Object], field string) ([]Count, error) {
+// come in the order of their values. It calls step before it looks at so many bytes, and gives up if that is false.
+func CountBy(objects iter.Seq[*cluster.Object], field string, step func(bytes int) bool) ([]Count, error) {
 	path, err := fieldPath(field)
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]int{}
 	for o := range objects {
+		if !step(o.Size()) {
+			break
+		}
 		found[fieldValue(o, path)]++
 	}
 	counts := make([]Count, 0, len(found))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -181,10 +182,15 @@ func (o Order) compare(a sortEntry, values []SortValue, namespace, name string) 
 	return cluster.Compare(a.object.GetNamespace(), a.object.GetName(), namespace, name)
 }
 
-// Sort puts objects in order.
-func (o Order) Sort(objects iter.Seq[*cluster.Object]) *Sorted {
+// Sort puts objects in order. It calls step, unless that is nil, with about how many bytes are looked at next, and if it is
+// false gives up, with whatever it has got.
+func (o Order) Sort(objects iter.Seq[*cluster.Object], step func(bytes int) bool) *Sorted {
 	s := &Sorted{order: o}
+	more := true
 	for object := range objects {
+		if more = step == nil || step(object.Size()); !more {
+			break
+		}
 		values := make([]SortValue, len(o.terms))
 		for i, term := range o.terms {
 			values[i] = sortValue(object.Path(term.path))
@@ -192,9 +198,20 @@ func (o Order) Sort(objects iter.Seq[*cluster.Object]) *Sorted {
 		s.entries = append(s.entries, sortEntry{values, object})
 	}
 	slices.SortFunc(s.entries, func(a, b sortEntry) int {
+		if more = more && (step == nil || step(comparedBytes)); !more {
+			return 0
+		}
 		return o.compare(a, b.values, b.object.GetNamespace(), b.object.GetName())
 	})
 	return s
+}
+
+// comparedBytes is what it takes to compare two objects, in bytes that could be looked at meanwhile.
+const comparedBytes = 128
+
+// Size is how many bytes the order takes, beside the objects.
+func (s *Sorted) Size() int {
+	return cap(s.entries) * int(unsafe.Sizeof(sortEntry{})+uintptr(len(s.order.terms))*unsafe.Sizeof(SortValue{}))
 }
 
 // Len is the number of objects.

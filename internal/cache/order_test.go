@@ -47,7 +47,7 @@ func TestValuesAreOrderedByWhatTheyMean(t *testing.T) {
 	shuffled := append([]*cluster.Object{missing}, objects...)
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	read := func(order string) (values []string) {
-		sorted := parseOrder(t, order).Sort(slices.Values(shuffled))
+		sorted := parseOrder(t, order).Sort(slices.Values(shuffled), nil)
 		for i := range sorted.Len() {
 			values = append(values, sorted.At(i).Path("value").Raw)
 		}
@@ -77,7 +77,7 @@ func TestSortedListIsWalkedFromAnyPlace(t *testing.T) {
 		}
 		text := []string{"spec.node", "-spec.node", "metadata.labels.app,-metadata.name", "-metadata.namespace,spec.node", "spec"}[rng.IntN(5)]
 		order := parseOrder(t, text)
-		all := order.Sort(slices.Values(objects))
+		all := order.Sort(slices.Values(objects), nil)
 		for i := range all.Len() {
 			text, err := json.Marshal(all.Key(i))
 			var key SortKey
@@ -96,7 +96,7 @@ func TestSortedListIsWalkedFromAnyPlace(t *testing.T) {
 						return
 					}
 				}
-			})
+			}, nil)
 			if at := less.After(key); at != i {
 				t.Fatalf("sort=%s: without %s, %d comes after it, not %d", order, text, at, i)
 			}
@@ -122,7 +122,7 @@ func TestCountsAreByValue(t *testing.T) {
 		newObject(t, clustertest.Object{Namespace: "a", Name: "3"}),
 		newObject(t, clustertest.Object{Namespace: "a", Name: "4", Labels: map[string]string{"app": "web"}}),
 	}
-	counts, err := CountBy(slices.Values(objects), "metadata.labels.app")
+	counts, err := CountBy(slices.Values(objects), "metadata.labels.app", func(int) bool { return true })
 	if want := []Count{{"web", 2}, {"", 1}, {"db", 1}}; err != nil || !slices.Equal(counts, want) {
 		t.Errorf("%v, %v", counts, err)
 	}
@@ -147,9 +147,9 @@ func FuzzOrder(f *testing.F) {
 		for _, o := range byKey {
 			objects = append(objects, o)
 		}
-		one := order.Sort(slices.Values(objects))
+		one := order.Sort(slices.Values(objects), nil)
 		rng.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
-		other := order.Sort(slices.Values(objects))
+		other := order.Sort(slices.Values(objects), nil)
 		for i := range one.Len() {
 			if one.At(i) != other.At(i) || one.After(one.Key(i)) != i+1 {
 				t.Fatalf("%q: place %d", text, i)

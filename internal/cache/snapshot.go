@@ -13,7 +13,8 @@ type Snapshot struct {
 	// Head is where the topic stood: a cursor that begins there is told all that this snapshot lacks.
 	Head     stream.Head
 	state    state
-	replaced int64 // what had been by then; see turnover
+	holds    int64 // bytes, and what had been replaced by then; see turnover
+	replaced int64
 }
 
 // Version is the version up to which the snapshot contains every change.

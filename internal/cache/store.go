@@ -96,10 +96,10 @@ func (s *Store) snapshotLocked() *Snapshot {
 	head := s.topic.Head()
 	switch {
 	case s.snapshot == nil:
-		s.snapshot = &Snapshot{Head: head, state: s.state.clone(), replaced: s.turnover.replaced.Load()}
+		s.snapshot = &Snapshot{Head: head, state: s.state.clone(), holds: s.turnover.holds.Load(), replaced: s.turnover.replaced.Load()}
 	case s.snapshot.Head != head:
 		// Nothing has changed but the version up to which nothing has.
-		s.snapshot = &Snapshot{Head: head, state: s.snapshot.state, replaced: s.snapshot.replaced}
+		s.snapshot = &Snapshot{Head: head, state: s.snapshot.state, holds: s.snapshot.holds, replaced: s.snapshot.replaced}
 	}
 	return s.snapshot
 }
@@ -251,7 +251,8 @@ func (s *Store) listed(version uint64) {
 	var changes []change
 	wentBack := false
 	if first {
-		next.load(slices.DeleteFunc(arrived, func(o *cluster.Object) bool { return pending[o.Key()] != o }))
+		arrived = slices.DeleteFunc(arrived, func(o *cluster.Object) bool { return pending[o.Key()] != o })
+		next.load(arrived)
 	} else {
 		changes = next.differ(pending, version)
 		wentBack = version < head || version == head && len(changes) > 0 && !open ||

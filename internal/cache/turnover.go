@@ -30,3 +30,13 @@ func (t *turnover) note(changes []change) {
 func (s *Store) Outgrown(snapshot *Snapshot) bool {
 	return s.turnover.replaced.Load()-snapshot.replaced > max(s.turnover.holds.Load(), s.past)
 }
+
+// HeldBeyond is how many bytes of objects a snapshot holds, at most, that a later one of its store does not; nil is the store
+// as it is. So several snapshots together hold no more than each beyond the next.
+func (s *Store) HeldBeyond(held, later *Snapshot) int64 {
+	replaced := s.turnover.replaced.Load()
+	if later != nil {
+		replaced = later.replaced
+	}
+	return max(0, min(replaced-held.replaced, held.holds))
+}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 )
 
@@ -91,17 +92,24 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if notModified(w, r, s.etag(r.Context(), visible, page.changed, req.view)) {
 		return nil
 	}
+	task := budget.NewTask(r.Context(), s.processors, id.Username)
+	defer task.Rest()
+	req.selector = req.selector.Stepping(task.Step)
 	if req.countBy != "" {
-		return s.count(w, r, page, req)
+		return s.count(w, r, page, req, task)
 	}
 	printer, err := s.printer(r.Context(), t, store.Kind(), req.view)
 	if err != nil {
 		return err
 	}
 	// The continue token stands in the list's metadata, so it has to be known before the first item.
-	items, rest := s.pages.read(page, req)
+	items, rest, err := s.pages.read(r.Context(), page, req, reader{id.Username, task})
+	if err != nil {
+		return err
+	}
 	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
 	out.of(store, page.snapshot)
+	out.task = task
 	printer.list(out, items, listMeta(page, rest))
 	return out.close()
 }
@@ -120,9 +128,12 @@ func listMeta(page page, rest rest) []byte {
 }
 
 // count answers how many objects there are of each value at a path.
-func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, req listRequest) error {
-	counts, err := cache.CountBy(page.part.list(page.snapshot, req.selector, "", ""), req.countBy)
-	if err != nil {
+func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, req listRequest, task *budget.Task) error {
+	counts, err := cache.CountBy(page.part.list(page.snapshot, req.selector, "", ""), req.countBy, task.Step)
+	switch {
+	case task.Err() != nil:
+		return task.Err()
+	case err != nil:
 		return badRequest("countBy: %s", err)
 	}
 	if req.limit > 0 && len(counts) > req.limit {

@@ -113,7 +113,7 @@ func TestSortedPagesAreOfOneVersion(t *testing.T) {
 func (g *gateway) forgetPages() {
 	g.server.pages.mu.Lock()
 	defer g.server.pages.mu.Unlock()
-	g.server.pages.kept = nil
+	clear(g.server.pages.kept)
 }
 
 // TestPagesOfAQuietNamespaceAreServedByAnyReplica: nothing changed there, so every newer snapshot has the same.

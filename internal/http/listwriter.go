@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 )
 
@@ -16,8 +17,24 @@ import (
 type listWriter struct {
 	header http.Header
 	w      *bufio.Writer
+	task   *budget.Task // that rests while the client takes what was written; may be nil
 	to     *patientWriter
 	err    error
+}
+
+// step is called before an item is made of so many bytes. It is false once nobody wants it any more.
+func (l *listWriter) step(bytes int) bool {
+	if l.err == nil && l.task != nil && !l.task.Step(bytes) {
+		l.err = l.task.Err()
+	}
+	return l.err == nil
+}
+
+// rest gives the task's turn back if so many bytes more do not fit into what is collected.
+func (l *listWriter) rest(bytes int) {
+	if l.task != nil && bytes > l.w.Available() {
+		l.task.Rest()
+	}
 }
 
 // listPiece is how much is sent at once.
@@ -57,12 +74,14 @@ func (l *listWriter) length(bytes int) { l.header.Set("Content-Length", strconv.
 
 func (l *listWriter) text(s string) {
 	if l.err == nil {
+		l.rest(len(s))
 		_, l.err = l.w.WriteString(s)
 	}
 }
 
 func (l *listWriter) bytes(b []byte) {
 	if l.err == nil {
+		l.rest(len(b))
 		_, l.err = l.w.Write(b)
 	}
 }
@@ -70,6 +89,7 @@ func (l *listWriter) bytes(b []byte) {
 // close sends what is left. It fails if the client got less than all. The writer is of no use afterwards.
 func (l *listWriter) close() error {
 	if l.err == nil {
+		l.rest(listPiece + 1)
 		l.err = l.w.Flush()
 	}
 	l.w.Reset(nil)

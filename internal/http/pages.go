@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 )
@@ -19,27 +21,43 @@ import (
 // A token whose snapshot is gone, or was another replica's, is answered with 410 and a token that goes on at the same
 // place in the newest snapshot, as the API server does after a compaction.
 type pages struct {
-	mu       sync.Mutex
-	kept     []keptSnapshot // the least recently used first
-	sweeping bool           // forget will be called when the first of them is too old
-
+	memory *budget.Memory
 	sorted sortedLists
+
+	mu   sync.Mutex
+	kept map[*cache.Store][]*keptSnapshot // by version
 }
 
 type keptSnapshot struct {
-	store    *cache.Store
 	snapshot *cache.Snapshot
-	version  uint64 // under which it was told; if it is not the snapshot's own, it is so in one part only
-	of       partKey
-	used     time.Time
+	walks    map[walkKey]map[string]*budget.Charge // of each user: nobody's ends with another's
+	charges  int
 }
 
-const (
-	maxKept = 64              // snapshots remembered
-	keepFor = 5 * time.Minute // after the last page; etcd's default compaction interval
-)
+// walkKey is as what a snapshot was told: under its own version, or under another one that is the same in a part.
+type walkKey struct {
+	version uint64
+	of      partKey // the zero value under its own
+}
 
-func newPages() *pages { return &pages{} }
+func (k *keptSnapshot) key(version uint64, of partKey) walkKey {
+	if version == k.snapshot.Version() {
+		return walkKey{version: version}
+	}
+	return walkKey{version, of}
+}
+
+const keepFor = 5 * time.Minute // after the last page; etcd's default compaction interval
+
+// reader is who reads a list, and the task in which they do.
+type reader struct {
+	user string
+	task *budget.Task
+}
+
+func newPages(memory *budget.Memory) *pages {
+	return &pages{memory: memory, sorted: newSortedLists(memory), kept: map[*cache.Store][]*keptSnapshot{}}
+}
 
 // page is where a list goes on.
 type page struct {
@@ -140,16 +158,17 @@ func (p *pages) at(found *page, version uint64) bool {
 }
 
 // read collects a page's objects, and says what is left. The snapshot is kept if anything is.
-func (p *pages) read(page page, req listRequest) (items []*cluster.Object, left rest) {
+func (p *pages) read(ctx context.Context, page page, req listRequest, by reader) (items []*cluster.Object, left rest, err error) {
 	if req.order.String() != "" {
-		items, left = p.readSorted(page, req)
+		items, left, err = p.readSorted(ctx, page, req, by)
 	} else {
 		items, left = readPlain(page, req)
+		err = by.task.Err()
 	}
-	if left.token != "" {
-		p.keep(page)
+	if err == nil && left.token != "" {
+		p.keep(page, by.user)
 	}
-	return items, left
+	return items, left, err
 }
 
 func readPlain(page page, req listRequest) (items []*cluster.Object, left rest) {
@@ -174,8 +193,11 @@ func readPlain(page page, req listRequest) (items []*cluster.Object, left rest) 
 	return items, left
 }
 
-func (p *pages) readSorted(page page, req listRequest) (items []*cluster.Object, left rest) {
-	sorted := p.sorted.get(page.snapshot, page.part, req)
+func (p *pages) readSorted(ctx context.Context, page page, req listRequest, by reader) (items []*cluster.Object, left rest, err error) {
+	sorted, err := p.sorted.get(ctx, page, req, by)
+	if err != nil {
+		return nil, rest{}, err
+	}
 	first := 0
 	if page.after != nil {
 		first = sorted.After(*page.after)
@@ -191,49 +213,87 @@ func (p *pages) readSorted(page page, req listRequest) (items []*cluster.Object,
 		last := sorted.Key(end - 1)
 		left.token = page.token(token{Namespace: last.Namespace, Name: last.Name, Order: req.order.String(), Values: last.Values})
 	}
-	return items, left
+	return items, left, nil
 }
 
 func (p *pages) find(store *cache.Store, of partKey, version uint64) *cache.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forget()
-	for _, k := range p.kept {
-		if k.store == store && k.version == version && (k.version == k.snapshot.Version() || k.of == of) {
+	for _, k := range p.kept[store] {
+		if k.walks[k.key(version, of)] != nil {
 			return k.snapshot
 		}
 	}
 	return nil
 }
 
-func (p *pages) keep(page page) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kept = slices.DeleteFunc(p.kept, func(k keptSnapshot) bool {
-		return k.store == page.store && k.snapshot == page.snapshot && k.version == page.version
-	})
-	p.kept = append(p.kept, keptSnapshot{page.store, page.snapshot, page.version, page.part.key(), time.Now()})
-	p.forget()
-}
+const (
+	// What a snapshot takes though nothing has changed since: of each tree that does change, the nodes above it.
+	snapshotBytes = 32 << 10
+	walkBytes     = 512 // what it takes to remember a walk
+)
 
-// forget drops what was not used for long, or is too much; and sees to it that what is left will be, though nobody
-// should ask for another page.
-func (p *pages) forget() {
-	drop := 0
-	for drop < len(p.kept) && (len(p.kept)-drop > maxKept || time.Since(p.kept[drop].used) >= keepFor) {
-		drop++
-	}
-	p.kept = slices.Delete(p.kept, 0, drop)
-	if len(p.kept) == 0 || p.sweeping {
+// keep remembers a page's snapshot, on the account of whoever walks it.
+func (p *pages) keep(page page, user string) {
+	p.mu.Lock()
+	k := p.snapshot(page)
+	walk := k.key(page.version, page.part.key())
+	if charge := k.walks[walk][user]; charge != nil {
+		charge.Use()
+		p.mu.Unlock()
 		return
 	}
-	p.sweeping = true
-	time.AfterFunc(time.Until(p.kept[0].used.Add(keepFor)), func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.sweeping = false
-		p.forget()
-	})
+	size := func() int64 { return p.size(page.store, k) }
+	charge := p.memory.Charge(user, keepFor, func() { p.drop(page.store, k, walk, user) }).Measure(size)
+	if k.walks[walk] == nil {
+		k.walks[walk] = map[string]*budget.Charge{}
+	}
+	k.walks[walk][user] = charge
+	k.charges++
+	p.mu.Unlock()
+	charge.Set(size())
+}
+
+// snapshot finds what is kept of a page's, or begins to keep it.
+func (p *pages) snapshot(page page) *keptSnapshot {
+	kept := p.kept[page.store]
+	at := len(kept)
+	for ; at > 0 && kept[at-1].snapshot.Version() >= page.snapshot.Version(); at-- {
+		if kept[at-1].snapshot == page.snapshot {
+			return kept[at-1]
+		}
+	}
+	k := &keptSnapshot{snapshot: page.snapshot, walks: map[walkKey]map[string]*budget.Charge{}}
+	p.kept[page.store] = slices.Insert(kept, at, k)
+	return k
+}
+
+// size is a walk's part of what its snapshot holds and no later one does.
+func (p *pages) size(store *cache.Store, k *keptSnapshot) int64 {
+	p.mu.Lock()
+	var later *cache.Snapshot
+	if at := slices.Index(p.kept[store], k) + 1; at > 0 && at < len(p.kept[store]) {
+		later = p.kept[store][at].snapshot
+	}
+	charges := int64(max(1, k.charges))
+	p.mu.Unlock()
+	return walkBytes + (snapshotBytes+store.HeldBeyond(k.snapshot, later))/charges
+}
+
+func (p *pages) drop(store *cache.Store, k *keptSnapshot, walk walkKey, user string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k.charges--
+	if delete(k.walks[walk], user); len(k.walks[walk]) == 0 {
+		delete(k.walks, walk)
+	}
+	if len(k.walks) > 0 {
+		return
+	}
+	kept := slices.DeleteFunc(p.kept[store], func(o *keptSnapshot) bool { return o == k })
+	if p.kept[store] = kept; len(kept) == 0 {
+		delete(p.kept, store)
+	}
 }
 
 func expired(message, fresh string) error {

@@ -80,10 +80,13 @@ func (p *printer) list(out *listWriter, items []*cluster.Object, meta []byte) {
 		if i > 0 {
 			out.text(",")
 		}
-		if p.isPlain() {
+		switch {
+		case p.isPlain():
 			out.text(o.JSON())
-		} else {
+		case out.step(len(o.JSON())):
 			out.bytes(p.item(o))
+		default:
+			return
 		}
 	}
 	out.text("]}\n")

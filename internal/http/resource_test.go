@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 )
 
@@ -256,13 +257,17 @@ func TestSnapshotsOfPagesAreLetGo(t *testing.T) {
 		kept := func() int {
 			g.server.pages.mu.Lock()
 			defer g.server.pages.mu.Unlock()
-			return len(g.server.pages.kept)
+			n := 0
+			for _, snapshots := range g.server.pages.kept {
+				n += len(snapshots)
+			}
+			return n
 		}
-		for i := range 2 * maxKept {
+		for i := range 100 {
 			g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", i))
 			g.eventually("it is cached", func() bool { return len(g.list("/api/v1/pods").Items) == i+1 })
 			g.list("/api/v1/pods?limit=1")
-			if n := kept(); n != min(i, maxKept) {
+			if n := kept(); n != i {
 				t.Fatalf("%d snapshots are kept", n)
 			}
 			pass(time.Second)
@@ -272,11 +277,50 @@ func TestSnapshotsOfPagesAreLetGo(t *testing.T) {
 			t.Errorf("%d snapshots are kept", n)
 		}
 		pass(time.Minute)
-		if n := kept(); n != 0 {
-			t.Errorf("%d snapshots are still kept", n)
+		if bytes, users := g.server.memory.Held(); kept() != 0 || len(g.server.pages.kept) != 0 || bytes != 0 || users != 0 {
+			t.Errorf("%d snapshots are still kept, %d bytes of %d users", kept(), bytes, users)
 		}
 	})
 }
+
+// Whatever somebody else walks, and however much changes, a walk that goes on ends at the version at which it began.
+func TestOneUserCannotEndAnothersWalk(t *testing.T) {
+	const pods = 10
+	inBubble(t, func(t *testing.T, g *gateway) {
+		pad := strings.Repeat("x", 200<<10)
+		put := func(n int) {
+			for i := range pods {
+				g.api.Put("pods", fmt.Sprintf("team-a/p%d", i), fmt.Sprintf("spec.n:=%d", n), "spec.pad="+pad)
+			}
+			g.latest(fmt.Sprintf("p%d", pods-1), n)
+		}
+		put(0)
+		bob := func(path string) list {
+			var l list
+			if err := json.Unmarshal([]byte(g.get(path, "Authorization: Bearer bob").body), &l); err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		first := bob("/api/v1/pods?limit=2&fields=spec.n")
+		for n := range 30 { // each of which holds 2 MB more than the one before
+			put(n + 1)
+			g.get("/api/v1/pods?limit=1&fields=spec.n")
+			g.get("/api/v1/pods?limit=1&fields=spec.n&sort=spec.n")
+			pass(accounted)
+			if bytes, _ := g.server.memory.Held(); bytes > keptBytes {
+				t.Fatalf("%d bytes are kept", bytes)
+			}
+		}
+		second := bob("/api/v1/pods?fields=spec.n&continue=" + first.Metadata.Continue)
+		if len(second.Items) != pods-2 || second.Metadata.ResourceVersion != first.Metadata.ResourceVersion {
+			t.Errorf("%d pods of version %s, after those of %s", len(second.Items), second.Metadata.ResourceVersion, first.Metadata.ResourceVersion)
+		}
+	}, cached(streamOptions(), "pods"))
+}
+
+// accounted is how long it takes at most until what changes is accounted for.
+const accounted = time.Second
 
 // FuzzContinueToken: a token is what a stranger sends. What is accepted continues at one place.
 func FuzzContinueToken(f *testing.F) {
@@ -288,7 +332,7 @@ func FuzzContinueToken(f *testing.F) {
 	g.list("/api/v1/pods")
 	store := g.kinds.All()[0]
 	f.Fuzz(func(t *testing.T, text string) {
-		page, err := newPages().open(store, part{}, listRequest{token: text})
+		page, err := newPages(budget.NewMemory(keptBytes)).open(store, part{}, listRequest{token: text})
 		switch {
 		case err == nil && page.snapshot == nil:
 			t.Errorf("%q: no snapshot", text)

@@ -78,6 +78,7 @@ type Server struct {
 	connections *connections
 	pages       *pages
 	places      *places
+	processors  *budget.Queue  // who does something that takes long
 	requests    *budget.Queue  // of lists and gets
 	memory      *budget.Memory // of what is kept to be made once
 	metrics     *metrics
@@ -99,18 +100,19 @@ type Server struct {
 // New builds a server.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		tickets:  auth.NewTickets(opts.Sessions),
-		opts:     opts,
-		pages:    newPages(),
-		places:   newPlaces(opts.Limits),
-		memory:   budget.NewMemory(keptBytes),
-		requests: newRequests(opts.Limits.RequestsPerUser),
-		metrics:  newMetrics(opts.Registerer),
-		open:     newOpenStreams(),
-		workers:  newWorkers(),
-		alarm:    newAlarm(),
-		log:      opts.Log,
+		tickets:    auth.NewTickets(opts.Sessions),
+		opts:       opts,
+		places:     newPlaces(opts.Limits),
+		memory:     budget.NewMemory(keptBytes),
+		processors: budget.NewQueue(runtime.GOMAXPROCS(0), 0, 0),
+		requests:   newRequests(opts.Limits.RequestsPerUser),
+		metrics:    newMetrics(opts.Registerer),
+		open:       newOpenStreams(),
+		workers:    newWorkers(),
+		alarm:      newAlarm(),
+		log:        opts.Log,
 	}
+	s.pages = newPages(s.memory)
 	var drain context.CancelFunc
 	s.draining, drain = context.WithCancel(context.Background())
 	s.drain = func() {

@@ -1,77 +1,109 @@
 package http
 
 import (
-	"slices"
+	"context"
+	"runtime"
 	"sync"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 )
 
 // sortedLists remembers the lists that were sorted last: the pages of one walk, and all who look at the same table, need
 // not sort it again. What is sorted is pointers; the objects are the snapshot's.
 type sortedLists struct {
-	mu       sync.Mutex
-	kept     []*sortedList // the least recently used first
-	sweeping bool
+	memory *budget.Memory
+	sorts  *budget.Queue // who sorts: what that takes is only accounted for once it is done
+
+	mu   sync.Mutex
+	kept map[sortedKey]*sortedList
 }
 
-type sortedList struct {
+type sortedKey struct {
 	snapshot *cache.Snapshot
 	of       partKey
 	selector string
 	order    string
-	used     time.Time
-
-	once sync.Once
-	list *cache.Sorted
 }
 
-const (
-	maxSorted     = 16
-	keepSortedFor = time.Minute
-)
-
-func (l *sortedLists) get(snapshot *cache.Snapshot, visible part, req listRequest) *cache.Sorted {
-	found := l.find(&sortedList{snapshot: snapshot, of: visible.key(), selector: req.selection, order: req.order.String()})
-	found.once.Do(func() { // outside of the lock; those who want the same wait
-		found.list = req.order.Sort(visible.list(snapshot, req.selector, "", ""))
-	})
-	return found.list
+type sortedList struct {
+	done   chan struct{} // closed once it is sorted, or was given up
+	list   *cache.Sorted // nil if it was given up
+	charge *budget.Charge
 }
 
-// find returns the list that is kept, or keeps the one given.
-func (l *sortedLists) find(wanted *sortedList) *sortedList {
+const keepSortedFor = time.Minute
+
+func newSortedLists(memory *budget.Memory) sortedLists {
+	return sortedLists{memory: memory, sorts: budget.NewQueue(runtime.GOMAXPROCS(0), 1, 0), kept: map[sortedKey]*sortedList{}}
+}
+
+// get is a page's list in order. Those who want the same wait for whoever sorts it.
+func (l *sortedLists) get(ctx context.Context, page page, req listRequest, by reader) (*cache.Sorted, error) {
+	key := sortedKey{page.snapshot, page.part.key(), req.selection, req.order.String()}
+	for {
+		found, own := l.find(key, page, by)
+		if own {
+			if err := l.sort(ctx, key, found, page, req, by); err != nil {
+				return nil, err
+			}
+			return found.list, nil
+		}
+		by.task.Rest()
+		select {
+		case <-found.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if found.list != nil {
+			found.charge.Use()
+			return found.list, nil
+		}
+	}
+}
+
+// find returns the list that is kept, or one that the caller has to sort.
+func (l *sortedLists) find(key sortedKey, page page, by reader) (found *sortedList, own bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.kept, func(k *sortedList) bool {
-		return k.snapshot == wanted.snapshot && k.of == wanted.of && k.selector == wanted.selector && k.order == wanted.order
-	})
-	if i >= 0 {
-		wanted = l.kept[i]
-		l.kept = slices.Delete(l.kept, i, i+1)
+	if found := l.kept[key]; found != nil {
+		return found, false
 	}
-	wanted.used = time.Now()
-	l.kept = append(l.kept, wanted)
-	l.forget()
-	return wanted
+	made := &sortedList{done: make(chan struct{})}
+	made.charge = l.memory.Charge(by.user, keepSortedFor, func() { l.drop(key, made) }).Measure(func() int64 {
+		return int64(made.list.Size()) + page.store.HeldBeyond(page.snapshot, nil)
+	})
+	l.kept[key] = made
+	return made, true
 }
 
-// forget drops what is too much or was not used for long, and sees to it that what is left will be.
-func (l *sortedLists) forget() {
-	drop := 0
-	for drop < len(l.kept) && (len(l.kept)-drop > maxSorted || time.Since(l.kept[drop].used) >= keepSortedFor) {
-		drop++
+func (l *sortedLists) drop(key sortedKey, gone *sortedList) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept[key] == gone {
+		delete(l.kept, key)
 	}
-	l.kept = slices.Delete(l.kept, 0, drop)
-	if len(l.kept) == 0 || l.sweeping {
-		return
+}
+
+func (l *sortedLists) sort(ctx context.Context, key sortedKey, into *sortedList, page page, req listRequest, by reader) error {
+	defer func() {
+		if into.list == nil {
+			l.drop(key, into)
+		}
+		close(into.done)
+	}()
+	by.task.Rest()
+	release, err := l.sorts.Take(ctx, by.user)
+	if err != nil {
+		return err
 	}
-	l.sweeping = true
-	time.AfterFunc(time.Until(l.kept[0].used.Add(keepSortedFor)), func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.sweeping = false
-		l.forget()
-	})
+	defer release()
+	list := req.order.Sort(page.part.list(page.snapshot, req.selector, "", ""), by.task.Step)
+	if err := by.task.Err(); err != nil {
+		return err
+	}
+	into.list = list
+	into.charge.Set(int64(list.Size()))
+	return nil
 }
