@@ -56,6 +56,36 @@ func etcdRevision(ctx context.Context, port int) (int64, error) {
 	return revision, nil
 }
 
+// vanish deletes all keys below a prefix whose last segment begins so, in one revision, as etcd does with what is bound to
+// one lease. It returns how many there were.
+func vanish(ctx context.Context, port int, prefix, name string) (int, error) {
+	var found struct {
+		KVs []struct {
+			Key []byte `json:"key"`
+		} `json:"kvs"`
+	}
+	end := []byte(prefix)
+	end[len(end)-1]++
+	request := map[string]any{"key": []byte(prefix), "range_end": end, "keys_only": true}
+	if err := etcdCall(ctx, port, "/v3/kv/range", request, &found); err != nil {
+		return 0, fmt.Errorf("listing %s: %w", prefix, err)
+	}
+	var deletions []any
+	for _, kv := range found.KVs {
+		if last := kv.Key[bytes.LastIndexByte(kv.Key, '/')+1:]; bytes.HasPrefix(last, []byte(name)) {
+			deletions = append(deletions, map[string]any{"request_delete_range": map[string]any{"key": kv.Key}})
+		}
+	}
+	if len(deletions) == 0 {
+		return 0, nil
+	}
+	var reply struct{}
+	if err := etcdCall(ctx, port, "/v3/kv/txn", map[string]any{"success": deletions}, &reply); err != nil {
+		return 0, fmt.Errorf("deleting from %s: %w", prefix, err)
+	}
+	return len(deletions), nil
+}
+
 // compactEtcd drops all history before the revision, and returns when it is gone from the disk, too.
 func compactEtcd(ctx context.Context, port int, revision int64) error {
 	var reply struct{}

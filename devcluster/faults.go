@@ -20,6 +20,7 @@ var faults = []struct {
 	{"apiserver-kill", "SIGKILL to kube-apiserver; connections to its port are then refused", (*cluster).killAPIServer},
 	{"apiserver-start", "starts a killed kube-apiserver on the same port, and waits until it is ready;\nthe controllers, the scheduler and kwok are started anew, too", (*cluster).startAPIServer},
 	{"apiserver-restart", "SIGTERM to kube-apiserver, which ends its watches in good order, and apiserver-start", (*cluster).restartAPIServer},
+	{"pods-vanish", "all pods whose names begin with vanish- are deleted in one revision of etcd, as what is bound to one\nlease is: several deletions have one resourceVersion", (*cluster).vanishPods},
 	{"etcd-compact", "makes all older resourceVersions answer 410, and marks the state for etcd-restore;\nkube-apiserver is killed and started, since its watch cache would still know them", (*cluster).compact},
 	{"etcd-restore", "takes etcd back to the last etcd-compact, else to the moment of \"ready\", so that\nresourceVersions go back and are used again; kube-apiserver is killed and started", (*cluster).restore},
 }
@@ -47,6 +48,14 @@ func (c *cluster) fault(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("not done within two minutes"))
 	defer cancel()
 	return do(c, ctx)
+}
+
+func (c *cluster) vanishPods(ctx context.Context) error {
+	n, err := vanish(ctx, c.etcdPort, "/registry/pods/", "vanish-")
+	if err == nil && n == 0 {
+		err = errors.New("there is no pod whose name begins with vanish-")
+	}
+	return err
 }
 
 const apiServer = "kube-apiserver"

@@ -29,7 +29,8 @@ type chronicle struct {
 
 	mu      sync.Mutex
 	pods    map[string]facts // as they are, by namespace/name
-	version uint64           // up to which it knows everything
+	version uint64           // up to which it knows everything, but perhaps more of that version itself
+	newest  map[string]bool  // the pods of which a change at that version is known
 	happened
 }
 
@@ -43,6 +44,7 @@ type happened struct {
 type podChange struct {
 	key, uid      string
 	version       uint64
+	at            time.Time // when it was seen
 	before, after *facts
 }
 
@@ -99,13 +101,17 @@ func (c *chronicle) list(ctx context.Context) error {
 		c.pods[keyOf(&list.Items[i])] = factsOf(&list.Items[i])
 	}
 	c.gaps = append(c.gaps, interval{c.version, version})
-	c.version = version
+	c.version, c.newest = version, nil
 	return nil
 }
 
 func (c *chronicle) watch(ctx context.Context) error {
 	c.mu.Lock()
-	version := strconv.FormatUint(c.version, 10)
+	from := c.version
+	if c.newest != nil {
+		from-- // a watch may have broken off in the middle of a version
+	}
+	version := strconv.FormatUint(from, 10)
 	c.mu.Unlock()
 	watching, err := c.kube.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{LabelSelector: c.label, ResourceVersion: version})
 	if err != nil {
@@ -130,7 +136,16 @@ func (c *chronicle) note(kind watch.EventType, pod *corev1.Pod) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	change := podChange{key: keyOf(pod), uid: string(pod.UID), version: version}
+	if version < c.version || version == c.version && c.newest[keyOf(pod)] {
+		return nil // is known
+	}
+	if version > c.version {
+		c.newest = map[string]bool{}
+	}
+	if c.newest != nil {
+		c.newest[keyOf(pod)] = true
+	}
+	change := podChange{key: keyOf(pod), uid: string(pod.UID), version: version, at: time.Now()}
 	if before, ok := c.pods[change.key]; ok {
 		change.before = &before
 	}
@@ -200,7 +215,7 @@ func (h happened) told(t *testing.T, s scope) (events []told) {
 		t.Fatal(err)
 	}
 	matches := func(f *facts) bool {
-		return f != nil && (s.namespace == "" || f.namespace == s.namespace) && byLabel.Matches(f.labels) &&
+		return f != nil && (s.namespace == "" || f.namespace == s.namespace) && s.sees(f.namespace) && byLabel.Matches(f.labels) &&
 			byField.Matches(fields.Set{"status.phase": string(f.phase)})
 	}
 	for _, c := range h.changes {
@@ -216,7 +231,7 @@ func (h happened) told(t *testing.T, s scope) (events []told) {
 		default:
 			continue
 		}
-		events = append(events, told{occurrence: occurrence{c.uid, c.version, !after}, event: event, key: c.key})
+		events = append(events, told{occurrence: occurrence{c.uid, c.version, !after}, at: c.at, event: event, key: c.key})
 	}
 	return events
 }

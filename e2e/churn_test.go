@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -195,7 +196,7 @@ func (c *churn) waitTold(t *testing.T, f *follower, watch string, scope scope) {
 // waitMark waits until a follower of a scope has been told a mark.
 func (c *churn) waitMark(t *testing.T, f *follower, watch string, scope scope, name string) {
 	t.Helper()
-	namespaces := c.namespaces
+	namespaces := slices.DeleteFunc(slices.Clone(c.namespaces), func(n string) bool { return !scope.sees(n) })
 	if scope.namespace != "" {
 		namespaces = []string{scope.namespace}
 	}

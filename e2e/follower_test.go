@@ -29,6 +29,8 @@ type follower struct {
 	lasts func() time.Duration
 	// relists: lists of the gateway's own may come in between, whose events are in no order and have older ids.
 	relists bool
+	// conflated watches may tell a modification after what happened later to other objects.
+	conflated map[string]bool
 	// lean: what was told is kept without the objects, for tests that last.
 	lean bool
 
@@ -52,7 +54,7 @@ func follow(t *testing.T, f *follower) *follower {
 	f.views = map[string]*view{}
 	for _, watch := range f.watches {
 		f.views[watch] = newView()
-		f.views[watch].lean = f.lean
+		f.views[watch].lean, f.views[watch].conflated = f.lean, f.conflated[watch]
 	}
 	f.ended = make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -7,18 +7,22 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The model is simple: whatever is done to clients, gateways and the control plane, each change that a watch of our
 // own saw is told to each client whose filter it concerns, or is covered by a reset, or by a list of the gateway that it
 // was connected to; and in the end each client's map is the cluster's state behind its filter. On the way no connection
-// tells anything twice, or claims a position that it has not reached (the followers check that). What is done comes
-// from a seed. $KUBECAST_SOAK makes it last, as `make soak` does; without it, it is a sample.
+// tells anything twice, or claims a position that it has not reached (the followers check that); and while nothing is hurt,
+// each change is told within a second. Clients want all sorts of things: fields, patches, modifications gathered; some may
+// see a part only; they come over plain HTTP, and over TLS with HTTP/2, to either of two gateways, one of which has a way to
+// the API server on which chosen requests fail. What is done comes from a seed. $KUBECAST_SOAK makes it last, as `make soak` does; without it, it is a sample.
 func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	t.Parallel()
 	lasting, clients := 15*time.Second, 20
@@ -31,11 +35,16 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	}
 	s := onFaultStage(t)
 	s.namespaces(t, "model-a", "model-b", "model-c")
+	for _, namespace := range narrowed {
+		s.allowTeam(t, namespace)
+	}
 	random := seed(t)
+	proxy := s.startFaultProxy(t)
 	m := &model{
 		stage:    s,
 		random:   random,
-		gateways: []*gateway{s.startGateway(t, gatewayOptions{listen: fixedAddress(t)}), s.startGateway(t, gatewayOptions{listen: fixedAddress(t)})},
+		proxy:    proxy,
+		gateways: []*gateway{s.startGateway(t, gatewayOptions{listen: fixedAddress(t), kubeconfig: proxy.kubeconfig(t, s)}), s.startGateway(t, overTLS(t))},
 		churn: &churn{namespaces: []string{"model-a", "model-b", "model-c"}, test: "model", forgiving: true,
 			random: rand.New(rand.NewPCG(random.Uint64(), 2))},
 		void: map[string]int{},
@@ -56,8 +65,8 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	for n := 1; time.Now().Before(until); n++ {
 		m.hurt(t)
 		time.Sleep(time.Duration(500+m.random.IntN(2000)) * time.Millisecond) // the churn goes on meanwhile
-		if n%10 == 0 {
-			m.check(t)
+		if n%3 == 0 {
+			m.beCalm(t)
 		}
 	}
 	finish()
@@ -85,6 +94,7 @@ func (w watched) String() string { return w.follower.name + " " + w.name }
 type model struct {
 	stage    *stage
 	random   *rand.Rand
+	proxy    *faultProxy // before the first gateway
 	gateways []*gateway
 	urls     []string // of the gateways, which keep them when they are started again
 	churn    *churn
@@ -93,6 +103,8 @@ type model struct {
 	chronicle       *chronicle
 	checked         uint64         // the version up to which check has compared
 	restores        int            // so far
+	vanished        int            // likewise
+	calms           []calm         // since the last check
 	void            map[string]int // how many relists of a gateway, by address, are of a history that was undone
 	concerned, told int
 }
@@ -103,10 +115,17 @@ func (m *model) follow(t *testing.T, i int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(m.random.Uint64(), 3))
 	f := &follower{
-		token: m.stage.viewer(t), watches: single(), connect: rawly, relists: true, lean: true, lasts: cutter(random),
+		token: m.stage.viewer(t), watches: single(), connect: rawlyBy(m.clientFor), relists: true, lean: true,
 		address: func(int) string { return m.urls[random.IntN(len(m.urls))] },
 	}
-	one, other := m.randomScope(random), m.randomScope(random)
+	if i%3 > 0 { // the others stay until somebody else cuts them
+		f.lasts = cutter(random)
+	}
+	var only []string
+	if i%4 == 0 {
+		only, f.token = narrowed, m.stage.narrowedToken(t)
+	}
+	one, other := m.randomScope(random, only), m.randomScope(random, only)
 	if random.IntN(4) > 0 {
 		f.path = one.path()
 		m.watched = append(m.watched, watched{f, "", one})
@@ -114,15 +133,45 @@ func (m *model) follow(t *testing.T, i int) {
 		f.watches, f.path = several("one", "other"), "/stream"+query("one", one.path(), "other", other.path())
 		m.watched = append(m.watched, watched{f, "one", one}, watched{f, "other", other})
 	}
+	f.conflated = map[string]bool{"": one.conflate > 0, "one": one.conflate > 0, "other": other.conflate > 0}
 	f.name = fmt.Sprintf("client %d (%s)", i, f.path)
 	follow(t, f)
 }
 
-func (m *model) randomScope(random *rand.Rand) scope {
-	scope := scope{kind: podsKind, labelSelector: "test=model"}
-	if namespaces := m.churn.namespaces; random.IntN(2) == 0 {
+// narrowed are the namespaces beyond which some of the clients may see nothing.
+var narrowed = []string{"model-a", "model-b"}
+
+func (s *stage) narrowedToken(t *testing.T) string {
+	t.Helper()
+	token, err := s.token(strings.ToLower(t.Name())+"-narrowed", narrowed...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// clientFor is the client that believes the gateway of an address.
+func (m *model) clientFor(url string) *http.Client {
+	for i, gateway := range m.urls {
+		if strings.HasPrefix(url, gateway) {
+			return m.gateways[i].client
+		}
+	}
+	return http.DefaultClient
+}
+
+func (m *model) randomScope(random *rand.Rand, only []string) scope {
+	scope := scope{kind: podsKind, labelSelector: "test=model", only: only}
+	namespaces := m.churn.namespaces
+	if only != nil {
+		namespaces = only
+	}
+	if random.IntN(2) == 0 {
 		scope.namespace = namespaces[random.IntN(len(namespaces))]
 	}
+	scope.fields = []string{"", "", "status.phase,metadata.labels", "metadata.labels,status"}[random.IntN(4)]
+	scope.deltas = random.IntN(2) == 0
+	scope.conflate = []time.Duration{0, 0, 50 * time.Millisecond, 400 * time.Millisecond}[random.IntN(4)]
 	scope.labelSelector += []string{"", ",app=a", ",app in (a,c)", ",app!=b"}[random.IntN(4)]
 	scope.fieldSelector = []string{"", "", "status.phase=" + string(corev1.PodRunning), "status.phase!=" + string(corev1.PodPending)}[random.IntN(4)]
 	return scope
@@ -132,7 +181,7 @@ func (m *model) randomScope(random *rand.Rand) scope {
 func (m *model) hurt(t *testing.T) {
 	t.Helper()
 	g := m.gateways[m.random.IntN(len(m.gateways))]
-	switch n := m.random.IntN(12); {
+	switch n := m.random.IntN(18); {
 	case n < 4:
 		t.Log("a gateway is killed")
 		g.kill()
@@ -154,9 +203,53 @@ func (m *model) hurt(t *testing.T) {
 	case n < 11:
 		t.Log("history is compacted")
 		m.fault(t, "etcd-compact")
+	case n < 14:
+		m.failRequests(t)
+	case n < 17:
+		m.vanish(t)
 	default:
 		m.restore(t)
 	}
+}
+
+// failRequests lets some requests of the first gateway fail for a time; of those, bindings that it cannot read.
+func (m *model) failRequests(t *testing.T) {
+	t.Helper()
+	what := []struct{ verb, path string }{
+		{"", "/apis/rbac.authorization.k8s.io/"}, {"watch", "/api/v1/pods"}, {"list", "/api/v1/pods"}, {"", "/"},
+	}[m.random.IntN(4)]
+	how := []failing{500, 429, hangs, isCut, isHeld}[m.random.IntN(5)]
+	lasting := time.Duration(m.random.IntN(3000)) * time.Millisecond
+	t.Logf("requests fail for %v: %s %s: %d", lasting, what.verb, what.path, how)
+	_, mend := m.proxy.fail(t, what.verb, what.path, how)
+	time.Sleep(lasting)
+	mend()
+}
+
+// vanish deletes some pods in one version.
+func (m *model) vanish(t *testing.T) {
+	t.Helper()
+	t.Log("pods vanish together")
+	m.vanished++
+	for i := range 6 {
+		namespace := m.churn.namespaces[i%len(m.churn.namespaces)]
+		p := pod(namespace, fmt.Sprintf("vanish-%d-%d", m.vanished, i), map[string]string{"test": m.churn.test, "app": "a"})
+		if _, err := m.stage.kube.CoreV1().Pods(namespace).Create(context.Background(), p, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.fault(t, "pods-vanish")
+	if m.random.IntN(2) == 0 { // who was told a part of them is cut off
+		m.restartGateways(t)
+	}
+}
+
+// beCalm lets the churn go on while nothing is hurt, once everybody has been told what happened before.
+func (m *model) beCalm(t *testing.T) {
+	t.Helper()
+	m.check(t)
+	m.calms = append(m.calms, keepCalm(1500*time.Millisecond))
+	m.check(t)
 }
 
 func (m *model) fault(t *testing.T, names ...string) {
@@ -211,7 +304,7 @@ func (m *model) waitHave(t *testing.T, mark string) {
 		for _, namespace := range m.churn.namespaces {
 			path := "/api/v1/namespaces/" + namespace + "/pods/" + mark
 			eventually(t, "a gateway has "+path, func() error {
-				a, err := fetch(http.MethodGet, g.url+path, bearer(m.stage.viewer(t)))
+				a, err := fetchBy(g.client, http.MethodGet, g.url+path, bearer(m.stage.viewer(t)))
 				if err == nil && a.code != http.StatusOK {
 					err = fmt.Errorf("%d %s", a.code, a.body)
 				}
@@ -251,6 +344,9 @@ func (m *model) check(t *testing.T) {
 		should := happened.told(t, w.scope)
 		eventually(t, w.String()+" has been told what happened", func() error {
 			err := w.look(func(v *view) error {
+				if w.scope.conflate > 0 {
+					return v.lost(v.superseded(should), func(version uint64) bool { return v.relisted(version, relists) })
+				}
 				return v.lost(should, func(version uint64) bool { return v.relisted(version, relists) })
 			})
 			if err != nil {
@@ -270,6 +366,11 @@ func (m *model) check(t *testing.T) {
 			}); err != nil {
 				return err
 			}
+			for _, c := range m.calms {
+				if err := v.late(should, c, w.scope.conflate); err != nil {
+					return err
+				}
+			}
 			has := map[occurrence]bool{}
 			for _, e := range v.told {
 				has[e.occurrence] = true
@@ -288,7 +389,7 @@ func (m *model) check(t *testing.T) {
 		}
 	}
 	m.chronicle.forget(happened)
-	m.checked = newest
+	m.checked, m.calms = newest, nil
 }
 
 // relists are those of both gateways in the history as it is, by address.

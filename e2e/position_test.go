@@ -15,7 +15,7 @@ type position struct {
 
 var (
 	epochForm = regexp.MustCompile(`^[a-z0-9]{1,16}$`)
-	watchForm = regexp.MustCompile(`^([a-z][a-z0-9]*)-([1-9][0-9]*)(?:-[1-9][0-9]*)?$`) // the latter within a relist
+	watchForm = regexp.MustCompile(`^([a-z][a-z0-9]*)-([1-9][0-9]*)(?:-[1-9][0-9]*)?(?:-(?:s[0-9a-v]+|x))?$`) // until when more is known, and what may be seen
 )
 
 // parsePosition reads the id of an event on a stream with these watches.

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
 // view is what one watch of a stream has told its follower.
@@ -21,6 +24,8 @@ type view struct {
 	from       uint64              // the position when that snapshot began
 	snapshot   map[string]bool     // keys told by the snapshot under way
 	connection map[occurrence]bool // what this connection has told since the snapshot, if there was one
+
+	conflated bool // see follower
 
 	lean  bool   // told is kept without JSON
 	walks []walk // one for each connection
@@ -48,6 +53,7 @@ type occurrence struct {
 
 type told struct {
 	occurrence
+	at    time.Time // when it was seen by whoever writes it down
 	event string
 	key   string
 	json  string
@@ -166,6 +172,10 @@ func (v *view) take(name, data string, version, after uint64, relists bool) erro
 	switch name {
 	case "added", "modified", "deleted":
 		return v.object(name, data, version, after, relists)
+	case "patched":
+		return v.patched(data, version, after, relists)
+	case "narrowed", "widened":
+		return nil
 	case "stale", "live":
 		v.freshness = append(v.freshness, name)
 		return nil
@@ -242,9 +252,10 @@ func (v *view) object(name, data string, version, after uint64, relists bool) er
 	switch {
 	case version == 0:
 		return errors.New("its id has no version")
+	case o.version == after && name == "deleted" && relists: // of the rest of a version that several objects share
 	case o.version <= after:
 		return fmt.Errorf("%s at version %d is not after the position %d", key, o.version, after)
-	case version > o.version, version < o.version && !relists:
+	case version > o.version && !v.conflated, version < o.version && !relists:
 		return fmt.Errorf("%s has version %d", key, o.version)
 	}
 	_, known := v.objects[key]
@@ -253,13 +264,38 @@ func (v *view) object(name, data string, version, after uint64, relists bool) er
 	if v.lean {
 		text = ""
 	}
-	v.told = append(v.told, told{what, name, key, text, name == "deleted" && !known})
+	v.told = append(v.told, told{what, time.Now(), name, key, text, name == "deleted" && !known})
 	if name == "deleted" {
 		delete(v.objects, key)
 	} else {
 		v.objects[key] = o
 	}
 	return nil
+}
+
+// patched applies a merge patch to what the follower has; of what it does not have there must be none.
+func (v *view) patched(data string, version, after uint64, relists bool) error {
+	var change struct {
+		UID, ResourceVersion string
+		Patch                json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(data), &change); err != nil {
+		return err
+	}
+	for _, o := range v.objects {
+		if o.uid != change.UID {
+			continue
+		}
+		whole, err := jsonpatch.MergePatch([]byte(o.json), change.Patch)
+		if err != nil {
+			return err
+		}
+		if v.snapshot != nil {
+			return errors.New("a patch within a snapshot")
+		}
+		return v.object("modified", string(whole), version, after, relists)
+	}
+	return fmt.Errorf("a patch of %s, which the follower does not have: %s", change.UID, data)
 }
 
 func readObject(data string) (key string, o object, err error) {

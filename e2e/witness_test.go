@@ -8,8 +8,10 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +26,12 @@ type scope struct {
 	namespace     string
 	labelSelector string
 	fieldSelector string
+
+	// What only the gateway understands.
+	only     []string // namespaces, beyond which the caller may see nothing; none: they see all
+	fields   string   // paths, by commas
+	conflate time.Duration
+	deltas   bool
 }
 
 var (
@@ -49,7 +57,42 @@ func (s scope) path() string {
 		path += "/namespaces/" + s.namespace
 	}
 	path += "/" + s.kind.Resource
-	return path + query("labelSelector", s.labelSelector, "fieldSelector", s.fieldSelector)
+	pairs := []string{"labelSelector", s.labelSelector, "fieldSelector", s.fieldSelector, "fields", s.fields}
+	if s.conflate > 0 {
+		pairs = append(pairs, "conflate", s.conflate.String())
+	}
+	if s.deltas {
+		pairs = append(pairs, "deltas", "merge-patch")
+	}
+	return path + query(pairs...)
+}
+
+// sees reports whether the caller may see a namespace.
+func (s scope) sees(namespace string) bool {
+	return len(s.only) == 0 || slices.Contains(s.only, namespace)
+}
+
+// project is what a client of the scope is told of an object: what identifies it, and the fields.
+func (s scope) project(text string) (string, error) {
+	if s.fields == "" {
+		return text, nil
+	}
+	var whole map[string]any
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		return "", err
+	}
+	part := map[string]any{}
+	for _, path := range append(strings.Split(s.fields, ","), "apiVersion", "kind", "metadata.name", "metadata.namespace",
+		"metadata.uid", "metadata.resourceVersion") {
+		keys := strings.Split(path, ".")
+		if value, found, err := unstructured.NestedFieldNoCopy(whole, keys...); err == nil && found {
+			if err := unstructured.SetNestedField(part, value, keys...); err != nil {
+				return "", err
+			}
+		}
+	}
+	projected, err := json.Marshal(part)
+	return string(projected), err
 }
 
 // witness is a watch of our own on the API server: it sees what a client of the same scope should be told.
@@ -175,10 +218,15 @@ func (s *stage) list(scope scope) (map[string]object, error) {
 			return nil, err
 		}
 		key, o, err := readWitnessed(text)
+		if err == nil {
+			o.json, err = scope.project(o.json)
+		}
 		if err != nil {
 			return nil, err
 		}
-		objects[key] = o
+		if scope.sees(item.GetNamespace()) {
+			objects[key] = o
+		}
 	}
 	return objects, nil
 }

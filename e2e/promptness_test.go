@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// calm is a stretch of time in which nothing was hurt, so that what happens has to be told promptly.
+type calm struct {
+	from, to time.Time
+	stall    time.Duration // the longest that this process itself was kept waiting for a processor
+}
+
+// promptly is how long an event may take from the test's own watch to a client: a second, and more where the machine itself
+// is slow.
+func (c calm) promptly() time.Duration { return time.Second + 20*c.stall }
+
+// keepCalm lets a time pass, and measures how well the machine keeps it.
+func keepCalm(lasting time.Duration) calm {
+	const step = 10 * time.Millisecond
+	c := calm{from: time.Now()}
+	for last := c.from; last.Sub(c.from) < lasting; {
+		time.Sleep(step)
+		now := time.Now()
+		c.stall = max(c.stall, now.Sub(last)-step)
+		last = now
+	}
+	c.to = time.Now()
+	return c
+}
+
+// late looks for changes of a calm time that were told, but not promptly.
+func (v *view) late(should []told, c calm, conflate time.Duration) error {
+	when := map[occurrence]time.Time{}
+	for _, e := range v.told {
+		when[e.occurrence] = e.at
+	}
+	for _, e := range should {
+		at, ok := when[e.occurrence]
+		if !ok || e.at.Before(c.from) || e.at.After(c.to) {
+			continue // what was not told is lost's to judge
+		}
+		if took, most := at.Sub(e.at), c.promptly()+conflate; took > most {
+			return fmt.Errorf("%s was told after %v, when %v would be much: nothing was slow", e, took, most)
+		}
+	}
+	return nil
+}
+
+// superseded leaves out modifications that a conflated watch need not tell, since it tells a later state.
+func (v *view) superseded(should []told) (left []told) {
+	newest := map[string]uint64{}
+	for _, e := range v.told {
+		newest[e.uid] = max(newest[e.uid], e.version)
+	}
+	for _, e := range should {
+		if e.event != "modified" || newest[e.uid] <= e.version {
+			left = append(left, e)
+		}
+	}
+	return left
+}
+
+// What the model asks of promptness it finds: what comes late, and only that.
+func TestLateEventsAreSeen(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	c := calm{from: began, to: began.Add(time.Second)}
+	should := []told{{occurrence: occurrence{"a", 1, false}, at: began.Add(10 * time.Millisecond)}}
+	for after, late := range map[time.Duration]bool{0: false, 900 * time.Millisecond: false, 1100 * time.Millisecond: true} {
+		v := &view{told: []told{{occurrence: occurrence{"a", 1, false}, at: should[0].at.Add(after)}}}
+		if err := v.late(should, c, 0); (err != nil) != late {
+			t.Errorf("after %v: %v", after, err)
+		}
+		if err := v.late(should, c, time.Second); err != nil {
+			t.Errorf("conflated, after %v: %v", after, err)
+		}
+	}
+}
