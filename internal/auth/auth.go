@@ -74,6 +74,9 @@ type Request struct {
 	Subresource string
 	Namespace   string // empty: all namespaces, or a cluster-scoped resource
 	Name        string // empty: all names
+	// Path, if not empty, makes it a question about a URL that is no resource, such as /apis; then Cluster and Verb count
+	// besides, and nothing else. Its Scope is not asked for.
+	Path string
 }
 
 // Decision answers a Request. Reason is the authorizer's own, for logs; it may name roles and

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/kubecast/kubecast/internal/budget"
 )
 
 // Reviewer asks one cluster. client-go's AuthorizationV1().SubjectAccessReviews() is one.
@@ -34,18 +36,43 @@ type SAR struct {
 	namespaces Namespaces
 	opts       SAROptions
 	decisions  *cache.LRUExpireCache
-	scopeTurns chan struct{} // of questions that Scopes ask
+	turns      [lines]*budget.Queue // the users' to ask
 
 	mu        sync.Mutex
 	reviewers map[string]*reviewedCluster
 	added     uint64                    // clusters, so far
-	questions map[questionKey]*question // under way
+	questions map[underWayKey]*question // under way
 }
+
+const (
+	// reviewsAtOnce bounds what an API server is asked at once from one line: when everybody comes at once, as after a restart,
+	// questions wait here, where nothing runs out. In each line users take turns, so that one who asks for much waits behind
+	// those who ask for little.
+	reviewsAtOnce  = 32
+	reviewsPerUser = 8
+	waitingPerUser = 4096
+)
+
+// line is where a question waits.
+type line int
+
+const (
+	oneLine     line = iota // about one namespace, one object, or the cluster
+	scopeLine               // about one of the namespaces of a Scope: others than these do not wait for them
+	runningLine             // about what is running already (WhileRunning)
+	lines
+)
 
 // questionKey stands for an identity and a request. It is a hash, so that a caller with a thousand
 // groups takes no more room than any other; and one without known collisions, for two questions with one
 // key would share an answer.
 type questionKey [sha256.Size]byte
+
+// underWayKey tells questions from each other that wait in different lines.
+type underWayKey struct {
+	questionKey
+	line line
+}
 
 // question is one that the API server is being asked.
 type question struct {
@@ -64,14 +91,17 @@ func NewSAR(namespaces Namespaces, opts SAROptions) *SAR {
 	if opts.CacheSize <= 0 {
 		opts.CacheSize = 16384
 	}
-	return &SAR{
+	s := &SAR{
 		reviewers:  map[string]*reviewedCluster{},
 		namespaces: namespaces,
 		opts:       opts,
 		decisions:  cache.NewLRUExpireCache(opts.CacheSize),
-		scopeTurns: make(chan struct{}, scopeReviewsAtOnce),
-		questions:  map[questionKey]*question{},
+		questions:  map[underWayKey]*question{},
 	}
+	for i := range s.turns {
+		s.turns[i] = budget.NewQueue(reviewsAtOnce, reviewsPerUser, waitingPerUser)
+	}
+	return s
 }
 
 // reviewedCluster is one that can be asked.
@@ -100,6 +130,13 @@ func (s *SAR) Add(cluster string, reviewer Reviewer) (remove func()) {
 
 // Authorize implements Authorizer. Errors: ErrUndecided, or ctx's. They are not remembered.
 func (s *SAR) Authorize(ctx context.Context, id Identity, req Request) (Decision, error) {
+	return s.authorize(ctx, oneLine, id, req)
+}
+
+func (s *SAR) authorize(ctx context.Context, in line, id Identity, req Request) (Decision, error) {
+	if isRunning(ctx) {
+		in = runningLine
+	}
 	s.mu.Lock()
 	reviewer, ok := s.reviewers[req.Cluster]
 	s.mu.Unlock()
@@ -110,7 +147,7 @@ func (s *SAR) Authorize(ctx context.Context, id Identity, req Request) (Decision
 		return Decision{}, fmt.Errorf("%w: the identity has no name", ErrUndecided)
 	}
 	id.Groups = slices.Sorted(slices.Values(id.Groups))
-	key := keyOf(reviewer.serial, id, req)
+	key := underWayKey{keyOf(reviewer.serial, id, req), in}
 	for {
 		decision, q, mine := s.join(key)
 		switch {
@@ -134,10 +171,10 @@ func (s *SAR) Authorize(ctx context.Context, id Identity, req Request) (Decision
 
 // join returns the remembered decision, or else the question under way, or else a new one that is the
 // caller's to ask.
-func (s *SAR) join(key questionKey) (_ Decision, q *question, mine bool) {
+func (s *SAR) join(key underWayKey) (_ Decision, q *question, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d, ok := s.decisions.Get(key); ok {
+	if d, ok := s.decisions.Get(key.questionKey); ok {
 		return d.(Decision), nil, false
 	}
 	if q, ok := s.questions[key]; ok {
@@ -149,13 +186,23 @@ func (s *SAR) join(key questionKey) (_ Decision, q *question, mine bool) {
 }
 
 // ask puts the question, remembers a decision, and lets go those who wait for it; also on a panic.
-func (s *SAR) ask(ctx context.Context, reviewer Reviewer, key questionKey, q *question, id Identity, req Request) {
+func (s *SAR) ask(ctx context.Context, reviewer Reviewer, key underWayKey, q *question, id Identity, req Request) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.questions, key)
 		close(q.done)
 	}()
+	if !mayAsk(ctx) {
+		q.err = ErrTooManyQuestions // which others may ask all the same
+		return
+	}
+	release, err := s.turns[key.line].Take(ctx, id.Username)
+	if err != nil {
+		q.err, q.abandoned = fmt.Errorf("wait for authorization: %w", err), ctx.Err() != nil
+		return
+	}
+	defer release()
 	asked := time.Now()
 	q.decision, q.err = s.review(ctx, reviewer, id, req)
 	q.abandoned = q.err != nil && ctx.Err() != nil
@@ -168,28 +215,28 @@ func (s *SAR) ask(ctx context.Context, reviewer Reviewer, key questionKey, q *qu
 	}
 	// From when it was asked, not from when the answer came: that is how old the knowledge is.
 	if ttl -= time.Since(asked); ttl > 0 {
-		s.decisions.Add(key, q.decision, ttl)
+		s.decisions.Add(key.questionKey, q.decision, ttl)
 	}
 }
 
 func (s *SAR) review(ctx context.Context, reviewer Reviewer, id Identity, req Request) (Decision, error) {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	answer, err := reviewer.Create(limited, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:   id.Username,
-			Groups: id.Groups,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb:        req.Verb,
-				Group:       req.Group,
-				Version:     req.Version,
-				Resource:    req.Resource,
-				Subresource: req.Subresource,
-				Namespace:   req.Namespace,
-				Name:        req.Name,
-			},
-		},
-	}, metav1.CreateOptions{})
+	spec := authorizationv1.SubjectAccessReviewSpec{User: id.Username, Groups: id.Groups}
+	if req.Path != "" {
+		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: req.Verb, Path: req.Path}
+	} else {
+		spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+			Verb:        req.Verb,
+			Group:       req.Group,
+			Version:     req.Version,
+			Resource:    req.Resource,
+			Subresource: req.Subresource,
+			Namespace:   req.Namespace,
+			Name:        req.Name,
+		}
+	}
+	answer, err := reviewer.Create(limited, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 	switch {
 	case ctx.Err() != nil:
 		return Decision{}, fmt.Errorf("ask cluster %s for authorization: %w", req.Cluster, ctx.Err())
@@ -217,7 +264,7 @@ func keyOf(cluster uint64, id Identity, req Request) questionKey {
 		buf = binary.AppendUvarint(buf, uint64(len(s)))
 		buf = append(buf, s...)
 	}
-	for _, s := range []string{req.Verb, req.Group, req.Version, req.Resource, req.Subresource, req.Namespace, req.Name, id.Username} {
+	for _, s := range []string{req.Verb, req.Group, req.Version, req.Resource, req.Subresource, req.Namespace, req.Name, req.Path, id.Username} {
 		add(s)
 	}
 	for _, g := range id.Groups {

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"fmt"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -15,15 +14,9 @@ type Namespaces interface {
 	Changes(changed func()) (stop func())
 }
 
-const (
-	// maxReviewedNamespaces bounds the questions that one Scope may cost the API server. Where there are more
-	// namespaces, who may not see all of them must name the one that he wants; or the mode must be rbac.
-	maxReviewedNamespaces = 250
-	// reviewsAtOnce bounds those of one Scope that are under way, and scopeReviewsAtOnce those of all: when everybody comes
-	// at once, as after a restart, questions wait here, where nothing runs out, and others than these do not wait for them.
-	reviewsAtOnce      = 8
-	scopeReviewsAtOnce = 32
-)
+// maxReviewedNamespaces bounds the questions that one Scope may cost the API server. Where there are more namespaces, who may
+// not see all of them must name the one that they want; or the mode must be rbac.
+const maxReviewedNamespaces = 250
 
 // Scope implements Authorizer. It asks about the cluster, and if that is denied about each namespace; single objects
 // (resourceNames) cannot be found that way, so there are none in it. Errors are as those of Authorize.
@@ -44,18 +37,12 @@ func (s *SAR) Scope(ctx context.Context, id Identity, req Request) (Scope, error
 	}
 	allowed := make([]bool, len(names))
 	asking, ctx := errgroup.WithContext(ctx)
-	asking.SetLimit(reviewsAtOnce)
+	asking.SetLimit(reviewsPerUser) // of which no more are under way anyway
 	for i, name := range names {
 		asking.Go(func() error {
 			in := req
 			in.Namespace = name
-			select {
-			case s.scopeTurns <- struct{}{}:
-				defer func() { <-s.scopeTurns }()
-			case <-ctx.Done():
-				return fmt.Errorf("wait for authorization: %w", ctx.Err())
-			}
-			decision, err := s.Authorize(ctx, id, in)
+			decision, err := s.authorize(ctx, scopeLine, id, in)
 			allowed[i] = decision.Allowed
 			return err
 		})

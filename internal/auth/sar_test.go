@@ -25,6 +25,8 @@ var _ Reviewer = authorizationclient.SubjectAccessReviewInterface(nil)
 type fakeReviewer struct {
 	mu     sync.Mutex
 	asked  []authorizationv1.SubjectAccessReviewSpec
+	now    int // under way
+	most   int // that were at once
 	takes  time.Duration
 	answer func(authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error)
 }
@@ -32,8 +34,15 @@ type fakeReviewer struct {
 func (f *fakeReviewer) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
 	f.mu.Lock()
 	f.asked = append(f.asked, review.Spec)
+	f.now++
+	f.most = max(f.most, f.now)
 	takes, answer := f.takes, f.answer
 	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.now--
+	}()
 	select {
 	case <-time.After(takes):
 	case <-ctx.Done():
@@ -44,6 +53,12 @@ func (f *fakeReviewer) Create(ctx context.Context, review *authorizationv1.Subje
 		return nil, err
 	}
 	return &authorizationv1.SubjectAccessReview{Status: status}, nil
+}
+
+func (f *fakeReviewer) mostAtOnce() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.most
 }
 
 func (f *fakeReviewer) count() int {

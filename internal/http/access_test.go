@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,10 @@ type access struct {
 	decide    func(auth.Identity, auth.Request) (bool, error)
 	hang      chan struct{} // the authorizer answers when it is closed
 	asked     []auth.Request
+	paths     []auth.Request // asked for, that are no resources
+
+	strangers []string              // users who may not read these
+	undecided bool                  // nobody can say who may
 	scopes    map[string]auth.Scope // by user: what he may see, instead of what decide says
 	changed   map[*func()]string    // who listens for changes, and of whose permissions
 }
@@ -116,6 +121,14 @@ func (a *access) Confirm(_ context.Context, id auth.Identity) (auth.Identity, er
 
 func (a *access) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
 	a.mu.Lock()
+	if req.Path != "" { // all may read what is no resource, but for strangers
+		defer a.mu.Unlock()
+		a.paths = append(a.paths, req)
+		if a.undecided {
+			return auth.Decision{}, auth.ErrUndecided
+		}
+		return auth.Decision{Allowed: !slices.Contains(a.strangers, id.Username)}, nil
+	}
 	a.asked = append(a.asked, req)
 	decide, hang := a.decide, a.hang
 	a.mu.Unlock()

@@ -199,9 +199,10 @@ func TestNothingCanBeInjectedThroughAPosition(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists
+// TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists, nor has the cluster asked for what they may not read: its discovery.
 func TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists(t *testing.T) {
 	g := newGateway(t)
+	g.access.set(func(a *access) { a.strangers = []string{"alice"} })
 	g.access.set(func(a *access) { a.decide = func(auth.Identity, auth.Request) (bool, error) { return false, nil } })
 	for _, path := range []string{"/api/v1/pods", "/api/v1/gadgets", "/apis/none.example.org/v1/things", "/api/v1/bindings", "/api/v1/namespaces/a/pods/web"} {
 		if a := g.get(path); a.code != 403 || !strings.Contains(a.status(t).Message, `is forbidden: User "alice" cannot`) {
@@ -210,5 +211,11 @@ func TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists(t *testing.T) {
 	}
 	if served := g.api.Served("discovery"); served != 0 {
 		t.Errorf("the cluster was asked %d times", served)
+	}
+	g.access.set(func(a *access) { a.strangers = nil })
+	for _, path := range []string{"/api/v1/pods", "/api/v1/gadgets"} { // as an API server answers those who may read it
+		if a := g.get(path); a.code != 403 {
+			t.Errorf("%s: %d %s", path, a.code, a.body)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
 // me is what GET /auth/me answers: who the caller is, until when, and what he may watch where, so that a portal can
@@ -39,12 +41,28 @@ type myKind struct {
 	Unknown    bool                `json:"unknown,omitempty"`
 }
 
-// maxMyKinds bounds the kinds that one request may ask about, and myKindsAtOnce those that are asked about at once:
-// each may cost the API server some questions (authorizer mode sar).
+// none reports whether nothing of the kind may be watched, as far as that is known.
+func (k myKind) none() bool { return !k.All && len(k.Namespaces) == 0 && len(k.Names) == 0 }
+
+// maxMyKinds bounds the kinds that one request may ask about, and myKindsAtOnce those that are asked about at once: each may cost
+// the API server some questions (authorizer mode sar), of which maxQuestions are for all of them together.
 const (
 	maxMyKinds    = 50
 	myKindsAtOnce = 4
+	maxQuestions  = 2500 // ten kinds, in a cluster of 250 namespaces of which the caller sees some
 )
+
+// scopeOf asks where a caller may do a verb to a kind, in whatever version.
+func (s *Server) scopeOf(ctx context.Context, id auth.Identity, kinds *cache.Kinds, group, resource, verb string) (auth.Scope, error) {
+	name := resource
+	if group != "" {
+		name += "." + group
+	}
+	if !kinds.Cluster().Serves(group, resource) || s.isMadeUp(ctx, kinds, id, func(ctx context.Context) (cluster.Kind, error) { return kinds.Cluster().Named(ctx, name) }) {
+		return auth.Scope{}, nil
+	}
+	return s.opts.Authorizer.Scope(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: verb, Group: group, Resource: resource})
+}
 
 // authMe answers GET /auth/me. The parameter kinds names what is asked about, as in pods,jobs.batch; without it that is
 // what is cached now.
@@ -80,15 +98,16 @@ func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
 		expires := id.ExpiresAt.UTC()
 		answer.ExpiresAt = &expires
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.opts.SyncTimeout)
+	ctx, cancel := context.WithTimeout(auth.WithQuestions(r.Context(), maxQuestions), s.opts.SyncTimeout)
 	defer cancel()
 	for i, kinds := range s.clusters.Load().all {
-		about := asked
-		if about == nil {
-			about = cachedKinds(kinds)
+		var mine []myKind
+		if asked != nil {
+			mine = s.mayWatch(ctx, id, kinds, asked)
+		} else { // which kinds others look at is told to those who may look at them
+			mine = slices.DeleteFunc(s.mayWatch(ctx, id, kinds, cachedKinds(kinds)), myKind.none)
 		}
-		name := kinds.Cluster().Name()
-		answer.Clusters = append(answer.Clusters, myCluster{Name: name, Default: i == 0, Watch: s.mayWatch(ctx, id, name, about, kinds.Cluster().Serves)})
+		answer.Clusters = append(answer.Clusters, myCluster{Name: kinds.Cluster().Name(), Default: i == 0, Watch: mine})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -107,20 +126,15 @@ func cachedKinds(kinds *cache.Kinds) []myKind {
 }
 
 // mayWatch fills in what may be watched. What cannot be decided is marked so, since the rest is of use without it.
-func (s *Server) mayWatch(ctx context.Context, id auth.Identity, cluster string, about []myKind, serves func(group, resource string) bool) []myKind {
+func (s *Server) mayWatch(ctx context.Context, id auth.Identity, kinds *cache.Kinds, about []myKind) []myKind {
 	filled := make([]myKind, len(about))
 	var asking errgroup.Group
 	asking.SetLimit(myKindsAtOnce)
 	for i, kind := range about {
 		asking.Go(func() error {
-			if !serves(kind.Group, kind.Resource) {
-				kind.Namespaces = []string{}
-				filled[i] = kind
-				return nil
-			}
-			scope, err := s.opts.Authorizer.Scope(ctx, id, auth.Request{Cluster: cluster, Verb: "watch", Group: kind.Group, Resource: kind.Resource})
+			scope, err := s.scopeOf(ctx, id, kinds, kind.Group, kind.Resource, "watch")
 			if err != nil {
-				s.log.Warn("what a caller may watch cannot be decided", "cluster", cluster, "kind", kind.Resource, "error", err)
+				s.log.Warn("what a caller may watch cannot be decided", "cluster", kinds.Cluster().Name(), "kind", kind.Resource, "error", err)
 			}
 			kind.All, kind.Namespaces, kind.Names, kind.Unknown = scope.All, append([]string{}, scope.Namespaces...), scope.Names, err != nil
 			filled[i] = kind

@@ -1,11 +1,17 @@
 package http
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 )
 
@@ -66,21 +72,68 @@ type kindState struct {
 	Since    time.Time `json:"since"`
 }
 
-// listClusters tells everyone who is signed in which clusters there are, and how they are.
+// clusterWithin is how long /clusters waits to be told who may know of a cluster: it is asked for when something is not well.
+const clusterWithin = 2 * time.Second
+
+// listClusters tells which clusters there are and how they are to those who may read their discovery, and of the kinds that are
+// cached those which the caller may list: which ones others look at is nobody's business.
 func (s *Server) listClusters(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.caller(r); err != nil {
+	id, err := s.caller(r)
+	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(auth.WithQuestions(r.Context(), maxQuestions), clusterWithin)
+	defer cancel()
+	all := s.clusters.Load().all
+	states := make([]*clusterState, len(all))
+	var asking sync.WaitGroup
+	for i, kinds := range all {
+		asking.Go(func() { states[i] = s.stateFor(ctx, id, kinds, i == 0) })
+	}
+	asking.Wait()
 	answer := struct {
-		Clusters []clusterState `json:"clusters"`
-	}{}
-	for i, kinds := range s.clusters.Load().all {
-		answer.Clusters = append(answer.Clusters, stateOf(kinds, i == 0))
+		Clusters []*clusterState `json:"clusters"`
+	}{slices.DeleteFunc(states, func(c *clusterState) bool { return c == nil })}
+	if len(answer.Clusters) == 0 {
+		return forbiddenPath(id, "/clusters")
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = json.NewEncoder(w).Encode(answer) // a client that has gone is no error
 	return nil
+}
+
+// stateFor is what of a cluster's state a caller may know; nil for nothing. While it cannot be decided, who is signed in is told
+// that it is there and how it is, since that may be why.
+func (s *Server) stateFor(ctx context.Context, id auth.Identity, kinds *cache.Kinds, isDefault bool) *clusterState {
+	allowed, err := s.mayRead(ctx, kinds, id, discovery)
+	if err == nil && !allowed || err != nil && id.Anonymous {
+		return nil
+	}
+	state := stateOf(kinds, isDefault)
+	if err != nil {
+		state.Kinds = []kindState{}
+		return &state
+	}
+	seen := make([]bool, len(state.Kinds))
+	var asking errgroup.Group
+	asking.SetLimit(myKindsAtOnce)
+	for i, kind := range state.Kinds {
+		asking.Go(func() error {
+			scope, err := s.opts.Authorizer.Scope(ctx, id, auth.Request{Cluster: state.Name, Verb: "list", Group: kind.Group, Version: kind.Version, Resource: kind.Resource})
+			seen[i] = err == nil && !scope.Empty()
+			return nil
+		})
+	}
+	_ = asking.Wait() // none returns one
+	told := []kindState{}
+	for i, kind := range state.Kinds {
+		if seen[i] {
+			told = append(told, kind)
+		}
+	}
+	state.Kinds = told
+	return &state
 }
 
 func stateOf(kinds *cache.Kinds, isDefault bool) clusterState {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
@@ -53,12 +54,18 @@ func parseDocument(path string) (d documentTarget, ok bool) {
 	return d, false
 }
 
-// document answers a document to everyone who is signed in: what a cluster can do is no secret among its users, and
-// Kubernetes, too, tells it to all of them (system:discovery).
-func (s *Server) document(w http.ResponseWriter, r *http.Request, d documentTarget) error {
+// document answers a document to those whom the cluster's own rules for URLs that are no resources let read it: by default, what
+// a cluster can do is told to all who are signed in (system:discovery), and its version to everybody.
+func (s *Server) document(w http.ResponseWriter, r *http.Request, id auth.Identity, d documentTarget) error {
 	kinds, err := s.cluster(d.cluster)
 	if err != nil {
 		return err
+	}
+	switch allowed, err := s.mayRead(r.Context(), kinds, id, d.path); {
+	case err != nil:
+		return err
+	case !allowed:
+		return forbiddenPath(id, d.path)
 	}
 	accept := choose(r.Header, d.form)
 	if accept == "" {

@@ -92,7 +92,7 @@ func (ss *session) askPermission() {
 		until = soon
 	}
 	ss.server.carriers.Go(func() {
-		ctx, cancel := context.WithDeadline(ss.server.serving, until)
+		ctx, cancel := context.WithDeadline(auth.WhileRunning(ss.server.serving), until)
 		defer cancel()
 		answer := ss.whatIsPermitted(ctx)
 		p.answer.Store(&answer)

@@ -19,7 +19,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if d, ok := parseDocument(r.URL.Path); ok {
-		return s.document(w, r, d)
+		return s.document(w, r, id, d)
 	}
 	t, ok := parseTarget(r.URL.Path)
 	if !ok {

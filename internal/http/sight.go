@@ -50,6 +50,10 @@ func (s *Server) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Iden
 		return auth.Scope{All: true}, nil
 	case t.name != "":
 		return auth.Scope{}, nil
+	case t.namespace == "" && s.isMadeUp(ctx, kinds, id, func(ctx context.Context) (cluster.Kind, error) {
+		return kinds.Cluster().Resolve(ctx, t.group, t.version, t.resource)
+	}):
+		return auth.Scope{}, nil
 	}
 	return s.opts.Authorizer.Scope(ctx, id, request)
 }

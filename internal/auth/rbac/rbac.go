@@ -220,6 +220,10 @@ func (a *Authorizer) Authorize(ctx context.Context, id auth.Identity, req auth.R
 	if slices.Contains(id.Groups, privileged) {
 		return auth.Decision{Allowed: true, Reason: privileged}, nil
 	}
+	if req.Path != "" {
+		reason, allowed := m.index.allowsPath(&id, req.Path)
+		return auth.Decision{Allowed: allowed && req.Verb == "get", Reason: reason}, nil
+	}
 	q := newQuestion(req)
 	reason, allowed := m.index.allows(&id, &q, req.Namespace)
 	return auth.Decision{Allowed: allowed, Reason: reason}, nil

@@ -36,6 +36,7 @@ func verbOf(name string) verbs {
 type ruleSet struct {
 	everything []allowance            // of the resource *
 	resources  map[string][]allowance // by resource, resource/subresource, */subresource
+	paths      []pathRule             // which are not merged
 }
 
 // allowance is what may be done with the resources of one group.
@@ -66,11 +67,13 @@ func newQuestion(req auth.Request) question {
 	return q
 }
 
-// compile makes a ruleSet of rules. Those for URLs that are no resources do not concern the gateway, which answers
-// /version and discovery for everybody who is somebody, as clusters do by default.
+// compile makes a ruleSet of rules.
 func compile(rules []rbacv1.PolicyRule) *ruleSet {
 	s := &ruleSet{}
 	for _, rule := range rules {
+		if paths, any := newPathRule(rule); any {
+			s.paths = append(s.paths, paths)
+		}
 		var granted verbs
 		for _, verb := range rule.Verbs {
 			granted |= verbOf(verb)

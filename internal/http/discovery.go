@@ -1,0 +1,44 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// discovery is the path by which it is decided who may know what a cluster has. Kubernetes gives it to all who are signed in
+// (system:discovery), and to no strangers.
+const discovery = "/apis"
+
+// mayRead asks whether a caller may read a URL that is no resource.
+func (s *Server) mayRead(ctx context.Context, kinds *cache.Kinds, id auth.Identity, path string) (bool, error) {
+	decision, err := s.opts.Authorizer.Authorize(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: "get", Path: path})
+	return decision.Allowed, err
+}
+
+// forbiddenPath is worded as the API server's own.
+func forbiddenPath(id auth.Identity, path string) error {
+	return &reply{
+		code:    http.StatusForbidden,
+		reason:  metav1.StatusReasonForbidden,
+		message: fmt.Sprintf("forbidden: User %q cannot get path %q", id.Username, path),
+	}
+}
+
+// isMadeUp reports whether a kind is known not to exist. Then nothing of it can be seen anywhere, and it need not be asked where:
+// that may cost the API server hundreds of questions. Only callers who may read discovery anyway are spared them, or others
+// could tell by the time that it takes whether a kind exists.
+func (s *Server) isMadeUp(ctx context.Context, kinds *cache.Kinds, id auth.Identity, find func(context.Context) (cluster.Kind, error)) bool {
+	if discovers, err := s.mayRead(ctx, kinds, id, discovery); err != nil || !discovers {
+		return false
+	}
+	_, err := find(ctx)
+	return errors.Is(err, cluster.ErrNoKind)
+}
