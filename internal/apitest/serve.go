@@ -230,11 +230,16 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, k *kind) {
 
 func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 	query := r.URL.Query()
-	var timeUp <-chan time.Time
+	var timeUp, nearly <-chan time.Time
 	if seconds, err := strconv.Atoi(query.Get("timeoutSeconds")); err == nil {
 		timer := time.NewTimer(time.Duration(seconds) * time.Second)
 		defer timer.Stop()
 		timeUp = timer.C
+		if seconds > 2 && query.Get("allowWatchBookmarks") == "true" {
+			timer := time.NewTimer(time.Duration(seconds-2) * time.Second)
+			defer timer.Stop()
+			nearly = timer.C
+		}
 	}
 	var after uint64
 	a.change(func() {
@@ -256,7 +261,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 		return
 	}
 	flush(w)
-	for {
+	for ending := false; ; {
 		a.mu.Lock()
 		var news []event
 		for _, e := range k.history {
@@ -264,8 +269,12 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 				news = append(news, e)
 			}
 		}
+		if ending {
+			news = append(news, event{a.version, "BOOKMARK", k.bookmark(a.version)})
+		}
 		broken, changed := k.epoch != epoch, a.changed
 		a.mu.Unlock()
+		ending = false
 		for _, e := range news {
 			send(w, e.kind, e.json)
 			after = e.version
@@ -276,6 +285,8 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 		}
 		select {
 		case <-changed:
+		case <-nearly:
+			ending = true
 		case <-timeUp:
 			return
 		case <-r.Context().Done():

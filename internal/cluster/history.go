@@ -37,9 +37,11 @@ type HistoryBound struct {
 // History is what happened to a kind after one version, up to and including another, in order. An error wraps
 // ErrGone, ErrTooMuch or ErrUnavailable.
 //
-// It is read with a watch from the older version, to which the API server sends its history at once. The watch has
-// no natural end before the newer version is passed; on a quiet kind it is ended by its time-out of one second, the
-// shortest there is. Since an API server of several may lag, it is first asked to have the newer version.
+// It is read with a watch from the older version, to which the API server sends its history at once. That all of it was
+// sent is shown by an event or a bookmark of a later version. On a quiet kind there is only the latter: two seconds before
+// the time-out of a watch, so that is three. An API server that sends no bookmarks has to be silent until then, having sent
+// something; one that sent nothing may have been too busy to. Since an API server of several may lag, it is first asked
+// to have the newer version.
 func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, bound HistoryBound) ([]Past, error) {
 	if after == 0 {
 		return nil, fmt.Errorf("%w: a watch from version 0 is one from any", ErrGone)
@@ -71,19 +73,24 @@ type history struct {
 	bytes int64
 }
 
-// silence is how long an API server must have sent nothing for the end of its watch to be the end of its history.
-// The time-out ends a watch also in the middle of a history that takes longer to send.
-const silence = 300 * time.Millisecond
+const (
+	// historyTime is how long a watch for a history lasts, in seconds.
+	historyTime = 3
+	// silence is how long an API server without bookmarks must have sent nothing for the end of its watch to be the end of
+	// its history. The time-out ends a watch also in the middle of a history that takes longer to send.
+	silence = 2 * time.Second
+)
 
 // read reads one watch. It reports whether the history is complete; if not, it goes on after what was read.
 func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	second := int64(1)
+	seconds := int64(historyTime)
 	body, err := c.client.Get().AbsPath(h.kind.Path()).VersionedParams(&metav1.ListOptions{
-		Watch:           true,
-		ResourceVersion: strconv.FormatUint(h.after, 10),
-		TimeoutSeconds:  &second,
+		Watch:               true,
+		AllowWatchBookmarks: true,
+		ResourceVersion:     strconv.FormatUint(h.after, 10),
+		TimeoutSeconds:      &seconds,
 	}, metav1.ParameterCodec).Stream(ctx)
 	if err != nil {
 		return false, historyError(err)
@@ -96,12 +103,12 @@ func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err erro
 	for {
 		value, err := dec.ReadValue()
 		switch {
-		case err == io.EOF && time.Since(newest) >= silence:
+		case err == io.EOF && h.after > before && time.Since(newest) >= silence:
 			return true, nil
 		case err == io.EOF && h.dropNewest() && h.after > before:
 			return false, nil
 		case err == io.EOF:
-			return false, fmt.Errorf("%w: the watch ended as soon as it began", ErrUnavailable)
+			return false, fmt.Errorf("%w: the watch ended, and nothing shows that it told all", ErrUnavailable)
 		case err != nil:
 			return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
@@ -122,6 +129,14 @@ func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err erro
 			h.bytes += int64(o.Size())
 			if len(h.past) > h.bound.Events || h.bytes > h.bound.Bytes {
 				return false, ErrTooMuch
+			}
+		case watch.Bookmark:
+			version, err := ParseVersion(gjson.GetBytes(object, "metadata.resourceVersion").Str)
+			if err != nil {
+				return false, err
+			}
+			if version >= h.until {
+				return true, nil
 			}
 		case watch.Error:
 			return false, historyError(statusError(object))

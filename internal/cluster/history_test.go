@@ -142,3 +142,22 @@ func TestHistoryThatCannotBeReadSaysWhy(t *testing.T) {
 		})
 	}
 }
+
+// An API server may be too busy to send anything in time, as when it was just restarted and everybody lists. What is missing
+// then may be deletions, which the state does not show.
+func TestSilenceIsNoHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, all := eventful()
+		c := api.Connect(t)
+		if past, err := c.History(t.Context(), clustertest.Pods, 1008, 1008, roomy); err != nil || len(past) != 0 {
+			t.Errorf("an API server that says that nothing happened: %q, %v", described(past), err)
+		}
+		api.Mute()
+		if past, err := c.History(t.Context(), clustertest.Pods, 1000, 1008, roomy); err != nil || !slices.Equal(described(past), all) {
+			t.Errorf("one without bookmarks, which told what it had: %q, %v", described(past), err)
+		}
+		if past, err := c.History(t.Context(), clustertest.Pods, 1008, 1008, roomy); !errors.Is(err, cluster.ErrUnavailable) {
+			t.Errorf("one that told nothing: %q, %v", described(past), err)
+		}
+	})
+}

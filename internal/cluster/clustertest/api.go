@@ -43,6 +43,7 @@ type API struct {
 	serial    int
 	bookmarks int                            // how often they were asked for
 	intercept func(*http.Request) *Intercept // nil: none
+	mute      bool                           // no bookmarks before the end
 	paged     bool                           // limits are heeded
 	watches   map[*watch]bool
 	requests  []string
@@ -216,6 +217,13 @@ func (a *API) Bookmark() {
 	defer a.mu.Unlock()
 	a.bookmarks++
 	a.tell()
+}
+
+// Mute has no bookmarks sent before the end of a watch's time, as by an API server that does not keep the kind in memory.
+func (a *API) Mute() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mute = true
 }
 
 // Compact forgets the history.

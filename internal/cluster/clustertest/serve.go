@@ -175,11 +175,16 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, kind cluster.Kind) {
 		defer a.mu.Unlock()
 		delete(a.watches, this)
 	}()
-	var timeout <-chan time.Time
+	var timeout, nearly <-chan time.Time
 	if seconds, _ := strconv.Atoi(query.Get("timeoutSeconds")); seconds > 0 {
 		timer := time.NewTimer(time.Duration(seconds) * time.Second)
 		defer timer.Stop()
 		timeout = timer.C
+		if seconds > 2 && query.Get("allowWatchBookmarks") == "true" {
+			timer := time.NewTimer(time.Duration(seconds-2) * time.Second)
+			defer timer.Stop()
+			nearly = timer.C
+		}
 	}
 	out := io.Writer(w)
 	w.WriteHeader(http.StatusOK)
@@ -204,6 +209,12 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, kind cluster.Kind) {
 		}
 		select {
 		case <-changed:
+		case <-nearly:
+			a.mu.Lock()
+			if !a.mute {
+				this.bookmarks--
+			}
+			a.mu.Unlock()
 		case <-timeout:
 			return
 		case <-r.Context().Done():
@@ -224,7 +235,7 @@ func (a *API) pending(w *watch) (lines string, how ending, changed chan struct{}
 			}
 		}
 		w.after = max(w.after, a.version)
-		if w.bookmarks < a.bookmarks {
+		if w.bookmarks != a.bookmarks {
 			w.bookmarks = a.bookmarks
 			b.WriteString(bookmark(w.kind, a.version))
 		}
