@@ -25,7 +25,7 @@ var (
 	ErrProviderAway = errors.New("the identity provider does not answer as it should")
 	// ErrLoginRefused: what the browser came back with does not belong to a login that it began, or is not accepted.
 	ErrLoginRefused = errors.New("the sign-in is not valid")
-	// ErrLoginDenied: the provider did not let the user in, or he did not want to.
+	// ErrLoginDenied: the provider did not let the user in, or they did not want to; or they are barred here.
 	ErrLoginDenied = errors.New("the provider did not sign the user in")
 )
 
@@ -303,12 +303,14 @@ func (l *Login) identify(ctx context.Context, token *oauth2.Token) (Identity, st
 		return Identity{}, "", loginRefused("the provider sent no ID token")
 	}
 	id, err := l.authenticator.Authenticate(ctx, idToken)
-	if keys, ok := l.authenticator.issuers[l.opts.Issuer].keys.(*remoteKeys); ok && errors.Is(err, ErrBadToken) {
+	if keys, ok := l.authenticator.issuers[l.opts.Issuer].keys.(*remoteKeys); ok && errors.Is(err, ErrBadToken) && !errors.Is(err, ErrRevoked) {
 		// The provider itself sent the token, so if its keys do not fit, they are new; there is no stranger to be wary of.
 		keys.wait(ctx, 0)
 		id, err = l.authenticator.Authenticate(ctx, idToken)
 	}
 	switch {
+	case errors.Is(err, ErrRevoked):
+		return Identity{}, "", &loginError{ErrLoginDenied, err}
 	case errors.Is(err, ErrBadToken):
 		return Identity{}, "", loginRefused("ID token: %w", err)
 	case err != nil:

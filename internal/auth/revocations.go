@@ -166,8 +166,8 @@ func (r *Revocations) Changes(changed func()) (stop func()) {
 // Revoke ends what an entry says: here at once, and at the other replicas once it is written to the ConfigMap. It returns
 // when that is done. An error says that it was not, and is tried again by Run. The same name twice is one entry.
 func (r *Revocations) Revoke(ctx context.Context, name string, entry Revocation) error {
-	if entry.Until.IsZero() {
-		entry.Until = time.Now().Add(r.opts.Keep)
+	if entry.Until.IsZero() && !entry.Before.IsZero() {
+		entry.Until = entry.Before.Add(r.opts.Keep)
 	}
 	r.mu.Lock()
 	r.forget(time.Now())
@@ -286,8 +286,8 @@ func (r *Revocations) lost(err error) {
 	var answered apierrors.APIStatus
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !errors.As(err, &answered) || apierrors.IsResourceExpired(err) {
-		r.opts.Log.Warn("what was revoked is not followed: the cluster is away", "configMap", r.opts.ConfigMap, "error", err)
+	if !errors.As(err, &answered) || isAway(err) {
+		r.opts.Log.Warn("what was revoked is not followed", "configMap", r.opts.ConfigMap, "error", err)
 		return
 	}
 	if r.failed == nil {
@@ -295,6 +295,12 @@ func (r *Revocations) lost(err error) {
 		r.opts.Log.Error("what was revoked cannot be read; after a minute nobody is let in", "configMap", r.opts.ConfigMap, "error", err)
 	}
 	r.failed = err
+}
+
+// isAway reports whether an answer says no more than that there is nobody to answer at the moment.
+func isAway(err error) bool {
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
 // read takes the content of the ConfigMap.
@@ -355,6 +361,9 @@ func (r *Revocations) write(ctx context.Context) error {
 	home := r.home.Load()
 	r.mu.Lock()
 	for name, entry := range r.own {
+		if entry.Until.Equal(entry.Before.Add(r.opts.Keep)) {
+			entry.Until = time.Time{} // it goes without saying, and a ConfigMap holds 1 MiB
+		}
 		text := entry.String()
 		data[name] = &text
 	}

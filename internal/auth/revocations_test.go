@@ -309,6 +309,9 @@ func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
 		if err := one.Revoke(t.Context(), "a", entry); err != nil {
 			t.Fatal(err)
 		}
+		if text := f.data["a"]; strings.Contains(text, "until") {
+			t.Errorf("%s says what goes without saying, and space is short", text)
+		}
 		synctest.Wait()
 		for _, r := range []*Revocations{one, other} {
 			if !errors.Is(r.Check(jane), ErrRevoked) || len(r.own) != 0 {
@@ -362,6 +365,11 @@ func TestWhatCannotBeReadIsNotTakenForNothing(t *testing.T) {
 			t.Errorf("%v, %v", r.Check(joe), r.Check(jane))
 		}
 		f.fail(errors.New("connection refused"))
+		time.Sleep(time.Hour)
+		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
+			t.Errorf("the cluster is away: %v, %v", r.Check(joe), r.Check(jane))
+		}
+		f.fail(apierrors.NewServiceUnavailable("says what stands before the API server"))
 		time.Sleep(time.Hour)
 		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
 			t.Errorf("the cluster is away: %v, %v", r.Check(joe), r.Check(jane))
@@ -435,10 +443,39 @@ func TestRenewalDoesNotOutrunARevocation(t *testing.T) {
 		if again := signedIn(t, l, provider); again.Session == "" {
 			t.Error("who signs in again is not let in")
 		}
+		// Who is barred is told so, and causes no more than that.
+		if err := l.authenticator.revocations.Revoke(t.Context(), "b", Revocation{Username: "jane", Until: time.Now().Add(time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+		pending, answer := comeBack(t, l, provider)
+		keys := provider.Asked("/keys")
+		if _, err := l.Finish(t.Context(), pending, answer); !errors.Is(err, ErrLoginDenied) || provider.Asked("/keys") != keys {
+			t.Errorf("barred: %v", err)
+		}
 		// Once it is forgotten, cookies that somebody kept are too old.
 		time.Sleep(RenewalTime + time.Hour)
 		if _, err := l.Renew(t.Context(), in.Session, in.Renewal); !errors.Is(err, ErrTokenExpired) {
 			t.Error(err)
 		}
 	})
+}
+
+// A token from the future would outlive every revocation by time.
+func TestTokenFromTheFutureCanBeRevoked(t *testing.T) {
+	revocations := NewRevocations(RevocationOptions{Keep: 48 * time.Hour})
+	a, err := New(Options{
+		Issuers:     []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual}},
+		Revocations: revocations,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := revocations.Revoke(t.Context(), "a", Revocation{Username: "jane", Before: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	for name, iat := range map[string]any{"future": time.Now().Add(24 * time.Hour).Unix(), "none": nil, "text": "later", "enormous": 1e300, "negative": -1} {
+		if _, err := a.Authenticate(t.Context(), ecToken(t, map[string]any{"iat": iat})); !errors.Is(err, ErrRevoked) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -41,6 +41,12 @@ func TestServiceAccountsSessionIsWorthItsToken(t *testing.T) {
 		if err != nil || again.Username != id.Username || again.Cluster != "main" || !again.ExpiresAt.Equal(id.ExpiresAt) || f.count() != 1 {
 			t.Errorf("%+v, %v, %d questions", again, err, f.count())
 		}
+		// As versions sealed them that kept what the cluster had said.
+		kept := id
+		kept.Token = ""
+		if id, err := sessions.Open(t.Context(), must(sessions.Seal(kept))); !errors.Is(err, ErrBadToken) {
+			t.Errorf("without its token: %+v, %v", id, err)
+		}
 		// What the cluster says now counts: groups, too.
 		f.set(func(f *fakeTokenReviewer) { f.status.User.Groups = []string{"system:serviceaccounts", "new"} })
 		time.Sleep(reviewedFor + time.Second)

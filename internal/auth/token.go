@@ -210,10 +210,11 @@ func (iss *issuer) identify(claims jwt.MapClaims, now time.Time) (Identity, erro
 	}, nil
 }
 
-// begunOf is when a token was issued, as it says itself; zero: it does not, or not so that it can be.
+// begunOf is when a token was issued, as it says itself; zero: it does not, or not so that it can be. One from the future could not be
+// revoked otherwise.
 func begunOf(claims jwt.MapClaims) time.Time {
 	at, ok := claims["iat"].(float64)
-	if !ok || at <= 0 || at > maxTime {
+	if !ok || at <= 0 || at > float64(time.Now().Add(leeway).Unix()) {
 		return time.Time{}
 	}
 	return time.Unix(int64(at), 0)
