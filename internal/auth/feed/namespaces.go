@@ -23,8 +23,9 @@ type Namespaces struct {
 type namespaces struct {
 	feed *Feed
 
-	mu    sync.Mutex
-	names map[string]struct{}
+	mu     sync.Mutex
+	names  map[string]struct{}
+	sorted []string // nil after a change
 }
 
 // NewNamespaces prepares a Namespaces; it knows nothing until clusters were added.
@@ -68,7 +69,7 @@ func (n *Namespaces) take(name string, of *namespaces) {
 	}
 }
 
-// Names are the namespaces of a cluster, sorted; ok is false if they are not known (yet).
+// Names are the namespaces of a cluster, sorted; ok is false if they are not known (yet). They are not to be changed.
 func (n *Namespaces) Names(cluster string) (names []string, ok bool) {
 	n.mu.Lock()
 	of := n.clusters[cluster]
@@ -78,7 +79,10 @@ func (n *Namespaces) Names(cluster string) (names []string, ok bool) {
 	}
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	return slices.Sorted(maps.Keys(of.names)), true
+	if of.sorted == nil {
+		of.sorted = slices.Sorted(maps.Keys(of.names))
+	}
+	return of.sorted, true
 }
 
 // Changes has changed called when a namespace has come or gone; it must return at once. stop must be called, and may be
@@ -108,6 +112,9 @@ func (of *namespaces) put(name string) bool {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	_, known := of.names[name]
+	if !known {
+		of.sorted = nil
+	}
 	of.names[name] = struct{}{}
 	return !known
 }
@@ -116,4 +123,5 @@ func (of *namespaces) remove(name string) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	delete(of.names, name)
+	of.sorted = nil
 }

@@ -13,7 +13,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -21,6 +23,7 @@ import (
 	"cel.dev/cel-go/interpreter"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
 )
 
 // Variables of policies, as qualified names so that a misspelled one is found when the policy is compiled.
@@ -42,8 +45,14 @@ const costLimit = 100_000
 // Authorizer is an auth.Authorizer. Its methods may be called concurrently.
 type Authorizer struct {
 	policies   []compiled
+	mentions   map[string]bool // variables, that a policy does
 	namespaces auth.Namespaces
+	known      memory
+	turns      *budget.Queue // to ask about many namespaces
+	evaluated  atomic.Int64  // questions
 }
+
+const waitingPerUser = 4096
 
 var _ auth.Authorizer = (*Authorizer)(nil)
 
@@ -58,11 +67,15 @@ func New(policies []string, key string, namespaces auth.Namespaces) (*Authorizer
 	if err != nil {
 		return nil, err
 	}
-	a := &Authorizer{namespaces: namespaces}
+	// Half of the processors are for the rest of the gateway.
+	a := &Authorizer{
+		namespaces: namespaces, mentions: map[string]bool{},
+		turns: budget.NewQueue(max(runtime.GOMAXPROCS(0)/2, 1), 1, waitingPerUser),
+	}
 	var errs []error
 	for i, text := range policies {
 		name := fmt.Sprintf("%s[%d]", key, i)
-		program, err := compile(environment, text)
+		program, err := compile(environment, text, a.mentions)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 			continue
@@ -91,13 +104,17 @@ func newEnvironment() (*cel.Env, error) {
 	)
 }
 
-func compile(environment *cel.Env, text string) (cel.Program, error) {
+// compile also notes which variables a policy mentions.
+func compile(environment *cel.Env, text string, mentions map[string]bool) (cel.Program, error) {
 	ast, issues := environment.Compile(text)
 	if err := issues.Err(); err != nil {
 		return nil, fmt.Errorf("%s", strings.TrimSpace(err.Error()))
 	}
 	if ast.OutputType() != cel.BoolType {
 		return nil, fmt.Errorf("it gives a %s; allowed: a bool", ast.OutputType())
+	}
+	for _, reference := range ast.NativeRep().ReferenceMap() {
+		mentions[reference.Name] = true
 	}
 	// Optimized, so that regular expressions and constant lists are read once.
 	return environment.Program(ast, cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval), cel.CostLimit(costLimit))
@@ -155,6 +172,7 @@ const (
 
 // evaluate asks the policies until one says yes. What the request does not name is unknown to them.
 func (a *Authorizer) evaluate(id *auth.Identity, req *auth.Request) (answer answer, reason string) {
+	a.evaluated.Add(1)
 	var unknown []*cel.AttributePatternType
 	if req.Namespace == "" {
 		unknown = append(unknown, cel.AttributePattern(requestNamespace))
@@ -198,7 +216,7 @@ func (a *Authorizer) Authorize(_ context.Context, id auth.Identity, req auth.Req
 }
 
 // Scope implements auth.Authorizer. Single objects cannot be enumerated, so there are none in it.
-func (a *Authorizer) Scope(_ context.Context, id auth.Identity, req auth.Request) (auth.Scope, error) {
+func (a *Authorizer) Scope(ctx context.Context, id auth.Identity, req auth.Request) (auth.Scope, error) {
 	req.Name = ""
 	switch answer, _ := a.evaluate(&id, &req); {
 	case answer == yes && req.Namespace != "":
@@ -212,13 +230,11 @@ func (a *Authorizer) Scope(_ context.Context, id auth.Identity, req auth.Request
 	if !ok {
 		return auth.Scope{}, fmt.Errorf("%w: the namespaces of cluster %s are not known", auth.ErrUndecided, req.Cluster)
 	}
-	var scope auth.Scope
-	for _, req.Namespace = range names {
-		if answer, _ := a.evaluate(&id, &req); answer == yes {
-			scope.Namespaces = append(scope.Namespaces, req.Namespace)
-		}
+	allowed, err := a.over(ctx, &id, req, names)
+	if err != nil {
+		return auth.Scope{}, err
 	}
-	return scope, nil
+	return auth.Scope{Namespaces: allowed}, nil
 }
 
 // Changes implements auth.Authorizer. Policies do not change while the gateway runs, but namespaces come and go.

@@ -1,0 +1,173 @@
+package policy
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+// A policy is a function of what it mentions, so what it said of a namespace holds as long as those who ask are the same to it.
+// That is remembered: when a namespace comes, it alone is asked about, and not all of them for each watch of each user.
+
+const (
+	// turn is how long one user's evaluations go on before others have theirs.
+	turn = 10 * time.Millisecond
+	// maxKnown bounds what is remembered, in bytes.
+	maxKnown = 32 << 20
+)
+
+// inputs tells askers and requests from each other by what the policies mention of them.
+type inputs [sha256.Size]byte
+
+// answers are what the policies say of namespaces. They are not changed once made.
+type answers struct {
+	names   []string // that were asked about, sorted
+	allowed []string // those of them that may be seen
+}
+
+// size is what it takes, but for the names themselves, which others hold.
+func (k *answers) size() int { return 256 + 16*(cap(k.names)+cap(k.allowed)) }
+
+// memory remembers by inputs; the least recently used go first.
+type memory struct {
+	mu    sync.Mutex
+	bytes int
+	order list.List // of *remembered
+	items map[inputs]*list.Element
+}
+
+type remembered struct {
+	inputs inputs
+	known  *answers
+}
+
+func (m *memory) get(in inputs) *answers {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at := m.items[in]; at != nil {
+		m.order.MoveToFront(at)
+		return at.Value.(*remembered).known
+	}
+	return &answers{}
+}
+
+func (m *memory) put(in inputs, k *answers) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.items == nil {
+		m.items = map[inputs]*list.Element{}
+	}
+	if at := m.items[in]; at != nil {
+		m.drop(at)
+	}
+	m.items[in] = m.order.PushFront(&remembered{in, k})
+	m.bytes += k.size()
+	for m.bytes > maxKnown && m.order.Len() > 1 {
+		m.drop(m.order.Back())
+	}
+}
+
+func (m *memory) drop(at *list.Element) {
+	r := m.order.Remove(at).(*remembered)
+	delete(m.items, r.inputs)
+	m.bytes -= r.known.size()
+}
+
+// inputsOf digests what the policies mention, each text behind its length.
+func (a *Authorizer) inputsOf(id *auth.Identity, req *auth.Request) (inputs, error) {
+	buf := make([]byte, 0, 512)
+	add := func(s string) {
+		buf = binary.AppendUvarint(buf, uint64(len(s)))
+		buf = append(buf, s...)
+	}
+	v := variables{id, req}
+	for _, name := range []string{userName, requestVerb, requestGroup, requestResource} {
+		value := ""
+		if a.mentions[name] {
+			resolved, _ := v.ResolveName(name)
+			value = resolved.(string)
+		}
+		add(value)
+	}
+	add(req.Cluster) // whose namespaces these are
+	if a.mentions[userGroups] {
+		for _, group := range id.Groups {
+			add(group)
+		}
+	}
+	if a.mentions[userClaims] {
+		claims, err := json.Marshal(id.Claims)
+		if err != nil {
+			return inputs{}, err
+		}
+		add("claims") // which no longer looks like a group
+		buf = append(buf, claims...)
+	}
+	return sha256.Sum256(buf), nil
+}
+
+// over says which of some namespaces may be seen. It works in turns, so that a user whose questions take long waits behind
+// those whose do not; and what was found by a caller who has left is there for the next one.
+func (a *Authorizer) over(ctx context.Context, id *auth.Identity, req auth.Request, names []string) ([]string, error) {
+	in, err := a.inputsOf(id, &req)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the claims cannot be told apart: %w", auth.ErrUndecided, err)
+	}
+	k := a.known.get(in)
+	for !slices.Equal(k.names, names) {
+		release, err := a.turns.Take(ctx, id.Username)
+		if err != nil {
+			return nil, fmt.Errorf("wait for the policies: %w", err)
+		}
+		if others := a.known.get(in); len(others.names) > len(k.names) {
+			k = others
+		}
+		k = a.further(ctx, id, req, names, k)
+		a.known.put(in, k)
+		release()
+	}
+	return slices.Clone(k.allowed), nil
+}
+
+// further is what is known of namespaces after one more turn.
+func (a *Authorizer) further(ctx context.Context, id *auth.Identity, req auth.Request, names []string, before *answers) *answers {
+	if slices.Equal(before.names, names) {
+		return before
+	}
+	after := &answers{names: make([]string, 0, len(names))}
+	began, old, allowed := time.Now(), before.names, before.allowed
+	ended := false
+	for _, name := range names {
+		for len(old) > 0 && old[0] < name {
+			old = old[1:]
+		}
+		for len(allowed) > 0 && allowed[0] < name {
+			allowed = allowed[1:]
+		}
+		sees := len(allowed) > 0 && allowed[0] == name
+		if len(old) == 0 || old[0] != name {
+			if ended = ended || ctx.Err() != nil || time.Since(began) > turn; ended {
+				continue // in another turn
+			}
+			req.Namespace = name
+			answer, _ := a.evaluate(id, &req)
+			sees = answer == yes
+		}
+		after.names = append(after.names, name)
+		if sees {
+			after.allowed = append(after.allowed, name)
+		}
+	}
+	if len(after.names) == len(names) {
+		after.names = names // which all who know the same share
+	}
+	return after
+}
