@@ -53,6 +53,13 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 		g.waitReady(t)
 		m.urls = append(m.urls, g.url)
 	}
+	for i := range 5 { // since what one user asks for waits for what else that user asks for
+		token, err := s.token(fmt.Sprintf("%s-%d", strings.ToLower(t.Name()), i), "platform")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.viewers = append(m.viewers, token)
+	}
 	for i := range clients {
 		m.follow(t, i)
 	}
@@ -97,13 +104,14 @@ type model struct {
 	proxy    *faultProxy // before the first gateway
 	gateways []*gateway
 	urls     []string // of the gateways, which keep them when they are started again
+	viewers  []string // tokens
 	churn    *churn
 	watched  []watched
 
 	chronicle       *chronicle
 	checked         uint64         // the version up to which check has compared
 	restores        int            // so far
-	vanished        int            // likewise
+	vanished, marks int            // likewise
 	calms           []calm         // since the last check
 	void            map[string]int // how many relists of a gateway, by address, are of a history that was undone
 	concerned, told int
@@ -115,7 +123,7 @@ func (m *model) follow(t *testing.T, i int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(m.random.Uint64(), 3))
 	f := &follower{
-		token: m.stage.viewer(t), watches: single(), connect: rawlyBy(m.clientFor), relists: true, lean: true,
+		token: m.viewers[i%len(m.viewers)], watches: single(), connect: rawlyBy(m.clientFor), relists: true, lean: true,
 		address: func(int) string { return m.urls[random.IntN(len(m.urls))] },
 	}
 	if i%3 > 0 { // the others stay until somebody else cuts them
@@ -244,9 +252,14 @@ func (m *model) vanish(t *testing.T) {
 	}
 }
 
-// beCalm lets the churn go on while nothing is hurt, once everybody has been told what happened before.
+// beCalm lets the churn go on while nothing is hurt, once both gateways are back, which wait between attempts to watch
+// again, and everybody has been told what happened before.
 func (m *model) beCalm(t *testing.T) {
 	t.Helper()
+	m.marks++
+	mark := fmt.Sprintf("zz-calm-%d", m.marks)
+	m.churn.mark(t, mark)
+	m.waitHave(t, mark)
 	m.check(t)
 	m.calms = append(m.calms, keepCalm(1500*time.Millisecond))
 	m.check(t)

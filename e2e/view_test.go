@@ -57,7 +57,8 @@ type told struct {
 	event string
 	key   string
 	json  string
-	// unknown: the deletion of something that the follower did not have, as a catch-up may tell it (rule 5).
+	// unknown: the deletion of something that the follower did not have, as a catch-up may tell it (rule 5); or had in a newer
+	// state, when it is told again what happened after the oldest thing that it had not been told.
 	unknown bool
 }
 
@@ -258,13 +259,13 @@ func (v *view) object(name, data string, version, after uint64, relists bool) er
 	case version > o.version && !v.conflated, version < o.version && !relists:
 		return fmt.Errorf("%s has version %d", key, o.version)
 	}
-	_, known := v.objects[key]
+	has, known := v.objects[key]
 	v.position = version
 	text := o.json
 	if v.lean {
 		text = ""
 	}
-	v.told = append(v.told, told{what, time.Now(), name, key, text, name == "deleted" && !known})
+	v.told = append(v.told, told{what, time.Now(), name, key, text, name == "deleted" && (!known || o.version < has.version)})
 	if name == "deleted" {
 		delete(v.objects, key)
 	} else {
