@@ -113,6 +113,10 @@ func (f *follower) run(done <-chan struct{}) {
 				return
 			default:
 			}
+			if f.random.IntN(50) == 0 { // in the middle of what was sent in one piece
+				s.close()
+				break
+			}
 			if f.random.IntN(50) == 0 {
 				f.reading(false)
 				if pauses = true; !time.Now().Equal(f.resumed) {

@@ -191,6 +191,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 	space := batches.Get().(*[batchSize]*cache.Event)
 	defer batches.Put(space)
 	batch, position, err := w.cursor.Next(space[:0], ss)
+	defer clear(batch) // the pool must not keep objects alive
 	ss.tellUpstream(w) // only now: from here on a change wakes
 	if err != nil {
 		if ss.out.prompt { // a snapshot is due, and may be long
@@ -198,7 +199,6 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		}
 		return at, true, ss.restart(ctx, w, resetReason(err))
 	}
-	defer clear(batch) // the pool must not keep objects alive
 	for i, event := range batch {
 		if !w.sight.sees(event.Object) {
 			continue

@@ -51,19 +51,22 @@ type Cursor[O Object[O]] struct {
 // The position is the version up to which everything has been read once the batch has been told. An error (ErrSlow,
 // ErrEpoch; ErrExpired if a relist passed over what the client knew when it began) is final for the cursor.
 func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position uint64, err error) {
-	if c.past != nil {
-		if batch, position = c.nextOfPast(batch); len(batch) == cap(batch) {
-			return batch, position, nil
-		}
-	}
 	t := c.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := c.check(); err != nil {
+	if err := c.err(); err != nil {
 		return batch, 0, err
 	}
-	if c.known.Some > 0 && t.leapt(c.known) {
-		return batch, 0, ErrExpired
+	if c.past != nil {
+		t.mu.Unlock() // it may be long
+		batch, position = c.nextOfPast(batch)
+		t.mu.Lock()
+		if len(batch) == cap(batch) {
+			return batch, position, nil
+		}
+		if err := c.err(); err != nil {
+			return batch, 0, err
+		}
 	}
 	caughtUp := len(batch)
 	for {
@@ -105,13 +108,10 @@ func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 	t := c.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case c.generation != head.generation:
+	if c.generation != head.generation {
 		return nil, ErrEpoch
-	case c.known.Some > 0 && t.leapt(c.known):
-		return nil, ErrExpired
 	}
-	if err := c.check(); err != nil {
+	if err := c.err(); err != nil {
 		return nil, err
 	}
 	events := c.restOfPast()
@@ -169,6 +169,17 @@ func (c *chain) after(seq uint64) (uint64, bool) {
 	}
 	i := sort.Search(len(pending), func(i int) bool { return pending[i] >= seq })
 	return pending[i], true
+}
+
+// err is why the cursor cannot be read on.
+func (c *Cursor[O]) err() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.known.Some > 0 && c.topic.leapt(c.known) {
+		return ErrExpired
+	}
+	return nil
 }
 
 func (c *Cursor[O]) check() error {

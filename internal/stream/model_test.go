@@ -119,7 +119,7 @@ type follower struct {
 // read compares one batch with the model, and steps back now and then. It reports false when the cursor has rightly come
 // to its end.
 func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err error) {
-	want := f.err(m, room)
+	want := f.err(m)
 	batch, position, got := f.cursor.Next(make([]*Event[*item], 0, room), nil)
 	if !errors.Is(got, want) || got != nil && want == nil {
 		return false, fmt.Errorf("Next failed with %v, not %v", got, want)
@@ -160,7 +160,7 @@ func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err 
 	if f.next >= f.start {
 		f.wary = f.wary && (position < f.known.Some || m.watermark < f.known.Some)
 	}
-	for n := f.next; n < len(m.history) && f.generation == m.generation; n++ {
+	for n := f.next; n < len(m.history); n++ {
 		e := m.history[n]
 		claimed := !e.due(position)
 		if n < f.start {
@@ -174,15 +174,8 @@ func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err 
 }
 
 // err is with what the next read must fail.
-func (f *follower) err(m *model, room int) (want error) {
-	for n := f.next; n < f.start; n++ {
-		if f.expects(m, n) {
-			room--
-		}
-	}
+func (f *follower) err(m *model) (want error) {
 	switch {
-	case room <= 0:
-		return nil // the past is enough
 	case f.generation != m.generation:
 		return ErrEpoch
 	case f.wary && (m.leapt(f.known) || f.known.All < m.forgotten):

@@ -1,0 +1,88 @@
+package stream
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// caughtUp is a past: one at each version.
+func caughtUp(versions ...uint64) (events []*Event[*item]) {
+	for _, version := range versions {
+		events = append(events, &Event[*item]{Change: added("a", version), Pos: version, ID: version})
+	}
+	return events
+}
+
+// A batch is filled across the end of a past; else a reader that was given less than it has room for would take that for
+// the end, and wait without having been armed.
+func TestBatchIsFilledAcrossTheEndOfAPast(t *testing.T) {
+	topic := newTestTopic(roomy)
+	head := topic.Head()
+	topic.Append(101, added("a", 101))
+	c, w := topic.CaughtUp(head, caughtUp(98, 99, 100), UpTo(98), Namespaces("a")), NewBell()
+	batch, position, err := c.Next(make([]*Event[*item], 0, 10), w)
+	defer c.Disarm()
+	if err != nil || len(batch) != 3 || position != 101 {
+		t.Fatalf("%d events up to %d (%v), want those of 99, 100 and 101", len(batch), position, err)
+	}
+	topic.Append(102, added("a", 102))
+	topic.wakeReaders(nil)
+	if len(w.C) != 1 {
+		t.Error("its reader is not woken by what comes then")
+	}
+}
+
+// Of what shares the position's version the first was told, and only that.
+func TestPastBeginsBehindTheFirstEventOfItsVersion(t *testing.T) {
+	topic := newTestTopic(roomy)
+	c := topic.CaughtUp(topic.Head(), caughtUp(97, 98, 98, 98, 99), UpTo(98), AllNamespaces())
+	if read, _ := versions(t, c); !slices.Equal(read, []uint64{98, 98, 99}) {
+		t.Errorf("told %v", read)
+	}
+}
+
+// Whoever reads a past so slowly that the ring overtakes its end would be reset there; it holds the past no longer.
+func TestReaderOfAPastIsResetAsSoonAsTheRingOvertakesItsEnd(t *testing.T) {
+	topic := newTestTopic(Options{Events: 2, Bytes: 1 << 20})
+	c := topic.CaughtUp(topic.Head(), caughtUp(98, 99, 100), UpTo(97), AllNamespaces())
+	if batch, _, err := c.Next(make([]*Event[*item], 0, 1), nil); err != nil || len(batch) != 1 {
+		t.Fatalf("%d events, %v", len(batch), err)
+	}
+	for version := uint64(101); version < 110; version++ {
+		topic.Append(version, added("a", version))
+	}
+	if _, _, err := c.Next(make([]*Event[*item], 0, 1), nil); !errors.Is(err, ErrSlow) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What another replica told of what is yet to come here may be gone again in a relist.
+func TestPastDoesNotHideARelistThatLeapsOverWhatIsKnown(t *testing.T) {
+	topic := newTestTopic(roomy)
+	c := topic.CaughtUp(topic.Head(), caughtUp(98, 99), Known{All: 98, Some: 105}, AllNamespaces())
+	topic.AppendBurst(110, nil)
+	if _, _, err := c.Next(make([]*Event[*item], 0, 9), nil); !errors.Is(err, ErrExpired) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What a slow client was not told is read again, from a past and from the ring, and nothing else.
+func TestCursorStepsBackToWhatWasNotTold(t *testing.T) {
+	for cut := range 6 {
+		topic := newTestTopic(roomy)
+		head := topic.Head()
+		for version := uint64(101); version <= 103; version++ {
+			topic.Append(version, added("a", version))
+		}
+		c := topic.CaughtUp(head, caughtUp(98, 99, 100), UpTo(97), AllNamespaces())
+		batch, _, err := c.Next(make([]*Event[*item], 0, 6), nil)
+		if err != nil || len(batch) != 6 {
+			t.Fatalf("%d events, %v", len(batch), err)
+		}
+		c.Back(batch[cut:])
+		if read, _ := versions(t, c); !slices.Equal(read, []uint64{98, 99, 100, 101, 102, 103}[cut:]) {
+			t.Errorf("after %d were told: %v", cut, read)
+		}
+	}
+}
