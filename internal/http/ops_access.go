@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -12,16 +13,20 @@ import (
 
 var (
 	errNoOpsToken  = errors.New("a bearer token of ops.tokenFile is needed")
+	errForeignHost = errors.New("this listener is asked by its address, or as localhost: a page elsewhere can give it a name of its own")
 	errNoOpsTokens = errors.New("this listener is not on loopback, so this is shown to holders of a token only, and ops.tokenFile names none")
 )
 
 // refuses says why a request may not look inside; nil: it may.
 func (o OpsOptions) refuses(r *http.Request) error {
 	if o.Tokens == nil {
-		if o.Open {
-			return nil
+		switch {
+		case !o.Open:
+			return errNoOpsTokens
+		case !isAddress(r.Host):
+			return errForeignHost
 		}
-		return errNoOpsTokens
+		return nil
 	}
 	tokens, err := o.Tokens()
 	if err != nil {
@@ -51,12 +56,21 @@ func (o OpsOptions) guard(next http.Handler) http.Handler {
 		case errors.Is(err, errNoOpsToken):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, err.Error(), http.StatusUnauthorized)
-		case errors.Is(err, errNoOpsTokens):
+		case errors.Is(err, errNoOpsTokens), errors.Is(err, errForeignHost):
 			http.Error(w, err.Error(), http.StatusForbidden)
 		default: // what it is stands in the log of who began to use the file
 			http.Error(w, "ops.tokenFile cannot be read", http.StatusServiceUnavailable)
 		}
 	})
+}
+
+// isAddress reports whether a host is an address, or localhost. A name may be anybody's: a page elsewhere whose name leads to
+// loopback could read this listener with its visitor's browser (DNS rebinding).
+func isAddress(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil
 }
 
 // minOpsToken is the least length of a token: nobody counts how often one is guessed at.

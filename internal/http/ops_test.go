@@ -19,6 +19,7 @@ func (g *gateway) ops(path string) answer {
 
 func (g *gateway) opsAs(opts OpsOptions, path, authorization string) answer {
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)
+	r.Host = "127.0.0.1:9090"
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
@@ -74,6 +75,14 @@ func TestOpsListenerShowsTheInsideToWhoMaySeeIt(t *testing.T) {
 		}
 		if a := g.opsAs(test.opts, "/readyz", test.authorization); a.code != 200 || strings.Contains(a.body, "gadgets") != test.names || !strings.HasPrefix(a.body, "ok\n") {
 			t.Errorf("%s: %d %s", test.name, a.code, a.body)
+		}
+	}
+	for host, want := range map[string]int{"localhost:9090": 200, "[::1]:9090": 200, "::1": 200, "127.0.0.1": 200, "rebound.example.org:9090": 403, "127.0.0.1.example.org": 403, "": 403} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/debug/streams", nil)
+		r.Host = host
+		g.server.OpsHandler(loopback).ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("asked as %q: %d", host, w.Code)
 		}
 	}
 	for _, bad := range []string{"", "\n", "short\n", token + "\nshort"} {
