@@ -34,7 +34,11 @@ func TestSlowReadersDoNotKeepOldStates(t *testing.T) {
 				}
 				want := fmt.Sprintf(`"n":%d`, round)
 				g.eventually("all is cached", func() bool {
-					o := g.kinds.All()[0].Snapshot().Get("team-a", fmt.Sprintf("pod-%02d", objects-1))
+					kinds := g.kinds.All() // preloaded, but perhaps not yet
+					if len(kinds) == 0 {
+						return false
+					}
+					o := kinds[0].Snapshot().Get("team-a", fmt.Sprintf("pod-%02d", objects-1))
 					return o != nil && strings.Contains(o.JSON(), want)
 				})
 			}
