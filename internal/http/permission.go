@@ -118,7 +118,7 @@ func (ss *session) whatIsPermitted(ctx context.Context) permissionAnswer {
 	})
 	for i, w := range ss.watches {
 		asking.Go(func() {
-			scope, err := ss.server.permitted(ctx, w.kinds, ss.id, w.target, "watch")
+			scope, err := ss.server.permitted(ctx, w.kinds, ss.id, w.target, "watch", true)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

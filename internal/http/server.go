@@ -209,7 +209,7 @@ func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb strin
 	if g.kinds, err = s.cluster(t.cluster); err != nil {
 		return g, err
 	}
-	scope, err := s.permitted(ctx, g.kinds, id, t, verb)
+	scope, err := s.permitted(ctx, g.kinds, id, t, verb, false)
 	if err != nil {
 		return g, err
 	}

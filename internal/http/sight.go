@@ -39,8 +39,9 @@ func (k sightKey) text() string {
 // all, and passed over what he may not see.
 const maxNarrow = 64
 
-// permitted asks what a caller may do a verb to, of what a target names.
-func (s *Server) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t target, verb string) (auth.Scope, error) {
+// permitted asks what a caller may do a verb to, of what a target names. Of what is served already it is known that it exists; a
+// kind that is removed ends its streams by itself, and not for want of a permission.
+func (s *Server) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t target, verb string, exists bool) (auth.Scope, error) {
 	request := t.request(kinds.Cluster().Name(), verb)
 	decision, err := s.opts.Authorizer.Authorize(ctx, id, request)
 	switch {
@@ -50,7 +51,7 @@ func (s *Server) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Iden
 		return auth.Scope{All: true}, nil
 	case t.name != "":
 		return auth.Scope{}, nil
-	case t.namespace == "" && s.isMadeUp(ctx, kinds, id, func(ctx context.Context) (cluster.Kind, error) {
+	case t.namespace == "" && !exists && s.isMadeUp(ctx, kinds, id, func(ctx context.Context) (cluster.Kind, error) {
 		return kinds.Cluster().Resolve(ctx, t.group, t.version, t.resource)
 	}):
 		return auth.Scope{}, nil
