@@ -225,7 +225,8 @@ func (v *view) synced(version uint64, count int) error {
 	}
 	v.snapshot = nil
 	v.position = version
-	v.covered = append(v.covered, interval{v.from, version})
+	// Also the rest of the version that it comes from, of which it may have been told a part.
+	v.covered = append(v.covered, interval{max(v.from, 1) - 1, version})
 	return nil
 }
 
