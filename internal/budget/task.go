@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 )
@@ -19,6 +20,9 @@ type Task struct {
 	err     error
 }
 
+// ErrOver means that the only slice of a task is over.
+var ErrOver = errors.New("the slice is over")
+
 const (
 	slice     = 2 * time.Millisecond
 	clockEach = 64 << 10 // bytes that are looked at between two looks at the clock; some 0.1 ms
@@ -30,7 +34,7 @@ func NewTask(ctx context.Context, queue *Queue, user string) *Task {
 }
 
 // Slice makes a task of one slice, after which Step is false.
-func Slice() Task { return Task{until: time.Now().Add(slice)} }
+func Slice() *Task { return &Task{until: time.Now().Add(slice)} }
 
 // Step says that so many bytes have been looked at, or what takes as long, and is called before more are. It may wait for a
 // turn. It is false if the task is to be given up: its context has ended, or its only slice.
@@ -44,6 +48,7 @@ func (t *Task) Step(bytes int) bool {
 		return t.err == nil
 	}
 	if t.queue == nil {
+		t.err = ErrOver
 		return false
 	}
 	t.Rest()

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -70,6 +71,7 @@ func (ss *session) sleep() {
 	}
 	ss.times.set(ss.nextDue())
 	if ss.settle() {
+		ss.task.Rest()
 		<-ss.bell.C
 	}
 }
@@ -86,6 +88,7 @@ func (ss *session) leave() {
 // start serves a session to its end, or until it goes on without the request.
 func (s *Server) start(r *http.Request, ss *session, refusal string) {
 	s.metrics.streams.Inc()
+	ss.line = s.workers.join(ss.id.Username)
 	ss.trail.began(ss.watches)
 	if !s.open.add(ss) { // the server has ended
 		ss.out.failed = true
@@ -133,8 +136,9 @@ func (s *Server) watchDepartures() (*departures, error) {
 func (ss *session) work() {
 	defer ss.recover()
 	ss.out.prompt = true
+	ss.task = budget.Slice()
 	again, stop := ss.turn(ss.server.serving)
-	ss.out.prompt = false
+	ss.out.prompt, ss.task = false, nil
 	switch {
 	case stop == endLeft:
 		ss.finish(endLeft)
@@ -162,6 +166,7 @@ func (ss *session) carry(stop string) (ok bool) {
 		if ss.gone.Load() {
 			cancel()
 		}
+		ss.task = budget.NewTask(ctx, ss.server.processors, ss.id.Username)
 		if stop == "" || stop == turnOver {
 			stop = ss.serve(ctx)
 		}
@@ -170,6 +175,8 @@ func (ss *session) carry(stop string) (ok bool) {
 			ss.finish(ss.sayGoodbye(stop))
 			return true
 		}
+		ss.task.Rest()
+		ss.task = nil
 		if ss.bell = nil; ss.park() {
 			return true
 		}
@@ -190,6 +197,8 @@ func (ss *session) serve(ctx context.Context) (stop string) {
 		switch {
 		case stop != "":
 			return stop
+		case ss.task.Err() != nil:
+			return endLeft
 		case again:
 		case ss.parks:
 			return ""
@@ -223,10 +232,14 @@ func (ss *session) recover() {
 // finish ends the session. It waits for nobody unless there is an end to be sent.
 func (ss *session) finish(reason string) {
 	ss.state.Store(stateOver)
+	if ss.task != nil {
+		ss.task.Rest()
+	}
 	if ss.times != nil {
 		ss.times.stop()
 	}
 	ss.out.to.close(reason != endLeft && !ss.out.failed)
+	ss.server.workers.leave(ss.line)
 	closeAll(ss.watches)
 	ss.permission.stop()
 	if ss.placed {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -34,6 +35,11 @@ type session struct {
 	dialect dialect
 	out     frames
 	watches []*watch
+
+	line *line        // of its user
+	next *session     // behind it in that
+	task *budget.Task // in which it is served; nil while it is not
+	at   int          // the watch that is read first: the turn before did not come to it
 
 	state   atomic.Int32
 	bell    *stream.Bell // its carrier waits for; nil: it is parked when it is idle
@@ -86,6 +92,9 @@ func (ss *session) sayGoodbye(reason string) string {
 
 // flush sends what was collected.
 func (ss *session) flush() (stop string) {
+	if ss.task != nil && !ss.out.prompt {
+		ss.task.Rest() // it may have to wait for the client
+	}
 	before := ss.counted
 	err := ss.out.flush()
 	ss.counted = counted{ss.out.events, ss.out.bytes}
@@ -131,7 +140,10 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	ss.out.outgrown = func() bool { return w.store.Outgrown(snapshot) }
 	defer func() { ss.out.outgrown = nil }()
 	count := 0
-	for o := range w.objects(snapshot) {
+	for o := range w.objects(snapshot, ss.task.Step) {
+		if w.fields != nil && !ss.task.Step(o.Size()) {
+			break
+		}
 		ss.dialect.state(ss, w, o)
 		count++
 		if ss.out.full() {
@@ -143,6 +155,9 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 			}
 		}
 	}
+	if ss.task.Err() != nil {
+		return endLeft
+	}
 	w.begin(w.store.Topic().From(snapshot.Head, w.part().scope()), stream.UpTo(snapshot.Version()))
 	ss.dialect.synced(ss, w, count)
 	return ""
@@ -152,7 +167,10 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 // end.
 func (ss *session) pump(ctx context.Context) (more bool, reason string) {
 	var oldest time.Time
-	for _, w := range ss.watches {
+	first := ss.at
+	ss.at = 0
+	for i := range ss.watches {
+		w := ss.watches[(first+i)%len(ss.watches)]
 		at, again, reason := ss.read(ctx, w)
 		if reason != "" {
 			return false, reason
@@ -161,6 +179,10 @@ func (ss *session) pump(ctx context.Context) (more bool, reason string) {
 			oldest = at
 		}
 		more = more || again
+		if ss.task.Err() != nil { // the turn is over
+			ss.at, more = (first+i+1)%len(ss.watches), true
+			break
+		}
 	}
 	if ss.bookmarkDue {
 		ss.bookmarkDue = false
@@ -200,6 +222,10 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		return at, true, ss.restart(ctx, w, resetReason(err))
 	}
 	for i, event := range batch {
+		if i > 0 && !ss.task.Step(w.cost(batch[i-1])) {
+			w.cursor.Back(batch[i:])
+			return at, true, ""
+		}
 		if !w.sight.sees(event.Object) {
 			continue
 		}

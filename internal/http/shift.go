@@ -152,7 +152,7 @@ func (s *shift) lost() []*cluster.Object {
 			lost = append(lost, o)
 		}
 	}
-	for o := range w.objects(s.snapshot) {
+	for o := range w.objects(s.snapshot, nil) {
 		if !s.next.sees(o) && !since[o.Key()] {
 			lost = append(lost, o)
 		}

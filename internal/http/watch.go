@@ -43,10 +43,25 @@ func newWatch(req watchRequest, granted grant) *watch {
 	return w
 }
 
-// objects are those of a snapshot that the client is to see.
-func (w *watch) objects(snapshot *cache.Snapshot) iter.Seq[*cluster.Object] {
+// cost is how many bytes have to be looked at to tell an event, about; 0 if it is told as it is.
+func (w *watch) cost(event *cache.Event) (bytes int) {
+	size := event.Object.Size()
+	if w.match != nil {
+		bytes += 2 * w.selector.Cost(event.Object)
+	}
+	if w.fields != nil {
+		bytes += size
+	}
+	if w.deltas {
+		bytes += 4 * size
+	}
+	return bytes
+}
+
+// objects are those of a snapshot that the client is to see; see cache.Selector.Stepping, unless step is nil.
+func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) iter.Seq[*cluster.Object] {
 	if w.target.name == "" {
-		return w.part().list(snapshot, w.selector, "", "")
+		return w.part().list(snapshot, w.selector.Stepping(step), "", "")
 	}
 	return func(yield func(*cluster.Object) bool) {
 		if o := snapshot.Get(w.target.namespace, w.target.name); o != nil && w.match(o) {

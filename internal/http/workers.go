@@ -8,6 +8,9 @@ import (
 // workers serve the sessions that were woken, a few for all of them: an idle stream has no goroutine. A worker never
 // waits for a client; a session that would have to is given a goroutine of its own.
 //
+// They are served by user, in turn, and a turn ends after a slice of time: whose streams take much wait behind everybody
+// else's, and nobody waits for them longer than that.
+//
 // One worker does the work as long as that takes no longer than patience; only then do the others help. To have all of
 // them at it at once takes the processors from everybody else, and is sooner done only where many streams are woken.
 type workers struct {
@@ -15,12 +18,21 @@ type workers struct {
 
 	mu     sync.Mutex
 	more   sync.Cond
-	ready  []*session // in their order
-	taken  int        // how many of ready were taken off its front
-	since  time.Time  // there have been some
-	total  int        // workers
-	asleep int        // of them, and not called
+	lines  map[string]*line // of users who have streams
+	first  *line            // of those who wait to be served, in the order in which they will
+	last   *line
+	since  time.Time // there have been some
+	total  int       // workers
+	asleep int       // of them, and not called
 	closed bool
+}
+
+// line is the sessions of one user that were woken, in their order.
+type line struct {
+	user        string
+	streams     int
+	first, last *session
+	next        *line
 }
 
 // helpAfter is the patience of the workers: as long as events are gathered by default, and as it takes one of them to
@@ -28,20 +40,57 @@ type workers struct {
 const helpAfter = 5 * time.Millisecond
 
 func newWorkers() *workers {
-	w := &workers{patience: helpAfter}
+	w := &workers{patience: helpAfter, lines: map[string]*line{}}
 	w.more.L = &w.mu
 	return w
+}
+
+// join gives the line of a user who has one more stream.
+func (w *workers) join(user string) *line {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.lines[user]
+	if l == nil {
+		l = &line{user: user}
+		w.lines[user] = l
+	}
+	l.streams++
+	return l
+}
+
+// leave says that a stream has ended, which is in no line then.
+func (w *workers) leave(l *line) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l.streams--; l.streams == 0 {
+		delete(w.lines, l.user)
+	}
 }
 
 // push has a session served, which the caller must not touch any more.
 func (w *workers) push(ss *session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.taken == len(w.ready) {
+	if w.first == nil {
 		w.since = time.Now()
 	}
-	w.ready = append(w.ready, ss)
+	l := ss.line
+	if l.first == nil {
+		l.first, l.last = ss, ss
+		w.append(l)
+	} else {
+		l.last.next, l.last = ss, ss
+	}
 	w.call()
+}
+
+// append puts a line behind the others.
+func (w *workers) append(l *line) {
+	if w.first == nil {
+		w.first, w.last = l, l
+		return
+	}
+	w.last.next, w.last = l, l
 }
 
 // call wakes a worker if all are asleep, or those who work are late.
@@ -65,23 +114,23 @@ func (w *workers) run() {
 func (w *workers) pop() *session {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.taken == len(w.ready) {
+	for w.first == nil {
 		if w.closed {
 			return nil
 		}
 		w.asleep++
 		w.more.Wait()
 	}
-	ss := w.ready[w.taken]
-	w.ready[w.taken] = nil
-	if w.taken++; w.taken == len(w.ready) {
-		w.ready, w.taken = w.ready[:0], 0
-		return ss
+	l := w.first
+	w.first, l.next = l.next, nil
+	ss := l.first
+	l.first, ss.next = ss.next, nil
+	if l.first != nil {
+		w.append(l)
 	}
-	if w.taken >= 1024 && w.taken > len(w.ready)/2 {
-		w.ready, w.taken = append(w.ready[:0], w.ready[w.taken:]...), 0
+	if w.first != nil {
+		w.call()
 	}
-	w.call()
 	return ss
 }
 
