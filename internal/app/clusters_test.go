@@ -94,7 +94,7 @@ func TestClustersComeAndGoWithTheFile(t *testing.T) {
 			first.Put("pods", "team-a/here")
 			second.Put("pods", "team-a/there")
 			for _, api := range []*apitest.API{first, second} {
-				api.Put("clusterroles", "reader", `rules:=[{"verbs":["get","list","watch"],"apiGroups":["*"],"resources":["*"]}]`)
+				api.Put("clusterroles", "reader", `rules:=[{"verbs":["get","list","watch"],"apiGroups":["*"],"resources":["*"]},{"verbs":["get"],"nonResourceURLs":["*"]}]`)
 				api.Put("clusterrolebindings", "readers", `roleRef:={"kind":"ClusterRole","name":"reader"}`, `subjects:=[{"kind":"User","name":"jane"}]`)
 			}
 			cfg, token := configuration(t, firstURL)
@@ -284,7 +284,7 @@ func TestClusterThatIsAwayHoldsNobodyUp(t *testing.T) {
 			t.Parallel()
 			api, url := apitest.Start(t)
 			api.Put("pods", "team-a/web")
-			api.Put("clusterroles", "reader", `rules:=[{"verbs":["get","list","watch"],"apiGroups":["*"],"resources":["*"]}]`)
+			api.Put("clusterroles", "reader", `rules:=[{"verbs":["get","list","watch"],"apiGroups":["*"],"resources":["*"]},{"verbs":["get"],"nonResourceURLs":["*"]}]`)
 			api.Put("clusterrolebindings", "readers", `roleRef:={"kind":"ClusterRole","name":"reader"}`, `subjects:=[{"kind":"User","name":"jane"}]`)
 			hole, asked := blackHole(t)
 			cfg, token := configuration(t, url)
