@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory ./bench/rest ./bench/permissions
+go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory ./bench/rest ./bench/permissions ./bench/hostile
 
 quick=() pods=()
 [ -z "${QUICK:-}" ] || quick=(-quick) pods=(-pods 200)
@@ -29,6 +29,7 @@ part "fan-out: 2 KiB events to many clients" "$dir/fanout" -gateway bin/gateway 
 part "end to end: a real control plane, and the API server's own watches beside it" "$dir/endtoend" -gateway bin/gateway "${quick[@]}"
 part "lists and objects: 10,000 pods, and the API server beside it" "$dir/rest" -gateway bin/gateway "${quick[@]}"
 part "permissions: 1,000 streams of 200 users while their bindings change" "$dir/permissions" -gateway bin/gateway "${quick[@]}"
+part "one hostile user: what 200 good ones notice of each means" "$dir/hostile" -gateway bin/gateway "${quick[@]}"
 part "memory: what a cached object costs" "$dir/memory" "${pods[@]}"
 printf '\n── the parts within: microseconds and allocations\n'
 go test -run '^$' -bench . -benchmem ./internal/... 2>/dev/null | grep -E '^(Benchmark|pkg:)' | tee "$dir/parts" || failed+=("go test -bench")

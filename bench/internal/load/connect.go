@@ -14,13 +14,20 @@ type Target struct {
 	Address       string // host:port, on loopback
 	Path          string
 	Token         string // may be empty
+	Users         []User // in place of Path and Token: each client has its own
 	TLS           bool   // the server's certificate is not checked: it is on loopback, and our own
 	Snapshot      bool   // the stream begins with one
 	ReceiveBuffer int    // of the socket, in bytes; 0: the system's
 }
 
+// User is what one client of many asks for, and as whom.
+type User struct{ Path, Token string }
+
 // request is the text of a client's request.
-func (t Target) request(lastEventID string) []byte {
+func (t Target) request(index int, lastEventID string) []byte {
+	if len(t.Users) > 0 {
+		t.Path, t.Token = t.Users[index].Path, t.Users[index].Token
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream, application/json;q=0.9\r\n", t.Path, t.Address)
 	if t.Token != "" {

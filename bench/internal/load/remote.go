@@ -102,7 +102,7 @@ func (c *Client) connect(g *group, target Target, within time.Duration, resume b
 
 func (c *Client) connectOne(reader *client, target Target, id string, snapshot bool) error {
 	if target.TLS {
-		conn, err := connectTLS(target, target.request(id))
+		conn, err := connectTLS(target, target.request(reader.index, id))
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (c *Client) connectOne(reader *client, target Target, id string, snapshot b
 		go c.readTLS(reader, conn)
 		return nil
 	}
-	fd, err := connect(target, reader.index, target.request(id))
+	fd, err := connect(target, reader.index, target.request(reader.index, id))
 	if err != nil {
 		return err
 	}

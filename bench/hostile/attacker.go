@@ -1,0 +1,178 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+// Attacker is the hostile user, in a process of their own. It runs at the lowest priority: in truth it is another machine, and
+// what it computes would hurt the good users here without any fault of the gateway's.
+type Attacker struct {
+	address, token string
+	client         *http.Client
+	cancel         context.CancelFunc
+	running        sync.WaitGroup
+	result         struct{ answered, refused, failed atomic.Int64 }
+}
+
+// Attack is what to do.
+type Attack struct {
+	Means          string
+	Address, Token string
+}
+
+// Attacked is what came of it.
+type Attacked struct {
+	Answered int64 // requests and streams that were let in
+	Refused  int64 // with a status of 4xx or 5xx
+	Failed   int64 // cut, or never answered
+}
+
+// source is where the hostile user comes from; the good ones come from elsewhere.
+var hostileAddress = net.IPv4(127, 0, 0, 9)
+
+// Begin begins one.
+func (a *Attacker) Begin(args Attack, _ *process.None) error {
+	if err := lowestPriority(); err != nil {
+		return err
+	}
+	i := findMeans(args.Means)
+	if i < 0 {
+		return fmt.Errorf("there is no means %q", args.Means)
+	}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: hostileAddress}}
+	a.address, a.token = args.Address, args.Token
+	a.client = &http.Client{Transport: &http.Transport{
+		DialContext: dialer.DialContext, MaxIdleConnsPerHost: 4096, DisableCompression: true,
+	}}
+	var ctx context.Context
+	ctx, a.cancel = context.WithCancel(context.Background())
+	allMeans[i].run(ctx, a)
+	return nil
+}
+
+// lowestPriority is that of each thread, and of those that they start.
+func lowestPriority() error {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			return err
+		}
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, id, 19) // the thread may have ended
+	}
+	return nil
+}
+
+// End ends it.
+func (a *Attacker) End(_ process.None, result *Attacked) error {
+	a.cancel()
+	a.running.Wait()
+	*result = Attacked{a.result.answered.Load(), a.result.refused.Load(), a.result.failed.Load()}
+	return nil
+}
+
+// pause is what passes before somebody tries again who was refused.
+const pause = 20 * time.Millisecond
+
+// each does something again and again, so many at once, until the attack ends.
+func (a *Attacker) each(ctx context.Context, atOnce int, do func(ctx context.Context, number, round int) (ok bool)) {
+	for number := range atOnce {
+		a.running.Go(func() {
+			for round := 0; ctx.Err() == nil; round++ {
+				if !do(ctx, number, round) {
+					select {
+					case <-time.After(pause):
+					case <-ctx.Done():
+					}
+				}
+			}
+		})
+	}
+}
+
+// get asks for a path, and reads the answer to its end.
+func (a *Attacker) get(ctx context.Context, path string) bool {
+	return a.ask(ctx, path, a.token, "", math.MaxInt64)
+}
+
+// stream reads an event stream to its end.
+func (a *Attacker) stream(ctx context.Context, path, position string) bool {
+	a.ask(ctx, path, a.token, position, math.MaxInt64)
+	return false // before the next, wait a little: it may have been goodbye
+}
+
+// ask reads so much of an answer, and leaves.
+func (a *Attacker) ask(ctx context.Context, path, token, position string, read int64) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.address+path, nil)
+	if err != nil {
+		panic(err) // the means are wrong
+	}
+	request.Header.Set("Accept", "text/event-stream, application/json;q=0.9")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	if position != "" {
+		request.Header.Set("Last-Event-ID", position)
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.result.failed.Add(1)
+		}
+		return false
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= 400 {
+		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+		a.result.refused.Add(1)
+		return false
+	}
+	a.result.answered.Add(1)
+	_, err = io.CopyN(io.Discard, response.Body, read)
+	return err == nil || err == io.EOF
+}
+
+// stall opens a connection, sends a request, and reads nothing of the answer, for a while.
+func (a *Attacker) stall(ctx context.Context, path string, patience time.Duration) bool {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: hostileAddress}, Control: smallBuffer}
+	conn, err := dialer.DialContext(ctx, "tcp", a.address)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.result.failed.Add(1)
+		}
+		return false
+	}
+	defer conn.Close()
+	if path != "" {
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream, application/json;q=0.9\r\nAuthorization: Bearer %s\r\n\r\n",
+			path, a.address, a.token)
+	}
+	a.result.answered.Add(1)
+	select {
+	case <-time.After(patience):
+	case <-ctx.Done():
+	}
+	return true
+}
+
+func smallBuffer(_, _ string, raw syscall.RawConn) error {
+	return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+}

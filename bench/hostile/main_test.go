@@ -1,0 +1,50 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/bench/internal/mark"
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+// The test's binary is also the benchmark's children.
+func TestMain(m *testing.M) {
+	if process.Role() != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Each kind of means runs, and no good user misses an event.
+func TestGoodUsersMissNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	var out strings.Builder
+	err := run([]string{"-quick", "-only", "watches,sorted,slow,kinds"}, &out)
+	t.Log(out.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "means reach it") {
+		t.Error("there is no verdict")
+	}
+}
+
+func TestObjectsAreWholeAndLarge(t *testing.T) {
+	m := mark.Mark{Seq: 7, At: 1754040000123456789}
+	for name, object := range map[string][]byte{"map": configMap(7, 1001, m), "pod": pod(7, 1001, m)} {
+		if got, ok := mark.Find(object); !ok || got != m {
+			t.Errorf("%s: mark %v", name, got)
+		}
+		if least := map[string]int{"map": mapSize, "pod": podSize}[name]; !json.Valid(object) || len(object) != least {
+			t.Errorf("%s: %d bytes, want %d; valid %v", name, len(object), least, json.Valid(object))
+		}
+	}
+}

@@ -1,0 +1,150 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// means is one way to hurt others; it begins and returns, and ends with the context.
+type means struct {
+	name string
+	what string
+	run  func(context.Context, *Attacker)
+}
+
+const (
+	streamsOfUser = 64 // the gateway's own limit, as are these
+	watchesOfUser = 256
+	watchesOfOne  = 32
+	termsOfOne    = 64
+)
+
+var allMeans = []means{
+	{"fields", "64 streams of 4 watches, each with fields= of its own", func(ctx context.Context, a *Attacker) {
+		a.streams(ctx, func(number, watch int) string {
+			return fmt.Sprintf("%s?fields=metadata,x%d", either(watch), number*100+watch)
+		}, 4)
+	}},
+	{"patches", "64 streams of 4 watches with deltas=merge-patch and fields= of their own", func(ctx context.Context, a *Attacker) {
+		a.streams(ctx, func(number, watch int) string {
+			return fmt.Sprintf("%s?deltas=merge-patch&fields=metadata,spec,data,x%d", either(watch), number*100+watch)
+		}, 4)
+	}},
+	{"watches", "64 streams of 32 watches; beyond the limit they come again", func(ctx context.Context, a *Attacker) {
+		a.streams(ctx, func(number, watch int) string {
+			return fmt.Sprintf("%s?labelSelector=app!%%3Dx%d", either(watch), number*100+watch)
+		}, watchesOfOne)
+	}},
+	{"selectors", "64 streams of 4 watches of pods of 20 KB, with 64 terms each", func(ctx context.Context, a *Attacker) {
+		a.streams(ctx, func(number, watch int) string {
+			return "/api/v1/pods?fieldSelector=" + url.QueryEscape(terms(number*100+watch))
+		}, 4)
+	}},
+	{"sorted", "2,000 sorted lists of pods at once, each in another order", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, 2000, func(ctx context.Context, number, round int) bool {
+			return a.get(ctx, fmt.Sprintf("/api/v1/pods?limit=1&sort=-spec.priority,spec.a,spec.b,spec.c,spec.d,spec.e,spec.f,spec.x%d",
+				number*1000+round))
+		})
+	}},
+	{"left", "64 lists of pods by 64 terms at once, whose client leaves after 50 ms", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {
+			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			return a.get(ctx, "/api/v1/pods?fieldSelector="+url.QueryEscape(terms(number*1000+round)))
+		})
+	}},
+	{"lists", "64 whole lists of pods (20 MB) at once, each with fields= of its own", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {
+			return a.get(ctx, fmt.Sprintf("/api/v1/pods?fields=metadata,spec,x%d", number*1000+round))
+		})
+	}},
+	{"pages", "first pages of walks, 65 at once, of whatever version is newest", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, 65, func(ctx context.Context, number, _ int) bool {
+			return a.get(ctx, either(number)+"?limit=1")
+		})
+	}},
+	{"slow", "64 snapshots and 64 lists of pods that nobody reads, again every 2 s", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, 128, func(ctx context.Context, number, _ int) bool {
+			return a.stall(ctx, "/api/v1/pods?"+[]string{"", "watch=true"}[number%2], 2*time.Second)
+		})
+	}},
+	{"snapshots", "64 streams that begin with a snapshot of their own form, and leave after it", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, streamsOfUser, func(ctx context.Context, number, round int) bool {
+			return a.ask(ctx, fmt.Sprintf("/stream?a=%s", url.QueryEscape(fmt.Sprintf("/api/v1/pods?fields=metadata,spec,x%d", number*1000+round))),
+				a.token, "", 4<<20)
+		})
+	}},
+	{"positions", "64 streams from made-up positions, again and again", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, streamsOfUser, func(ctx context.Context, number, _ int) bool {
+			version := rand.Uint64N(1 << 40)
+			if number%2 == 0 {
+				version = 1 + rand.Uint64N(firstVersion)
+			}
+			return a.ask(ctx, either(number/2)+"?watch=true&resourceVersion="+strconv.FormatUint(version, 10), a.token, "", 100)
+		})
+	}},
+	{"kinds", "lists of made-up kinds, 64 at once", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {
+			return a.get(ctx, fmt.Sprintf("/apis/made%d.up/v1/kinds%d", round, number))
+		})
+	}},
+	{"tokens", "forged tokens and none, 64 at once", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, 64, func(ctx context.Context, number, _ int) bool {
+			return a.ask(ctx, "/api/v1/configmaps?limit=1", forged(a.token, number), "", 1<<20)
+		})
+	}},
+	{"connections", "2,000 connections that ask for nothing, and are opened again", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, 2000, func(ctx context.Context, _, _ int) bool {
+			return a.stall(ctx, "", time.Second)
+		})
+	}},
+}
+
+func findMeans(name string) int {
+	return slices.IndexFunc(allMeans, func(m means) bool { return m.name == name })
+}
+
+func either(number int) string { return "/api/v1/" + []string{"pods", "configmaps"}[number%2] }
+
+// streams keeps as many streams open as a user may have, of so many watches; they begin without a snapshot.
+func (a *Attacker) streams(ctx context.Context, path func(number, watch int) string, watches int) {
+	a.each(ctx, streamsOfUser, func(ctx context.Context, number, _ int) bool {
+		query := url.Values{"sendInitialEvents": {"false"}}
+		for watch := range watches {
+			query.Set(fmt.Sprintf("w%d", watch), path(number, watch))
+		}
+		return a.stream(ctx, "/stream?"+query.Encode(), "")
+	})
+}
+
+// terms selects everything, and has to look at all of an object for that, as nobody has before.
+func terms(number int) string {
+	var all []string
+	for i := range termsOfOne {
+		all = append(all, fmt.Sprintf("status.x%d.y%d!=z", number, i))
+	}
+	return strings.Join(all, ",")
+}
+
+// forged is a token that differs from a good one in its signature, or in what it says; or none.
+func forged(token string, number int) string {
+	parts := strings.Split(token, ".")
+	switch number % 3 {
+	case 0:
+		return ""
+	case 1:
+		parts[1] = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"iss":%q,"aud":%q,"sub":"x%d","exp":4000000000}`, issuer, audience, rand.Uint64()))
+	default:
+		parts[2] = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%064d", rand.Uint64()))
+	}
+	return strings.Join(parts, ".")
+}
