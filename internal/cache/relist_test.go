@@ -287,6 +287,39 @@ func TestRestOfARevisionThatAListFindsIsNoOtherHistory(t *testing.T) {
 	})
 }
 
+// A watch's time may be up in the midst of a revision, too. That is no failure, after which all would be listed.
+func TestRestOfARevisionInWhichAWatchEndsIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := clustertest.New(pods)
+		for _, name := range []string{"a", "b", "c"} {
+			api.Put(pods, pod(name))
+		}
+		store, stop := fill(t, api, roomy)
+		defer stop()
+		synctest.Wait()
+		c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
+		var lasts time.Duration
+		for _, request := range api.Requests() {
+			if _, after, ok := strings.Cut(request, "timeoutSeconds="); ok && strings.Contains(request, "watch=true") {
+				seconds, _, _ := strings.Cut(after, "&")
+				lasts, _ = time.ParseDuration(seconds + "s")
+			}
+		}
+		time.Sleep(lasts - 100*time.Millisecond)
+		api.Requests()
+		api.EndWatchesWithin()
+		api.Delete(pods, "n/a", "n/b", "n/c")
+		time.Sleep(time.Minute)
+		expectContent(t, "after the rest", store.Snapshot(), api)
+		if lines := told(t, c); len(lines) != 3 || store.restarts.Load() != 0 {
+			t.Errorf("told %q, after %d restarts", lines, store.restarts.Load())
+		}
+		if requests := api.Requests(); len(requests) != 1 {
+			t.Errorf("more was asked for than one watch: %q", requests)
+		}
+	})
+}
+
 // An API server that was upgraded, or restored, may give another content the same version; client-go does not look.
 func TestOtherContentOfTheSameVersionIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

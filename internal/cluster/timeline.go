@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,26 +21,40 @@ import (
 // at its version, history is the same up to there, and the watch goes on from that version; not from a later one, known from
 // a bookmark, since nothing vouches for what lies between. Otherwise the answer is "expired", upon which client-go
 // lists everything.
+//
+// A watch that ends as planned may do so in the midst of a revision: when a lease ends, etcd deletes all that was bound to it
+// in one. From that version the next watch would not be told the rest; so it goes on from the one before, if the last event
+// was a deletion. To be told again that something is deleted changes nothing.
 type timeline struct {
 	mu      sync.Mutex
 	suspect bool    // the last watch did not end as planned
 	newest  *Object // of the last event since the last list; nil if there was none, or if it was a deletion
+	open    uint64  // version of the last event, if that was a deletion and nothing shows that there are no more; else 0
 }
 
 // listed: everything is known anew.
 func (t *timeline) listed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.suspect, t.newest = false, nil
+	t.suspect, t.newest, t.open = false, nil, 0
 }
 
 // happened takes an event of a watch.
 func (t *timeline) happened(kind watch.EventType, o *Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.newest = o
+	t.newest, t.open = o, 0
 	if kind == watch.Deleted {
-		t.newest = nil // that it is gone proves nothing: it may never have been there
+		t.newest, t.open = nil, o.Version() // that it is gone proves nothing: it may never have been there
+	}
+}
+
+// passed: a watch has told everything up to a version. While it tells those of one revision, that may be their own.
+func (t *timeline) passed(version uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if version > t.open {
+		t.open = 0
 	}
 }
 
@@ -53,9 +68,12 @@ func (t *timeline) interrupted() {
 // resume says from which version a watch may go on that is to do so from one.
 func (t *timeline) resume(ctx context.Context, lw *ListWatch, version string) (string, error) {
 	t.mu.Lock()
-	suspect, newest := t.suspect, t.newest
+	suspect, newest, open := t.suspect, t.newest, t.open
 	t.mu.Unlock()
 	if !suspect {
+		if open > 1 && version == strconv.FormatUint(open, 10) {
+			return strconv.FormatUint(open-1, 10), nil
+		}
 		return version, nil
 	}
 	if newest == nil {

@@ -117,6 +117,7 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 		if err != nil {
 			return &eventError{fmt.Errorf("reading a bookmark: %w", err)}
 		}
+		w.lw.timeline.passed(version)
 		w.proof.give()
 		if w.send(ctx, watch.Bookmark, newMarker(version)) {
 			w.send(ctx, watch.Modified, newMarker(version))

@@ -52,6 +52,10 @@ func (a *API) CutWatches() { a.end(endCut) }
 // EndWatches ends all watches as their time-out does.
 func (a *API) EndWatches() { a.end(endClean) }
 
+// EndWatchesWithin ends all watches as their time-out does, as soon as they have sent one event more: if others share its
+// revision, in the midst of that.
+func (a *API) EndWatchesWithin() { a.end(endWithin) }
+
 // ExpireWatches ends all watches with the error 410.
 func (a *API) ExpireWatches() { a.end(endExpired) }
 

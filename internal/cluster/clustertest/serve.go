@@ -143,6 +143,7 @@ type ending int
 const (
 	endNone ending = iota
 	endClean
+	endWithin // after one more event
 	endCut
 	endExpired
 )
@@ -232,6 +233,9 @@ func (a *API) pending(w *watch) (lines string, how ending, changed chan struct{}
 		for _, e := range a.history {
 			if e.kind == w.kind && e.object.version > w.after {
 				fmt.Fprintf(&b, `{"type":%q,"object":%s}`+"\n", e.what, e.object.JSON(e.kind))
+				if w.ending == endWithin {
+					return b.String(), endClean, a.changed
+				}
 			}
 		}
 		w.after = max(w.after, a.version)
