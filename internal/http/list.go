@@ -146,6 +146,7 @@ func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, req li
 	if err != nil {
 		return err
 	}
+	task.Rest() // nobody waits for a turn while the client takes this
 	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
 	out.bytes(body)
 	return out.close()

@@ -1,0 +1,40 @@
+package http
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+)
+
+// TestWhoReadsCountsSlowlyHoldsNoTurn: nobody waits for a processor while somebody else's client takes an answer.
+func TestWhoReadsCountsSlowlyHoldsNoTurn(t *testing.T) {
+	const pods = 5000
+	g := newGateway(t, before(func(api *apitest.API) {
+		for i := range pods {
+			api.Put("pods", fmt.Sprintf("team-a/pod-%05d", i), fmt.Sprintf("spec.pad=%d%s", i, strings.Repeat("x", 2<<10)))
+		}
+	}), cached(streamOptions(), "pods"), options(func(o *Options) { o.Stream.WriteTimeout = time.Minute }))
+	g.eventually("pods are there", func() bool { return len(g.list("/api/v1/pods?fields=metadata.name").Items) == pods })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range runtime.GOMAXPROCS(0) {
+		response, err := g.client.Do(g.newRequest(ctx, http.MethodGet, "/api/v1/pods?countBy=spec.pad", []string{"Authorization: Bearer mallory"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close() // of some 10 MB nothing is read
+	}
+	waiting, stop := context.WithTimeout(t.Context(), 2*time.Second)
+	defer stop()
+	release, err := g.server.processors.Take(waiting, "alice")
+	if err != nil {
+		t.Fatalf("while %d answers are not read, nobody else's turn comes: %v", runtime.GOMAXPROCS(0), err)
+	}
+	release()
+}
