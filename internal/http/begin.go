@@ -119,24 +119,32 @@ func (ss *session) await(placed <-chan placement) (_ *placement, stop string) {
 }
 
 // findPlaces waits for the watches' stores, which read their lists side by side, and asks each where to go on.
+//
+// That may take long, and another history may begin meanwhile, in which the client's position means something else: then
+// they are asked again.
 func (ss *session) findPlaces(ctx context.Context) placement {
 	for _, w := range ss.watches {
 		if err := w.store.WaitSynced(ctx); err != nil {
 			return placement{err: err}
 		}
 	}
-	epoch, err := epoch(ctx, ss.watches)
-	if err != nil {
-		return placement{err: err}
-	}
 	at := readPosition(ss.position)
-	places := make([]place, len(ss.watches))
-	var finding sync.WaitGroup
-	for i, w := range ss.watches {
-		finding.Go(func() { places[i] = w.find(ctx, at, epoch) })
+	now, err := epoch(ctx, ss.watches)
+	for err == nil {
+		places := make([]place, len(ss.watches))
+		var finding sync.WaitGroup
+		for i, w := range ss.watches {
+			finding.Go(func() { places[i] = w.find(ctx, at, now) })
+		}
+		finding.Wait()
+		// A store gives its cluster another epoch before it begins another history; so these places are in the history of
+		// this epoch, or their cursors say that they are not.
+		before := now
+		if now, err = epoch(ctx, ss.watches); err == nil && now == before {
+			return placement{epoch: now, places: places}
+		}
 	}
-	finding.Wait()
-	return placement{epoch: epoch, places: places}
+	return placement{err: err}
 }
 
 // find says where the watch goes on for a client at a position. The store is synced, so whatever becomes of the

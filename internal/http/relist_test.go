@@ -110,6 +110,35 @@ func TestVersionsThatWentBackResetEverybody(t *testing.T) {
 	})
 }
 
+// TestHistoryThatBeginsAnewWhileAPlaceIsSoughtResets: a client that waits to be caught up when the cluster is restored knows
+// of what never was there in the other history.
+func TestHistoryThatBeginsAnewWhileAPlaceIsSoughtResets(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.api.Put("pods", "team-a/old")
+		seen := g.api.Put("pods", "team-a/older")
+		g.api.Put("pods", "team-a/new")
+		g.stream("/api/v1/pods").until("synced")
+		g.api.Hang("pods")
+		// The first is being caught up, and the other waits for the next flight.
+		first := g.stream("/api/v1/pods", "Last-Event-ID: "+id(seen))
+		pass(time.Second)
+		second := g.stream("/api/v1/pods", "Last-Event-ID: "+id(seen))
+		pass(time.Second)
+		g.api.Rewind(900)
+		g.api.Delete("pods", "team-a/old")
+		for g.api.Version() < seen+10 {
+			g.api.Put("pods", "team-a/new")
+		}
+		pass(3 * time.Second) // a list is asked for
+		g.api.Fail("pods", 0)
+		for name, s := range map[string]*events{"that was being caught up": first, "that waited": second} {
+			if f := s.next(); f.event != "reset" {
+				t.Errorf("a client %s when the cluster was restored is told %q, and keeps what never was there", name, f.raw)
+			}
+		}
+	})
+}
+
 // TestFreshnessIsTold: a client sees whether what it sees is still true.
 func TestFreshnessIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
