@@ -139,7 +139,7 @@ func TestDebugPagesShowNothingSecret(t *testing.T) {
 	g := newGateway(t, cached(streamOptions(), "secrets"))
 	g.api.Put("secrets", "team-a/password", "data.key=c2VjcmV0LXZhbHVl", "metadata.labels.app=secret-label")
 	s := g.stream("/stream?a=" + escape("/api/v1/secrets?labelSelector=app=secret-label"))
-	if f := s.next(); !strings.Contains(f.data, `"key":""`) || strings.Contains(f.data, "c2VjcmV0") {
+	if f := s.until("a.added"); !strings.Contains(f.data, `"key":""`) || strings.Contains(f.data, "c2VjcmV0") {
 		t.Errorf("a secret's value: %q", f.raw)
 	}
 	other := g.stream("/api/v1/secrets")
