@@ -63,8 +63,12 @@ func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 // The first one is asked for as the newest there is, not as "any" (version 0), since what a gateway shows once it is ready
 // must not lie behind what others have shown; the API server answers that from memory, too (since 1.31). Lists are asked
 // for whole, which is fastest. But an API server ends a request after a minute, so when that may have been why one failed,
-// the next ones are read in pages.
+// the next ones are read in pages. What an API server that is away does not answer is asked for again (see repeat).
 func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return repeat(ctx, mayListLater, func() (runtime.Object, error) { return lw.listOnce(ctx, options) })
+}
+
+func (lw *ListWatch) listOnce(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.ResourceVersion == "0" {
 		options.ResourceVersion = ""
 	}
@@ -109,8 +113,12 @@ func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 	return list, nil
 }
 
-// WatchWithContext begins a watch.
+// WatchWithContext begins a watch, as soon as the API server takes it.
 func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return repeat(ctx, mayWatchLater, func() (watch.Interface, error) { return lw.watchOnce(ctx, options) })
+}
+
+func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	var from *Object
 	if version, err := ParseVersion(options.ResourceVersion); err == nil {
 		from = newMarker(version)

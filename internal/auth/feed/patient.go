@@ -8,14 +8,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// patient lists and watches for a feed, and repeats by itself what failed. client-go waits for a minute at last between two
-// attempts, and that would be a minute more without permissions after each long outage of an API server.
+// patient lists for a feed, and asks again by itself when it is refused. Other failures the ListWatch repeats; refusals it
+// leaves to client-go, which waits for a minute at last between two attempts, and that would be a minute more without
+// permissions once the gateway may read them.
 type patient struct {
 	*cluster.ListWatch
 	listed func()
@@ -36,16 +35,6 @@ func (p *patient) ListWithContext(ctx context.Context, options metav1.ListOption
 			return list, nil
 		case apierrors.IsResourceExpired(err), apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge), !pause(ctx, wait):
 			return nil, err // client-go asks for another version then
-		}
-	}
-}
-
-// WatchWithContext implements toolscache.ListerWatcherWithContext. After other failures than these client-go lists anew.
-func (p *patient) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	for wait := firstWait; ; wait = min(2*wait, longWait) {
-		w, err := p.ListWatch.WatchWithContext(ctx, options)
-		if err == nil || !utilnet.IsConnectionRefused(err) && !apierrors.IsTooManyRequests(err) || !pause(ctx, wait) {
-			return w, err
 		}
 	}
 }

@@ -1,0 +1,53 @@
+package cluster_test
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+)
+
+// However long the API server was away, and however often: once it is back, what changed is known soon. client-go by
+// itself would wait for up to a minute.
+func TestChangesAreKnownSoonAfterEachOutage(t *testing.T) {
+	for name, fault := range map[string]*clustertest.Intercept{
+		"nobody listens":        {Err: syscall.ECONNREFUSED},
+		"connections break":     {Err: syscall.ECONNRESET},
+		"a load balancer's 502": {Status: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusBadGateway}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := clustertest.New(clustertest.Pods)
+				api.Put(clustertest.Pods, pod("a"))
+				r, stop := inform(t, api, clustertest.Pods)
+				defer stop()
+				for _, outage := range []time.Duration{2 * time.Second, 10 * time.Minute, 5 * time.Second, 40 * time.Second, time.Hour} {
+					time.Sleep(3 * time.Minute) // client-go forgives after two
+					r.take()
+					api.Intercept(func(*http.Request) *clustertest.Intercept { return fault })
+					api.CutWatches()
+					time.Sleep(outage)
+					api.Intercept(nil)
+					api.Put(clustertest.Pods, pod("a"))
+					back := time.Now()
+					for known := false; !known && time.Since(back) < time.Hour; {
+						time.Sleep(100 * time.Millisecond)
+						synctest.Wait()
+						told, _ := r.take()
+						known = strings.Contains(strings.Join(told, " "), "update n/a@")
+					}
+					// It is not waited longer than the outage was, nor than eight seconds; lists may have to come before.
+					if late, most := time.Since(back), min(outage, 8*time.Second)+4*time.Second; late > most {
+						t.Errorf("after %s without an API server a change was known after %s", outage, late)
+					}
+				}
+			})
+		})
+	}
+}
