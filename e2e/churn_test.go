@@ -26,6 +26,8 @@ type churn struct {
 	pause      time.Duration
 	forgiving  bool // failures are expected: the API server is being hurt
 
+	resting sync.Mutex // held while nothing may be changed
+
 	random *rand.Rand
 	alive  []*corev1.Pod
 	made   int
@@ -77,7 +79,10 @@ func (c *churn) run(ctx context.Context) error {
 			return nil
 		case <-ticks.C:
 		}
-		if err := c.step(); err != nil && !c.forgiving {
+		c.resting.Lock()
+		err := c.step()
+		c.resting.Unlock()
+		if err != nil && !c.forgiving {
 			return err
 		}
 	}

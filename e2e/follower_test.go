@@ -42,6 +42,10 @@ type follower struct {
 	failure     error // of the gateway to keep the contract; it ends the follower
 	lost        error // why the last connection ended
 
+	away chan struct{}      // closed when it may come back; nil: at once
+	cut  context.CancelFunc // of the connection that there is
+	stay bool               // the client itself cuts no connection
+
 	ended chan struct{}
 }
 
@@ -95,7 +99,20 @@ func (f *follower) run(ctx context.Context) {
 
 // connection makes the n-th connection. Its error is a breach of the contract.
 func (f *follower) connection(ctx context.Context, n int) error {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
 	f.mu.Lock()
+	for f.away != nil {
+		away := f.away
+		f.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-away:
+		}
+		f.mu.Lock()
+	}
+	f.cut = cut
 	sent := f.last
 	gateway := f.address(n)
 	begin, err := f.begin(gateway, sent)
@@ -105,9 +122,7 @@ func (f *follower) connection(ctx context.Context, n int) error {
 		return err
 	}
 	if f.lasts != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.lasts())
-		defer cancel()
+		defer f.endsAfter(f.lasts(), cut)()
 	}
 	address, header := f.request(gateway, n, sent)
 	var breach error
@@ -136,6 +151,54 @@ func (f *follower) connection(ctx context.Context, n int) error {
 		return errors.New("the stream ended cleanly without goodbye")
 	}
 	return nil // cut by either side
+}
+
+// endsAfter cuts a connection after a time, or later if the follower is to stay then.
+func (f *follower) endsAfter(lasting time.Duration, cut func()) (stop func()) {
+	ticks, done := time.NewTimer(lasting), make(chan struct{})
+	go func() {
+		defer ticks.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticks.C:
+			}
+			f.mu.Lock()
+			stay := f.stay
+			f.mu.Unlock()
+			if !stay {
+				cut()
+				return
+			}
+			ticks.Reset(100 * time.Millisecond)
+		}
+	}()
+	return func() { close(done) }
+}
+
+// leave cuts the connection; the follower does not come back before the returned function is called.
+func (f *follower) leave() (comeBack func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	away := make(chan struct{})
+	f.away = away
+	if f.cut != nil {
+		f.cut()
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.away = nil
+		close(away)
+	}
+}
+
+// keep lets the follower stay where it is, or cut its connections again.
+func (f *follower) keep(stay bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stay = stay
 }
 
 // request is the n-th connection's: the position is sent in each of the ways that there are.

@@ -70,6 +70,9 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	finish := s.startChurn(t, m.churn)
 	until := time.Now().Add(lasting)
 	for n := 1; time.Now().Before(until); n++ {
+		if n%4 == 1 {
+			m.beQuiet(t)
+		}
 		m.hurt(t)
 		time.Sleep(time.Duration(500+m.random.IntN(2000)) * time.Millisecond) // the churn goes on meanwhile
 		if n%3 == 0 {
@@ -113,6 +116,7 @@ type model struct {
 	restores        int            // so far
 	vanished, marks int            // likewise
 	calms           []calm         // since the last check
+	quiets, touches int            // so far
 	void            map[string]int // how many relists of a gateway, by address, are of a history that was undone
 	concerned, told int
 }

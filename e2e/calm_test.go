@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// beQuiet lets clients come back to a cluster in which nothing happens any more, and then single things, one after the
+// other. Most clients are cut, and miss some changes; half of the time gateways are started again meanwhile, so that
+// who comes back to one, or is cut by that, has to be caught up with what that gateway never saw. All have their positions
+// then, and stay. What happens next wakes each stream anew: nothing before it hides that one sleeps too deep.
+func (m *model) beQuiet(t *testing.T) {
+	t.Helper()
+	m.quiets++
+	mark := fmt.Sprintf("zz-quiet-%d", m.quiets)
+	m.churn.mark(t, mark)
+	m.waitHave(t, mark)
+	m.churn.resting.Lock()
+	defer m.churn.resting.Unlock()
+	m.check(t)
+	var comeBack []func()
+	for _, f := range m.followers() {
+		if m.random.IntN(4) > 0 {
+			comeBack = append(comeBack, f.leave())
+		}
+		f.keep(true)
+		defer f.keep(false)
+	}
+	for range 1 + m.random.IntN(3) {
+		m.touch(t, mark)
+	}
+	restarted := []int{0, 1}
+	switch m.random.IntN(4) {
+	case 0:
+		restarted = nil
+	case 1, 2:
+		restarted = restarted[m.random.IntN(2):][:1]
+	}
+	if m.quiets == 1 { // also in the shortest sample
+		restarted = []int{0, 1}
+	}
+	t.Logf("it is quiet: %d of %d clients leave, gateways %v are restarted", len(comeBack), len(m.followers()), restarted)
+	for _, i := range restarted {
+		m.gateways[i].kill()
+	}
+	for _, i := range restarted {
+		m.gateways[i].restart(t)
+	}
+	m.waitHave(t, mark)
+	for _, back := range comeBack {
+		back()
+	}
+	m.check(t) // what they missed is told
+	time.Sleep(time.Duration(m.random.IntN(300)) * time.Millisecond)
+	c := keepCalmWhile(func() {
+		for range 3 {
+			m.touch(t, mark)
+			time.Sleep(time.Duration(100+m.random.IntN(400)) * time.Millisecond)
+		}
+		time.Sleep(500 * time.Millisecond)
+	})
+	m.calms = append(m.calms, c)
+	m.check(t)
+}
+
+// followers are the clients, each once.
+func (m *model) followers() (each []*follower) {
+	for _, w := range m.watched {
+		if len(each) == 0 || each[len(each)-1] != w.follower {
+			each = append(each, w.follower)
+		}
+	}
+	return each
+}
+
+// touch changes one pod in each namespace, of those that match every selector.
+func (m *model) touch(t *testing.T, name string) {
+	t.Helper()
+	m.touches++
+	for _, namespace := range m.churn.namespaces {
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"touched":%q}}}`, strconv.Itoa(m.touches))
+		_, err := m.stage.kube.CoreV1().Pods(namespace).Patch(context.Background(), name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
