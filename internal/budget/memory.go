@@ -54,7 +54,8 @@ type Charge struct {
 // Charge prepares a charge to a user, of what is forgotten by drop if it was not used for so long, or if the memory is full.
 // Nothing is charged before Set. Drop is called once at most, by any goroutine, from Set or later.
 func (m *Memory) Charge(user string, keep time.Duration, drop func()) *Charge {
-	c := &Charge{memory: m, user: user, keep: int64(keep / tick), drop: drop}
+	// One tick more, since the one under way has partly passed.
+	c := &Charge{memory: m, user: user, keep: int64((keep+tick-1)/tick) + 1, drop: drop}
 	c.used.Store(m.now.Load())
 	return c
 }

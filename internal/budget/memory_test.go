@@ -164,7 +164,7 @@ func TestVariantsOfOneUserDisplaceNobodyElses(t *testing.T) {
 func TestTextsDoNotKeepTheirOwner(t *testing.T) {
 	m := NewMemory(1 << 20)
 	type owner struct {
-		big   [1 << 20]byte
+		_     [1 << 20]byte
 		texts Texts
 	}
 	collected := make(chan struct{})

@@ -170,7 +170,7 @@ func (f *faults) kinds(k Kinds, preload []Kind) {
 	}
 	for i, p := range preload {
 		if !k.Serves(p.Group, p.Resource) {
-			f.refuse(fmt.Sprintf("cache.preload[%d]", i), p, "kinds that kinds.allow and kinds.deny let be served")
+			f.refuse(fmt.Sprintf("cache.preload[%d]", i), p, "kinds that kinds.allow and kinds.deny let be served (cache.preload is [pods, jobs.batch] unless it is given)")
 		}
 	}
 }
