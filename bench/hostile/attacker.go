@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -26,6 +28,8 @@ type Attacker struct {
 	client         *http.Client
 	cancel         context.CancelFunc
 	running        sync.WaitGroup
+	patience       time.Duration // after 429
+	wrong          atomic.Bool   // a request was no request
 	result         struct{ answered, refused, failed atomic.Int64 }
 }
 
@@ -85,6 +89,9 @@ func lowestPriority() error {
 func (a *Attacker) End(_ process.None, result *Attacked) error {
 	a.cancel()
 	a.running.Wait()
+	if a.wrong.Load() {
+		return errors.New("the gateway did not understand a request (400)")
+	}
 	*result = Attacked{a.result.answered.Load(), a.result.refused.Load(), a.result.failed.Load()}
 	return nil
 }
@@ -98,13 +105,17 @@ func (a *Attacker) each(ctx context.Context, atOnce int, do func(ctx context.Con
 		a.running.Go(func() {
 			for round := 0; ctx.Err() == nil; round++ {
 				if !do(ctx, number, round) {
-					select {
-					case <-time.After(pause):
-					case <-ctx.Done():
-					}
+					a.wait(ctx, pause)
 				}
 			}
 		})
+	}
+}
+
+func (a *Attacker) wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }
 
@@ -119,13 +130,21 @@ func (a *Attacker) stream(ctx context.Context, path, position string) bool {
 	return false // before the next, wait a little: it may have been goodbye
 }
 
+// accept asks for events where a watch is meant, and for a list elsewhere.
+func accept(path string) string {
+	if strings.HasPrefix(path, "/stream") || strings.Contains(path, "watch=true") {
+		return "text/event-stream"
+	}
+	return "application/json"
+}
+
 // ask reads so much of an answer, and leaves.
 func (a *Attacker) ask(ctx context.Context, path, token, position string, read int64) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.address+path, nil)
 	if err != nil {
 		panic(err) // the means are wrong
 	}
-	request.Header.Set("Accept", "text/event-stream, application/json;q=0.9")
+	request.Header.Set("Accept", accept(path))
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -143,6 +162,12 @@ func (a *Attacker) ask(ctx context.Context, path, token, position string, read i
 	if response.StatusCode >= 400 {
 		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
 		a.result.refused.Add(1)
+		switch response.StatusCode {
+		case http.StatusBadRequest:
+			a.wrong.Store(true)
+		case http.StatusTooManyRequests:
+			a.wait(ctx, a.patience)
+		}
 		return false
 	}
 	a.result.answered.Add(1)
@@ -162,8 +187,8 @@ func (a *Attacker) stall(ctx context.Context, path string, patience time.Duratio
 	}
 	defer conn.Close()
 	if path != "" {
-		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream, application/json;q=0.9\r\nAuthorization: Bearer %s\r\n\r\n",
-			path, a.address, a.token)
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: %s\r\nAuthorization: Bearer %s\r\n\r\n",
+			path, a.address, accept(path), a.token)
 	}
 	a.result.answered.Add(1)
 	select {

@@ -49,11 +49,15 @@ var allMeans = []means{
 			return "/api/v1/pods?fieldSelector=" + url.QueryEscape(terms(number*100+watch))
 		}, 4)
 	}},
-	{"sorted", "2,000 sorted lists of pods at once, each in another order", func(ctx context.Context, a *Attacker) {
+	{"sorted", "2,000 sorted lists of pods at once, each in another order; after 429 they wait for a second, as they are told", func(ctx context.Context, a *Attacker) {
+		a.patience = time.Second
 		a.each(ctx, 2000, func(ctx context.Context, number, round int) bool {
 			return a.get(ctx, fmt.Sprintf("/api/v1/pods?limit=1&sort=-spec.priority,spec.a,spec.b,spec.c,spec.d,spec.e,spec.f,spec.x%d",
 				number*1000+round))
 		})
+	}},
+	{"flood", "2,000 lists at once of one pod, and after 429 again at once", func(ctx context.Context, a *Attacker) {
+		a.each(ctx, 2000, func(ctx context.Context, _, _ int) bool { return a.get(ctx, "/api/v1/pods?limit=1") })
 	}},
 	{"left", "64 lists of pods by 64 terms at once, whose client leaves after 50 ms", func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {

@@ -15,6 +15,7 @@ var ErrTooMuch = errors.New("too many requests of one user are waiting")
 // other user at most, however many those have waiting.
 type Queue struct {
 	slots, perUser, waitingPerUser int
+	shared                         func() bool // nil: never
 
 	mu    sync.Mutex
 	taken int
@@ -37,6 +38,13 @@ type waiter struct {
 // NewQueue makes a queue; 0 is no limit, each.
 func NewQueue(slots, perUser, waitingPerUser int) *Queue {
 	return &Queue{slots: slots, perUser: perUser, waitingPerUser: waitingPerUser, users: map[string]*member{}}
+}
+
+// Share leaves one of the slots to others while there are some: nobody has more than all but one of them as long as shared is
+// true. It is called before the queue is used.
+func (q *Queue) Share(shared func() bool) *Queue {
+	q.shared = shared
+	return q
 }
 
 // Take waits for a turn, which lasts until release is called; calling it again does nothing. It returns ErrTooMuch if the user
@@ -144,6 +152,8 @@ func (q *Queue) forget(m *member) {
 	}
 }
 
-func (q *Queue) allows(m *member) bool { return below(m.taken, q.perUser) }
+func (q *Queue) allows(m *member) bool {
+	return below(m.taken, q.perUser) && (q.shared == nil || m.taken == 0 || m.taken < q.slots-1 || !q.shared())
+}
 
 func below(count, limit int) bool { return limit <= 0 || count < limit }

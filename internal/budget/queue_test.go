@@ -55,6 +55,34 @@ func TestOneUsersManyDoNotDelayAnother(t *testing.T) {
 	})
 }
 
+func TestOneUserLeavesASlotToOthersWhileThereAreSome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := true
+		q := NewQueue(2, 0, 0).Share(func() bool { return shared })
+		first := take(t, q, "many")
+		second := make(chan func(), 1)
+		go func() {
+			release, err := q.Take(t.Context(), "many")
+			if err != nil {
+				t.Error(err)
+			}
+			second <- release
+		}()
+		synctest.Wait()
+		take(t, q, "few")()
+		select {
+		case <-second:
+			t.Error("one user has all slots")
+		default:
+		}
+		first()
+		third := <-second
+		shared = false
+		take(t, q, "many")()
+		third()
+	})
+}
+
 func TestUserAtTheirLimitLeavesSlotsToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(3, 2, 1)

@@ -112,6 +112,7 @@ func New(opts Options) (*Server, error) {
 		alarm:      newAlarm(),
 		log:        opts.Log,
 	}
+	s.processors.Share(s.workers.shared)
 	s.pages = newPages(s.memory)
 	var drain context.CancelFunc
 	s.draining, drain = context.WithCancel(context.Background())

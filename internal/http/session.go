@@ -163,6 +163,9 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	return ""
 }
 
+// watchCost is as what looking into a watch counts, in bytes, beside what is told of it.
+const watchCost = 4 << 10
+
 // pump sends a batch of each cursor. It reports whether there may be more, and returns a reason if the stream has to
 // end.
 func (ss *session) pump(ctx context.Context) (more bool, reason string) {
@@ -179,7 +182,7 @@ func (ss *session) pump(ctx context.Context) (more bool, reason string) {
 			oldest = at
 		}
 		more = more || again
-		if ss.task.Err() != nil { // the turn is over
+		if len(ss.watches) > 1 && !ss.task.Step(watchCost) { // the turn is over
 			ss.at, more = (first+i+1)%len(ss.watches), true
 			break
 		}

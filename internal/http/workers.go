@@ -9,7 +9,8 @@ import (
 // waits for a client; a session that would have to is given a goroutine of its own.
 //
 // They are served by user, in turn, and a turn ends after a slice of time: whose streams take much wait behind everybody
-// else's, and nobody waits for them longer than that.
+// else's, and nobody waits for them longer than that. Where there are streams of others, one worker is left to them: with all
+// processors taken it would also be later that their events are read at all.
 //
 // One worker does the work as long as that takes no longer than patience; only then do the others help. To have all of
 // them at it at once takes the processors from everybody else, and is sooner done only where many streams are woken.
@@ -31,6 +32,8 @@ type workers struct {
 type line struct {
 	user        string
 	streams     int
+	served      int  // by so many workers at the moment
+	listed      bool // among those who wait
 	first, last *session
 	next        *line
 }
@@ -75,17 +78,32 @@ func (w *workers) push(ss *session) {
 		w.since = time.Now()
 	}
 	l := ss.line
-	if l.first == nil {
-		l.first, l.last = ss, ss
-		w.append(l)
-	} else {
+	if l.first != nil {
 		l.last.next, l.last = ss, ss
+	} else {
+		l.first, l.last = ss, ss
+		if w.allows(l) {
+			w.append(l)
+		}
 	}
 	w.call()
 }
 
+// allows reports whether one more worker may serve a line.
+func (w *workers) allows(l *line) bool {
+	return l.served == 0 || l.served < w.total-1 || len(w.lines) == 1
+}
+
+// shared reports whether several users have streams.
+func (w *workers) shared() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.lines) > 1
+}
+
 // append puts a line behind the others.
 func (w *workers) append(l *line) {
+	l.listed = true
 	if w.first == nil {
 		w.first, w.last = l, l
 		return
@@ -106,14 +124,23 @@ func (w *workers) run() {
 	w.mu.Lock()
 	w.total++
 	w.mu.Unlock()
-	for ss := w.pop(); ss != nil; ss = w.pop() {
+	var served *line
+	for ss := w.pop(nil); ss != nil; ss = w.pop(served) {
+		served = ss.line // it is another's once it is served
 		ss.work()
 	}
 }
 
-func (w *workers) pop() *session {
+// pop is who is served next, by a worker that has served a line until now.
+func (w *workers) pop(served *line) *session {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if served != nil {
+		served.served--
+		if served.first != nil && !served.listed && w.allows(served) {
+			w.append(served)
+		}
+	}
 	for w.first == nil {
 		if w.closed {
 			return nil
@@ -122,10 +149,11 @@ func (w *workers) pop() *session {
 		w.more.Wait()
 	}
 	l := w.first
-	w.first, l.next = l.next, nil
+	w.first, l.next, l.listed = l.next, nil, false
 	ss := l.first
 	l.first, ss.next = ss.next, nil
-	if l.first != nil {
+	l.served++
+	if l.first != nil && w.allows(l) {
 		w.append(l)
 	}
 	if w.first != nil {

@@ -6,6 +6,33 @@ import (
 	"testing"
 )
 
+// While others have streams, one worker is left to them, however many streams of one user are woken.
+func TestOneUserLeavesAWorkerToOthers(t *testing.T) {
+	w := newWorkers()
+	w.total = 2
+	w.close() // so that nobody is waited for
+	push := func(l *line) { w.push(&session{line: l}) }
+	many := w.join("many")
+	push(many)
+	push(many)
+	if first, second := w.pop(nil), w.pop(nil); first == nil || second == nil {
+		t.Fatal("a worker is idle, though all streams are those of one user")
+	}
+	few := w.join("few")
+	push(many)
+	push(many)
+	if w.pop(many) != nil {
+		t.Fatal("two workers serve one user, and there is none left")
+	}
+	push(few)
+	if ss := w.pop(nil); ss == nil || ss.line != few {
+		t.Fatal("the other user is not served")
+	}
+	if ss := w.pop(many); ss == nil || ss.line != many { // as the only one now
+		t.Fatal("who was to wait is forgotten")
+	}
+}
+
 // However many streams of one user are woken, those of another are served next.
 func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	w := newWorkers()
@@ -16,9 +43,16 @@ func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	}
 	push(few, "few 0")
 	push(few, "few 1")
+	w.close() // so that nobody is waited for
 	var order []string
+	var served *line
 	for range 102 {
-		order = append(order, w.pop().path)
+		ss := w.pop(served)
+		served = ss.line
+		order = append(order, ss.path)
+	}
+	if w.pop(served); served.served != 0 {
+		t.Errorf("%d workers serve whom nobody serves", served.served)
 	}
 	if got := strings.Join(order[:5], ", "); got != "many 0, few 0, many 1, few 1, many 2" || order[101] != "many 99" || w.first != nil {
 		t.Errorf("%s … %s", got, order[101])
