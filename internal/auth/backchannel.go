@@ -30,37 +30,37 @@ func isLogout(claims jwt.MapClaims) bool {
 
 // EndAt takes the provider's word that a session, or all of a user's, ended there (OpenID Connect Back-Channel Logout 1.0):
 // it ends here, too, and on all replicas if they share what was revoked. An error is ErrLoginRefused; or ErrUnavailable if
-// it can help to send the same again.
+// it can help to send the same again. Whose session it is that ended is returned whenever it ended here.
 //
 // What began after the token was issued goes on: the user may have signed in again. The issuer's clock says what that is.
-func (l *Login) EndAt(ctx context.Context, logoutToken string) (err error) {
+func (l *Login) EndAt(ctx context.Context, logoutToken string) (ended Revocation, err error) {
 	defer func() { l.authenticator.metrics.login("ended", err) }()
 	claims, iss, _, err := l.authenticator.signed(ctx, logoutToken, "jwt", "logout+jwt")
 	switch {
 	case errors.Is(err, ErrUnavailable), ctx.Err() != nil:
-		return err
+		return Revocation{}, err
 	case err != nil:
-		return loginRefused("logout token: %w", err)
+		return Revocation{}, loginRefused("logout token: %w", err)
 	case iss.Issuer.Issuer != l.opts.Issuer:
-		return loginRefused("logout token: of an issuer that nobody signs in at here")
+		return Revocation{}, loginRefused("logout token: of an issuer that nobody signs in at here")
 	}
 	now := time.Now()
 	entry, jti, err := l.logoutOf(claims, now)
 	if err != nil {
-		return loginRefused("logout token: %w", err)
+		return Revocation{}, loginRefused("logout token: %w", err)
 	}
 	// The same token is the same entry, so that to send it again does no harm if it did not get through; one that did is
 	// refused.
 	if l.ended.taken(jti) {
-		return loginRefused("logout token: used before")
+		return Revocation{}, loginRefused("logout token: used before")
 	}
 	sum := sha256.Sum256([]byte(l.opts.Issuer + "\n" + jti))
-	name := "logout-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
+	name := logoutPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 	if err := l.authenticator.revocations.Revoke(ctx, name, entry); err != nil {
-		return fmt.Errorf("%w: a logout is known to this replica only: %w", ErrUnavailable, err)
+		return entry, fmt.Errorf("%w: a logout is known to this replica only: %w", ErrUnavailable, err)
 	}
 	l.ended.take(jti, now, now.Add(2*logoutLasts))
-	return nil
+	return entry, nil
 }
 
 // logoutOf checks the claims of a logout token (section 2.6 there) and says what it ends.

@@ -29,7 +29,7 @@ func TestLogoutAtTheProviderEndsTheSessionsHere(t *testing.T) {
 		bearer := provider.IDToken("")
 		time.Sleep(time.Minute)
 
-		if err := l.EndAt(t.Context(), provider.LogoutToken(func(_, c map[string]any) { c["sid"] = "s-1" })); err != nil {
+		if _, err := l.EndAt(t.Context(), provider.LogoutToken(func(_, c map[string]any) { c["sid"] = "s-1" })); err != nil {
 			t.Fatal(err)
 		}
 		if open(first) || !open(second) {
@@ -45,7 +45,7 @@ func TestLogoutAtTheProviderEndsTheSessionsHere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.EndAt(t.Context(), provider.LogoutToken(func(_, c map[string]any) { c["sid"], c["sub"] = "s-2", nil })); err != nil {
+		if _, err := l.EndAt(t.Context(), provider.LogoutToken(func(_, c map[string]any) { c["sid"], c["sub"] = "s-2", nil })); err != nil {
 			t.Fatal(err)
 		}
 		if open(second) {
@@ -54,7 +54,7 @@ func TestLogoutAtTheProviderEndsTheSessionsHere(t *testing.T) {
 		third := signedIn(t, l, provider)
 		time.Sleep(time.Minute)
 		token := provider.LogoutToken(nil)
-		if err := l.EndAt(t.Context(), token); err != nil {
+		if _, err := l.EndAt(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
 		if open(third) {
@@ -65,7 +65,7 @@ func TestLogoutAtTheProviderEndsTheSessionsHere(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		fourth := signedIn(t, l, provider)
-		if err := l.EndAt(t.Context(), token); !errors.Is(err, ErrLoginRefused) {
+		if _, err := l.EndAt(t.Context(), token); !errors.Is(err, ErrLoginRefused) {
 			t.Errorf("sent again: %v", err)
 		}
 		if !open(fourth) {
@@ -123,7 +123,7 @@ func TestLogoutTokensThatAreNoneEndNothing(t *testing.T) {
 					signedIn(t, l, provider) // its keys are known
 				}
 				in := signedIn(t, l, provider)
-				err := l.EndAt(t.Context(), token)
+				_, err := l.EndAt(t.Context(), token)
 				if (err == nil) != c.good || !c.good && !errors.Is(err, ErrLoginRefused) {
 					t.Error(err)
 				}

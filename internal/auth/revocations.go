@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,14 @@ const (
 	unreadFor = time.Minute
 	// maxOwnRevocations bounds what waits to be shared, or cannot be.
 	maxOwnRevocations = 100_000
+
+	// logoutPrefix begins the keys of what the provider ended. Users cause these entries, by signing in and out again and again,
+	// and a ConfigMap holds 1 MiB: the rest of it is for operators.
+	logoutPrefix = "logout-"
+	logoutsRoom  = 512 << 10
+	// maxLogoutsEach is how many sessions of one subject are ended one by one while the entries last. The next logout ends all
+	// of theirs that began before it, and is the only entry.
+	maxLogoutsEach = 16
 )
 
 // ConfigMaps are those of one namespace. client-go's CoreV1().ConfigMaps(namespace) is one.
@@ -175,6 +184,7 @@ func (r *Revocations) Revoke(ctx context.Context, name string, entry Revocation)
 		r.mu.Unlock()
 		return errors.New("too many entries wait to be shared")
 	}
+	entry = r.gather(name, entry)
 	r.own[name] = entry
 	listeners := r.rebuild()
 	r.mu.Unlock()
@@ -359,26 +369,36 @@ func (r *Revocations) write(ctx context.Context) error {
 	now := time.Now()
 	data := map[string]*string{}
 	home := r.home.Load()
+	var full error
 	r.mu.Lock()
-	for name, entry := range r.own {
-		if entry.Until.Equal(entry.Before.Add(r.opts.Keep)) {
-			entry.Until = time.Time{} // it goes without saying, and a ConfigMap holds 1 MiB
-		}
-		text := entry.String()
-		data[name] = &text
-	}
-	written := slices.Collect(maps.Keys(data))
-	if len(written) > 0 {
+	room := logoutsRoom
+	if len(r.own) > 0 {
+		wide := wideLogouts(r.own)
 		for key, entry := range r.shared {
-			if entry.over(now) {
+			switch {
+			case entry.over(now), wide.cover(key, entry):
 				data[key] = nil
+			case isLogoutEntry(key):
+				room -= r.size(key, entry)
 			}
 		}
 	}
+	left := len(data)
+	for name, entry := range r.own {
+		if isLogoutEntry(name) {
+			if room -= r.size(name, entry); room < 0 {
+				full = errors.New("no room is left for what the provider ends: the rest is for operators")
+				continue
+			}
+		}
+		text := r.brief(entry)
+		data[name] = &text
+	}
+	written := len(data) - left
 	r.mu.Unlock()
 	switch {
-	case len(written) == 0:
-		return nil
+	case written == 0 && (left == 0 || full == nil):
+		return full
 	case home == nil:
 		return errors.New("the cluster is not known yet")
 	}
@@ -393,7 +413,64 @@ func (r *Revocations) write(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ConfigMap %s: %w", r.opts.ConfigMap, err)
 	}
+	if full != nil {
+		return fmt.Errorf("ConfigMap %s: %w", r.opts.ConfigMap, full)
+	}
 	return nil
+}
+
+// brief is an entry as it is written: without what goes without saying, since space is short.
+func (r *Revocations) brief(entry Revocation) string {
+	if entry.Until.Equal(entry.Before.Add(r.opts.Keep)) {
+		entry.Until = time.Time{}
+	}
+	return entry.String()
+}
+
+// size is the room that an entry takes.
+func (r *Revocations) size(name string, entry Revocation) int { return len(name) + len(r.brief(entry)) }
+
+func isLogoutEntry(name string) bool { return strings.HasPrefix(name, logoutPrefix) }
+
+// gather makes of one logout more than enough of a subject the end of all that began before it. The lock is held.
+func (r *Revocations) gather(name string, entry Revocation) Revocation {
+	if !isLogoutEntry(name) || entry.Subject == "" {
+		return entry
+	}
+	before := 0
+	for _, entries := range []map[string]Revocation{r.shared, r.own} {
+		for key, known := range entries {
+			if isLogoutEntry(key) && known.Issuer == entry.Issuer && known.Subject == entry.Subject {
+				before++
+			}
+		}
+	}
+	if before >= maxLogoutsEach {
+		entry.Session = ""
+	}
+	wide := wideLogouts(map[string]Revocation{name: entry})
+	maps.DeleteFunc(r.own, wide.cover)
+	return entry
+}
+
+// logouts are those of whole subjects, by issuer and subject.
+type logouts map[[2]string]Revocation
+
+func wideLogouts(entries map[string]Revocation) logouts {
+	wide := logouts{}
+	for name, entry := range entries {
+		who := [2]string{entry.Issuer, entry.Subject}
+		if isLogoutEntry(name) && entry.Subject != "" && entry.Session == "" && !wide[who].Before.After(entry.Before) {
+			wide[who] = entry
+		}
+	}
+	return wide
+}
+
+// cover reports whether one of them ends all that an earlier logout does, for as long.
+func (l logouts) cover(name string, entry Revocation) bool {
+	wide, found := l[[2]string{entry.Issuer, entry.Subject}]
+	return found && isLogoutEntry(name) && !entry.Before.After(wide.Before) && !entry.Until.After(wide.Until)
 }
 
 // writeAgain writes what could not be written at once.

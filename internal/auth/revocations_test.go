@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -345,6 +346,81 @@ func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
 		}
 		if keys := f.keys(); len(keys) != 2 { // the operator's, and jim's
 			t.Errorf("%q are kept", keys)
+		}
+	})
+}
+
+// Who signs in and out again and again must not fill the one list that all share.
+func TestLogoutsOfOneUserDoNotFillTheList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeConfigMaps{data: map[string]string{"operator": `{"username":"joe"}`}}
+		one, other := followed(t, f), followed(t, f)
+		session := func(i int) string { return fmt.Sprint("s-", i) }
+		began := time.Now()
+		const logouts = 200
+		for i := range logouts {
+			r := []*Revocations{one, other}[i%2]
+			entry := Revocation{Issuer: testIssuer, Subject: "u-1", Session: session(i), Before: time.Now().Truncate(time.Second)}
+			if err := r.Revoke(t.Context(), fmt.Sprint(logoutPrefix, i), entry); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			time.Sleep(300 * time.Millisecond)
+		}
+		if keys := f.keys(); len(keys) > 20 {
+			t.Errorf("%d entries are kept", len(keys))
+		}
+		for _, r := range []*Revocations{one, other} {
+			for i := range logouts {
+				id := Identity{
+					Username: "jane", Claims: map[string]any{"iss": testIssuer, "sub": "u-1"}, Session: session(i),
+					Begun: began.Add(time.Duration(i) * 300 * time.Millisecond).Truncate(time.Second),
+				}
+				if err := r.Check(id); !errors.Is(err, ErrRevoked) {
+					t.Fatalf("session %d: %v", i, err)
+				}
+			}
+			for name, id := range map[string]Identity{
+				"another's":       {Username: "jim", Claims: map[string]any{"iss": testIssuer, "sub": "u-2"}, Session: "s-x", Begun: began},
+				"signed in again": {Username: "jane", Claims: map[string]any{"iss": testIssuer, "sub": "u-1"}, Session: "s-y", Begun: time.Now().Add(time.Second)},
+			} {
+				if err := r.Check(id); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if !errors.Is(r.Check(Identity{Username: "joe"}), ErrRevoked) {
+				t.Error("the operator's entry is gone")
+			}
+		}
+	})
+}
+
+// However much the provider ends, operators find room, and what was not written is tried again once there is some.
+func TestLogoutsLeaveRoomForOperators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeConfigMaps{data: map[string]string{}}
+		now := time.Now().Truncate(time.Second)
+		for i, size := 0, 0; size < logoutsRoom; i++ { // of a provider that names sessions only
+			key := fmt.Sprint(logoutPrefix, i)
+			f.data[key] = Revocation{Issuer: testIssuer, Session: fmt.Sprint("s-", i) + strings.Repeat("x", 400), Before: now.Add(time.Minute - 48*time.Hour)}.String()
+			size += len(key) + len(f.data[key])
+		}
+		before := len(f.data)
+		one := followed(t, f)
+		late := Identity{Username: "jane", Claims: map[string]any{"iss": testIssuer, "sub": "u-1"}, Session: "late"}
+		if err := one.Revoke(t.Context(), logoutPrefix+"late", Revocation{Issuer: testIssuer, Session: "late", Before: now}); err == nil {
+			t.Error("nobody is told that it is not shared")
+		}
+		synctest.Wait()
+		if len(f.keys()) > before || !errors.Is(one.Check(late), ErrRevoked) {
+			t.Errorf("%d entries of %d; here: %v", len(f.keys()), before, one.Check(late))
+		}
+		if err := one.Revoke(t.Context(), "operators", Revocation{Username: "joe"}); err == nil || !slices.Contains(f.keys(), "operators") {
+			t.Errorf("what is no logout is not written: %v", err)
+		}
+		time.Sleep(time.Minute + 2*revocationsLast) // what filled it is over
+		if keys := f.keys(); len(keys) != 2 || !slices.Contains(keys, logoutPrefix+"late") {
+			t.Errorf("%d are kept", len(keys))
 		}
 	})
 }

@@ -36,7 +36,8 @@ func (s *Server) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
 	if len(tokens) != 1 {
 		return badRequest("the body must have one logout_token")
 	}
-	err := s.opts.Login.EndAt(from(r), tokens[0])
+	ended, err := s.opts.Login.EndAt(from(r), tokens[0])
+	trailOf(r.Context()).ends(ended)
 	switch {
 	case errors.Is(err, auth.ErrLoginRefused):
 		return s.refusedAt(r, &reply{

@@ -28,6 +28,8 @@ type trail struct {
 	mu         sync.Mutex // the watches of a stream are opened side by side
 	user       *audit.User
 	credential string
+	session    string          // as its issuer names it
+	logout     auth.Revocation // by whom the request is sent, who is none of the users
 	form       string
 	query      url.Values // nil once the stream has begun
 	reads      []*readTrail
@@ -87,6 +89,17 @@ func (t *trail) is(id auth.Identity, credential string) {
 		t.credential = credential
 	}
 	t.user = &audit.User{Username: id.Username, Groups: id.Groups}
+	t.session = forAudit(id.Session)
+}
+
+// ends says whose session ends by the request, which is sent by the provider.
+func (t *trail) ends(ended auth.Revocation) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.logout = ended
 }
 
 // by says by which credential somebody tries to be known.
@@ -252,6 +265,10 @@ func (t *trail) tell(stage string, read *readTrail, code int, more map[string]st
 	e.Verb = strings.ToLower(e.Annotations["method"])
 	delete(e.Annotations, "method")
 	note("kubecast.io/credential", t.credential)
+	note("kubecast.io/session", t.session)
+	note("kubecast.io/ended-issuer", forAudit(t.logout.Issuer))
+	note("kubecast.io/ended-subject", forAudit(t.logout.Subject))
+	note("kubecast.io/ended-session", forAudit(t.logout.Session))
 	if read != nil {
 		e.Verb = read.verb
 		e.Object = &audit.Object{

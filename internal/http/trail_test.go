@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/audit"
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
 // auditFile is an audit log under test.
@@ -62,7 +63,7 @@ func (f *auditFile) lines() (lines []string) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			f.t.Fatalf("%v: %s", err, line)
 		}
-		if len(e.AuditID) != 12 || len(e.SourceIPs) != 1 || e.SourceIPs[0] != "127.0.0.1" {
+		if len(e.AuditID) != 12 || len(e.SourceIPs) != 1 || e.SourceIPs[0] != "127.0.0.1" && e.SourceIPs[0] != "pipe" { // the latter in a bubble
 			f.t.Error(line)
 		}
 		what := e.RequestURI
@@ -71,7 +72,8 @@ func (f *auditFile) lines() (lines []string) {
 		}
 		said := fmt.Sprintf("%s %s %s %q %d", e.Stage, e.Verb, what, e.User.Username, e.ResponseStatus.Code)
 		for _, name := range []string{"authorization.k8s.io/decision", "kubecast.io/visible", "kubecast.io/form", "kubecast.io/credential", "kubecast.io/watch",
-			"kubecast.io/label-selector", "kubecast.io/field-selector", "kubecast.io/search", "kubecast.io/ended", "kubecast.io/events"} {
+			"kubecast.io/label-selector", "kubecast.io/field-selector", "kubecast.io/search", "kubecast.io/ended", "kubecast.io/events",
+			"kubecast.io/session", "kubecast.io/ended-issuer", "kubecast.io/ended-subject", "kubecast.io/ended-session"} {
 			if value := e.Annotations[name]; value != "" {
 				said += " " + value
 			}
@@ -180,6 +182,36 @@ func TestAuditLogHoldsNoCredentials(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		if len(line) > 2000 {
 			t.Errorf("a line of %d bytes", len(line))
+		}
+	}
+}
+
+// TestAuditLogTellsWhoseSessionTheProviderEnds, by the name that the lines of the sign-in and of what came after have, too;
+// and of those who send something else, that they tried.
+func TestAuditLogTellsWhoseSessionTheProviderEnds(t *testing.T) {
+	provider := authtest.New()
+	provider.Claims = func(claims map[string]any) { claims["sid"] = "s-1" }
+	log, option := audited(t)
+	inBubble(t, func(t *testing.T, g *gateway) {
+		b := g.browser()
+		b.signIn(provider)
+		pass(time.Second)
+		g.logout("forged")
+		if a := g.logout(provider.LogoutToken(func(_, c map[string]any) { c["sid"] = "s-1" })); a.code != 200 {
+			t.Fatalf("%d %s", a.code, a.body)
+		}
+	}, withLogin(provider), option)
+	log.end()
+	lines := log.lines()
+	if len(lines) != 3 {
+		t.Fatalf("%q", lines)
+	}
+	for i, want := range []string{
+		`ResponseComplete get /auth/callback "jane" 303 login s-1`, `ResponseComplete post /auth/backchannel-logout "" 400`,
+		`ResponseComplete post /auth/backchannel-logout "" 200 ` + authtest.Issuer + ` jane s-1`,
+	} {
+		if lines[i] != want {
+			t.Errorf("%s, not %s", lines[i], want)
 		}
 	}
 }
