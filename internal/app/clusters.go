@@ -119,7 +119,8 @@ func (c *clusters) followRevocations(revocations *auth.Revocations, configMap st
 	c.revocations = revocations
 	if configMap != "" {
 		c.revocationsIn, _, _ = strings.Cut(configMap, "/")
-		revocations.Settle(c.members[0].kinds.Cluster().ConfigMaps(c.revocationsIn))
+		home := c.members[0].kinds.Cluster()
+		revocations.Settle(home.ConfigMaps(c.revocationsIn), home.Answers)
 	}
 }
 
@@ -134,7 +135,7 @@ func (c *clusters) settle(before *member) {
 		c.accounts.Settle(home.config.Name, home.kinds.Cluster().TokenReviews())
 	}
 	if c.revocationsIn != "" {
-		c.revocations.Settle(home.kinds.Cluster().ConfigMaps(c.revocationsIn))
+		c.revocations.Settle(home.kinds.Cluster().ConfigMaps(c.revocationsIn), home.kinds.Cluster().Answers)
 	}
 }
 

@@ -33,8 +33,11 @@ const (
 	revocationsWatch = 2 * time.Minute
 	// revocationsWrite bounds one write.
 	revocationsWrite = 5 * time.Second
-	// unreadFor is for how long the ConfigMap may not be read, by an API server that answers otherwise, until nobody is let in.
+	// unreadFor is for how long the ConfigMap may not be read, whatever the reason, while the API server answers otherwise, until
+	// nobody is let in.
 	unreadFor = time.Minute
+	// revocationsConfirm is how often the API server is asked for something else while the ConfigMap cannot be read.
+	revocationsConfirm = 5 * time.Second
 	// maxOwnRevocations bounds what waits to be shared, or cannot be.
 	maxOwnRevocations = 100_000
 
@@ -67,8 +70,8 @@ type RevocationOptions struct {
 // Revocations know what was ended before its time: what a ConfigMap of the default cluster says, which is watched, and what
 // this replica was told itself, until the ConfigMap has it. Safe for concurrent use.
 //
-// While the cluster is away, what was known counts on. Before the ConfigMap has been read once, and when an API server that
-// answers does not let it be read for a minute, nothing can be confirmed, so nobody is let in.
+// While the cluster is away, what was known counts on. Before the ConfigMap has been read once, and when it cannot be read for a
+// minute in which the API server answers otherwise, nothing can be confirmed, so nobody is let in.
 type Revocations struct {
 	opts RevocationOptions
 
@@ -79,17 +82,20 @@ type Revocations struct {
 	shared    map[string]Revocation
 	own       map[string]Revocation // by their key in the ConfigMap: not seen there yet
 	synced    bool
-	failed    error // why it cannot be read, by an API server that answers; nil: it can
+	failed    error // why it cannot be read; nil: it can
 	since     time.Time
+	lost      time.Duration   // for how long of that the API server has answered otherwise
 	unread    map[string]bool // keys of entries that were complained of
 	listeners map[*func()]struct{}
 	unwritten chan struct{} // holds one: there is something to write
+	unreadNow chan struct{} // holds one: it cannot be read since a moment ago
 	live      prometheus.Gauge
 }
 
 // revocationsHome is where the ConfigMap is.
 type revocationsHome struct {
 	maps     ConfigMaps
+	answers  func(context.Context) error
 	replaced context.Context // done: it is somewhere else by now
 	replace  context.CancelFunc
 }
@@ -101,7 +107,7 @@ func NewRevocations(opts RevocationOptions) *Revocations {
 	}
 	r := &Revocations{
 		opts: opts, own: map[string]Revocation{}, unread: map[string]bool{}, listeners: map[*func()]struct{}{},
-		unwritten: make(chan struct{}, 1),
+		unwritten: make(chan struct{}, 1), unreadNow: make(chan struct{}, 1),
 		live: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kubecast_auth_revocations_live", Help: "1 if the list of what was revoked is watched, 0 if not; -1 if none is configured.",
 		}),
@@ -122,9 +128,9 @@ func NewRevocations(opts RevocationOptions) *Revocations {
 	return r
 }
 
-// Settle says where the ConfigMap is, from now on.
-func (r *Revocations) Settle(configMaps ConfigMaps) {
-	next := &revocationsHome{maps: configMaps}
+// Settle says where the ConfigMap is, from now on. answers asks the API server there for something else, and is nil if it answers.
+func (r *Revocations) Settle(configMaps ConfigMaps, answers func(context.Context) error) {
+	next := &revocationsHome{maps: configMaps, answers: answers}
 	next.replaced, next.replace = context.WithCancel(context.Background())
 	if before := r.home.Swap(next); before != nil {
 		before.replace()
@@ -154,8 +160,8 @@ func (r *Revocations) Ready() error {
 		return fmt.Errorf("%w: ConfigMap %s: what was revoked: %w", ErrUnavailable, r.opts.ConfigMap, r.failed)
 	case !r.synced:
 		return fmt.Errorf("%w: ConfigMap %s: what was revoked is not read yet", ErrUnavailable, r.opts.ConfigMap)
-	case r.failed != nil && time.Since(r.since) > unreadFor:
-		return fmt.Errorf("%w: ConfigMap %s: what was revoked cannot be read any more: %w", ErrUnavailable, r.opts.ConfigMap, r.failed)
+	case r.failed != nil && r.lost >= unreadFor:
+		return fmt.Errorf("%w: ConfigMap %s: what was revoked cannot be read any more, though the cluster answers: %w", ErrUnavailable, r.opts.ConfigMap, r.failed)
 	}
 	return nil
 }
@@ -209,6 +215,7 @@ func (r *Revocations) Run(ctx context.Context) error {
 	if r.opts.ConfigMap != "" {
 		wg.Go(func() { r.writeAgain(ctx) })
 		wg.Go(func() { r.followAll(ctx) })
+		wg.Go(func() { r.confirmAll(ctx) })
 	}
 	wg.Wait()
 	return nil
@@ -228,7 +235,7 @@ func (r *Revocations) followAll(ctx context.Context) {
 		case home.replaced.Err() != nil:
 			continue
 		case err != nil:
-			r.lost(err)
+			r.fail(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -261,7 +268,9 @@ func (r *Revocations) follow(ctx context.Context, configMaps ConfigMaps, stands 
 	only.ResourceVersion, only.TimeoutSeconds = list.ResourceVersion, &seconds
 	ctx, cancel = context.WithTimeout(ctx, revocationsWatch+fetchTimeout)
 	defer cancel()
+	slow := time.AfterFunc(fetchTimeout, cancel)
 	watching, err := configMaps.Watch(ctx, only)
+	slow.Stop()
 	if err != nil {
 		return err
 	}
@@ -290,27 +299,68 @@ func (r *Revocations) follow(ctx context.Context, configMaps ConfigMaps, stands 
 	}
 }
 
-// lost notes that the ConfigMap cannot be followed. An API server that is away says nothing; there, nothing changes meanwhile.
-func (r *Revocations) lost(err error) {
+// fail notes that the ConfigMap cannot be followed.
+func (r *Revocations) fail(err error) {
 	r.live.Set(0)
-	var answered apierrors.APIStatus
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !errors.As(err, &answered) || isAway(err) {
-		r.opts.Log.Warn("what was revoked is not followed", "configMap", r.opts.ConfigMap, "error", err)
-		return
-	}
 	if r.failed == nil {
-		r.since = time.Now()
-		r.opts.Log.Error("what was revoked cannot be read; after a minute nobody is let in", "configMap", r.opts.ConfigMap, "error", err)
+		r.since, r.lost = time.Now(), 0
+		r.opts.Log.Warn("what was revoked cannot be read; after a minute in which the cluster answers otherwise, nobody is let in",
+			"configMap", r.opts.ConfigMap, "error", err)
+		select {
+		case r.unreadNow <- struct{}{}:
+		default:
+		}
 	}
 	r.failed = err
 }
 
-// isAway reports whether an answer says no more than that there is nobody to answer at the moment.
-func isAway(err error) bool {
-	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+// confirmAll counts for how long the ConfigMap cannot be read, as mode rbac does for permissions: time counts only if the API server
+// was asked for something else in it, and answered. While it is away nothing changes there.
+func (r *Revocations) confirmAll(ctx context.Context) {
+	asked := time.Now()
+	for {
+		var again <-chan time.Time
+		if r.isUnread() {
+			again = time.After(max(revocationsConfirm-time.Since(asked), 0))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.unreadNow:
+			if again == nil {
+				asked = time.Now()
+			}
+		case <-again:
+			passed := min(time.Since(asked), 2*revocationsConfirm) // a machine that slept has asked nobody meanwhile
+			asked = time.Now()
+			if r.home.Load().answers(ctx) == nil {
+				r.count(passed)
+			}
+		}
+	}
+}
+
+func (r *Revocations) isUnread() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed != nil
+}
+
+// count adds to the time for which the ConfigMap cannot be read though the API server answers.
+func (r *Revocations) count(passed time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil {
+		return
+	}
+	before := r.lost
+	r.lost = min(before+passed, time.Since(r.since))
+	if before < unreadFor && r.lost >= unreadFor {
+		r.opts.Log.Error("nobody is let in any more: what was revoked cannot be read, though the cluster answers",
+			"configMap", r.opts.ConfigMap, "error", r.failed)
+	}
 }
 
 // read takes the content of the ConfigMap.
@@ -324,7 +374,7 @@ func (r *Revocations) take(data map[string]string) (listeners []*func()) {
 	if r.failed != nil {
 		r.opts.Log.Info("what was revoked can be read again", "configMap", r.opts.ConfigMap)
 	}
-	r.synced, r.failed = true, nil
+	r.synced, r.failed, r.lost = true, nil, 0
 	r.shared = make(map[string]Revocation, len(data))
 	for key, text := range data {
 		entry, err := parseRevocation(text, r.opts.Keep)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +36,22 @@ type fakeConfigMaps struct {
 	watchers map[*watch.RaceFreeFakeWatcher]struct{}
 	err      error // of reading
 	refuses  error // of writing
+	away     error // the API server answers nothing else, either
 	patches  int
+}
+
+func (f *fakeConfigMaps) answers(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.away
+}
+
+// leave lets the API server be away, as err has it.
+func (f *fakeConfigMaps) leave(err error) {
+	f.mu.Lock()
+	f.away = err
+	f.mu.Unlock()
+	f.fail(err)
 }
 
 func (f *fakeConfigMaps) object() *corev1.ConfigMap {
@@ -137,10 +154,12 @@ func (f *fakeConfigMaps) keys() (keys []string) {
 }
 
 // followed runs a replica's revocations, in a bubble.
-func followed(t *testing.T, f *fakeConfigMaps) *Revocations {
+func followed(t *testing.T, f *fakeConfigMaps, logs ...io.Writer) *Revocations {
 	t.Helper()
-	r := NewRevocations(RevocationOptions{ConfigMap: "revoked", Keep: 48 * time.Hour})
-	r.Settle(f)
+	r := NewRevocations(RevocationOptions{
+		ConfigMap: "revoked", Keep: 48 * time.Hour, Log: slog.New(slog.NewTextHandler(io.MultiWriter(logs...), nil)),
+	})
+	r.Settle(f, f.answers)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -429,27 +448,28 @@ func TestLogoutsLeaveRoomForOperators(t *testing.T) {
 func TestWhatCannotBeReadIsNotTakenForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeConfigMaps{data: map[string]string{"a": `{"username":"jane"}`}}
-		f.fail(errors.New("connection refused"))
+		f.leave(errors.New("connection refused"))
 		r := followed(t, f)
 		joe, jane := Identity{Username: "joe"}, Identity{Username: "jane"}
 		if err := r.Check(joe); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("never read: %v", err)
 		}
-		f.fail(nil)
+		f.leave(nil)
 		time.Sleep(revocationsLast)
 		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
 			t.Errorf("%v, %v", r.Check(joe), r.Check(jane))
 		}
-		f.fail(errors.New("connection refused"))
+		f.leave(errors.New("connection refused"))
 		time.Sleep(time.Hour)
 		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
 			t.Errorf("the cluster is away: %v, %v", r.Check(joe), r.Check(jane))
 		}
-		f.fail(apierrors.NewServiceUnavailable("says what stands before the API server"))
+		f.leave(apierrors.NewServiceUnavailable("says what stands before the API server"))
 		time.Sleep(time.Hour)
 		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
 			t.Errorf("the cluster is away: %v, %v", r.Check(joe), r.Check(jane))
 		}
+		f.leave(nil)
 		f.fail(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "revoked", errors.New("no")))
 		time.Sleep(revocationsLast + time.Second)
 		if r.Check(joe) != nil {
@@ -476,11 +496,120 @@ func TestWhatCannotBeReadIsNotTakenForNothing(t *testing.T) {
 	})
 }
 
+// logged is a log that may be read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// hangingConfigMaps answer nothing to those who read, until they give up.
+type hangingConfigMaps struct{ *fakeConfigMaps }
+
+func (hangingConfigMaps) List(ctx context.Context, _ metav1.ListOptions) (*corev1.ConfigMapList, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Whatever is said instead of the list, and if nothing is said at all: an entry that was written a minute ago may be missing.
+func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) {
+	for name, failure := range map[string]error{
+		"403":               apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "revoked", errors.New("no")),
+		"410":               apierrors.NewResourceExpired("too old"),
+		"429":               apierrors.NewTooManyRequests("later", 1),
+		"500":               apierrors.NewInternalError(errors.New("broken")),
+		"503":               apierrors.NewServiceUnavailable("no priority is left"),
+		"504":               apierrors.NewTimeoutError("too slow", 1),
+		"connections break": errors.New("connection reset by peer"),
+		"no answer at all":  nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log logged
+				f := &fakeConfigMaps{data: map[string]string{}}
+				r := followed(t, f, &log)
+				joe := Identity{Username: "joe"}
+				if failure != nil {
+					f.fail(failure)
+				} else {
+					r.Settle(hangingConfigMaps{f}, f.answers)
+				}
+				time.Sleep(45 * time.Second)
+				if err := r.Check(joe); err != nil {
+					t.Errorf("after 45 s: %v", err)
+				}
+				time.Sleep(35 * time.Second)
+				if err := r.Check(joe); !errors.Is(err, ErrUnavailable) || r.Ready() == nil {
+					t.Errorf("after 80 s somebody is let in: %v", err)
+				}
+				if !strings.Contains(log.String(), "nobody is let in any more") {
+					t.Error("the log does not tell")
+				}
+				// While it is away after that, nothing is known better.
+				f.leave(errors.New("connection refused"))
+				time.Sleep(time.Minute)
+				if r.Ready() == nil {
+					t.Error("an API server that is away makes the list good")
+				}
+				f.leave(nil)
+				r.Settle(f, f.answers)
+				time.Sleep(revocationsLast)
+				if err := errors.Join(r.Check(joe), r.Ready()); err != nil {
+					t.Errorf("it is read again: %v", err)
+				}
+				// It is asked from anew what breaks off then.
+				if failure != nil {
+					f.fail(failure)
+					time.Sleep(45 * time.Second)
+					if err := r.Check(joe); err != nil {
+						t.Errorf("it breaks off again: %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A watch that is not answered is not waited for until it would have ended.
+func TestWatchThatHangsBlindsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeConfigMaps{data: map[string]string{}}
+		r := followed(t, f)
+		r.Settle(hangingWatches{f}, f.answers)
+		time.Sleep(time.Second)
+		f.put("a", `{"username":"jane"}`)
+		time.Sleep(fetchTimeout + revocationsLast)
+		if err := r.Check(Identity{Username: "jane"}); !errors.Is(err, ErrRevoked) {
+			t.Error(err)
+		}
+	})
+}
+
+// hangingWatches never begin.
+type hangingWatches struct{ *fakeConfigMaps }
+
+func (hangingWatches) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
 // The default cluster is replaced by another: what that says counts.
 func TestRevocationsMoveWithTheDefaultCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := followed(t, &fakeConfigMaps{data: map[string]string{"a": `{"username":"jane"}`}})
-		r.Settle(&fakeConfigMaps{data: map[string]string{"a": `{"username":"joe"}`}})
+		other := &fakeConfigMaps{data: map[string]string{"a": `{"username":"joe"}`}}
+		r.Settle(other, other.answers)
 		time.Sleep(time.Second)
 		if r.Check(Identity{Username: "jane"}) != nil || !errors.Is(r.Check(Identity{Username: "joe"}), ErrRevoked) {
 			t.Errorf("%v, %v", r.Check(Identity{Username: "jane"}), r.Check(Identity{Username: "joe"}))
