@@ -125,7 +125,11 @@ func (s *shift) tellLost() (stop string) {
 		return ""
 	}
 	s.tellSight(w, "narrowed", s.next)
-	for _, o := range s.lost() {
+	lost := s.lost()
+	if s.task.Err() != nil {
+		return endLeft
+	}
+	for _, o := range lost {
 		s.dialect.lost(s.session, w, o, s.snapshot.Version())
 		if stop, on := s.goOn(); !on {
 			return stop
@@ -152,7 +156,7 @@ func (s *shift) lost() []*cluster.Object {
 			lost = append(lost, o)
 		}
 	}
-	for o := range w.objects(s.snapshot, nil) {
+	for o := range w.objects(s.snapshot, s.task.Step) {
 		if !s.next.sees(o) && !since[o.Key()] {
 			lost = append(lost, o)
 		}
@@ -167,7 +171,7 @@ func (s *shift) tellNew() (stop string) {
 		return ""
 	}
 	s.tellSight(w, "widened", s.next)
-	for o := range (part{w.target, s.next}).list(s.snapshot, w.selector, "", "") {
+	for o := range (part{w.target, s.next}).list(s.snapshot, w.selector.Stepping(s.task.Step), "", "") {
 		if w.sight.sees(o) {
 			continue
 		}
@@ -175,6 +179,9 @@ func (s *shift) tellNew() (stop string) {
 		if stop, on := s.goOn(); !on {
 			return stop
 		}
+	}
+	if s.task.Err() != nil {
+		return endLeft
 	}
 	return ""
 }
