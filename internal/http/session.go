@@ -252,7 +252,8 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		ss.dialect.bookmark(ss, w)
 	}
 	if more = len(batch) == cap(batch); more || !gone {
-		return at, more, ""
+		// The end may have come before the cursor was armed, and then has woken nobody.
+		return at, more || w.store.Err() != nil, ""
 	}
 	if stop := ss.tellHeld(w, ever); stop != "" || w.outdated {
 		return at, true, stop
