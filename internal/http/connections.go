@@ -124,18 +124,19 @@ func (c *connections) add(conn net.Conn) (why string, victim net.Conn) {
 	o := &opened{conn: conn, from: from}
 	o.silent = mine.unused.PushBack(o)
 	c.open[conn] = o
-	if c.limits.PerPeer > 0 && mine.count > c.limits.PerPeer && from.IsValid() && !c.isProxy(from) {
-		return "peer", conn
-	}
-	if c.limits.Total <= 0 || len(c.open)+c.streams() <= c.limits.Total {
+	out := o
+	switch {
+	case c.limits.PerPeer > 0 && mine.count > c.limits.PerPeer && from.IsValid() && !c.isProxy(from):
+		why = "peer"
+	case c.limits.Total > 0 && len(c.open)+c.streams() > c.limits.Total:
+		why = "total"
+		out = cmp.Or(c.leastUseful(mine), o)
+	default:
 		return "", nil
 	}
-	out := c.leastUseful(mine)
-	if out == nil {
-		return "total", conn
-	}
-	c.remove(out) // closing it is going to take a moment, in which another may come
-	return "total", out.conn
+	// Closing it is going to take a moment, in which another may come, for which it must not give way once more.
+	c.remove(out)
+	return why, out.conn
 }
 
 // leastUseful is what gives way to a newcomer of a peer, if anything does: of whoever has most, what never asked for anything,

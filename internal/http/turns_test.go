@@ -20,7 +20,9 @@ func TestWhoReadsCountsSlowlyHoldsNoTurn(t *testing.T) {
 			api.Put("pods", fmt.Sprintf("team-a/pod-%05d", i), fmt.Sprintf("spec.pad=%d%s", i, strings.Repeat("x", 2<<10)))
 		}
 	}), cached(streamOptions(), "pods"), options(func(o *Options) { o.Stream.WriteTimeout = time.Minute }))
-	g.eventually("pods are there", func() bool { return len(g.list("/api/v1/pods?fields=metadata.name").Items) == pods })
+	g.eventually("pods are there", func() bool { // 503 while they are read
+		return strings.Count(g.get("/api/v1/pods?fields=metadata.name").body, `"name":"pod-`) == pods
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for range runtime.GOMAXPROCS(0) {
