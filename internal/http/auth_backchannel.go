@@ -69,9 +69,9 @@ func (ss *session) checkRevoked() {
 
 // confirm asks whether what the caller signed in with still counts: it is told when somebody is revoked, but not when a
 // ServiceAccount is deleted.
-func (ss *session) confirm(ctx context.Context) error {
-	now, err := ss.server.opts.Authenticator.Confirm(ctx, ss.id)
-	if err == nil && (now.Username != ss.id.Username || now.Cluster != ss.id.Cluster) {
+func (s *Server) confirm(ctx context.Context, id auth.Identity) error {
+	now, err := s.opts.Authenticator.Confirm(ctx, id)
+	if err == nil && (now.Username != id.Username || now.Cluster != id.Cluster) {
 		return auth.ErrBadToken
 	}
 	return err

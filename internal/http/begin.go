@@ -28,6 +28,7 @@ type placement struct {
 // decided before the first event is sent, so that no id leaves out a watch of which the client holds a position.
 func (ss *session) begin(ctx context.Context) (stop string) {
 	ss.times = newSchedule(ss)
+	ss.sharePermission()
 	ss.dialect.greet(ss)
 	if stop := ss.flush(); stop != "" {
 		return stop

@@ -22,7 +22,6 @@ type schedule struct {
 const (
 	dueHeartbeat = iota
 	dueBookmark
-	dueCheck // of the caller's permissions
 	dueExpiring
 	dueExpiry
 	dueAge
@@ -45,7 +44,6 @@ func newSchedule(ss *session) *schedule {
 	}
 	s.about(dueHeartbeat, between(s.interval/2, s.interval))
 	s.about(dueBookmark, between(bookmarkEvery/2, bookmarkEvery))
-	s.about(dueCheck, between(opts.Reauthorize/2, opts.Reauthorize))
 	s.in(dueAge, between(opts.MaxAge*8/10, opts.MaxAge))
 	if ss.age > 0 && ss.age < opts.MaxAge {
 		s.in(dueAge, ss.age)
@@ -147,9 +145,6 @@ func (ss *session) onTime(now time.Time) string {
 		return goodbyeDrain
 	case times.take(dueAge, now):
 		return goodbyeAge
-	}
-	if times.take(dueCheck, now) {
-		ss.askPermission()
 	}
 	if times.take(dueExpiring, now) {
 		ss.dialect.expiring(ss)

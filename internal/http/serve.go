@@ -14,7 +14,7 @@ import (
 // a goroutine of its own, its carrier, as long as there is something to wait for: its begin, a client that takes no
 // more at the moment, its end. Where the connection cannot be written to without waiting, the carrier stays.
 //
-// Whoever serves it owns it: all of it but what this file and permission.go share by atomics.
+// Whoever serves it owns it: all of it but what this file, permission.go and shared_permission.go share by atomics, or guard.
 
 // The states of a session.
 const (
@@ -242,6 +242,7 @@ func (ss *session) finish(reason string) {
 	ss.server.workers.leave(ss.line)
 	closeAll(ss.watches)
 	ss.permission.stop()
+	ss.leavePermission()
 	if ss.placed {
 		ss.server.places.leave(ss.id.Username, ss.address, len(ss.watches))
 	}

@@ -88,13 +88,14 @@ type Server struct {
 	log         *slog.Logger
 
 	// Who serves the streams; see serve.go.
-	serving    context.Context // done: none is served any more
-	stop       context.CancelFunc
-	unlisten   func() // to revocations; may be nil
-	workers    *workers
-	alarm      *alarm
-	carriers   sync.WaitGroup
-	departures func() (*departures, error) // begun with the first connection that needs them
+	serving     context.Context // done: none is served any more
+	stop        context.CancelFunc
+	unlisten    func() // to revocations; may be nil
+	workers     *workers
+	alarm       *alarm
+	permissions permissions
+	carriers    sync.WaitGroup
+	departures  func() (*departures, error) // begun with the first connection that needs them
 }
 
 // New builds a server.
