@@ -22,7 +22,7 @@ type Memory struct {
 	ticking bool
 }
 
-// tick is how exactly the time is kept after which something is forgotten.
+// tick is how exactly the time is kept after which something is forgotten: by so much at most it is sooner.
 const tick = 500 * time.Millisecond
 
 // NewMemory makes one for so many bytes.
@@ -54,8 +54,7 @@ type Charge struct {
 // Charge prepares a charge to a user, of what is forgotten by drop if it was not used for so long, or if the memory is full.
 // Nothing is charged before Set. Drop is called once at most, by any goroutine, from Set or later.
 func (m *Memory) Charge(user string, keep time.Duration, drop func()) *Charge {
-	// One tick more, since the one under way has partly passed.
-	c := &Charge{memory: m, user: user, keep: int64((keep+tick-1)/tick) + 1, drop: drop}
+	c := &Charge{memory: m, user: user, keep: int64(keep / tick), drop: drop}
 	c.used.Store(m.now.Load())
 	return c
 }
