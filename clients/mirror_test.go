@@ -13,7 +13,7 @@ type object struct {
 	version uint64
 }
 
-// mirror is a client's map, kept by the events of a stream of one watch as an application would (WIRE.md, "Streams").
+// mirror is a client's map, kept by the events of a stream of one watch as an application would (docs/wire.md, "Event streams").
 type mirror struct {
 	objects map[string]object
 	// pending is a snapshot that is not complete; nil if there is none. What is not in it will be gone.

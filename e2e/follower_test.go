@@ -16,7 +16,7 @@ import (
 )
 
 // follower follows an event stream as a careful browser does: it keeps what it was told, and when a connection ends
-// it comes back with the position it had. All that it is told is checked against WIRE.md on the way.
+// it comes back with the position it had. All that it is told is checked against docs/wire.md on the way.
 type follower struct {
 	name    string
 	token   string

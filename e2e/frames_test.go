@@ -22,7 +22,7 @@ type frame struct {
 // errTorn means that a stream ended inside a frame.
 var errTorn = errors.New("the stream ended inside a frame")
 
-// frames reads an event stream as strictly as WIRE.md writes it, where an SSE parser would be lenient: UTF-8, LF only,
+// frames reads an event stream as strictly as docs/wire.md, rule 2 writes it, where an SSE parser would be lenient: UTF-8, LF only,
 // each field once, JSON on one line, and an end only between two frames.
 type frames struct {
 	response *http.Response

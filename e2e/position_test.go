@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// position is an event id, read as WIRE.md describes it (rule 3), independently of the gateway's own reader.
+// position is an event id, read as docs/wire.md, "Event ids" describes it, independently of the gateway's own reader.
 type position struct {
 	epoch    string
 	versions map[string]uint64 // by watch; "" for the one of a single stream

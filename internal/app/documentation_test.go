@@ -3,6 +3,7 @@ package app
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,30 +19,40 @@ var (
 	metricName   = regexp.MustCompile(`\bkubecast_[a-z_]+[a-z]`)
 )
 
-// sources are the contents of files, by directory.
-func sources(t *testing.T, suffix string) map[string]string {
+// files are the contents of the repository's text files of some suffixes, by path.
+func files(t *testing.T, suffixes ...string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if name := entry.Name(); entry.IsDir() && (name == "node_modules" || name == "bin" || strings.HasPrefix(name, ".") && name != "..") && path != root {
+		if name := entry.Name(); entry.IsDir() && (name == "node_modules" || name == "bin" || name == "dist" || strings.HasPrefix(name, ".") && name != "..") && path != root {
 			return fs.SkipDir
 		}
-		if !strings.HasSuffix(path, suffix) {
+		if entry.IsDir() || !slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(path, suffix) }) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		directory, err := filepath.Rel(root, filepath.Dir(path))
-		found[filepath.ToSlash(directory)] += string(text) + "\n"
+		relative, err := filepath.Rel(root, path)
+		found[filepath.ToSlash(relative)] = string(text)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return found
+}
+
+// sources are the contents of files, by directory.
+func sources(t *testing.T, suffix string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for name, text := range files(t, suffix) {
+		found[path.Dir(name)] += text + "\n"
 	}
 	return found
 }
@@ -117,14 +128,14 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range append(documents, filepath.Join(root, "README.md")) {
-		text, err := os.ReadFile(path)
+	for _, name := range append(documents, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range testName.FindAllString(string(text), -1) {
-			if !slices.Contains(all, name) {
-				t.Errorf("%s names %s, which does not exist", filepath.Base(path), name)
+		for _, test := range testName.FindAllString(string(text), -1) {
+			if !slices.Contains(all, test) {
+				t.Errorf("%s names %s, which does not exist", filepath.Base(name), test)
 			}
 		}
 	}
@@ -144,6 +155,79 @@ func TestMetricsThatAlertsAndDocumentsNameExist(t *testing.T) {
 			if !strings.Contains(code.String(), `"`+metric+`"`) && !strings.Contains(code.String(), `"`+strings.TrimPrefix(metric, "kubecast_")+`"`) {
 				t.Errorf("%s: there is no metric %s", name, metric)
 			}
+		}
+	}
+}
+
+var (
+	// citation is a document, and what of it is meant: docs/wire.md, "Event ids"; docs/wire.md, rule 8.
+	citation = regexp.MustCompile(`[\w./-]*\b[\w-]+\.md\b(?:, (?:"([^"\n]+)"|rule (\d+)))?`)
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
+)
+
+// TestDocumentsThatAreCitedExist: a comment, or a document, that points at what is not in the repository, or not in that document, helps
+// nobody.
+func TestDocumentsThatAreCitedExist(t *testing.T) {
+	documents := files(t, ".md")
+	found := 0
+	for name, text := range files(t, ".md", ".go", ".ts", ".tsx", ".mjs", ".js", ".css", ".yaml", ".sh", "Makefile", "Dockerfile") {
+		for _, match := range citation.FindAllStringSubmatch(text, -1) {
+			cited, _, _ := strings.Cut(match[0], ",")
+			at := ""
+			for _, candidate := range []string{path.Join(path.Dir(name), cited), path.Clean(cited), path.Join("docs", cited)} {
+				if _, ok := documents[candidate]; ok {
+					at = candidate
+				}
+			}
+			found++
+			switch headings := heading.FindAllStringSubmatch(documents[at], -1); {
+			case at == "":
+				t.Errorf("%s cites %s, which is not in the repository", name, cited)
+			case match[1] != "" && !slices.ContainsFunc(headings, func(h []string) bool { return h[1] == match[1] }):
+				t.Errorf("%s cites %q of %s, which has no such heading", name, match[1], cited)
+			case match[2] != "" && !strings.Contains(documents[at], "\n"+match[2]+". "):
+				t.Errorf("%s cites rule %s of %s, which has none", name, match[2], cited)
+			}
+		}
+	}
+	for name, text := range documents {
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			target, fragment, _ := strings.Cut(match[1], "#")
+			if strings.Contains(target, ":") {
+				continue // elsewhere
+			}
+			found++
+			if target == "" {
+				target = path.Base(name)
+			}
+			at := path.Join(path.Dir(name), target)
+			if _, err := os.Stat(filepath.Join(root, at)); err != nil {
+				t.Errorf("%s has a link to %s, which is not there", name, match[1])
+			}
+			if fragment != "" && !slices.ContainsFunc(heading.FindAllStringSubmatch(documents[at], -1), func(h []string) bool {
+				return fragment == strings.ReplaceAll(strings.ToLower(regexp.MustCompile(`[^\w -]`).ReplaceAllString(h[1], "")), " ", "-")
+			}) {
+				t.Errorf("%s has a link to %s, and there is no such heading", name, match[1])
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d citations were found", found)
+	}
+}
+
+// TestRulesOfTheWireAreShown: each rule of docs/wire.md names a test.
+func TestRulesOfTheWireAreShown(t *testing.T) {
+	_, text, _ := strings.Cut(document(t, "docs/wire.md"), "\n## The rules of event streams\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	rules := regexp.MustCompile(`(?m)^\d+\. `).Split(text, -1)[1:]
+	if len(rules) < 12 {
+		t.Errorf("only %d rules were found", len(rules))
+	}
+	for i, rule := range rules {
+		if !testName.MatchString(rule) {
+			t.Errorf("nothing shows rule %d: %s", i+1, rule)
 		}
 	}
 }

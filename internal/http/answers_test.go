@@ -87,7 +87,7 @@ func TestErrorsSayNothingOfTheInside(t *testing.T) {
 	}
 }
 
-// TestWhatHealsIsNoStatusOnAStream (WIRE.md, rule 8): an EventSource that gets a 4xx or 5xx never comes back, so only
+// TestWhatHealsIsNoStatusOnAStream (docs/wire.md, rule 8): an EventSource that gets a 4xx or 5xx never comes back, so only
 // what coming back does not change is one.
 func TestWhatHealsIsNoStatusOnAStream(t *testing.T) {
 	const position = "otherone.42"

@@ -41,7 +41,7 @@ type dialect interface {
 	goodbye(ss *session, reason string)
 }
 
-// serverSentEvents is the dialect of browsers (WHATWG HTML, 9.2), with the events of WIRE.md.
+// serverSentEvents is the dialect of browsers (WHATWG HTML, 9.2), with the events of docs/wire.md, "Event streams".
 type serverSentEvents struct{}
 
 func (serverSentEvents) greet(ss *session) {

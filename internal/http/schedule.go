@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	bookmarkEvery = 55 * time.Second // the contract says 60
+	bookmarkEvery = 55 * time.Second // docs/wire.md, rule 6: at least every 60 s
 	// expiringAhead is when the end of the caller's token is told. Of one that has little left anyway, when a third of that
 	// is left: who were told at once would renew, and be told at once again.
 	expiringAhead = time.Minute

@@ -64,7 +64,7 @@ func TestTrafficPutsTheHeartbeatOff(t *testing.T) {
 	})
 }
 
-// TestBookmarksOfAQuietWatch: the contract says one at least every minute, for each watch.
+// TestBookmarksOfAQuietWatch: there is one at least every minute, for each watch (docs/wire.md, rule 6).
 func TestBookmarksOfAQuietWatch(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		s := g.stream("/stream?a=/api/v1/pods&b=" + escape("/api/v1/namespaces/none/pods?labelSelector=app=web"))

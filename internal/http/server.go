@@ -1,5 +1,5 @@
 // Package http is the gateway's face: routes, handlers, content negotiation, server-sent events and the table of
-// errors. WIRE.md's contract is kept here and nowhere else.
+// errors. The contract of docs/wire.md is kept here and nowhere else.
 //
 // What it promises: nothing is shown before the authenticator said who is asking and the authorizer that he may see
 // it. A stream gives its client every event after the client's position, or tells it `reset`. No error text of the
