@@ -43,7 +43,7 @@ var modelClients = []map[string]string{
 // the last change, who is connected and reads has what its replica has.
 //
 // What happens comes from a seed, which is the subtest's name. $KUBECAST_SOAK lets the test last, as `make soak` does, and
-// $KUBECAST_SEED says with which seed it begins.
+// $KUBECAST_SEED says with which seed it begins. It ends with the first seed that finds something.
 func TestClientsEndWithTheClustersState(t *testing.T) {
 	first, lasting := uint64(0), time.Duration(0)
 	if text := os.Getenv("KUBECAST_SEED"); text != "" {
@@ -60,7 +60,8 @@ func TestClientsEndWithTheClustersState(t *testing.T) {
 	}
 	began := time.Now()
 	for seed := first; seed < first+4 || time.Since(began) < lasting; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		stuck := time.AfterFunc(modelPatience, func() { panic(fmt.Sprintf("seed %d has no end", seed)) })
+		clean := t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			ring := stream.Options{Events: 8 << random.IntN(5), Bytes: 1 << 20, Age: time.Minute}
 			inBubbleOf(t, 1+random.IntN(3), func(t *testing.T, replicas []*gateway) {
@@ -68,8 +69,16 @@ func TestClientsEndWithTheClustersState(t *testing.T) {
 				m.play()
 			}, cached(ring, "pods"))
 		})
+		stuck.Stop()
+		if !clean {
+			t.Fatalf("seed %d found something, after %v; KUBECAST_SEED=%[1]d shows it again", seed, time.Since(began).Round(time.Second))
+		}
 	}
 }
+
+// modelPatience is how long a seed may take by the clock on the wall. It takes seconds; whoever waits for it would learn nothing
+// from one that goes on for ever in virtual time.
+const modelPatience = 10 * time.Minute
 
 // model is one history: replicas of one API server, and clients of them.
 type model struct {
