@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth/feed"
 	"github.com/kubecast/kubecast/internal/auth/policy"
 	"github.com/kubecast/kubecast/internal/auth/rbac"
+	"github.com/kubecast/kubecast/internal/auth/sar"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
 )
@@ -37,15 +38,15 @@ func newAuthorizer(cfg config.Authorizer, registerer prometheus.Registerer, log 
 		a, err := policy.New(cfg.Policies, policiesKey, namespaces)
 		return authorizer{a, namespaces.Add, always}, err
 	}
-	sar := auth.NewSAR(namespaces, auth.SAROptions{CacheAllow: cfg.CacheAllow.Std() / 2, CacheDeny: cfg.CacheDeny.Std()})
+	reviews := sar.New(namespaces, sar.Options{CacheAllow: cfg.CacheAllow.Std() / 2, CacheDeny: cfg.CacheDeny.Std()})
 	add := func(c *cluster.Cluster) func(context.Context) error {
-		remove, follow := sar.Add(c.Name(), c.Reviews()), namespaces.Add(c)
+		remove, follow := reviews.Add(c.Name(), c.Reviews()), namespaces.Add(c)
 		return func(ctx context.Context) error {
 			defer remove()
 			return follow(ctx)
 		}
 	}
-	return authorizer{sar, add, always}, nil
+	return authorizer{reviews, add, always}, nil
 }
 
 const policiesKey = "authorizer.policies"

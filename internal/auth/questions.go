@@ -19,8 +19,8 @@ func WithQuestions(ctx context.Context, most int) context.Context {
 	return context.WithValue(ctx, questionsKey{}, left)
 }
 
-// mayAsk takes one question off a context's account.
-func mayAsk(ctx context.Context) bool {
+// MayAsk takes one question off a context's account, for an authorizer that is about to put it.
+func MayAsk(ctx context.Context) bool {
 	left, bounded := ctx.Value(questionsKey{}).(*atomic.Int64)
 	return !bounded || left.Add(-1) >= 0
 }
@@ -33,4 +33,5 @@ func WhileRunning(ctx context.Context) context.Context {
 	return context.WithValue(ctx, runningKey{}, true)
 }
 
-func isRunning(ctx context.Context) bool { return ctx.Value(runningKey{}) != nil }
+// IsRunning reports whether a context is WhileRunning's.
+func IsRunning(ctx context.Context) bool { return ctx.Value(runningKey{}) != nil }

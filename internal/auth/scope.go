@@ -52,3 +52,11 @@ func has(sorted []string, s string) bool {
 	_, found := slices.BinarySearch(sorted, s)
 	return found
 }
+
+// Namespaces knows the namespaces of clusters. Those who cannot enumerate permissions ask about each of them.
+type Namespaces interface {
+	// Names are a cluster's, sorted; ok is false if they are not known. Callers must not change them.
+	Names(cluster string) (names []string, ok bool)
+	// Changes has changed called when a namespace has come or gone, as Authorizer's Changes does.
+	Changes(changed func()) (stop func())
+}

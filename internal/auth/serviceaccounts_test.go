@@ -246,29 +246,3 @@ func TestReviewsAreBoundedAndShared(t *testing.T) {
 		}
 	})
 }
-
-// The ServiceAccount of a name in one cluster is another than that in the next.
-func TestServiceAccountsHaveNoPermissionsElsewhere(t *testing.T) {
-	s, f := newFakeSAR(briefly)
-	f.takes = 0
-	g := NewGuard(s, nil)
-	bot := Identity{Username: serviceAccount, Cluster: "default"}
-	if d, err := g.Authorize(t.Context(), bot, request); err != nil || !d.Allowed {
-		t.Errorf("%+v, %v", d, err)
-	}
-	if s, err := g.Scope(t.Context(), bot, everywhere); err != nil || !s.All {
-		t.Errorf("%+v, %v", s, err)
-	}
-	before := f.count()
-	elsewhere := request
-	elsewhere.Cluster = "other"
-	if d, err := g.Authorize(t.Context(), bot, elsewhere); err != nil || d.Allowed {
-		t.Errorf("%+v, %v", d, err)
-	}
-	if s, err := g.Scope(t.Context(), bot, elsewhere); err != nil || !s.Empty() {
-		t.Errorf("%+v, %v", s, err)
-	}
-	if f.count() != before {
-		t.Error("the other cluster was asked")
-	}
-}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/sar"
 )
 
 // With auth.anonymous, strangers are told what Kubernetes' own rules tell them: by default the version, and neither discovery nor
@@ -86,9 +87,9 @@ func TestMadeUpKindsAreNotAskedAbout(t *testing.T) {
 		names = append(names, fmt.Sprintf("ns-%03d", i))
 	}
 	reviewer := &countingReviewer{}
-	sar := auth.NewSAR(names, auth.SAROptions{})
-	g := newGateway(t, options(func(o *Options) { o.Authorizer = sar }))
-	defer sar.Add("default", reviewer)()
+	reviews := sar.New(names, sar.Options{})
+	g := newGateway(t, options(func(o *Options) { o.Authorizer = reviews }))
+	defer reviews.Add("default", reviewer)()
 	cost := func(path string) int64 {
 		before := reviewer.asked.Load()
 		g.get(path)
@@ -130,9 +131,9 @@ func TestRevocationIsNotPutOffByAskingForMuch(t *testing.T) {
 		names = append(names, fmt.Sprintf("ns-%03d", i))
 	}
 	reviewer := &countingReviewer{takes: 5 * time.Millisecond}
-	sar := auth.NewSAR(names, auth.SAROptions{CacheAllow: 5 * time.Second}) // denials are not remembered, so there is much to ask
+	reviews := sar.New(names, sar.Options{CacheAllow: 5 * time.Second}) // denials are not remembered, so there is much to ask
 	inBubble(t, func(t *testing.T, g *gateway) {
-		defer sar.Add("default", reviewer)()
+		defer reviews.Add("default", reviewer)()
 		g.api.Put("pods", "ns-007/web")
 		s := g.stream("/api/v1/pods", "Authorization: Bearer bob")
 		s.until("synced")
@@ -142,7 +143,7 @@ func TestRevocationIsNotPutOffByAskingForMuch(t *testing.T) {
 			asking.Go(func() {
 				mine := auth.Identity{Username: "bob"}
 				for n := 0; ctx.Err() == nil; n++ {
-					_, _ = sar.Scope(ctx, mine, auth.Request{Cluster: "default", Verb: "list", Resource: fmt.Sprintf("x%dy%d", i, n)})
+					_, _ = reviews.Scope(ctx, mine, auth.Request{Cluster: "default", Verb: "list", Resource: fmt.Sprintf("x%dy%d", i, n)})
 				}
 			})
 		}
@@ -155,7 +156,7 @@ func TestRevocationIsNotPutOffByAskingForMuch(t *testing.T) {
 		}
 		cancel()
 		asking.Wait()
-	}, options(func(o *Options) { o.Authorizer, o.Stream.Reauthorize = sar, 5*time.Second }))
+	}, options(func(o *Options) { o.Authorizer, o.Stream.Reauthorize = reviews, 5*time.Second }))
 }
 
 type fixedNames []string

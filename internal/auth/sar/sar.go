@@ -1,4 +1,9 @@
-package auth
+// Package sar decides by asking the API server of the cluster in question, with a SubjectAccessReview for each question that is
+// not remembered. Users take turns, and the questions of one request are bounded, so that nobody who asks for much delays others.
+// An answer counts from when it was asked for; an error is never an answer.
+//
+// Kubernetes tells nobody when an answer has become another one, so neither does this package: who has to know asks again.
+package sar
 
 import (
 	"context"
@@ -14,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
 
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
@@ -22,19 +28,19 @@ type Reviewer interface {
 	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// SAROptions configure a SAR.
-type SAROptions struct {
+// Options configure an Authorizer.
+type Options struct {
 	CacheAllow time.Duration // how long an allow may be used again, from when it was asked for; 0: never
 	CacheDeny  time.Duration // the same for a deny
 	Timeout    time.Duration // of one question to the API server; 0: 5 s
 	CacheSize  int           // decisions kept, the least recently used go first; 0: 16384
 }
 
-// SAR is the Authorizer that asks the API server, by SubjectAccessReview. Decisions are remembered
+// Authorizer is the auth.Authorizer that asks the API server, by SubjectAccessReview. Decisions are remembered
 // for a short time; the same question asked by many at once is asked of the API server once.
-type SAR struct {
-	namespaces Namespaces
-	opts       SAROptions
+type Authorizer struct {
+	namespaces auth.Namespaces
+	opts       Options
 	decisions  *cache.LRUExpireCache
 	turns      [lines]*budget.Queue // the users' to ask
 
@@ -59,7 +65,7 @@ type line int
 const (
 	oneLine     line = iota // about one namespace, one object, or the cluster
 	scopeLine               // about one of the namespaces of a Scope: others than these do not wait for them
-	runningLine             // about what is running already (WhileRunning)
+	runningLine             // about what is running already (auth.WhileRunning)
 	lines
 )
 
@@ -79,19 +85,19 @@ type question struct {
 	done chan struct{} // closed at the end; then the rest may be read
 	// abandoned: the caller who asked it has gone, so there is no answer.
 	abandoned bool
-	decision  Decision
+	decision  auth.Decision
 	err       error
 }
 
-// NewSAR builds a SAR, which knows nothing until clusters were added.
-func NewSAR(namespaces Namespaces, opts SAROptions) *SAR {
+// New builds an Authorizer, which knows nothing until clusters were added.
+func New(namespaces auth.Namespaces, opts Options) *Authorizer {
 	if opts.Timeout <= 0 {
 		opts.Timeout = 5 * time.Second
 	}
 	if opts.CacheSize <= 0 {
 		opts.CacheSize = 16384
 	}
-	s := &SAR{
+	s := &Authorizer{
 		reviewers:  map[string]*reviewedCluster{},
 		namespaces: namespaces,
 		opts:       opts,
@@ -113,7 +119,7 @@ type reviewedCluster struct {
 
 // Add makes a cluster, by the gateway's name for it, one that can be asked about. The returned function takes it out
 // again, unless another one of its name has taken its place.
-func (s *SAR) Add(cluster string, reviewer Reviewer) (remove func()) {
+func (s *Authorizer) Add(cluster string, reviewer Reviewer) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.added++
@@ -128,23 +134,23 @@ func (s *SAR) Add(cluster string, reviewer Reviewer) (remove func()) {
 	}
 }
 
-// Authorize implements Authorizer. Errors: ErrUndecided, or ctx's. They are not remembered.
-func (s *SAR) Authorize(ctx context.Context, id Identity, req Request) (Decision, error) {
+// Authorize implements auth.Authorizer. Errors: auth.ErrUndecided, or ctx's. They are not remembered.
+func (s *Authorizer) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
 	return s.authorize(ctx, oneLine, id, req)
 }
 
-func (s *SAR) authorize(ctx context.Context, in line, id Identity, req Request) (Decision, error) {
-	if isRunning(ctx) {
+func (s *Authorizer) authorize(ctx context.Context, in line, id auth.Identity, req auth.Request) (auth.Decision, error) {
+	if auth.IsRunning(ctx) {
 		in = runningLine
 	}
 	s.mu.Lock()
 	reviewer, ok := s.reviewers[req.Cluster]
 	s.mu.Unlock()
 	if !ok {
-		return Decision{}, fmt.Errorf("%w: there is no cluster %q", ErrUndecided, req.Cluster)
+		return auth.Decision{}, fmt.Errorf("%w: there is no cluster %q", auth.ErrUndecided, req.Cluster)
 	}
 	if id.Username == "" {
-		return Decision{}, fmt.Errorf("%w: the identity has no name", ErrUndecided)
+		return auth.Decision{}, fmt.Errorf("%w: the identity has no name", auth.ErrUndecided)
 	}
 	id.Groups = slices.Sorted(slices.Values(id.Groups))
 	key := underWayKey{keyOf(reviewer.serial, id, req), in}
@@ -159,7 +165,7 @@ func (s *SAR) authorize(ctx context.Context, in line, id Identity, req Request) 
 		}
 		select {
 		case <-ctx.Done():
-			return Decision{}, fmt.Errorf("wait for authorization: %w", ctx.Err())
+			return auth.Decision{}, fmt.Errorf("wait for authorization: %w", ctx.Err())
 		case <-q.done:
 		}
 		// Another's going away is no answer to us: ask again, perhaps ourselves.
@@ -171,30 +177,30 @@ func (s *SAR) authorize(ctx context.Context, in line, id Identity, req Request) 
 
 // join returns the remembered decision, or else the question under way, or else a new one that is the
 // caller's to ask.
-func (s *SAR) join(key underWayKey) (_ Decision, q *question, mine bool) {
+func (s *Authorizer) join(key underWayKey) (_ auth.Decision, q *question, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d, ok := s.decisions.Get(key.questionKey); ok {
-		return d.(Decision), nil, false
+		return d.(auth.Decision), nil, false
 	}
 	if q, ok := s.questions[key]; ok {
-		return Decision{}, q, false
+		return auth.Decision{}, q, false
 	}
 	q = &question{done: make(chan struct{}), abandoned: true}
 	s.questions[key] = q
-	return Decision{}, q, true
+	return auth.Decision{}, q, true
 }
 
 // ask puts the question, remembers a decision, and lets go those who wait for it; also on a panic.
-func (s *SAR) ask(ctx context.Context, reviewer Reviewer, key underWayKey, q *question, id Identity, req Request) {
+func (s *Authorizer) ask(ctx context.Context, reviewer Reviewer, key underWayKey, q *question, id auth.Identity, req auth.Request) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.questions, key)
 		close(q.done)
 	}()
-	if !mayAsk(ctx) {
-		q.err = ErrTooManyQuestions // which others may ask all the same
+	if !auth.MayAsk(ctx) {
+		q.err = auth.ErrTooManyQuestions // which others may ask all the same
 		return
 	}
 	release, err := s.turns[key.line].Take(ctx, id.Username)
@@ -219,7 +225,7 @@ func (s *SAR) ask(ctx context.Context, reviewer Reviewer, key underWayKey, q *qu
 	}
 }
 
-func (s *SAR) review(ctx context.Context, reviewer Reviewer, id Identity, req Request) (Decision, error) {
+func (s *Authorizer) review(ctx context.Context, reviewer Reviewer, id auth.Identity, req auth.Request) (auth.Decision, error) {
 	limited, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	spec := authorizationv1.SubjectAccessReviewSpec{User: id.Username, Groups: id.Groups}
@@ -239,16 +245,16 @@ func (s *SAR) review(ctx context.Context, reviewer Reviewer, id Identity, req Re
 	answer, err := reviewer.Create(limited, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 	switch {
 	case ctx.Err() != nil:
-		return Decision{}, fmt.Errorf("ask cluster %s for authorization: %w", req.Cluster, ctx.Err())
+		return auth.Decision{}, fmt.Errorf("ask cluster %s for authorization: %w", req.Cluster, ctx.Err())
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return Decision{}, fmt.Errorf("%w: cluster %s does not let the gateway create subjectaccessreviews (bind it to the ClusterRole system:auth-delegator): %w", ErrUndecided, req.Cluster, err)
+		return auth.Decision{}, fmt.Errorf("%w: cluster %s does not let the gateway create subjectaccessreviews (bind it to the ClusterRole system:auth-delegator): %w", auth.ErrUndecided, req.Cluster, err)
 	case err != nil:
-		return Decision{}, fmt.Errorf("%w: cluster %s: %w", ErrUndecided, req.Cluster, err)
+		return auth.Decision{}, fmt.Errorf("%w: cluster %s: %w", auth.ErrUndecided, req.Cluster, err)
 	case answer == nil:
-		return Decision{}, fmt.Errorf("%w: cluster %s: empty answer", ErrUndecided, req.Cluster)
+		return auth.Decision{}, fmt.Errorf("%w: cluster %s: empty answer", auth.ErrUndecided, req.Cluster)
 	}
 	status := answer.Status
-	decision := Decision{Allowed: status.Allowed && !status.Denied, Reason: status.Reason}
+	decision := auth.Decision{Allowed: status.Allowed && !status.Denied, Reason: status.Reason}
 	// An evaluation error beside a deny is mostly a binding whose role is gone: a deny like others.
 	if status.EvaluationError != "" {
 		decision.Reason = fmt.Sprintf("%s (evaluation error: %s)", status.Reason, status.EvaluationError)
@@ -258,7 +264,7 @@ func (s *SAR) review(ctx context.Context, reviewer Reviewer, id Identity, req Re
 
 // keyOf hashes all that the answer depends on. Each string goes in behind its length, so that no two
 // questions have the same text, whatever is in the names.
-func keyOf(cluster uint64, id Identity, req Request) questionKey {
+func keyOf(cluster uint64, id auth.Identity, req auth.Request) questionKey {
 	buf := binary.AppendUvarint(make([]byte, 0, 512), cluster)
 	add := func(s string) {
 		buf = binary.AppendUvarint(buf, uint64(len(s)))

@@ -1,4 +1,4 @@
-package auth
+package sar
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
 
 var _ Reviewer = authorizationclient.SubjectAccessReviewInterface(nil)
@@ -75,21 +77,21 @@ func (f *fakeReviewer) say(allowed bool) {
 	}
 }
 
-func newFakeSAR(opts SAROptions) (*SAR, *fakeReviewer) {
+func newFakeSAR(opts Options) (*Authorizer, *fakeReviewer) {
 	f := &fakeReviewer{takes: 100 * time.Millisecond}
 	f.say(true)
-	s := NewSAR(fixedNamespaces(nil), opts)
+	s := New(fixedNamespaces(nil), opts)
 	s.Add("default", f)
 	return s, f
 }
 
 var (
-	jane    = Identity{Username: "jane", Groups: []string{"team-b", "team-a"}}
-	request = Request{Cluster: "default", Verb: "watch", Group: "batch", Version: "v1", Resource: "jobs", Subresource: "status", Namespace: "ns", Name: "n"}
-	briefly = SAROptions{CacheAllow: 10 * time.Second, CacheDeny: 5 * time.Second}
+	jane    = auth.Identity{Username: "jane", Groups: []string{"team-b", "team-a"}}
+	request = auth.Request{Cluster: "default", Verb: "watch", Group: "batch", Version: "v1", Resource: "jobs", Subresource: "status", Namespace: "ns", Name: "n"}
+	briefly = Options{CacheAllow: 10 * time.Second, CacheDeny: 5 * time.Second}
 )
 
-func mustDecide(t *testing.T, s *SAR, id Identity, req Request, allowed bool) {
+func mustDecide(t *testing.T, s *Authorizer, id auth.Identity, req auth.Request, allowed bool) {
 	t.Helper()
 	d, err := s.Authorize(t.Context(), id, req)
 	if err != nil || d.Allowed != allowed {
@@ -149,7 +151,7 @@ func TestDenyIsForgottenSooner(t *testing.T) {
 
 func TestWithoutCacheEveryQuestionIsPut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{})
+		s, f := newFakeSAR(Options{})
 		for range 3 {
 			mustDecide(t, s, jane, request, true)
 		}
@@ -168,7 +170,7 @@ func TestAnswersOfARemovedClusterAreForgotten(t *testing.T) {
 	remove := s.Add("default", strict)
 	mustDecide(t, s, jane, request, false)
 	remove()
-	if _, err := s.Authorize(t.Context(), jane, request); !errors.Is(err, ErrUndecided) {
+	if _, err := s.Authorize(t.Context(), jane, request); !errors.Is(err, auth.ErrUndecided) {
 		t.Errorf("%v", err)
 	}
 	s.Add("default", f)
@@ -181,10 +183,10 @@ func TestEveryPartOfAQuestionMakesAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeReviewer{}
 		f.say(true)
-		s := NewSAR(fixedNamespaces(nil), briefly)
+		s := New(fixedNamespaces(nil), briefly)
 		s.Add("default", f)
 		s.Add("other", f)
-		vary := func(change func(*Identity, *Request)) {
+		vary := func(change func(*auth.Identity, *auth.Request)) {
 			id, req := jane, request
 			id.Groups = slices.Clone(id.Groups)
 			change(&id, &req)
@@ -194,27 +196,27 @@ func TestEveryPartOfAQuestionMakesAnother(t *testing.T) {
 				t.Errorf("%+v %+v has another's answer", id, req)
 			}
 		}
-		vary(func(*Identity, *Request) {})
-		vary(func(id *Identity, _ *Request) { id.Username = "joe" })
-		vary(func(id *Identity, _ *Request) { id.Groups = nil })
-		vary(func(id *Identity, _ *Request) { id.Groups = []string{"team-a"} })
-		vary(func(id *Identity, _ *Request) { id.Groups = []string{"team-a", "team-b", "team-b"} })
-		vary(func(id *Identity, _ *Request) { id.Groups = []string{"team-ateam-b"} })
-		vary(func(id *Identity, _ *Request) { id.Groups = []string{"team-a\x00team-b"} })
-		vary(func(id *Identity, _ *Request) { id.Groups = []string{"team-a\x06team-b"} })
-		vary(func(_ *Identity, r *Request) { r.Cluster = "other" })
-		vary(func(_ *Identity, r *Request) { r.Verb = "list" })
-		vary(func(_ *Identity, r *Request) { r.Group = "" })
-		vary(func(_ *Identity, r *Request) { r.Version = "v2" })
-		vary(func(_ *Identity, r *Request) { r.Resource = "cronjobs" })
-		vary(func(_ *Identity, r *Request) { r.Subresource = "" })
-		vary(func(_ *Identity, r *Request) { r.Namespace = "" })
-		vary(func(_ *Identity, r *Request) { r.Name = "" })
-		vary(func(_ *Identity, r *Request) { r.Namespace, r.Name = "n", "ns" })
-		vary(func(_ *Identity, r *Request) { r.Namespace, r.Name = "nsn", "" })
+		vary(func(*auth.Identity, *auth.Request) {})
+		vary(func(id *auth.Identity, _ *auth.Request) { id.Username = "joe" })
+		vary(func(id *auth.Identity, _ *auth.Request) { id.Groups = nil })
+		vary(func(id *auth.Identity, _ *auth.Request) { id.Groups = []string{"team-a"} })
+		vary(func(id *auth.Identity, _ *auth.Request) { id.Groups = []string{"team-a", "team-b", "team-b"} })
+		vary(func(id *auth.Identity, _ *auth.Request) { id.Groups = []string{"team-ateam-b"} })
+		vary(func(id *auth.Identity, _ *auth.Request) { id.Groups = []string{"team-a\x00team-b"} })
+		vary(func(id *auth.Identity, _ *auth.Request) { id.Groups = []string{"team-a\x06team-b"} })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Cluster = "other" })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Verb = "list" })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Group = "" })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Version = "v2" })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Resource = "cronjobs" })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Subresource = "" })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Namespace = "" })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Name = "" })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Namespace, r.Name = "n", "ns" })
+		vary(func(_ *auth.Identity, r *auth.Request) { r.Namespace, r.Name = "nsn", "" })
 
 		before := f.count()
-		mustDecide(t, s, Identity{Username: "jane", Groups: []string{"team-a", "team-b"}, ExpiresAt: time.Now()}, request, true)
+		mustDecide(t, s, auth.Identity{Username: "jane", Groups: []string{"team-a", "team-b"}, ExpiresAt: time.Now()}, request, true)
 		if f.count() != before {
 			t.Error("the order of the groups makes another question")
 		}
@@ -223,7 +225,7 @@ func TestEveryPartOfAQuestionMakesAnother(t *testing.T) {
 
 func TestManyWhoAskTheSameAreOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{})
+		s, f := newFakeSAR(Options{})
 		var wg sync.WaitGroup
 		for range 1000 {
 			wg.Go(func() { mustDecide(t, s, jane, request, true) })
@@ -256,7 +258,7 @@ func TestErrorsAreNeverAnAllowAndNeverRemembered(t *testing.T) {
 				for range 10 {
 					wg.Go(func() {
 						d, err := s.Authorize(t.Context(), jane, request)
-						if d.Allowed || !errors.Is(err, ErrUndecided) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
+						if d.Allowed || !errors.Is(err, auth.ErrUndecided) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
 							t.Errorf("%+v, %v", d, err)
 						}
 					})
@@ -280,7 +282,7 @@ func TestSilentAPIServerIsNotWaitedForForever(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
-				if d, err := s.Authorize(t.Context(), jane, request); d.Allowed || !errors.Is(err, ErrUndecided) {
+				if d, err := s.Authorize(t.Context(), jane, request); d.Allowed || !errors.Is(err, auth.ErrUndecided) {
 					t.Errorf("%+v, %v", d, err)
 				}
 			})
@@ -301,7 +303,7 @@ func TestCallerWhoGoesAwayTakesNobodyWithIt(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { // the one who asks
 			d, err := s.Authorize(impatient, jane, request)
-			if d.Allowed || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrUndecided) {
+			if d.Allowed || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, auth.ErrUndecided) {
 				t.Errorf("%+v, %v", d, err)
 			}
 		})
@@ -340,7 +342,7 @@ func TestPanicOfTheAskerLeavesNobodyWaiting(t *testing.T) {
 }
 
 func TestDoubtfulAnswersAreNoAllow(t *testing.T) {
-	s, f := newFakeSAR(SAROptions{})
+	s, f := newFakeSAR(Options{})
 	f.answer = func(authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 		return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Denied: true}, nil
 	}
@@ -353,13 +355,13 @@ func TestDoubtfulAnswersAreNoAllow(t *testing.T) {
 		t.Errorf("reason %q", d.Reason)
 	}
 	s.Add("default", nilReviewer{})
-	if d, err := s.Authorize(t.Context(), jane, request); d.Allowed || !errors.Is(err, ErrUndecided) {
+	if d, err := s.Authorize(t.Context(), jane, request); d.Allowed || !errors.Is(err, auth.ErrUndecided) {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := s.Authorize(t.Context(), Identity{}, request); d.Allowed || !errors.Is(err, ErrUndecided) {
+	if d, err := s.Authorize(t.Context(), auth.Identity{}, request); d.Allowed || !errors.Is(err, auth.ErrUndecided) {
 		t.Errorf("nobody: %+v, %v", d, err)
 	}
-	if d, err := s.Authorize(t.Context(), jane, Request{Cluster: "unknown"}); d.Allowed || !errors.Is(err, ErrUndecided) {
+	if d, err := s.Authorize(t.Context(), jane, auth.Request{Cluster: "unknown"}); d.Allowed || !errors.Is(err, auth.ErrUndecided) {
 		t.Errorf("unknown cluster: %+v, %v", d, err)
 	}
 }
@@ -372,7 +374,7 @@ func (nilReviewer) Create(context.Context, *authorizationv1.SubjectAccessReview,
 
 func TestDecisionsDoNotGrowWithoutBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{CacheAllow: time.Hour, CacheSize: 10})
+		s, f := newFakeSAR(Options{CacheAllow: time.Hour, CacheSize: 10})
 		f.takes = 0
 		for i := range 1000 {
 			req := request
@@ -386,7 +388,7 @@ func TestDecisionsDoNotGrowWithoutBound(t *testing.T) {
 }
 
 func BenchmarkAuthorizeRemembered(b *testing.B) {
-	s, f := newFakeSAR(SAROptions{CacheAllow: time.Hour})
+	s, f := newFakeSAR(Options{CacheAllow: time.Hour})
 	f.takes = 0
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,4 +1,4 @@
-package auth
+package sar
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
 
 func manyNamespaces(n int) (names fixedNamespaces) {
@@ -24,17 +26,17 @@ func manyNamespaces(n int) (names fixedNamespaces) {
 // for the user who asks so much.
 func TestUserWhoAsksForMuchDelaysNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{})
+		s, f := newFakeSAR(Options{})
 		s.namespaces = manyNamespaces(maxReviewedNamespaces)
 		f.allowIn("n007")
 		f.takes = 10 * time.Millisecond
 		ctx, cancel := context.WithCancel(t.Context())
 		var asking sync.WaitGroup
-		mallory := Identity{Username: "mallory", Groups: []string{"all"}}
+		mallory := auth.Identity{Username: "mallory", Groups: []string{"all"}}
 		for i := range 200 {
 			asking.Go(func() {
 				for n := 0; ctx.Err() == nil; n++ {
-					_, _ = s.Scope(ctx, mallory, Request{Cluster: "default", Verb: "watch", Resource: fmt.Sprintf("x%dy%d", i, n)})
+					_, _ = s.Scope(ctx, mallory, auth.Request{Cluster: "default", Verb: "watch", Resource: fmt.Sprintf("x%dy%d", i, n)})
 				}
 			})
 		}
@@ -56,7 +58,7 @@ func TestUserWhoAsksForMuchDelaysNobodyElse(t *testing.T) {
 			t.Errorf("another one's scope took %s, and alone %s", d, alone)
 		}
 		if d := took(func() {
-			running := WhileRunning(ctx)
+			running := auth.WhileRunning(ctx)
 			if scope, err := s.Scope(running, mallory, everywhere); err != nil || !slices.Equal(scope.Namespaces, []string{"n007"}) {
 				t.Errorf("%+v %v", scope, err)
 			}
@@ -71,10 +73,10 @@ func TestUserWhoAsksForMuchDelaysNobodyElse(t *testing.T) {
 // The questions of one request are bounded, and that one of them has asked too much is no answer to another.
 func TestQuestionsOfOneRequestAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{CacheDeny: time.Minute, CacheAllow: time.Minute})
+		s, f := newFakeSAR(Options{CacheDeny: time.Minute, CacheAllow: time.Minute})
 		s.namespaces = manyNamespaces(100)
 		f.allowIn("n007")
-		ctx := WithQuestions(t.Context(), 150)
+		ctx := auth.WithQuestions(t.Context(), 150)
 		if _, err := s.Scope(ctx, jane, everywhere); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +85,7 @@ func TestQuestionsOfOneRequestAreBounded(t *testing.T) {
 		}
 		second := everywhere
 		second.Resource = "jobs"
-		if _, err := s.Scope(ctx, jane, second); !errors.Is(err, ErrTooManyQuestions) || !errors.Is(err, ErrUndecided) {
+		if _, err := s.Scope(ctx, jane, second); !errors.Is(err, auth.ErrTooManyQuestions) || !errors.Is(err, auth.ErrUndecided) {
 			t.Errorf("%v", err)
 		}
 		if n := f.count(); n > 150 {
@@ -94,7 +96,7 @@ func TestQuestionsOfOneRequestAreBounded(t *testing.T) {
 			asking.Go(func() {
 				ctx := t.Context()
 				if i%2 == 0 {
-					ctx = WithQuestions(ctx, 20)
+					ctx = auth.WithQuestions(ctx, 20)
 				}
 				if scope, err := s.Scope(ctx, jane, second); i%2 == 1 && (err != nil || len(scope.Namespaces) != 1) {
 					t.Errorf("beside one who may not ask: %+v %v", scope, err)
@@ -108,12 +110,12 @@ func TestQuestionsOfOneRequestAreBounded(t *testing.T) {
 // A question about a URL that is no resource is put as one.
 func TestQuestionsAboutPathsAreAboutPaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{CacheAllow: time.Minute, CacheDeny: time.Minute})
+		s, f := newFakeSAR(Options{CacheAllow: time.Minute, CacheDeny: time.Minute})
 		f.answer = func(spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 			a := spec.NonResourceAttributes
 			return authorizationv1.SubjectAccessReviewStatus{Allowed: spec.ResourceAttributes == nil && a.Verb == "get" && a.Path == "/apis"}, nil
 		}
-		mustDecide(t, s, jane, Request{Cluster: "default", Verb: "get", Path: "/apis"}, true)
-		mustDecide(t, s, jane, Request{Cluster: "default", Verb: "get", Path: "/openapi/v2"}, false)
+		mustDecide(t, s, jane, auth.Request{Cluster: "default", Verb: "get", Path: "/apis"}, true)
+		mustDecide(t, s, jane, auth.Request{Cluster: "default", Verb: "get", Path: "/openapi/v2"}, false)
 	})
 }

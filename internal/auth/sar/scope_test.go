@@ -1,4 +1,4 @@
-package auth
+package sar
 
 import (
 	"errors"
@@ -10,9 +10,11 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
 
-var _ Authorizer = (*SAR)(nil)
+var _ auth.Authorizer = (*Authorizer)(nil)
 
 // fixedNamespaces are those of a cluster called default; nil: they are not known.
 type fixedNamespaces []string
@@ -32,27 +34,27 @@ func (f *fakeReviewer) allowIn(namespaces ...string) {
 	}
 }
 
-var everywhere = Request{Cluster: "default", Verb: "list", Resource: "pods"}
+var everywhere = auth.Request{Cluster: "default", Verb: "list", Resource: "pods"}
 
 func TestScopeBySubjectAccessReviews(t *testing.T) {
 	for name, c := range map[string]struct {
 		known   fixedNamespaces
 		allowed []string
-		want    Scope
+		want    auth.Scope
 		asked   int
 	}{
-		"all":                 {fixedNamespaces{"a", "b", "c"}, []string{""}, Scope{All: true}, 1},
-		"some":                {fixedNamespaces{"a", "b", "c"}, []string{"a", "c"}, Scope{Namespaces: []string{"a", "c"}}, 4},
-		"none":                {fixedNamespaces{"a", "b", "c"}, nil, Scope{}, 4},
-		"namespaces unknown":  {nil, []string{"a"}, Scope{}, 1},
-		"too many namespaces": {make(fixedNamespaces, maxReviewedNamespaces+1), []string{"a"}, Scope{}, 1},
+		"all":                 {fixedNamespaces{"a", "b", "c"}, []string{""}, auth.Scope{All: true}, 1},
+		"some":                {fixedNamespaces{"a", "b", "c"}, []string{"a", "c"}, auth.Scope{Namespaces: []string{"a", "c"}}, 4},
+		"none":                {fixedNamespaces{"a", "b", "c"}, nil, auth.Scope{}, 4},
+		"namespaces unknown":  {nil, []string{"a"}, auth.Scope{}, 1},
+		"too many namespaces": {make(fixedNamespaces, maxReviewedNamespaces+1), []string{"a"}, auth.Scope{}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, f := newFakeSAR(SAROptions{})
+				s, f := newFakeSAR(Options{})
 				s.namespaces = c.known
 				f.allowIn(c.allowed...)
-				got, err := s.Scope(t.Context(), jane, Request{Cluster: "default", Verb: "list", Resource: "pods", Name: "ignored"})
+				got, err := s.Scope(t.Context(), jane, auth.Request{Cluster: "default", Verb: "list", Resource: "pods", Name: "ignored"})
 				if err != nil || !got.Equal(c.want) || f.count() != c.asked {
 					t.Errorf("%+v, %v after %d questions; want %+v after %d", got, err, f.count(), c.want, c.asked)
 				}
@@ -64,12 +66,12 @@ func TestScopeBySubjectAccessReviews(t *testing.T) {
 // A scope of one namespace is one question, however many namespaces there are.
 func TestScopeOfANamespaceIsOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{})
+		s, f := newFakeSAR(Options{})
 		s.namespaces = fixedNamespaces{"a", "b", "c"}
 		f.allowIn("a")
-		for namespace, want := range map[string]Scope{"a": {Namespaces: []string{"a"}}, "b": {}} {
+		for namespace, want := range map[string]auth.Scope{"a": {Namespaces: []string{"a"}}, "b": {}} {
 			before := f.count()
-			got, err := s.Scope(t.Context(), jane, Request{Cluster: "default", Verb: "list", Resource: "pods", Namespace: namespace})
+			got, err := s.Scope(t.Context(), jane, auth.Request{Cluster: "default", Verb: "list", Resource: "pods", Namespace: namespace})
 			if err != nil || !got.Equal(want) || f.count() != before+1 {
 				t.Errorf("%s: %+v, %v after %d questions", namespace, got, err, f.count()-before)
 			}
@@ -80,7 +82,7 @@ func TestScopeOfANamespaceIsOneQuestion(t *testing.T) {
 // A scope of which a part is not known is none: what it lacks would be told as deleted.
 func TestScopeWithAnUnansweredQuestionIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{})
+		s, f := newFakeSAR(Options{})
 		s.namespaces = fixedNamespaces{"a", "b", "c"}
 		f.answer = func(spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 			if spec.ResourceAttributes.Namespace == "b" {
@@ -88,7 +90,7 @@ func TestScopeWithAnUnansweredQuestionIsAnError(t *testing.T) {
 			}
 			return authorizationv1.SubjectAccessReviewStatus{Allowed: spec.ResourceAttributes.Namespace == "a"}, nil
 		}
-		if got, err := s.Scope(t.Context(), jane, everywhere); !errors.Is(err, ErrUndecided) || !got.Empty() {
+		if got, err := s.Scope(t.Context(), jane, everywhere); !errors.Is(err, auth.ErrUndecided) || !got.Empty() {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -96,7 +98,7 @@ func TestScopeWithAnUnansweredQuestionIsAnError(t *testing.T) {
 
 func TestScopeDoesNotStormTheAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{})
+		s, f := newFakeSAR(Options{})
 		for i := range maxReviewedNamespaces {
 			s.namespaces = append(s.namespaces.(fixedNamespaces), fmt.Sprintf("n%03d", i))
 		}
@@ -113,44 +115,11 @@ func TestScopeDoesNotStormTheAPIServer(t *testing.T) {
 	})
 }
 
-func TestScopeSees(t *testing.T) {
-	s := Scope{Namespaces: []string{"a", "b"}, Names: map[string][]string{"": {"everywhere"}, "c": {"x", "y"}}}
-	for _, c := range []struct {
-		namespace, name string
-		want            bool
-	}{
-		{"a", "any", true}, {"b", "any", true}, {"c", "any", false}, {"c", "x", true}, {"d", "x", false},
-		{"d", "everywhere", true}, {"", "everywhere", true}, {"", "any", false}, {"", "", false}, {"c", "", false},
-	} {
-		if s.Sees(c.namespace, c.name) != c.want {
-			t.Errorf("%s/%s: %t", c.namespace, c.name, !c.want)
-		}
-	}
-	for namespace, want := range map[string]Scope{
-		"a": {Namespaces: []string{"a"}},
-		"c": {Names: map[string][]string{"c": {"everywhere", "x", "y"}}},
-		"d": {Names: map[string][]string{"d": {"everywhere"}}},
-	} {
-		if in := s.In(namespace); !in.Equal(want) {
-			t.Errorf("in %s: %+v", namespace, in)
-		}
-	}
-	if !(Scope{}).In("a").Empty() || !(Scope{All: true}).In("a").Equal(Scope{Namespaces: []string{"a"}}) {
-		t.Error("in a namespace, of nothing or of all")
-	}
-	if !(Scope{All: true}).Sees("", "node") || (Scope{}).Sees("a", "b") || s.Empty() || !(Scope{}).Empty() {
-		t.Error("all, or nothing")
-	}
-	if s.Equal(Scope{Namespaces: []string{"a", "b"}}) || !s.Equal(s) || s.Equal(Scope{All: true}) {
-		t.Error("equal")
-	}
-}
-
 // When everybody comes at once, the API server is asked a few questions at a time, none of which runs out of time while it
 // waits for its turn; and who asks about one namespace does not wait for them.
 func TestScopesOfManyAreAskedAboutInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, f := newFakeSAR(SAROptions{Timeout: 2 * time.Second})
+		s, f := newFakeSAR(Options{Timeout: 2 * time.Second})
 		var namespaces fixedNamespaces
 		for i := range 20 {
 			namespaces = append(namespaces, fmt.Sprintf("n%02d", i))
@@ -161,8 +130,8 @@ func TestScopesOfManyAreAskedAboutInTurn(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range 40 {
 			asking.Go(func() {
-				scope, err := s.Scope(t.Context(), Identity{Username: fmt.Sprint("user", i), Groups: []string{"all"}}, everywhere)
-				if err != nil || !scope.Equal(Scope{Namespaces: []string{"n07"}}) {
+				scope, err := s.Scope(t.Context(), auth.Identity{Username: fmt.Sprint("user", i), Groups: []string{"all"}}, everywhere)
+				if err != nil || !scope.Equal(auth.Scope{Namespaces: []string{"n07"}}) {
 					t.Errorf("user %d: %+v, %v", i, scope, err)
 				}
 			})
