@@ -1,0 +1,69 @@
+package history
+
+import "time"
+
+// Identity names an object for good: another one of the same name has another UID.
+type Identity struct {
+	UID       string
+	Namespace string // "" for what has none
+	Name      string
+}
+
+// Said is what an object itself says, as a rule reads it.
+type Said struct {
+	State   State // "" says nothing: the job stays what it was
+	Reason  string
+	Message string
+	At      Time // since when, as the object claims; 0: it claims nothing
+	Owner   string
+	Queue   string
+	// Requests are resources of all its pods together, as Kubernetes quantities by name.
+	Requests map[string]string
+}
+
+// Seen is one object in its place in the log.
+type Seen struct {
+	Identity
+	Said
+	Version  uint64 // the resourceVersion
+	Created  Time
+	Deleted  bool // the object is gone; Said is what it said last
+	Observed Time
+	Late     bool // found after the fact: what lay between is not known
+}
+
+// Job is a job as its last transition left it. It is never modified.
+type Job struct {
+	Identity
+	Owner    string
+	Queue    string
+	State    State
+	Since    Time
+	Reason   string
+	Message  string
+	Attempt  int    // from 1
+	Version  uint64 // the resourceVersion of the last transition
+	Created  Time
+	Started  Time // it first came to Running
+	Ended    Time // it came to its end; 0 again if it was opened again
+	Deleted  Time
+	Spent    map[State]time.Duration // in states that it has left
+	Requests map[string]string
+}
+
+// Transition is one change of a job's state.
+type Transition struct {
+	Seq uint64 // its number in the log, from 1, without gaps; 0 until it has one
+	Identity
+	Version  uint64
+	From     State // "" for the first
+	To       State
+	At       Time
+	Observed Time
+	Late     bool
+	Attempt  int
+	Reason   string
+	Message  string
+	Owner    string
+	Queue    string
+}

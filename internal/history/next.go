@@ -1,0 +1,148 @@
+package history
+
+import (
+	"maps"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	maxMessage = 1024 // bytes of a message or reason that are kept
+	maxName    = 256  // bytes of an owner or queue; a longer one is none
+)
+
+// Next is what seeing an object does to its job: the job as it is from then on, and the transition, or neither if the
+// job stays as it was. The job before is nil for one that was never seen.
+//
+// That a job is gone which was never seen says nothing: it is a deletion told again, as happens to what shares its
+// version with another.
+func Next(was *Job, seen Seen) (*Job, *Transition) {
+	to := seen.State
+	switch {
+	case seen.Deleted && was == nil:
+		return nil, nil
+	case seen.Deleted:
+		to = Deleted
+	case to == "" && was == nil:
+		to = Submitted
+	}
+	if was != nil && (to == "" || to == was.State) {
+		return nil, nil
+	}
+	next := &Job{
+		Identity: identity(was, seen), Owner: name(seen.Owner), Queue: name(seen.Queue), Requests: requests(seen.Requests),
+		State: to, Reason: text(seen.Reason), Message: text(seen.Message),
+		Attempt: 1, Version: seen.Version, Created: seen.Created,
+	}
+	if to == Deleted {
+		next.Reason, next.Message = "", "" // what it said last was of the state before
+	}
+	t := &Transition{
+		Identity: next.Identity, Version: seen.Version, To: to, Observed: seen.Observed, Late: seen.Late,
+		Reason: next.Reason, Message: next.Message, Owner: next.Owner, Queue: next.Queue,
+	}
+	next.Since = since(was, to, seen)
+	if was != nil {
+		t.From = was.State
+		next.follow(was)
+	}
+	switch to {
+	case Running:
+		if next.Started == 0 {
+			next.Started = next.Since
+		}
+	case Succeeded, Failed:
+		next.Ended = next.Since
+	case Deleted:
+		next.Deleted = next.Since
+	}
+	t.At, t.Attempt = next.Since, next.Attempt
+	return next, t
+}
+
+// follow takes over what is left of the job before.
+func (j *Job) follow(was *Job) {
+	j.Created, j.Started, j.Attempt = was.Created, was.Started, was.Attempt
+	if j.State == Deleted {
+		j.Ended = was.Ended
+	}
+	if len(j.Requests) == 0 {
+		j.Requests = was.Requests
+	}
+	if opensAgain(was.State, j.State) {
+		j.Attempt++
+	}
+	j.Spent = make(map[State]time.Duration, len(was.Spent)+1)
+	maps.Copy(j.Spent, was.Spent)
+	j.Spent[was.State] += time.Duration(j.Since-was.Since) * time.Millisecond
+}
+
+// opensAgain reports whether a transition begins another attempt.
+func opensAgain(from, to State) bool {
+	return (from.Ended() || from == Retrying) && !to.Ended() && to != Deleted
+}
+
+// since is when a job came to its state: when the object claims it did, else when that was seen; never before the
+// transition before it, and never before the job was there. The creation is what an object always claims.
+func since(was *Job, to State, seen Seen) Time {
+	at := seen.Observed
+	switch {
+	case to == Deleted: // what is gone claims nothing
+	case seen.At != 0:
+		at = seen.At
+	case to == Submitted && was == nil && seen.Created != 0:
+		at = seen.Created
+	}
+	if was != nil {
+		return max(at, was.Since)
+	}
+	return max(at, seen.Created)
+}
+
+// identity is copied once for each job: what is part of an object's text would keep all of it.
+func identity(was *Job, seen Seen) Identity {
+	if was != nil {
+		return was.Identity
+	}
+	return Identity{UID: strings.Clone(seen.UID), Namespace: strings.Clone(seen.Namespace), Name: strings.Clone(seen.Name)}
+}
+
+// text is a text that any of the databases takes, of bounded length.
+func text(s string) string {
+	if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
+		s = s[:min(len(s), 2*maxMessage)] // which is enough, whatever becomes of it
+		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	}
+	if len(s) > maxMessage {
+		cut := maxMessage
+		for !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut]
+	}
+	return strings.Clone(s) // or it would keep the whole object
+}
+
+// name is a text by which is compared and permitted. One that would have to be changed to be kept is none, or it might
+// become somebody else's.
+func name(s string) string {
+	if len(s) > maxName || text(s) != s {
+		return ""
+	}
+	return strings.Clone(s)
+}
+
+// requests leaves out what is no name of a resource that Kubernetes would take.
+func requests(all map[string]string) map[string]string {
+	kept := make(map[string]string, len(all))
+	for resource, quantity := range all {
+		if r := name(resource); r != "" && len(kept) < maxRequests {
+			kept[r] = text(quantity)
+		}
+	}
+	return kept
+}
+
+// maxRequests bounds the resources that are kept of a job.
+const maxRequests = 64

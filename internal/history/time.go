@@ -1,0 +1,30 @@
+package history
+
+import "time"
+
+// Time is a moment in milliseconds since 1970, which is how databases keep it alike; 0: it has not happened.
+type Time int64
+
+// At is a moment as a Time. The zero time.Time is 0.
+func At(t time.Time) Time {
+	if t.IsZero() {
+		return 0
+	}
+	return Time(t.UnixMilli())
+}
+
+// Std is the moment in UTC. 0 is the zero time.Time.
+func (t Time) Std() time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(t)).UTC()
+}
+
+// MarshalJSON writes RFC 3339, or null for what has not happened.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t == 0 {
+		return []byte("null"), nil
+	}
+	return t.Std().MarshalJSON()
+}
