@@ -6,5 +6,6 @@
 // without what nobody may read (the values of Secrets); whatever else the gateway needs to know of it is looked up
 // in these bytes. Objects are immutable.
 //
-// What it refuses: to write. It issues GET requests, and the SubjectAccessReviews that the authorizer asks for.
+// What it refuses: to write. It issues GET requests, and the reviews that package auth asks for: SubjectAccessReviews and
+// TokenReviews. The exception is not its own: Cluster.ConfigMaps, by which package auth patches the list of what was revoked.
 package cluster
