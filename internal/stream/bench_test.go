@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkAppend shows that the writer's cost does not grow with those who wait for other things.
+// BenchmarkAppend shows that the writer's cost does not grow with the number of readers that wait for other
+// namespaces.
 func BenchmarkAppend(b *testing.B) {
 	for _, readers := range []int{0, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("%d readers elsewhere", readers), func(b *testing.B) {
@@ -43,7 +44,7 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
-// BenchmarkNext is one reader's cost per event, in batches of 100.
+// BenchmarkNext measures one reader's cost per event, in batches of 100.
 func BenchmarkNext(b *testing.B) {
 	for _, bench := range []struct {
 		name  string
@@ -79,7 +80,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// BenchmarkFanOut is an event that wakes a thousand readers, each of which reads it and waits again.
+// BenchmarkFanOut measures one event that wakes a thousand readers: each reads it and waits again.
 func BenchmarkFanOut(b *testing.B) {
 	topic := newTestTopic(Options{Events: 4096, Bytes: 1 << 30})
 	defer run(topic)()

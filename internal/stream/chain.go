@@ -1,14 +1,14 @@
 package stream
 
-// A chain is one namespace's part of a topic: which events are its own, what of them was evicted, and who waits for
-// the next. With it, a reader of one namespace is independent of how busy the others are.
+// A chain is one namespace's part of a topic: which events are its own, how far they were evicted, and which readers
+// wait for the next. It makes a reader of one namespace independent of how busy the others are.
 type chain struct {
 	seqs    numbers // of its events in the ring
 	evicted eviction
 	waiting waitList
 }
 
-// maxChains bounds the namespaces without events or readers that are remembered.
+// maxChains is how many namespaces are remembered before those without events and readers are forgotten.
 const maxChains = 4096
 
 // chain finds or makes the chain of a namespace.
@@ -24,7 +24,8 @@ func (t *Topic[O]) chain(namespace string) *chain {
 	return c
 }
 
-// forgetChains drops the chains that nobody needs, remembering what was evicted from any of them as evicted from all.
+// forgetChains drops the chains that have neither events nor readers. What was evicted from any of them counts as
+// evicted from each, and from each chain made later: a position may expire too early, but never too late.
 func (t *Topic[O]) forgetChains() {
 	for namespace, c := range t.chains {
 		if len(c.seqs.pending()) == 0 && len(c.waiting.waiting) == 0 && !c.waiting.noted {

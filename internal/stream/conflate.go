@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// Conflator holds modifications back for a client that asked for no more than one of each object in an interval: the
-// latest wins. What it holds is bounded by the objects that change within an interval.
+// Conflator holds modifications back for a client that asked for at most one of each object in an interval: the
+// latest wins. What it holds is bounded by the number of objects that change within an interval. It is for one
+// goroutine.
 //
-// A client must not claim a version before it was told everything up to it; Claim says how far it may go while
-// something is held. It is for one goroutine.
+// A client must not claim a version before it was told everything up to it. Claim says how far it may go while
+// something is held.
 //
 // Objects are told apart by namespace and name, since not every API server gives them a uid.
 type Conflator[O Object[O]] struct {
 	interval time.Duration
-	told     map[objectKey]time.Time // when each object was last told, as far as that matters
+	told     map[objectKey]time.Time // when each object was last told, if within about an interval
 	held     map[objectKey]*Held[O]
 	due      dueHeap[O]
-	order    []*Held[O] // as they were first held, which is by version; the settled ones linger
+	order    []*Held[O] // as they were first held, which is by version; settled ones stay until Claim drops them
 	swept    time.Time
 }
 
@@ -31,19 +32,19 @@ type Held[O Object[O]] struct {
 	Base  O         // the object as the client has it; the zero value if that is not known
 
 	key     objectKey
-	claim   uint64 // the version that a client may claim without having been told
+	claim   uint64 // the highest version that a client may claim before it is told
 	due     time.Time
 	index   int // in the heap
 	settled bool
 }
 
-// NewConflator makes one for an interval.
+// NewConflator returns a conflator that holds nothing yet.
 func NewConflator[O Object[O]](interval time.Duration) *Conflator[O] {
 	return &Conflator[O]{interval: interval, told: map[objectKey]time.Time{}, held: map[objectKey]*Held[O]{}}
 }
 
-// Offer takes a modification of an object, and what of that object the client has (the zero value if that is not known),
-// and reports whether it is to be told at once. If not, Due will have it, or a later one.
+// Offer takes a modification, and the object as the client has it (the zero value if that is not known). It reports
+// whether the modification is to be told at once. If not, Due returns it later, or a newer one of the same object.
 func (c *Conflator[O]) Offer(e *Event[O], base O, now time.Time) (tell bool) {
 	key := keyOf(e.Object)
 	if h := c.held[key]; h != nil {
@@ -61,7 +62,7 @@ func (c *Conflator[O]) Offer(e *Event[O], base O, now time.Time) (tell bool) {
 	return true
 }
 
-// Settle forgets what is held of an object: it was told otherwise, as added or deleted.
+// Settle drops what is held of an object, because the client is told of it by other means: as added or as deleted.
 func (c *Conflator[O]) Settle(o O) {
 	key := keyOf(o)
 	if h := c.held[key]; h != nil {
@@ -71,7 +72,7 @@ func (c *Conflator[O]) Settle(o O) {
 	delete(c.told, key)
 }
 
-// Due gives a modification whose time has come, or nil.
+// Due returns a modification whose time has come, or nil.
 func (c *Conflator[O]) Due(now time.Time) *Held[O] {
 	if len(c.due) == 0 || c.due[0].due.After(now) {
 		return nil
@@ -82,7 +83,7 @@ func (c *Conflator[O]) Due(now time.Time) *Held[O] {
 	return h
 }
 
-// Next is when Due will have something; the zero time if nothing is held.
+// Next is when Due will have something to return; the zero time if nothing is held.
 func (c *Conflator[O]) Next() time.Time {
 	if len(c.due) == 0 {
 		return time.Time{}
@@ -90,7 +91,8 @@ func (c *Conflator[O]) Next() time.Time {
 	return c.due[0].due
 }
 
-// Claim is the version that a client may claim which was told, or is held, everything up to a version.
+// Claim is the highest version that a client may claim, once each event up to the given one was either told or is
+// held.
 func (c *Conflator[O]) Claim(version uint64) uint64 {
 	for len(c.order) > 0 && c.order[0].settled {
 		c.order[0] = nil
@@ -107,7 +109,8 @@ func (c *Conflator[O]) settle(h *Held[O]) {
 	delete(c.held, h.key)
 }
 
-// mark remembers when an object was told, and forgets now and then what is too long ago to matter.
+// mark remembers when an object was told. About once in an interval, it forgets the times that lie further back than
+// that.
 func (c *Conflator[O]) mark(key objectKey, now time.Time) {
 	if now.Sub(c.swept) >= c.interval {
 		for k, at := range c.told {
@@ -120,7 +123,7 @@ func (c *Conflator[O]) mark(key objectKey, now time.Time) {
 	c.told[key] = now
 }
 
-// dueHeap implements heap.Interface; the first is due first.
+// dueHeap implements heap.Interface; its first element is due first.
 type dueHeap[O Object[O]] []*Held[O]
 
 func (d dueHeap[O]) Len() int           { return len(d) }

@@ -71,7 +71,8 @@ func TestHeldModificationIsNotClaimed(t *testing.T) {
 	}
 }
 
-// A client's map ends as the objects are, nothing is told more often than asked, and nothing unsaid is ever claimed.
+// In the end a client's map has the objects as they are. No object is told more often than was asked for, and no
+// version is claimed whose events were not told.
 func TestConflationLosesNothing(t *testing.T) {
 	const interval = 100 * time.Millisecond
 	for seed := range uint64(200) {

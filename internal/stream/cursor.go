@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Scope says whose events a cursor reads: those of all namespaces, or of some.
+// Scope says which events a cursor reads: those of all namespaces, or of some.
 type Scope struct{ namespaces []string }
 
 // AllNamespaces is the scope of everything, cluster-scoped objects included.
@@ -14,7 +14,7 @@ func AllNamespaces() Scope { return Scope{} }
 
 // Namespaces is the scope of some namespaces, at least one.
 func Namespaces(namespaces ...string) Scope {
-	// In the order of Kubernetes' lists, which is that of the keys: team-a/… comes before team/….
+	// In the order of Kubernetes' lists, which is that of etcd's keys: team-a/… comes before team/….
 	sorted := slices.SortedFunc(slices.Values(namespaces), func(a, b string) int { return strings.Compare(a+"/", b+"/") })
 	return Scope{slices.Compact(sorted)}
 }
@@ -22,34 +22,36 @@ func Namespaces(namespaces ...string) Scope {
 // All reports whether this is the scope of everything.
 func (s Scope) All() bool { return len(s.namespaces) == 0 }
 
-// Namespaces are the namespaces of the scope, each once, in the order of Kubernetes' lists; none if it is that of
-// everything.
+// Namespaces are the namespaces of the scope, each once, in the order of Kubernetes' lists. The scope of everything
+// has none.
 func (s Scope) Namespaces() []string { return s.namespaces }
 
-// Contains reports whether the events of a namespace are read.
+// Contains reports whether the scope includes the events of a namespace.
 func (s Scope) Contains(namespace string) bool {
 	return s.All() || slices.Contains(s.namespaces, namespace)
 }
 
-// Cursor is one reader's place in a topic, or in a past that leads to it. It is for one goroutine.
+// Cursor is one reader's place in a topic, or in a past that ends where the topic's ring goes on. It is for one
+// goroutine.
 type Cursor[O Object[O]] struct {
 	topic      *Topic[O]
 	scope      Scope
 	past       *past[O] // comes before what is in the ring; nil once it is read
 	next       uint64   // number of the next event to look at
 	generation int
-	known      Known // what its client knew when it began; zero once the topic has passed all of that
+	known      Known // what its client knew at the beginning; zero once the topic has passed that
 	armed      []registration
 }
 
-// Next appends to batch what follows, up to batch's capacity, and moves on; less means that there is no more. It does
-// not wait. The batch must have room for one event at least.
+// Next appends the events that follow to batch, up to its capacity, and moves the cursor behind them. It does not
+// wait: a batch that is not full means that there is no more. The batch must have room for at least one event.
 //
-// If there is no more, the waiter is woken once there is; so what comes while the batch is being told is not missed. A
-// nil waiter is not. The cursor stays armed until it has woken its waiter, or is disarmed.
+// If there is no more, the cursor is armed in the same step: the next event wakes the waiter, even if it comes while
+// the client is still being told the batch. The cursor stays armed until it has woken the waiter, or is disarmed. A
+// nil waiter arms nothing.
 //
-// The position is the version up to which everything has been read once the batch has been told. An error (ErrSlow,
-// ErrEpoch; ErrExpired if a relist passed over what the client knew when it began) is final for the cursor.
+// The position is the version that the client may claim once it has been told the whole batch. An error is final for
+// the cursor: ErrSlow, ErrEpoch, or ErrExpired if a relist passed over what the client knew at the beginning.
 func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position uint64, err error) {
 	t := c.topic
 	t.mu.Lock()
@@ -58,7 +60,7 @@ func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position u
 		return batch, 0, err
 	}
 	if c.past != nil {
-		t.mu.Unlock() // it may be long
+		t.mu.Unlock() // a past may be long
 		batch, position = c.nextOfPast(batch)
 		t.mu.Lock()
 		if len(batch) == cap(batch) {
@@ -102,8 +104,8 @@ func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position u
 	}
 }
 
-// Until is all that lies between the cursor and a head of its topic that is not behind it. The cursor is of no use
-// then, but for being disarmed. The errors are those of Next.
+// Until returns the events between the cursor and a head of its topic, which must not lie before the cursor.
+// Afterwards the cursor can only be disarmed. The errors are those of Next.
 func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 	t := c.topic
 	t.mu.Lock()
@@ -127,7 +129,8 @@ func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 	return events, nil
 }
 
-// following is the next event of the scope before a number, and moves on behind it, or to that number.
+// following returns the scope's next event whose number is below end, and moves the cursor behind it. If there is
+// none, the cursor moves to end.
 func (c *Cursor[O]) following(end uint64) (event *Event[O], ok bool) {
 	seq := c.next
 	if !c.scope.All() {
@@ -146,7 +149,7 @@ func (c *Cursor[O]) following(end uint64) (event *Event[O], ok bool) {
 	return c.topic.ring.at(seq), true
 }
 
-// nextOfChains merges the chains of the scope by number.
+// nextOfChains merges the chains of the scope in the order of their events' numbers.
 func (c *Cursor[O]) nextOfChains(batch []*Event[O]) []*Event[O] {
 	for len(batch) < cap(batch) {
 		event, ok := c.following(c.topic.ring.next)
@@ -158,7 +161,7 @@ func (c *Cursor[O]) nextOfChains(batch []*Event[O]) []*Event[O] {
 	return batch
 }
 
-// after is the number of the first event of a chain from seq on; a nil chain has none.
+// after is the number of the chain's first event at or after seq; a nil chain has none.
 func (c *chain) after(seq uint64) (uint64, bool) {
 	if c == nil {
 		return 0, false
@@ -171,7 +174,7 @@ func (c *chain) after(seq uint64) (uint64, bool) {
 	return pending[i], true
 }
 
-// err is why the cursor cannot be read on.
+// err says why the cursor cannot be read any further; nil if it can.
 func (c *Cursor[O]) err() error {
 	if err := c.check(); err != nil {
 		return err
@@ -204,7 +207,7 @@ func (c *Cursor[O]) check() error {
 	return nil
 }
 
-// arm has the waiter woken when something is appended.
+// arm registers the waiter to be woken by the next event of the scope.
 func (c *Cursor[O]) arm(w Waiter) {
 	t := c.topic
 	if c.armed == nil {
@@ -214,7 +217,7 @@ func (c *Cursor[O]) arm(w Waiter) {
 		r := &c.armed[i]
 		r.waiter = w
 		if r.list != nil {
-			continue // was not woken since
+			continue // has not been woken since it was armed
 		}
 		if c.scope.All() {
 			t.everyone.add(r)
@@ -224,7 +227,8 @@ func (c *Cursor[O]) arm(w Waiter) {
 	}
 }
 
-// Disarm has the waiter woken no more. It must be called when the reader ends.
+// Disarm takes back what Next armed: the waiter is no longer woken. It must be called when the reader ends, or the
+// topic holds the waiter for ever.
 func (c *Cursor[O]) Disarm() {
 	c.topic.mu.Lock()
 	defer c.topic.mu.Unlock()

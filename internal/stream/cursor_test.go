@@ -75,7 +75,7 @@ func TestPositionWithinAGapExpires(t *testing.T) {
 	topic := newTestTopic(roomy)
 	topic.Append(101, added("a", 101))
 	topic.AppendBurst(110, []Change[*item]{added("a", 104)})
-	topic.AppendBurst(120, nil) // found no difference, yet something may have come and gone
+	topic.AppendBurst(120, nil) // the relist found no difference, yet something may have come and gone
 	topic.Append(121, added("a", 121))
 
 	for version := uint64(99); version <= 122; version++ {
@@ -111,7 +111,7 @@ func TestGapThatIsForgottenExpiresAllBeforeIt(t *testing.T) {
 	}
 }
 
-// When a lease ends, etcd deletes what was bound to it in one revision.
+// When a lease ends, etcd deletes all that was bound to it in one revision, so several events share one version.
 func TestEventsOfOneVersionAreNotLostBetweenThem(t *testing.T) {
 	topic := newTestTopic(Options{Events: 3, Bytes: 1 << 20})
 	topic.Append(101, added("a", 1))
@@ -246,7 +246,7 @@ func TestNamespacesComeInTheOrderOfLists(t *testing.T) {
 	}
 }
 
-// What lies between a cursor and a head is what the cursor would have read until then, and nothing that came later.
+// Until returns what the cursor would have read up to the head, and nothing that came later.
 func TestUntilIsWhatWouldHaveBeenRead(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 7))

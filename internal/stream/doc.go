@@ -1,13 +1,13 @@
-// Package stream is the broadcaster: what happens to the objects of one kind goes into a Topic once, and any number
-// of Cursors read it from there, each at its own pace.
+// Package stream is the broadcaster. Each change of the objects of one kind goes into a Topic once; any number of
+// Cursors read it from there, each at its own pace.
 //
-// A topic is a bounded ring. Live delivery and replay are the same read, since a cursor is no more than a place in
-// the ring; so there is no queue per reader that could overflow, and no seam between replay and live.
+// A topic is a bounded ring, and a cursor is no more than a place in it. So live delivery and replay are the same
+// read: there is no queue per reader that could overflow, and no seam between replay and live.
 //
-// What it promises: Append never waits for a reader, and costs the same whether there are none or ten thousand. A
-// cursor is given every event of its namespaces after its place, in order, or an error that says that it cannot be
-// (ErrSlow, ErrExpired, ErrAhead, ErrEpoch); there is no third outcome. Who reads one namespace is neither woken
-// nor pushed off the ring by what happens in the others.
+// What it promises: Append never waits for a reader, and costs the same whether none or ten thousand of them wait for
+// other events. A cursor returns every event of its namespaces after its place, in order, or an error (ErrSlow,
+// ErrExpired, ErrAhead, ErrEpoch). There is no third outcome. A reader of one namespace is neither woken nor pushed
+// off the ring by what happens in the others.
 //
 // What it refuses: to know what an object is, beyond Object.
 package stream
@@ -21,7 +21,8 @@ var (
 	ErrAhead = errors.New("stream: the position is ahead of what has been seen")
 	// ErrSlow means that the ring overtook a cursor.
 	ErrSlow = errors.New("stream: the reader was overtaken")
-	// ErrEpoch means that versions went back, so positions from before mean nothing.
+	// ErrEpoch means that the versions of the API server went back, as after a restore of etcd: earlier positions
+	// mean nothing.
 	ErrEpoch = errors.New("stream: the position belongs to another history")
 )
 

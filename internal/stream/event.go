@@ -19,19 +19,20 @@ const (
 // String is the event's name on the wire.
 func (t Type) String() string { return [...]string{"added", "modified", "deleted"}[t] }
 
-// Change is one thing that happened.
+// Change is one change of one object.
 type Change[O Object[O]] struct {
 	Type Type
-	// Object is the state after the change; of a deletion, the last one, with the version of the deletion.
+	// Object is the state after the change. For a deletion it is the last state, with the version of the deletion.
 	Object O
-	// Old is the state before; the zero value if there was none, or if it is not known.
+	// Old is the state before the change; the zero value if there was none, or if it is not known.
 	Old O
 }
 
 // Event is a change in its place in a topic. Events are shared by all readers, and immutable.
 type Event[O Object[O]] struct {
 	Change[O]
-	// Pos orders the event: who resumes after X is told it if Pos > X.
+	// Pos orders the event: a client that resumes after X is told it if Pos > X, or if it shares X with an earlier
+	// event.
 	Pos uint64
 	// ID is the version up to which a client that has been told this event has been told everything. It lags
 	// behind Pos within the burst of a relist, so that a client which is cut off in one gets it again.
@@ -39,12 +40,12 @@ type Event[O Object[O]] struct {
 	// At is when the event was appended.
 	At time.Time
 
-	seq  uint64 // its number in the ring; 0 if it never was in one
-	tie  bool   // shares its version with what was told before; see Topic.Append
+	seq  uint64 // its number in the ring; 0 if it was never in one
+	tie  bool   // shares its version with an earlier event; see Topic.Append
 	left atomic.Pointer[weak.Pointer[O]]
 }
 
-// floor is the first position from which the event is not told.
+// floor is the lowest position with which a client is not told the event again.
 func (e *Event[O]) floor() uint64 {
 	if e.tie {
 		return e.Pos + 1
@@ -52,10 +53,10 @@ func (e *Event[O]) floor() uint64 {
 	return e.Pos
 }
 
-// For is the event as it is to be told to those who see only what matches: an object that begins to match is
-// added, one that ceases to match is deleted, as it last matched but with the version of the event. That is what the
-// API server does (apiserver, storage/cacher: convertToWatchEvent). A nil match is true for all; tell is false for
-// what need not be told.
+// For is the event as it is told to a client that sees only what matches. An object that begins to match is added.
+// One that ceases to match is deleted: the client gets it as it last matched, with the version of the event. The API
+// server does the same (apiserver, storage/cacher: convertToWatchEvent). A nil match means that everything matches.
+// If tell is false, there is nothing to be told.
 func (e *Event[O]) For(match func(O) bool) (kind Type, object O, tell bool) {
 	if match == nil {
 		return e.Type, e.Object, true
@@ -72,8 +73,8 @@ func (e *Event[O]) For(match func(O) bool) (kind Type, object O, tell bool) {
 		return Added, e.Object, match(e.Object)
 	}
 	if e.Old == none {
-		// From a catch-up, which does not say what was before: as if it had matched. Clients upsert, and ignore the
-		// deletion of what they do not have.
+		// The event is from a past, which does not say what was before. It is told as if the object had matched: a
+		// client upserts, and ignores the deletion of what it does not have.
 		if match(e.Object) {
 			return Modified, e.Object, true
 		}
@@ -91,8 +92,9 @@ func (e *Event[O]) For(match func(O) bool) (kind Type, object O, tell bool) {
 	return Modified, e.Object, false
 }
 
-// lastMatch is made once for all who need it at about the same time. The event does not keep it: the ring, which keeps
-// the event, does not count it.
+// lastMatch is the state before the event with the version of the event. It is made once for all readers that need it
+// at about the same time. The event refers to it weakly, since the ring does not count it among the bytes that it
+// keeps.
 func (e *Event[O]) lastMatch() O {
 	if made := e.left.Load(); made != nil {
 		if left := made.Value(); left != nil {

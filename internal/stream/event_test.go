@@ -11,7 +11,7 @@ func TestForTellsEnteringAndLeavingAFilter(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		change   Change[*item]
-		filtered Type // told to who filters
+		filtered Type // what a client with a filter is told
 		version  uint64
 		label    string
 	}{

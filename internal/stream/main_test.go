@@ -37,14 +37,14 @@ func added(namespace string, version uint64) Change[*item] {
 
 var roomy = Options{Events: 1000, Bytes: 1 << 20}
 
-// newTestTopic is a topic that has begun at version 100.
+// newTestTopic returns a topic that has begun at version 100.
 func newTestTopic(opts Options) *Topic[*item] {
 	t := NewTopic[*item](opts)
 	t.Begin(100)
 	return t
 }
 
-// run starts a topic; the returned function ends it and waits.
+// run starts a topic; the returned function stops it, and waits until it has ended.
 func run(topic *Topic[*item]) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -58,7 +58,7 @@ func run(topic *Topic[*item]) (stop func()) {
 	}
 }
 
-// versions reads a cursor to its end, a few events at a time, and gives the versions of the events.
+// versions reads a cursor to its end, a few events at a time, and returns the versions of the events.
 func versions(t *testing.T, c *Cursor[*item]) (read []uint64, position uint64) {
 	t.Helper()
 	for {
@@ -76,7 +76,7 @@ func versions(t *testing.T, c *Cursor[*item]) (read []uint64, position uint64) {
 	}
 }
 
-// resume is Resume of a position that must be good.
+// resume calls Resume with a position that must be accepted.
 func resume(t *testing.T, topic *Topic[*item], version uint64, scope Scope) *Cursor[*item] {
 	t.Helper()
 	c, err := topic.Resume(UpTo(version), scope)
@@ -86,7 +86,7 @@ func resume(t *testing.T, topic *Topic[*item], version uint64, scope Scope) *Cur
 	return c
 }
 
-// Arm asks for a waiter to be woken, unless there is something to read already, which it leaves unread.
+// Arm asks for a waiter to be woken, and reports true, unless there is something to read already. It reads nothing.
 func (c *Cursor[O]) Arm(w Waiter) bool {
 	c.topic.mu.Lock()
 	defer c.topic.mu.Unlock()

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// model is a topic as a plain slice that forgets nothing, and what the contract says of it.
+// model is a topic as a plain slice that forgets nothing, with what the contract says of such a history.
 type model struct {
 	opts       Options
 	history    []modelEvent
 	evicted    int // how many events at the front of the history are no longer kept
-	begun      int // where the history since the last Begin or Restart begins
+	begun      int // where the history after the last Begin or Restart starts
 	floor      uint64
 	forgotten  uint64 // the end of the last gap that is not remembered
 	watermark  uint64
@@ -69,10 +69,10 @@ func in(scope Scope, namespace string) bool {
 	return scope.All() || slices.Contains(scope.Namespaces(), namespace)
 }
 
-// due reports whether who resumes after a version must be told an event.
+// due reports whether a client that resumes after a version must be told an event.
 func (e modelEvent) due(version uint64) bool { return e.pos > version || e.tie && e.pos == version }
 
-// leapt reports whether a relist passed over what a client knows some of.
+// leapt reports whether a relist passed over a stretch of which the client knows some.
 func (m *model) leapt(known Known) bool {
 	return slices.ContainsFunc(m.gaps, func(g gap) bool {
 		same := g.from == known.All && g.to == known.Some
@@ -80,7 +80,7 @@ func (m *model) leapt(known Known) bool {
 	})
 }
 
-// resume is what Resume must say.
+// resume is what Resume must return.
 func (m *model) resume(known Known, scope Scope) error {
 	version := known.All
 	if version > m.watermark {
@@ -109,15 +109,15 @@ type follower struct {
 	start      int    // what comes before this is read from a past
 	after      uint64 // the past begins behind the first event of this version
 	known      Known
-	wary       bool // has not passed all that was known
-	ahead      bool // began before all that was known
-	ties       bool // events that share the version that it resumed after are due
+	wary       bool // has not yet passed all that its client knew
+	ahead      bool // began before all that its client knew
+	ties       bool // events that share the version after which it resumed are due
 	generation int
 	position   uint64
 }
 
-// read compares one batch with the model, and steps back now and then. It reports false when the cursor has rightly come
-// to its end.
+// read compares one batch with the model, and steps back now and then. It reports false when the cursor has rightly
+// failed.
 func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err error) {
 	want := f.err(m)
 	batch, position, got := f.cursor.Next(make([]*Event[*item], 0, room), nil)
@@ -173,7 +173,7 @@ func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err 
 	return true, nil
 }
 
-// err is with what the next read must fail.
+// err is the error with which the next read must fail.
 func (f *follower) err(m *model) (want error) {
 	switch {
 	case f.generation != m.generation:
@@ -189,7 +189,7 @@ func (f *follower) err(m *model) (want error) {
 	return want
 }
 
-// pass goes on to the next event that must be read.
+// pass moves on to the next event that must be read.
 func (f *follower) pass(m *model) {
 	for f.next < len(m.history) && !f.expects(m, f.next) {
 		f.next++
@@ -207,7 +207,7 @@ func (f *follower) expects(m *model, n int) bool {
 	return e.pos > f.known.All || e.pos == f.known.All && e.tie && f.ties
 }
 
-// first reports whether no event before it in the past shares an event's position.
+// first reports whether an event is the first of its position in the past.
 func (f *follower) first(m *model, n int) bool {
 	return n == f.begun || m.history[n-1].pos < m.history[n].pos
 }

@@ -2,16 +2,16 @@ package stream
 
 import "slices"
 
-// past is what happened before the ring begins, read from elsewhere: of all namespaces, in order, up to the place in the
-// ring at which its cursor goes on.
+// past is history that the ring no longer holds, read from elsewhere: the events of all namespaces, in order, up to
+// the place in the ring at which the cursor goes on.
 type past[O Object[O]] struct {
-	events []*Event[O] // shared by all who need them
+	events []*Event[O] // shared by all cursors that need them; never changed
 	read   int
 }
 
-// CaughtUp is a cursor for a client that Resume refused: it reads what happened in the meantime from a past, and goes on
-// at a head of this topic. The past is what happened after the version before known.All, so it has all that shares that
-// version. The client has been told the first of them, as in Resume: it is told the rest again.
+// CaughtUp returns a cursor for a client that Resume refused: it reads what happened in the meantime from a past, and
+// goes on at a head of this topic. The past must begin after the version before known.All, so that it has all events
+// of known.All itself. As in Resume, the client has been told the first of those, and is told the rest again.
 func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, scope Scope) *Cursor[O] {
 	for len(events) > 0 && events[0].Pos < known.All {
 		events = events[1:]
@@ -19,7 +19,7 @@ func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, scope Sc
 	if len(events) > 0 && events[0].Pos == known.All {
 		events = events[1:]
 	}
-	// What it may know beyond the head is yet to come here, and a relist may pass over it.
+	// What the client may know beyond the head is yet to come here, and a relist may still pass over it.
 	after := Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}
 	c := &Cursor[O]{topic: t, scope: scope, next: head.seq, generation: head.generation, known: after}
 	if len(events) > 0 {
@@ -28,7 +28,7 @@ func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, scope Sc
 	return c
 }
 
-// nextOfPast appends to batch what follows in the past.
+// nextOfPast appends the events of the scope that follow in the past, up to batch's capacity.
 func (c *Cursor[O]) nextOfPast(batch []*Event[O]) (_ []*Event[O], position uint64) {
 	p := c.past
 	for p.read < len(p.events) && len(batch) < cap(batch) {
@@ -40,12 +40,12 @@ func (c *Cursor[O]) nextOfPast(batch []*Event[O]) (_ []*Event[O], position uint6
 		}
 	}
 	if p.read == len(p.events) {
-		c.past = nil // it is large
+		c.past = nil // let it be freed: it is large
 	}
 	return batch, position
 }
 
-// restOfPast is all of the past that is left, which has been read then.
+// restOfPast returns what is left of the past in the scope, and drops the past.
 func (c *Cursor[O]) restOfPast() (events []*Event[O]) {
 	if c.past == nil {
 		return nil
@@ -59,8 +59,9 @@ func (c *Cursor[O]) restOfPast() (events []*Event[O]) {
 	return events
 }
 
-// Back takes the cursor back by the end of the batch that Next gave last: it has not been told, and is to be read again.
-// The ring does not keep it for the reader: by then it may be too slow.
+// Back takes the cursor back to before untold, which is the end of the batch that Next returned last: the client has
+// not been told it, and it is to be read again. The ring does not keep these events for the reader: the next Next may
+// fail with ErrSlow.
 func (c *Cursor[O]) Back(untold []*Event[O]) {
 	caughtUp := 0
 	for caughtUp < len(untold) && untold[caughtUp].seq == 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// caughtUp is a past: one at each version.
+// caughtUp is a past with one event at each version.
 func caughtUp(versions ...uint64) (events []*Event[*item]) {
 	for _, version := range versions {
 		events = append(events, &Event[*item]{Change: added("a", version), Pos: version, ID: version})
@@ -14,8 +14,8 @@ func caughtUp(versions ...uint64) (events []*Event[*item]) {
 	return events
 }
 
-// A batch is filled across the end of a past; else a reader that was given less than it has room for would take that for
-// the end, and wait without having been armed.
+// A batch is filled across the end of a past. Otherwise a reader would take a batch that is not full for the end, and
+// wait without being armed.
 func TestBatchIsFilledAcrossTheEndOfAPast(t *testing.T) {
 	topic := newTestTopic(roomy)
 	head := topic.Head()
@@ -33,7 +33,7 @@ func TestBatchIsFilledAcrossTheEndOfAPast(t *testing.T) {
 	}
 }
 
-// Of what shares the position's version the first was told, and only that.
+// Of the events that share the position's version, the client was told only the first.
 func TestPastBeginsBehindTheFirstEventOfItsVersion(t *testing.T) {
 	topic := newTestTopic(roomy)
 	c := topic.CaughtUp(topic.Head(), caughtUp(97, 98, 98, 98, 99), UpTo(98), AllNamespaces())
@@ -42,7 +42,8 @@ func TestPastBeginsBehindTheFirstEventOfItsVersion(t *testing.T) {
 	}
 }
 
-// Whoever reads a past so slowly that the ring overtakes its end would be reset there; it holds the past no longer.
+// A reader whose past ends at a place that the ring has overtaken would be reset there anyway. It is reset at once,
+// and does not hold the past any longer.
 func TestReaderOfAPastIsResetAsSoonAsTheRingOvertakesItsEnd(t *testing.T) {
 	topic := newTestTopic(Options{Events: 2, Bytes: 1 << 20})
 	c := topic.CaughtUp(topic.Head(), caughtUp(98, 99, 100), UpTo(97), AllNamespaces())
@@ -57,7 +58,7 @@ func TestReaderOfAPastIsResetAsSoonAsTheRingOvertakesItsEnd(t *testing.T) {
 	}
 }
 
-// What another replica told of what is yet to come here may be gone again in a relist.
+// What another replica told the client may be yet to come here, and then be gone again in a relist.
 func TestPastDoesNotHideARelistThatLeapsOverWhatIsKnown(t *testing.T) {
 	topic := newTestTopic(roomy)
 	c := topic.CaughtUp(topic.Head(), caughtUp(98, 99), Known{All: 98, Some: 105}, AllNamespaces())
@@ -67,7 +68,7 @@ func TestPastDoesNotHideARelistThatLeapsOverWhatIsKnown(t *testing.T) {
 	}
 }
 
-// What a slow client was not told is read again, from a past and from the ring, and nothing else.
+// What a slow client was not told is read again, be it from a past or from the ring, and nothing else is.
 func TestCursorStepsBackToWhatWasNotTold(t *testing.T) {
 	for cut := range 6 {
 		topic := newTestTopic(roomy)

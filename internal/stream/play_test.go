@@ -18,7 +18,7 @@ type play struct {
 	followers []*follower
 	names     []string
 	serial    int
-	seen      map[string]int // how often what happened
+	seen      map[string]int // how often each thing happened
 }
 
 func TestCursorsReadExactlyWhatAPlainSliceSays(t *testing.T) {
@@ -55,12 +55,12 @@ func (p *play) object(version uint64) *item {
 	p.serial++
 	size := 1 + p.IntN(20)
 	if p.IntN(50) == 0 {
-		size = 1000 // larger than all may be together
+		size = 1000 // larger than the bound on all together
 	}
 	return &item{namespace: p.names[p.IntN(len(p.names))], name: fmt.Sprint(p.serial), version: version, size: size}
 }
 
-// step does one random thing.
+// step takes one random action.
 func (p *play) step() error {
 	switch n := p.IntN(100); {
 	case n < 45:
@@ -181,7 +181,7 @@ func (p *play) catchUp(known Known, scope Scope) *follower {
 	}
 }
 
-// known is what some client may know: of this replica, or of another one.
+// known is what some client may know, told by this replica or by another one.
 func (p *play) known() Known {
 	known := UpTo(p.model.watermark + 3 - uint64(p.IntN(70)))
 	switch n := len(p.model.gaps); {

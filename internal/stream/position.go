@@ -6,43 +6,45 @@ import (
 	"strings"
 )
 
-// Known is what a client has been told of a watch: everything up to a version, and, within the burst of a relist, some
-// of what happened up to the list's.
+// Known is what a client has been told of a watch: everything up to one version, and some of what happened up to
+// another. The two differ within the burst of a relist, where the second is the list's version, and while a
+// modification is held back.
 //
-// The latter matters if it is cut off there, and comes back to a replica that made other lists. An object that came
-// and went between two of them is in no difference: who knows nothing of it misses nothing, but who was told of it
-// would keep it for ever.
+// The second matters to a client that is cut off there, and comes back to a replica that made its lists at other
+// versions. An object that came and went between two lists is in no difference between them. A client that never
+// heard of it misses nothing, but one that was told of it would keep it for ever.
 type Known struct {
-	All  uint64 // 0: nothing
-	Some uint64 // not less than All
+	All  uint64 // everything up to here; 0: nothing
+	Some uint64 // some of what lies up to here; not less than All
 }
 
-// UpTo is who has been told everything up to a version, and nothing after it.
+// UpTo is what a client knows that has been told everything up to a version, and nothing after it.
 func UpTo(version uint64) Known { return Known{All: version, Some: version} }
 
-// Told is what an event id says of one watch: how far its client has been told, and of which part.
+// Told is what an event id says of one watch: how far its client has been told, and under which visibility.
 type Told struct {
 	Known
-	// Sight names the part of the resource that the client was permitted to see: a letter, then letters and digits; ""
-	// is all that it asked for. A position of one sight says nothing in another.
+	// Sight names the visibility, the part of the resource that the client was permitted to see: a letter, then
+	// letters and digits. The empty name means all that it asked for. A position made under one visibility says
+	// nothing under another.
 	Sight string
 }
 
-// Position is what an event id says: how far a client has been told each watch of its stream.
+// Position is what an event id says: how far a client has been told of each watch of its stream.
 //
 // On the wire it is EPOCH.VERSION for a stream of one watch, which has no name, and EPOCH.NAME-VERSION.NAME-VERSION…
-// for several. A version up to which some is known follows the one up to which everything is, after another hyphen,
-// if they differ; then the sight, if there is one. A watch whose snapshot was not complete has no version; it is left
-// out, and 0 stands in its place for the one without a name.
+// for several. VERSION is Known.All. If Known.Some differs, it follows after a hyphen; then the name of the
+// visibility, if it has one, after another. A watch whose snapshot was not complete has no version: if it has a name
+// it is left out, else its version is 0.
 type Position struct {
 	Epoch string
 	Told  map[string]Told // by the watch's name; "" for the watch of a single stream
 }
 
-// ErrPosition means that a text is no position.
+// ErrPosition means that a text is not a position.
 var ErrPosition = errors.New("stream: unreadable position")
 
-// maxPosition bounds a position's length, in bytes; a stream has at most a few dozen watches.
+// maxPosition bounds a position's length, in bytes. It leaves room for a few dozen watches.
 const maxPosition = 4096
 
 // ParsePosition reads an event id. Its error is ErrPosition.
@@ -94,7 +96,7 @@ func parseKnown(s string) (Known, bool) {
 	return known, ok && all > 0 && known.Some > all
 }
 
-// AppendID appends the event id for watches in their order.
+// AppendID appends the event id of a stream to dst. The watches keep the order in which they are given.
 func AppendID(dst []byte, epoch string, names []string, told []Told) []byte {
 	dst = append(dst, epoch...)
 	for i, name := range names {
@@ -124,7 +126,8 @@ func AppendID(dst []byte, epoch string, names []string, told []Told) []byte {
 	return dst
 }
 
-// ValidName reports whether a text may name a watch or a sight: a lower-case letter, then lower-case letters and digits.
+// ValidName reports whether a text may name a watch or a visibility: a lower-case letter, then lower-case letters and
+// digits, 63 characters at most.
 func ValidName(s string) bool {
 	return s != "" && len(s) <= 63 && s[0] >= 'a' && s[0] <= 'z' && all(s, letterOrDigit)
 }
@@ -140,7 +143,7 @@ func all(s string, is func(byte) bool) bool {
 	return true
 }
 
-// parseDigits is strict where strconv is not, so that each position has one form.
+// parseDigits refuses leading zeros, which strconv accepts: each position has exactly one form.
 func parseDigits(s string) (uint64, bool) {
 	if s == "" || s[0] == '0' && s != "0" || s[0] == '+' {
 		return 0, false

@@ -44,7 +44,7 @@ func TestPositions(t *testing.T) {
 		{"e1.42-S1a", nil},
 		{"e1.pods-s1a", nil},
 		{"e1.42-50-60", nil},
-		{"e1.pods-0", nil}, // left out instead
+		{"e1.pods-0", nil}, // such a watch is left out instead
 		{"e1.pods-", nil},
 		{"e1.pods", nil},
 		{"e1.pods-7-6", nil},
@@ -96,7 +96,7 @@ func FuzzParsePosition(f *testing.F) {
 			}
 			return
 		}
-		// What was read is what AppendID writes, in some order of the watches.
+		// AppendID writes what was read in some order of the watches.
 		names := slices.Sorted(maps.Keys(p.Told))
 		if strings.HasSuffix(s, ".0") {
 			names = []string{""}

@@ -2,7 +2,8 @@ package stream
 
 import "sort"
 
-// Head is where the history ends: a cursor that starts there is told what follows the version, and nothing else.
+// Head is the end of the history at some moment: a cursor that starts there reads what follows the version, and
+// nothing else.
 type Head struct {
 	Version    uint64
 	seq        uint64
@@ -16,20 +17,20 @@ func (t *Topic[O]) Head() Head {
 	return Head{Version: t.watermark, seq: t.ring.next, generation: t.generation}
 }
 
-// From is a cursor that begins at a head of this topic.
+// From returns a cursor that begins at a head of this topic.
 func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {
 	return &Cursor[O]{topic: t, scope: scope, next: head.seq, generation: head.generation}
 }
 
-// Holds reports whether everything that follows a head is still there.
+// Holds reports whether the ring still has everything that follows a head.
 func (t *Topic[O]) Holds(head Head) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return head.generation == t.generation && head.seq >= t.ring.evicted.seq
 }
 
-// Resume is a cursor for a client that comes back: it is told the events after what it knows all of, and those that
-// share that version and may not have been told (see Append). It fails with ErrExpired or ErrAhead.
+// Resume returns a cursor for a client that comes back. It reads the events after known.All, and those of that very
+// version that the client may not have been told (see Append). It fails with ErrExpired or ErrAhead.
 func (t *Topic[O]) Resume(known Known, scope Scope) (*Cursor[O], error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,14 +53,14 @@ func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
 	first := t.ring.evicted.seq
 	next := first + uint64(sort.Search(t.ring.len(), func(i int) bool { return t.ring.at(first+uint64(i)).Pos > version }))
 	for next > first && t.ring.at(next-1).floor() > version {
-		next-- // shares the version, and may not have been told
+		next-- // shares the version; the client may not have been told it
 	}
 	return &Cursor[O]{topic: t, scope: scope, next: next, generation: t.generation, known: known}, nil
 }
 
-// Ahead is a cursor for a client that Resume found ahead of the topic, though its version is a real one: it is told
-// what follows that version. While that was being found out, the topic may have reached the version, and gone past it:
-// then this is Resume, and may fail with ErrExpired.
+// Ahead returns a cursor for a client that Resume found ahead of the topic, though its version is a real one: it
+// reads what follows that version. The topic may have reached the version while the caller found that out. Then Ahead
+// is Resume, and may fail with ErrExpired.
 func (t *Topic[O]) Ahead(known Known, scope Scope) (*Cursor[O], error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,9 +70,9 @@ func (t *Topic[O]) Ahead(known Known, scope Scope) (*Cursor[O], error) {
 	return &Cursor[O]{topic: t, scope: scope, next: t.ring.next, generation: t.generation, known: known}, nil
 }
 
-// leapt reports whether a relist passed over something that a client knows, or knows all before and some after. The
-// difference that it found does not say what of that has gone again; but if it is the very one in whose burst the
-// client was cut off, it can be told again.
+// leapt reports whether a relist passed over a stretch of which the client knows some, but not all. The difference
+// that the relist found does not say what of that is gone again, so the client cannot go on. The exception is the
+// very relist in whose burst the client was cut off: that difference can be told again.
 func (t *Topic[O]) leapt(known Known) bool {
 	if known.All < t.forgottenGap {
 		return true
@@ -84,7 +85,7 @@ func (t *Topic[O]) leapt(known Known) bool {
 	return false
 }
 
-// evictions are those that concern a scope.
+// evictions returns how far the events of a scope were evicted: once for all namespaces, or once for each.
 func (t *Topic[O]) evictions(scope Scope) []eviction {
 	if scope.All() {
 		return []eviction{t.ring.evicted}

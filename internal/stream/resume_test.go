@@ -17,7 +17,7 @@ func ahead(t *testing.T, topic *Topic[*item], known Known, scope Scope) *Cursor[
 	return cursor
 }
 
-// A client may come from a replica that has seen more, if only a bookmark.
+// A client may come from a replica that has seen more, be it only a bookmark.
 func TestCursorAheadTellsNothingTwiceAndNothingTooFew(t *testing.T) {
 	topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})
 	topic.Begin(10)
@@ -41,7 +41,7 @@ func TestCursorAheadKeepsItsPositionUntilTheTopicPassesIt(t *testing.T) {
 	}
 }
 
-// While the API server is asked whether a position ahead is a real one, the topic goes on, and past it.
+// While the API server is asked whether a position ahead is a real one, the topic may move past that position.
 func TestTopicThatOvertakesAPositionAheadLosesNothing(t *testing.T) {
 	topic := NewTopic[*item](Options{Events: 4, Bytes: 1 << 20})
 	topic.Begin(10)
@@ -67,7 +67,7 @@ func TestTopicThatOvertakesAPositionAheadLosesNothing(t *testing.T) {
 	}
 }
 
-// What another replica told the client between the list's two ends may have gone again there, unseen by this one.
+// What another replica told the client may have gone again within the gap, unseen by this replica.
 func TestCursorAheadExpiresWhenARelistLeapsOverIt(t *testing.T) {
 	for _, changes := range [][]Change[*item]{nil, {{Type: Added, Object: &item{version: 14}}}} {
 		topic := NewTopic[*item](Options{Events: 16, Bytes: 1 << 20})

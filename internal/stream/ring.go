@@ -1,13 +1,13 @@
 package stream
 
-// ring holds the events with sequence numbers from evicted.seq up to next. It grows by doubling up to what it is
-// bounded to.
+// ring holds the events with sequence numbers from evicted.seq up to, but without, next. It doubles its size when it
+// is full, until it has reached its bound.
 type ring[O Object[O]] struct {
 	slots   []*Event[O] // the event with number n is in slot n % len
 	next    uint64
 	evicted eviction
-	held    map[O]int // the objects that its events hold, and how often; a state before is most often that after another
-	bytes   int64     // that they occupy
+	held    map[O]int // its events' objects, and how often each occurs: mostly as one's Object and the next one's Old
+	bytes   int64     // what the held objects occupy, each counted once
 }
 
 func (r *ring[O]) len() int { return int(r.next - r.evicted.seq) }
@@ -16,7 +16,8 @@ func (r *ring[O]) at(seq uint64) *Event[O] { return r.slots[seq%uint64(len(r.slo
 
 func (r *ring[O]) oldest() *Event[O] { return r.at(r.evicted.seq) }
 
-// push appends an event and returns its number. The ring may hold one more than its bound until the next eviction.
+// push appends an event and returns its number. Until the next eviction, the ring may hold one event more than its
+// bound.
 func (r *ring[O]) push(event *Event[O], bound int) (seq uint64) {
 	if r.len() == len(r.slots) {
 		r.grow(bound)
@@ -29,7 +30,7 @@ func (r *ring[O]) push(event *Event[O], bound int) (seq uint64) {
 	return seq
 }
 
-// hold counts an object, which is held once however many events have it.
+// hold counts one more use of an object. Its size counts once, however many events have it.
 func (r *ring[O]) hold(o O) {
 	var none O
 	if o == none {
@@ -77,8 +78,8 @@ func (r *ring[O]) pop() *Event[O] {
 	return event
 }
 
-// evictAll empties the ring; positions before the version are too old from now on, and so is every place: the number
-// it leaves out is the unseen content of the list at that version.
+// evictAll empties the ring. From now on, positions before the version are too old, and so is every place of a
+// cursor: the number that is skipped stands for the content of the list at that version, which no cursor has read.
 func (r *ring[O]) evictAll(version uint64) {
 	clear(r.slots)
 	r.held, r.bytes = nil, 0
@@ -98,7 +99,7 @@ func (n *numbers) pop() {
 	n.head++
 	switch {
 	case n.head == len(n.items):
-		n.clear() // a namespace that was busy once must not keep its room for ever
+		n.clear() // a namespace that was busy once must not keep its memory for ever
 	case n.head > 32 && n.head > len(n.items)/2:
 		n.items = append(n.items[:0], n.items[n.head:]...)
 		n.head = 0

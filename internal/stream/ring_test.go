@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An event holds the state before it, too. Of a chain of changes each state is held once; of many objects that change once
-// each, there are two for each event.
+// An event also holds the state before it. In a chain of changes of one object each state is held once. If many
+// objects change once each, each event holds two states.
 func TestRingIsBoundedByAllThatItHolds(t *testing.T) {
 	for name, objects := range map[string]int{"one object": 1, "many objects": 1 << 20} {
 		const bound = 1000
@@ -37,7 +37,8 @@ func TestRingIsBoundedByAllThatItHolds(t *testing.T) {
 	}
 }
 
-// An object that ceases to match is told as it last matched, which is a copy of it for each event and nobody counts.
+// An object that ceases to match is told as it last matched. That is one copy per event, and the ring does not count
+// it: so nothing may keep it.
 func TestWhatCeasesToMatchIsNotHeldByTheRing(t *testing.T) {
 	event := &Event[*item]{Pos: 102, Change: Change[*item]{
 		Type: Modified, Object: &item{label: "other", version: 102}, Old: &item{label: "web", version: 101},

@@ -8,59 +8,61 @@ import (
 
 // Options bound a topic.
 type Options struct {
-	Events int           // how many events it keeps at most
-	Bytes  int64         // how much their objects may occupy together, in bytes
-	Age    time.Duration // how old an event it keeps may be; 0: any age
+	Events int           // how many events are kept at most
+	Bytes  int64         // how much the objects of the events may occupy together, in bytes
+	Age    time.Duration // how long an event is kept at most; 0: without limit
 	Gather time.Duration // readers are woken at most this often; the first event after a pause wakes them at once
 }
 
-// Topic is the history of one kind. The writer's methods (Begin, Append, AppendBurst, Progress, Restart) are for
-// one goroutine at a time; all others may be called concurrently.
+// Topic is the history of one kind. The writer's methods (Begin, Append, AppendBurst, Progress, Restart) are for one
+// goroutine at a time. All other methods may be called concurrently with them and with each other.
 type Topic[O Object[O]] struct {
 	opts  Options
 	dirty chan struct{} // tells Run that readers are to be woken
 
 	mu           sync.Mutex
 	ring         ring[O]
-	watermark    uint64 // everything up to here has been appended
+	watermark    uint64 // everything up to this version has been appended
 	generation   int    // how often versions went back
 	gaps         []gap
 	forgottenGap uint64            // the end of the last gap that was forgotten
 	chains       map[string]*chain // by namespace
-	chainLimit   int               // how many of them there are before some are forgotten
-	forgotten    eviction          // of chains that were dropped; where a new chain begins
-	everyone     waitList          // who reads all namespaces
-	wake         []*waitList       // lists with readers to be woken
-	evicted      uint64            // how many events were ever evicted
+	chainLimit   int               // how many there may be before some are forgotten
+	forgotten    eviction          // what was evicted from any dropped chain; where a new chain begins
+	everyone     waitList          // readers of all namespaces
+	wake         []*waitList       // the lists whose readers are to be woken
+	evicted      uint64            // how many events were evicted since the start
 }
 
-// A gap is a stretch of history that was never seen: a relist found the difference between both ends. Who stands at
-// its beginning can be told that difference. Who stands within (told by another replica, which did see it) cannot:
-// he may know of objects that came and went here unseen.
+// A gap is a stretch of history that was never seen: a relist found only the difference between both ends. A client
+// whose position is the beginning can be told that difference. A client whose position lies within was told by
+// another replica, which did see that history. It cannot go on: it may know of objects that came and went here
+// unseen.
 type gap struct{ from, to uint64 }
 
-// maxGaps bounds the gaps remembered; whoever is older than the oldest has expired.
+// maxGaps bounds the gaps that are remembered. A position before the end of a forgotten gap has expired.
 const maxGaps = 64
 
-// eviction remembers what a ring no longer holds: the newest evicted event's place and position.
+// eviction says what a ring no longer holds.
 type eviction struct {
-	seq uint64 // sequence number of the first event not evicted
+	seq uint64 // sequence number of the first event that was not evicted
 	pos uint64
 }
 
-// NewTopic makes an empty topic, of which nobody can read before Begin.
+// NewTopic returns an empty topic, which must not be read before Begin.
 func NewTopic[O Object[O]](opts Options) *Topic[O] {
 	return &Topic[O]{opts: opts, dirty: make(chan struct{}, 1), chains: map[string]*chain{}, chainLimit: maxChains}
 }
 
-// Run wakes the readers of what is appended, and lets events grow old, until the context ends.
+// Run wakes the readers that wait for what was appended, and evicts events that have become too old, until the
+// context ends. It then returns nil.
 func (t *Topic[O]) Run(ctx context.Context) error {
 	age := time.NewTicker(max(t.opts.Age/8, time.Second))
 	defer age.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	var woken []Waiter
-	defer func() { t.wakeReaders(woken) }() // those of what was appended last
+	defer func() { t.wakeReaders(woken) }() // those that wait for what was appended last
 	for {
 		select {
 		case <-ctx.Done():
@@ -84,7 +86,7 @@ func (t *Topic[O]) Run(ctx context.Context) error {
 	}
 }
 
-// Begin starts the history at the version of the first list, which is no part of it.
+// Begin starts the history at the version of the first list. The list itself is no part of the history.
 func (t *Topic[O]) Begin(version uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,7 +104,8 @@ func (t *Topic[O]) begin(version uint64) {
 	}
 }
 
-// Restart begins a new history, at the version of a list that lies before what was seen: all cursors get ErrEpoch.
+// Restart begins a new history at the version of a list, because that lies before what was seen. All cursors get
+// ErrEpoch.
 func (t *Topic[O]) Restart(version uint64) {
 	t.mu.Lock()
 	t.generation++
@@ -112,11 +115,11 @@ func (t *Topic[O]) Restart(version uint64) {
 	t.signal()
 }
 
-// Append adds a change that came live, whose version is not before any seen.
+// Append adds a change that came live. Its version must not be lower than any seen before.
 //
-// It may be the same as the last: when a lease ends, etcd deletes everything that was bound to it in one revision
-// (so go Kubernetes' Events). A client that was told the first of them claims the version, though the others were
-// still to come; so who resumes after it is told all but the first again.
+// It may equal the last one: when a lease ends, etcd deletes all that was bound to it in one revision, and
+// Kubernetes' Events end that way. A client that was told the first of these deletions claims their common version,
+// although the others are still to come. So a client that resumes after that version is told all but the first again.
 func (t *Topic[O]) Append(version uint64, change Change[O]) {
 	now := time.Now()
 	t.mu.Lock()
@@ -127,7 +130,8 @@ func (t *Topic[O]) Append(version uint64, change Change[O]) {
 	t.signal()
 }
 
-// AppendBurst adds the difference that a list at a version found, in one piece. The version is not before any seen.
+// AppendBurst adds the difference that a list found, in one piece. The list's version must not be lower than any seen
+// before.
 func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
 	now := time.Now()
 	t.mu.Lock()
@@ -148,14 +152,14 @@ func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
 	}
 }
 
-// Progress says that nothing else happened up to a version.
+// Progress records that nothing else happened up to a version, as a bookmark of the API server says.
 func (t *Topic[O]) Progress(version uint64) {
 	t.mu.Lock()
 	t.watermark = max(t.watermark, version)
 	t.mu.Unlock()
 }
 
-// Notify wakes all readers, though nothing was appended: something else that they tell their clients has changed.
+// Notify wakes all readers although nothing was appended, because something else changed that their clients are told.
 func (t *Topic[O]) Notify() {
 	t.mu.Lock()
 	t.wakeEveryone()
@@ -163,7 +167,7 @@ func (t *Topic[O]) Notify() {
 	t.signal()
 }
 
-// append puts an event at the end of the ring and of its namespace's chain, and notes whom to wake.
+// append puts an event at the end of the ring and of its namespace's chain, and notes which readers to wake.
 func (t *Topic[O]) append(event *Event[O]) {
 	event.tie = event.Pos == t.watermark
 	namespace := event.Object.GetNamespace()
@@ -177,8 +181,8 @@ func (t *Topic[O]) append(event *Event[O]) {
 	}
 }
 
-// evict drops the oldest events until the topic is within its bounds. The newest stays even if it is larger than all
-// may be together, or readers that keep up would be overtaken by each such event.
+// evict drops the oldest events until the topic is within its bounds. The newest event stays even if it alone exceeds
+// the bound on bytes. Otherwise each such event would overtake even the readers that keep up.
 func (t *Topic[O]) evict(now time.Time) {
 	var tooOld time.Time
 	if t.opts.Age > 0 {
@@ -199,7 +203,7 @@ func (t *Topic[O]) evictOldest() {
 	}
 }
 
-// expireBefore makes every position before a version too old, and forgets the gaps there.
+// expireBefore makes every position before a version too old, and forgets the gaps that end by it.
 func (t *Topic[O]) expireBefore(version uint64) {
 	for t.ring.len() > 0 && t.ring.oldest().Pos <= version {
 		t.evictOldest()
@@ -214,14 +218,14 @@ func (t *Topic[O]) expireBefore(version uint64) {
 	}
 }
 
-// Stats are figures for metrics and for people.
+// Stats are a topic's figures, for metrics and for the debug pages.
 type Stats struct {
 	Events    int       // kept
-	Bytes     int64     // that their objects occupy
-	Oldest    time.Time // when the oldest was appended; zero without any
-	Evicted   uint64    // ever
+	Bytes     int64     // that the objects of the events occupy
+	Oldest    time.Time // when the oldest event was appended; zero if there is none
+	Evicted   uint64    // since the start
 	Watermark uint64    // everything up to this version has been appended
-	Waiting   int       // readers that wait for an event
+	Waiting   int       // registrations of readers that wait; a reader of several namespaces has one in each
 }
 
 // Stats are the topic's figures at this moment.

@@ -1,22 +1,22 @@
 package stream
 
-// Waiter is one stream that waits, with any number of cursors at once.
+// Waiter is a reader that waits, with any number of cursors at once.
 type Waiter interface {
-	// Wake says that a cursor that was armed may have something to read; it may be said without cause. It must not
-	// wait, nor call the topic.
+	// Wake says that an armed cursor may have something to read. It may be called without cause. It must not wait,
+	// and must not call the topic.
 	Wake()
 }
 
 // Bell is a Waiter for a goroutine that waits on a channel.
 type Bell struct {
-	// C holds a token once the bell was rung.
+	// C holds a token once Wake was called.
 	C chan struct{}
 }
 
-// NewBell makes a bell.
+// NewBell returns a bell that has not been rung.
 func NewBell() *Bell { return &Bell{C: make(chan struct{}, 1)} }
 
-// Wake implements Waiter; it leaves a token.
+// Wake implements Waiter. It leaves a token in C, unless one is there.
 func (b *Bell) Wake() {
 	select {
 	case b.C <- struct{}{}:
@@ -24,16 +24,16 @@ func (b *Bell) Wake() {
 	}
 }
 
-// waitList holds the readers to wake when something happens that concerns them, each once.
+// waitList holds the readers that wait for the events of one namespace, or of all.
 type waitList struct {
 	waiting []*registration
-	noted   bool // is in Topic.wake
+	noted   bool // whether the list is in Topic.wake
 }
 
 // registration is a reader's place in a waitList.
 type registration struct {
 	waiter Waiter
-	list   *waitList // nil: in none
+	list   *waitList // the list that it is in; nil: none
 	index  int
 }
 
@@ -42,7 +42,7 @@ func (l *waitList) add(r *registration) {
 	l.waiting = append(l.waiting, r)
 }
 
-// remove takes the last into the place that gets free.
+// remove takes a registration off its list. The list's last one moves to the free place.
 func (r *registration) remove() {
 	if r.list == nil {
 		return
@@ -70,7 +70,8 @@ func (t *Topic[O]) wakeEveryone() {
 	}
 }
 
-// signal lets Run wake whoever was noted; the writer itself wakes nobody.
+// signal lets Run wake the readers that were noted. The writer itself wakes none, so that it costs the same however
+// many there are.
 func (t *Topic[O]) signal() {
 	select {
 	case t.dirty <- struct{}{}:
@@ -78,8 +79,8 @@ func (t *Topic[O]) signal() {
 	}
 }
 
-// wakeReaders takes those who were noted off their lists, and wakes them when no lock is held any more. It collects
-// them in woken, whose room the caller may use again.
+// wakeReaders takes the noted readers off their lists, and wakes them once the lock is released. It collects them in
+// woken, and returns that empty, so that its memory is used again.
 func (t *Topic[O]) wakeReaders(woken []Waiter) []Waiter {
 	t.mu.Lock()
 	for _, list := range t.wake {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// armed is a cursor at the head that waits.
+// armed returns a cursor at the head that waits, and its bell.
 func armed(t *testing.T, topic *Topic[*item], scope Scope) (*Cursor[*item], *Bell) {
 	t.Helper()
 	c, w := topic.From(topic.Head(), scope), NewBell()
@@ -54,12 +54,12 @@ func TestStalledReaderNeverDelaysAppend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		topic := newTestTopic(Options{Events: 10, Bytes: 1 << 20})
 		defer run(topic)()
-		// 100 readers that never read, nor take their tokens, and one that does.
+		// There are 100 readers that neither read nor take their tokens, and one that does both.
 		for i := range 100 {
 			c, w := armed(t, topic, Namespaces("a"))
 			defer c.Disarm()
 			if i%2 == 0 {
-				w.Wake() // its token is there already
+				w.Wake() // so that its token is there already
 			}
 		}
 		witness, w := armed(t, topic, Namespaces("a"))
@@ -181,7 +181,7 @@ func TestBurstOfAppendsWakesAReaderAFewTimes(t *testing.T) {
 		if woken > 51 {
 			t.Errorf("the reader was woken %d times", woken)
 		}
-		// After a pause the next event is told at once again.
+		// After a pause, the next event wakes at once again.
 		time.Sleep(time.Second)
 		began = time.Now()
 		topic.Append(700, added("a", 700))
