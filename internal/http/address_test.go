@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // What a stranger writes into X-Forwarded-For counts for nothing; what trusted proxies wrote, for as far as they did.
@@ -40,7 +42,7 @@ func TestOnlyTrustedProxiesSayWhereRequestsComeFrom(t *testing.T) {
 			r.Header["X-Forwarded-For"] = c.forwarded
 		}
 		got := ""
-		s.trustProxies(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = address(r) })).ServeHTTP(nil, r)
+		s.trustProxies(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = request.Address(r) })).ServeHTTP(nil, r)
 		if got != c.want {
 			t.Errorf("%s: %s; want %s", name, got, c.want)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 func (a answer) status(t testing.TB) metav1.Status {
@@ -54,14 +55,14 @@ func TestErrorsSayNothingOfTheInside(t *testing.T) {
 		"not synced":        {wrap(cache.ErrNotSynced), 503, metav1.StatusReasonServiceUnavailable, true, "Retry-After"},
 		"shutting down":     {wrap(cache.ErrClosed), 503, metav1.StatusReasonServiceUnavailable, true, "Retry-After"},
 		"anything":          {secret, 500, metav1.StatusReasonInternalError, false, ""},
-		"bad request":       {badRequest("limit: %q", "x"), 400, metav1.StatusReasonBadRequest, false, ""},
+		"bad request":       {reply.BadRequest("limit: %q", "x"), 400, metav1.StatusReasonBadRequest, false, ""},
 		"forbidden":         {forbidden(auth.Identity{Username: "u"}, target{resource: "pods", version: "v1"}, "list"), 403, metav1.StatusReasonForbidden, false, ""},
-		"expired":           {expired("gone", "fresh"), 410, metav1.StatusReasonExpired, false, ""},
-		"version too large": {tooLarge(9, 5), 504, metav1.StatusReasonTimeout, true, "Retry-After"},
+		"expired":           {reply.Expired("gone", "fresh"), 410, metav1.StatusReasonExpired, false, ""},
+		"version too large": {reply.TooLarge(9, 5), 504, metav1.StatusReasonTimeout, true, "Retry-After"},
 	} {
 		for _, path := range []string{"/api/v1/pods", "/stream"} {
 			w := httptest.NewRecorder()
-			replyTo(test.err).write(w, httptest.NewRequest(http.MethodGet, path, nil))
+			reply.To(test.err).Write(w, httptest.NewRequest(http.MethodGet, path, nil))
 			a := answer{w.Code, w.Result().Header, w.Body.String()}
 			if a.code != test.code || strings.Contains(a.body, apitest.SecretDetail) {
 				t.Errorf("%s: %d %s", name, a.code, a.body)

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // backchannelPath is where the provider says that a session ended there.
@@ -18,30 +20,30 @@ const backchannelPath = "/auth/backchannel-logout"
 // it, and it stands for nobody: what counts is the token in it.
 func (s *Server) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
 	if s.opts.Login == nil {
-		return notFound("this gateway has no login of its own")
+		return reply.NotFound("this gateway has no login of its own")
 	}
-	if tokenInAddress(r.URL) {
-		return badRequest("a token in the address would end up in logs: send it in the body")
+	if request.HoldsToken(r.URL) {
+		return reply.BadRequest("a token in the address would end up in logs: send it in the body")
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/x-www-form-urlencoded" {
-		return &reply{
-			code: http.StatusUnsupportedMediaType, reason: metav1.StatusReasonUnsupportedMediaType,
-			message: "the body must be application/x-www-form-urlencoded",
+		return &reply.Error{
+			Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+			Message: "the body must be application/x-www-form-urlencoded",
 		}
 	}
 	if err := r.ParseForm(); err != nil {
-		return unreadable(err)
+		return reply.Unreadable(err)
 	}
 	tokens := r.PostForm["logout_token"]
 	if len(tokens) != 1 {
-		return badRequest("the body must have one logout_token")
+		return reply.BadRequest("the body must have one logout_token")
 	}
 	ended, err := s.opts.Login.EndAt(from(r), tokens[0])
 	trailOf(r.Context()).ends(ended)
 	switch {
 	case errors.Is(err, auth.ErrLoginRefused):
-		return s.refusedAt(r, &reply{
-			code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest, message: "this is no logout token that counts here", cause: err,
+		return s.refusedAt(r, &reply.Error{
+			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: "this is no logout token that counts here", Cause: err,
 		})
 	case err != nil:
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 const (
@@ -31,7 +32,7 @@ type failures struct {
 
 // add counts one more, and reports how long it takes until the address may fail again; 0: it may.
 func (f *failures) add(address string) (wait time.Duration, first bool) {
-	address = networkOf(address)
+	address = request.Network(address)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
@@ -48,16 +49,10 @@ func (f *failures) add(address string) (wait time.Duration, first bool) {
 	return max(f.since.Add(failuresWindow).Sub(now), time.Second), f.counts[address] == maxFailures+1
 }
 
-// networkOf is what is counted as one stranger.
-func networkOf(address string) string {
-	if ip, err := netip.ParseAddr(address); err == nil {
-		return clientNetwork(ip).String()
-	}
-	return address
-}
-
 // from is a request's context for questions about who sends it, which are shared fairly between those who cause them.
-func from(r *http.Request) context.Context { return auth.From(r.Context(), networkOf(address(r))) }
+func from(r *http.Request) context.Context {
+	return auth.From(r.Context(), request.Network(request.Address(r)))
+}
 
 // caller is who sent a request. An address from which too much comes that is nobody's is told 429; whoever comes from
 // there with a good token is let in, since what he sends is looked at all the same. Event streams are told 401 nonetheless:
@@ -75,15 +70,15 @@ func (s *Server) caller(r *http.Request) (auth.Identity, error) {
 
 // refusedAt counts a failure to sign in, and says what the caller is told of it.
 func (s *Server) refusedAt(r *http.Request, err error) error {
-	wait, first := s.failures.add(address(r))
+	wait, first := s.failures.add(request.Address(r))
 	if first {
-		s.log.Warn("too many failures to sign in from an address", "address", address(r), "within", failuresWindow)
+		s.log.Warn("too many failures to sign in from an address", "address", request.Address(r), "within", failuresWindow)
 	}
 	if wait == 0 || r.URL.Path == "/stream" || strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		return err
 	}
-	return &reply{
-		code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, retryAfter: wait.Round(time.Second), cause: err,
-		message: "too many requests from this address could not sign in; send good credentials, or wait",
+	return &reply.Error{
+		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, RetryAfter: wait.Round(time.Second), Cause: err,
+		Message: "too many requests from this address could not sign in; send good credentials, or wait",
 	}
 }

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 const (
@@ -35,7 +37,7 @@ func (s *Server) beginLogin(w http.ResponseWriter, r *http.Request) error {
 	}
 	for name, values := range query {
 		if name != "returnTo" || len(values) > 1 {
-			return badRequest("unknown parameter, or given twice: %.50q; known: returnTo", name)
+			return reply.BadRequest("unknown parameter, or given twice: %.50q; known: returnTo", name)
 		}
 	}
 	returnTo := "/"
@@ -43,7 +45,7 @@ func (s *Server) beginLogin(w http.ResponseWriter, r *http.Request) error {
 		returnTo = query.Get("returnTo")
 	}
 	if !auth.IsReturnPath(returnTo) {
-		return badRequest("returnTo is a path of this gateway, such as /#jobs")
+		return reply.BadRequest("returnTo is a path of this gateway, such as /#jobs")
 	}
 	begun, err := s.opts.Login.Begin(from(r), returnTo)
 	if err != nil {
@@ -63,7 +65,7 @@ func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, name := range []string{"state", "code", "error", "iss"} {
 		if len(query[name]) > 1 {
-			return badRequest("%s: given more than once", name)
+			return reply.BadRequest("%s: given more than once", name)
 		}
 	}
 	name := auth.LoginName(query.Get("state"))
@@ -73,9 +75,9 @@ func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	}
 	if pending == "" {
 		// A page elsewhere may have sent the browser here, with an answer to a login of its own.
-		return s.refusedAt(r, &reply{
-			code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest, cause: errors.New("no cookie of a login with this state"),
-			message: "this sign-in did not begin in this browser, took too long, or is over: begin it anew",
+		return s.refusedAt(r, &reply.Error{
+			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Cause: errors.New("no cookie of a login with this state"),
+			Message: "this sign-in did not begin in this browser, took too long, or is over: begin it anew",
 		})
 	}
 	setLogin(w, name, "")
@@ -148,21 +150,21 @@ func (s *Server) forgetLogins(w http.ResponseWriter, r *http.Request, most int) 
 // loginQuery is the query of a request by which somebody signs in, if he can, and does so in view.
 func (s *Server) loginQuery(r *http.Request) (url.Values, error) {
 	if s.opts.Login == nil {
-		return nil, notFound("this gateway has no login of its own")
+		return nil, reply.NotFound("this gateway has no login of its own")
 	}
 	if err := refuseEmbedded(r); err != nil {
 		return nil, err
 	}
-	return queryOf(r)
+	return request.Query(r)
 }
 
 // refuseEmbedded refuses a login that the user would not see: in a frame, as an image, fetched by a script or ahead of time.
 func refuseEmbedded(r *http.Request) error {
 	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
-	if (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && r.Header.Get("Sec-Purpose") == "" && !isHead(r) {
+	if (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && r.Header.Get("Sec-Purpose") == "" && !request.IsHead(r) {
 		return nil
 	}
-	return &reply{code: http.StatusForbidden, reason: metav1.StatusReasonForbidden, message: "one signs in by going to this address, and in no other way"}
+	return &reply.Error{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "one signs in by going to this address, and in no other way"}
 }
 
 // redirect sends a browser elsewhere. Its address is what is in the header and nothing else: it may hold a state.
@@ -192,14 +194,14 @@ func (s *Server) forPeople(handle func(http.ResponseWriter, *http.Request) error
 		if err == nil || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 			return err
 		}
-		reply := replyTo(err)
-		s.logger(r).Log(r.Context(), failureLevel(r, reply), "sign-in failed", "status", reply.code, "error", err, "cause", reply.cause)
+		failed := reply.To(err)
+		s.logger(r).Log(r.Context(), reply.Level(r, failed), "sign-in failed", "status", failed.Code, "error", err, "cause", failed.Cause)
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		h.Set("Content-Security-Policy", reply.AnswerPolicy)
 		h.Set("X-Frame-Options", "DENY")
-		reply.head(w)
-		_ = loginPage.Execute(w, struct{ Message, Request string }{reply.message, requestID(r)}) // a client that has gone is no error
+		failed.Head(w)
+		_ = loginPage.Execute(w, struct{ Message, Request string }{failed.Message, request.ID(r)}) // a client that has gone is no error
 		return nil
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // me is what GET /auth/me answers: who the caller is, until when, and what he may watch where, so that a portal can
@@ -71,13 +73,13 @@ func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	query, err := queryOf(r)
+	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
 	for name := range query {
 		if name != "kinds" {
-			return badRequest("unknown parameter %.50q; known: kinds", name)
+			return reply.BadRequest("unknown parameter %.50q; known: kinds", name)
 		}
 	}
 	var asked []myKind
@@ -85,12 +87,12 @@ func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
 		for _, name := range strings.Split(query.Get("kinds"), ",") {
 			resource, group, _ := strings.Cut(name, ".")
 			if resource == "" || len(name) > 317 { // a DNS label, a dot, and a DNS name
-				return badRequest("kinds is a list such as pods,jobs.batch; %.50q is no kind", name)
+				return reply.BadRequest("kinds is a list such as pods,jobs.batch; %.50q is no kind", name)
 			}
 			asked = append(asked, myKind{Group: group, Resource: resource})
 		}
 		if len(asked) > maxMyKinds {
-			return badRequest("%d kinds are asked about; allowed: %d", len(asked), maxMyKinds)
+			return reply.BadRequest("%d kinds are asked about; allowed: %d", len(asked), maxMyKinds)
 		}
 	}
 	answer := me{Username: id.Username, Groups: id.Groups, Anonymous: id.Anonymous}

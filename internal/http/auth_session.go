@@ -1,7 +1,6 @@
 package http
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // cookieName has a prefix by which browsers take it over TLS and from this very host only.
@@ -48,7 +48,7 @@ func (s *Server) tellSession(w http.ResponseWriter, r *http.Request) error {
 		}
 		answer.Renewable = answer.Login && s.opts.Login.Renewable(cookie, onlyCookie(r, renewalCookieName))
 	}
-	return answerJSON(w, answer)
+	return reply.JSON(w, answer)
 }
 
 // beginSession answers POST /auth/session. Whoever sends a bearer token is given a cookie for it, which ends with it; the
@@ -66,7 +66,7 @@ func (s *Server) beginSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if s.opts.Sessions == nil {
-		return notFound("this gateway has no sessions")
+		return reply.NotFound("this gateway has no sessions")
 	}
 	sealed, err := s.opts.Sessions.Seal(id)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Server) beginSession(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) answerSession(w http.ResponseWriter, id auth.Identity, renewable bool) error {
 	expires := id.ExpiresAt.UTC()
-	return answerJSON(w, sessionAnswer{Login: s.opts.Login != nil, Username: id.Username, ExpiresAt: &expires, Renewable: renewable})
+	return reply.JSON(w, sessionAnswer{Login: s.opts.Login != nil, Username: id.Username, ExpiresAt: &expires, Renewable: renewable})
 }
 
 // logout answers POST /auth/logout: the browser forgets its cookies. It needs no good ones. If the session began with a
@@ -97,7 +97,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 		setRenewal(w, "")
 		if kept := onlyCookie(r, renewalCookieName); kept != "" {
 			if location := s.opts.Login.End(r.Context(), kept); location != "" {
-				return answerJSON(w, struct {
+				return reply.JSON(w, struct {
 					Location string `json:"location"`
 				}{location})
 			}
@@ -158,9 +158,9 @@ func (s *Server) refuseForeign(r *http.Request) error {
 	if ours {
 		return nil
 	}
-	return &reply{
-		code: http.StatusForbidden, reason: metav1.StatusReasonForbidden,
-		message: "a page of another origin may not use the session of this one; cors.origins names those that may",
+	return &reply.Error{
+		Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+		Message: "a page of another origin may not use the session of this one; cors.origins names those that may",
 	}
 }
 
@@ -169,11 +169,4 @@ func (s *Server) refuseForeign(r *http.Request) error {
 func isOriginOf(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && strings.EqualFold(u.Host, host)
-}
-
-func answerJSON(w http.ResponseWriter, body any) error {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(body) // a client that has gone is no error
-	return nil
 }

@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 const (
@@ -65,39 +68,39 @@ func boundTo(path string, query url.Values) string {
 // header nor a cookie with it, as an EventSource of another site.
 func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
 	if ticketOf(r) != nil {
-		return badRequest("a ticket is of no use for another ticket")
+		return reply.BadRequest("a ticket is of no use for another ticket")
 	}
 	id, err := s.caller(r)
 	if err != nil {
 		return err
 	}
 	if s.opts.Sessions == nil {
-		return notFound("this gateway has no tickets")
+		return reply.NotFound("this gateway has no tickets")
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return unreadable(err)
+		return reply.Unreadable(err)
 	}
 	var asked struct {
 		Path string `json:"path"`
 	}
 	if err := json.Unmarshal(body, &asked); err != nil {
-		return badRequest(`the body must be {"path":"/path?query"}`)
+		return reply.BadRequest(`the body must be {"path":"/path?query"}`)
 	}
 	address, err := url.ParseRequestURI(asked.Path)
 	if err != nil || address.Host != "" || address.Scheme != "" || !strings.HasPrefix(asked.Path, "/") || strings.HasPrefix(asked.Path, "//") ||
 		len(asked.Path) > maxTicketPath || isSignIn(address.Path) || strings.Contains(asked.Path, "#") {
-		return badRequest("path is the path and query of a GET of this gateway, such as /stream?pods=/api/v1/pods")
+		return reply.BadRequest("path is the path and query of a GET of this gateway, such as /stream?pods=/api/v1/pods")
 	}
 	query, err := url.ParseQuery(address.RawQuery)
-	if err != nil || tokenInAddress(address) {
-		return badRequest("the query of the path is malformed, or holds a token")
+	if err != nil || request.HoldsToken(address) {
+		return reply.BadRequest("the query of the path is malformed, or holds a token")
 	}
 	text, expires, err := s.tickets.Issue(id, boundTo(address.Path, query))
 	if err != nil {
 		return err
 	}
-	return answerJSON(w, struct {
+	return reply.JSON(w, struct {
 		Ticket    string    `json:"ticket"`
 		ExpiresAt time.Time `json:"expiresAt"`
 	}{text, expires.UTC()})

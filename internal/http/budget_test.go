@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // manyPods are there before the cache begins to read.
@@ -44,7 +45,7 @@ func TestWhatClientsLeftIsNotComputedOn(t *testing.T) {
 				return task.Step(bytes + 1<<20) // so that the clock is looked at
 			}
 			query := g.newRequest(ctx, "GET", "/api/v1/pods?"+query, nil).URL.Query()
-			req, err := parseList(query, formJSON)
+			req, err := parseList(query, reply.FormJSON)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // clusters are those that are served at one time. They are replaced together, and never changed.
@@ -44,7 +45,7 @@ func (s *Server) cluster(name string) (*cache.Kinds, error) {
 	if kinds := now.byName[name]; kinds != nil {
 		return kinds, nil
 	}
-	return nil, notFound("there is no cluster of this name")
+	return nil, reply.NotFound("there is no cluster of this name")
 }
 
 // readiness is why a cluster cannot be served yet, or nil.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // connection is what a stream is written to.
@@ -36,14 +38,14 @@ func connect(w http.ResponseWriter, r *http.Request, contentType string) (connec
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
 	control := http.NewResponseController(w)
-	if r.ProtoMajor == 1 && r.ProtoMinor == 1 && !isHead(r) {
+	if r.ProtoMajor == 1 && r.ProtoMinor == 1 && !request.IsHead(r) {
 		if conn, _, err := control.Hijack(); err == nil {
 			return takeOver(conn, header)
 		}
 	}
 	w.WriteHeader(http.StatusOK)
 	c := &served{w: w, control: control}
-	if isHead(r) {
+	if request.IsHead(r) {
 		return c, nil
 	}
 	if err := c.flush(headTimeout); err != nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // connections counts those that net/http has, streams over HTTP/1.1 excepted, which have limits of their own. Each needs a
@@ -209,16 +211,5 @@ func peerOf(conn net.Conn) netip.Addr {
 	if err != nil {
 		return netip.Addr{}
 	}
-	return clientNetwork(from.Addr())
-}
-
-// clientNetwork is what belongs to one client: an address, or of IPv6 a /64.
-func clientNetwork(address netip.Addr) netip.Addr {
-	address = address.Unmap().WithZone("")
-	if address.Is6() {
-		if network, err := address.Prefix(64); err == nil {
-			return network.Addr()
-		}
-	}
-	return address
+	return request.NetworkOf(from.Addr())
 }

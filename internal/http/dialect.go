@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -84,11 +85,11 @@ func (serverSentEvents) bookmark(ss *session, w *watch) {
 func (serverSentEvents) shift(*session) (stop string) { return "" }
 
 func (serverSentEvents) sight(ss *session, w *watch, name string, now *sight) {
-	ss.send(w, name, mustJSON(now.visible()))
+	ss.send(w, name, reply.MustJSON(now.visible()))
 }
 
 func (serverSentEvents) lost(ss *session, w *watch, o *cluster.Object, version uint64) {
-	ss.send(w, stream.Deleted.String(), mustJSON(identityOf(w.store.Kind(), o, version)))
+	ss.send(w, stream.Deleted.String(), reply.MustJSON(identityOf(w.store.Kind(), o, version)))
 }
 
 func (serverSentEvents) upstream(ss *session, w *watch, u cache.Upstream) {

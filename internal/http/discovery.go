@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // discovery is the path by which it is decided who may know what a cluster has. Kubernetes gives it to all who are signed in
@@ -25,10 +26,10 @@ func (s *Server) mayRead(ctx context.Context, kinds *cache.Kinds, id auth.Identi
 
 // forbiddenPath is worded as the API server's own.
 func forbiddenPath(id auth.Identity, path string) error {
-	return &reply{
-		code:    http.StatusForbidden,
-		reason:  metav1.StatusReasonForbidden,
-		message: fmt.Sprintf("forbidden: User %q cannot get path %q", id.Username, path),
+	return &reply.Error{
+		Code:    http.StatusForbidden,
+		Reason:  metav1.StatusReasonForbidden,
+		Message: fmt.Sprintf("forbidden: User %q cannot get path %q", id.Username, path),
 	}
 }
 

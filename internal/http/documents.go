@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // The forms of documents, as the API server is asked for them.
@@ -67,9 +68,9 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, id auth.Identi
 	case !allowed:
 		return forbiddenPath(id, d.path)
 	}
-	accept := choose(r.Header, d.form)
+	accept := reply.Choose(r.Header, d.form)
 	if accept == "" {
-		return notAcceptable("this document can be answered as application/json, and OpenAPI as protobuf, too")
+		return reply.NotAcceptable("this document can be answered as application/json, and OpenAPI as protobuf, too")
 	}
 	if err := d.check(r, kinds.Cluster()); err != nil {
 		return err
@@ -91,8 +92,8 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, id auth.Identi
 	if hash := r.URL.Query().Get("hash"); hash != "" && hash == document.Hash {
 		header.Set("Cache-Control", "private, max-age=31536000, immutable") // its address names its content
 	}
-	header.Add("Vary", differsBy)
-	if notModified(w, r, `"`+tag+`"`) {
+	header.Add("Vary", reply.DiffersBy)
+	if reply.NotModified(w, r, `"`+tag+`"`) {
 		return nil
 	}
 	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
@@ -132,7 +133,7 @@ func (d documentTarget) check(r *http.Request, c *cluster.Cluster) error {
 		return err
 	}
 	if !is(gjson.ParseBytes(document.Body)) {
-		return notFound("the server could not find the requested resource")
+		return reply.NotFound("the server could not find the requested resource")
 	}
 	return nil
 }

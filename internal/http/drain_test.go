@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // TestDrainEndsAllStreamsWithinTheWindow: no new streams, and the old ones end one by one within the window, each with its position.
@@ -137,7 +139,7 @@ func TestAddresses(t *testing.T) {
 		if test.forwarded != nil {
 			r.Header["X-Forwarded-For"] = test.forwarded
 		}
-		if got := address(r); got != test.want {
+		if got := request.Address(r); got != test.want {
 			t.Errorf("%+v: %s", test, got)
 		}
 	}

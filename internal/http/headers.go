@@ -4,13 +4,11 @@ import (
 	"maps"
 	"net"
 	"net/http"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 const (
-	// answerPolicy is of all that is no page: whatever an object holds, a browser that is led to show an answer loads, runs
-	// and frames nothing.
-	answerPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
 	// portalPolicy lets the portal load and call the gateway, and nothing else. Code and styles come from files only, and
 	// no text becomes code or markup on the way (trusted types). Signing in at a provider is going there by a link, which
 	// a policy does not concern; forms are never sent, so that a token that was typed in ends up in no address.
@@ -21,10 +19,6 @@ const (
 	noFeatures = "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), hid=(), magnetometer=(), microphone=(), " +
 		"midi=(), payment=(), publickey-credentials-get=(), serial=(), usb=()"
 
-	// differsBy is what answers from the cache differ by, beside their address: the form, and who asks. A browser keeps them
-	// for the same caller only.
-	differsBy = "Accept, Authorization, Cookie"
-
 	// oneYear is for how long a browser comes by TLS only once it did.
 	oneYear = "max-age=31536000"
 )
@@ -34,7 +28,7 @@ var ofEveryAnswer = http.Header{
 	"X-Content-Type-Options":       {"nosniff"},
 	"Referrer-Policy":              {"no-referrer"},
 	"Cross-Origin-Resource-Policy": {"same-origin"},
-	"Content-Security-Policy":      {answerPolicy},
+	"Content-Security-Policy":      {reply.AnswerPolicy},
 }
 
 // securityHeaders are those of every answer. Pages of configured origins read answers by CORS, which the resource policy

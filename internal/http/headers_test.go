@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // TestNoAnswerCanBeMadeAPage: whatever an answer holds, a browser shows it as what it is said to be, runs nothing of it,
@@ -35,7 +37,7 @@ func TestNoAnswerCanBeMadeAPage(t *testing.T) {
 		h, name := response.Header, request.method+" "+request.path+" "+request.headers
 		for header, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
-			"Content-Security-Policy": answerPolicy, "Strict-Transport-Security": "",
+			"Content-Security-Policy": reply.AnswerPolicy, "Strict-Transport-Security": "",
 		} {
 			if got := h.Get(header); got != want {
 				t.Errorf("%s: %s: %q", name, header, got)

@@ -3,6 +3,8 @@ package http
 import (
 	"net/http"
 	"strings"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // impersonation is how the headers begin by which a request asks the API server to be taken for somebody else's.
@@ -14,7 +16,7 @@ func refuseImpersonation(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {
 			if len(name) >= len(impersonation) && strings.EqualFold(name[:len(impersonation)], impersonation) {
-				replyTo(badRequest("the gateway impersonates nobody: send %s to the Kubernetes API server itself, or the user's own token here", impersonation+"…")).write(w, r)
+				reply.To(reply.BadRequest("the gateway impersonates nobody: send %s to the Kubernetes API server itself, or the user's own token here", impersonation+"…")).Write(w, r)
 				return
 			}
 		}

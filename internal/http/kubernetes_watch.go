@@ -13,6 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -70,13 +72,13 @@ func (d *watchEvents) reset(ss *session, w *watch, reason string) (stop string) 
 	case resetEpoch:
 		message = "the cluster was restored to another history"
 	}
-	d.failed(ss, expired(message, ""))
+	d.failed(ss, reply.Expired(message, ""))
 	return endTold
 }
 
 // failed is an event of type ERROR.
 func (d *watchEvents) failed(ss *session, err error) {
-	object, err := json.Marshal(replyTo(err).status())
+	object, err := json.Marshal(reply.To(err).Status())
 	if err != nil {
 		return // plain fields
 	}
@@ -99,14 +101,14 @@ func (d *watchEvents) goodbye(ss *session, reason string) {
 	case goodbyeAge, goodbyeDrain, goodbyeExpired:
 		ss.bookmarks()
 	case goodbyeUnavailable:
-		d.failed(ss, unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
+		d.failed(ss, reply.Unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
 	}
 }
 
 // shift ends the watch: its client lists again, and finds what its caller may see now. To tell him single deletions and
 // additions would not do, for his position does not say under which permissions it was made.
 func (d *watchEvents) shift(ss *session) (stop string) {
-	d.failed(ss, expired("the caller's permissions have changed", ""))
+	d.failed(ss, reply.Expired("the caller's permissions have changed", ""))
 	return endTold
 }
 
@@ -119,8 +121,8 @@ func (*watchEvents) expiring(*session)                         {}
 func (*watchEvents) heartbeat(*session)                        {}
 
 // kubernetesWatch answers a list or an object that is watched in Kubernetes' own form.
-func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted form) error {
-	query, err := queryOf(r)
+func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted reply.Form) error {
+	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 		return err
 	}
 	if s.draining.Err() != nil {
-		return unavailable("the gateway is about to end; another one will answer", time.Second, nil)
+		return reply.Unavailable("the gateway is about to end; another one will answer", time.Second, nil)
 	}
 	ss := s.newSession(r, nil)
 	ss.follow(id)
@@ -149,10 +151,10 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 	ss.watches, ss.age, ss.position = []*watch{newWatch(req.watch, granted)}, req.timeout, ""
 	if !s.places.take(id.Username, ss.address, 1) {
 		giveUp()
-		return tooManyRequests("too many watches and streams are open: end one, or try again later", nil)
+		return reply.TooManyRequests("too many watches and streams are open: end one, or try again later", nil)
 	}
 	ss.placed = true
-	if ss.out.to, err = connect(w, r, "application/json"); err != nil || isHead(r) {
+	if ss.out.to, err = connect(w, r, "application/json"); err != nil || request.IsHead(r) {
 		s.places.leave(id.Username, ss.address, 1)
 		giveUp()
 		return nil // gone, or content
@@ -185,30 +187,30 @@ type kubernetesWatchRequest struct {
 
 // parseKubernetesWatch reads a watch's parameters as Kubernetes defines them (API concepts, "Efficient detection of
 // changes" and "Streaming lists"). What is unknown is passed over, as the API server does.
-func parseKubernetesWatch(t target, query url.Values, accepted form) (req kubernetesWatchRequest, err error) {
+func parseKubernetesWatch(t target, query url.Values, accepted reply.Form) (req kubernetesWatchRequest, err error) {
 	req.watch.target = t
 	if req.view, err = parseView(query, accepted); err != nil {
 		return req, err
 	}
 	for _, key := range []string{"sort", "countBy"} {
 		if query.Get(key) != "" {
-			return req, badRequest("%s: has no meaning for a watch", key)
+			return req, reply.BadRequest("%s: has no meaning for a watch", key)
 		}
 	}
 	if req.watch.selector, err = cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
-		return req, badRequest("%s", err)
+		return req, reply.BadRequest("%s", err)
 	}
 	req.watch.selector = req.watch.selector.Search(query.Get("search"))
 	version := uint64(0)
 	if text := query.Get("resourceVersion"); text != "" {
 		if version, err = cluster.ParseVersion(text); err != nil {
-			return req, badRequest("resourceVersion: Invalid value: %q", text)
+			return req, reply.BadRequest("resourceVersion: Invalid value: %q", text)
 		}
 	}
 	if text := query.Get("timeoutSeconds"); text != "" {
 		seconds, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return req, badRequest("timeoutSeconds: %q is not a number of seconds", text)
+			return req, reply.BadRequest("timeoutSeconds: %q is not a number of seconds", text)
 		}
 		req.timeout = time.Duration(seconds) * time.Second
 	}
@@ -218,14 +220,14 @@ func parseKubernetesWatch(t target, query url.Values, accepted form) (req kubern
 	match, text := query.Get("resourceVersionMatch"), query.Get("sendInitialEvents")
 	if text == "" {
 		if match != "" {
-			return req, invalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
+			return req, reply.InvalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
 				"resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
 		}
 		req.watch.after = version
 		return req, nil
 	}
 	if match != string(metav1.ResourceVersionMatchNotOlderThan) {
-		return req, invalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
+		return req, reply.InvalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
 			"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
 	}
 	if req.initial, err = boolOf("sendInitialEvents", text); err != nil {
@@ -245,7 +247,7 @@ func boolOf(key, text string) (bool, error) {
 	}
 	value, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, badRequest("%s: %q is neither true nor false", key, text)
+		return false, reply.BadRequest("%s: %q is neither true nor false", key, text)
 	}
 	return value, nil
 }
@@ -266,8 +268,8 @@ func (p *printer) bookmark(meta []byte) []byte {
 		return append(p.begin(meta, false), "]}"...)
 	}
 	kind, apiVersion := p.kind.Kind, p.kind.APIVersion()
-	if p.view.form.isMetadata() {
-		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/"+p.view.form.metaVersion()
+	if p.view.form.IsMetadata() {
+		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/"+p.view.form.MetaVersion()
 	}
 	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s}`, kind, apiVersion, meta)
 }

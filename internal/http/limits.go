@@ -3,11 +3,8 @@ package http
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/budget"
 )
@@ -98,14 +95,4 @@ func (s *Server) takeRequest(ctx context.Context, user string) (release func(), 
 		err = budget.ErrTooMuch
 	}
 	return release, err
-}
-
-func tooManyRequests(message string, cause error) *reply {
-	return &reply{
-		code:       http.StatusTooManyRequests,
-		reason:     metav1.StatusReasonTooManyRequests,
-		message:    message,
-		retryAfter: time.Second,
-		cause:      cause,
-	}
 }

@@ -13,11 +13,13 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // get answers one object.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted form) error {
-	query, err := queryOf(r)
+func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted reply.Form) error {
+	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
@@ -40,11 +42,11 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	}
 	o := store.Snapshot().Get(t.namespace, t.name)
 	if o == nil {
-		return &reply{
-			code:    http.StatusNotFound,
-			reason:  metav1.StatusReasonNotFound,
-			message: fmt.Sprintf("%s %q not found", t.qualified(), t.name),
-			details: &metav1.StatusDetails{Name: t.name, Group: t.group, Kind: t.resource},
+		return &reply.Error{
+			Code:    http.StatusNotFound,
+			Reason:  metav1.StatusReasonNotFound,
+			Message: fmt.Sprintf("%s %q not found", t.qualified(), t.name),
+			Details: &metav1.StatusDetails{Name: t.name, Group: t.group, Kind: t.resource},
 		}
 	}
 	printer, err := s.printer(r.Context(), t, store.Kind(), v)
@@ -52,7 +54,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 		return err
 	}
 	setHeaders(w)
-	if notModified(w, r, s.etag(r.Context(), part{t, granted.sight}, o.Version(), v)) {
+	if reply.NotModified(w, r, s.etag(r.Context(), part{t, granted.sight}, o.Version(), v)) {
 		return nil
 	}
 	body := printer.object(o)
@@ -66,8 +68,8 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 }
 
 // list answers the objects that the selectors select, all or a page of them, or how many there are.
-func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted form) error {
-	query, err := queryOf(r)
+func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted reply.Form) error {
+	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 		return err
 	}
 	setHeaders(w)
-	if notModified(w, r, s.etag(r.Context(), visible, page.changed, req.view)) {
+	if reply.NotModified(w, r, s.etag(r.Context(), visible, page.changed, req.view)) {
 		return nil
 	}
 	task := budget.NewTask(r.Context(), s.processors, id.Username)
@@ -134,7 +136,7 @@ func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, req li
 	case task.Err() != nil:
 		return task.Err()
 	case err != nil:
-		return badRequest("countBy: %s", err)
+		return reply.BadRequest("countBy: %s", err)
 	}
 	if req.limit > 0 && len(counts) > req.limit {
 		counts = counts[:req.limit]
@@ -168,14 +170,14 @@ func (s *Server) await(ctx context.Context, store *cache.Store, version uint64) 
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return tooLarge(version, have)
+	return reply.TooLarge(version, have)
 }
 
 func setHeaders(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-cache, private")
-	header.Add("Vary", differsBy)
+	header.Add("Vary", reply.DiffersBy)
 }
 
 // etag names what an answer is made of: the history, the version of its content, what the Accept header chose, and what its
@@ -183,7 +185,7 @@ func setHeaders(w http.ResponseWriter) {
 // with the newest version. Without an answer to which history it is, there is none.
 func (s *Server) etag(ctx context.Context, p part, version uint64, v view) string {
 	kinds, err := s.cluster(p.cluster)
-	if err != nil || v.form.isTable() { // ages are told as of now
+	if err != nil || v.form.IsTable() { // ages are told as of now
 		return ""
 	}
 	epoch, err := kinds.Cluster().Epoch(ctx)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // patientRecorder takes deadlines, as connections do.
@@ -59,7 +61,7 @@ func FuzzKubernetesRequest(f *testing.F) {
 		return w
 	}
 	f.Fuzz(func(t *testing.T, path, query, accept string) {
-		if !onKubernetesPath("/"+path) || negotiate(http.Header{"Accept": {accept}}) == formEvents {
+		if !reply.OnKubernetesPath("/"+path) || reply.Negotiate(http.Header{"Accept": {accept}}) == reply.FormEvents {
 			return
 		}
 		w := send(path, query, accept)

@@ -2,17 +2,14 @@ package http
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // listRequest is what a client asks of a list.
@@ -29,29 +26,29 @@ type listRequest struct {
 
 // view is in which form, and how much of it, a client wants to see an object.
 type view struct {
-	form    form
+	form    reply.Form
 	fields  *projection                // nil: all
 	include metav1.IncludeObjectPolicy // in the rows of a table
 }
 
-func parseList(query url.Values, accepted form) (req listRequest, err error) {
+func parseList(query url.Values, accepted reply.Form) (req listRequest, err error) {
 	if req.view, err = parseView(query, accepted); err != nil {
 		return req, err
 	}
 	if req.selector, err = cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
-		return req, badRequest("%s", err)
+		return req, reply.BadRequest("%s", err)
 	}
 	req.selector = req.selector.Search(query.Get("search"))
 	req.selection = url.Values{"l": query["labelSelector"], "f": query["fieldSelector"], "s": query["search"]}.Encode()
 	if req.order, err = cache.ParseOrder(query.Get("sort")); err != nil {
-		return req, badRequest("sort: %s", err)
+		return req, reply.BadRequest("sort: %s", err)
 	}
 	if req.limit, err = limitOf(query); err != nil {
 		return req, err
 	}
 	if text := query.Get("timeoutSeconds"); text != "" { // lists are quick; but what is no number is a mistake
 		if _, err := strconv.ParseUint(text, 10, 31); err != nil {
-			return req, badRequest("timeoutSeconds: %q is not a number of seconds", text)
+			return req, reply.BadRequest("timeoutSeconds: %q is not a number of seconds", text)
 		}
 	}
 	req.token = query.Get("continue")
@@ -62,34 +59,34 @@ func parseList(query url.Values, accepted form) (req listRequest, err error) {
 		return req, nil
 	}
 	if _, err := cache.SplitPath(req.countBy); err != nil {
-		return req, badRequest("countBy: %s", err)
+		return req, reply.BadRequest("countBy: %s", err)
 	}
 	for _, other := range []string{"sort", "fields", "continue"} {
 		if query.Get(other) != "" {
-			return req, badRequest("%s: has no meaning beside countBy", other)
+			return req, reply.BadRequest("%s: has no meaning beside countBy", other)
 		}
 	}
-	if accepted != formJSON {
-		return req, notAcceptable("counts are answered as application/json only")
+	if accepted != reply.FormJSON {
+		return req, reply.NotAcceptable("counts are answered as application/json only")
 	}
 	return req, nil
 }
 
-func parseView(query url.Values, accepted form) (v view, err error) {
+func parseView(query url.Values, accepted reply.Form) (v view, err error) {
 	v.form = accepted
 	if text := query.Get("fields"); text != "" {
-		if accepted.isTable() {
-			return v, badRequest("fields: a table has columns in place of fields")
+		if accepted.IsTable() {
+			return v, reply.BadRequest("fields: a table has columns in place of fields")
 		}
 		if v.fields, err = parseFields(text); err != nil {
-			return v, badRequest("%s", err)
+			return v, reply.BadRequest("%s", err)
 		}
 	}
 	v.include = metav1.IncludeObjectPolicy(query.Get("includeObject"))
 	switch v.include {
 	case "", metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
 	default:
-		return v, badRequest("unrecognized includeObject value: %q", v.include)
+		return v, reply.BadRequest("unrecognized includeObject value: %q", v.include)
 	}
 	return v, nil
 }
@@ -101,7 +98,7 @@ func limitOf(query url.Values) (int, error) {
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 0 {
-		return 0, badRequest("limit: %q is not a number of objects", text)
+		return 0, reply.BadRequest("limit: %q is not a number of objects", text)
 	}
 	return limit, nil
 }
@@ -119,24 +116,24 @@ func askedVersionOf(query url.Values) (asked askedVersion, err error) {
 	if match != "" {
 		switch {
 		case query.Get("continue") != "":
-			return asked, invalidOption(field, metav1.CauseTypeForbidden, "resourceVersionMatch is forbidden when continue is provided")
+			return asked, reply.InvalidOption(field, metav1.CauseTypeForbidden, "resourceVersionMatch is forbidden when continue is provided")
 		case text == "":
-			return asked, invalidOption(field, metav1.CauseTypeForbidden, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+			return asked, reply.InvalidOption(field, metav1.CauseTypeForbidden, "resourceVersionMatch is forbidden unless resourceVersion is provided")
 		case match != string(metav1.ResourceVersionMatchExact) && match != string(metav1.ResourceVersionMatchNotOlderThan):
-			return asked, invalidOption(field, metav1.CauseTypeFieldValueNotSupported,
+			return asked, reply.InvalidOption(field, metav1.CauseTypeFieldValueNotSupported,
 				fmt.Sprintf("Unsupported value: %q: supported values: \"Exact\", \"NotOlderThan\"", match))
 		case match == string(metav1.ResourceVersionMatchExact) && text == "0":
-			return asked, invalidOption(field, metav1.CauseTypeForbidden, `resourceVersionMatch "exact" is forbidden for resourceVersion "0"`)
+			return asked, reply.InvalidOption(field, metav1.CauseTypeForbidden, `resourceVersionMatch "exact" is forbidden for resourceVersion "0"`)
 		}
 	}
-	if query.Get("sendInitialEvents") != "" && !wantsWatch(query) {
-		return asked, invalidOption("sendInitialEvents", metav1.CauseTypeForbidden, "sendInitialEvents is forbidden for list")
+	if query.Get("sendInitialEvents") != "" && !reply.WantsWatch(query) {
+		return asked, reply.InvalidOption("sendInitialEvents", metav1.CauseTypeForbidden, "sendInitialEvents is forbidden for list")
 	}
 	if asked.version, err = versionOf(query); err != nil {
 		return asked, err
 	}
 	if query.Get("continue") != "" && asked.version != 0 {
-		return asked, badRequest("specifying resource version is not allowed when using continue")
+		return asked, reply.BadRequest("specifying resource version is not allowed when using continue")
 	}
 	asked.exactly = match == string(metav1.ResourceVersionMatchExact)
 	return asked, nil
@@ -150,45 +147,7 @@ func versionOf(query url.Values) (uint64, error) {
 	}
 	version, err := cluster.ParseVersion(text)
 	if err != nil {
-		return 0, badRequest("resourceVersion: Invalid value: %q", text)
+		return 0, reply.BadRequest("resourceVersion: Invalid value: %q", text)
 	}
 	return version, nil
-}
-
-// invalidOption is worded as the API server's own.
-func invalidOption(field string, cause metav1.CauseType, message string) error {
-	text := message
-	if cause == metav1.CauseTypeForbidden {
-		text = "Forbidden: " + message
-	}
-	return &reply{
-		code:    http.StatusUnprocessableEntity,
-		reason:  metav1.StatusReasonInvalid,
-		message: fmt.Sprintf("ListOptions.meta.k8s.io \"\" is invalid: %s: %s", field, text),
-		details: &metav1.StatusDetails{
-			Group: metav1.GroupName, Kind: "ListOptions",
-			Causes: []metav1.StatusCause{{Type: cause, Message: text, Field: field}},
-		},
-	}
-}
-
-// tooLarge is Kubernetes' answer to a version that is yet to come, of which client-go's informers know what to do.
-func tooLarge(asked, have uint64) error {
-	return &reply{
-		code:       http.StatusGatewayTimeout,
-		reason:     metav1.StatusReasonTimeout,
-		message:    fmt.Sprintf("Timeout: Too large resource version: %d, current: %d", asked, have),
-		retryAfter: time.Second,
-		details: &metav1.StatusDetails{
-			RetryAfterSeconds: 1,
-			Causes:            []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}},
-		},
-	}
-}
-
-// wantsWatch reports whether a query asks for a watch, as the API server reads it: with everything but false.
-func wantsWatch(query url.Values) bool {
-	return query.Has("watch") && !slices.ContainsFunc([]string{"false", "0"}, func(no string) bool {
-		return strings.EqualFold(query.Get("watch"), no)
-	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // listWriter writes a long answer in pieces, each under a deadline: a reader that takes nothing is cut, and since a
@@ -52,7 +53,7 @@ func (s *Server) writeSmall(w http.ResponseWriter, answer string) error {
 		_, err = io.WriteString(w, answer)
 	}
 	if err != nil {
-		return &reply{message: "the client did not take the answer", cause: err}
+		return &reply.Error{Message: "the client did not take the answer", Cause: err}
 	}
 	return nil
 }
@@ -96,7 +97,7 @@ func (l *listWriter) close() error {
 	listBuffers.Put(l.w)
 	l.w = nil
 	if l.err != nil {
-		return &reply{message: "the client did not take the answer", cause: l.err}
+		return &reply.Error{Message: "the client did not take the answer", Cause: l.err}
 	}
 	return nil
 }

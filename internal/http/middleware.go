@@ -2,15 +2,12 @@ package http
 
 import (
 	"bufio"
-	"context"
 	"crypto/rand"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -18,25 +15,20 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
-
-type requestIDKey struct{}
 
 // identify gives each request an id, which the answer and the log carry.
 func (s *Server) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()[:12]
 		w.Header().Set("X-Request-Id", id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
+		next.ServeHTTP(w, request.WithID(r, id))
 	})
 }
 
-func requestID(r *http.Request) string {
-	id, _ := r.Context().Value(requestIDKey{}).(string)
-	return id
-}
-
-func (s *Server) logger(r *http.Request) *slog.Logger { return s.log.With("request", requestID(r)) }
+func (s *Server) logger(r *http.Request) *slog.Logger { return s.log.With("request", request.ID(r)) }
 
 // recover turns a panic into a 500. One that comes after the first byte ends the connection instead: the client
 // must not take what it has for complete.
@@ -50,11 +42,11 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			case cause == http.ErrAbortHandler:
 				panic(cause)
 			default:
-				s.logger(r).Error("panic", "path", pathForLog(r), "cause", cause, "stack", string(debug.Stack()))
+				s.logger(r).Error("panic", "path", request.PathForLog(r), "cause", cause, "stack", string(debug.Stack()))
 				if tracked.code != 0 {
 					panic(http.ErrAbortHandler)
 				}
-				replyTo(errors.New("panic")).write(w, r)
+				reply.To(errors.New("panic")).Write(w, r)
 			}
 		}()
 		next.ServeHTTP(tracked, r)
@@ -159,35 +151,19 @@ func allowedMethods(path string) string {
 	return "GET, HEAD, OPTIONS"
 }
 
-type headKey struct{}
-
-// headAsGet lets every route of GET answer HEAD; net/http leaves the body out.
-func headAsGet(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead {
-			r = r.WithContext(context.WithValue(r.Context(), headKey{}, true))
-			r.Method = http.MethodGet
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// isHead reports whether a request was HEAD: a stream's headers can be sent then, but nothing more.
-func isHead(r *http.Request) bool { return r.Context().Value(headKey{}) != nil }
-
 // answer runs a handler and sends what its error says, if the first byte was not sent.
 func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		tracked := &statusWriter{ResponseWriter: w}
 		if err := handle(tracked, r); err != nil {
-			reply := replyTo(err)
-			s.logger(r).Log(r.Context(), failureLevel(r, reply), "request failed",
-				"method", r.Method, "path", pathForLog(r), "status", reply.code, "error", err, "cause", reply.cause)
-			if tracked.code != 0 || reply.code == 0 {
+			failed := reply.To(err)
+			s.logger(r).Log(r.Context(), reply.Level(r, failed), "request failed",
+				"method", r.Method, "path", request.PathForLog(r), "status", failed.Code, "error", err, "cause", failed.Cause)
+			if tracked.code != 0 || failed.Code == 0 {
 				panic(http.ErrAbortHandler) // a truncated answer must not look complete
 			}
-			reply.write(tracked, r)
+			failed.Write(tracked, r)
 		}
 		if w.Header().Get("X-Accel-Buffering") != "" { // connect has answered
 			return // a stream's duration is no response time
@@ -197,22 +173,10 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 	}
 }
 
-// failureLevel keeps what clients do wrong, and that they leave, out of the log; and what a cluster does out of the
-// errors, which are the gateway's own.
-func failureLevel(r *http.Request, reply *reply) slog.Level {
-	switch {
-	case r.Context().Err() != nil, reply.code < 500, reply.code == http.StatusGatewayTimeout: // 504: of a version that is yet to come
-		return slog.LevelDebug
-	case reply.code == http.StatusInternalServerError:
-		return slog.LevelError
-	}
-	return slog.LevelWarn
-}
-
 // identity is who sent a request: the holder of its token, else of its session, else of its ticket.
 func (s *Server) identity(r *http.Request) (auth.Identity, error) {
-	if tokenInAddress(r.URL) {
-		return auth.Identity{}, badRequest("a token in the address would end up in logs: send it as Authorization: Bearer")
+	if request.HoldsToken(r.URL) {
+		return auth.Identity{}, reply.BadRequest("a token in the address would end up in logs: send it as Authorization: Bearer")
 	}
 	var token string
 	if header := r.Header.Get("Authorization"); header != "" {
@@ -242,47 +206,4 @@ func (s *Server) identity(r *http.Request) (auth.Identity, error) {
 		return s.tickets.Redeem(from(r), ticket.text, ticket.request)
 	}
 	return s.opts.Authenticator.Authenticate(from(r), token)
-}
-
-// jsonWebToken is the compact form (RFC 7515, 3.1) of what begins with {" as each header does.
-var jsonWebToken = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
-
-// tokenInAddress reports whether a token, or what looks like one, stands in an address.
-func tokenInAddress(address *url.URL) bool {
-	if !mayName(address.RawQuery, "token") {
-		return jsonWebToken.MatchString(address.Path) || jsonWebToken.MatchString(address.RawQuery)
-	}
-	query := address.Query()
-	for _, name := range []string{"access_token", "token", "id_token"} {
-		if query.Has(name) {
-			return true
-		}
-	}
-	return jsonWebToken.MatchString(address.Path) || jsonWebToken.MatchString(address.RawQuery)
-}
-
-// maxLoggedPath is more than the path of any object takes.
-const maxLoggedPath = 1 << 10
-
-// pathForLog is a request's path as it may be logged. A query never may: it holds what people search for, and tickets.
-func pathForLog(r *http.Request) string {
-	path := jsonWebToken.ReplaceAllString(r.URL.Path, "[token]")
-	if len(path) > maxLoggedPath {
-		path = path[:maxLoggedPath] + "…"
-	}
-	return path
-}
-
-// mayName reports whether a query may have a parameter in whose name a text is. It spares others to read the query.
-func mayName(query, text string) bool {
-	return strings.Contains(query, text) || strings.IndexByte(query, '%') >= 0 // that may be how it is written
-}
-
-// queryOf is a request's query. What cannot be read must not be passed over: it may have been a selector.
-func queryOf(r *http.Request) (url.Values, error) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, badRequest("the query of the address is malformed")
-	}
-	return query, nil
 }

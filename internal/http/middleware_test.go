@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 func TestOnlyReading(t *testing.T) {
@@ -156,7 +157,7 @@ func TestPanicIsAnAnswerOrABrokenConnection(t *testing.T) {
 			_, _ = w.Write([]byte("[1,2"))
 			return errors.New(apitest.SecretDetail)
 		case "/not-a-status":
-			return &reply{message: "the client did not take the answer"}
+			return &reply.Error{Message: "the client did not take the answer"}
 		case "/stream":
 			conn, err := connect(w, r, eventStream)
 			if err != nil {

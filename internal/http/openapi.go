@@ -5,6 +5,8 @@ import (
 	_ "embed" // for the document
 	"encoding/hex"
 	"net/http"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 //go:embed openapi.yaml
@@ -19,7 +21,7 @@ var openAPITag = func() string {
 func describe(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("Cache-Control", "no-cache")
-	if !notModified(w, r, openAPITag) {
+	if !reply.NotModified(w, r, openAPITag) {
 		_, _ = w.Write(openAPI) // a client that has gone is no error
 	}
 	return nil

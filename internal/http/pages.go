@@ -5,16 +5,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // pages remembers the snapshots that lists with a limit are walking, so that all pages of a walk are of one version.
@@ -102,11 +100,11 @@ func (t token) encode() string {
 func decodeToken(text string, order cache.Order) (t token, key *cache.SortKey, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, &t) != nil || t.Name == "" {
-		return t, nil, badRequest("continue key is not valid")
+		return t, nil, reply.BadRequest("continue key is not valid")
 	}
 	key = &cache.SortKey{Values: t.Values, Namespace: t.Namespace, Name: t.Name}
 	if t.Order != order.String() || !order.Fits(*key) {
-		return t, nil, badRequest("continue key is not valid: it is of a list in another order")
+		return t, nil, reply.BadRequest("continue key is not valid: it is of a list in another order")
 	}
 	return t, key, nil
 }
@@ -119,7 +117,7 @@ func (p *pages) open(store *cache.Store, visible part, req listRequest) (page, e
 	case req.token != "":
 		return p.resume(found, req)
 	case req.asked.exactly && !p.at(&found, req.asked.version):
-		return page{}, expired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d, current: %d",
+		return page{}, reply.Expired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d, current: %d",
 			req.asked.version, newest.Version()), "")
 	}
 	return found, nil
@@ -134,7 +132,7 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	// seen any more: together they are the list of no version.
 	if t.Version != 0 && (t.Sight != found.part.sight.tag() || !p.at(&found, t.Version)) {
 		t.Version = 0
-		return page{}, expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
+		return page{}, reply.Expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
 			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+
 			"the results. Continuing with the provided token results in an inconsistent list - objects that were created, "+
 			"modified, or deleted between the time the first chunk was returned and now may show up in the list.", t.encode())
@@ -293,14 +291,5 @@ func (p *pages) drop(store *cache.Store, k *keptSnapshot, walk walkKey, user str
 	kept := slices.DeleteFunc(p.kept[store], func(o *keptSnapshot) bool { return o == k })
 	if p.kept[store] = kept; len(kept) == 0 {
 		delete(p.kept, store)
-	}
-}
-
-func expired(message, fresh string) error {
-	return &reply{
-		code:    http.StatusGone,
-		reason:  metav1.StatusReasonExpired,
-		message: message,
-		list:    metav1.ListMeta{Continue: fresh},
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 const portalMissing = `The portal is not part of this binary. Build it with
@@ -18,7 +20,7 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 	if s.opts.Portal == nil {
 		return func(w http.ResponseWriter, r *http.Request) error {
 			if r.URL.Path != "/" {
-				return notFound("there is nothing at this address")
+				return reply.NotFound("there is nothing at this address")
 			}
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			_, _ = w.Write([]byte(portalMissing)) // a client that has gone is no error
@@ -33,7 +35,7 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 		}
 		// The file server would list folders.
 		if info, err := fs.Stat(s.opts.Portal, name); err != nil || !info.Mode().IsRegular() {
-			return notFound("there is nothing at this address")
+			return reply.NotFound("there is nothing at this address")
 		}
 		h := w.Header()
 		pageHeaders(h)

@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/table"
 )
 
@@ -21,19 +22,19 @@ type printer struct {
 
 func (s *Server) printer(ctx context.Context, t target, kind cluster.Kind, v view) (*printer, error) {
 	p := &printer{kind: kind, view: v}
-	if v.form.isTable() {
+	if v.form.IsTable() {
 		kinds, err := s.cluster(t.cluster)
 		if err != nil {
 			return nil, err
 		}
 		p.table = table.For(ctx, kinds.Cluster(), kind)
-		p.rows = table.Options{Include: v.include, Version: v.form.metaVersion(), Now: time.Now()}
+		p.rows = table.Options{Include: v.include, Version: v.form.MetaVersion(), Now: time.Now()}
 	}
 	return p, nil
 }
 
 // isPlain reports whether objects are sent as they are kept.
-func (p *printer) isPlain() bool { return p.view.form == formJSON && p.view.fields == nil }
+func (p *printer) isPlain() bool { return p.view.form == reply.FormJSON && p.view.fields == nil }
 
 // item is one object in a list. What it returns is valid until the next call.
 func (p *printer) item(o *cluster.Object) []byte {
@@ -41,8 +42,8 @@ func (p *printer) item(o *cluster.Object) []byte {
 	switch {
 	case p.table != nil:
 		p.buf = p.table.AppendRow(p.buf, o, p.rows)
-	case p.view.form.isMetadata():
-		p.buf = table.AppendMetadata(p.buf, o, p.view.form.metaVersion())
+	case p.view.form.IsMetadata():
+		p.buf = table.AppendMetadata(p.buf, o, p.view.form.MetaVersion())
 		if p.view.fields != nil {
 			p.buf = p.view.fields.root.project(nil, gjson.ParseBytes(p.buf))
 		}
@@ -97,9 +98,9 @@ func (p *printer) begin(meta []byte, columns bool) []byte {
 	kind, apiVersion, items := p.kind.Kind+"List", p.kind.APIVersion(), "items"
 	switch {
 	case p.table != nil:
-		kind, apiVersion, items = "Table", "meta.k8s.io/"+p.view.form.metaVersion(), "rows"
-	case p.view.form.isMetadata():
-		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/"+p.view.form.metaVersion()
+		kind, apiVersion, items = "Table", "meta.k8s.io/"+p.view.form.MetaVersion(), "rows"
+	case p.view.form.IsMetadata():
+		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/"+p.view.form.MetaVersion()
 	}
 	begin := append([]byte(`{"kind":"`+kind+`","apiVersion":"`+apiVersion+`","metadata":`), meta...)
 	if p.table != nil {

@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // resource answers a Kubernetes path: an object, a list, or a stream of either.
 func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.caller(r)
-	if healsByRetrying(err) && negotiate(r.Header) == formEvents {
+	if reply.HealsByRetrying(err) && reply.Negotiate(r.Header) == reply.FormEvents {
 		return s.refuse(w, r)
 	}
 	if err != nil {
@@ -25,16 +27,16 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return noSuchPath(r.URL.Path)
 	}
-	accepted := negotiate(r.Header)
+	accepted := reply.Negotiate(r.Header)
 	if trail := trailOf(r.Context()); trail != nil {
 		trail.asked(accepted, r.URL.Query())
 	}
 	switch {
-	case accepted == formNone:
-		return notAcceptable("only application/json (as it is, as=Table or as=PartialObjectMetadata) and text/event-stream can be answered")
-	case accepted == formEvents:
+	case accepted == reply.FormNone:
+		return reply.NotAcceptable("only application/json (as it is, as=Table or as=PartialObjectMetadata) and text/event-stream can be answered")
+	case accepted == reply.FormEvents:
 		return s.singleStream(w, r, id, t)
-	case mayName(r.URL.RawQuery, "watch") && wantsWatch(r.URL.Query()):
+	case request.MayName(r.URL.RawQuery, "watch") && reply.WantsWatch(r.URL.Query()):
 		return s.kubernetesWatch(w, r, id, t, accepted)
 	}
 	release, err := s.takeRequest(r.Context(), id.Username)
@@ -54,9 +56,9 @@ func noSuchPath(path string) error {
 	path = strings.TrimSuffix(path, "/")
 	object, subresource := path[:strings.LastIndexByte(path, '/')], path[strings.LastIndexByte(path, '/')+1:]
 	if t, ok := parseTarget(object); ok && t.name != "" && subresource != "" {
-		return notFound(fmt.Sprintf("the gateway serves objects and no subresources: ask the API server itself for %s/%s", t.resource, subresource))
+		return reply.NotFound(fmt.Sprintf("the gateway serves objects and no subresources: ask the API server itself for %s/%s", t.resource, subresource))
 	}
-	return notFound("the server could not find the requested resource")
+	return reply.NotFound("the server could not find the requested resource")
 }
 
 // synced finds the store of a target, waiting for its first list; but not for a cluster that is away.

@@ -15,6 +15,7 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 type list struct {
@@ -339,7 +340,7 @@ func FuzzContinueToken(f *testing.F) {
 		case err == nil && text != "" && page.after == nil:
 			t.Errorf("%q: no place", text)
 		case err != nil:
-			if code := replyTo(err).code; code != http.StatusBadRequest && code != http.StatusGone {
+			if code := reply.To(err).Code; code != http.StatusBadRequest && code != http.StatusGone {
 				t.Errorf("%q: %d", text, code)
 			}
 		}

@@ -28,6 +28,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // Authenticator says who holds a token.
@@ -164,14 +166,14 @@ func (s *Server) Handler() http.Handler {
 	r.Use(s.trustProxies, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.cors, refuseImpersonation, takeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", func(_ http.ResponseWriter, r *http.Request) error {
-		return &reply{
-			code:    http.StatusMethodNotAllowed,
-			reason:  metav1.StatusReasonMethodNotAllowed,
-			message: "the gateway only reads: send this request to the Kubernetes API server itself",
-			allow:   allowedMethods(r.URL.Path),
+		return &reply.Error{
+			Code:    http.StatusMethodNotAllowed,
+			Reason:  metav1.StatusReasonMethodNotAllowed,
+			Message: "the gateway only reads: send this request to the Kubernetes API server itself",
+			Allow:   allowedMethods(r.URL.Path),
 		}
 	}))
-	return headAsGet(r)
+	return request.HeadAsGet(r)
 }
 
 // route adds all addresses; openapi.yaml describes them.
@@ -224,9 +226,9 @@ func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb strin
 	}
 	switch {
 	case !kind.Namespaced && t.namespace != "":
-		return g, notFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
+		return g, reply.NotFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
 	case kind.Namespaced && t.namespace == "" && t.name != "":
-		return g, notFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
+		return g, reply.NotFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
 	}
 	var ok bool
 	if g.sight, ok = sightOf(scope, t, kind); !ok {

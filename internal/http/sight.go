@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
-	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -79,7 +79,7 @@ func sightOf(scope auth.Scope, t target, kind cluster.Kind) (_ *sight, ok bool) 
 	case kind.Namespaced && len(scope.Names[""]) == 0 && len(namespaces) <= maxNarrow:
 		s.where = stream.Namespaces(namespaces...)
 	}
-	s.key = sha256.Sum256([]byte(mustJSON(s.scope)))
+	s.key = sha256.Sum256([]byte(reply.MustJSON(s.scope)))
 	return s, true
 }
 
@@ -172,15 +172,6 @@ type identityMetadata struct {
 
 func identityOf(kind cluster.Kind, o *cluster.Object, version uint64) identity {
 	return identity{kind.APIVersion(), kind.Kind, identityMetadata{o.GetName(), o.GetNamespace(), o.UID(), strconv.FormatUint(version, 10)}}
-}
-
-// mustJSON is for what is made of texts only.
-func mustJSON(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
 }
 
 // part is what a request reads of a store: what its path names, within its caller's sight.

@@ -1,13 +1,10 @@
 package http
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
-	"os"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // What a request may be, in bytes. Each is more than what is in the way of most requests takes (proxies stop at 8 or 16 KiB),
@@ -29,7 +26,7 @@ func boundSizes(next http.Handler) http.Handler {
 		}
 		if err := tooMuch(r); err != nil {
 			w.Header().Set("Connection", "close") // who sends such things may as well begin anew
-			replyTo(err).write(w, r)
+			reply.To(err).Write(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -38,7 +35,7 @@ func boundSizes(next http.Handler) http.Handler {
 
 func tooMuch(r *http.Request) error {
 	if len(r.RequestURI) > maxAddress {
-		return tooLong(http.StatusRequestURITooLong, "the address, with its query,", maxAddress)
+		return reply.TooLong(http.StatusRequestURITooLong, "the address, with its query,", maxAddress)
 	}
 	size := 0
 	for name, values := range r.Header {
@@ -47,27 +44,7 @@ func tooMuch(r *http.Request) error {
 		}
 	}
 	if size > maxHeader {
-		return tooLong(http.StatusRequestHeaderFieldsTooLarge, "the request's header", maxHeader)
+		return reply.TooLong(http.StatusRequestHeaderFieldsTooLarge, "the request's header", maxHeader)
 	}
 	return nil
-}
-
-func tooLong(code int, what string, most int) error {
-	return &reply{
-		code:    code,
-		reason:  metav1.StatusReasonRequestEntityTooLarge,
-		message: fmt.Sprintf("%s is larger than the %d bytes that are allowed", what, most),
-	}
-}
-
-// unreadable is what a body that could not be read is answered with.
-func unreadable(err error) error {
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return tooLong(http.StatusRequestEntityTooLarge, "the request's body", int(tooLarge.Limit))
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &reply{code: http.StatusRequestTimeout, reason: metav1.StatusReasonTimeout, message: "the request's body did not come in time", cause: err}
-	}
-	return &reply{code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest, message: "the request's body cannot be read", cause: err}
 }

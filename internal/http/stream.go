@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,6 +12,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -34,7 +35,7 @@ const (
 
 // singleStream is a Kubernetes path asked for as an event stream.
 func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Identity, t target) error {
-	query, err := queryOf(r)
+	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
@@ -48,20 +49,20 @@ func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Id
 // multiStream is /stream.
 func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.caller(r)
-	if healsByRetrying(err) {
+	if reply.HealsByRetrying(err) {
 		return s.refuse(w, r)
 	}
 	if err != nil {
 		return err
 	}
-	if !acceptsEvents(r.Header) {
-		return &reply{code: http.StatusNotAcceptable, message: "only text/event-stream can be answered"}
+	if !reply.AcceptsEvents(r.Header) {
+		return &reply.Error{Code: http.StatusNotAcceptable, Message: "only text/event-stream can be answered"}
 	}
-	query, err := queryOf(r)
+	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
-	trailOf(r.Context()).asked(formEvents, query)
+	trailOf(r.Context()).asked(reply.FormEvents, query)
 	req, err := parseMulti(query)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 		return err
 	}
 	ss.watches, ss.heartbeat = watches, req.heartbeat
-	if ss.out.to, err = connect(w, r, eventStream); err != nil || isHead(r) {
+	if ss.out.to, err = connect(w, r, eventStream); err != nil || request.IsHead(r) {
 		ss.permission.stop()
 		closeAll(watches)
 		return nil // gone, or content
@@ -97,7 +98,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request) (err error) {
 	ss := s.newSession(r, serverSentEvents{})
 	ss.permission.stop = func() {}
-	if ss.out.to, err = connect(w, r, eventStream); err != nil || isHead(r) {
+	if ss.out.to, err = connect(w, r, eventStream); err != nil || request.IsHead(r) {
 		return nil // gone, or content
 	}
 	s.start(r, ss, goodbyeUnavailable)
@@ -110,19 +111,14 @@ func (s *Server) newSession(r *http.Request, d dialect) *session {
 	return &session{
 		server:   s,
 		dialect:  d,
-		request:  requestID(r),
+		request:  request.ID(r),
 		path:     strings.Clone(r.URL.Path),
-		address:  strings.Clone(address(r)),
+		address:  strings.Clone(request.Address(r)),
 		position: strings.Clone(positionOf(r.Header, r.URL.Query())),
 		began:    time.Now(),
 		trail:    trailOf(r.Context()),
 		out:      frames{patience: s.opts.Stream.WriteTimeout},
 	}
-}
-
-// healsByRetrying tells an error that a client of a stream must not be stopped by.
-func healsByRetrying(err error) bool {
-	return err != nil && replyTo(err).code == http.StatusServiceUnavailable
 }
 
 // openWatches authorizes each watch and finds its store, for all of them at once. What the client can do nothing about
@@ -138,9 +134,9 @@ func (s *Server) openWatches(ctx context.Context, id auth.Identity, req streamRe
 	for _, failed := range errs {
 		switch {
 		case failed == nil:
-		case healsByRetrying(failed):
+		case reply.HealsByRetrying(failed):
 			refusal = goodbyeUnavailable
-		case replyTo(failed).code == http.StatusTooManyRequests:
+		case reply.To(failed).Code == http.StatusTooManyRequests:
 			refusal = goodbyeLimit
 		case err == nil:
 			err = failed // which retrying does not heal, so it matters more than what it does
@@ -180,21 +176,6 @@ func epoch(ctx context.Context, watches []*watch) (string, error) {
 		epochs = append(epochs, e)
 	}
 	return cluster.JoinEpochs(epochs), nil
-}
-
-// address is where a client is counted: what the nearest proxy says of it, else where the connection comes from.
-func address(r *http.Request) string {
-	if forwarded := r.Header.Values("X-Forwarded-For"); len(forwarded) > 0 {
-		hops := strings.Split(forwarded[len(forwarded)-1], ",")
-		if ip := net.ParseIP(strings.TrimSpace(hops[len(hops)-1])); ip != nil {
-			return ip.String()
-		}
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 // between is a random duration from low to high.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -83,13 +84,13 @@ func parseMulti(query url.Values) (streamRequest, error) {
 		values := query[key]
 		switch {
 		case isParameter(key) && stream.ValidName(key) && strings.HasPrefix(values[0], "/"):
-			return req, badRequest("%s: a watch cannot be called so, since it is the name of a parameter", key)
+			return req, reply.BadRequest("%s: a watch cannot be called so, since it is the name of a parameter", key)
 		case isParameter(key):
 			defaults[key] = values
 		case !stream.ValidName(key):
-			return req, badRequest("%q is neither a parameter nor the name of a watch ([a-z][a-z0-9]*)", key)
+			return req, reply.BadRequest("%q is neither a parameter nor the name of a watch ([a-z][a-z0-9]*)", key)
 		case len(values) > 1:
-			return req, badRequest("%s: two watches have this name", key)
+			return req, reply.BadRequest("%s: two watches have this name", key)
 		default:
 			names = append(names, key)
 		}
@@ -99,14 +100,14 @@ func parseMulti(query url.Values) (streamRequest, error) {
 	}
 	switch {
 	case len(names) == 0:
-		return req, badRequest("no watch is named: /stream?NAME=PATH, for example /stream?pods=/api/v1/pods")
+		return req, reply.BadRequest("no watch is named: /stream?NAME=PATH, for example /stream?pods=/api/v1/pods")
 	case len(names) > maxWatches:
-		return req, badRequest("%d watches are more than the %d that one stream may have", len(names), maxWatches)
+		return req, reply.BadRequest("%d watches are more than the %d that one stream may have", len(names), maxWatches)
 	}
 	for _, name := range names {
 		t, own, err := parseAddress(query.Get(name))
 		if err != nil {
-			return req, badRequest("%s%s", prefix(name), err)
+			return req, reply.BadRequest("%s%s", prefix(name), err)
 		}
 		w, err := parseWatch(name, t, own, defaults)
 		if err != nil {
@@ -114,7 +115,7 @@ func parseMulti(query url.Values) (streamRequest, error) {
 		}
 		req.watches = append(req.watches, w)
 		if err := req.connection(own); err != nil {
-			return req, badRequest("%s%s", prefix(name), err)
+			return req, reply.BadRequest("%s%s", prefix(name), err)
 		}
 	}
 	return req, req.connection(defaults)
@@ -152,13 +153,13 @@ func checkParameters(query url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		switch {
 		case slices.Contains(listParameters, key):
-			return badRequest("%s: has no meaning for an event stream", key)
+			return reply.BadRequest("%s: has no meaning for an event stream", key)
 		case slices.Contains(takenParameters, key):
-			return badRequest("%s: is the request's, so it stands beside its watches", key)
+			return reply.BadRequest("%s: is the request's, so it stands beside its watches", key)
 		case !isParameter(key):
-			return badRequest("%s: unknown parameter of an event stream", key)
+			return reply.BadRequest("%s: unknown parameter of an event stream", key)
 		case len(query[key]) > 1:
-			return badRequest("%s: given more than once", key)
+			return reply.BadRequest("%s: given more than once", key)
 		}
 	}
 	return nil
@@ -174,19 +175,19 @@ func parseWatch(name string, t target, own, defaults url.Values) (watchRequest, 
 	w := watchRequest{name: name, target: t}
 	var err error
 	if w.selector, err = cache.ParseSelector(get("labelSelector"), get("fieldSelector")); err != nil {
-		return w, badRequest("%s%s", prefix(name), err)
+		return w, reply.BadRequest("%s%s", prefix(name), err)
 	}
 	w.selector = w.selector.Search(get("search"))
 	if err := w.view(get); err != nil {
-		return w, badRequest("%s%s", prefix(name), err)
+		return w, reply.BadRequest("%s%s", prefix(name), err)
 	}
 	initial := get("sendInitialEvents")
 	if initial != "" && initial != "true" && initial != "false" {
-		return w, badRequest("%ssendInitialEvents: %q is neither true nor false", prefix(name), initial)
+		return w, reply.BadRequest("%ssendInitialEvents: %q is neither true nor false", prefix(name), initial)
 	}
 	if text := get("resourceVersion"); text != "" {
 		if w.after, err = cluster.ParseVersion(text); err != nil {
-			return w, badRequest("%sresourceVersion: Invalid value: %q", prefix(name), text)
+			return w, reply.BadRequest("%sresourceVersion: Invalid value: %q", prefix(name), text)
 		}
 	}
 	switch initial {
@@ -236,7 +237,7 @@ func (r *streamRequest) connection(query url.Values) error {
 	if text := query.Get("heartbeat"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return badRequest("heartbeat: %q is not a duration such as 15s", text)
+			return reply.BadRequest("heartbeat: %q is not a duration such as 15s", text)
 		}
 		d = min(max(d, minHeartbeat), maxHeartbeat)
 		if r.heartbeat == 0 || d < r.heartbeat {

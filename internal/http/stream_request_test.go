@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -75,8 +76,8 @@ func TestStreamQueries(t *testing.T) {
 			t.Errorf("%s: %v", test.query, err)
 		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%s: %v, not %q", test.query, err, test.want)
-		case err != nil && replyTo(err).code != http.StatusBadRequest:
-			t.Errorf("%s: %d", test.query, replyTo(err).code)
+		case err != nil && reply.To(err).Code != http.StatusBadRequest:
+			t.Errorf("%s: %d", test.query, reply.To(err).Code)
 		}
 	}
 }
@@ -139,7 +140,7 @@ func FuzzParseMulti(f *testing.F) {
 		}
 		req, err := parseMulti(query)
 		if err != nil {
-			if code := replyTo(err).code; code != http.StatusBadRequest {
+			if code := reply.To(err).Code; code != http.StatusBadRequest {
 				t.Errorf("%q: %d: %v", text, code, err)
 			}
 			return

@@ -1,9 +1,14 @@
 package http
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // target is what a Kubernetes path names: a resource of a cluster, all of it, that of a namespace, or one object.
@@ -74,4 +79,24 @@ func (t target) qualified() string {
 		return t.resource
 	}
 	return t.resource + "." + t.group
+}
+
+// forbidden is worded as the API server's own.
+func forbidden(id auth.Identity, t target, verb string) error {
+	message := t.qualified()
+	if t.name != "" {
+		message += fmt.Sprintf(" %q", t.name)
+	}
+	message += fmt.Sprintf(" is forbidden: User %q cannot %s resource %q in API group %q", id.Username, verb, t.resource, t.group)
+	if t.namespace != "" {
+		message += fmt.Sprintf(" in the namespace %q", t.namespace)
+	} else {
+		message += " at the cluster scope"
+	}
+	return &reply.Error{
+		Code:    http.StatusForbidden,
+		Reason:  metav1.StatusReasonForbidden,
+		Message: message,
+		Details: &metav1.StatusDetails{Name: t.name, Group: t.group, Kind: t.resource},
+	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/audit"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // trail is what the audit log will say of a request: who sent it, by which credential, and what of it was decided. A stream
@@ -56,7 +58,7 @@ func (s *Server) audited(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := &trail{
-			log: s.opts.Audit, request: requestID(r), path: strings.Clone(pathForLog(r)), address: strings.Clone(address(r)),
+			log: s.opts.Audit, request: request.ID(r), path: strings.Clone(request.PathForLog(r)), address: strings.Clone(request.Address(r)),
 			userAgent: forAudit(r.UserAgent()), received: time.Now(),
 		}
 		tracked := &statusWriter{ResponseWriter: w}
@@ -113,7 +115,7 @@ func (t *trail) by(credential string) {
 }
 
 // asked says in which form a Kubernetes path was asked for, and with what query.
-func (t *trail) asked(form form, query url.Values) {
+func (t *trail) asked(form reply.Form, query url.Values) {
 	if t == nil {
 		return
 	}
@@ -132,9 +134,9 @@ func (t *trail) decided(what target, verb string, s *sight, err error) {
 		read.visible = "part"
 	}
 	if err != nil {
-		reply := replyTo(err)
-		read.decision, read.visible, read.code = "", "", reply.code
-		if reply.code == http.StatusForbidden {
+		reply := reply.To(err)
+		read.decision, read.visible, read.code = "", "", reply.Code
+		if reply.Code == http.StatusForbidden {
 			read.decision = "forbid"
 		}
 	}
@@ -200,7 +202,7 @@ func (t *trail) answered(r *http.Request, code int) {
 	if what, ok := parseTarget(r.URL.Path); ok {
 		read = &readTrail{target: what, verb: "list"}
 		switch {
-		case negotiate(r.Header) == formEvents || wantsWatch(r.URL.Query()):
+		case reply.Negotiate(r.Header) == reply.FormEvents || reply.WantsWatch(r.URL.Query()):
 			read.verb = "watch"
 		case what.name != "":
 			read.verb = "get"
@@ -292,7 +294,7 @@ const maxAudited = 512
 
 // forAudit is a client's value as it may be kept: of bounded length, and without what looks like a token.
 func forAudit(value string) string {
-	value = jsonWebToken.ReplaceAllString(value, "[token]")
+	value = request.Redact(value)
 	if len(value) > maxAudited {
 		value = value[:maxAudited] + "…"
 	}

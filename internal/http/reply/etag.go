@@ -1,13 +1,13 @@
-package http
+package reply
 
 import (
 	"net/http"
 	"strings"
 )
 
-// notModified sets an answer's ETag and reports whether the client has it already, in which case the answer is 304
+// NotModified sets an answer's ETag and reports whether the client has it already, in which case the answer is 304
 // (RFC 9110, 13.1.2). The comparison is the weak one, as it is for If-None-Match. "" is no ETag.
-func notModified(w http.ResponseWriter, r *http.Request, etag string) bool {
+func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	if etag == "" {
 		return false
 	}

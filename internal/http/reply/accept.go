@@ -1,19 +1,21 @@
-package http
+package reply
 
 import (
 	"mime"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// form is one of the forms in which an answer can be given.
-type form int
+// Form is one of the forms in which an answer can be given.
+type Form int
 
 const (
-	formNone form = iota // none that the gateway has
-	formJSON
-	formEvents
+	FormNone Form = iota // none that the gateway has
+	FormJSON   // objects as they are
+	FormEvents // an event stream
 	// Forms of meta.k8s.io in v1, and in v1beta1.
 	formTable
 	formTableBeta
@@ -22,41 +24,44 @@ const (
 )
 
 // String is the form as the audit log names it.
-func (f form) String() string {
+func (f Form) String() string {
 	switch {
-	case f == formEvents:
+	case f == FormEvents:
 		return "events"
-	case f.isTable():
+	case f.IsTable():
 		return "table"
-	case f.isMetadata():
+	case f.IsMetadata():
 		return "metadata"
 	}
 	return "json"
 }
 
-func (f form) isTable() bool    { return f == formTable || f == formTableBeta }
-func (f form) isMetadata() bool { return f == formMetadata || f == formMetadataBeta }
+// IsTable reports whether objects are rows of a table.
+func (f Form) IsTable() bool { return f == formTable || f == formTableBeta }
 
-// metaVersion is the version of meta.k8s.io that a form is of.
-func (f form) metaVersion() string {
+// IsMetadata reports whether objects have nothing but metadata.
+func (f Form) IsMetadata() bool { return f == formMetadata || f == formMetadataBeta }
+
+// MetaVersion is the version of meta.k8s.io that a form is of.
+func (f Form) MetaVersion() string {
 	if f == formTableBeta || f == formMetadataBeta {
 		return "v1beta1"
 	}
 	return "v1"
 }
 
-// negotiate chooses the form in which objects are answered.
-func negotiate(h http.Header) form {
+// Negotiate chooses the form in which objects are answered.
+func Negotiate(h http.Header) Form {
 	if accept := h["Accept"]; len(accept) == 1 && accept[0] == "application/json" {
-		return formJSON // most ask for it in these words
+		return FormJSON // most ask for it in these words
 	}
-	return choose(h, formOf)
+	return Choose(h, formOf)
 }
 
-// choose finds the form that the client prefers of those that it accepts (RFC 9110, 12.5.1): by quality, then what is
+// Choose finds the form that the client prefers of those that it accepts (RFC 9110, 12.5.1): by quality, then what is
 // named before what is meant by *, then in the client's order, as the API server does. Without an Accept header it is
 // JSON. A form's zero value is none; of tells which one a media range is.
-func choose[F comparable](h http.Header, of func(media string, params map[string]string) F) (chosen F) {
+func Choose[F comparable](h http.Header, of func(media string, params map[string]string) F) (chosen F) {
 	ranges := acceptRanges(h)
 	if len(ranges) == 0 {
 		return of("application/json", nil)
@@ -75,8 +80,8 @@ func choose[F comparable](h http.Header, of func(media string, params map[string
 	return chosen
 }
 
-// acceptsEvents reports whether an event stream is among what the client accepts. Without an Accept header it is.
-func acceptsEvents(h http.Header) bool {
+// AcceptsEvents reports whether an event stream is among what the client accepts. Without an Accept header it is.
+func AcceptsEvents(h http.Header) bool {
 	ranges := acceptRanges(h)
 	for _, r := range ranges {
 		if r.quality > 0 && (r.media == "text/event-stream" || r.media == "text/*" || r.media == "*/*") {
@@ -118,7 +123,7 @@ func acceptRanges(h http.Header) []acceptRange {
 	return ranges
 }
 
-var metaForms = map[string]form{
+var metaForms = map[string]Form{
 	"Table v1":                          formTable,
 	"Table v1beta1":                     formTableBeta,
 	"PartialObjectMetadata v1":          formMetadata,
@@ -127,17 +132,24 @@ var metaForms = map[string]form{
 	"PartialObjectMetadataList v1beta1": formMetadataBeta,
 }
 
-func formOf(media string, params map[string]string) form {
+func formOf(media string, params map[string]string) Form {
 	switch {
 	case media == "text/event-stream":
-		return formEvents
+		return FormEvents
 	case params["as"] != "":
 		if media != "application/json" && media != "application/*" && media != "*/*" || params["g"] != "meta.k8s.io" {
-			return formNone
+			return FormNone
 		}
 		return metaForms[params["as"]+" "+params["v"]]
 	case media == "application/json", media == "application/*", media == "*/*":
-		return formJSON
+		return FormJSON
 	}
-	return formNone
+	return FormNone
+}
+
+// WantsWatch reports whether a query asks for a watch, as the API server reads it: with everything but false.
+func WantsWatch(query url.Values) bool {
+	return query.Has("watch") && !slices.ContainsFunc([]string{"false", "0"}, func(no string) bool {
+		return strings.EqualFold(query.Get("watch"), no)
+	})
 }

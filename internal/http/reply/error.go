@@ -1,0 +1,62 @@
+package reply
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Error is an error that is meant for the client as it stands.
+type Error struct {
+	Code       int
+	Reason     metav1.StatusReason
+	Message    string
+	RetryAfter time.Duration // of 429 and 503
+	Challenge  string        // of 401
+	Allow      string        // of 405
+	Details    *metav1.StatusDetails
+	List       metav1.ListMeta // of 410: a fresh continue token
+	Cause      error           // for the log
+}
+
+func (e *Error) Error() string { return e.Message }
+func (e *Error) Unwrap() error { return e.Cause }
+
+// BadRequest is a 400 in the words of fmt.Sprintf.
+func BadRequest(format string, args ...any) error {
+	return &Error{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+// NotFound is a 404.
+func NotFound(message string) error {
+	return &Error{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: message}
+}
+
+// NotAcceptable is a 406: the client accepts no form that there is.
+func NotAcceptable(message string) error {
+	return &Error{Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable, Message: message}
+}
+
+// TooManyRequests is a 429, which may be tried again at once.
+func TooManyRequests(message string, cause error) *Error {
+	return &Error{
+		Code:       http.StatusTooManyRequests,
+		Reason:     metav1.StatusReasonTooManyRequests,
+		Message:    message,
+		RetryAfter: time.Second,
+		Cause:      cause,
+	}
+}
+
+// Unavailable is a 503, which may be tried again after some time.
+func Unavailable(message string, retryAfter time.Duration, cause error) *Error {
+	return &Error{
+		Code:       http.StatusServiceUnavailable,
+		Reason:     metav1.StatusReasonServiceUnavailable,
+		Message:    message,
+		RetryAfter: retryAfter,
+		Cause:      cause,
+	}
+}

@@ -1,0 +1,50 @@
+package reply
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Expired is a 410: what was asked for is not there any more. A fresh continue token, if there is one, goes on with a list.
+func Expired(message, fresh string) error {
+	return &Error{
+		Code:    http.StatusGone,
+		Reason:  metav1.StatusReasonExpired,
+		Message: message,
+		List:    metav1.ListMeta{Continue: fresh},
+	}
+}
+
+// InvalidOption is worded as the API server's own.
+func InvalidOption(field string, cause metav1.CauseType, message string) error {
+	text := message
+	if cause == metav1.CauseTypeForbidden {
+		text = "Forbidden: " + message
+	}
+	return &Error{
+		Code:    http.StatusUnprocessableEntity,
+		Reason:  metav1.StatusReasonInvalid,
+		Message: fmt.Sprintf("ListOptions.meta.k8s.io \"\" is invalid: %s: %s", field, text),
+		Details: &metav1.StatusDetails{
+			Group: metav1.GroupName, Kind: "ListOptions",
+			Causes: []metav1.StatusCause{{Type: cause, Message: text, Field: field}},
+		},
+	}
+}
+
+// TooLarge is Kubernetes' answer to a version that is yet to come, of which client-go's informers know what to do.
+func TooLarge(asked, have uint64) error {
+	return &Error{
+		Code:       http.StatusGatewayTimeout,
+		Reason:     metav1.StatusReasonTimeout,
+		Message:    fmt.Sprintf("Timeout: Too large resource version: %d, current: %d", asked, have),
+		RetryAfter: time.Second,
+		Details: &metav1.StatusDetails{
+			RetryAfterSeconds: 1,
+			Causes:            []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}},
+		},
+	}
+}

@@ -1,0 +1,101 @@
+package reply
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// To is the one table from errors to what clients are told. What is not in it is a 500 that says nothing.
+func To(err error) *Error {
+	var r *Error
+	switch {
+	case errors.As(err, &r):
+		return r
+	case errors.Is(err, auth.ErrNoCredentials), errors.Is(err, auth.ErrBadToken):
+		return &Error{
+			Code:      http.StatusUnauthorized,
+			Reason:    metav1.StatusReasonUnauthorized,
+			Message:   auth.PublicText(err),
+			Challenge: auth.Challenge(err),
+			Cause:     err,
+		}
+	case errors.Is(err, auth.ErrTooLarge):
+		return &Error{
+			Code: http.StatusRequestHeaderFieldsTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge, Cause: err,
+			Message: "the token has too many groups or claims for a cookie: send it with each request",
+		}
+	case errors.Is(err, auth.ErrLoginRefused):
+		return &Error{
+			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Cause: err,
+			Message: "this sign-in is not valid, or not any more: begin it anew",
+		}
+	case errors.Is(err, auth.ErrLoginDenied):
+		return &Error{
+			Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Cause: err,
+			Message: "the identity provider did not sign you in",
+		}
+	case errors.Is(err, auth.ErrProviderAway):
+		return Unavailable("the identity provider does not answer as it should; try again in a moment", 2*time.Second, err)
+	case errors.Is(err, auth.ErrUndecided), errors.Is(err, auth.ErrUnavailable):
+		return Unavailable("the caller's permissions cannot be checked at the moment", 2*time.Second, err)
+	case errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrNoDocument), errors.Is(err, cache.ErrGone):
+		return &Error{
+			Code:    http.StatusNotFound,
+			Reason:  metav1.StatusReasonNotFound,
+			Message: "the server could not find the requested resource",
+			Cause:   err,
+		}
+	case errors.Is(err, cache.ErrNotWatchable):
+		return &Error{
+			Code:    http.StatusMethodNotAllowed,
+			Reason:  metav1.StatusReasonMethodNotAllowed,
+			Message: "the cluster does not let this kind be listed and watched, so the gateway cannot serve it",
+			Allow:   "OPTIONS",
+			Cause:   err,
+		}
+	case errors.Is(err, cache.ErrRefused):
+		return Unavailable("the gateway itself may not list and watch this kind: its operator has to grant it the verbs "+
+			"list and watch", 30*time.Second, err)
+	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cache.ErrNotSynced), errors.Is(err, cache.ErrClosed):
+		return Unavailable("the cluster cannot be reached, or its objects are not all read yet", 2*time.Second, err)
+	case errors.Is(err, budget.ErrTooMuch):
+		return TooManyRequests("too many requests of this user are being answered already: try again later", err)
+	case errors.Is(err, cache.ErrTooManyKinds):
+		return TooManyRequests("too many kinds are being read: end what needs them, or try again later", err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Unavailable("the request was given up", time.Second, err)
+	}
+	return &Error{
+		Code:    http.StatusInternalServerError,
+		Reason:  metav1.StatusReasonInternalError,
+		Message: "internal error; the gateway's log has the cause under the request's id",
+		Cause:   err,
+	}
+}
+
+// Level keeps what clients do wrong, and that they leave, out of the log; and what a cluster does out of the
+// errors, which are the gateway's own.
+func Level(r *http.Request, reply *Error) slog.Level {
+	switch {
+	case r.Context().Err() != nil, reply.Code < 500, reply.Code == http.StatusGatewayTimeout: // 504: of a version that is yet to come
+		return slog.LevelDebug
+	case reply.Code == http.StatusInternalServerError:
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
+
+// HealsByRetrying reports whether an error is one that a client of a stream must not be stopped by.
+func HealsByRetrying(err error) bool {
+	return err != nil && To(err).Code == http.StatusServiceUnavailable
+}
