@@ -154,11 +154,13 @@ func readParameters(t *testing.T, file string, functions ...string) []string {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
+	found := 0
 	for _, declaration := range parsed.Decls {
 		function, ok := declaration.(*ast.FuncDecl)
 		if !ok || !slices.Contains(functions, function.Name.Name) {
 			continue
 		}
+		found++
 		ast.Inspect(function, func(node ast.Node) bool {
 			call, ok := node.(*ast.CallExpr)
 			if !ok || len(call.Args) != 1 {
@@ -181,13 +183,17 @@ func readParameters(t *testing.T, file string, functions ...string) []string {
 			return true
 		})
 	}
+	if found != len(functions) {
+		t.Fatalf("%s has not all of %v", file, functions)
+	}
 	return slices.Sorted(maps.Keys(names))
 }
 
 // TestEveryParameterIsDescribed, and what is described is read.
 func TestEveryParameterIsDescribed(t *testing.T) {
 	d := readOpenAPI(t)
-	ofLists := readParameters(t, "list_request.go", "parseList", "parseView", "limitOf", "askedVersionOf", "wantsWatch")
+	ofLists := readParameters(t, "list_request.go", "parseList", "parseView", "limitOf", "askedVersionOf")
+	ofLists = append(ofLists, readParameters(t, "reply/accept.go", "WantsWatch")...)
 	ofLists = append(ofLists, readParameters(t, "kubernetes_watch.go", "parseKubernetesWatch")...)
 	ofObjects := append(readParameters(t, "list_request.go", "parseView", "versionOf"), "watch")
 	ofStreams := slices.Concat(watchParameters, connectionParameters)

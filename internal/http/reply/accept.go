@@ -13,9 +13,9 @@ import (
 type Form int
 
 const (
-	FormNone Form = iota // none that the gateway has
-	FormJSON   // objects as they are
-	FormEvents // an event stream
+	FormNone   Form = iota // none that the gateway has
+	FormJSON               // objects as they are
+	FormEvents             // an event stream
 	// Forms of meta.k8s.io in v1, and in v1beta1.
 	formTable
 	formTableBeta
