@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // backchannelPath is where the provider says that a session ended there.
@@ -39,7 +40,7 @@ func (s *Server) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
 		return reply.BadRequest("the body must have one logout_token")
 	}
 	ended, err := s.opts.Login.EndAt(from(r), tokens[0])
-	trailOf(r.Context()).ends(ended)
+	trail.Of(r.Context()).Ends(ended)
 	switch {
 	case errors.Is(err, auth.ErrLoginRefused):
 		return s.refusedAt(r, &reply.Error{

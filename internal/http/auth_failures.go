@@ -13,6 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 const (
@@ -60,7 +61,7 @@ func from(r *http.Request) context.Context {
 func (s *Server) caller(r *http.Request) (auth.Identity, error) {
 	id, err := s.identity(r)
 	if err == nil {
-		trailOf(r.Context()).is(id, "")
+		trail.Of(r.Context()).Is(id, "")
 	}
 	if !errors.Is(err, auth.ErrBadToken) {
 		return id, err

@@ -13,6 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 const (
@@ -88,7 +89,7 @@ func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	trailOf(r.Context()).is(begun.Identity, byLogin)
+	trail.Of(r.Context()).Is(begun.Identity, trail.ByLogin)
 	s.setSession(w, begun)
 	return redirect(w, begun.ReturnTo)
 }
@@ -106,7 +107,7 @@ func (s *Server) renewSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	trailOf(r.Context()).is(renewed.Identity, bySession)
+	trail.Of(r.Context()).Is(renewed.Identity, trail.BySession)
 	if renewed.Session != "" { // else another page of this browser was faster
 		s.setSession(w, renewed)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // cookieName has a prefix by which browsers take it over TLS and from this very host only.
@@ -87,9 +88,9 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := s.refuseForeign(r); err != nil {
 		return err
 	}
-	if trail := trailOf(r.Context()); trail != nil && s.opts.Sessions != nil {
+	if trace := trail.Of(r.Context()); trace != nil && s.opts.Sessions != nil {
 		if id, err := s.opts.Sessions.Open(from(r), sessionCookie(r)); err == nil {
-			trail.is(id, bySession)
+			trace.Is(id, trail.BySession)
 		}
 	}
 	setCookie(w, "", time.Unix(0, 0))

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // identify gives each request an id, which the answer and the log carry.
@@ -29,6 +31,36 @@ func (s *Server) identify(next http.Handler) http.Handler {
 }
 
 func (s *Server) logger(r *http.Request) *slog.Logger { return s.log.With("request", request.ID(r)) }
+
+// audited gives each request a trail, and tells it once the request is answered.
+func (s *Server) audited(next http.Handler) http.Handler {
+	if s.opts.Audit == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t, traced := trail.Begin(s.opts.Audit, r)
+		tracked := &statusWriter{ResponseWriter: w}
+		defer func() {
+			signsIn := isSignIn(r.URL.Path) && r.Method == http.MethodPost || r.URL.Path == config.CallbackPath
+			t.Answered(r.Method, tracked.code, signsIn, func() (trail.Read, bool) { return namedBy(r) })
+		}()
+		next.ServeHTTP(tracked, traced)
+	})
+}
+
+// namedBy is what a request would read that was refused before anybody looked at its path.
+func namedBy(r *http.Request) (trail.Read, bool) {
+	t, ok := parseTarget(r.URL.Path)
+	switch {
+	case !ok:
+		return trail.Read{}, false
+	case reply.Negotiate(r.Header) == reply.FormEvents || reply.WantsWatch(r.URL.Query()):
+		return t.read("watch"), true
+	case t.name != "":
+		return t.read("get"), true
+	}
+	return t.read("list"), true
+}
 
 // recover turns a panic into a 500. One that comes after the first byte ends the connection instead: the client
 // must not take what it has for complete.
@@ -186,23 +218,23 @@ func (s *Server) identity(r *http.Request) (auth.Identity, error) {
 		}
 		token = strings.TrimSpace(value)
 	}
-	trail := trailOf(r.Context())
+	trace := trail.Of(r.Context())
 	switch cookie, ticket := sessionCookie(r), ticketOf(r); {
 	case token != "":
-		trail.by(byToken)
+		trace.By(trail.ByToken)
 	case cookie != "" && s.opts.Sessions != nil:
-		trail.by(bySession)
+		trace.By(trail.BySession)
 		if err := s.refuseForeign(r); err != nil {
 			return auth.Identity{}, err
 		}
 		id, err := s.opts.Sessions.Open(from(r), cookie)
 		if errors.Is(err, auth.ErrTokenExpired) && ticket != nil { // browsers keep a session that can be renewed beyond its end
-			trail.by(byTicket)
+			trace.By(trail.ByTicket)
 			return s.tickets.Redeem(from(r), ticket.text, ticket.request)
 		}
 		return id, err
 	case ticket != nil && s.opts.Sessions != nil:
-		trail.by(byTicket)
+		trace.By(trail.ByTicket)
 		return s.tickets.Redeem(from(r), ticket.text, ticket.request)
 	}
 	return s.opts.Authenticator.Authenticate(from(r), token)

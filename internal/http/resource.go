@@ -9,6 +9,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // resource answers a Kubernetes path: an object, a list, or a stream of either.
@@ -28,8 +29,8 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 		return noSuchPath(r.URL.Path)
 	}
 	accepted := reply.Negotiate(r.Header)
-	if trail := trailOf(r.Context()); trail != nil {
-		trail.asked(accepted, r.URL.Query())
+	if trace := trail.Of(r.Context()); trace != nil {
+		trace.Asked(accepted, r.URL.Query())
 	}
 	switch {
 	case accepted == reply.FormNone:

@@ -89,7 +89,7 @@ func (ss *session) leave() {
 func (s *Server) start(r *http.Request, ss *session, refusal string) {
 	s.metrics.streams.Inc()
 	ss.line = s.workers.join(ss.id.Username)
-	ss.trail.began(ss.watches)
+	ss.trail.Began(readsOf(ss.watches))
 	if !s.open.add(ss) { // the server has ended
 		ss.out.failed = true
 		ss.finish(endLeft)
@@ -250,6 +250,6 @@ func (ss *session) finish(reason string) {
 	ss.server.metrics.ended.WithLabelValues(reason).Inc()
 	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", reason,
 		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
-	ss.trail.ended(reason, ss.out.events)
+	ss.trail.Ended(reason, ss.out.events)
 	ss.server.open.remove(ss)
 }

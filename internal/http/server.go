@@ -30,6 +30,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // Authenticator says who holds a token.
@@ -209,7 +210,7 @@ type grant struct {
 // use authorizes a verb on a target, and finds the store that serves it. Permission comes first: who may not see a
 // kind does not learn whether it exists.
 func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb string) (g grant, err error) {
-	defer func() { trailOf(ctx).decided(t, verb, g.sight, err) }()
+	defer func() { trail.Of(ctx).Decided(part{t, g.sight}.read(verb), err) }()
 	if g.kinds, err = s.cluster(t.cluster); err != nil {
 		return g, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -26,8 +27,8 @@ type session struct {
 	address  string // of the client, as it is counted
 	placed   bool   // is counted
 	began    time.Time
-	trail    *trail // nil: nothing is audited
-	position string // the client's own, until the watches have begun
+	trail    *trail.Trail // nil: nothing is audited
+	position string       // the client's own, until the watches have begun
 
 	heartbeat time.Duration // that the client asked for; 0: the server's
 	age       time.Duration // likewise, after which the stream ends

@@ -14,6 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -185,6 +186,13 @@ type partKey struct {
 	target target
 	sight  sightKey
 	narrow bool // there is a sight, and the key is its
+}
+
+// read is the part as the audit log names it.
+func (p part) read(verb string) trail.Read {
+	read := p.target.read(verb)
+	read.Partly = p.sight != nil
+	return read
 }
 
 func (p part) key() partKey {

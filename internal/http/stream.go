@@ -14,6 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -62,7 +63,7 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	trailOf(r.Context()).asked(reply.FormEvents, query)
+	trail.Of(r.Context()).Asked(reply.FormEvents, query)
 	req, err := parseMulti(query)
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (s *Server) newSession(r *http.Request, d dialect) *session {
 		address:  strings.Clone(request.Address(r)),
 		position: strings.Clone(positionOf(r.Header, r.URL.Query())),
 		began:    time.Now(),
-		trail:    trailOf(r.Context()),
+		trail:    trail.Of(r.Context()),
 		out:      frames{patience: s.opts.Stream.WriteTimeout},
 	}
 }

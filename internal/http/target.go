@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // target is what a Kubernetes path names: a resource of a cluster, all of it, that of a namespace, or one object.
@@ -71,6 +72,13 @@ func (t target) request(cluster, verb string) auth.Request {
 		req.Namespace = t.name
 	}
 	return req
+}
+
+// read is the target as the audit log names it.
+func (t target) read(verb string) trail.Read {
+	return trail.Read{
+		Cluster: t.cluster, Group: t.group, Version: t.version, Resource: t.resource, Namespace: t.namespace, Name: t.name, Verb: verb,
+	}
 }
 
 // qualified is the resource with its group, as in Kubernetes' messages: jobs.batch.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -72,6 +73,16 @@ func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) ite
 
 // part is what the client sees, selected or not.
 func (w *watch) part() part { return part{w.target, w.sight} }
+
+// readsOf is the watches as the audit log names them.
+func readsOf(watches []*watch) []trail.Read {
+	reads := make([]trail.Read, len(watches))
+	for i, w := range watches {
+		reads[i] = w.part().read("watch")
+		reads[i].Watch = w.name
+	}
+	return reads
+}
 
 // begin moves the watch to another cursor, for a client that knows something.
 func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {

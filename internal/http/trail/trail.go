@@ -1,4 +1,4 @@
-package http
+package trail
 
 import (
 	"context"
@@ -12,14 +12,13 @@ import (
 
 	"github.com/kubecast/kubecast/internal/audit"
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// trail is what the audit log will say of a request: who sent it, by which credential, and what of it was decided. A stream
-// takes it along. All methods may be called on a nil one, which is that of a gateway without an audit log.
-type trail struct {
+// Trail is what the audit log will say of a request. A stream takes it along. All methods may be called on a nil one,
+// which is that of a gateway without an audit log, by several at once.
+type Trail struct {
 	log       *audit.Log
 	request   string // its id
 	path      string
@@ -34,54 +33,59 @@ type trail struct {
 	logout     auth.Revocation // by whom the request is sent, who is none of the users
 	form       string
 	query      url.Values // nil once the stream has begun
-	reads      []*readTrail
+	reads      []*decided
 	streams    bool // the stream tells the rest
 }
 
-// readTrail is one thing that was asked for.
-type readTrail struct {
-	target
-	verb     string
+// Read is one thing that is asked for: what a Kubernetes path names, and what is to be done to it.
+type Read struct {
+	Cluster   string // "" for the default one
+	Group     string
+	Version   string
+	Resource  string
+	Namespace string
+	Name      string
+	Verb      string
+	Partly    bool   // the caller is shown a part of it
+	Watch     string // its name on a stream of several
+}
+
+// decided is what came of a read.
+type decided struct {
+	Read
 	decision string // "" if it was not decided
 	visible  string // what of it is shown
 	code     int
-	watch    string // its name on a stream of several
 	selected map[string]string
 }
 
-type trailKey struct{}
+type key struct{}
 
-// audited gives each request a trail, and tells it once the request is answered.
-func (s *Server) audited(next http.Handler) http.Handler {
-	if s.opts.Audit == nil {
-		return next
+// Begin gives a request a trail, which lies in its context.
+func Begin(log *audit.Log, r *http.Request) (*Trail, *http.Request) {
+	t := &Trail{
+		log: log, request: request.ID(r), path: strings.Clone(request.PathForLog(r)), address: strings.Clone(request.Address(r)),
+		userAgent: forAudit(r.UserAgent()), received: time.Now(),
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := &trail{
-			log: s.opts.Audit, request: request.ID(r), path: strings.Clone(request.PathForLog(r)), address: strings.Clone(request.Address(r)),
-			userAgent: forAudit(r.UserAgent()), received: time.Now(),
-		}
-		tracked := &statusWriter{ResponseWriter: w}
-		defer func() { t.answered(r, tracked.code) }()
-		next.ServeHTTP(tracked, r.WithContext(context.WithValue(r.Context(), trailKey{}, t)))
-	})
+	return t, r.WithContext(context.WithValue(r.Context(), key{}, t))
 }
 
-func trailOf(ctx context.Context) *trail {
-	t, _ := ctx.Value(trailKey{}).(*trail)
+// Of is the trail of a request, by its context; nil if it has none.
+func Of(ctx context.Context) *Trail {
+	t, _ := ctx.Value(key{}).(*Trail)
 	return t
 }
 
 // Credentials by which callers are known.
 const (
-	byToken   = "token"
-	bySession = "session"
-	byTicket  = "ticket"
-	byLogin   = "login" // at the provider, now
+	ByToken   = "token"
+	BySession = "session"
+	ByTicket  = "ticket"
+	ByLogin   = "login" // at the provider, now
 )
 
-// is says who sent the request.
-func (t *trail) is(id auth.Identity, credential string) {
+// Is says who sent the request.
+func (t *Trail) Is(id auth.Identity, credential string) {
 	if t == nil {
 		return
 	}
@@ -94,8 +98,8 @@ func (t *trail) is(id auth.Identity, credential string) {
 	t.session = forAudit(id.Session)
 }
 
-// ends says whose session ends by the request, which is sent by the provider.
-func (t *trail) ends(ended auth.Revocation) {
+// Ends says whose session ends by the request, which is sent by the provider.
+func (t *Trail) Ends(ended auth.Revocation) {
 	if t == nil {
 		return
 	}
@@ -104,8 +108,8 @@ func (t *trail) ends(ended auth.Revocation) {
 	t.logout = ended
 }
 
-// by says by which credential somebody tries to be known.
-func (t *trail) by(credential string) {
+// By says by which credential somebody tries to be known.
+func (t *Trail) By(credential string) {
 	if t == nil {
 		return
 	}
@@ -114,8 +118,8 @@ func (t *trail) by(credential string) {
 	t.credential = credential
 }
 
-// asked says in which form a Kubernetes path was asked for, and with what query.
-func (t *trail) asked(form reply.Form, query url.Values) {
+// Asked says in which form a Kubernetes path was asked for, and with what query.
+func (t *Trail) Asked(form reply.Form, query url.Values) {
 	if t == nil {
 		return
 	}
@@ -124,25 +128,30 @@ func (t *trail) asked(form reply.Form, query url.Values) {
 	t.form, t.query = form.String(), query
 }
 
-// decided says what was decided of one thing that was asked for; s is what of it is shown.
-func (t *trail) decided(what target, verb string, s *sight, err error) {
+// Decided says what was decided of one thing that was asked for: it is shown, or there is an error.
+func (t *Trail) Decided(read Read, err error) {
 	if t == nil {
 		return
 	}
-	read := &readTrail{target: what, verb: verb, decision: "allow", visible: "all", code: http.StatusOK}
-	if s != nil {
-		read.visible = "part"
-	}
+	d := shown(read)
 	if err != nil {
-		reply := reply.To(err)
-		read.decision, read.visible, read.code = "", "", reply.Code
-		if reply.Code == http.StatusForbidden {
-			read.decision = "forbid"
+		failed := reply.To(err)
+		d.decision, d.visible, d.code = "", "", failed.Code
+		if failed.Code == http.StatusForbidden {
+			d.decision = "forbid"
 		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.reads = append(t.reads, read)
+	t.reads = append(t.reads, d)
+}
+
+func shown(read Read) *decided {
+	d := &decided{Read: read, decision: "allow", visible: "all", code: http.StatusOK}
+	if read.Partly {
+		d.visible = "part"
+	}
+	return d
 }
 
 // selectors are the parameters that say what of a kind is read, and the annotations that tell them.
@@ -151,10 +160,10 @@ var selectors = map[string]string{
 }
 
 // selectedOf is what of a kind was selected, by annotation. What was asked of Secrets is withheld: somebody may have guessed at what they say.
-func (t *trail) selectedOf(read *readTrail) map[string]string {
+func (t *Trail) selectedOf(read *decided) map[string]string {
 	own := url.Values{}
-	if read.watch != "" {
-		if address, err := url.Parse(t.query.Get(read.watch)); err == nil {
+	if read.Watch != "" {
+		if address, err := url.Parse(t.query.Get(read.Watch)); err == nil {
 			own = address.Query()
 		}
 	}
@@ -166,7 +175,7 @@ func (t *trail) selectedOf(read *readTrail) map[string]string {
 		}
 		switch {
 		case value == "":
-		case read.group == "" && read.resource == "secrets":
+		case read.Group == "" && read.Resource == "secrets":
 			selected[annotation] = "[withheld]"
 		default:
 			selected[annotation] = forAudit(value)
@@ -175,9 +184,9 @@ func (t *trail) selectedOf(read *readTrail) map[string]string {
 	return selected
 }
 
-// answered tells what came of a request, unless a stream goes on with it. What reads no objects and was not refused is not
-// told, but for signing in and out.
-func (t *trail) answered(r *http.Request, code int) {
+// Answered tells what came of a request, unless a stream goes on with it. What reads no objects and was not refused is not
+// told, but for signing in and out. If nothing was decided, named says what the path names, if that is anything.
+func (t *Trail) Answered(method string, code int, signsIn bool, named func() (Read, bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.streams {
@@ -194,25 +203,18 @@ func (t *trail) answered(r *http.Request, code int) {
 		}
 		return
 	}
-	signsIn := isSignIn(r.URL.Path) && r.Method == http.MethodPost || r.URL.Path == config.CallbackPath
 	if !refused && !signsIn {
 		return
 	}
-	var read *readTrail
-	if what, ok := parseTarget(r.URL.Path); ok {
-		read = &readTrail{target: what, verb: "list"}
-		switch {
-		case reply.Negotiate(r.Header) == reply.FormEvents || reply.WantsWatch(r.URL.Query()):
-			read.verb = "watch"
-		case what.name != "":
-			read.verb = "get"
-		}
+	var read *decided
+	if what, ok := named(); ok {
+		read = &decided{Read: what}
 	}
-	t.tell(audit.StageComplete, read, code, map[string]string{"method": r.Method})
+	t.tell(audit.StageComplete, read, code, map[string]string{"method": method})
 }
 
-// began tells that a stream has begun.
-func (t *trail) began(watches []*watch) {
+// Began tells that a stream has begun, of so many watches.
+func (t *Trail) Began(watches []Read) {
 	if t == nil {
 		return
 	}
@@ -222,11 +224,8 @@ func (t *trail) began(watches []*watch) {
 	if len(watches) > 0 {
 		t.reads = t.reads[:0]
 	}
-	for _, w := range watches {
-		read := &readTrail{target: w.target, verb: "watch", decision: "allow", visible: "all", code: http.StatusOK, watch: w.name}
-		if w.sight != nil {
-			read.visible = "part"
-		}
+	for _, watch := range watches {
+		read := shown(watch)
 		read.selected = t.selectedOf(read)
 		t.reads = append(t.reads, read)
 		t.tell(audit.StageStarted, read, http.StatusOK, nil)
@@ -234,8 +233,8 @@ func (t *trail) began(watches []*watch) {
 	t.query = nil
 }
 
-// ended tells that a stream has ended, and why.
-func (t *trail) ended(reason string, events int64) {
+// Ended tells that a stream has ended, and why.
+func (t *Trail) Ended(reason string, events int64) {
 	if t == nil {
 		return
 	}
@@ -251,7 +250,7 @@ func (t *trail) ended(reason string, events int64) {
 }
 
 // tell puts one line into the log. The lock is held.
-func (t *trail) tell(stage string, read *readTrail, code int, more map[string]string) {
+func (t *Trail) tell(stage string, read *decided, code int, more map[string]string) {
 	e := &audit.Event{
 		RequestID: t.request, Stage: stage, Path: t.path, User: t.user, Address: t.address, UserAgent: t.userAgent,
 		Code: code, Received: t.received, At: time.Now(), Annotations: map[string]string{},
@@ -272,16 +271,16 @@ func (t *trail) tell(stage string, read *readTrail, code int, more map[string]st
 	note("kubecast.io/ended-subject", forAudit(t.logout.Subject))
 	note("kubecast.io/ended-session", forAudit(t.logout.Session))
 	if read != nil {
-		e.Verb = read.verb
+		e.Verb = read.Verb
 		e.Object = &audit.Object{
-			Resource: forAudit(read.resource), Namespace: forAudit(read.namespace), Name: forAudit(read.name),
-			APIGroup: forAudit(read.group), APIVersion: forAudit(read.version),
+			Resource: forAudit(read.Resource), Namespace: forAudit(read.Namespace), Name: forAudit(read.Name),
+			APIGroup: forAudit(read.Group), APIVersion: forAudit(read.Version),
 		}
 		note("authorization.k8s.io/decision", read.decision)
-		note("kubecast.io/cluster", forAudit(read.cluster))
+		note("kubecast.io/cluster", forAudit(read.Cluster))
 		note("kubecast.io/visible", read.visible)
 		note("kubecast.io/form", t.form)
-		note("kubecast.io/watch", read.watch)
+		note("kubecast.io/watch", read.Watch)
 		for annotation, value := range read.selected {
 			note(annotation, value)
 		}
