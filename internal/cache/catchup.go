@@ -14,17 +14,17 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// CatchUp is what happened to a kind after a version, up to a place in its topic: what the ring does not hold, read
-// from the API server. It is shared by all who need it, and never changes.
+// CatchUp is what happened to a kind after a version, up to a place in its topic. The ring no longer holds it, so it
+// is read from the API server. It is shared by all clients that need it, and never changes.
 //
-// Its events carry no old objects: which objects they changed is known, but not from what.
+// Its events carry no old objects, since the API server says only what an object became.
 type CatchUp struct {
 	After  uint64
 	Events []*Event
 	Head   stream.Head // where the topic goes on
 }
 
-// From is the part after a version, which must not be less than After.
+// From returns the events after a version, which must not be less than After.
 func (c *CatchUp) From(version uint64) []*Event {
 	i, _ := slices.BinarySearchFunc(c.Events, version+1, func(e *Event, v uint64) int {
 		if e.Pos < v {
@@ -38,11 +38,12 @@ func (c *CatchUp) From(version uint64) []*Event {
 // ErrNoCatchUp means that the API server does not have the history either, or that it is too long.
 var ErrNoCatchUp = errors.New("no catch-up")
 
-// CatchUp reads what happened after a version, together with all who ask at about the same time: one watch, from the
-// oldest version among them. An error wraps ErrNoCatchUp, ErrClosed or cluster.ErrUnavailable, or is the context's.
+// CatchUp reads what happened after a version. Callers that ask at about the same time share one watch, which begins
+// at the oldest version among theirs. An error wraps ErrNoCatchUp, ErrClosed or cluster.ErrUnavailable, or is the
+// context's.
 //
-// It is what makes a restart of the gateway no event for its clients: they come back with positions from before the
-// ring's first list, all at once.
+// With it, clients hardly notice a restart of the gateway: they come back all at once, with positions from before the
+// ring's first list, and are not reset.
 func (s *Store) CatchUp(ctx context.Context, after uint64) (*CatchUp, error) {
 	for {
 		flight := s.catchUps.join(s.topic, after)
@@ -56,23 +57,25 @@ func (s *Store) CatchUp(ctx context.Context, after uint64) (*CatchUp, error) {
 		case flight.err == nil && flight.after <= after:
 			return flight.result, nil
 		case flight.err != nil && (after <= flight.after || !errors.Is(flight.err, ErrNoCatchUp)):
-			return nil, flight.err // what is older is gone, too
+			return nil, flight.err // what is older than what is gone is gone, too
 		}
-		// This one flew from a version that was too old for the API server, or too new for us: on to the next.
+		// This flight began at a version that was too old for the API server, or too new for this caller: it joins
+		// the next.
 	}
 }
 
-// CatchUpBound bounds a catch-up.
+// CatchUpBound bounds one catch-up.
 type CatchUpBound struct {
 	Events  int
-	Bytes   int64 // also of those that are kept, of all kinds of a cluster together
+	Bytes   int64 // also the bound of all catch-ups of a cluster that are kept, together
 	Timeout time.Duration
 }
 
 // boarding is how long a flight waits for others to join: reconnects after a restart come in crowds.
 const boarding = 20 * time.Millisecond
 
-// catchUps makes those of one store, one at a time. They belong to the store and not to a client: whoever asks may leave.
+// catchUps makes the catch-ups of one store, one at a time. They belong to the store and not to a client: the client
+// that asked first may leave, and the others are still served.
 type catchUps struct {
 	bound CatchUpBound
 	past  func(ctx context.Context, after, until uint64) ([]cluster.Past, error)
@@ -80,19 +83,19 @@ type catchUps struct {
 	ready chan struct{} // holds a token while a flight has passengers
 
 	mu      sync.Mutex
-	waiting *flight // to take off; nil without passengers
-	failed  bool    // whether the newest found that its history is gone
+	waiting *flight // the next to start; nil without passengers
+	failed  bool    // whether the newest flight found its history gone
 	closed  bool    // the store is no longer kept up to date
 }
 
-// flight is one watch for all who board it.
+// flight is one watch of the API server for all callers that joined it, its passengers.
 type flight struct {
-	passengers []uint64 // the versions asked for by those who have not left
-	abandon    func()   // ends it; nil before it took off
+	passengers []uint64 // the versions that the callers asked for, of those that have not left
+	abandon    func()   // ends it; nil before it has started
 
 	done chan struct{}
 	// Set before done is closed.
-	after  uint64 // from where it flew
+	after  uint64 // the version at which it began
 	result *CatchUp
 	err    error
 }
@@ -101,7 +104,7 @@ func newCatchUps(bound CatchUpBound, kept *keptCatchUps, past func(ctx context.C
 	return &catchUps{bound: bound, past: past, kept: kept, ready: make(chan struct{}, 1)}
 }
 
-// join finds the flight for a version.
+// join returns the flight that a caller has to wait for: one that is kept, or the next to start.
 func (c *catchUps) join(topic *Topic, after uint64) *flight {
 	if f := c.kept.get(c, topic, after); f != nil {
 		return f
@@ -122,7 +125,7 @@ func (c *catchUps) join(topic *Topic, after uint64) *flight {
 	return c.waiting
 }
 
-// leave takes a passenger off. A flight without any is not made, or ends.
+// leave takes a passenger off. A flight without passengers is not started, or ends.
 func (c *catchUps) leave(f *flight, after uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +166,7 @@ func (c *catchUps) run(ctx context.Context, s *Store) {
 	}
 }
 
-// close lets those who wait go, and nobody wait any more.
+// close fails the flight that waits, and each that is asked for later, with ErrClosed.
 func (c *catchUps) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +179,7 @@ func (c *catchUps) close() {
 	c.kept.drop(c)
 }
 
-// fly reads the history for all on board.
+// fly reads the history for all passengers of the next flight.
 func (c *catchUps) fly(ctx context.Context, s *Store) {
 	ctx, cancel := context.WithTimeout(ctx, c.bound.Timeout)
 	defer cancel()
@@ -200,7 +203,7 @@ func (c *catchUps) fly(ctx context.Context, s *Store) {
 	case gone:
 		f.err = fmt.Errorf("%w: %w", ErrNoCatchUp, err)
 		log.Info("clients cannot be caught up", "error", err)
-	case errors.Is(ctx.Err(), context.Canceled): // all have left, or the store's time is over
+	case errors.Is(ctx.Err(), context.Canceled): // all passengers have left, or the store is being stopped
 		f.err = ErrClosed
 	default:
 		f.err = fmt.Errorf("%w: catching up: %w", cluster.ErrUnavailable, err)
@@ -211,8 +214,9 @@ func (c *catchUps) fly(ctx context.Context, s *Store) {
 	c.failed = gone
 }
 
-// board closes the doors and chooses from where to fly: the oldest version; or, if the flight before found its oldest
-// gone, the one in the middle, which halves those who wait, whatever comes of it. It is nil if all have left.
+// board starts the next flight and chooses its version: the oldest that a passenger asked for. If the flight before
+// found its history gone, it is the median instead. That at least halves the number of those that wait: if the median
+// is gone too, all older ones are refused, else all newer ones are served. The flight is nil if all have left.
 func (c *catchUps) board(abandon func()) (f *flight, clients int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,8 +235,8 @@ func (c *catchUps) board(abandon func()) (f *flight, clients int) {
 
 var errIncomplete = errors.New("the history does not lead to the present state")
 
-// leadsTo reports whether what happened after a version ends in what a snapshot holds. A watch does not say whether it
-// was ended before its time; this would show.
+// leadsTo reports whether what happened after a version ends in what a snapshot holds. A watch that the API server
+// ended too early looks like a complete one; only this comparison shows it.
 func leadsTo(past []cluster.Past, snapshot *Snapshot, after uint64) bool {
 	newest := make(map[string]cluster.Past, len(past))
 	for _, p := range past {

@@ -16,13 +16,13 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// pastServer answers for the API server: it has a change at each version from oldest on.
+// pastServer stands in for the API server: it has one change at each version from oldest on.
 type pastServer struct {
 	mu     sync.Mutex
 	oldest uint64
 	err    error
 	asked  []uint64
-	left   int // how often who asked did not wait for the answer
+	left   int // how often the caller left before the answer
 }
 
 func (p *pastServer) past(ctx context.Context, after, until uint64) ([]cluster.Past, error) {
@@ -52,7 +52,7 @@ func (p *pastServer) past(ctx context.Context, after, until uint64) ([]cluster.P
 	return past, nil
 }
 
-// restarted is a store of a gateway that has just listed everything, at a version.
+// restarted returns a store of a gateway that has just listed everything, at a version.
 func restarted(t *testing.T, server *pastServer, version uint64) *Store {
 	t.Helper()
 	store := listedAt(t, server, version)
@@ -60,7 +60,7 @@ func restarted(t *testing.T, server *pastServer, version uint64) *Store {
 	return store
 }
 
-// catchUp lets a store catch its clients up until the test ends.
+// catchUp runs the store's catch-ups until the test ends.
 func catchUp(t *testing.T, store *Store) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -74,7 +74,7 @@ func catchUp(t *testing.T, store *Store) {
 	})
 }
 
-// listedAt is one that catches nobody up yet.
+// listedAt returns a store that was listed at a version; its catch-ups do not run yet.
 func listedAt(t *testing.T, server *pastServer, version uint64) *Store {
 	t.Helper()
 	store, err := newStore(cluster.Kind{Resource: "pods", Version: "v1", Kind: "Pod"}, stream.Options{Events: 8, Bytes: 1 << 20},
@@ -172,7 +172,8 @@ func TestCatchUpWithoutAPIServerIsNoLoss(t *testing.T) {
 	})
 }
 
-// A relist has left a gap, and a client stands in it; what was caught up before the gap is of no use to it.
+// A relist left a gap, and a client's position lies within it. A catch-up that leads to before the gap does not help
+// that client.
 func TestCatchUpFromBeforeAGapIsNotUsedForAPositionWithinIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &pastServer{}
@@ -209,7 +210,7 @@ func TestCatchUpIsReadAgainOnceTheRingHasMovedOn(t *testing.T) {
 	})
 }
 
-// A watch that is ended before its time looks like one that is complete.
+// A watch that the API server ends too early looks like a complete one.
 func TestHistoryThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
 	object := func(name string, version uint64) *cluster.Object {
 		o, err := cluster.NewObject(fmt.Sprintf(`{"metadata":{"name":"%s","resourceVersion":"%d"}}`, name, version))
@@ -239,7 +240,7 @@ func TestHistoryThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
 	}
 }
 
-// A catch-up belongs to its store: who asked first may leave, and takes nothing from the others.
+// A catch-up belongs to its store: the client that asked first may leave, and the others are still served.
 func TestWhoAskedFirstForACatchUpMayLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &pastServer{}
@@ -266,7 +267,7 @@ func TestWhoAskedFirstForACatchUpMayLeave(t *testing.T) {
 	})
 }
 
-// What all have left is not read on; nor is what nobody waits for any more begun.
+// A catch-up that all clients have left is not read on. One that no client waits for any more is not begun.
 func TestCatchUpThatAllHaveLeftEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &pastServer{}
@@ -337,7 +338,7 @@ func (k *keptCatchUps) len() int {
 	return len(k.kept)
 }
 
-// Each kind may be caught up at once, after a restart; what is kept is bounded for all of them.
+// After a restart each kind may be caught up at the same time. What is kept is bounded for all of them together.
 func TestKeptCatchUpsAreBoundedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &pastServer{}

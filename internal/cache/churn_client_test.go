@@ -9,7 +9,7 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// client is one with a filter, and what it has.
+// client is a client with a filter, and the objects that it has.
 type client struct {
 	*world
 	scope    stream.Scope
@@ -19,12 +19,12 @@ type client struct {
 	epoch    string
 	cursor   *Cursor // nil: not connected
 	position uint64  // 0: none
-	knows    uint64  // what it was told of, if not of all up to there
+	knows    uint64  // up to where it was told of some changes, if not of all
 	has      map[string]string
 	told     map[string]bool // on this connection
 }
 
-// step does one random thing.
+// step takes one random action.
 func (c *client) step() {
 	switch n := c.IntN(10); {
 	case c.cursor == nil:
@@ -41,7 +41,7 @@ func (c *client) step() {
 
 func (c *client) leave() { c.cursor = nil }
 
-// epochOf is a replica's: that of the cluster, until it sees versions go back.
+// epochOf is the epoch that a replica gives: the cluster's, until the replica sees versions go back.
 func (c *client) epochOf(i int) string {
 	if n := c.replicas[i].restarts.Load(); n > 0 {
 		return fmt.Sprintf("%p-%d", c.replicas[i], n)
@@ -49,7 +49,8 @@ func (c *client) epochOf(i int) string {
 	return "cluster"
 }
 
-// come connects to some replica, as the gateway's streams do: after the position, if that can be, or with a snapshot.
+// come connects to some replica as the gateway's streams do: after the client's position if possible, else with a
+// snapshot.
 func (c *client) come() {
 	if !c.restores {
 		c.replica = c.IntN(len(c.replicas))
@@ -140,8 +141,8 @@ func (c *client) read(room int) (more bool) {
 	return false
 }
 
-// check compares what the client has with what the API server had at the client's position. Of the objects that were
-// deleted in that very revision, some may still be there.
+// check compares what the client has with what the API server had at the client's position. The client may still have
+// some objects that were deleted in that very revision.
 func (c *client) check() {
 	if c.restored || c.knows > c.position {
 		return

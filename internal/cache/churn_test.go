@@ -15,12 +15,12 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Random churn and random faults at the API server, two replicas that follow it, and clients with filters that come
-// and go between them. Whenever a client has read all there is, it has what the API server had at its position; and
-// when everything is well again, it has what there is.
+// Two replicas follow an API server with random changes and random faults, and clients with filters come and go
+// between them. Whenever a client has read all there is, it has what the API server had at its position. Once there
+// are no more faults, it has what there is.
 //
-// Where versions go back, each client keeps to its replica: one that has not seen what was lost cannot know of a
-// client that has. (Hence etcd is to be restored with --bump-revision.)
+// Where versions go back, each client keeps to its replica: a replica that never saw the lost versions cannot tell
+// that a client did. (Hence etcd is to be restored with --bump-revision.)
 func TestClientsEndWithTheClustersStateWhateverHappens(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -148,7 +148,7 @@ func (w *world) churn(most int) {
 	}
 }
 
-// step does one random thing.
+// step takes one random action.
 func (w *world) step() {
 	switch n := w.IntN(100); {
 	case n < 20:
@@ -229,7 +229,7 @@ func (w *world) fault() {
 	}
 }
 
-// restore takes the API server back, while nobody is connected to it.
+// restore takes the API server back to an earlier version while no watch is connected.
 func (w *world) restore() {
 	w.api.CutWatches() // those that were just being opened
 	synctest.Wait()

@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Collector tells Prometheus about the stores of all clusters, as they are when it asks.
+// Collector gives Prometheus the figures of the stores of all clusters, as they are at each scrape.
 type Collector struct{ clusters func() []*Kinds }
 
-// NewCollector collects from the stores of the clusters that there are when Prometheus asks.
+// NewCollector returns a collector that calls clusters at each scrape.
 func NewCollector(clusters func() []*Kinds) *Collector { return &Collector{clusters} }
 
 func storeMetric(name, help string) *prometheus.Desc {
@@ -63,7 +63,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// metricName tells apart several versions of one kind.
+// metricName is the kind's label. It has the version, since several versions of one kind may be cached.
 func (s *Store) metricName() string {
 	if s.kind.Group == "" {
 		return s.kind.Resource

@@ -11,12 +11,13 @@ import (
 
 // Count is how many objects have a value at a path.
 type Count struct {
-	Value string `json:"value"` // as a field selector names it; "" for none
+	Value string `json:"value"` // as in a field selector; "" if there is none
 	Count int    `json:"count"`
 }
 
-// CountBy counts objects by their value at a path, as in selectors: the most frequent value comes first, and equals
-// come in the order of their values. It calls step before it looks at so many bytes, and gives up if that is false.
+// CountBy counts objects by their value at a path, which is written as in field selectors. The most frequent value
+// comes first; equally frequent ones come in the order of the values. Before each object it calls step with the
+// number of bytes that it is about to read. If step returns false, it ends with what it has counted.
 func CountBy(objects iter.Seq[*cluster.Object], field string, step func(bytes int) bool) ([]Count, error) {
 	path, err := fieldPath(field)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// This file is what makes kinds come and go: the watch on the CustomResourceDefinitions, as far as the gateway may watch
-// them. It only makes things quicker and saves questions; without it the API server's own 404 ends a store, and a kind
-// that is not known is looked for again.
+// This file follows the CustomResourceDefinitions, if the gateway may watch them, so that kinds come and go at once.
+// It is only quicker, and saves requests: without it, the API server's own 404 ends a store, and a kind that is not
+// known is looked for again.
 
-// definitions is Kinds as a follower of the definitions.
+// definitions is Kinds as a cluster.DefinitionFollower.
 type definitions Kinds
 
 var _ cluster.DefinitionFollower = (*definitions)(nil)
@@ -41,8 +41,8 @@ func (d *definitions) DefinitionRemoved(name string, version uint64) {
 	}
 }
 
-// tellChange lets what the cluster serves of a definition's group be asked for again, also by those who wait for a kind to
-// preload.
+// tellChange drops what is known of the kinds of a definition's group, so that the cluster is asked again. It wakes
+// the goroutines that wait for a kind to preload.
 func (k *Kinds) tellChange(definition string) {
 	_, group, _ := strings.Cut(definition, ".")
 	k.cluster.Changed(group)
@@ -59,7 +59,8 @@ func (k *Kinds) nextChange() <-chan struct{} {
 	return k.changed
 }
 
-// serves asks whether the cluster serves a kind; whoever is not told that it does not takes it that it does.
+// serves asks whether the cluster serves a kind. Without a clear no, as when the cluster cannot be asked, the answer
+// is yes.
 func (k *Kinds) serves(kind cluster.Kind) bool {
 	k.cluster.Changed(kind.Group)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -68,8 +69,8 @@ func (k *Kinds) serves(kind cluster.Kind) bool {
 	return !errors.Is(err, cluster.ErrNoKind)
 }
 
-// Remove ends all stores, and lets nobody use any more: the cluster is no longer one of the gateway's. Run is to be ended
-// then.
+// Remove ends all stores, and makes each later Use fail with ErrGone: the cluster is no longer one of the gateway's.
+// The caller ends Run afterwards.
 func (k *Kinds) Remove() {
 	k.mu.Lock()
 	k.removed = true

@@ -9,8 +9,9 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// apply brings the state up to an object, and appends what that changes: nothing if it is known, a deletion and an
-// addition if it is another one of the same name.
+// apply brings an object into the state, and appends the changes that this makes. An object that is known at this
+// version changes nothing. One that replaces another of the same name, as the uid shows, is a deletion and an
+// addition.
 func (s state) apply(o *cluster.Object, changes []change) []change {
 	old := s.get(o.GetNamespace(), o.GetName())
 	switch {
@@ -29,9 +30,10 @@ func (s state) apply(o *cluster.Object, changes []change) []change {
 	return changes
 }
 
-// differ brings the state up to what a list at a version brought, by key, and returns what that changes.
+// differ brings the content of a list into the state, and returns the changes that this makes. A nil object in
+// pending is one that the list lacks.
 func (s state) differ(pending map[string]*cluster.Object, version uint64) (changes []change) {
-	for _, key := range slices.Sorted(maps.Keys(pending)) { // in their order, which is that of the trees
+	for _, key := range slices.Sorted(maps.Keys(pending)) { // in the trees' order
 		if o := pending[key]; o != nil {
 			changes = s.apply(o, changes)
 		} else if old := s.find(key); old != nil {
@@ -42,9 +44,10 @@ func (s state) differ(pending map[string]*cluster.Object, version uint64) (chang
 	return changes
 }
 
-// amend brings the state up to what has other content than it had at the same version, and appends what that changes.
-// client-go does not notify of it, since it compares versions only. An API server that was upgraded writes objects with
-// fields that it did not have before; and one that was restored gives versions a second time.
+// amend brings into the state the objects whose content differs from the state's at the same version, and appends
+// these changes. client-go does not notify of them, since it compares only versions. Two things make them: an API
+// server that was upgraded writes objects with new fields, and one whose etcd was restored uses versions a second
+// time.
 func (s state) amend(listed []any, changes []change) []change {
 	for _, item := range listed {
 		o := item.(*cluster.Object)
@@ -57,13 +60,15 @@ func (s state) amend(listed []any, changes []change) []change {
 	return changes
 }
 
-// rewritten reports whether a list found what contradicts a history that was seen completely up to a version: a
-// state from before it that was not there then. (A deletion has no version of its own.)
+// rewritten reports whether a change that a list found contradicts a history that was seen completely up to a
+// version: the object claims to be from that time, but it was not there then. A deletion contradicts nothing, since a
+// list gives it no version.
 func rewritten(c change, seen uint64) bool {
 	return c.Type != stream.Deleted && c.Object.Version() <= seen
 }
 
-// inHistory orders what a list found: what is gone first, then by version, which is the order in which it happened.
+// inHistory orders the changes that a list found: deletions come first, then the others by version, in which order
+// they happened.
 func inHistory(a, b change) int {
 	if gone := b.Type == stream.Deleted; gone != (a.Type == stream.Deleted) {
 		if gone {

@@ -87,7 +87,7 @@ func TestFieldSelectors(t *testing.T) {
 	}
 }
 
-// lookUp is what a path means: a plain walk over the decoded object.
+// lookUp defines what a path means, by a plain walk over the decoded object.
 func lookUp(value any, keys []string) (text string, sure bool) {
 	for _, key := range keys {
 		switch v := value.(type) {

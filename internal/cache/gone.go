@@ -7,13 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// gone is the end of a store whose kind is no longer served. It is for good: a kind that comes back has a new store.
+// gone is the end of a store whose kind is no longer served. It is final: a kind that comes back gets a new store.
 type gone struct {
-	served func() bool   // whether discovery still has the kind; nil: nobody knows
+	served func() bool   // whether discovery still has the kind; nil: cannot be asked
 	done   chan struct{} // closed at the end, when Err is set
 
 	mu     sync.Mutex
-	missed int // answers of 404 in a row
+	missed int // how many answers of 404 came in a row
 	err    error
 }
 
@@ -23,14 +23,14 @@ func (g *gone) get() error {
 	return g.err
 }
 
-// Err is nil while the store's kind is served; afterwards it wraps ErrGone and says why. Whoever waits on the store's
-// topic is woken then. What the store holds stays readable, but is no longer kept up to date.
+// Err is nil while the store's kind is served. Afterwards it wraps ErrGone and says why. All readers that wait on the
+// store's topic are woken at that moment. The content stays readable, but is no longer kept up to date.
 func (s *Store) Err() error { return s.gone.get() }
 
 // Gone is closed once Err is not nil.
 func (s *Store) Gone() <-chan struct{} { return s.gone.done }
 
-// end says that the kind is no longer served; the first reason stays.
+// end records that the kind is no longer served. Only the first call counts.
 func (s *Store) end(reason string) {
 	s.gone.mu.Lock()
 	first := s.gone.err == nil
@@ -41,12 +41,13 @@ func (s *Store) end(reason string) {
 	if first {
 		s.log.Info("kind is no longer served", "kind", s.kind.String(), "version", s.kind.Version, "reason", reason)
 		s.topic.Notify()
-		close(s.gone.done) // last: the topic stops then, which wakes those who were to be woken, and nobody later
+		close(s.gone.done) // last: it stops the topic, which still wakes the readers notified before, but none after
 	}
 }
 
-// endBefore says that the kind was removed at a version of the cluster. What was listed since is of another one of its
-// name: events of different kinds come in no order, so this one may come late.
+// endBefore records that the kind was removed at a version of the cluster. It does nothing if the store's first list
+// is from a later version: events of different kinds come in no order, so this one may come late, when another kind
+// of the same name has already been made and listed.
 func (s *Store) endBefore(removed uint64, reason string) {
 	s.mu.Lock()
 	began := s.began
@@ -56,9 +57,9 @@ func (s *Store) endBefore(removed uint64, reason string) {
 	}
 }
 
-// missing looks at a failure of the store's watch, or at its success: it ends the store if the API server does not know
-// the kind. One 404 is believed if discovery agrees; discovery may lag behind by seconds, so a second one is believed in
-// any case.
+// missing takes the outcome of a request of the store's watch, nil for success. It ends the store if the API server
+// no longer knows the kind. One 404 is believed if discovery agrees. Discovery may lag behind by seconds, so a second
+// 404 in a row is believed in any case.
 func (s *Store) missing(err error) {
 	s.gone.mu.Lock()
 	if !apierrors.IsNotFound(err) {

@@ -19,7 +19,7 @@ var (
 	widgetDefinition = clustertest.Object{Name: "widgets.example.com"}
 )
 
-// waitOn is a reader of a store's topic that waits for more.
+// waitOn arms a reader at the head of a store's topic, and returns its bell.
 func waitOn(t *testing.T, store *Store) *stream.Bell {
 	t.Helper()
 	c, w := store.Topic().From(store.Topic().Head(), stream.AllNamespaces()), stream.NewBell()
@@ -40,7 +40,7 @@ func expectGone(t *testing.T, store *Store) {
 	}
 }
 
-// Without a watch on the definitions it is the API server's 404 that ends a store, at once if discovery agrees.
+// Without a watch on the definitions, the API server's 404 ends a store, at once if discovery agrees.
 func TestKindThatTheAPIServerNoLongerKnowsIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods, widgets)
@@ -68,7 +68,7 @@ func TestKindThatTheAPIServerNoLongerKnowsIsGone(t *testing.T) {
 			t.Errorf("it is still resolved: %v", err)
 		}
 
-		// It comes back, and is another one.
+		// The kind comes back, and gets another store.
 		api.Serve(widgets, true)
 		api.Put(widgets, clustertest.Object{Namespace: "n", Name: "new"})
 		time.Sleep(1001 * time.Millisecond)
@@ -84,7 +84,7 @@ func TestKindThatTheAPIServerNoLongerKnowsIsGone(t *testing.T) {
 	})
 }
 
-// Discovery documents lag behind by seconds; a kind that the API server denies twice is gone all the same.
+// Discovery documents lag behind by seconds. A kind that the API server denies twice is gone all the same.
 func TestKindIsGoneAlsoIfDiscoveryStillHasIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(widgets)
@@ -111,7 +111,7 @@ func TestKindIsGoneAlsoIfDiscoveryStillHasIt(t *testing.T) {
 	})
 }
 
-// What is away, or refuses, or was restored, is not gone: its readers keep what they have.
+// A kind is not gone because its cluster is away, refuses, or was restored: its readers keep what they have.
 func TestKindOfAClusterThatFailsIsNotGone(t *testing.T) {
 	for name, fault := range map[string]func(*clustertest.API){
 		"away": func(api *clustertest.API) { api.Away(true) },
@@ -162,7 +162,7 @@ func TestKindOfAClusterThatFailsIsNotGone(t *testing.T) {
 	}
 }
 
-// A definition that is removed ends the stores of all its versions at once, though nothing else has noticed yet.
+// A definition that is removed ends the stores of all its versions at once, before any watch has broken off.
 func TestRemovedDefinitionEndsItsStoresAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newer := widgets
@@ -195,7 +195,8 @@ func TestRemovedDefinitionEndsItsStoresAtOnce(t *testing.T) {
 	})
 }
 
-// That a definition was removed may be told late, when it has been made anew: the new kind has nothing to do with it.
+// The removal of a definition may be told late, when the definition has been made anew. It does not concern the new
+// kind.
 func TestLateRemovalDoesNotEndTheNextOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(widgets)
@@ -217,7 +218,7 @@ func TestLateRemovalDoesNotEndTheNextOne(t *testing.T) {
 	})
 }
 
-// A definition that was removed and made anew while the gateway was cut off is another one.
+// A definition that was removed and made anew while the gateway was cut off is another kind.
 func TestDefinitionThatWasReplacedUnseenEndsItsStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(widgets, clustertest.Definitions)
@@ -237,7 +238,7 @@ func TestDefinitionThatWasReplacedUnseenEndsItsStores(t *testing.T) {
 	})
 }
 
-// A kind that is installed, or changes its versions, is known to those who ask and to those who wait.
+// A kind that is installed, or changes its versions, is found at once, by a request and by a preload that waits.
 func TestInstalledKindIsThereAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods, clustertest.Definitions)
@@ -266,7 +267,7 @@ func TestInstalledKindIsThereAtOnce(t *testing.T) {
 	})
 }
 
-// Who uses a cluster that is removed from the gateway is told, and nobody begins to.
+// The users of a cluster that is removed from the gateway are told, and no new use begins.
 func TestRemovedClusterEndsItsStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods, jobs)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// keepCatchUp is how long a result serves those who come later.
+// keepCatchUp is how long a result serves clients that come later.
 const keepCatchUp = time.Minute
 
-// keptCatchUps are the newest result of each store of a cluster: for a minute, as long as the store's ring goes on from it,
-// and as many as fit into a bound, the newest first.
+// keptCatchUps keeps the newest catch-up of each store of a cluster. One is kept for keepCatchUp, and only while the
+// store's ring still has all that follows it. If all together exceed the bound, the oldest are dropped.
 type keptCatchUps struct {
 	bound int64 // in bytes, of all together
 
@@ -25,7 +25,7 @@ type keptCatchUp struct {
 	bytes  int64
 }
 
-// eventSize is what an event of a catch-up occupies beside its object, in bytes.
+// eventSize is about what an event of a catch-up occupies beside its object, in bytes.
 const eventSize = 160
 
 func (k *keptCatchUps) put(by *catchUps, f *flight) {
@@ -47,7 +47,7 @@ func (k *keptCatchUps) put(by *catchUps, f *flight) {
 	}
 }
 
-// get finds a store's result if it is of use for a version.
+// get returns a store's kept flight if it serves a client at this version, else nil.
 func (k *keptCatchUps) get(by *catchUps, topic *Topic, after uint64) *flight {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -60,14 +60,15 @@ func (k *keptCatchUps) get(by *catchUps, topic *Topic, after uint64) *flight {
 		k.remove(by)
 		return nil
 	}
-	// Its head must not be before the version: the topic would tell again what lies between, or leap over it.
+	// The flight's head must not lie before the version. Otherwise the topic would tell again what lies between, or
+	// would have a gap there that the client cannot pass.
 	if c.flight.after <= after && after <= c.flight.result.Head.Version {
 		return c.flight
 	}
 	return nil
 }
 
-// forget drops a store's result once its time is over.
+// forget drops a store's result once it has been kept for keepCatchUp.
 func (k *keptCatchUps) forget(by *catchUps) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

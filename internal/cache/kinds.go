@@ -14,21 +14,21 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// ErrNotWatchable means that a kind cannot be listed and watched, so cannot be served.
+// ErrNotWatchable means that a kind does not support list and watch, so it cannot be served.
 var ErrNotWatchable = errors.New("the kind cannot be listed and watched")
 
 // ErrClosed means that the gateway is shutting down.
 var ErrClosed = errors.New("the cache is closed")
 
-// ErrTooManyKinds means that no further kind can be cached for this user at the moment.
+// ErrTooManyKinds means that at the moment no further kind can be cached for this user.
 var ErrTooManyKinds = errors.New("too many kinds are in use")
 
 // Options configure the stores of one cluster.
 type Options struct {
-	Preload   []string            // kinds watched from the start, as resource[.group]
-	IdleAfter time.Duration       // how long after its last use a store is stopped; 0: never
-	AtMost    int                 // kinds at once; 0: no limit
-	Indexes   map[string][]string // paths to index, by kind as in Preload
+	Preload   []string            // kinds to watch from the start, as resource[.group]
+	IdleAfter time.Duration       // how long after its last use a store is stopped; 0: it is never stopped
+	AtMost    int                 // how many kinds are cached at once; 0: no limit
+	Indexes   map[string][]string // paths to index, by kind; kinds are written as in Preload
 	Topic     stream.Options      // bounds of each store's topic
 	CatchUp   CatchUpBound        // of one catch-up
 }
@@ -45,21 +45,22 @@ type Kinds struct {
 
 	mu      sync.Mutex
 	stores  map[cluster.Kind]*running
-	preload map[string]error // why a kind to preload is not there yet; nil once it is synced
+	preload map[string]error // by name of a kind to preload: why it is not there yet; nil once it is synced
 	changed chan struct{}    // closed when what the cluster serves may have changed
 	removed bool             // the cluster is no longer one of the gateway's
 }
 
-// running is a store with its life.
+// running is a store with what Kinds needs to stop it in time.
 type running struct {
 	store *Store
-	users map[string]int     // who use it now, and how often
-	last  string             // the last who did
-	idle  time.Time          // since when it has no users
+	users map[string]int     // the users that use it now, and how often
+	last  string             // the user that began to use it last
+	idle  time.Time          // when its last user released it
 	stop  context.CancelFunc // nil until it was started
 }
 
-// NewKinds checks the options. The indexes of a kind that does not exist are never used.
+// NewKinds returns the stores of a cluster; none is started before Run. An error names the key of an index that is
+// not a path. Whether the kinds exist is not checked: the indexes of one that does not are never used.
 func NewKinds(c *cluster.Cluster, opts Options, log *slog.Logger) (*Kinds, error) {
 	for kind, paths := range opts.Indexes {
 		if _, err := newState(paths); err != nil {
@@ -85,7 +86,7 @@ func NewKinds(c *cluster.Cluster, opts Options, log *slog.Logger) (*Kinds, error
 	return k, nil
 }
 
-// Cluster is whose kinds these are.
+// Cluster is the cluster that the stores are of.
 func (k *Kinds) Cluster() *cluster.Cluster { return k.cluster }
 
 // Run keeps the stores running until the context ends, and waits for all of them.
@@ -93,7 +94,7 @@ func (k *Kinds) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	defer group.Wait()
-	defer close(k.closed) // first, since some in the group may be waiting for a store to start
+	defer close(k.closed) // before the wait: a goroutine of the group may be waiting for a store to start
 	defer cancel()
 	for _, name := range k.opts.Preload {
 		group.Go(func() { k.keep(ctx, name) })
@@ -128,7 +129,7 @@ func (k *Kinds) Run(ctx context.Context) error {
 	}
 }
 
-// drop stops a store whose kind is gone. Those who use it keep what it holds.
+// drop stops a store whose kind is gone. Its users can still read what it holds.
 func (k *Kinds) drop(r *running) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -138,8 +139,9 @@ func (k *Kinds) drop(r *running) {
 	r.stop()
 }
 
-// Use finds the store of a kind for a user, starting it if need be; the gateway itself is "". The caller calls release when he
-// is done with it, once. An error wraps ErrNotWatchable, ErrTooManyKinds, ErrGone or ErrClosed.
+// Use returns the store of a kind for a user, and starts it if it does not run. The gateway itself is the user "".
+// The caller must call release when it no longer needs the store; further calls do nothing. An error wraps
+// ErrNotWatchable, ErrTooManyKinds, ErrGone or ErrClosed.
 func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), err error) {
 	if !kind.Watchable {
 		return nil, nil, fmt.Errorf("%w: %s", ErrNotWatchable, kind)
@@ -202,7 +204,7 @@ func (k *Kinds) isClosed() bool {
 	}
 }
 
-// stopIdle stops the stores that nobody has used for long enough.
+// stopIdle stops the stores that have not been used for Options.IdleAfter.
 func (k *Kinds) stopIdle() {
 	if k.opts.IdleAfter == 0 {
 		return
@@ -216,15 +218,15 @@ func (k *Kinds) stopIdle() {
 	}
 }
 
-// stopOne stops a store that nobody uses. The lock is held.
+// stopOne stops a store without users. The caller holds the lock.
 func (k *Kinds) stopOne(kind cluster.Kind, r *running) {
 	r.stop()
 	delete(k.stores, kind)
 	k.log.Info("kind is idle, its watch ends", "kind", kind.String())
 }
 
-// keep uses a kind for as long as the gateway runs. A cluster that is away, and a kind that does not exist yet, or not
-// any more, are asked for again and again.
+// keep uses a kind for as long as the gateway runs. If the cluster is away, or does not have the kind (yet, or any
+// more), it tries again: after a second at first, later every half minute, and when the definitions change.
 func (k *Kinds) keep(ctx context.Context, name string) {
 	const least, most = time.Second, 30 * time.Second
 	told := ""
@@ -246,7 +248,7 @@ func (k *Kinds) keep(ctx context.Context, name string) {
 			continue
 		case <-changed:
 		}
-		// Discovery may lag behind what changed.
+		// Discovery may lag behind a changed definition, so wait a moment.
 		wait = least / 2
 		select {
 		case <-ctx.Done():
@@ -256,7 +258,7 @@ func (k *Kinds) keep(ctx context.Context, name string) {
 	}
 }
 
-// keepOnce returns only with an error, or when the context ends.
+// keepOnce uses a kind until it is gone or the context ends. It always returns an error.
 func (k *Kinds) keepOnce(ctx context.Context, name string) error {
 	kind, err := k.cluster.Named(ctx, name)
 	if err != nil {
@@ -285,11 +287,12 @@ func (k *Kinds) setPreload(name string, err error) {
 	k.preload[name] = err
 }
 
-// Ready is nil when all kinds to preload are synced, but for those that the cluster says it does not have or does
-// not let the gateway see: waiting for these would keep the others from being served. They are in Missing.
+// Ready is nil when all kinds to preload are synced. Kinds that the cluster does not have, or does not let the
+// gateway see, do not count: waiting for them would keep the others from being served. Missing names them.
 func (k *Kinds) Ready() error { return errors.Join(k.preloadErrors(false)...) }
 
-// Missing says which kinds to preload the cluster does not have, or does not let the gateway see.
+// Missing names the kinds to preload that the cluster does not have, or does not let the gateway see; nil if there
+// are none.
 func (k *Kinds) Missing() error { return errors.Join(k.preloadErrors(true)...) }
 
 func (k *Kinds) preloadErrors(missing bool) (found []error) {
@@ -305,7 +308,7 @@ func (k *Kinds) preloadErrors(missing bool) (found []error) {
 	return found
 }
 
-// All are the stores that run now, ordered by kind.
+// All returns the stores that run now, ordered by their kinds' paths.
 func (k *Kinds) All() []*Store {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -4,11 +4,12 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// makeRoom lets one more store be started for a user, if need be by stopping one that is idle. The lock is held.
+// makeRoom makes room for one more store for a user, if need be by stopping an idle one. The caller holds the lock.
+// The error is ErrTooManyKinds.
 //
-// A user may take a kind as long as more are free than are in use by them alone: so one user has at most half of all, two have
-// a third each, and whoever comes next finds some left. What several use is on nobody's account, nor is what the gateway itself
-// keeps.
+// A user may take one more kind while more kinds are free than the user alone has in use. So one user gets at most
+// half of all, two users get a third each, and the next user always finds some left. A kind with several users counts
+// for none of them. The gateway itself is not limited.
 func (k *Kinds) makeRoom(user string) error {
 	if k.opts.AtMost == 0 {
 		return nil
@@ -32,17 +33,17 @@ func (k *Kinds) makeRoom(user string) error {
 		switch {
 		case r != nil:
 			k.stopOne(kind, r)
-		case user != "": // those that are idle have not been started yet
+		case user != "": // none is idle but those that have not been started yet
 			return ErrTooManyKinds
 		}
 	}
 	return nil
 }
 
-// mostIdle is the store to be stopped first: of those who used most of what is idle, what was not used for longest. So who
-// reads one kind after the other stops their own.
+// mostIdle is the store to stop first: the one that has been idle longest, of the user who used most of the idle ones
+// last. So a user who reads one kind after the other stops their own kinds, not those of others.
 func (k *Kinds) mostIdle() (found cluster.Kind, _ *running) {
-	idle := map[string]int{} // by who used it last
+	idle := map[string]int{} // by the user who used it last
 	for _, r := range k.stores {
 		if len(r.users) == 0 {
 			idle[r.last]++

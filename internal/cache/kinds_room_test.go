@@ -19,7 +19,7 @@ func kindNumber(n int) cluster.Kind {
 	return cluster.Kind{Version: "v1", Resource: fmt.Sprint("kind", n), Watchable: true}
 }
 
-// take is what Use does with the room, without a store.
+// take does with the room what Use does, without a store.
 func (k *Kinds) take(kind cluster.Kind, user string) error {
 	if k.stores[kind] == nil {
 		if err := k.makeRoom(user); err != nil {
@@ -32,7 +32,7 @@ func (k *Kinds) take(kind cluster.Kind, user string) error {
 	return nil
 }
 
-// TestOneUserCannotTakeAllKindsFromOthers: one has at most half of them, two a third each, and the next always finds some.
+// One user gets at most half of the kinds, two users get a third each, and the next user always finds some.
 func TestOneUserCannotTakeAllKindsFromOthers(t *testing.T) {
 	k := room(100)
 	for n := range 10 {
@@ -64,7 +64,8 @@ func TestOneUserCannotTakeAllKindsFromOthers(t *testing.T) {
 	}
 }
 
-// TestWhoReadsOneKindAfterTheOtherStopsTheirOwn, and not what others have just left, and will come back to.
+// A user who reads one kind after the other stops their own kinds, and not those that others have just left and will
+// come back to.
 func TestWhoReadsOneKindAfterTheOtherStopsTheirOwn(t *testing.T) {
 	k := room(10)
 	idle := func(n int, user string, at time.Time) {
@@ -95,7 +96,7 @@ func TestWhoReadsOneKindAfterTheOtherStopsTheirOwn(t *testing.T) {
 	}
 }
 
-// TestIdleKindMakesRoomAtOnce, and is read anew when it is used again.
+// An idle kind makes room at once, and is read anew when it is used again.
 func TestIdleKindMakesRoomAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods, jobs, nodes)

@@ -21,7 +21,7 @@ var (
 	widgets = cluster.Kind{Group: "example.com", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
 )
 
-// runKinds runs the stores of a cluster; the returned function ends them.
+// runKinds runs the stores of a cluster; the returned function stops them.
 func runKinds(t *testing.T, api *clustertest.API, opts Options) (k *Kinds, stop func()) {
 	t.Helper()
 	opts.Topic = roomy
@@ -40,7 +40,7 @@ func runKinds(t *testing.T, api *clustertest.API, opts Options) (k *Kinds, stop 
 	}
 }
 
-// use is Use, for a kind that there is.
+// use calls Use, which must succeed.
 func use(t *testing.T, k *Kinds, kind cluster.Kind) (store *Store, release func()) {
 	t.Helper()
 	store, release, err := k.Use(kind, "alice")
@@ -168,7 +168,7 @@ func TestRefusedAndMissingKindsHoldNobodyUp(t *testing.T) {
 		_, release := use(t, k, jobs)
 		release()
 
-		// They come later.
+		// The missing kinds come later.
 		api.Intercept(nil)
 		api.Serve(widgets, true)
 		time.Sleep(2 * time.Minute)
@@ -259,10 +259,10 @@ func TestEndWaitsForAllAndServesNobodyAfterwards(t *testing.T) {
 	})
 }
 
-// requestsOutlive is how long a question to the cluster may outlive who asked it.
+// requestsOutlive is how long a request to the cluster may outlive its caller.
 const requestsOutlive = 15 * time.Second
 
-// Whoever waits for a store to start when all ends must not keep it from ending.
+// A goroutine that waits for a store to start must not keep Run from ending.
 func TestEndWhilePreloadingDoesNotHang(t *testing.T) {
 	for n := range 30 {
 		synctest.Test(t, func(t *testing.T) {

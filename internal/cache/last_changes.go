@@ -6,18 +6,18 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// lastChanges remembers the version at which each namespace last changed, so that who has seen a quiet one needs not be
-// sent it again because others are busy.
+// lastChanges remembers the version at which each namespace last changed. So a client that has seen a quiet namespace
+// need not be sent it again because other namespaces are busy.
 type lastChanges struct {
-	floor      uint64 // nothing is known of what happened before; a namespace that is not listed did not change since
+	floor      uint64 // nothing is known from before; a namespace that is not in namespaces has not changed since
 	all        uint64
 	namespaces map[string]uint64
 }
 
-// maxLastChanges bounds what is remembered of namespaces that come and go.
+// maxLastChanges is how many namespaces are remembered; at the next one all are forgotten.
 const maxLastChanges = 4096
 
-// begin forgets everything: at this version the content was read as a whole.
+// begin forgets everything: any namespace may have changed up to this version.
 func (l *lastChanges) begin(version uint64) {
 	*l = lastChanges{floor: version, all: version}
 }
@@ -50,15 +50,16 @@ func (l *lastChanges) in(scope stream.Scope) uint64 {
 }
 
 // View is the content at this moment, and the version at which the scope's part of it last changed: a snapshot of any
-// version in between has the same objects there. What was before the gateway began to watch is not known, so the
-// version may be later than the true one, but never earlier.
+// version in between has the same objects there. The version may be later than the true one, since the time before
+// the gateway began to watch is not known. It is never earlier.
 func (s *Store) View(scope stream.Scope) (snapshot *Snapshot, changed uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.snapshotLocked(), s.changes.in(scope)
 }
 
-// Await waits until the store has reached a version, or the context is done. It reports the version that it has.
+// Await waits until the store has reached a version, or the context is done. It returns the version that the store
+// has.
 func (s *Store) Await(ctx context.Context, version uint64) uint64 {
 	for {
 		s.mu.Lock()
@@ -80,7 +81,7 @@ func (s *Store) Await(ctx context.Context, version uint64) uint64 {
 	}
 }
 
-// advanced tells those who await a version. The store's lock is held.
+// advanced wakes the callers of Await. The caller holds the store's lock.
 func (s *Store) advanced() {
 	if s.advance != nil {
 		close(s.advance)

@@ -43,8 +43,8 @@ func TestQuietNamespacesAreKnownToBeUnchanged(t *testing.T) {
 	})
 }
 
-// TestRelistForgetsWhenNamespacesChanged: what came and went in a gap was not seen, and another replica may have
-// answered with it.
+// What came and went in a gap was not seen, but another replica may have shown it to a client. So a relist forgets
+// when the namespaces changed.
 func TestRelistForgetsWhenNamespacesChanged(t *testing.T) {
 	store, err := newStore(pods, stream.Options{Events: 10, Bytes: 1 << 20}, nil, func() {}, quiet)
 	if err != nil {

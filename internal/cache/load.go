@@ -10,8 +10,9 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// load fills an empty state. To put objects in one by one, in whatever order, means to search each tree for each of them
-// in memory that is in no processor cache; in their order, the next place is beside the last one.
+// load fills an empty state; it sorts objects in place. To put them in one by one in another order would search each
+// tree anew for each object, mostly in memory that is not in the processor's cache. In the trees' own order, the next
+// place is beside the last.
 func (s state) load(objects []*cluster.Object) {
 	slices.SortFunc(objects, compareObjects)
 	var loading sync.WaitGroup
@@ -35,7 +36,7 @@ func (s state) load(objects []*cluster.Object) {
 	loading.Wait()
 }
 
-// load fills an empty index with what is added, for each value in the order of objects.
+// load fills an empty index with what each adds. For one value, the objects must be added in the order of objects.
 func (i *index) load(each func(add func(value string, o *cluster.Object))) {
 	places := map[string]int{}
 	var byValue [][]entry
@@ -57,8 +58,8 @@ func (i *index) load(each func(add func(value string, o *cluster.Object))) {
 	grow(i.tree, entries)
 }
 
-// grow fills an empty tree with what is sorted: first every other item, since a tree that grows at its end splits its nodes
-// into halves and does not come back to them, and then those that fill the halves up.
+// grow fills an empty tree with sorted items. A tree that only grows at its end splits each full node, and leaves
+// half of it empty for ever. So every other item comes first, and the rest then fill the free halves.
 func grow[T any](tree *btree.BTreeG[T], items []T) {
 	for i := 1; i < len(items); i += 2 {
 		tree.Load(items[i])

@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.LogToStderr(false) // client-go's warnings of what is done to it on purpose
+	klog.LogToStderr(false) // client-go warns of faults that the tests make on purpose
 	klog.SetOutput(io.Discard)
 	goleak.VerifyTestMain(m)
 }
@@ -43,7 +43,7 @@ func pod(name string, labels ...string) clustertest.Object {
 type filled struct {
 	*Store
 	restarts atomic.Int32 // how often versions went back
-	restart  func()       // is called then, if it is not nil
+	restart  func()       // called then, unless it is nil
 }
 
 func fill(t testing.TB, api *clustertest.API, opts stream.Options, indexes ...string) (f *filled, stop func()) {
@@ -81,7 +81,7 @@ func (f *filled) restarted() {
 	}
 }
 
-// content is what a snapshot holds, by key, in the form in which the API server in memory writes it.
+// content is what a snapshot holds, by key, in the form in which the fake API server writes it.
 func content(t testing.TB, s *Snapshot) map[string]string {
 	t.Helper()
 	found := map[string]string{}

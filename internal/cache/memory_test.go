@@ -34,7 +34,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// measure is what a cached pod costs, client-go's own indexer included, and how large its compact JSON is.
+// measure returns how many bytes a cached pod costs, client-go's own indexer included, and how large its compact JSON
+// is.
 func measure(tb testing.TB, n int) (cost, json float64) {
 	api := clustertest.New(pods)
 	fillPods(api, n)
@@ -57,7 +58,7 @@ func measure(tb testing.TB, n int) (cost, json float64) {
 	return float64(grown) / float64(n), float64(bytes) / float64(n)
 }
 
-// TestMemoryPerPodIsNearItsJSON: client-go's indexer, the tree and the indexes included, at most 1.4 times.
+// A pod may cost at most 1.4 times its JSON, with client-go's indexer, the tree and the indexes included.
 func TestMemoryPerPodIsNearItsJSON(t *testing.T) {
 	cost, json := measure(t, 5000)
 	t.Logf("%.0f bytes per pod of %.0f bytes of JSON: %.2f times", cost, json, cost/json)

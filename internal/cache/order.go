@@ -17,11 +17,11 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Order is a list's order by the values at paths, compiled. The zero value is that of Kubernetes' lists, by namespace and
-// name, which also decides between equals.
+// Order is the order of a list by the values at some paths, compiled. The zero value is the order of Kubernetes'
+// lists, by namespace and name; that also decides between objects of equal values.
 //
-// Values of different sorts stand in this order: booleans, numbers (and quantities such as 500m and 2Gi, by their
-// amount), times, other strings, and what is no single value. What is missing or null comes last in either direction.
+// Values of different sorts stand in this order: booleans; numbers, and quantities such as 500m and 2Gi by their
+// amount; times; other strings; objects and arrays. A value that is missing or null comes last in either direction.
 type Order struct {
 	text  string
 	terms []orderTerm
@@ -34,7 +34,8 @@ type orderTerm struct {
 
 const maxOrderTerms = 8
 
-// ParseOrder reads comma-separated paths, as in selectors, each with a - before it if the greatest comes first.
+// ParseOrder reads comma-separated paths, written as in field selectors. A - before a path means that the greatest
+// value comes first.
 func ParseOrder(text string) (Order, error) {
 	if text == "" {
 		return Order{}, nil
@@ -54,23 +55,23 @@ func ParseOrder(text string) (Order, error) {
 	return o, nil
 }
 
-// String is the order as it was asked for; "" for that of Kubernetes.
+// String is the order as it was asked for; "" for the order of Kubernetes' lists.
 func (o Order) String() string { return o.text }
 
-// SortKey is where an object stands in an order. It means the same in every snapshot.
+// SortKey says where an object stands in an order. It means the same in every snapshot.
 type SortKey struct {
 	Values          []SortValue // one for each path
 	Namespace, Name string
 }
 
-// SortValue is a value as it is compared.
+// SortValue is a value in the form in which it is compared.
 type SortValue struct {
 	Class  SortClass `json:"c"`
-	Number float64   `json:"n,omitempty"` // of booleans, numbers and times
-	Text   string    `json:"t,omitempty"` // of the others
+	Number float64   `json:"n,omitempty"` // of booleans (0 or 1), numbers, and times (in seconds)
+	Text   string    `json:"t,omitempty"` // of all other classes
 }
 
-// SortClass is a sort of values; they stand in this order.
+// SortClass is a sort of values. A lower class comes first.
 type SortClass int
 
 // The sorts of values.
@@ -83,10 +84,10 @@ const (
 	SortMissing
 )
 
-// sortedText is how much of a text is compared: a position is a part of addresses.
+// sortedText is how many bytes of a text are compared: sort keys are part of continue tokens, and these of addresses.
 const sortedText = 256
 
-// Fits reports whether a key that comes from outside is one of this order.
+// Fits reports whether a key that a client sent may be one of this order.
 func (o Order) Fits(key SortKey) bool {
 	return len(key.Values) == len(o.terms) && !slices.ContainsFunc(key.Values, func(v SortValue) bool {
 		return v.Class < SortBool || v.Class > SortMissing || len(v.Text) > sortedText
@@ -123,7 +124,7 @@ func sortText(text string) SortValue {
 
 func prefix(text string) string { return strings.ToValidUTF8(text[:min(len(text), sortedText)], "") }
 
-// quantity reads a number, with one of Kubernetes' suffixes or without. Exponents are not read: a name such as 1e5 is
+// quantity reads a number, with or without one of Kubernetes' suffixes. Exponents are not read: a text such as 1e5 is
 // more likely a name.
 func quantity(text string) (float64, bool) {
 	digits := strings.TrimLeft(text, "+-")
@@ -142,7 +143,7 @@ func quantity(text string) (float64, bool) {
 	return 0, false
 }
 
-// finite keeps what JSON cannot say out of positions.
+// finite keeps infinities out of sort keys, since JSON cannot express them.
 func finite(number float64) float64 { return min(max(number, -math.MaxFloat64), math.MaxFloat64) }
 
 func (o Order) compareValues(a, b []SortValue) int {
@@ -164,7 +165,7 @@ func (o Order) compareValues(a, b []SortValue) int {
 	return 0
 }
 
-// Sorted are objects in an order. It never changes.
+// Sorted is a list of objects in an order. It never changes.
 type Sorted struct {
 	order   Order
 	entries []sortEntry
@@ -182,8 +183,8 @@ func (o Order) compare(a sortEntry, values []SortValue, namespace, name string) 
 	return cluster.Compare(a.object.GetNamespace(), a.object.GetName(), namespace, name)
 }
 
-// Sort puts objects in order. It calls step, unless that is nil, with about how many bytes are looked at next, and if it is
-// false gives up, with whatever it has got.
+// Sort puts objects in order. Before each read and each comparison it calls step, unless that is nil, with about how
+// many bytes it is going to look at. Once step returns false, Sort gives up: its result is then of no use.
 func (o Order) Sort(objects iter.Seq[*cluster.Object], step func(bytes int) bool) *Sorted {
 	s := &Sorted{order: o}
 	more := true
@@ -206,10 +207,10 @@ func (o Order) Sort(objects iter.Seq[*cluster.Object], step func(bytes int) bool
 	return s
 }
 
-// comparedBytes is what it takes to compare two objects, in bytes that could be looked at meanwhile.
+// comparedBytes is what one comparison costs, as the number of bytes that could be looked at in that time.
 const comparedBytes = 128
 
-// Size is how many bytes the order takes, beside the objects.
+// Size is about how many bytes the list occupies beside its objects.
 func (s *Sorted) Size() int {
 	return cap(s.entries) * int(unsafe.Sizeof(sortEntry{})+uintptr(len(s.order.terms))*unsafe.Sizeof(SortValue{}))
 }
@@ -220,13 +221,14 @@ func (s *Sorted) Len() int { return len(s.entries) }
 // At is the object at a place.
 func (s *Sorted) At(i int) *cluster.Object { return s.entries[i].object }
 
-// Key says where the object at a place stands.
+// Key is the sort key of the object at a place.
 func (s *Sorted) Key(i int) SortKey {
 	e := s.entries[i]
 	return SortKey{Values: e.values, Namespace: e.object.GetNamespace(), Name: e.object.GetName()}
 }
 
-// After is the first place behind a key, which must fit the order; what stood there needs not be there any more.
+// After is the first place behind a key, which must fit the order. The object of the key need not be in the list any
+// more.
 func (s *Sorted) After(key SortKey) int {
 	i, found := slices.BinarySearchFunc(s.entries, key, func(e sortEntry, key SortKey) int {
 		return s.order.compare(e, key.Values, key.Namespace, key.Name)

@@ -21,8 +21,7 @@ func parseOrder(t testing.TB, text string) Order {
 	return o
 }
 
-// TestValuesAreOrderedByWhatTheyMean: each stands before the next, and in the other direction behind it; but for what is
-// missing, which is last in both.
+// Each value stands before the next one, and behind it in the other direction. Only what is missing is last in both.
 func TestValuesAreOrderedByWhatTheyMean(t *testing.T) {
 	ascending := []string{
 		"false", "true",
@@ -62,8 +61,8 @@ func TestValuesAreOrderedByWhatTheyMean(t *testing.T) {
 	}
 }
 
-// TestSortedListIsWalkedFromAnyPlace: from the key of each object on, which may be told to a client and come back, the
-// rest follows; also in a list that lacks the object.
+// The rest of a list follows the key of any object, also after a client has sent that key back, and also in a list
+// that no longer has the object.
 func TestSortedListIsWalkedFromAnyPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
@@ -128,7 +127,7 @@ func TestCountsAreByValue(t *testing.T) {
 	}
 }
 
-// FuzzOrder: any order sorts any objects into one sequence that does not depend on where they stood before.
+// Any order sorts any objects into one sequence, which does not depend on where they stood before.
 func FuzzOrder(f *testing.F) {
 	f.Add("spec.node", uint64(1))
 	f.Add("-a,b.0,-metadata.name", uint64(2))

@@ -54,7 +54,8 @@ func TestRelistIsOneBurst(t *testing.T) {
 			t.Errorf("after the burst the client claims %d, %v", position, err)
 		}
 		expectContent(t, "after the relist", store.Snapshot(), api)
-		// Who stands where the list before ended gets the difference; who stands within may know what we do not.
+		// A client whose position is the version of the list before gets the difference. One whose position lies
+		// within may know what this replica does not.
 		if n := len(told(t, resumed(t, store.Store, 1005))); n != 6 {
 			t.Errorf("%d events for who stands at its beginning", n)
 		}
@@ -111,8 +112,8 @@ func TestVersionsThatGoBackBeginAnotherHistory(t *testing.T) {
 	}
 }
 
-// Whoever is told that history has begun anew tells his client so, with the epoch of that moment: it must be the new
-// one. But no snapshot of the old history may be given the new epoch either: its versions would mean something else.
+// A reader that learns of a new history tells its client the epoch of that moment, which must be the new one. On the
+// other hand, no snapshot of the old history may get the new epoch: its versions would mean something else.
 func TestEpochChangesWithHistory(t *testing.T) {
 	for _, live := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestEpochChangesWithHistory(t *testing.T) {
 	}
 }
 
-// When a lease ends, etcd deletes what was bound to it in one revision.
+// When a lease ends, etcd deletes all that was bound to it in one revision.
 func TestDeletionsOfOneRevisionAreNoWayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods)
@@ -175,7 +176,8 @@ func TestDeletionsOfOneRevisionAreNoWayBack(t *testing.T) {
 	})
 }
 
-// Objects are listed, but their watch cannot be opened: what the lists find is told together, once one can.
+// Objects are listed, but their watch cannot be opened. What the lists found is told in one piece, once the watch can
+// be opened.
 func TestListsWithoutAWatchAreTakenTogether(t *testing.T) {
 	for _, later := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -227,7 +229,8 @@ func TestListsWithoutAWatchAreTakenTogether(t *testing.T) {
 	}
 }
 
-// A cluster may have been restored, and its versions have grown back to the very one that was known before it is listed.
+// A cluster may have been restored, and its versions may have grown back to the very one that was known, before it is
+// listed.
 func TestListAtTheKnownVersionWithOtherContentIsAnotherHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods)
@@ -254,8 +257,8 @@ func TestListAtTheKnownVersionWithOtherContentIsAnotherHistory(t *testing.T) {
 	})
 }
 
-// etcd deletes what was bound to a lease in one revision, and a watch may break off in the midst of it: the rest, found by
-// a list at the same version, is no other history.
+// etcd deletes all that was bound to a lease in one revision, and a watch may break off in the midst of it. The rest,
+// found by a list at the same version, is no other history.
 func TestRestOfARevisionThatAListFindsIsNoOtherHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods)
@@ -287,7 +290,8 @@ func TestRestOfARevisionThatAListFindsIsNoOtherHistory(t *testing.T) {
 	})
 }
 
-// A watch's time may be up in the midst of a revision, too. That is no failure, after which all would be listed.
+// A watch's time may be up in the midst of a revision, too. That is no failure, so no list follows that would find
+// the rest.
 func TestRestOfARevisionInWhichAWatchEndsIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods)
@@ -320,7 +324,8 @@ func TestRestOfARevisionInWhichAWatchEndsIsTold(t *testing.T) {
 	})
 }
 
-// An API server that was upgraded, or restored, may give another content the same version; client-go does not look.
+// An API server that was upgraded or restored may give the same version to another content. client-go compares only
+// versions.
 func TestOtherContentOfTheSameVersionIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods)
@@ -367,7 +372,7 @@ func TestRelistHoldsNothingTwice(t *testing.T) {
 	})
 }
 
-// What a list of many objects found takes long to be merged. Nobody waits for that who reads.
+// A list of many objects takes long to be merged. No reader waits for that.
 func TestReadersDoNotWaitForARelistToBeMerged(t *testing.T) {
 	const n = 8_000
 	object := func(i, version int) *cluster.Object {
@@ -378,7 +383,7 @@ func TestReadersDoNotWaitForARelistToBeMerged(t *testing.T) {
 		}
 		return o
 	}
-	// Other processes may take the processor away from whoever measures, so the best of some rounds counts.
+	// Other processes may take the processor away during a measurement, so the best of some rounds counts.
 	best := 1.0
 	for range 5 {
 		store, err := newStore(pods, roomy, []string{"status.phase"}, func() {}, quiet)

@@ -16,13 +16,13 @@ import (
 // Selector is a label and a field selector, compiled. The zero value selects everything.
 type Selector struct {
 	labels labels.Selector // nil: all
-	pairs  []string        // label pairs that everything selected has
-	fields []fieldTerm     // all of them hold
+	pairs  []string        // label pairs that each selected object has
+	fields []fieldTerm     // all must hold
 	search string          // part of the name, in lower case
 
-	onePair bool // labels asks for one pair, and nothing else
+	onePair bool // labels asks for exactly one pair
 
-	tree *terms // of more than one field: all are looked up in one reading of an object
+	tree *terms // all fields, looked up in one reading of an object; nil for fewer than two
 	step func(bytes int) bool
 }
 
@@ -33,16 +33,16 @@ type fieldTerm struct {
 	not   bool
 }
 
-// What a selector may ask, since each object and each change is asked it.
+// What a selector may ask for is bounded, since each object and each change is matched against it.
 const (
-	maxRequirements   = 64   // of labels, and as many of fields
+	maxRequirements   = 64   // on labels, and as many on fields
 	maxValues         = 1000 // of all requirements on labels
 	maxPathKeys       = 64
 	tooManyConditions = "%d requirements are more than the %d that one may have"
 )
 
-// ParseSelector reads both selectors in Kubernetes' syntax; either may be empty. Fields may be any path of the
-// object, a dot within a name being written \. ; a path that is not there has the value "".
+// ParseSelector reads both selectors in Kubernetes' syntax; either may be empty. A field may be any path of the
+// object; a dot within a key is written \. in it. A path that an object lacks has the value "".
 func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
 	var s Selector
 	if labelSelector != "" {
@@ -86,22 +86,24 @@ func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
 	return s, nil
 }
 
-// Stepping has lists call step before each object that is looked at, with how many bytes that takes, and end when it is false.
+// Stepping returns the selector for lists that take turns: before each object, List calls step with the number of
+// bytes that it is about to look at. It ends when step returns false.
 func (s Selector) Stepping(step func(bytes int) bool) Selector {
 	s.step = step
 	return s
 }
 
-// Cost is how many bytes have to be looked at to match an object, about.
+// Cost is about how many bytes have to be looked at to match an object.
 func (s Selector) Cost(o *cluster.Object) int {
-	const known = 128 // what is not in the JSON
+	const known = 128 // bytes of the name and labels, which need no look at the JSON
 	if len(s.fields) == 0 {
 		return known
 	}
 	return known + o.Size()
 }
 
-// Search narrows the selection to objects whose name contains a text, in whatever case. "" narrows nothing.
+// Search narrows the selection to objects whose name contains a text; upper and lower case are the same. "" narrows
+// nothing.
 func (s Selector) Search(text string) Selector {
 	s.search = strings.ToLower(text)
 	return s
@@ -129,7 +131,7 @@ func (s Selector) Matches(o *cluster.Object) bool {
 	return true
 }
 
-// Match is Matches for a cursor: nil if everything is selected.
+// Match is Matches as stream.Event.For wants it: nil if everything is selected.
 func (s Selector) Match() func(*cluster.Object) bool {
 	if s.Empty() {
 		return nil
@@ -139,7 +141,7 @@ func (s Selector) Match() func(*cluster.Object) bool {
 
 func fieldValue(o *cluster.Object, path string) string { return o.Path(path).String() }
 
-// fieldPath turns a field as people write it into a path for gjson, in which nothing is a wildcard or a modifier.
+// fieldPath turns a field as users write it into a path for gjson, in which nothing is a wildcard or a modifier.
 func fieldPath(field string) (string, error) {
 	keys, err := SplitPath(field)
 	if err != nil {
@@ -151,8 +153,8 @@ func fieldPath(field string) (string, error) {
 	return strings.Join(keys, "."), nil
 }
 
-// SplitPath splits a path of an object as people write it (status.phase, spec.containers.0.image,
-// metadata.labels.a\.b/c) into its keys. An empty key is an error that names the path.
+// SplitPath splits a path as users write it (status.phase, spec.containers.0.image, metadata.labels.a\.b/c) into its
+// keys. An empty key is an error that names the path; so are more keys than maxPathKeys.
 func SplitPath(path string) (keys []string, err error) {
 	var key strings.Builder
 	escaped := false

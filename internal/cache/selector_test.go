@@ -23,7 +23,7 @@ func newObject(t testing.TB, o clustertest.Object) *cluster.Object {
 	return made
 }
 
-// someObjects are random, of few names and values, so that they often meet.
+// someObjects returns random objects with few names and values, so that they often share them.
 func someObjects(t testing.TB, rng *rand.Rand, n int) (objects []*cluster.Object) {
 	t.Helper()
 	for range n {

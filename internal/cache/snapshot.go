@@ -10,10 +10,10 @@ import (
 
 // Snapshot is a store's content at one version. It never changes, holds no lock, and may be read concurrently.
 type Snapshot struct {
-	// Head is where the topic stood: a cursor that begins there is told all that this snapshot lacks.
+	// Head is where the topic stood: a cursor that begins there reads all that happened after this snapshot.
 	Head     stream.Head
 	state    state
-	holds    int64 // bytes, and what had been replaced by then; see turnover
+	holds    int64 // with replaced: turnover's counts at that moment, in bytes
 	replaced int64
 }
 
@@ -26,8 +26,8 @@ func (s *Snapshot) Len() int { return s.state.objects.Len() }
 // Get finds an object, or nil.
 func (s *Snapshot) Get(namespace, name string) *cluster.Object { return s.state.get(namespace, name) }
 
-// List is the objects of the scope that a selector selects, in the order of Kubernetes' lists, after the key
-// (namespace and name) of the last one of the page before; "" and "" for the first page.
+// List returns the objects of the scope that a selector selects, in the order of Kubernetes' lists. It begins behind
+// afterNamespace and afterName, the key of the last object of the page before; both are "" for the first page.
 //
 // An index is used where the selector asks for one label pair, or for one value of an indexed path.
 func (s *Snapshot) List(scope stream.Scope, selector Selector, afterNamespace, afterName string) iter.Seq[*cluster.Object] {
@@ -64,7 +64,7 @@ func (s *Snapshot) List(scope stream.Scope, selector Selector, afterNamespace, a
 	}
 }
 
-// walk visits in order, from one key on, all objects, or those that have a value in an index.
+// walk visits objects in order, from one key on: all of them, or those that have a value in an index.
 func (s *Snapshot) walk(index *index, value string, from *cluster.Object, visit func(*cluster.Object) bool) {
 	if index == nil {
 		s.state.objects.Ascend(from, visit)
@@ -75,7 +75,7 @@ func (s *Snapshot) walk(index *index, value string, from *cluster.Object, visit 
 	})
 }
 
-// indexFor chooses an index and the value to look up in it, and says what is left to be checked of what it finds. The
+// indexFor chooses an index and the value to look up in it, and returns the selector that is left to be checked. The
 // index is nil if none fits.
 func (s *Snapshot) indexFor(selector Selector) (_ *index, value string, rest Selector) {
 	for i, f := range selector.fields {

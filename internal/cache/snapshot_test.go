@@ -10,8 +10,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// The trees are copied when they are written; the race detector sees whether readers of a copy are ever written under.
-// And a snapshot and the cursor that begins at it join exactly, at any moment.
+// The trees are copied on write; the race detector sees whether a node is ever changed under the readers of a copy.
+// At any moment, a snapshot and the cursor that begins at it join exactly.
 func TestSnapshotsAreReadWhileTheStateChanges(t *testing.T) {
 	store, err := newStore(pods, stream.Options{Events: 1 << 20, Bytes: 1 << 40}, []string{"spec.node"}, func() {}, quiet)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // state is what a store knows: its objects in order, and the indexes over them. All are copy-on-write trees, so a
-// clone costs nothing until the original changes, and is never changed itself.
+// clone costs little: either side copies a node when it first changes it.
 type state struct {
 	objects *btree.BTreeG[*cluster.Object]
 	labels  *index   // by label pair
@@ -23,7 +23,8 @@ type index struct {
 	tree  *btree.BTreeG[entry]
 }
 
-// entry's value is part of the object's JSON wherever it can be, so an index costs 24 bytes an entry.
+// entry is an object with its value in an index. The value is part of the object's JSON wherever possible, so that an
+// entry costs 24 bytes and no text of its own.
 type entry struct {
 	value  string
 	object *cluster.Object
@@ -44,7 +45,7 @@ func lessEntry(a, b entry) bool {
 	return lessObject(a.object, b.object)
 }
 
-// newState makes an empty state with indexes over the fields.
+// newState returns an empty state with indexes over the fields. An error names the field that is not a path.
 func newState(fields []string) (state, error) {
 	s := state{
 		objects: btree.NewBTreeGOptions(lessObject, treeOptions),

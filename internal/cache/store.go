@@ -14,7 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// The stream types, of the one kind of object there is.
+// The types of package stream for the only type of object that there is.
 type (
 	Topic  = stream.Topic[*cluster.Object]
 	Cursor = stream.Cursor[*cluster.Object]
@@ -25,7 +25,7 @@ type (
 // ErrNotSynced means that a store has no complete list yet.
 var ErrNotSynced = errors.New("not synced")
 
-// ErrRefused means that the API server will not let the gateway list or watch a kind; waiting does not help.
+// ErrRefused means that the API server does not let the gateway list or watch a kind; waiting does not help.
 var ErrRefused = errors.New("refused by the API server")
 
 // ErrGone means that a kind is no longer served: its definition is gone, or its cluster.
@@ -35,20 +35,21 @@ var ErrGone = errors.New("no longer served")
 type Store struct {
 	kind    cluster.Kind
 	topic   *Topic
-	restart func()       // begins another epoch: versions went back. It is called under the store's lock
-	away    func() error // why the cluster cannot be reached; nil: nobody knows
+	restart func()       // begins another epoch when versions went back; called under the store's lock
+	away    func() error // says why the cluster cannot be reached; a nil func: not known
 	log     *slog.Logger
-	listing func() []any // what client-go holds: what the newest list brought, and perhaps more; nil: nobody knows
+	listing func() []any // what client-go holds: at least what the newest list brought; nil: not known
 
-	// pending is what a list has brought so far; nil outside of lists. Only the handler, one goroutine, uses it.
-	pending map[string]*cluster.Object // by key; nil for what the list lacks
-	arrived []*cluster.Object          // of the first list, in its order; one that came again is there twice
+	// pending is what a list has brought so far; nil while no list is under way. Like arrived, it is used only by the
+	// handler, which is one goroutine.
+	pending map[string]*cluster.Object // by key; a nil object is one that the list lacks
+	arrived []*cluster.Object          // the first list's objects in its order; one that came again is there twice
 
 	mu       sync.Mutex
 	state    state
-	snapshot *Snapshot // of the state as it is; nil if nobody asked since the last change
+	snapshot *Snapshot // of the present state; nil if none was taken since the last change
 	began    uint64    // version of the first list; 0 before it
-	open     bool      // more may be to come of the head's revision; see listed
+	open     bool      // more events of the head's revision may be to come; see listed
 	changes  lastChanges
 	advance  chan struct{} // closed when the version moves on; nil if nobody waits for that
 
@@ -81,11 +82,11 @@ func newStore(kind cluster.Kind, topic stream.Options, indexes []string, restart
 // Kind is what the store holds.
 func (s *Store) Kind() cluster.Kind { return s.kind }
 
-// Topic is where the store's changes are told.
+// Topic is the topic into which the store's changes go.
 func (s *Store) Topic() *Topic { return s.topic }
 
-// Snapshot is the content at this moment. The clone in it is made once for all who ask between two changes. It is
-// empty before the store is synced.
+// Snapshot is the content at this moment. It is shared by all callers between two changes. It is empty before the
+// store is synced.
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +99,7 @@ func (s *Store) snapshotLocked() *Snapshot {
 	case s.snapshot == nil:
 		s.snapshot = &Snapshot{Head: head, state: s.state.clone(), holds: s.turnover.holds.Load(), replaced: s.turnover.replaced.Load()}
 	case s.snapshot.Head != head:
-		// Nothing has changed but the version up to which nothing has.
+		// No object has changed, only the version up to which that is known.
 		s.snapshot = &Snapshot{Head: head, state: s.snapshot.state, holds: s.snapshot.holds, replaced: s.snapshot.replaced}
 	}
 	return s.snapshot
@@ -110,7 +111,8 @@ func (s *Store) run(ctx context.Context, lw toolscache.ListerWatcher) error {
 		ObjectDescription: s.kind.String(),
 	})
 	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *toolscache.Reflector, error) {
-		// Told by the ListWatch, which also sees what the reflector retries by itself.
+		// Nothing: the ListWatch reports failures, and it also sees those after which the reflector tries again by
+		// itself.
 	}); err != nil {
 		return err
 	}
@@ -129,8 +131,8 @@ func (s *Store) run(ctx context.Context, lw toolscache.ListerWatcher) error {
 	return nil
 }
 
-// known is the object that the store holds already, if it is the same as one that client-go was given: a relist reads all
-// objects anew, and would have them held twice from then on.
+// known is the informer's transform. It replaces an object that client-go was given by the same one that the store
+// holds already: a relist reads all objects anew, and each would be in memory twice from then on.
 func (s *Store) known(item any) (any, error) {
 	o, ok := item.(*cluster.Object)
 	if !ok {
@@ -145,7 +147,8 @@ func (s *Store) known(item any) (any, error) {
 	return o, nil
 }
 
-// handler is the store as the informer sees it. Its methods are called by one goroutine, in order, and only append.
+// handler is the store as the informer sees it. Its methods are called by one goroutine, in order. None of them waits
+// for a reader.
 type handler Store
 
 // OnAdd implements toolscache.ResourceEventHandler.
@@ -154,8 +157,8 @@ func (h *handler) OnAdd(object any, _ bool) { (*Store)(h).told(object.(*cluster.
 // OnUpdate implements toolscache.ResourceEventHandler.
 func (h *handler) OnUpdate(_, object any) { (*Store)(h).told(object.(*cluster.Object)) }
 
-// OnDelete implements toolscache.ResourceEventHandler. A tombstone says that a list lacks the object, and so that a
-// list has replaced client-go's content: at least the progress marker is always lacking.
+// OnDelete implements toolscache.ResourceEventHandler. A tombstone means that a list lacks the object, and so that a
+// list has replaced client-go's content. Each list causes at least one, since each lacks the progress marker.
 func (h *handler) OnDelete(object any) {
 	s := (*Store)(h)
 	tombstone, relist := object.(toolscache.DeletedFinalStateUnknown)
@@ -183,7 +186,7 @@ func (h *handler) OnDelete(object any) {
 	})
 }
 
-// told takes an object that is there, or a progress marker.
+// told takes an object that exists, or a progress marker.
 func (s *Store) told(o *cluster.Object) {
 	switch {
 	case o.IsMarker() && s.pending != nil:
@@ -204,7 +207,8 @@ func (s *Store) told(o *cluster.Object) {
 	}
 }
 
-// change applies what came live, at a version that should not be before any seen.
+// change applies what came live. A version lower than one seen before means that the cluster was restored, and begins
+// a new history.
 func (s *Store) change(version uint64, apply func() []change) {
 	s.mu.Lock()
 	changes := apply()
@@ -232,13 +236,15 @@ func (s *Store) change(version uint64, apply func() []change) {
 	}
 }
 
-// listed ends a list: the difference between it and the state is appended in one piece, at the list's version.
+// listed ends a list: it appends the difference between the list and the state in one piece, at the list's version.
 //
-// The list is merged into a clone, which takes the state's place when it is complete: with many objects that takes long, and
-// nobody is to wait for it. Only the handler changes the state, so what was cloned is what is replaced.
+// The list is merged into a clone, which takes the state's place when it is complete. With many objects that takes
+// long, and no reader is to wait for it. Only the handler changes the state, so nothing happens to the original in
+// the meantime.
 //
-// What was seen up to the very version of a list is what the list holds, or it is of another history. Except that etcd
-// deletes what was bound to one lease in one revision, and a watch may have broken off in the midst of that.
+// A list at the very version up to which everything was seen must hold what was seen; if it differs, it is of another
+// history. There is one exception: etcd deletes all that was bound to a lease in one revision, and a watch may break
+// off in the midst of that (open).
 func (s *Store) listed(version uint64) {
 	pending, arrived := s.pending, s.arrived
 	s.pending, s.arrived = nil, nil
@@ -283,7 +289,7 @@ func (s *Store) listed(version uint64) {
 		s.topic.AppendBurst(version, changes)
 	}
 	s.open = false
-	s.changes.begin(version) // what came and went since the watch before is not known
+	s.changes.begin(version) // what came and went since the last watch is not known
 	s.advanced()
 	s.mu.Unlock()
 
@@ -298,8 +304,9 @@ func (s *Store) listed(version uint64) {
 	}
 }
 
-// beginAnew begins another history. The epoch comes first, since whom the topic wakes tells it to his client; and the
-// caller holds the lock until both are done, so that nobody takes a snapshot of the old history for one of the new epoch.
+// beginAnew begins another history. The epoch changes first, since a reader that the topic wakes tells its client the
+// epoch. The caller holds the lock until both are done, so that no snapshot of the old history is taken for one of
+// the new epoch.
 func (s *Store) beginAnew(version uint64) {
 	s.restart()
 	s.topic.Restart(version)
@@ -309,18 +316,19 @@ func (s *Store) logBeginAnew(version uint64) {
 	s.log.Warn("versions went back: the cluster was restored; all clients begin anew", "kind", s.kind.String(), "version", version)
 }
 
-// WaitSynced waits for the first complete list. An error wraps ErrGone, or ErrNotSynced or ErrRefused and the reason, if
-// the API server gave one.
+// WaitSynced waits for the first complete list, until the context ends. An error wraps ErrGone, ErrNotSynced or
+// ErrRefused, and the API server's reason if there was one.
 func (s *Store) WaitSynced(ctx context.Context) error {
 	return s.upstream.wait(ctx, s.kind, &s.gone, nil)
 }
 
-// WaitReachable is WaitSynced, but it does not wait for a cluster that is away: then the error wraps cluster.ErrUnavailable.
+// WaitReachable is WaitSynced, but does not wait for a cluster that is away: the error then wraps
+// cluster.ErrUnavailable.
 func (s *Store) WaitReachable(ctx context.Context) error {
 	return s.upstream.wait(ctx, s.kind, &s.gone, s.away)
 }
 
-// Upstream is how the store's own watch on the API server is.
+// Upstream is the state of the store's own watch on the API server.
 func (s *Store) Upstream() Upstream { return s.upstream.get() }
 
 // Up implements cluster.Health.

@@ -68,7 +68,7 @@ func TestFirstListIsNoEventAndLiveChangesAre(t *testing.T) {
 	})
 }
 
-// What the informer should never tell must not confuse the state either.
+// Notifications that the informer should never send must not confuse the state either.
 func TestOddNotifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(pods)
@@ -105,7 +105,7 @@ func TestOddNotifications(t *testing.T) {
 		expect(t, "tombstones without an object", told(t, store.Topic().From(head, stream.AllNamespaces())),
 			[]string{"deleted n/a@1010 was 1001, claims 1001", "added n/b@1006, claims 1001"})
 
-		// A connection that breaks between the deletions of one revision: the list finds the rest at that version.
+		// The connection breaks between the deletions of one revision, and the list finds the rest at that version.
 		c, d := object(`{"metadata":{"name":"c","namespace":"n","resourceVersion":"1011"}}`), object(`{"metadata":{"name":"d","namespace":"n","resourceVersion":"1012"}}`)
 		h.OnAdd(c, false)
 		h.OnAdd(d, false)

@@ -8,19 +8,19 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// terms are what a selector asks of several fields, as a tree of keys: an object is read once for all of them. What it finds is
-// what gjson finds for each path.
+// terms is what a selector asks of several fields, as a tree of keys: an object is read once for all of them. For
+// each path it finds the same value as gjson.
 type terms struct {
 	root     node
-	required int // terms that ask for a value, which has to be found
+	required int // terms that do not hold unless their field is found
 }
 
 type node struct {
 	keys  map[string]*node
-	terms []fieldTerm // of the value at this place
+	terms []fieldTerm // conditions on the value at this place
 }
 
-// newTerms is nil for fewer than two, of which gjson reads no more than it has to.
+// newTerms returns nil for fewer than two fields: for one, gjson reads no further than it has to.
 func newTerms(fields []fieldTerm) *terms {
 	if len(fields) < 2 {
 		return nil
@@ -29,7 +29,7 @@ func newTerms(fields []fieldTerm) *terms {
 	for _, f := range fields {
 		keys, err := SplitPath(f.field)
 		if err != nil {
-			return nil // was refused
+			return nil // cannot be: ParseSelector refuses it
 		}
 		at := &t.root
 		for _, key := range keys {
@@ -49,7 +49,7 @@ func newTerms(fields []fieldTerm) *terms {
 	return t
 }
 
-// requires reports whether the term does not hold where there is no such field.
+// requires reports whether the term does not hold for an object without such a field.
 func (f *fieldTerm) requires() bool { return (f.value == "") == f.not }
 
 func (t *terms) match(o *cluster.Object) bool {
@@ -57,7 +57,8 @@ func (t *terms) match(o *cluster.Object) bool {
 	return t.root.match(gjson.Parse(o.JSON()), &found) && found == t.required
 }
 
-// match reports whether no term at this place or below is contradicted, and counts those that had to be found.
+// match reports whether the value contradicts no term at this place or below. It counts the terms whose field had to
+// be found.
 func (n *node) match(value gjson.Result, found *int) bool {
 	for i := range n.terms {
 		f := &n.terms[i]

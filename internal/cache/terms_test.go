@@ -9,7 +9,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Whatever is asked of several fields, an object read once answers what it answers to each of them alone.
+// An object that is read once for several fields gives the same answers as one that is read for each field alone.
 func TestFieldsReadAtOnceAreThoseReadOneByOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	paths := []string{"a", "a.b", "a.b.c", "a.0", "a.1.b", "b.0.0", `x\\.y/z`, `x\\.y/z.a`, "metadata.name", "metadata", "b", "c.a.b.c", "ä", "q"}
@@ -72,7 +72,7 @@ func TestFieldsReadAtOnceAreThoseReadOneByOne(t *testing.T) {
 	}
 }
 
-// As many conditions as a selector may have do not make an object dear to look at.
+// A selector with as many conditions as are allowed does not make an object expensive to match.
 func BenchmarkSelectorOfManyFields(b *testing.B) {
 	pod, err := cluster.NewObject(`{"metadata":{"name":"v","resourceVersion":"1"},"spec":{"pad":"` + strings.Repeat("x", 20<<10) + `"},"status":{"phase":"Running"}}`)
 	if err != nil {

@@ -6,11 +6,12 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// turnover counts what a store's state holds, and what it held before, in bytes of JSON. What was replaced since a snapshot
-// was taken is what the snapshot, and all that were taken later, keep in memory beyond the state.
+// turnover counts what a store's state holds, and what was replaced or deleted in it, in bytes of JSON. What was
+// replaced since a snapshot was taken is at most what that snapshot, and all later ones, keep in memory beyond the
+// state.
 type turnover struct {
 	holds    atomic.Int64
-	replaced atomic.Int64 // since the beginning
+	replaced atomic.Int64 // since the first list
 }
 
 func (t *turnover) note(changes []change) {
@@ -25,14 +26,16 @@ func (t *turnover) note(changes []change) {
 	}
 }
 
-// Outgrown reports whether a snapshot is so old that whoever still reads it should give it up: since then more was replaced
-// than the state holds, and than the ring may. However many read however slowly, they hold no more than that.
+// Outgrown reports whether a snapshot is so old that its readers should give it up: since it was taken, more was
+// replaced than the state holds, and more than the ring may hold. So slow readers, however many, keep no more than
+// that in memory.
 func (s *Store) Outgrown(snapshot *Snapshot) bool {
 	return s.turnover.replaced.Load()-snapshot.replaced > max(s.turnover.holds.Load(), s.past)
 }
 
-// HeldBeyond is how many bytes of objects a snapshot holds, at most, that a later one of its store does not; nil is the store
-// as it is. So several snapshots together hold no more than each beyond the next.
+// HeldBeyond is how many bytes of objects a snapshot holds at most that a later one of its store does not hold; for a
+// nil later, that the store no longer holds. Several snapshots together hold no more than the sum of what each holds
+// beyond the next.
 func (s *Store) HeldBeyond(held, later *Snapshot) int64 {
 	replaced := s.turnover.replaced.Load()
 	if later != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Upstream is how a store's watch on the API server is.
+// Upstream is the state of a store's watch on the API server.
 type Upstream struct {
-	Synced bool      // there was a complete list
+	Synced bool      // the first list was complete
 	Live   bool      // a watch stands
 	Since  time.Time // when Live last changed
-	Err    error     // of the newest failure, while not live; nil before the first
+	Err    error     // the newest failure while not live; nil before the first
 }
 
 // Refused reports whether the API server will not let the gateway list or watch the kind.
@@ -28,9 +28,9 @@ func (u Upstream) Refused() bool {
 
 // upstream holds an Upstream and lets others wait for it to change.
 type upstream struct {
-	now atomic.Pointer[Upstream] // each is left as it is; all streams look at it at each event
+	now atomic.Pointer[Upstream] // replaced, never changed: all streams look at it at each event, without the lock
 
-	mu      sync.Mutex    // of those who change it
+	mu      sync.Mutex    // held to replace now, and guards changed
 	changed chan struct{} // closed at the next change
 }
 
@@ -52,7 +52,8 @@ func (u *upstream) setSynced() {
 	u.tell(now)
 }
 
-// set takes the outcome of a request; it reports whether that is news: lost, live, or lost for the first time.
+// set takes the outcome of a request. It reports whether that is news: the watch became live, was lost, or failed for
+// the first time.
 func (u *upstream) set(err error) (news bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -72,7 +73,8 @@ func (u *upstream) tell(now Upstream) {
 	u.changed = make(chan struct{})
 }
 
-// wait waits for the first complete list. If away is not nil, it does not while that says why not.
+// wait waits for the first complete list. If away is not nil, wait returns the error with which away says that the
+// cluster cannot be reached.
 func (u *upstream) wait(ctx context.Context, kind cluster.Kind, gone *gone, away func() error) error {
 	for {
 		if err := gone.get(); err != nil {
