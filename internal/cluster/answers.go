@@ -12,8 +12,9 @@ import (
 
 const answersWithin = 5 * time.Second
 
-// Answers asks the cluster for a small object, and is nil if it says something to that: the object, or that the gateway may not
-// see it. A proxy before an API server that is away says something, too, and an API server whose etcd is away; these are no answers.
+// Answers asks the cluster for a small object. It returns nil if the API server answers at all, be it only that the
+// gateway may not see the object. Answers that a proxy gives for an API server that is away do not count, nor do
+// those of an API server whose etcd is away: the error then wraps ErrUnavailable.
 func (c *Cluster) Answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()

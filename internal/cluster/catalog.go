@@ -12,24 +12,25 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// catalog is what a cluster serves, as its discovery documents said at one time.
+// catalog is what a cluster serves, according to its discovery documents at one moment.
 type catalog struct {
 	at        time.Time
-	changes   int // how many there were, as far as the gateway knew, when the cluster was asked
+	changes   int // Cluster.changes when the cluster was asked
 	kinds     map[schema.GroupVersionResource]Kind
-	preferred map[schema.GroupResource]Kind // in the version that the cluster prefers
-	failed    map[schema.GroupVersion]error // served by an aggregated API server that did not answer
+	preferred map[schema.GroupResource]Kind // each kind in the version that the cluster prefers
+	failed    map[schema.GroupVersion]error // versions of aggregated API servers that did not answer
 }
 
-// catalogAge is how old a catalog may be to be believed that it lacks a kind: a CRD is served a second after it was
-// installed, and questions for nonsense cost the API server one discovery a second.
+// catalogAge is how old a catalog may be to prove that a kind does not exist. So a new CRD is served a second after
+// it was installed at the latest, and requests for kinds that do not exist cost the API server at most one discovery
+// a second.
 const catalogAge = time.Second
 
 // Resolve finds a kind by group, version and plural name. An error wraps ErrNoKind or ErrUnavailable.
 func (c *Cluster) Resolve(ctx context.Context, group, version, resource string) (Kind, error) {
 	gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	if known, change := c.latest(group); known != nil && known.changes >= change {
-		if kind, ok := known.kinds[gvr]; ok { // as nearly always
+		if kind, ok := known.kinds[gvr]; ok { // the usual case
 			return kind, nil
 		}
 	}
@@ -68,17 +69,17 @@ func (c *Cluster) Named(ctx context.Context, name string) (Kind, error) {
 	})
 }
 
-// question is what is asked of a catalog.
+// question is a search for one kind in a catalog.
 type question struct {
 	name string // for errors
 	in   func(*catalog) (Kind, bool)
-	of   func(schema.GroupVersion) bool // where the kind would be
+	of   func(schema.GroupVersion) bool // the versions that may have the kind
 
-	groups []string // the same
+	groups []string // the groups of these versions
 }
 
-// Changed says that what the cluster serves in a group may be other than what it said before: a definition came, changed
-// or went, or a kind was not found where it had been. What is known of the group is asked for again when it is needed next.
+// Changed records that the kinds of a group may have changed: a definition came, changed or went, or a kind was not
+// found where it had been. When a kind of the group is needed next, the cluster is asked again.
 func (c *Cluster) Changed(group string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +90,7 @@ func (c *Cluster) Changed(group string) {
 	c.changed[group] = c.changes
 }
 
-// latest is the newest catalog, or nil, and the number of the last change of some groups.
+// latest returns the newest catalog, or nil, and the number of the last change of any of the groups.
 func (c *Cluster) latest(groups ...string) (_ *catalog, change int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +114,7 @@ func (c *Cluster) find(ctx context.Context, q question) (Kind, error) {
 		asked, err := c.askCatalog(ctx, change)
 		switch {
 		case err != nil && found && ctx.Err() == nil:
-			return remembered, nil // a cluster that is away has not lost its kinds
+			return remembered, nil // a cluster that is away still has its kinds
 		case err != nil:
 			return Kind{}, err
 		}
@@ -130,7 +131,7 @@ func (c *Cluster) find(ctx context.Context, q question) (Kind, error) {
 	return Kind{}, fmt.Errorf("%w: %s (cluster %s)", ErrNoKind, q.name, c.name)
 }
 
-// askCatalog reads what the cluster serves after a change, together with all who ask at the same time.
+// askCatalog reads what the cluster serves after a change. Callers that ask at the same time share the request.
 func (c *Cluster) askCatalog(ctx context.Context, change int) (*catalog, error) {
 	for {
 		answer, err := c.once(ctx, "catalog", func(ctx context.Context) (any, error) { return c.discover(ctx) })
@@ -140,18 +141,19 @@ func (c *Cluster) askCatalog(ctx context.Context, change int) (*catalog, error) 
 		if asked := answer.(*catalog); asked.changes >= change {
 			return asked, nil
 		}
-		// It was under way when the last change became known.
+		// The request was under way when the last change became known.
 	}
 }
 
-// known is the newest catalog, or nil, and how many changes there were.
+// known returns the newest catalog, or nil, and the number of changes so far.
 func (c *Cluster) known() (_ *catalog, changes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.catalog, c.changes
 }
 
-// discover reads the discovery documents: one request where they are aggregated, as in every supported version.
+// discover reads the discovery documents. They are aggregated in every supported version of Kubernetes: one request
+// for the core group, and one for all others.
 func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 	before, changes := c.known()
 	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
@@ -195,8 +197,8 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 	return found, nil
 }
 
-// remember takes over what an older catalog said of the versions whose discovery failed: that a server does not answer
-// does not mean that it has nothing any more.
+// remember takes over what an older catalog said of the versions whose discovery failed: a server that does not
+// answer still has its kinds.
 func (c *catalog) remember(older *catalog) {
 	for gvr, kind := range older.kinds {
 		if _, failed := c.failed[gvr.GroupVersion()]; failed {
@@ -213,7 +215,8 @@ func (c *Cluster) Serves(group, resource string) bool {
 	return c.opts.Serves == nil || c.opts.Serves(group, resource)
 }
 
-// prefer finds the version of each kind that its group prefers of those which have it. What is there already stays.
+// prefer finds, for each kind, the version that its group prefers among those that have the kind. It replaces no
+// entry.
 func (c *catalog) prefer(groups []*metav1.APIGroup) {
 	kinds := map[schema.GroupVersion][]Kind{}
 	for gvr, kind := range c.kinds {

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ErrNoKind means that the cluster answered, and serves no such kind.
+// ErrNoKind means that the cluster answered, and does not serve such a kind.
 var ErrNoKind = errors.New("the cluster serves no such kind")
 
 // ErrUnavailable means that the cluster could not be asked.
@@ -35,7 +35,8 @@ type Options struct {
 	Kubeconfig string // a file; empty: in-cluster, else the usual kubeconfig rules
 	Context    string // of the kubeconfig; empty: its current one
 	UserAgent  string
-	// Serves says which kinds there are for anybody; nil: all of the cluster's. Others are as if the cluster had none such.
+	// Serves says which kinds the gateway serves; nil: all that the cluster has. Any other kind is treated as one
+	// that the cluster does not have.
 	Serves func(group, resource string) bool
 
 	// Config, if not nil, is used instead of the files; it is copied.
@@ -60,15 +61,15 @@ type Cluster struct {
 	definitions definitions
 
 	mu      sync.Mutex
-	catalog *catalog        // the newest; nil before the first
-	changes int             // of what it serves, as far as the gateway knows; see Changed
+	catalog *catalog        // the newest one; nil before the first
+	changes int             // how many changes of what is served became known; see Changed
 	changed map[string]int  // by group, the number of its last change
-	newest  map[Kind]newest // as it was last asked for
+	newest  map[Kind]newest // the last answer for each kind
 	epoch   string          // empty before it is known
 	life    context.Context // Run's; nil before it runs
 }
 
-// Connect prepares the connection; it does not use it, so a cluster that is away is no error here.
+// Connect prepares the connection. It does not use it, so a cluster that is away is no error here.
 func Connect(opts Options) (*Cluster, error) {
 	config, ways, err := opts.ways()
 	if err != nil {
@@ -115,10 +116,10 @@ func Connect(opts Options) (*Cluster, error) {
 	}, nil
 }
 
-// Refresh reads the kubeconfig again: requests are made with its credentials from now on, and what is under way stays as
-// it is. It does not look at what client-go reads again by itself: files that a kubeconfig names for a token or a
-// certificate, and the token of a ServiceAccount. It reports whether the API server's address is another one now, which
-// needs a new Cluster; then, and if there is an error, nothing was changed.
+// Refresh reads the kubeconfig again. Requests use its credentials from now on; those under way keep the old ones. It
+// is not needed for files that client-go reads again by itself: a token or certificate that the kubeconfig names as a
+// file, and the token of a ServiceAccount. It reports whether the API server's address has changed, which needs a new
+// Cluster. In that case, and after an error, nothing is changed.
 func (c *Cluster) Refresh() (moved bool, err error) {
 	config, ways, err := c.opts.ways()
 	switch {
@@ -131,7 +132,7 @@ func (c *Cluster) Refresh() (moved bool, err error) {
 	return false, nil
 }
 
-// Files are the kubeconfigs by which the cluster is reached, whether they exist or not.
+// Files are the paths of the kubeconfigs by which the cluster is reached; they need not exist.
 func (opts Options) Files() []string {
 	if opts.Config != nil {
 		return nil
@@ -174,13 +175,13 @@ func (c *Cluster) Name() string { return c.name }
 // Host is the API server's address.
 func (c *Cluster) Host() string { return c.host }
 
-// Reviews creates SubjectAccessReviews.
+// Reviews is the client that creates SubjectAccessReviews.
 func (c *Cluster) Reviews() *Reviews { return c.reviews }
 
-// TokenReviews asks whose a token of the cluster is.
+// TokenReviews is the client that asks the cluster whom a token belongs to.
 func (c *Cluster) TokenReviews() *TokenReviews { return c.tokens }
 
-// ConfigMaps are those of a namespace: of the little that the gateway may write to a cluster, all.
+// ConfigMaps is the client for the ConfigMaps of a namespace. They are all that the gateway ever writes to a cluster.
 func (c *Cluster) ConfigMaps(namespace string) corev1.ConfigMapInterface {
 	return c.core.ConfigMaps(namespace)
 }
@@ -190,7 +191,7 @@ func (c *Cluster) ListWatch(kind Kind, health Health) *ListWatch {
 	return &ListWatch{client: c.client, lists: c.lists, kind: kind, health: health}
 }
 
-// requestTimeout bounds the small requests; lists and watches are bounded by their informer.
+// requestTimeout bounds small requests. Lists and watches have time-outs of their own.
 const requestTimeout = 10 * time.Second
 
 func (c *Cluster) lifetime() context.Context {
@@ -199,8 +200,8 @@ func (c *Cluster) lifetime() context.Context {
 	return c.life
 }
 
-// Epoch identifies the cluster in the positions that clients hold: short, and the same on every replica, since it is
-// made of the uid of the namespace kube-system. An error wraps ErrUnavailable.
+// Epoch identifies the cluster in the positions that clients hold. It is short, and the same on every replica, since
+// it is made from the uid of the namespace kube-system. An error wraps ErrUnavailable.
 func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	epoch := c.epoch
@@ -231,7 +232,7 @@ func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 	return c.epoch, nil
 }
 
-// Restarted gives the cluster a new epoch: its versions went back, so positions from before mean nothing any more.
+// Restarted gives the cluster a new epoch, because its versions went back and earlier positions mean nothing.
 func (c *Cluster) Restarted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,14 +242,14 @@ func (c *Cluster) Restarted() {
 	}
 }
 
-// shortHash is 40 bits in lower-case letters and digits.
+// shortHash returns 40 bits of a hash, in lower-case letters and digits.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }
 
-// once joins concurrent callers with the same question into one request, which outlives the caller that began it,
-// but not Run. A cluster that is away is not asked.
+// once joins concurrent callers with the same question into one request. The request outlives the caller that began
+// it, but not Run. A cluster that is away is not asked: the error then wraps ErrUnavailable.
 func (c *Cluster) once(ctx context.Context, question string, ask func(context.Context) (any, error)) (any, error) {
 	if err := c.Away(); err != nil {
 		return nil, err

@@ -158,7 +158,7 @@ func TestClusterThatIsAwayIsUnavailable(t *testing.T) {
 		if _, err := c.Epoch(t.Context()); err != nil {
 			t.Errorf("it is back, but: %v", err)
 		}
-		// What is known needs no cluster.
+		// A kind that is known is found without the cluster.
 		api.Away(true)
 		if _, err := c.Named(t.Context(), "pods"); err != nil {
 			t.Errorf("%v", err)

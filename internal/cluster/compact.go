@@ -17,8 +17,8 @@ type compactor struct {
 	buf  []byte
 }
 
-// object makes an Object of a valid JSON value. It names the kind first (items of a list do not), leaves out what
-// nobody reads (managedFields are half of a pod), and blanks what nobody may read.
+// object makes an Object from a valid JSON value. It puts the kind first, since the items of a list do not name it.
+// It leaves out what no client needs (managedFields are half of a pod), and blanks what no client may read.
 func (c *compactor) object(value []byte) (*Object, error) {
 	if formatted(value) {
 		v := jsontext.Value(value)
@@ -46,7 +46,7 @@ func (c *compactor) object(value []byte) (*Object, error) {
 		case secret && key.Str == "data":
 			c.member(key)
 			c.blanked(value)
-		case secret && key.Str != "type" && key.Str != "immutable": // stringData, and what no Secret has
+		case secret && key.Str != "type" && key.Str != "immutable": // left out: stringData, and members that no Secret has
 		default:
 			c.member(key)
 			c.buf = append(c.buf, value.Raw...)
@@ -93,10 +93,12 @@ func (c *compactor) metadata(metadata gjson.Result) {
 	c.buf = append(c.buf, '}')
 }
 
-// annotations writes all but the last-applied configuration, which repeats the object. It reports whether any is left.
+// annotations writes all annotations but the last-applied configuration, which repeats the object. It reports whether
+// it wrote any.
 //
-// Tools keep what a Secret says in its annotations, too: the whole of it as they last applied it, or a token (OpenShift's
-// openshift.io/token-secret.value). Nobody can list them all, so what is listed is what says nothing.
+// Tools keep the content of a Secret in its annotations, too: the whole of it as they last applied it, or a token
+// (OpenShift's openshift.io/token-secret.value). Nobody can list all of these, so the list has the harmless ones
+// instead.
 func (c *compactor) annotations(annotations gjson.Result) (any bool) {
 	secret := c.kind.isSecret()
 	c.buf = append(c.buf, '{')
@@ -116,8 +118,9 @@ func (c *compactor) annotations(annotations gjson.Result) (any bool) {
 	return any
 }
 
-// harmlessOnSecrets are the annotations of Secrets whose values are shown: they say to whom a Secret belongs or for whom it
-// was issued, and are defined by those who write them to be nothing else. Of others the name is shown, as of data.
+// harmlessOnSecrets are the annotations of Secrets whose values are shown. They say to whom a Secret belongs or was
+// issued, and the tools that write them define them to say nothing else. Of all others only the name is shown, as of
+// data.
 var harmlessOnSecrets = map[string]bool{
 	corev1.ServiceAccountNameKey: true,
 	corev1.ServiceAccountUIDKey:  true,
@@ -134,7 +137,8 @@ var harmlessOnSecrets = map[string]bool{
 	"meta.helm.sh/release-namespace":   true,
 }
 
-// blanked writes an object's keys with empty strings for values: what a Secret holds can be seen, not what it says.
+// blanked writes an object's keys with empty strings as values: clients see which keys a Secret has, but not what
+// they say.
 func (c *compactor) blanked(data gjson.Result) {
 	if !data.IsObject() {
 		c.buf = append(c.buf, "null"...)
@@ -149,23 +153,24 @@ func (c *compactor) blanked(data gjson.Result) {
 	c.buf = append(c.buf, '}')
 }
 
-// formatted reports whether a JSON value has white space between its tokens: line breaks would break the framing of
-// events, and labels are not read in place with any. API servers write none; others may write as Python does.
+// formatted reports whether a JSON value has white space between its tokens. Line breaks would break the framing of
+// events, and labels cannot be read in place with any white space. API servers write none, but aggregated ones may
+// write JSON as Python does.
 func formatted(value []byte) bool {
 	if bytes.IndexByte(value, '\n') >= 0 || bytes.IndexByte(value, '\r') >= 0 || bytes.IndexByte(value, '\t') >= 0 {
-		return true // within a string they are escaped
+		return true // within strings these are escaped
 	}
 	for {
 		i := bytes.Index(value, []byte(`": `))
 		if i < 0 {
 			return false
 		}
-		if i == 0 || value[i-1] != '\\' { // an escaped quote is a part of JSON within a string, as in annotations
+		if i == 0 || value[i-1] != '\\' { // an escaped quote belongs to JSON within a string, as in annotations
 			return true
 		}
 		value = value[i+1:]
 	}
 }
 
-// view reads bytes as a string without a copy; what is made of it must not outlive the bytes.
+// view reads bytes as a string without a copy. Neither it nor any part of it may be used after the bytes change.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 )
 
-// items are objects as API servers send them, and what else might come.
+// items are objects as API servers send them, and other JSON that might come.
 var items = []struct {
 	name string
 	kind Kind
@@ -135,7 +135,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// allItems is a list of all the objects above that are no secrets, with names of their own.
+// allItems returns the body of a list of all objects above but the Secrets, each with a name of its own, and what
+// must be read of it.
 func allItems() (body string, want []string) {
 	for i, item := range items {
 		if item.kind != secrets && item.name != "huge" {
@@ -197,7 +198,7 @@ func FuzzDecodeList(f *testing.F) {
 	})
 }
 
-// foldless leaves nothing of an object but items: encoding/json would take "ITEMS" for it, too.
+// foldless leaves only the member "items" of an object: encoding/json would take "ITEMS" for it, too.
 func foldless(t *testing.T, body []byte) []byte {
 	var members map[string]json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&members); err != nil { // what follows the list is ignored

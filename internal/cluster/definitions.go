@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// PrinterColumn is a column that a CustomResourceDefinition asks to be printed (additionalPrinterColumns).
+// PrinterColumn is one of a CustomResourceDefinition's additionalPrinterColumns.
 type PrinterColumn struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
@@ -19,7 +19,7 @@ type PrinterColumn struct {
 	JSONPath    string `json:"jsonPath"`
 }
 
-// definitionKind is the kind of what defines kinds.
+// definitionKind is the kind CustomResourceDefinition.
 var definitionKind = Kind{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition", Watchable: true,
 }
@@ -27,22 +27,23 @@ var definitionKind = Kind{
 // definition is what the gateway needs of a CustomResourceDefinition.
 type definition struct {
 	at      time.Time
-	changes int                        // how many there were when it was read
+	changes int                        // Cluster.changes when it was read
 	columns map[string][]PrinterColumn // by served version; nil if there is no such definition, or it cannot be read
 }
 
-// definitions are those that were asked for, by name (plural.group); their kinds exist, so they are not many.
+// definitions holds the definitions that were asked for, by name (plural.group). Callers ask only for kinds that
+// exist, so they are not many.
 type definitions struct {
 	mu    sync.Mutex
 	known map[string]*definition
 }
 
-// definitionAge is how long a definition is believed of which no change is known: the gateway may not be allowed to
-// watch them.
+// definitionAge is how long a definition is used if no change of it becomes known, since the gateway may not be
+// allowed to watch definitions.
 const definitionAge = 10 * time.Second
 
-// PrinterColumns are the columns by which a custom resource is printed, in the kind's version. It is false for kinds
-// that are no custom resources, and for those whose definition the gateway cannot read.
+// PrinterColumns returns the columns in which a custom resource is printed, in the kind's version. It reports false
+// for kinds that are no custom resources, and for those whose definition the gateway cannot read.
 func (c *Cluster) PrinterColumns(ctx context.Context, kind Kind) ([]PrinterColumn, bool) {
 	if kind.Group == "" {
 		return nil, false
@@ -88,7 +89,7 @@ func (c *Cluster) readDefinition(ctx context.Context, name string) (*definition,
 			return nil, err
 		}
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		// Not to be asked for again with each request.
+		// It is remembered that this failed, or each request would ask again.
 	default:
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (c *Cluster) readDefinition(ctx context.Context, name string) (*definition,
 	return d, nil
 }
 
-// columnsOf are the printer columns of the served versions of a CustomResourceDefinition.
+// columnsOf returns the printer columns of a CustomResourceDefinition, by served version.
 func columnsOf(crd []byte) (map[string][]PrinterColumn, error) {
 	var parsed struct {
 		Spec struct {

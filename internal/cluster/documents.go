@@ -15,57 +15,60 @@ import (
 	"time"
 )
 
-// ErrNoDocument means that the cluster answered, and has no such document, or not in the form asked for.
+// ErrNoDocument means that the cluster answered, and does not have such a document, or not in the form that was asked
+// for.
 var ErrNoDocument = errors.New("the cluster has no such document")
 
-// Document is what an API server says about itself: its version, its discovery and its OpenAPI documents. It is shared,
+// Document is a document in which an API server describes itself: its version, discovery or OpenAPI. It is shared,
 // and never changes.
 type Document struct {
 	Body        []byte
 	ContentType string
-	// Tag names the content: documents with the same body and form have the same tag, on every replica.
+	// Tag names the content: documents with the same body and content type have the same tag, on every replica.
 	Tag string
-	// Hash is the API server's own name of the content, which stands in the addresses of an OpenAPI index; it may be "".
+	// Hash is the API server's own name of the content, which appears in the addresses of an OpenAPI index; it may be
+	// "".
 	Hash string
 }
 
 const (
-	// documentFresh is how old a document may be to be given out without asking whether it still is what the API server
-	// says. A kind is served a second after it was installed, and all clients together cost a question a second for
-	// each document, which is answered with 304.
+	// documentFresh is how long a document is served without asking the API server whether it is still current. So a
+	// new kind appears in it a second after it was installed, and all clients together cost one request per second
+	// and document, which is mostly answered with 304.
 	documentFresh = time.Second
-	// documentPatience is how long an answer is waited for if there is an older one.
+	// documentPatience is how long a caller waits for the API server if there is an older document.
 	documentPatience = time.Second
-	// documentUnused is when a document that nobody asks for is forgotten.
+	// documentUnused is how long a document is kept after its last use.
 	documentUnused = 15 * time.Minute
-	// All documents of a cluster together, in all forms: a real API server's are 10 MiB.
+	// maxDocuments bounds all documents of a cluster together, in all forms, and maxDocument bounds one, in bytes.
+	// Those of a real API server have about 10 MiB.
 	maxDocuments = 64 << 20
 	maxDocument  = 32 << 20
 )
 
-// documents remembers those of one cluster, the least recently used first to go.
+// documents remembers the documents of one cluster; the least recently used is dropped first.
 type documents struct {
 	http *http.Client
-	read func(*Document) (*Document, error) // makes of an answer what is kept
+	read func(*Document) (*Document, error) // turns an answer into what is kept
 
 	mu       sync.Mutex
 	kept     map[documentName]*keptDocument
 	size     int
-	sweeping bool // forget will be called
+	sweeping bool // whether forget will be called
 }
 
 type documentName struct{ path, accept string }
 
 type keptDocument struct {
 	document *Document
-	etag     string    // of the API server
-	checked  time.Time // when the API server was last asked for it
+	etag     string    // the API server's
+	checked  time.Time // when the API server was last asked
 	used     time.Time
 }
 
-// Document reads a document, or takes it from memory: if it was read within a second, if it is unchanged, or if the
-// cluster does not answer. The caller chooses path and form from few: all of them are remembered. An error wraps
-// ErrNoDocument or ErrUnavailable, or is the context's.
+// Document reads a document. It takes it from memory if it was checked within documentFresh, if it is unchanged, or
+// if the cluster does not answer. Callers must choose path and accept from few values, since each pair is remembered.
+// An error wraps ErrNoDocument or ErrUnavailable, or is the context's.
 func (c *Cluster) Document(ctx context.Context, path, accept string) (*Document, error) {
 	name := documentName{path, accept}
 	kept := c.documents.find(name)
@@ -87,10 +90,10 @@ func (c *Cluster) Document(ctx context.Context, path, accept string) (*Document,
 	case kept.document == nil || ctx.Err() != nil || errors.Is(err, ErrNoDocument):
 		return nil, err
 	}
-	return kept.document, nil // as objects are served from the cache while the cluster is away
+	return kept.document, nil // just as objects are served from the cache while the cluster is away
 }
 
-// readDocument asks the API server for a document, or whether it is still what it was.
+// readDocument asks the API server for a document, or, if one is kept, whether that is still current.
 func (c *Cluster) readDocument(ctx context.Context, name documentName, kept keptDocument) (*Document, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.client.Get().AbsPath(name.path).URL().String(), nil)
 	if err != nil {
@@ -133,14 +136,15 @@ func (c *Cluster) readDocument(ctx context.Context, name documentName, kept kept
 		return nil, unavailable(err)
 	}
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%s\n", document.ContentType) // a hash takes everything
+	_, _ = fmt.Fprintf(sum, "%s\n", document.ContentType) // a hash never fails
 	sum.Write(document.Body)
 	document.Tag = hex.EncodeToString(sum.Sum(nil)[:12])
 	c.documents.keep(name, document, etag)
 	return document, nil
 }
 
-// contentType is that of an answer. API servers call the index of their OpenAPI documents plain text, which it is not.
+// contentType is the content type of an answer. API servers label the index of their OpenAPI documents as plain text;
+// it is JSON.
 func contentType(h http.Header) string {
 	if text := h.Get("Content-Type"); text != "" && !strings.HasPrefix(text, "text/plain") {
 		return text
@@ -166,7 +170,7 @@ func (d *documents) find(name documentName) keptDocument {
 	return *kept
 }
 
-// failed puts off the next question: while the cluster is away, not everyone shall wait for it.
+// failed puts off the next request, so that not every client waits for a cluster that is away.
 func (d *documents) failed(name documentName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -195,7 +199,8 @@ func (d *documents) drop(name documentName) {
 	}
 }
 
-// forget drops what is too much or was not used for long, and sees to it that what is left will be.
+// forget drops what exceeds maxDocuments or was not used for documentUnused, the least recently used first. It
+// arranges to be called again while anything is left.
 func (d *documents) forget() {
 	byUse := make([]documentName, 0, len(d.kept))
 	for name := range d.kept {

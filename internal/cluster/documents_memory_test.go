@@ -22,7 +22,7 @@ func TestMemoryOfDocumentsIsBounded(t *testing.T) {
 		if !kept(0) || kept(1) || kept(2) || !kept(3) || !kept(4) || d.size > maxDocuments {
 			t.Errorf("of 100 MiB are kept %v %v %v %v %v, %d bytes", kept(0), kept(1), kept(2), kept(3), kept(4), d.size)
 		}
-		// The same again is no more.
+		// A document that is kept again takes no more room.
 		for range 10 {
 			d.keep(name(4), &Document{Body: make([]byte, 20<<20)}, "")
 		}

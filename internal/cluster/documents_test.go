@@ -16,7 +16,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// documentServer is an API server that has documents only; tests change what it answers.
+// documentServer is an API server that has only documents; tests change its answers.
 type documentServer struct {
 	mu     sync.Mutex
 	answer http.HandlerFunc
@@ -101,14 +101,14 @@ func TestDocumentsAreAskedForOnceASecondAndServedWhileTheClusterIsAway(t *testin
 		if second := get("two", 3); second.Tag == first.Tag || second.Hash != "2" {
 			t.Errorf("%+v", second)
 		}
-		// Another form is another document.
+		// Another content type is another document.
 		if d, err := c.Document(t.Context(), "/openapi/v2", "application/x"); err != nil || d.ContentType != "application/x" || d.Tag == get("two", 4).Tag {
 			t.Errorf("%+v, %v", d, err)
 		}
 		api.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 		time.Sleep(time.Hour / 100)
 		get("two", 5)
-		get("two", 5) // not everyone waits for a cluster that is away
+		get("two", 5) // not every request waits for a cluster that is away
 		api.set(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		time.Sleep(time.Second)
 		began := time.Now()
@@ -120,7 +120,7 @@ func TestDocumentsAreAskedForOnceASecondAndServedWhileTheClusterIsAway(t *testin
 		api.set(says("three", "3"))
 		time.Sleep(time.Second)
 		get("three", 7)
-		// Gone is gone.
+		// A document that the API server no longer has is not served from memory.
 		api.set(http.NotFound)
 		time.Sleep(time.Second)
 		if d, err := c.Document(t.Context(), "/openapi/v2", "application/json"); !errors.Is(err, cluster.ErrNoDocument) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// JoinEpochs is the epoch of a set of clusters: that of the one, or a short one made of all.
+// JoinEpochs is the epoch of a set of clusters: the only one's own, or a short one made from all of theirs.
 func JoinEpochs(epochs []string) string {
 	set := slices.Compact(slices.Sorted(slices.Values(epochs)))
 	if len(set) == 1 {

@@ -8,26 +8,27 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// DefinitionFollower is told what becomes of the CustomResourceDefinitions of a cluster, in order, and how the watch on
-// them is.
+// DefinitionFollower is told of each change of a cluster's CustomResourceDefinitions, in order, and of the health of
+// the watch on them.
 type DefinitionFollower interface {
 	Health
-	// DefinitionChanged: one came, or is another than before. All that there are come first.
+	// DefinitionChanged is called for a definition that is new or has changed. At first it is called for all that
+	// exist.
 	DefinitionChanged(name string)
-	// DefinitionRemoved: one is gone, and with it the kind that it defined, since a version; or, if that is not known, by
-	// now, and the version is greater than all others.
+	// DefinitionRemoved is called for a definition that is gone, and with it the kind that it defined. The version is
+	// that of the deletion. If that is not known, it is greater than all others.
 	DefinitionRemoved(name string, version uint64)
 }
 
-// What is asked for to have objects without their contents; who does not know how sends them whole. A watch that asks for
-// lists as well is ended by the API server as soon as it has begun.
+// These media types ask for objects without their contents; a server that does not know them sends whole objects. A
+// watch must not ask for the list's type, too: the API server would end it as soon as it has begun.
 const (
 	metadataOnly     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 	metadataListOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// FollowDefinitions watches the metadata of all CustomResourceDefinitions until the context ends. A cluster that does
-// not have any, or does not show them, is asked again and again, but not often.
+// FollowDefinitions watches the metadata of all CustomResourceDefinitions until the context ends. If the cluster does
+// not have that kind, or does not show it, it is asked again at client-go's long intervals.
 func (c *Cluster) FollowDefinitions(ctx context.Context, follower DefinitionFollower) error {
 	lw := c.ListWatch(definitionKind, follower)
 	lw.metadata = true
@@ -35,11 +36,12 @@ func (c *Cluster) FollowDefinitions(ctx context.Context, follower DefinitionFoll
 		ObjectDescription: definitionKind.String(),
 	})
 	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *toolscache.Reflector, error) {
-		// Told by the ListWatch.
+		// Nothing: the ListWatch reports failures.
 	}); err != nil {
 		return err
 	}
-	// What is read is a name and a uid; annotations may be larger than all else that the gateway keeps of a cluster.
+	// Only the name and the uid are kept. The annotations of definitions may be larger than all else that the gateway
+	// keeps of a cluster.
 	if err := informer.SetTransform(func(object any) (any, error) {
 		o, ok := object.(*Object)
 		if !ok || o.IsMarker() {

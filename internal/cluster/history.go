@@ -22,26 +22,28 @@ var (
 	ErrTooMuch = errors.New("the history is longer than it may be")
 )
 
-// Past is one thing that happened: Added, Modified or Deleted, and the object after it, which carries its version.
+// Past is one change of the past: Added, Modified or Deleted, and the object after it, which carries the version of
+// the change.
 type Past struct {
 	Type   watch.EventType
 	Object *Object
 }
 
-// HistoryBound bounds what History reads.
+// HistoryBound bounds what History returns; Bytes counts the objects.
 type HistoryBound struct {
 	Events int
 	Bytes  int64
 }
 
-// History is what happened to a kind after one version, up to and including another, in order. An error wraps
+// History returns what happened to a kind after one version, up to and including another, in order. An error wraps
 // ErrGone, ErrTooMuch or ErrUnavailable.
 //
-// It is read with a watch from the older version, to which the API server sends its history at once. That all of it was
-// sent is shown by an event or a bookmark of a later version. On a quiet kind there is only the latter: two seconds before
-// the time-out of a watch, so that is three. An API server that sends no bookmarks has to be silent until then, having sent
-// something; one that sent nothing may have been too busy to. Since an API server of several may lag, it is first asked
-// to have the newer version.
+// It is read with a watch from the older version: the API server sends its history on that at once. An event of a
+// version after until shows that all of it was sent, and so does a bookmark of until or later. A quiet kind has only
+// the bookmark, which the API server sends two seconds before the watch's time-out; so the time-out is three seconds.
+// An API server that sends no bookmarks is believed if it sent something, and then nothing for the last two seconds.
+// One that sent nothing at all may have been too busy. With several API servers, one may lag behind; so it is first
+// asked whether it has the newer version.
 func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, bound HistoryBound) ([]Past, error) {
 	if after == 0 {
 		return nil, fmt.Errorf("%w: a watch from version 0 is one from any", ErrGone)
@@ -63,10 +65,10 @@ func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, b
 	}
 }
 
-// history is what was read so far.
+// history is what has been read so far.
 type history struct {
 	kind  Kind
-	after uint64 // everything up to here was read
+	after uint64 // everything up to this version has been read
 	until uint64
 	bound HistoryBound
 	past  []Past
@@ -76,12 +78,14 @@ type history struct {
 const (
 	// historyTime is how long a watch for a history lasts, in seconds.
 	historyTime = 3
-	// silence is how long an API server without bookmarks must have sent nothing for the end of its watch to be the end of
-	// its history. The time-out ends a watch also in the middle of a history that takes longer to send.
+	// silence is how long an API server without bookmarks must have sent nothing before the end of the watch counts
+	// as the end of the history. Otherwise the time-out may have ended the watch in the middle of a history that
+	// takes longer to send.
 	silence = 2 * time.Second
 )
 
-// read reads one watch. It reports whether the history is complete; if not, it goes on after what was read.
+// read reads one watch. It reports whether the history is complete. If not, the next read goes on after what was
+// read.
 func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -115,7 +119,7 @@ func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err erro
 		newest = time.Now()
 		event := gjson.GetMany(view(value), "type", "object")
 		object := value[event[1].Index : event[1].Index+len(event[1].Raw)]
-		// The value is in the decoder's buffer, which the next one overwrites.
+		// The value is in the decoder's buffer, which the next value overwrites.
 		switch kindOfEvent := watch.EventType(strings.Clone(event[0].Str)); kindOfEvent {
 		case watch.Added, watch.Modified, watch.Deleted:
 			o, err := compact.object(object)
@@ -144,7 +148,8 @@ func (h *history) read(ctx context.Context, c *Cluster) (complete bool, err erro
 	}
 }
 
-// dropNewest forgets the newest version: it may share it with events that were not sent any more.
+// dropNewest forgets the events of the newest version, since the watch may have ended before others of the same
+// version.
 func (h *history) dropNewest() bool {
 	n := len(h.past)
 	for n > 0 && h.past[n-1].Object.Version() == h.after {
@@ -157,7 +162,8 @@ func (h *history) dropNewest() bool {
 	return dropped
 }
 
-// reaches asks the API server whether it has reached a version of a kind. The API server itself waits some seconds for it.
+// reaches asks the API server whether it has reached a version of a kind. The API server waits for it for some
+// seconds.
 func (c *Cluster) reaches(ctx context.Context, kind Kind, version uint64) (bool, error) {
 	_, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{
 		Limit:                1,

@@ -99,7 +99,7 @@ func TestHistoryThatIsCutOffIsReadOn(t *testing.T) {
 			})
 			past, err := c.History(t.Context(), clustertest.Pods, 1000, 1008, roomy)
 			if cut == 1 {
-				// Nothing is certain of what shares the only version.
+				// With a single version, nothing shows whether more events of it follow.
 				if !errors.Is(err, cluster.ErrUnavailable) {
 					t.Errorf("cut off after one event: %q, %v", described(past), err)
 				}
@@ -143,8 +143,8 @@ func TestHistoryThatCannotBeReadSaysWhy(t *testing.T) {
 	}
 }
 
-// An API server may be too busy to send anything in time, as when it was just restarted and everybody lists. What is missing
-// then may be deletions, which the state does not show.
+// An API server may be too busy to send anything in time, as after its restart, when every client lists. What is
+// missing then may be deletions, which a comparison with the state does not show.
 func TestSilenceIsNoHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, all := eventful()

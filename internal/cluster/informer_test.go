@@ -22,7 +22,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
-// recorder writes down what an informer tells, and what a ListWatch tells of its health.
+// recorder records the notifications of an informer, and the health of its ListWatch.
 type recorder struct {
 	mu     sync.Mutex
 	told   []string
@@ -42,7 +42,7 @@ func (r *recorder) tell(lines *[]string, format string, args ...any) {
 	*lines = append(*lines, fmt.Sprintf(format, args...))
 }
 
-// take gives what was told since the last call.
+// take returns what was recorded since the last call.
 func (r *recorder) take() (told, health []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +111,7 @@ func TestMarkersComeWhereTheyBelong(t *testing.T) {
 			synctest.Wait()
 			told, health := r.take()
 			if strings.HasSuffix(when, "list") {
-				slices.Sort(told[:2]) // what was streamed, and tombstones, come in any order
+				slices.Sort(told[:2]) // streamed objects and tombstones come in any order
 			}
 			if !slices.Equal(told, want) || !slices.Equal(health, wantHealth) {
 				t.Errorf("%s: %q, health %q", when, told, health)
@@ -125,7 +125,8 @@ func TestMarkersComeWhereTheyBelong(t *testing.T) {
 		api.Requests()
 		api.CutWatches()
 		expect("a cut", []string{"update marker@1013"}, []string{"down"})
-		// Not from the bookmark's version, between which and b's nothing shows that history is the same.
+		// The watch does not go on from the bookmark's version: nothing shows that history is the same between b's
+		// version and that one.
 		if requests := api.Requests(); len(requests) != 2 || !strings.HasSuffix(requests[0], "/n/pods/b") || !strings.Contains(requests[1], "resourceVersion=1003&") {
 			t.Errorf("after a cut: %q", requests)
 		}
@@ -145,8 +146,8 @@ func TestMarkersComeWhereTheyBelong(t *testing.T) {
 	})
 }
 
-// An API server accepts a watch from a version that it no longer has, and says so in the first event. Whoever was told
-// in between that the watch is back would take the relist's difference for all that happens from then on.
+// An API server may accept a watch from a version that it no longer has, and say so only in the first event. A client
+// that was told in between that the watch is back would take the relist's differences for changes that happen now.
 func TestWatchThatIsAcceptedAndExpiredIsNeverToldAsLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -154,7 +155,7 @@ func TestWatchThatIsAcceptedAndExpiredIsNeverToldAsLive(t *testing.T) {
 		r, stop := inform(t, api, clustertest.Pods)
 		defer stop()
 		synctest.Wait()
-		api.Put(clustertest.Pods, pod("b")) // which shows that history is the same
+		api.Put(clustertest.Pods, pod("b")) // proves that history is the same
 		synctest.Wait()
 		r.take()
 		api.Requests()
@@ -175,8 +176,8 @@ func TestWatchThatIsAcceptedAndExpiredIsNeverToldAsLive(t *testing.T) {
 	})
 }
 
-// A gateway that may list and watch a kind, but not get its objects, lists again after an interruption; it is not
-// taken for one that is refused the kind.
+// A gateway that may list and watch a kind, but not get its objects, lists again after an interruption. It does not
+// take the kind for refused.
 func TestInterruptedWatchWithoutTheVerbGetListsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -206,7 +207,8 @@ func TestInterruptedWatchWithoutTheVerbGetListsAgain(t *testing.T) {
 	})
 }
 
-// A watch that was lost is back with its first event, however soon; or when it has lasted.
+// A watch that was lost counts as back with its first event, however soon that comes, or when it has lasted for a
+// while.
 func TestWatchIsProvedByAnEventOrByTime(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -238,8 +240,8 @@ func TestWatchIsProvedByAnEventOrByTime(t *testing.T) {
 	}
 }
 
-// Who comes when the first list has just been read need not be told that the watch is lost, and a moment later that it
-// is not.
+// A client that comes when the first list has just been read is not to be told that the watch is lost, and a moment
+// later that it is back.
 func TestFirstWatchNeedsNoProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -252,7 +254,7 @@ func TestFirstWatchNeedsNoProof(t *testing.T) {
 	})
 }
 
-// What cannot be opened again and again leaves no marker between the lists.
+// A watch that again and again cannot be opened leaves no marker between the lists.
 func TestListsWithoutAWatchHaveNoMarkerBetween(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -288,8 +290,7 @@ func TestListsWithoutAWatchHaveNoMarkerBetween(t *testing.T) {
 	})
 }
 
-// An API server ends a request after a minute, so what it cannot send in that time is asked for in pages; and these are
-// one list.
+// An API server ends a request after a minute, so a list that takes longer is read in pages. The pages make one list.
 func TestListThatTakesTooLongIsReadInPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -318,7 +319,8 @@ func TestListThatTakesTooLongIsReadInPages(t *testing.T) {
 	})
 }
 
-// Whoever waits for the first list of an API server that does not answer must learn it soon, not when it gives up.
+// A client that waits for the first list learns soon that the API server does not answer, not only when the request
+// times out.
 func TestListThatIsNotAnsweredIsToldSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -335,7 +337,7 @@ func TestListThatIsNotAnsweredIsToldSoon(t *testing.T) {
 	})
 }
 
-// A list whose connection breaks is not one that takes too long.
+// A list whose connection breaks does not count as one that takes too long.
 func TestListThatBreaksOffSoonIsReadWholeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -403,7 +405,7 @@ func TestRefusedKindIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// A watch that ended in good order and does not come back is lost all the same.
+// A watch that ended in good order counts as lost if the next one does not come.
 func TestWatchThatIsLongInComingIsToldAsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)

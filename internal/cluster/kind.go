@@ -4,10 +4,10 @@ package cluster
 type Kind struct {
 	Group      string // "" for the core group
 	Version    string // v1
-	Resource   string // pods: the plural that stands in paths
+	Resource   string // pods: the plural, as in paths
 	Kind       string // Pod
 	Namespaced bool
-	Watchable  bool // can be listed and watched, so can be cached
+	Watchable  bool // can be listed and watched, and so cached
 }
 
 // APIVersion is group/version, or the version alone for the core group.
@@ -26,7 +26,7 @@ func (k Kind) String() string {
 	return k.Resource + "." + k.Group
 }
 
-// Path is the resource's path at the API server, of all namespaces.
+// Path is the resource's path at the API server, over all namespaces.
 func (k Kind) Path() string {
 	if k.Group == "" {
 		return "/api/" + k.Version + "/" + k.Resource

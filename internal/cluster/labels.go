@@ -6,14 +6,14 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Labels of an object are kept as the JSON object that they are, {"app":"web","tier":"db"}, and read in place:
-// keys and values of labels need no escapes, so each pair is a substring that identifies it, and an index of pairs
-// costs no memory of its own for them.
+// The labels of an object are kept as the JSON object that they are, {"app":"web","tier":"db"}, and are read in
+// place. Keys and values of labels need no escapes, so the substring of a pair identifies it. So an index of pairs
+// needs no memory for their text.
 
-// LabelPair is how EachLabel presents the label key=value.
+// LabelPair is the form in which EachLabel presents the label key=value.
 func LabelPair(key, value string) string { return `"` + key + `":"` + value + `"` }
 
-// EachLabel calls f with each label as a pair in the form of LabelPair, a part of the object's JSON.
+// EachLabel calls f with each label in the form of LabelPair, which is a substring of the object's JSON.
 func (o *Object) EachLabel(f func(pair string)) {
 	for rest := o.labels; ; {
 		pair, _, _, tail, ok := nextLabel(rest)
@@ -45,7 +45,7 @@ func (o *Object) Has(label string) bool { _, ok := o.Lookup(label); return ok }
 // Get implements labels.Labels.
 func (o *Object) Get(label string) string { value, _ := o.Lookup(label); return value }
 
-// nextLabel splits the first pair off what is left of a labels object; the byte before the pair is '{' or ','.
+// nextLabel splits the first pair off the rest of a labels object; the rest begins with '{' or ','.
 func nextLabel(rest string) (pair, key, value, tail string, ok bool) {
 	if len(rest) < len(`{"":""`) {
 		return "", "", "", "", false
@@ -58,8 +58,8 @@ func nextLabel(rest string) (pair, key, value, tail string, ok bool) {
 }
 
 // plainLabels reports whether the labels can be read in place: a flat object of strings without white space or
-// escapes, as the API server itself writes them. Others (an aggregated API server may validate less) are left out
-// of the labels, though not out of the object.
+// escapes, as the API server itself writes them. An aggregated API server may validate less. Labels that are not
+// plain stay in the object, but no selector finds them.
 func plainLabels(raw string) bool {
 	if strings.ContainsAny(raw, " \t\r\n\\") {
 		return false

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ObjectList is what a list request answered.
+// ObjectList is the answer to a list request.
 type ObjectList struct {
 	metav1.ListMeta
 	Items []*Object
@@ -21,10 +21,11 @@ type ObjectList struct {
 // GetObjectKind implements runtime.Object.
 func (*ObjectList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject is the list itself: nobody changes one.
+// DeepCopyObject returns the list itself, since lists are never changed.
 func (l *ObjectList) DeepCopyObject() runtime.Object { return l }
 
-// decodeList reads {"kind":…,"metadata":{…},"items":[…]}, holding one item at a time.
+// decodeList reads {"kind":…,"metadata":{…},"items":[…]} as it arrives. The undecoded JSON of only one item is held
+// at a time.
 func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
 	dec := newDecoder(r)
 	list := &ObjectList{}
@@ -46,7 +47,7 @@ func decodeList(kind Kind, r io.Reader) (*ObjectList, error) {
 			if err := json.Unmarshal(value, &list.ListMeta); err != nil {
 				return nil, err
 			}
-		case name.String() == "items" && dec.PeekKind() != 'n': // null: none
+		case name.String() == "items" && dec.PeekKind() != 'n': // null means none
 			if err := expect(dec, '['); err != nil {
 				return nil, err
 			}
@@ -91,8 +92,8 @@ func expect(dec *jsontext.Decoder, kind jsontext.Kind) error {
 	return nil
 }
 
-// newDecoder does not look for duplicate names, which the API server's encoder cannot produce and which cost a
-// third of the decoding.
+// newDecoder returns a decoder that does not look for duplicate names: the API server's encoder cannot produce any,
+// and the search would cost a third of the decoding.
 func newDecoder(r io.Reader) *jsontext.Decoder {
 	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true))
 }

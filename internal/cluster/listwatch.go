@@ -16,36 +16,38 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// Health is told what becomes of a ListWatch's requests: Up when a watch stands (see proof), Down when a request failed
-// or a watch broke off. A watch that ends as it should is neither. The calls come one after the other.
+// Health is told the outcome of a ListWatch's requests: Up when a watch is proved to stand (see proof), Down when a
+// request failed or a watch broke off. A watch that ends when its time is up is neither. The calls come one after the
+// other.
 type Health interface {
 	Up()
 	Down(err error)
 }
 
 // ListWatch lists and watches all objects of one kind, as the lister and watcher of an informer. Its objects are
-// *Object; between them it sends progress markers (see Object.IsMarker): as the first event of each watch, and with each
-// bookmark.
+// *Object. Between them it sends progress markers (see Object.IsMarker): one as the first event of each watch, and
+// one for each bookmark.
 //
-// A marker of version V says: all changes up to V have been delivered before it. It is sent as a Modified event, so
-// client-go's queue keeps it in order; and because no list contains it, client-go takes it for deleted when it
-// replaces its content, and notifies that (as a tombstone) before any addition or update of the new list.
+// A marker of version V says that all changes up to V were delivered before it. It is sent as a Modified event, so
+// client-go's queue keeps it in order. No list contains it. So when a list replaces client-go's content, client-go
+// takes the marker for deleted, and notifies that with a tombstone before it notifies any addition or update of the
+// new list.
 type ListWatch struct {
 	client   rest.Interface
 	lists    rest.Interface
 	kind     Kind
 	health   Health
 	timeline timeline
-	metadata bool        // objects without their contents
-	inPages  atomic.Bool // a whole list took too long
-	listed   atomic.Bool // since the last watch began
+	metadata bool        // ask for objects without their contents
+	inPages  atomic.Bool // read lists in pages: a whole one took too long
+	listed   atomic.Bool // whether there was a list since the last watch began
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
 
-// IsWatchListSemanticsUnSupported keeps client-go from having lists streamed as watch events (WatchList). Reading them so
-// takes both sides longer, and since 1.33 the API server needs no less memory for it, because it encodes plain lists item
-// by item, too.
+// IsWatchListSemanticsUnSupported keeps client-go from having lists streamed as watch events (WatchList). That takes
+// both sides longer. It does not save memory in the API server either, which since 1.33 also encodes plain lists item
+// by item.
 func (lw *ListWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List implements toolscache.ListerWatcher.
@@ -60,10 +62,10 @@ func (lw *ListWatch) Watch(options metav1.ListOptions) (watch.Interface, error) 
 
 // ListWithContext reads a list, decoding it as it arrives.
 //
-// The first one is asked for as the newest there is, not as "any" (version 0), since what a gateway shows once it is ready
-// must not lie behind what others have shown; the API server answers that from memory, too (since 1.31). Lists are asked
-// for whole, which is fastest. But an API server ends a request after a minute, so when that may have been why one failed,
-// the next ones are read in pages. What an API server that is away does not answer is asked for again (see repeat).
+// The first list must be the newest state, not "any" (version 0): what a gateway shows once it is ready must not lie
+// behind what other replicas have shown. Since 1.31 the API server answers that from memory, too. Lists are asked for
+// whole, which is fastest. But an API server ends a request after a minute. When that may have been why a list
+// failed, the next ones are read in pages. If the API server is away, the list is asked for again (see repeat).
 func (lw *ListWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	return repeat(ctx, mayListLater, func() (runtime.Object, error) { return lw.listOnce(ctx, options) })
 }
@@ -113,7 +115,8 @@ func (lw *ListWatch) list(ctx context.Context, options metav1.ListOptions) (*Obj
 	return list, nil
 }
 
-// WatchWithContext begins a watch, as soon as the API server takes it.
+// WatchWithContext begins a watch. If the API server is away or busy, it tries again until the watch is accepted (see
+// repeat).
 func (lw *ListWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	return repeat(ctx, mayWatchLater, func() (watch.Interface, error) { return lw.watchOnce(ctx, options) })
 }
@@ -144,20 +147,21 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 		proof:     proof{up: lw.health.Up},
 	}
 	if lw.listed.Swap(false) {
-		w.proof.give() // from a version that was just given it can be had
+		w.proof.give() // a watch from the version of a list just read can always be had
 	}
 	go w.run(ctx, from)
 	return w, nil
 }
 
-// lateAfter is how long it may take until a list is answered, or a watch follows the one before it.
+// lateAfter is how long the answer to a list, or the next watch, may take before Health is told that the API server
+// does not answer.
 const lateAfter = time.Second
 
 var errLate = errors.New("the API server does not answer")
 
-// tellIfLate reports a failure if the returned function is not called soon. A watch that the API server ended in good
-// order is no failure, but the next one may be long in coming: client-go repeats requests silently for as long as it
-// is asked to come again later, as by an API server that shuts down.
+// tellIfLate reports a failure if the returned function is not called within lateAfter. A watch that the API server
+// ended in good order is no failure, but the next one may take long: client-go silently repeats a request while the
+// answer is "try again later", as from an API server that shuts down.
 func (lw *ListWatch) tellIfLate(ctx context.Context) (stop func()) {
 	stands := make(chan struct{})
 	var waiting sync.WaitGroup
@@ -171,7 +175,7 @@ func (lw *ListWatch) tellIfLate(ctx context.Context) (stop func()) {
 	})
 	return func() {
 		close(stands)
-		waiting.Wait() // or what it reports would come after what its caller does
+		waiting.Wait() // so that its report does not come after what the caller does next
 	}
 }
 
@@ -198,7 +202,7 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.Re
 	return request.Stream(ctx)
 }
 
-// fail reports a failure, unless it is our own doing.
+// fail reports a failure, unless the request was cancelled by the gateway itself.
 func (lw *ListWatch) fail(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		lw.health.Down(err)

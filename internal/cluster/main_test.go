@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.LogToStderr(false) // client-go's warnings of what is done to it on purpose
+	klog.LogToStderr(false) // client-go warns of faults that the tests make on purpose
 	klog.SetOutput(io.Discard)
 	goleak.VerifyTestMain(m)
 }
@@ -25,7 +25,7 @@ var (
 	crds    = Kind{Group: "example.com", Version: "v1alpha1", Resource: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
 )
 
-// parse reads JSON with its numbers as they stand.
+// parse reads JSON, and keeps numbers as they are written.
 func parse(t testing.TB, text string) map[string]any {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(text))
@@ -37,7 +37,7 @@ func parse(t testing.TB, text string) map[string]any {
 	return value
 }
 
-// expected is what must be left of an object that the API server sends.
+// expected is what must remain of an object that the API server sends.
 func expected(kind Kind, sent map[string]any) map[string]any {
 	sent["kind"], sent["apiVersion"] = kind.Kind, kind.APIVersion()
 	if metadata, ok := sent["metadata"].(map[string]any); ok {
@@ -73,7 +73,7 @@ func expected(kind Kind, sent map[string]any) map[string]any {
 	return sent
 }
 
-// isStrict reports whether JSON is valid and has no duplicate names, with which parsers may differ.
+// isStrict reports whether JSON is valid and has no duplicate names, of which parsers make different things.
 func isStrict(text []byte) bool {
 	dec := jsontext.NewDecoder(strings.NewReader(string(text)))
 	for {

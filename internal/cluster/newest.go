@@ -9,26 +9,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// newest is how far the versions of a kind had come at one time.
+// newest is the newest version of a kind at some moment.
 type newest struct {
 	version uint64
 	asked   time.Time
 }
 
 const (
-	// newestTogether is how long a question for the newest version waits for others who have it, too.
+	// newestTogether is how long a request for the newest version is held back, so that other callers can join it.
 	newestTogether = 20 * time.Millisecond
 	// newestFor is how long an answer is remembered.
 	newestFor = time.Second
-	// newestAgain is after what time a version that was not there is asked for once more: what answers as an API server may
-	// be a cache that lags behind, such as another gateway.
+	// newestAgain is how long to wait before asking a second time for a version that was not reached: the server that
+	// answers may be a cache that lags behind, such as another gateway.
 	newestAgain = time.Second
 )
 
-// HasVersion asks whether the cluster has reached a version of a kind. An error wraps ErrUnavailable.
+// HasVersion reports whether the cluster has reached a version of a kind. An error wraps ErrUnavailable.
 //
-// Versions are what clients claim, who may make them up. So the API server is not asked for each of them, for which it would
-// wait some seconds, but how far it is: once for all who ask at the same time, whatever they claim.
+// Clients claim these versions, and may invent them. So the API server is not asked for each version, since it would
+// wait some seconds for each that it does not have. It is asked for its newest version instead: once for all callers
+// that ask at the same time, whatever they claim.
 func (c *Cluster) HasVersion(ctx context.Context, kind Kind, version uint64) (bool, error) {
 	if c.remembersVersion(kind, version) {
 		return true, nil
@@ -56,7 +57,7 @@ func (c *Cluster) remembersVersion(kind Kind, version uint64) bool {
 	return version <= known.version && time.Since(known.asked) < newestFor
 }
 
-// newestOf is the newest version of a kind, as it is or becomes after the call.
+// newestOf returns the newest version of a kind, asked for no earlier than at the call.
 func (c *Cluster) newestOf(ctx context.Context, kind Kind) (uint64, error) {
 	for called := time.Now(); ; {
 		answer, err := c.once(ctx, "newest "+kind.Path(), func(ctx context.Context) (any, error) { return c.askNewest(ctx, kind) })
@@ -66,7 +67,7 @@ func (c *Cluster) newestOf(ctx context.Context, kind Kind) (uint64, error) {
 		if found := answer.(newest); !found.asked.Before(called) {
 			return found.version, nil
 		}
-		// It was under way when the call came.
+		// The request was under way when the call came.
 	}
 }
 
@@ -76,7 +77,7 @@ func (c *Cluster) askNewest(ctx context.Context, kind Kind) (newest, error) {
 	case <-ctx.Done():
 	}
 	found := newest{asked: time.Now()}
-	// Without a version, which asks for the newest state there is, also of an API server that is behind others.
+	// A list without a version asks for the newest state, even of an API server that lags behind others.
 	body, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{Limit: 1}, metav1.ParameterCodec).MaxRetries(0).DoRaw(ctx)
 	if err == nil {
 		found.version, err = ParseVersion(gjson.GetBytes(body, "metadata.resourceVersion").Str)

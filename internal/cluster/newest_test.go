@@ -11,7 +11,8 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
-// Clients claim positions, and may make them up: one stream has dozens of watches, each with a version of its own.
+// Clients claim positions, and may invent them: one stream may have dozens of watches, each with a version of its
+// own.
 func TestMadeUpVersionsAreOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -34,7 +35,7 @@ func TestMadeUpVersionsAreOneQuestion(t *testing.T) {
 	})
 }
 
-// An answer to a question that was under way may be from before what the client was told elsewhere.
+// The answer to a request that was already under way may be older than what the client was told elsewhere.
 func TestVersionThatCameWithTheQuestionIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)

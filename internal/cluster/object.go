@@ -14,25 +14,24 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// Object is one Kubernetes object: its compact JSON, and the few things in it that the gateway itself reads.
+// Object is one Kubernetes object: its compact JSON, and the few values in it that the gateway itself reads.
 //
-// All strings of an Object are parts of its JSON, so what it costs is the JSON and about a hundred bytes. It
-// implements runtime.Object and metav1.Object so that client-go's informers take it, and labels.Labels so that
-// selectors do; it is never modified.
+// All strings of an Object are parts of its JSON, so it costs the JSON and about a hundred bytes. It implements
+// runtime.Object and metav1.Object for client-go's informers, and labels.Labels for selectors. It is never modified.
 type Object struct {
 	json      string
 	namespace string
 	name      string
 	uid       string
-	labels    string // the JSON object of the labels, canonical; "" without any
+	labels    string // the labels as a JSON object in canonical form; "" without any
 	version   uint64
 	created   int64 // seconds since 1970; 0 if absent
 
-	texts budget.Texts // made of it for clients; no part of its size, but accounted for by whoever has them made
+	texts budget.Texts // renderings for clients; not counted in Size, but in the budget of the caller that has them made
 }
 
-// NewObject reads one object from its JSON, which must be valid, compact and have a name and a numeric
-// resourceVersion. The string is kept.
+// NewObject reads one object from its JSON, which must be valid and compact. An object without a name or a numeric
+// resourceVersion is an error. The string is kept.
 func NewObject(json string) (*Object, error) {
 	metadata := gjson.Get(json, "metadata")
 	if !metadata.IsObject() {
@@ -71,8 +70,8 @@ func NewObject(json string) (*Object, error) {
 	return o, nil
 }
 
-// ParseVersion reads a resourceVersion as the number that Kubernetes' API conventions allow clients to compare
-// (KEP-5504): decimal digits without a leading zero, "0" excepted.
+// ParseVersion reads a resourceVersion as a number, since Kubernetes' API conventions allow clients to compare them
+// (KEP-5504): decimal digits without a leading zero, except for "0" itself.
 func ParseVersion(s string) (uint64, error) {
 	if s == "" || len(s) > 1 && s[0] == '0' || s[0] == '+' {
 		return 0, fmt.Errorf("resourceVersion %q is not a number", s)
@@ -87,19 +86,19 @@ func ParseVersion(s string) (uint64, error) {
 // JSON is the object as it is sent to clients: compact, on one line.
 func (o *Object) JSON() string { return o.json }
 
-// Size is what the object occupies, in bytes.
+// Size is about how many bytes the object occupies.
 func (o *Object) Size() int { return len(o.json) + 128 }
 
-// Texts are what was made of the object for clients.
+// Texts are the renderings of the object that were made for clients.
 func (o *Object) Texts() *budget.Texts { return &o.texts }
 
 // Version is the resourceVersion as a number.
 func (o *Object) Version() uint64 { return o.version }
 
-// UID is the object's uid, without the conversion that metav1.Object's GetUID needs.
+// UID is the object's uid as a string; metav1.Object's GetUID has another type.
 func (o *Object) UID() string { return o.uid }
 
-// Key is namespace/name, or the name alone for objects without a namespace.
+// Key is namespace/name, or only the name for objects without a namespace.
 func (o *Object) Key() string {
 	if o.namespace == "" {
 		return o.name
@@ -113,8 +112,9 @@ func (o *Object) Created() int64 { return o.created }
 // Path looks up a value by its gjson path.
 func (o *Object) Path(path string) gjson.Result { return gjson.Get(o.json, path) }
 
-// WithVersion is the object with another resourceVersion: how an object that ceased to match, or was found gone
-// by a relist, is told, namely as it last was with the version of the event (as the API server's watch cache does).
+// WithVersion is the object with another resourceVersion. An object that ceased to match, or that a relist found
+// gone, is told in this form: as it last was, with the version of the event. The API server's watch cache does the
+// same.
 func (o *Object) WithVersion(version uint64) *Object {
 	if version == o.version {
 		return o
@@ -127,17 +127,17 @@ func (o *Object) WithVersion(version uint64) *Object {
 	return moved
 }
 
-// A progress marker is an Object that is none: it says that everything up to its version has been delivered. It
-// travels through client-go's queue between the objects, which is how a store learns of bookmarks and of the ends
-// of lists in the right order. Its name cannot be an object's.
+// A progress marker is an Object that stands for no object: it says that everything up to its version has been
+// delivered. It travels through client-go's queue between the objects. So a store learns of bookmarks, and of the
+// ends of lists, in the right order. No real object can have its name.
 const markerName = "\x00progress"
 
 func newMarker(version uint64) *Object { return &Object{name: markerName, version: version} }
 
-// IsMarker reports whether this is a progress marker and no object.
+// IsMarker reports whether this is a progress marker.
 func (o *Object) IsMarker() bool { return o.name == markerName }
 
-// Compare orders objects as etcd does, by the string namespace/name: the order of Kubernetes' lists.
+// Compare orders objects as etcd orders them, by the string namespace/name. That is the order of Kubernetes' lists.
 func Compare(namespaceA, nameA, namespaceB, nameB string) int {
 	if namespaceA == namespaceB {
 		return strings.Compare(nameA, nameB)
@@ -146,7 +146,8 @@ func Compare(namespaceA, nameA, namespaceB, nameB string) int {
 	if c := strings.Compare(namespaceA[:shorter], namespaceB[:shorter]); c != 0 {
 		return c
 	}
-	// One is the beginning of the other, so '/' meets a character of a name: '-' and '.' come before it.
+	// One is a prefix of the other, so '/' is compared with a character of the longer one; '-' and '.' are less than
+	// '/'.
 	if len(namespaceA) < len(namespaceB) {
 		return compareByte('/', namespaceB[shorter])
 	}
@@ -160,11 +161,11 @@ func compareByte(a, b byte) int {
 	return 1
 }
 
-// GetObjectKind is empty: the kind stands in the JSON, and nobody dispatches on it.
+// GetObjectKind is empty: the kind is in the JSON, and informers do not look at it here.
 func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject is the object itself, since it cannot be modified.
+// DeepCopyObject returns the object itself, since it is never modified.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
-// Probe is an Object with nothing but a key, to look for others in an order.
+// Probe returns an Object with nothing but a key, for searches in ordered trees.
 func Probe(namespace, name string) *Object { return &Object{namespace: namespace, name: name} }

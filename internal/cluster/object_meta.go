@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// This file makes an Object a metav1.Object, as client-go's informers ask. What is rarely read is unmarshalled when
-// it is; the setters panic, since whoever calls one has mistaken an Object for something that can be changed.
+// This file makes an Object a metav1.Object, which client-go's informers require. Values that are rarely read are
+// unmarshalled at each call. The setters panic: an Object cannot be changed, so a call of one is a mistake in the
+// program.
 
 var _ metav1.Object = (*Object)(nil)
 
@@ -59,7 +60,7 @@ func (o *Object) GetManagedFields() []metav1.ManagedFieldsEntry { return nil }
 
 func unmarshal[T any](o *Object, path string) (value T) {
 	if raw := o.Path(path).Raw; raw != "" {
-		_ = json.Unmarshal([]byte(raw), &value) // of a form that the API server does not send: as if absent
+		_ = json.Unmarshal([]byte(raw), &value) // a form that the API server never sends counts as absent
 	}
 	return value
 }

@@ -10,15 +10,16 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// How long it is waited before a request that failed is repeated: a half to all of firstWait, then of twice that, at last
-// of longWait. client-go waits for up to a minute, and after several outages within two minutes it begins with that: so
-// long would each change come late, though the API server is back.
+// The wait before a failed request is repeated: at first firstWait, then twice that, up to longWait; of each a random
+// part between a half and the whole. client-go by itself waits for up to a minute, and after several outages within
+// two minutes it begins with that. Changes would come that late although the API server is back.
 const (
 	firstWait = time.Second
 	longWait  = 8 * time.Second
 )
 
-// repeat makes attempts until one succeeds, or fails with what is not to be repeated, or the context ends.
+// repeat makes attempts until one succeeds, one fails with an error that is not to be repeated, or the context ends.
+// It returns the outcome of the last attempt.
 func repeat[T any](ctx context.Context, repeated func(error) bool, attempt func() (T, error)) (T, error) {
 	for wait := firstWait; ; wait = min(2*wait, longWait) {
 		result, err := attempt()
@@ -33,14 +34,16 @@ func repeat[T any](ctx context.Context, repeated func(error) bool, attempt func(
 	}
 }
 
-// mayListLater reports whether a list may be had by asking for it again: not if it is to be of another version, which
-// client-go chooses, nor if it was refused, as by an API server that has no such kind, which nobody should ask often.
+// mayListLater reports whether a list may succeed when it is asked for again. It may not if its version is at fault,
+// since client-go then chooses another one. Nor if it was refused, or the API server does not have the kind: such a
+// request should not be repeated often.
 func mayListLater(err error) bool {
 	return !apierrors.IsResourceExpired(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) &&
 		!apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err)
 }
 
-// mayWatchLater: after other failures than these client-go lists anew.
+// mayWatchLater reports whether a watch may succeed when it is asked for again. After any other failure, client-go
+// decides: it may list anew.
 func mayWatchLater(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
-// However long the API server was away, and however often: once it is back, what changed is known soon. client-go by
+// Once the API server is back, changes are known soon, however long and however often it was away. client-go by
 // itself would wait for up to a minute.
 func TestChangesAreKnownSoonAfterEachOutage(t *testing.T) {
 	for name, fault := range map[string]*clustertest.Intercept{
@@ -28,7 +28,7 @@ func TestChangesAreKnownSoonAfterEachOutage(t *testing.T) {
 				r, stop := inform(t, api, clustertest.Pods)
 				defer stop()
 				for _, outage := range []time.Duration{2 * time.Second, 10 * time.Minute, 5 * time.Second, 40 * time.Second, time.Hour} {
-					time.Sleep(3 * time.Minute) // client-go forgives after two
+					time.Sleep(3 * time.Minute) // client-go resets its backoff after two
 					r.take()
 					api.Intercept(func(*http.Request) *clustertest.Intercept { return fault })
 					api.CutWatches()
@@ -42,7 +42,8 @@ func TestChangesAreKnownSoonAfterEachOutage(t *testing.T) {
 						told, _ := r.take()
 						known = strings.Contains(strings.Join(told, " "), "update n/a@")
 					}
-					// It is not waited longer than the outage was, nor than eight seconds; lists may have to come before.
+					// The wait is neither longer than the outage was nor than eight seconds; lists may have to come
+					// first.
 					if late, most := time.Since(back), min(outage, 8*time.Second)+4*time.Second; late > most {
 						t.Errorf("after %s without an API server a change was known after %s", outage, late)
 					}

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// proof tells that a watch stands, once that is proved: by an event, or by time. An API server accepts a watch from a
-// version that it no longer has, and says so in the first event. Who was told "live" in between would be told "stale"
-// again a moment later; and before that, take what the relist brings for what happens now.
+// proof calls up once a watch is proved to stand: by an event, or by having lasted. An API server may accept a watch
+// from a version that it no longer has, and say so only in the first event. A client that was told "live" in between
+// would be told "stale" a moment later. Worse, it would take the relist's differences for changes that happen now.
 type proof struct {
 	up func()
 
 	mu       sync.Mutex
-	closed   bool // given, or withheld for good
+	closed   bool // up was called, or never will be
 	deadline *time.Timer
 }
 
-// give tells it now, unless it has been told.
+// give calls up now, unless it was called or withheld before.
 func (p *proof) give() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -26,7 +26,7 @@ func (p *proof) give() {
 	}
 }
 
-// giveAfter tells it after a time, unless it is withheld before.
+// giveAfter calls up after a time, unless it is given or withheld before.
 func (p *proof) giveAfter(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +35,7 @@ func (p *proof) giveAfter(d time.Duration) {
 	}
 }
 
-// withhold ends it: it is not told any more. If that is being done just now, withhold waits for it.
+// withhold makes sure that up is not called any more. If a call is just under way, withhold waits for its end.
 func (p *proof) withhold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,21 +14,22 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// reach is the way to the API server. It knows whether the API server answers, whatever it answers, and can be replaced
-// while it is used: by one with other credentials.
+// reach is the transport to the API server, with a circuit breaker. It knows whether the API server answers, whatever
+// the answer is. Its transports can be replaced while they are in use, by ones with other credentials.
 //
-// Every request must not find out for itself that a cluster is away: a black hole takes seconds to show. So while it is,
-// requests that somebody waits for fail at once, and one request a second (see Run) finds out when it is back. A
-// connection that breaks is not enough for that: then Run tries another one first.
+// Not every request should find out by itself that a cluster is away: a network that swallows packets takes seconds
+// to show. So while the cluster is away, requests that a client waits for fail at once, and one probe a second (see
+// Run) finds out when the cluster is back. A broken connection alone does not mean that the cluster is away: Run
+// first tries another one.
 type reach struct {
 	ways   atomic.Pointer[ways]
-	failed chan struct{} // holds a token when a request has had no answer
+	failed chan struct{} // holds a token after a request without an answer
 
 	mu      sync.Mutex
-	reached time.Time // when an answer came last
-	err     error     // why the newest request had none; nil: it had one
-	away    bool      // there can be no connection, or the probe had no answer either
-	probed  bool      // Run runs
+	reached time.Time // when the last answer came
+	err     error     // why the newest request had no answer; nil if it had one
+	away    bool      // no connection can be made, or the probe had no answer either
+	probed  bool      // whether Run is running
 }
 
 func newReach(ways ways) *reach {
@@ -37,7 +38,7 @@ func newReach(ways ways) *reach {
 	return r
 }
 
-// replace takes other ways from now on; what is under way stays on the old ones.
+// replace uses other transports from now on. Requests under way stay on the old ones.
 func (r *reach) replace(ways ways) {
 	old := r.ways.Swap(&ways)
 	utilnet.CloseIdleConnectionsFor(old.usual)
@@ -52,7 +53,7 @@ func (r *reach) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper implements utilnet.RoundTripperWrapper.
 func (r *reach) WrappedRoundTripper() http.RoundTripper { return r.ways.Load().usual }
 
-// listReach is a reach for whole lists.
+// listReach is a reach whose requests use the transport for whole lists.
 type listReach struct{ *reach }
 
 // RoundTrip implements http.RoundTripper.
@@ -66,7 +67,7 @@ func (r listReach) WrappedRoundTripper() http.RoundTripper { return r.ways.Load(
 func (r *reach) roundTrip(way http.RoundTripper, request *http.Request) (*http.Response, error) {
 	began := time.Now()
 	response, err := way.RoundTrip(request)
-	// Who gave up by himself has learned nothing.
+	// A request that its caller cancelled says nothing about the API server.
 	if !errors.Is(err, context.Canceled) && !errors.Is(request.Context().Err(), context.Canceled) {
 		r.learn(began, err)
 	}
@@ -80,7 +81,7 @@ func (r *reach) learn(began time.Time, err error) {
 	case err == nil:
 		r.reached, r.err, r.away = time.Now(), nil, false
 	case r.reached.After(began):
-		// Another one had an answer meanwhile: this one was only slow.
+		// Another request had an answer in the meantime, so this one was only slow.
 	default:
 		r.err = err
 		var dial *net.OpError
@@ -99,8 +100,8 @@ func (r *reach) lost() error {
 	return r.err
 }
 
-// closed says why a request that somebody waits for need not be tried. If Run does not run, it has to be tried: nobody
-// else would find out when the cluster is back.
+// closed says why a request that a client waits for is not to be tried; nil if it is to be tried. While Run does not
+// run it always is, since nothing else would find out that the cluster is back.
 func (r *reach) closed() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +111,8 @@ func (r *reach) closed() error {
 	return nil
 }
 
-// Away is nil while the cluster answers, or has not been asked yet. Otherwise it wraps ErrUnavailable and says why not.
+// Away is nil while the cluster answers, or has not been asked yet. Otherwise it wraps ErrUnavailable and says why
+// the cluster cannot be reached.
 func (c *Cluster) Away() error {
 	if err := c.reach.closed(); err != nil {
 		return fmt.Errorf("%w: cluster %s: %w", ErrUnavailable, c.name, err)
@@ -118,11 +120,12 @@ func (c *Cluster) Away() error {
 	return nil
 }
 
-// probeEvery is how often a cluster that is away is tried.
+// probeEvery is the interval at which a cluster that is away is probed.
 const probeEvery = time.Second
 
-// Run finds out whether a cluster is away that does not answer, and when it is back, until the context ends. While it
-// runs, questions to a cluster that is away are answered with ErrUnavailable at once; when it ends, so do those under way.
+// Run probes a cluster that does not answer: it finds out whether the cluster is away, and when it is back. While it
+// runs, requests to a cluster that is away fail with ErrUnavailable at once. It ends with the context, and so do the
+// shared requests that are under way then (see once).
 func (c *Cluster) Run(ctx context.Context) error {
 	running := func(yes bool) {
 		c.reach.mu.Lock()
@@ -151,14 +154,14 @@ func (c *Cluster) Run(ctx context.Context) error {
 	}
 }
 
-// probe sends a request whose answer does not matter, if there is one.
+// probe sends a request. Any answer will do, whatever it is.
 func (c *Cluster) probe(ctx context.Context) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	body, err := c.client.Get().AbsPath("/livez").MaxRetries(0).Stream(ctx)
 	if err == nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(body, 1<<10)) // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, io.LimitReader(body, 1<<10)) // lets the connection be used again
 		_ = body.Close()
 	}
 	c.reach.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
-// run runs a connection in a bubble until the test ends.
+// run runs a connection in a synctest bubble until the test ends.
 func run(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -33,7 +33,8 @@ func run(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// Who asks a cluster that is known to be away is answered at once, without a request; a probe finds out when it is back.
+// A request to a cluster that is known to be away fails at once, and is not sent. A probe finds out when the cluster
+// is back.
 func TestClusterThatIsAwayIsNotAskedByEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -87,7 +88,7 @@ func TestClusterThatIsAwayIsNotAskedByEverybody(t *testing.T) {
 	})
 }
 
-// A connection that breaks once does not make a cluster be away, nor do answers of any kind.
+// One broken connection does not make a cluster count as away, nor does any answer.
 func TestClusterThatAnswersIsNotAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -120,7 +121,7 @@ func TestClusterThatAnswersIsNotAway(t *testing.T) {
 	})
 }
 
-// What is asked when a connection ends does not outlive it.
+// Requests that are under way when Run ends do not outlive it.
 func TestQuestionsEndWithTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(clustertest.Pods)
@@ -145,8 +146,8 @@ func TestQuestionsEndWithTheConnection(t *testing.T) {
 	})
 }
 
-// The columns of a kind are those of its definition in its version, as they are now; what cannot be read is not asked for
-// with each request.
+// The columns of a kind are those of its definition in its version, as they are now. A definition that cannot be read
+// is not asked for with each request.
 func TestPrinterColumnsFollowTheDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		widgets := cluster.Kind{Group: "example.com", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
@@ -182,7 +183,7 @@ func TestPrinterColumnsFollowTheDefinition(t *testing.T) {
 		if have := look(widgets); have != "Other" {
 			t.Errorf("after a change: %s", have)
 		}
-		define("Late", true) // of which nobody tells
+		define("Late", true) // a change that no watch reports
 		time.Sleep(time.Minute)
 		if have := look(widgets); have != "Late" {
 			t.Errorf("after a minute: %s", have)

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// cacheable are the verbs that the gateway answers; a kind is in the cache if the API server has the last two.
+// cacheable are the verbs that the gateway serves. It can cache a kind if the API server has the last two.
 var cacheable = []string{"get", "list", "watch"}
 
-// readable makes discovery documents say what is true of the gateway: kinds that can be listed and watched and may be served,
-// with these verbs and get, and no subresources. Other documents stay as they are.
+// readable makes discovery documents describe the gateway: only the kinds that can be listed and watched and may be
+// served, with only the verbs get, list and watch, and without subresources. Other documents stay as they are.
 //
-// Clients believe discovery: kubectl chooses by verbs what `get all` asks for, and dashboards hide what cannot be done.
-// Whatever is left out would be answered with 404 or 405.
+// Clients rely on discovery: kubectl chooses by verbs what `get all` asks for, and dashboards hide what cannot be
+// done. The gateway answers requests for what is left out with 404 or 405.
 type readable struct {
-	serves func(group, resource string) bool // nil: all
+	serves func(group, resource string) bool // nil: all kinds
 }
 
 func (r readable) document(d *Document) (*Document, error) {
@@ -35,7 +35,7 @@ func (r readable) document(d *Document) (*Document, error) {
 		rewrite = func(list map[string]any) {
 			version, _ := list["groupVersion"].(string)
 			group, _, _ := strings.Cut(version, "/")
-			if group == version { // v1 alone is of the core group
+			if group == version { // "v1" alone is the core group's
 				group = ""
 			}
 			list["resources"] = r.resources(group, list["resources"], "name")
@@ -65,7 +65,7 @@ func (r readable) document(d *Document) (*Document, error) {
 	return &Document{Body: body, ContentType: d.ContentType, Hash: d.Hash}, nil
 }
 
-// resources are those of a group that the gateway serves.
+// resources returns the resources of a group that the gateway serves.
 func (r readable) resources(group string, resources any, name string) []any {
 	served := []any{}
 	for _, resource := range members(resources) {
@@ -89,7 +89,7 @@ func (r readable) resources(group string, resources any, name string) []any {
 	return served
 }
 
-// members are the objects in a JSON array.
+// members returns the objects in a JSON array, and skips all else.
 func members(array any) (objects []map[string]any) {
 	elements, _ := array.([]any)
 	for _, element := range elements {

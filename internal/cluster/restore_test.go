@@ -9,7 +9,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
-// Versions that were restored soon reach again those that were seen, and a watch from there is told nothing.
+// After a restore, versions soon reach again those that were seen, and a watch from there is told nothing.
 func TestRestoredHistoryIsNotWatchedOnFromItsOldEnd(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -15,23 +15,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Reviews asks the API server whether somebody may do something. Its methods may be called concurrently.
+// Reviews asks the API server by SubjectAccessReview whether a user may do something. Its methods may be called
+// concurrently.
 //
-// An API server that has just started serves before it has read the roles, and denies everything to everybody. So a
-// denial counts only if the API server said, shortly before it was asked, that it is ready.
+// An API server that has just started answers before it has read the roles, and denies everything to everyone. So a
+// denial counts only if the API server had said, within stillReady before it was asked, that it is ready. Otherwise
+// it is asked whether it is ready, and then once more for its answer.
 type Reviews struct {
 	reviews authorizationv1.SubjectAccessReviewInterface
 	client  rest.Interface
 	reach   *reach
 
 	mu    sync.Mutex
-	ready time.Time // when it last said so
+	ready time.Time // when the API server last said that it is ready
 }
 
-// stillReady is how long an API server is taken for ready once it said so: less than a new one needs to come up.
+// stillReady is how long an API server counts as ready after it said so. It is less than a new one needs to start.
 const stillReady = time.Second
 
-// Create asks. An error is no answer.
+// Create sends the review. An error means neither yes nor no; it wraps ErrUnavailable if the cluster is known to be
+// away.
 func (r *Reviews) Create(ctx context.Context, review *authorizationapi.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationapi.SubjectAccessReview, error) {
 	if err := r.reach.closed(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -58,7 +61,7 @@ func (r *Reviews) checkReady(ctx context.Context) error {
 	err := r.client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Error()
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsNotFound(err):
-		// It does not tell us, so it has to be believed as it is.
+		// The gateway may not ask whether it is ready, so its answer has to be believed.
 	case err != nil:
 		return fmt.Errorf("access was denied by an API server that is not ready: %w", err)
 	}
@@ -68,13 +71,13 @@ func (r *Reviews) checkReady(ctx context.Context) error {
 	return nil
 }
 
-// TokenReviews asks the API server whose a token is. Its methods may be called concurrently.
+// TokenReviews asks the API server whom a token belongs to. Its methods may be called concurrently.
 type TokenReviews struct {
 	reviews authenticationv1.TokenReviewInterface
 	reach   *reach
 }
 
-// Create asks; a cluster that is away is not asked.
+// Create sends the review. A cluster that is away is not asked: the error then wraps ErrUnavailable.
 func (r *TokenReviews) Create(ctx context.Context, review *authenticationapi.TokenReview, opts metav1.CreateOptions) (*authenticationapi.TokenReview, error) {
 	if err := r.reach.closed(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -12,44 +12,47 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// timeline makes sure that a watch goes on in the history that the one before it was in.
+// timeline makes sure that a watch goes on in the same history as the watch before it.
 //
-// When etcd is restored to an older state, versions go back, and soon reach again those that were given before. A
-// watch that goes on from the last version by then is told nothing of what happened anew below it, and no error
-// either: the cache would be wrong for ever, and nobody would know. The API server has to be restarted for a restore,
-// so after each watch that ended before its time the newest object that was told is read again: if it still is what it was,
-// at its version, history is the same up to there, and the watch goes on from that version; not from a later one, known from
-// a bookmark, since nothing vouches for what lies between. Otherwise the answer is "expired", upon which client-go
-// lists everything.
+// When etcd is restored to an older state, versions go back, and soon reach again those that were used before. A
+// watch that then goes on from the last version gets no error, and is told nothing of what happened anew below that
+// version: the cache would be wrong for ever, and nothing would show it.
 //
-// A watch that ends as planned may do so in the midst of a revision: when a lease ends, etcd deletes all that was bound to it
-// in one. From that version the next watch would not be told the rest; so it goes on from the one before, if the last event
-// was a deletion. To be told again that something is deleted changes nothing.
+// The API server has to be restarted for a restore, which breaks its watches. So after each watch that ended before
+// its time, the object of the newest event is read again. If it is still the same at its version, history is the same
+// up to there, and the watch goes on from that version. It does not go on from a later version that is known from a
+// bookmark, since nothing proves what lies between. If the object is not the same, the answer is "expired", upon
+// which client-go lists everything.
+//
+// A watch that ends as planned may end in the midst of a revision: when a lease ends, etcd deletes all that was bound
+// to it in one revision. A watch from that version would not be told the rest. So if the last event was a deletion,
+// the next watch goes on from the version before it. A deletion that is told twice changes nothing.
 type timeline struct {
 	mu      sync.Mutex
-	suspect bool    // the last watch did not end as planned
-	newest  *Object // of the last event since the last list; nil if there was none, or if it was a deletion
-	open    uint64  // version of the last event, if that was a deletion and nothing shows that there are no more; else 0
+	suspect bool    // the last watch ended before its time, or could not begin
+	newest  *Object // object of the last event since the last list; nil if there was none, or it was a deletion
+	open    uint64  // version of the last event if that was a deletion whose revision may hold more events; else 0
 }
 
-// listed: everything is known anew.
+// listed records that everything was listed anew.
 func (t *timeline) listed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.suspect, t.newest, t.open = false, nil, 0
 }
 
-// happened takes an event of a watch.
+// happened records an event of a watch.
 func (t *timeline) happened(kind watch.EventType, o *Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.newest, t.open = o, 0
 	if kind == watch.Deleted {
-		t.newest, t.open = nil, o.Version() // that it is gone proves nothing: it may never have been there
+		t.newest, t.open = nil, o.Version() // an absent object proves nothing: it may never have existed
 	}
 }
 
-// passed: a watch has told everything up to a version. While it tells those of one revision, that may be their own.
+// passed records that a watch has told everything up to a version. A bookmark within a revision may carry that
+// revision's own version, which proves nothing of the rest.
 func (t *timeline) passed(version uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,14 +61,15 @@ func (t *timeline) passed(version uint64) {
 	}
 }
 
-// interrupted: a watch ended before its time, or could not begin.
+// interrupted records that a watch ended before its time, or could not begin.
 func (t *timeline) interrupted() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.suspect = true
 }
 
-// resume says from which version a watch may go on that is to do so from one.
+// resume returns the version from which a watch is to go on that client-go asks for from the given one. An error says
+// that it cannot, or not now.
 func (t *timeline) resume(ctx context.Context, lw *ListWatch, version string) (string, error) {
 	t.mu.Lock()
 	suspect, newest, open := t.suspect, t.newest, t.open
@@ -86,7 +90,7 @@ func (t *timeline) resume(ctx context.Context, lw *ListWatch, version string) (s
 	}
 	body, err := lw.client.Get().AbsPath(path, newest.GetName()).DoRaw(ctx)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // or it may only list and watch
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // or the gateway may only list and watch
 	case err != nil:
 		return "", err
 	default:
@@ -104,7 +108,8 @@ func (t *timeline) resume(ctx context.Context, lw *ListWatch, version string) (s
 		"or cannot be read", lw.kind, version, newest.Key()))
 }
 
-// watchTime is how long a watch may last before its end is no surprise; the API server ends it at a whole second.
+// watchTime is how long a watch must last for its end to count as planned. It is a second less than what was asked
+// for, since the API server ends watches at whole seconds.
 func watchTime(options metav1.ListOptions) time.Duration {
 	if options.TimeoutSeconds == nil {
 		return 0

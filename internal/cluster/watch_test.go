@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// journal is a Health that remembers.
+// journal is a Health that records its calls.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -35,7 +35,7 @@ func (j *journal) write(line string) {
 	j.lines = append(j.lines, line)
 }
 
-// take gives what was written since the last call.
+// take returns what was recorded since the last call.
 func (j *journal) take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -44,7 +44,7 @@ func (j *journal) take() []string {
 	return lines
 }
 
-// readWatch reads a watch's body to its end. It names each event, and what was told of the watch's health.
+// readWatch reads a watch's body to its end. It returns the events by name, the calls of Health, and the objects.
 func readWatch(kind Kind, body io.Reader, from uint64) (events, health []string, objects []*Object) {
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &journal{}
@@ -171,7 +171,7 @@ func TestWatchEvents(t *testing.T) {
 	}
 }
 
-// A broken connection is no reason to list again: client-go watches on from the last event.
+// A broken connection is no reason to list again: client-go goes on from the last event.
 func TestConnectionThatBreaksIsNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body := io.MultiReader(strings.NewReader(line("ADDED", "a", 6)), iotest.ErrReader(errors.New("connection reset by peer")))
@@ -182,7 +182,7 @@ func TestConnectionThatBreaksIsNoError(t *testing.T) {
 		if len(health) != 2 || health[0] != "up" || !strings.HasPrefix(health[1], "down: the watch broke off: ") || !strings.HasSuffix(health[1], "connection reset by peer") {
 			t.Errorf("%q", health)
 		}
-		// Nor is the end of a quiet watch that stood for a while.
+		// Nor is the end of a quiet watch that lasted for a while.
 		events, health, _ = readWatch(pods, &patient{}, 5)
 		if want := []string{"MODIFIED marker@5"}; !slices.Equal(events, want) || !slices.Equal(health, []string{"up"}) {
 			t.Errorf("%q, %q", events, health)

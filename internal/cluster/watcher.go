@@ -25,11 +25,11 @@ type watcher struct {
 	cancel  context.CancelFunc
 	result  chan watch.Event
 	done    chan struct{}
-	planned time.Time // when the API server is to end it
+	planned time.Time // from when on its end counts as planned
 	proof   proof
 }
 
-// Stop implements watch.Interface; it waits until the watch's goroutine has ended.
+// Stop implements watch.Interface. It waits until the watch's goroutine has ended.
 func (w *watcher) Stop() {
 	w.cancel()
 	<-w.done
@@ -43,7 +43,7 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	defer close(w.result)
 	defer w.body.Close()
 	defer w.cancel()
-	// A read that blocks ends when the request's context does: the transport closes the body.
+	// A read that blocks ends with the request's context, since the transport then closes the body.
 	if from != nil && !w.send(ctx, watch.Modified, from) {
 		return
 	}
@@ -64,15 +64,16 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 			w.lw.timeline.interrupted()
 		}
 		switch {
-		case ctx.Err() != nil: // stopped
+		case ctx.Err() != nil: // the watch was stopped
 		case events == 0 && time.Since(began) < shortWatch:
-			// client-go backs off from such watches, but our marker would look to it like an event.
+			// client-go backs off from watches that end at once without an event. It would take the marker for an
+			// event, so it gets an error.
 			err = fmt.Errorf("the watch ended as soon as it began: %w", err)
 			w.lw.health.Down(err)
 			w.send(ctx, watch.Error, asStatus(err))
 		case err == io.EOF: // the watch's time was up
 		case isInterruption(err):
-			// client-go watches on from where it was.
+			// client-go goes on from the last event with another watch.
 			w.lw.health.Down(fmt.Errorf("the watch broke off: %w", err))
 		default:
 			w.lw.health.Down(err)
@@ -82,26 +83,27 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	}
 }
 
-// shortWatch is how long a watch without events must have lasted to be repeated at once; client-go's own limit.
+// shortWatch is how long a watch without events must have lasted to be followed by another one at once. It is
+// client-go's own limit.
 const shortWatch = time.Second
 
-// isInterruption tells a connection that broke from a body that makes no sense.
+// isInterruption distinguishes a broken connection (true) from a body that makes no sense (false).
 func isInterruption(err error) bool {
 	var syntax *jsontext.SyntacticError
 	var event *eventError
 	return errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &syntax) && !errors.As(err, &event)
 }
 
-// eventError is an event that could not be used, though it could be read.
+// eventError is the error of an event that is valid JSON, but cannot be used.
 type eventError struct{ err error }
 
 func (e *eventError) Error() string { return e.err.Error() }
 func (e *eventError) Unwrap() error { return e.err }
 
-// event sends on one {"type":…,"object":…}.
+// event passes on one {"type":…,"object":…}.
 func (w *watcher) event(ctx context.Context, value []byte) error {
 	event := gjson.GetMany(view(value), "type", "object")
-	// The value is in the decoder's buffer, which the next one overwrites: nothing of it may be sent on.
+	// The value is in the decoder's buffer, which the next value overwrites: no part of it may be passed on uncopied.
 	kind, object := watch.EventType(strings.Clone(event[0].Str)), value[event[1].Index:event[1].Index+len(event[1].Raw)]
 	switch kind {
 	case watch.Added, watch.Modified, watch.Deleted:
@@ -130,7 +132,7 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 	return nil
 }
 
-// statusError is the error that a watch tells.
+// statusError turns the object of an ERROR event into an error.
 func statusError(object []byte) error {
 	status := &metav1.Status{}
 	if err := json.Unmarshal(object, status); err != nil {
@@ -139,7 +141,7 @@ func statusError(object []byte) error {
 	return apierrors.FromObject(status)
 }
 
-// send reports false when the watch was stopped.
+// send passes an event on. It reports false if the watch was stopped.
 func (w *watcher) send(ctx context.Context, kind watch.EventType, object runtime.Object) bool {
 	select {
 	case w.result <- watch.Event{Type: kind, Object: object}:
@@ -149,8 +151,8 @@ func (w *watcher) send(ctx context.Context, kind watch.EventType, object runtime
 	}
 }
 
-// asStatus is an error in the form in which a watch tells it; what broke off is a 500, upon which client-go lists
-// or watches again.
+// asStatus is an error in the form in which a watch passes it on. An error that is no API status becomes a 500, upon
+// which client-go lists or watches again.
 func asStatus(err error) *metav1.Status {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -10,32 +10,32 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// dialTimeout bounds the time for a connection. It is shorter than what questions may take (auth's, and requestTimeout),
-// so that these can tell a cluster that is away from one that is slow.
+// dialTimeout bounds the time for making a connection. It is shorter than the time-outs of requests (requestTimeout
+// and those of package auth), so that a cluster that is away can be told from one that is slow.
 const dialTimeout = 4 * time.Second
 
-// keepAlive notices that the other side is gone without a word as soon as client-go's pings do on HTTP/2.
+// keepAlive notices a peer that vanished silently, as soon as client-go's pings notice it on HTTP/2.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// ways are how requests get to an API server.
+// ways are the transports to an API server.
 //
-// A whole list takes a third less time, and less of both sides' processors, over HTTP/1.1 than over HTTP/2, which Go
-// moves in frames of 16 KiB with an update of the window for every few of them. Everything else is on HTTP/2, where it
-// shares a connection.
+// A whole list takes a third less time, and less of both sides' processors, over HTTP/1.1 than over HTTP/2, where Go
+// sends frames of 16 KiB and a window update for every few of them. All other requests use HTTP/2, where they share a
+// connection.
 type ways struct {
 	usual, lists http.RoundTripper
 }
 
-// ways are those to the cluster, and how requests are made on them.
+// ways returns the transports to the cluster, and the configuration of the requests on them.
 func (opts Options) ways() (*rest.Config, ways, error) {
 	config, err := restConfig(opts)
 	if err != nil {
 		return nil, ways{}, err
 	}
 	config.UserAgent = opts.UserAgent
-	// The API server's own fairness is the limit: informers back off on its 429.
+	// The API server's own priority and fairness is the limit: informers back off when it answers 429.
 	config.QPS = -1
-	// A list is read at the network's speed; compressing it would cost the API server more than it saves.
+	// Compressing lists would cost the API server more time than it saves on the network.
 	config.DisableCompression = true
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"

@@ -13,12 +13,12 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
-// Lists must be on HTTP/1.1, where they are faster, and watches on HTTP/2, where a dead connection is noticed; also after
-// the credentials were read again.
+// Lists must use HTTP/1.1, where they are faster, and watches HTTP/2, where a dead connection is noticed. That must
+// hold after the credentials were read again, too.
 func TestListsAndWatchesGoTheirOwnWays(t *testing.T) {
 	api := clustertest.New(clustertest.Pods)
 	var mu sync.Mutex
-	seen := map[string]int{} // the protocol by what was asked for
+	seen := map[string]int{} // the protocol by kind of request
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		what := "list"
 		if r.URL.Query().Get("watch") == "true" {

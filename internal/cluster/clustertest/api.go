@@ -1,8 +1,8 @@
-// Package clustertest is an API server in memory, for tests: lists, watches, pages, bookmarks and discovery of any kinds,
-// a history that can be compacted or taken back, and faults on demand.
+// Package clustertest is an API server in memory, for tests. It has lists, watches, pages, bookmarks and discovery of
+// any kinds, a history that can be compacted or taken back, and faults on demand.
 //
-// An API is an http.RoundTripper, so a test can run the real clients against it within a synctest bubble, and an
-// http.Handler for those who need a socket. It shares nothing with what it tests but the names of kinds.
+// An API is an http.RoundTripper, so that a test can run the real clients against it within a synctest bubble. It is
+// also an http.Handler, for tests that need a socket. It shares no code with what it tests but the type of kinds.
 package clustertest
 
 import (
@@ -38,23 +38,23 @@ type API struct {
 	version   uint64
 	objects   map[cluster.Kind]map[string]Object // by namespace/name
 	history   []event
-	compacted uint64 // watches from before are answered with 410
+	compacted uint64 // watches from earlier versions are answered with 410
 	pages     map[string][]string
 	serial    int
-	bookmarks int                            // how often they were asked for
+	bookmarks int                            // how often bookmarks were asked for
 	intercept func(*http.Request) *Intercept // nil: none
 	mute      bool                           // no bookmarks before the end
-	paged     bool                           // limits are heeded
+	paged     bool                           // whether limits are heeded
 	watches   map[*watch]bool
 	requests  []string
 	changed   chan struct{} // closed at the next change
 }
 
-// Object is what a test says of an object.
+// Object is an object as a test specifies it.
 type Object struct {
 	Namespace, Name string
 	Labels          map[string]string
-	Fields          map[string]any // members beside kind, apiVersion and metadata
+	Fields          map[string]any // members other than kind, apiVersion and metadata
 
 	uid     string
 	version uint64
@@ -67,7 +67,7 @@ type event struct {
 	removed *Object
 }
 
-// New is an API server at version 1000 that serves kinds and holds nothing.
+// New returns an API server at version 1000 that serves kinds and has no objects.
 func New(kinds ...cluster.Kind) *API {
 	a := &API{
 		kinds:     kinds,
@@ -85,10 +85,10 @@ func New(kinds ...cluster.Kind) *API {
 	return a
 }
 
-// Connect is a connection to the API server that needs no network.
+// Connect returns a connection to the API server that needs no network.
 func (a *API) Connect(t testing.TB) *cluster.Cluster { return a.ConnectAs(t, "test") }
 
-// ConnectAs is a connection with a user agent, by which Intercept may know its requests.
+// ConnectAs returns a connection with a user agent, by which Intercept may recognise its requests.
 func (a *API) ConnectAs(t testing.TB, userAgent string) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Connect(cluster.Options{Name: "test", UserAgent: userAgent, Config: &rest.Config{Host: "http://api.test", Transport: a}})
@@ -124,7 +124,7 @@ func (a *API) tell() {
 	a.changed = make(chan struct{})
 }
 
-// Put creates or replaces an object and gives its version.
+// Put creates or replaces an object, and returns its version.
 func (a *API) Put(kind cluster.Kind, o Object) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -165,7 +165,7 @@ func (a *API) Delete(kind cluster.Kind, keys ...string) uint64 {
 	return a.version
 }
 
-// Objects are all objects of a kind, by namespace/name, as they are sent.
+// Objects returns the JSON of all objects of a kind, by namespace/name.
 func (a *API) Objects(kind cluster.Kind) map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,7 +176,7 @@ func (a *API) Objects(kind cluster.Kind) map[string]string {
 	return found
 }
 
-// At are all objects of a kind as they were at a version since the last Rewind.
+// At returns all objects of a kind as they were at a version, which must not be older than the last Rewind.
 func (a *API) At(kind cluster.Kind, version uint64) map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -204,7 +204,7 @@ func (a *API) Version() uint64 {
 	return a.version
 }
 
-// Skip lets versions pass, as changes of other kinds do.
+// Skip uses up versions, as changes of other kinds do.
 func (a *API) Skip(versions uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -219,7 +219,8 @@ func (a *API) Bookmark() {
 	a.tell()
 }
 
-// Mute has no bookmarks sent before the end of a watch's time, as by an API server that does not keep the kind in memory.
+// Mute suppresses bookmarks before the end of a watch's time, as an API server does that does not keep the kind in
+// memory.
 func (a *API) Mute() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -233,7 +234,7 @@ func (a *API) Compact() {
 	a.compacted = a.version
 }
 
-// Rewind takes everything back to how it was at a version, as an etcd that is restored from a backup.
+// Rewind takes everything back to an earlier version, like an etcd that is restored from a backup.
 func (a *API) Rewind(version uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -251,7 +252,7 @@ func (a *API) Rewind(version uint64) {
 	a.version, a.compacted = version, version
 }
 
-// Serve begins, or ends, to serve a kind, as when a CRD is installed.
+// Serve makes the API server begin or cease to serve a kind, as when a CRD is installed or removed.
 func (a *API) Serve(kind cluster.Kind, served bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -264,7 +265,7 @@ func (a *API) Serve(kind cluster.Kind, served bool) {
 	}
 }
 
-// Requests are the methods, paths and queries asked for since the last call.
+// Requests returns the methods, paths and queries of the requests since the last call.
 func (a *API) Requests() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

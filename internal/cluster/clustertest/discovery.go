@@ -10,7 +10,7 @@ import (
 )
 
 // discover answers with the aggregated discovery document of the core group, or of all others. The versions of a
-// group come in the order in which its kinds were given, and the first is the one that the cluster prefers.
+// group come in the order in which its kinds were given. The cluster prefers the first.
 func (a *API) discover(w http.ResponseWriter, core bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,12 +9,13 @@ import (
 
 // Intercept is what happens to a request instead of an answer.
 type Intercept struct {
-	Status *metav1.Status // is answered
-	Err    error          // befalls the connection
-	Body   string         // is answered with status 200, whole
+	Status *metav1.Status // answered, unless it is nil
+	Err    error          // breaks the connection
+	Body   string         // answered as the whole body, with status 200
 }
 
-// Intercept lets a function decide what becomes of each request; nil, or the answer nil, lets it pass.
+// Intercept lets a function decide what happens to each request. A nil function, or a nil result, lets the request
+// pass.
 func (a *API) Intercept(f func(*http.Request) *Intercept) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,7 +32,7 @@ func (a *API) Away(away bool) {
 	a.CutWatches()
 }
 
-// Refuse is the status of a request that is forbidden.
+// Refuse answers that the request is forbidden.
 func Refuse() *Intercept {
 	return &Intercept{Status: status(http.StatusForbidden, metav1.StatusReasonForbidden)}
 }
@@ -52,8 +53,8 @@ func (a *API) CutWatches() { a.end(endCut) }
 // EndWatches ends all watches as their time-out does.
 func (a *API) EndWatches() { a.end(endClean) }
 
-// EndWatchesWithin ends all watches as their time-out does, as soon as they have sent one event more: if others share its
-// revision, in the midst of that.
+// EndWatchesWithin ends all watches as their time-out does, after one more event. If others share that event's
+// revision, the watches end in the midst of it.
 func (a *API) EndWatchesWithin() { a.end(endWithin) }
 
 // ExpireWatches ends all watches with the error 410.
@@ -68,28 +69,28 @@ func (a *API) end(how ending) {
 	a.tell()
 }
 
-// Watches are how many watches stand.
+// Watches returns how many watches are open.
 func (a *API) Watches() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.watches)
 }
 
-// Paged says whether limits of lists are heeded, as when the API server's own cache is off.
+// Paged sets whether the limits of lists are heeded, as when the API server's own cache is off.
 func (a *API) Paged(paged bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.paged = paged
 }
 
-// Stale lets the discovery of a group fail, or succeed again.
+// Stale makes the discovery of a group fail, or succeed again.
 func (a *API) Stale(group string, stale bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stale[group] = stale
 }
 
-// Unknown is the answer to a path that the API server does not have.
+// Unknown answers that the API server does not have the path.
 func Unknown() *Intercept {
 	return &Intercept{Status: status(http.StatusNotFound, metav1.StatusReasonNotFound)}
 }

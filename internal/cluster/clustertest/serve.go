@@ -89,7 +89,7 @@ func fail(w http.ResponseWriter, s *metav1.Status) {
 	_ = json.NewEncoder(w).Encode(s)
 }
 
-// tooLarge is the answer to a version that does not exist yet.
+// tooLarge answers a request for a version that does not exist yet.
 func tooLarge() *metav1.Status {
 	s := status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout)
 	s.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}
@@ -124,7 +124,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, kind cluster.Kind) {
 		kind.Kind, kind.APIVersion(), version, token, strings.Join(items, ","))
 }
 
-// sorted are the objects of a kind in the order of their keys.
+// sorted returns the objects of a kind in the order of their keys.
 func (a *API) sorted(kind cluster.Kind) []string {
 	all := make([]Object, 0, len(a.objects[kind]))
 	for _, o := range a.objects[kind] {
@@ -148,7 +148,7 @@ const (
 	endExpired
 )
 
-// watch is one that stands.
+// watch is an open watch.
 type watch struct {
 	kind      cluster.Kind
 	after     uint64 // events up to here were sent
@@ -224,7 +224,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, kind cluster.Kind) {
 	}
 }
 
-// pending is what a watch has not been sent yet.
+// pending returns what a watch has not been sent yet.
 func (a *API) pending(w *watch) (lines string, how ending, changed chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -83,12 +83,12 @@ func (a *answer) WriteHeader(code int) {
 func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if len(p) == 0 {
-		return 0, nil // on which a pipe would wait for a reader
+		return 0, nil // a pipe would wait for a reader of nothing
 	}
 	return a.body.Write(p)
 }
 
-// body tells the handler when the client has had enough.
+// body lets the handler know when the client has closed the answer.
 type body struct {
 	*io.PipeReader
 	closed func()
