@@ -1,0 +1,35 @@
+package rules
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// ownerMark is the annotation, or label, that says whose an object is. An annotation takes any name, a label not.
+const ownerMark = "kubecast.io/owner"
+
+func (r *Rule) ownerOf(o *cluster.Object) string {
+	if owner := o.Path("metadata.annotations." + gjson.Escape(ownerMark)).Str; owner != "" {
+		return owner
+	}
+	if owner := label(o, ownerMark); owner != "" {
+		return owner
+	}
+	for _, path := range r.ownerPaths {
+		if owner := o.Path(path).Str; owner != "" {
+			return owner
+		}
+	}
+	return ""
+}
+
+// label is the value of the first of some labels that an object has.
+func label(o *cluster.Object, keys ...string) string {
+	for _, key := range keys {
+		if value := o.Path("metadata.labels." + gjson.Escape(key)).Str; value != "" {
+			return value
+		}
+	}
+	return ""
+}

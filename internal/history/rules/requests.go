@@ -1,0 +1,102 @@
+package rules
+
+import (
+	"encoding/json"
+
+	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+const (
+	maxDepth    = 12      // of templates within a spec; those of RayJob are the deepest, at four
+	maxReplicas = 1 << 20 // of one template
+)
+
+// requestsOf is what all pods of a job request together: those of each pod template in its spec, as often as the object
+// around it says, by replicas, parallelism or the like. A job whose pods are described elsewhere requests nothing that is known.
+func requestsOf(o *cluster.Object) map[string]string {
+	total := corev1.ResourceList{}
+	addTemplates(total, o.Path("spec"), 1, maxDepth)
+	if len(total) == 0 {
+		return nil
+	}
+	texts := make(map[string]string, len(total))
+	for name, quantity := range total {
+		texts[string(name)] = quantity.String()
+	}
+	return texts
+}
+
+// addTemplates adds what the templates in a value request, times a number.
+func addTemplates(total corev1.ResourceList, value gjson.Result, times int64, depth int) {
+	if depth == 0 || !value.IsObject() && !value.IsArray() {
+		return
+	}
+	if value.IsObject() {
+		if spec := value.Get("template.spec"); spec.Get("containers").IsArray() {
+			addPod(total, spec, product(times, timesOf(value)))
+			return
+		}
+		if value.Get("template").IsObject() {
+			times = product(times, timesOf(value))
+		}
+	}
+	value.ForEach(func(_, member gjson.Result) bool {
+		addTemplates(total, member, times, depth-1)
+		return true
+	})
+}
+
+// timesOf is how many there are of the template in an object: as many pods of a Job as run at once, else replicas, else one.
+func timesOf(around gjson.Result) int64 {
+	if parallelism := around.Get("parallelism"); parallelism.Exists() && parallelism.Type == gjson.Number {
+		n := parallelism.Int()
+		if completions := around.Get("completions"); completions.Type == gjson.Number {
+			n = min(n, completions.Int())
+		}
+		return n
+	}
+	if replicas := around.Get("replicas"); replicas.Type == gjson.Number {
+		return replicas.Int()
+	}
+	return 1
+}
+
+func product(a, b int64) int64 { return min(a*min(max(b, 0), maxReplicas), maxReplicas) }
+
+// addPod adds what a pod of a spec requests, times a number. Where a container requests nothing of what it is limited to, it
+// gets the limit, as the API server has it for pods.
+func addPod(total corev1.ResourceList, spec gjson.Result, times int64) {
+	var pod corev1.Pod
+	if err := json.Unmarshal([]byte(spec.Raw), &pod.Spec); err != nil {
+		return // a CRD may take what is no pod
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			r := &containers[i].Resources
+			for name, limit := range r.Limits {
+				if _, requested := r.Requests[name]; !requested {
+					if r.Requests == nil {
+						r.Requests = corev1.ResourceList{}
+					}
+					r.Requests[name] = limit
+				}
+			}
+		}
+	}
+	for name, quantity := range resourcehelper.PodRequests(&pod, resourcehelper.PodResourcesOptions{}) {
+		sum := total[name]
+		sum.Add(scaled(quantity, times))
+		total[name] = sum
+	}
+}
+
+// scaled is a quantity times a number.
+func scaled(quantity resource.Quantity, times int64) resource.Quantity {
+	quantity.Mul(times)
+	return quantity
+}
