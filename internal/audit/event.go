@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// Stages of a request, as audit.k8s.io/v1 names them. What is answered at once has only the last.
+// Stages of a request, as audit.k8s.io/v1 names them. A request that is answered at once has only the last.
 const (
-	StageStarted  = "ResponseStarted"  // of a stream: it begins
-	StageComplete = "ResponseComplete" // it was answered, or the stream has ended
+	StageStarted  = "ResponseStarted"  // a stream has begun
+	StageComplete = "ResponseComplete" // the request was answered, or the stream has ended
 )
 
-// Event is a line of the log: an Event of audit.k8s.io/v1 at level Metadata, so that what reads the API server's audit log
-// reads this one. Whoever makes one puts no credentials into it, and nothing that an object says.
+// Event is a line of the log: an Event of audit.k8s.io/v1 at level Metadata, so that tools for the API server's audit
+// log read this one, too. The caller must put neither credentials nor the content of objects into it.
 type Event struct {
-	RequestID string // also in the answer's X-Request-Id and in the log
+	RequestID string // the same as in the answer's X-Request-Id and in the gateway's own log
 	Stage     string
 	Path      string
-	Verb      string // get, list or watch; of others the method in lower case
-	User      *User  // nil: it is not known who
-	Address   string // of the client, as the trusted proxies saw it
+	Verb      string // get, list or watch; of any other request the method in lower case
+	User      *User  // nil: not known
+	Address   string // the client's, as seen by the trusted proxies
 	UserAgent string
-	Object    *Object // nil: no object was asked for
-	Code      int     // of the answer
+	Object    *Object // nil: the request is not for objects
+	Code      int     // the answer's status
 	Received  time.Time
 	At        time.Time
-	// Annotations are what Kubernetes has no field for.
+	// Annotations are facts for which the audit format has no field.
 	Annotations map[string]string
 }
 
-// User is who was identified.
+// User is the user as whom the client was identified.
 type User struct {
 	Username string   `json:"username"`
 	Groups   []string `json:"groups,omitempty"`
 }
 
-// Object is what was asked for.
+// Object names the object or the objects of a request.
 type Object struct {
 	Resource   string `json:"resource"`
 	Namespace  string `json:"namespace,omitempty"`
@@ -48,7 +48,7 @@ type status struct {
 	Code int `json:"code"`
 }
 
-// microTime is how Kubernetes writes times to the microsecond.
+// microTime is the layout in which Kubernetes writes times to the microsecond.
 const microTime = "2006-01-02T15:04:05.000000Z07:00"
 
 // line is the event as one line of JSON.

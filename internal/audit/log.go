@@ -1,10 +1,11 @@
-// Package audit keeps the log of who read what: one line of JSON for each list, get, stream (its begin and its end),
-// sign-in and refusal.
+// Package audit keeps the log of who read what: one line of JSON for each list, get, sign-in and refusal, and two for
+// each stream, for its beginning and its end.
 //
-// Nobody waits for it. Record puts an event into a bounded queue, and Run writes the queue: to a file, which may be moved
-// away or truncated at any time (it is opened anew, and always appended to), or to standard output. What cannot be kept,
-// since the queue or the disk is full, is lost, counted and told; the next line that can be written stands on a line of its
-// own. Strangers cannot take the queue from those who are known: events without a user find only half of it.
+// No request waits for it. Record puts an event into a bounded queue, and Run writes the queue to a file or to
+// standard output. The file may be moved away or truncated at any time: it is always appended to, and opened anew
+// when it has been moved. Events for which the queue or the disk has no room are lost; they are counted, and the
+// gateway's own log says so. After a line that was written in part, the next one begins on a new line. Strangers
+// cannot take the queue from known users: events without a user may fill only half of it.
 package audit
 
 import (
@@ -20,14 +21,15 @@ import (
 )
 
 const (
-	queued = 16384 // events: what all streams of a replica that ends tell at once, and some
-	// batchBytes is how much is written at once while there is more.
+	queued = 16384 // events: room for the ends of all streams when a replica stops, and some more
+	// batchBytes is how many bytes are collected before they are written, while more events are queued.
 	batchBytes = 64 << 10
-	// looks is how often a quiet log looks whether its file was moved away.
+	// looks is how often a quiet log checks whether its file was moved away.
 	looks = time.Second
-	// atTheEnd is how long the end waits for what is queued: nobody may read the pipe.
+	// atTheEnd is how long Run waits at its end for the queue to be written: if the output is a pipe, nothing may be
+	// reading it.
 	atTheEnd = 2 * time.Second
-	tellLost = time.Minute // is told at most so often
+	tellLost = time.Minute // how often at most the gateway's log says that lines are lost
 )
 
 // Log is an audit log.
@@ -38,14 +40,15 @@ type Log struct {
 	lost    prometheus.Counter
 	log     *slog.Logger
 
-	// Of the one that writes.
+	// The rest is used only by the goroutine that writes.
 	out      io.Writer
 	file     *os.File // nil: standard output, or the file cannot be opened
-	torn     bool     // the last line is not whole
+	torn     bool     // the last line was written only in part
 	toldLost time.Time
 }
 
-// Open opens a log that is written to a file, which is made if it is not there; "" is standard output.
+// Open opens a log that is written to a file, which is created if it does not exist. The path "" means standard
+// output.
 func Open(path string, registerer prometheus.Registerer, log *slog.Logger) (*Log, error) {
 	lines := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kubecast_audit_lines_total", Help: "Lines of the audit log, by result: written, lost (the disk or the queue was full).",
@@ -62,7 +65,7 @@ func Open(path string, registerer prometheus.Registerer, log *slog.Logger) (*Log
 	return l, l.reopen()
 }
 
-// Record keeps an event, which must not be changed afterwards. It never waits.
+// Record queues an event, which must not be changed afterwards. It never waits.
 func (l *Log) Record(e *Event) {
 	if e.User == nil && len(l.queue) >= queued/2 {
 		l.lost.Inc()
@@ -75,7 +78,7 @@ func (l *Log) Record(e *Event) {
 	}
 }
 
-// Run writes until the context ends, and then what is left, if that can be done soon.
+// Run writes until the context ends. It then writes the rest of the queue, for which it takes atTheEnd at most.
 func (l *Log) Run(ctx context.Context) {
 	written := make(chan struct{})
 	go func() {
@@ -112,7 +115,7 @@ func (l *Log) write(ctx context.Context) {
 	}
 }
 
-// flush writes an event and those that wait behind it.
+// flush writes an event and those that are queued behind it.
 func (l *Log) flush(batch []byte, e *Event) []byte {
 	if l.torn {
 		batch = append(batch, '\n')
@@ -128,7 +131,7 @@ func (l *Log) flush(batch []byte, e *Event) []byte {
 		if len(batch) >= batchBytes || len(l.queue) == 0 {
 			break
 		}
-		e = <-l.queue // only this goroutine takes
+		e = <-l.queue // there is one: only this goroutine takes events
 	}
 	l.follow()
 	if l.out == nil {
@@ -165,7 +168,7 @@ func (l *Log) lose(lines int, err error) {
 	}
 }
 
-// follow opens the file anew if another one, or none, is at its path by now.
+// follow opens the file anew if its path by now names another file, or none.
 func (l *Log) follow() {
 	if l.path == "" {
 		return
@@ -186,7 +189,7 @@ func (l *Log) reopen() error {
 	file, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		if l.file != nil {
-			return nil // the old one is still there to be written to
+			return nil // the old file can still be written to
 		}
 		return fmt.Errorf("audit.file: %w", err)
 	}
@@ -197,7 +200,7 @@ func (l *Log) reopen() error {
 
 func (l *Log) close() {
 	if l.file != nil {
-		_ = l.file.Close() // what was written is written
+		_ = l.file.Close() // nothing is buffered here
 		l.file, l.out = nil, nil
 	}
 }

@@ -29,7 +29,7 @@ func open(t *testing.T, path string) *Log {
 	return l
 }
 
-// run runs a log; the returned function ends it.
+// run runs a log; the returned function stops it.
 func run(t *testing.T, l *Log) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,7 +57,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// ids are the requests of a log, each of whose lines must be JSON.
+// ids returns the request ids of a log. Each line must be JSON.
 func ids(t *testing.T, text string) (found []string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -107,7 +107,7 @@ func TestEverythingIsWrittenBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestLogGoesOnInANewFileAfterRotation, be it moved away (and made anew by nobody else), or truncated.
+// The log goes on in a new file after a rotation, be the old one moved away without a successor, or truncated.
 func TestLogGoesOnInANewFileAfterRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := open(t, path)
@@ -126,7 +126,7 @@ func TestLogGoesOnInANewFileAfterRotation(t *testing.T) {
 	}
 }
 
-// full is a disk that is full after some bytes.
+// full is an output like a disk that is full after some bytes.
 type full struct {
 	bytes.Buffer
 	room int
@@ -169,7 +169,7 @@ func (s stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestPipeThatNobodyReadsHoldsNobodyUp: neither those who record, nor the end; and strangers find no room before users do.
+// A pipe that nothing reads delays neither Record nor the end of Run. Strangers run out of room before users do.
 func TestPipeThatNobodyReadsHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := open(t, "")
@@ -178,7 +178,7 @@ func TestPipeThatNobodyReadsHoldsNobodyUp(t *testing.T) {
 		end := run(t, l)
 		began := time.Now()
 		l.Record(event(0))
-		synctest.Wait() // it is being written
+		synctest.Wait() // it is blocked in Write
 		for i := range queued {
 			stranger := event(i)
 			stranger.User = nil

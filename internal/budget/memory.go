@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// Memory accounts for what is kept in memory only because somebody may ask for it again. Together that is never more than its
-// bound: beyond it, whoever holds most has to forget, the oldest first that was not asked for since. So a user can
-// only ever displace their own, or those of somebody who holds more. And what nobody asks for is forgotten by time.
+// Memory accounts for results that are kept in memory only because a user may ask for them again. All together never
+// exceed its bound: if they would, the user who holds most has to forget results, beginning with the one that was not
+// asked for the longest. So a user can displace only their own results, or those of a user who holds more. A result
+// that is not asked for is also forgotten after a time.
 type Memory struct {
 	bound int64
-	now   atomic.Int64 // in ticks
+	now   atomic.Int64 // the time, in ticks
 
 	mu      sync.Mutex
 	held    int64
@@ -22,57 +23,58 @@ type Memory struct {
 	ticking bool
 }
 
-// tick is how exactly the time is kept after which something is forgotten: by so much at most it is sooner.
+// tick is the precision of the time after which a result is forgotten: it is forgotten at most one tick too early.
 const tick = 500 * time.Millisecond
 
-// NewMemory makes one for so many bytes.
+// NewMemory returns a memory bounded to so many bytes.
 func NewMemory(bound int64) *Memory { return &Memory{bound: bound, users: map[string]*account{}} }
 
 // account is what one user holds.
 type account struct {
 	user    string
 	bytes   int64
-	charges list.List // of *Charge: the oldest first, but those that were asked for go to the end before they are forgotten
+	charges list.List // of *Charge, the oldest first; oldest moves those that were asked for since to the end
 	index   int       // in the heap
 }
 
-// Charge is one thing that is kept.
+// Charge is one result that is kept.
 type Charge struct {
 	memory  *Memory
 	account *account // nil unless it is charged
 	place   *list.Element
 	user    string
 	bytes   int64
-	keep    int64 // ticks, since it was last asked for
+	keep    int64 // how long it is kept after its last use, in ticks
 	used    atomic.Int64
-	listed  int64 // as used was when it was put in its place
+	listed  int64 // the value of used when it got its place
 	drop    func()
 	measure func() int64
 	over    bool
 }
 
-// Charge prepares a charge to a user, of what is forgotten by drop if it was not used for so long, or if the memory is full.
-// Nothing is charged before Set. Drop is called once at most, by any goroutine, from Set or later.
+// Charge prepares the charge of a result to a user. If the result was not used for keep, or the memory is full, drop
+// is called to forget it. Nothing is charged before Set. Drop is called at most once, by any goroutine, during Set or
+// later.
 func (m *Memory) Charge(user string, keep time.Duration, drop func()) *Charge {
 	c := &Charge{memory: m, user: user, keep: int64(keep / tick), drop: drop}
 	c.used.Store(m.now.Load())
 	return c
 }
 
-// Measure has the charge follow a size that changes by itself: it is asked for now and then.
+// Measure makes the charge follow a size that changes by itself: size is called at each tick.
 func (c *Charge) Measure(size func() int64) *Charge {
 	c.measure = size
 	return c
 }
 
-// Use says that somebody has asked for what is kept.
+// Use records that the result was asked for.
 func (c *Charge) Use() {
 	if now := c.memory.now.Load(); c.used.Load() != now {
 		c.used.Store(now)
 	}
 }
 
-// Set charges so many bytes from now on. Something else may be forgotten for that, or this itself.
+// Set charges so many bytes from now on. Other results may be forgotten for that, or this one itself.
 func (c *Charge) Set(bytes int64) {
 	m := c.memory
 	m.mu.Lock()
@@ -94,14 +96,14 @@ func (c *Charge) Set(bytes int64) {
 	forget(dropped)
 }
 
-// Release ends the charge of what was forgotten otherwise.
+// Release ends the charge of a result that the caller has forgotten by itself. Drop is not called.
 func (c *Charge) Release() {
 	c.memory.mu.Lock()
 	defer c.memory.mu.Unlock()
 	c.memory.unlist(c)
 }
 
-// Held is how many bytes are kept, and for how many users.
+// Held returns how many bytes are charged, and to how many users.
 func (m *Memory) Held() (bytes int64, users int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,7 +125,7 @@ func (m *Memory) list(c *Charge) {
 	}
 }
 
-// unlist ends a charge; if it was not charged, it never will be.
+// unlist ends a charge. If nothing was charged yet, nothing ever will be.
 func (m *Memory) unlist(c *Charge) {
 	c.over = true
 	if c.account == nil {
@@ -146,7 +148,7 @@ func (m *Memory) add(c *Charge, bytes int64) {
 	heap.Fix(&m.most, c.account.index)
 }
 
-// tick drops what was not used for too long, and measures what is measured, as long as anything is kept.
+// tick drops what was not used for too long, and measures what has a Measure. It runs while anything is kept.
 func (m *Memory) tick() {
 	now := m.now.Add(1)
 	var dropped, measured []*Charge
@@ -174,14 +176,14 @@ func (m *Memory) tick() {
 	}
 }
 
-// forget is called without the lock, since those who keep have locks of their own.
+// forget is called without the lock, since drop functions take locks of their own.
 func forget(dropped []*Charge) {
 	for _, c := range dropped {
 		c.drop()
 	}
 }
 
-// oldest is what the account has to forget next.
+// oldest returns the charge that the account has to forget next.
 func (a *account) oldest() *Charge {
 	for {
 		c := a.charges.Front().Value.(*Charge)
@@ -194,7 +196,7 @@ func (a *account) oldest() *Charge {
 	}
 }
 
-// accounts implements heap.Interface; the first holds most.
+// accounts implements heap.Interface; the first account holds most.
 type accounts []*account
 
 func (a accounts) Len() int           { return len(a) }

@@ -141,7 +141,7 @@ func TestVariantsOfOneUserDisplaceNobodyElses(t *testing.T) {
 		get := func(user, variant string) {
 			texts.Get(m, user, variant, func() string { made[user]++; return variant })
 		}
-		for i := range 10 * manyTexts { // they were here first
+		for i := range 10 * manyTexts { // these were made first
 			get("many", fmt.Sprint(i))
 		}
 		for range 100 {
@@ -160,7 +160,7 @@ func TestVariantsOfOneUserDisplaceNobodyElses(t *testing.T) {
 	})
 }
 
-// A text keeps nothing alive of what it was made of.
+// A text does not keep the value alive that it was made of.
 func TestTextsDoNotKeepTheirOwner(t *testing.T) {
 	m := NewMemory(1 << 20)
 	type owner struct {
@@ -185,7 +185,7 @@ func TestTextsDoNotKeepTheirOwner(t *testing.T) {
 	}
 }
 
-// Whatever happens at once, the account is that of what is kept, and within its bound.
+// Whatever happens concurrently, the account matches what is kept, and stays within its bound.
 func TestAccountsAreOfWhatIsKept(t *testing.T) {
 	m := NewMemory(50 * (textsExtra + 8))
 	owners := make([]Texts, 20)

@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// ErrTooMuch refuses a user who has too many waiting already.
+// ErrTooMuch means that a user has too many requests waiting already.
 var ErrTooMuch = errors.New("too many requests of one user are waiting")
 
-// Queue gives at most slots turns at a time, and at most perUser of them to one user. Those who wait take turns by user, round
-// robin; each user's own are in their order. A user who has nothing under way waits for what is, and for one turn of each
-// other user at most, however many those have waiting.
+// Queue gives at most slots turns at a time, and at most perUser of them to one user. Users that wait are served
+// round robin, and the requests of one user in their order. So a user who has nothing under way waits for the turns
+// under way, and then for at most one turn of each other user, however many requests those have waiting.
 type Queue struct {
 	slots, perUser, waitingPerUser int
 	shared                         func() bool // nil: never
 
 	mu    sync.Mutex
 	taken int
-	users map[string]*member // who have a turn, or wait for one
-	next  []*member          // who wait, and may have one more turn: in the order in which they will
+	users map[string]*member // users that have a turn, or wait for one
+	next  []*member          // users that wait and may have one more turn, in the order in which they get it
 }
 
 // member is one user.
@@ -32,23 +32,23 @@ type member struct {
 }
 
 type waiter struct {
-	given chan struct{} // closed when it is their turn
+	given chan struct{} // closed when the turn is given
 }
 
-// NewQueue makes a queue; 0 is no limit, each.
+// NewQueue returns a queue. For each limit, 0 means none.
 func NewQueue(slots, perUser, waitingPerUser int) *Queue {
 	return &Queue{slots: slots, perUser: perUser, waitingPerUser: waitingPerUser, users: map[string]*member{}}
 }
 
-// Share leaves one of the slots to others while there are some: nobody has more than all but one of them as long as shared is
-// true. It is called before the queue is used.
+// Share leaves one of the slots to other users while there are any: as long as shared returns true, no user may have
+// all slots. It must be called before the queue is used.
 func (q *Queue) Share(shared func() bool) *Queue {
 	q.shared = shared
 	return q
 }
 
-// Take waits for a turn, which lasts until release is called; calling it again does nothing. It returns ErrTooMuch if the user
-// has too many waiting, and the context's error if that ends before.
+// Take waits for a turn, which lasts until release is called. Further calls of release do nothing. The error is
+// ErrTooMuch if the user has too many requests waiting, or the context's if that ends first.
 func (q *Queue) Take(ctx context.Context, user string) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (q *Queue) Take(ctx context.Context, user string) (release func(), err erro
 	}
 }
 
-// leave takes back a wait whose context has ended; the turn may have been given at the same moment.
+// leave takes back a request whose context has ended. If the turn was given at the same moment, it is released.
 func (q *Queue) leave(m *member, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -106,7 +106,7 @@ func (q *Queue) releaseOnce(m *member) func() {
 	}
 }
 
-// release ends a turn, and gives it to those whose turn it is.
+// release ends a turn, and gives the free slots to the users that are next.
 func (q *Queue) release(m *member) {
 	q.taken--
 	m.taken--
@@ -129,7 +129,7 @@ func (q *Queue) give(m *member) {
 	m.taken++
 }
 
-// list puts a user behind the others who wait, if there is something to wait for.
+// list puts a user at the end of next, if the user has a request that waits and may be given a turn.
 func (q *Queue) list(m *member) {
 	if !m.listed && len(m.waiting) > 0 && q.allows(m) {
 		m.listed = true
@@ -137,7 +137,7 @@ func (q *Queue) list(m *member) {
 	}
 }
 
-// unlist takes a user who does not wait any more from those who do.
+// unlist takes a user off next who has no request left that waits.
 func (q *Queue) unlist(m *member) {
 	if m.listed && len(m.waiting) == 0 {
 		m.listed = false

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// take is a turn that must be had at once.
+// take takes a turn that must be given at once.
 func take(t *testing.T, q *Queue, user string) (release func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
@@ -99,9 +99,9 @@ func TestUserAtTheirLimitLeavesSlotsToOthers(t *testing.T) {
 		if _, err := q.Take(t.Context(), "many"); err != ErrTooMuch {
 			t.Errorf("one more than may wait: %v, want ErrTooMuch", err)
 		}
-		other := take(t, q, "few") // though somebody waits
+		other := take(t, q, "few") // although another user waits
 		first()
-		first() // does nothing
+		first() // a second call does nothing
 		third := <-waited
 		for _, release := range []func(){second, third, other} {
 			release()
@@ -132,7 +132,7 @@ func TestWhoLeavesTheQueueKeepsNoTurn(t *testing.T) {
 	})
 }
 
-// Whatever users do, no more turns are given than there are, and none is lost.
+// Whatever users do, no more turns are given than there are slots, and no turn is lost.
 func TestNoTurnIsLostOrGivenTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(3, 2, 5)

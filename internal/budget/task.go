@@ -7,38 +7,40 @@ import (
 	"time"
 )
 
-// Task is something that takes long, done in slices: after each it gives its turn to whoever waits for one. What is done within
-// a moment needs no turn: less than a slice, or who begins much and leaves would never wait. It is for one goroutine.
+// Task is long work that is done in slices: after each, it gives its turn to the next in the queue. Work that is done
+// within a moment needs no turn. A moment is much less than a slice. Otherwise a user who begins much work and
+// abandons it would never have to wait. A task is for one goroutine.
 type Task struct {
-	queue *Queue // nil: it has the turn of its caller, and Step says when that is over
+	queue *Queue // nil: the task has one slice, within its caller's turn
 	ctx   context.Context
 	user  string
 
 	release func() // nil: it has no turn
-	spent   int    // since the clock was last looked at
+	spent   int    // bytes since the clock was last read
 	until   time.Time
 	err     error
 }
 
-// ErrOver means that the only slice of a task is over.
+// ErrOver means that the only slice of a task has passed.
 var ErrOver = errors.New("the slice is over")
 
 const (
 	slice     = 2 * time.Millisecond
 	moment    = slice / 8
-	clockEach = 64 << 10 // bytes that are looked at between two looks at the clock; some 0.1 ms
+	clockEach = 64 << 10 // bytes of work between two readings of the clock; some 0.1 ms
 )
 
-// NewTask makes a task that takes its turns from a queue.
+// NewTask returns a task that takes its turns from a queue.
 func NewTask(ctx context.Context, queue *Queue, user string) *Task {
 	return &Task{queue: queue, ctx: ctx, user: user, until: time.Now().Add(moment)}
 }
 
-// Slice makes a task of one slice, after which Step is false.
+// Slice returns a task of one slice, after which Step returns false.
 func Slice() *Task { return &Task{until: time.Now().Add(slice)} }
 
-// Step says that so many bytes have been looked at, or what takes as long, and is called before more are. It may wait for a
-// turn. It is false if the task is to be given up: its context has ended, or its only slice.
+// Step is called between pieces of the work, with the size of one: the number of bytes looked at, or as many as would
+// take the same time. It may wait for a turn. It returns false if the task is to be given up: no turn could be had
+// (see Queue.Take), or its only slice has passed.
 func (t *Task) Step(bytes int) bool {
 	if t.spent += bytes; t.spent < clockEach {
 		return t.err == nil
@@ -53,7 +55,7 @@ func (t *Task) Step(bytes int) bool {
 		return false
 	}
 	t.Rest()
-	runtime.Gosched() // who needs no turn is to come to theirs, too
+	runtime.Gosched() // let goroutines run that need no turn
 	if t.release, t.err = t.queue.Take(t.ctx, t.user); t.err != nil {
 		t.release = nil
 		return false
@@ -62,7 +64,7 @@ func (t *Task) Step(bytes int) bool {
 	return true
 }
 
-// Rest gives the turn back, since the task is over, or about to wait for something.
+// Rest gives the turn back, because the task is done, or about to wait for something.
 func (t *Task) Rest() {
 	if t.release != nil {
 		t.release()
@@ -72,5 +74,5 @@ func (t *Task) Rest() {
 	}
 }
 
-// Err is why the task was given up.
+// Err is why the task was given up; nil if it was not.
 func (t *Task) Err() error { return t.err }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// work is so many slices of a task.
+// work runs a task for so many slices.
 func work(task *Task, slices int) (finished bool) {
 	for range slices {
 		time.Sleep(slice)
@@ -19,7 +19,7 @@ func work(task *Task, slices int) (finished bool) {
 	return true
 }
 
-// Whoever has one thing to do that takes long is not put off by how many such things somebody else has.
+// A user with one long task does not wait longer because another user has many of them.
 func TestLongTasksOfOneUserDoNotDelayAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(1, 0, 0)

@@ -7,8 +7,8 @@ import (
 	"weak"
 )
 
-// Texts are what was made of something that never changes, in several variants. They are a part of what they are made of: to
-// find one takes no lock, and when that is gone, so are they. The zero value has none.
+// Texts are the renderings of a value that never changes, in several variants. They are a field of that value, so
+// that a rendering is found without a lock, and is garbage when the value is. The zero value has none.
 type Texts struct{ kept atomic.Pointer[[]*text] }
 
 type text struct {
@@ -18,12 +18,13 @@ type text struct {
 }
 
 const (
-	keepTexts  = 2 * time.Second // since somebody asked for it
-	manyTexts  = 64              // variants that are kept of one thing; clients choose them
-	textsExtra = 256             // bytes that a text takes beside itself
+	keepTexts  = 2 * time.Second // after a text was last asked for
+	manyTexts  = 64              // variants that are kept of one value, since clients choose them
+	textsExtra = 256             // bytes that a text costs beside its own
 )
 
-// Get finds a variant, or makes it: those who want the same have it made once. It is charged to the user for whom it was made.
+// Get returns a variant, and makes it if it is not kept. It is charged to the user for whom it was made. Two users
+// that ask at the same moment may both make it; only one is kept.
 func (t *Texts) Get(m *Memory, user, variant string, make func() string) string {
 	if found := t.find(variant); found != nil {
 		return found.text
@@ -42,7 +43,7 @@ func (t *Texts) Get(m *Memory, user, variant string, make func() string) string 
 			others = *before
 		}
 		if slices.ContainsFunc(others, func(o *text) bool { return o.variant == variant }) {
-			return made.text // somebody else was quicker
+			return made.text // another goroutine was quicker
 		}
 		with, without := others, (*text)(nil)
 		if len(others) >= manyTexts {
@@ -76,7 +77,7 @@ func (t *Texts) find(variant string) *text {
 	return nil
 }
 
-// surplus is a text of the user who has most of them, or nil if that is the one who wants another.
+// surplus returns a text of the user who has most of them, or nil if no user has more than the given one.
 func surplus(texts []*text, user string) *text {
 	counts := map[string]int{}
 	for _, o := range texts {
@@ -92,7 +93,7 @@ func surplus(texts []*text, user string) *text {
 	return found
 }
 
-// forget takes a text out.
+// forget removes a text.
 func (t *Texts) forget(gone *text) {
 	for {
 		before := t.kept.Load()
