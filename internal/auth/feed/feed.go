@@ -1,8 +1,9 @@
-// Package feed mirrors one kind of a cluster for those who decide by it: roles, bindings, namespaces.
+// Package feed mirrors one kind of a cluster for the packages that decide permissions by it: roles, bindings,
+// namespaces.
 //
-// It is an informer on the same ListWatch that the cache uses, so it notices a history that went back and does not
-// trust it, and it keeps no more of an object than it was asked to. Objects are told in the order of their versions;
-// what a list lacks is told as removed before what it brings.
+// A feed is an informer on the same ListWatch that the cache uses, so it notices when versions went back, and lists
+// everything anew. It keeps no more of an object than it is asked to. Objects are told in the order of their
+// versions. After a list, the objects that it lacks are removed first, before those that it has are put.
 package feed
 
 import (
@@ -20,46 +21,47 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Options say what is mirrored, and who is told. All fields are required but Keep, Synced and Lost.
+// Options say what is mirrored, and which functions are told. All fields are required but Keep, Synced and Lost.
 type Options struct {
 	Kind cluster.Kind
-	Keep []string // fields at the object's top that are kept beside its name, namespace, uid and version
-	// Put takes an object that is there, Remove one that is not any more. One goroutine calls both. An object whose
-	// version is the one it had may be told again.
+	Keep []string // top-level fields to keep, besides the object's name, namespace, uid and version
+	// Put is called for an object that is new or has changed, Remove for one that is gone. One goroutine calls both.
+	// Put may be called again with a version that it was told before.
 	Put    func(*cluster.Object)
 	Remove func(namespace, name string)
-	Synced func() // once all of the first list has been told; may be nil
-	Lost   func() // whenever the watch is lost or back; it must return at once; may be nil
+	Synced func() // called once all of the first list has been told; may be nil
+	Lost   func() // called whenever the watch is lost or back; must return at once; may be nil
 	Log    *slog.Logger
 }
 
-// State is how a feed is.
+// State is the state of a feed.
 type State struct {
-	Synced bool      // there was a complete list, and all of it has been told
-	Err    error     // why the watch does not stand; nil while it does, and before the first attempt ended
+	Synced bool      // the first list is complete, and all of it has been told
+	Err    error     // why there is no watch; nil while there is one, and before the first attempt has ended
 	Since  time.Time // when the watch was lost, or came back
-	Listed time.Time // when all of the kind was read last, as happens also while no watch stands
+	Listed time.Time // when the whole kind was last listed, which may succeed also while there is no watch
 }
 
-// Refused reports whether the API server answered that the gateway may not watch the kind, or has no such kind.
+// Refused reports whether the API server answered that the gateway may not watch the kind, or that there is no such
+// kind.
 func (s State) Refused() bool {
 	return apierrors.IsForbidden(s.Err) || apierrors.IsUnauthorized(s.Err) || apierrors.IsNotFound(s.Err) ||
 		apierrors.IsMethodNotSupported(s.Err)
 }
 
-// Feed is one that runs, or will.
+// Feed is a mirror of one kind.
 type Feed struct {
 	cluster *cluster.Cluster
 	opts    Options
 
-	settled chan struct{} // closed when the first attempt has come to something
+	settled chan struct{} // closed when the first attempt has succeeded or failed
 	settle  func()
 
-	mu    sync.Mutex // of those who change the state
+	mu    sync.Mutex // held to change the state
 	state atomic.Pointer[State]
 }
 
-// New prepares a feed.
+// New returns a feed that does nothing before Run.
 func New(c *cluster.Cluster, opts Options) *Feed {
 	f := &Feed{cluster: c, opts: opts, settled: make(chan struct{})}
 	f.settle = sync.OnceFunc(func() { close(f.settled) })
@@ -67,13 +69,13 @@ func New(c *cluster.Cluster, opts Options) *Feed {
 	return f
 }
 
-// Kind is what is mirrored.
+// Kind is the kind that is mirrored.
 func (f *Feed) Kind() cluster.Kind { return f.opts.Kind }
 
-// Settled is closed once the feed is synced, or has failed to be.
+// Settled is closed once the feed is synced, or the first attempt has failed.
 func (f *Feed) Settled() <-chan struct{} { return f.settled }
 
-// State is how the feed is now.
+// State is the feed's state at this moment.
 func (f *Feed) State() State { return *f.state.Load() }
 
 // Run mirrors until the context ends.
@@ -82,7 +84,8 @@ func (f *Feed) Run(ctx context.Context) error {
 	informer := toolscache.NewSharedIndexInformerWithOptions(source, &cluster.Object{},
 		toolscache.SharedIndexInformerOptions{ObjectDescription: f.opts.Kind.String()})
 	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *toolscache.Reflector, error) {
-		// Told by the ListWatch, which also sees what the reflector retries by itself.
+		// Nothing: the ListWatch reports failures, and it also sees those after which the reflector tries again by
+		// itself.
 	}); err != nil {
 		return err
 	}
@@ -96,7 +99,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	return nil
 }
 
-// transform keeps what is needed. It may be called twice for one object.
+// transform trims an object to what is kept. It may be called twice for one object.
 func (f *Feed) transform(object any) (any, error) {
 	o, ok := object.(*cluster.Object)
 	if !ok || o.IsMarker() {
@@ -105,7 +108,7 @@ func (f *Feed) transform(object any) (any, error) {
 	return trim(o, f.opts.Keep)
 }
 
-// trim takes the JSON of what it keeps as it stands: names of roles may hold almost any character.
+// trim copies the JSON of what it keeps unchanged, since names of roles may have almost any character.
 func trim(o *cluster.Object, keep []string) (*cluster.Object, error) {
 	var b strings.Builder
 	member := func(open, key, raw string) {
@@ -145,7 +148,7 @@ func (f *Feed) change(change func(*State)) (before, after State) {
 	return before, after
 }
 
-// health is the feed as its ListWatch sees it.
+// health is the feed as its ListWatch's cluster.Health.
 type health Feed
 
 // Up implements cluster.Health.
@@ -165,7 +168,7 @@ func (h *health) Down(err error) {
 	}
 }
 
-// handler is the feed as its informer sees it.
+// handler is the feed as its informer's event handler.
 type handler Feed
 
 // OnAdd implements toolscache.ResourceEventHandler.
@@ -181,7 +184,7 @@ func (h *handler) OnDelete(object any) {
 	}
 	o, ok := object.(*cluster.Object)
 	if !ok {
-		panic(fmt.Sprintf("feed: a tombstone of a %T", object)) // our informer holds nothing else
+		panic(fmt.Sprintf("feed: a tombstone of a %T", object)) // this informer holds nothing else
 	}
 	if !o.IsMarker() {
 		h.opts.Remove(o.GetNamespace(), o.GetName())

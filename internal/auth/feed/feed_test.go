@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var things = cluster.Kind{Group: "example.org", Version: "v1", Resource: "things", Kind: "Thing", Namespaced: true, Watchable: true}
 
-// recorder writes down what a feed tells.
+// recorder records what a feed tells.
 type recorder struct {
 	mu   sync.Mutex
 	told []string
@@ -33,7 +33,7 @@ func (r *recorder) tell(format string, args ...any) {
 	r.told = append(r.told, fmt.Sprintf(format, args...))
 }
 
-// take is what was told since the last call, in order of the text.
+// take returns what was told since the last call, in the order of the text.
 func (r *recorder) take() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,7 @@ func (r *recorder) take() string {
 	return strings.Join(told, "; ")
 }
 
-// run runs something until the bubble ends.
+// run runs a function until the synctest bubble ends.
 func run(t *testing.T, what func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -104,7 +104,8 @@ func TestFeedKeepsWhatItWasAskedToAndTellsWhatIsGone(t *testing.T) {
 		api.Delete(things, "a/one")
 		expect("remove a/one")
 
-		// What is gone when it comes back is told, and it is said in between that it is lost.
+		// An object that is gone when the watch is back is told as removed. In between the feed says that the watch
+		// is lost.
 		put("three")
 		expect("put a/three")
 		api.Away(true)
@@ -141,7 +142,7 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		stop := n.Changes(func() {
 			select {
 			case changed <- struct{}{}:
-			default: // once for several
+			default: // called once for several
 			}
 		})
 		expect := func(what string, told bool, want ...string) {

@@ -19,7 +19,7 @@ type Namespaces struct {
 	listeners map[*func()]struct{}
 }
 
-// namespaces are those of one cluster.
+// namespaces are the namespaces of one cluster.
 type namespaces struct {
 	feed *Feed
 
@@ -28,13 +28,13 @@ type namespaces struct {
 	sorted []string // nil after a change
 }
 
-// NewNamespaces prepares a Namespaces; it knows nothing until clusters were added.
+// NewNamespaces returns a Namespaces without clusters.
 func NewNamespaces(log *slog.Logger) *Namespaces {
 	return &Namespaces{log: log, clusters: map[string]*namespaces{}, listeners: map[*func()]struct{}{}}
 }
 
-// Add makes a cluster one that can be asked about. The returned function follows its namespaces until the context ends,
-// and takes it out again.
+// Add adds a cluster. The returned function follows its namespaces until the context ends, and then removes the
+// cluster.
 func (n *Namespaces) Add(c *cluster.Cluster) (follow func(context.Context) error) {
 	of := &namespaces{names: map[string]struct{}{}}
 	of.feed = New(c, Options{
@@ -48,7 +48,7 @@ func (n *Namespaces) Add(c *cluster.Cluster) (follow func(context.Context) error
 			of.remove(name)
 			n.tell()
 		},
-		Synced: n.tell, // before, they were not known
+		Synced: n.tell, // before that, the names were not known
 		Log:    n.log,
 	})
 	n.mu.Lock()
@@ -60,7 +60,7 @@ func (n *Namespaces) Add(c *cluster.Cluster) (follow func(context.Context) error
 	}
 }
 
-// take takes a cluster out, unless another one of its name has taken its place.
+// take removes a cluster, unless another one of the same name has replaced it.
 func (n *Namespaces) take(name string, of *namespaces) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,7 +69,8 @@ func (n *Namespaces) take(name string, of *namespaces) {
 	}
 }
 
-// Names are the namespaces of a cluster, sorted; ok is false if they are not known (yet). They are not to be changed.
+// Names returns the names of a cluster's namespaces, sorted; ok is false if they are not known (yet). The slice must
+// not be changed.
 func (n *Namespaces) Names(cluster string) (names []string, ok bool) {
 	n.mu.Lock()
 	of := n.clusters[cluster]
@@ -85,8 +86,8 @@ func (n *Namespaces) Names(cluster string) (names []string, ok bool) {
 	return of.sorted, true
 }
 
-// Changes has changed called when a namespace has come or gone; it must return at once. stop must be called, and may be
-// called again.
+// Changes arranges for changed to be called when a namespace has come or gone. Changed must return at once. The
+// caller must call stop in the end; further calls do nothing.
 func (n *Namespaces) Changes(changed func()) (stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// patient lists for a feed, and asks again by itself when it is refused. Other failures the ListWatch repeats; refusals it
-// leaves to client-go, which waits for a minute at last between two attempts, and that would be a minute more without
-// permissions once the gateway may read them.
+// patient is a ListWatch that also repeats a list that was refused. A plain ListWatch leaves refusals to client-go,
+// which in the end waits for a minute between two attempts. Once the gateway may read permissions again, that would
+// be a minute more without them.
 type patient struct {
 	*cluster.ListWatch
 	listed func()
@@ -34,12 +34,12 @@ func (p *patient) ListWithContext(ctx context.Context, options metav1.ListOption
 			p.listed()
 			return list, nil
 		case apierrors.IsResourceExpired(err), apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge), !pause(ctx, wait):
-			return nil, err // client-go asks for another version then
+			return nil, err // client-go then asks for another version
 		}
 	}
 }
 
-// pause waits for a half to all of a duration; it is false if the context ends before.
+// pause waits for a random time between a half and all of a duration. It returns false if the context ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -14,29 +14,30 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// A policy is a function of what it mentions, so what it said of a namespace holds as long as those who ask are the same to it.
-// That is remembered: when a namespace comes, it alone is asked about, and not all of them for each watch of each user.
+// The result of a policy depends only on what the policy mentions. So its answer for a namespace holds for all users
+// and requests that do not differ in that. The answers are remembered: when a namespace comes, the policies are asked
+// about it alone, and not about all namespaces for each watch of each user.
 
 const (
-	// turn is how long one user's evaluations go on before others have theirs.
+	// turn is how long one user's evaluations go on before other users get a turn.
 	turn = 10 * time.Millisecond
 	// maxKnown bounds what is remembered, in bytes.
 	maxKnown = 32 << 20
 )
 
-// inputs tells askers and requests from each other by what the policies mention of them.
+// inputs identifies a user and a request by what the policies mention of them.
 type inputs [sha256.Size]byte
 
-// answers are what the policies say of namespaces. They are not changed once made.
+// answers are what the policies say of namespaces. They never change.
 type answers struct {
-	names   []string // that were asked about, sorted
+	names   []string // the namespaces that were asked about, sorted
 	allowed []string // those of them that may be seen
 }
 
-// size is what it takes, but for the names themselves, which others hold.
+// size is what the answers occupy, in bytes, without the names themselves, which are shared.
 func (k *answers) size() int { return 256 + 16*(cap(k.names)+cap(k.allowed)) }
 
-// memory remembers by inputs; the least recently used go first.
+// memory remembers answers by their inputs; the least recently used are dropped first.
 type memory struct {
 	mu    sync.Mutex
 	bytes int
@@ -81,7 +82,7 @@ func (m *memory) drop(at *list.Element) {
 	m.bytes -= r.known.size()
 }
 
-// inputsOf digests what the policies mention, each text behind its length.
+// inputsOf hashes what the policies mention. Each text follows its length, so that no two inputs look the same.
 func (a *Authorizer) inputsOf(id *auth.Identity, req *auth.Request) (inputs, error) {
 	buf := make([]byte, 0, 512)
 	add := func(s string) {
@@ -97,7 +98,7 @@ func (a *Authorizer) inputsOf(id *auth.Identity, req *auth.Request) (inputs, err
 		}
 		add(value)
 	}
-	add(req.Cluster) // whose namespaces these are
+	add(req.Cluster) // the namespaces are this cluster's
 	if a.mentions[userGroups] {
 		for _, group := range id.Groups {
 			add(group)
@@ -108,14 +109,14 @@ func (a *Authorizer) inputsOf(id *auth.Identity, req *auth.Request) (inputs, err
 		if err != nil {
 			return inputs{}, err
 		}
-		add("claims") // which no longer looks like a group
+		add("claims") // so that claims do not look like more groups
 		buf = append(buf, claims...)
 	}
 	return sha256.Sum256(buf), nil
 }
 
-// over says which of some namespaces may be seen. It works in turns, so that a user whose questions take long waits behind
-// those whose do not; and what was found by a caller who has left is there for the next one.
+// over returns which of some namespaces may be seen. It works in turns: a user whose questions take long waits behind
+// users whose questions do not. The answers that were found for a caller that has left serve the next one.
 func (a *Authorizer) over(ctx context.Context, id *auth.Identity, req auth.Request, names []string) ([]string, error) {
 	in, err := a.inputsOf(id, &req)
 	if err != nil {
@@ -137,7 +138,7 @@ func (a *Authorizer) over(ctx context.Context, id *auth.Identity, req auth.Reque
 	return slices.Clone(k.allowed), nil
 }
 
-// further is what is known of namespaces after one more turn.
+// further returns what is known of namespaces after one more turn.
 func (a *Authorizer) further(ctx context.Context, id *auth.Identity, req auth.Request, names []string, before *answers) *answers {
 	if slices.Equal(before.names, names) {
 		return before
@@ -155,7 +156,7 @@ func (a *Authorizer) further(ctx context.Context, id *auth.Identity, req auth.Re
 		sees := len(allowed) > 0 && allowed[0] == name
 		if len(old) == 0 || old[0] != name {
 			if ended = ended || ctx.Err() != nil || time.Since(began) > turn; ended {
-				continue // in another turn
+				continue // left to another turn
 			}
 			req.Namespace = name
 			answer, _ := a.evaluate(id, &req)
@@ -167,7 +168,7 @@ func (a *Authorizer) further(ctx context.Context, id *auth.Identity, req auth.Re
 		}
 	}
 	if len(after.names) == len(names) {
-		after.names = names // which all who know the same share
+		after.names = names // one slice, shared by all answers about the same namespaces
 	}
 	return after
 }

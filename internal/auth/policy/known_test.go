@@ -11,7 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// growing are namespaces that come and go.
+// growing is a set of namespaces that come and go.
 type growing struct{ names []string }
 
 func (g *growing) Names(string) ([]string, bool) { return g.names, true }
@@ -23,7 +23,7 @@ func (g *growing) set(n int) {
 	}
 }
 
-// Policies over many namespaces are asked once for each of them, not for each watch, kind, user and change.
+// Policies are asked once about each of many namespaces, not for each watch, kind, user and change.
 func TestPoliciesOverManyNamespacesAreAskedOnce(t *testing.T) {
 	g := &growing{}
 	g.set(5000)
@@ -44,7 +44,7 @@ func TestPoliciesOverManyNamespacesAreAskedOnce(t *testing.T) {
 	if len(first.Namespaces) != 1000 || n < 5000 {
 		t.Errorf("%d namespaces, %d evaluations", len(first.Namespaces), n)
 	}
-	for _, resource := range []string{"pods", "jobs", "nodes"} { // which no policy mentions, as it does no names
+	for _, resource := range []string{"pods", "jobs", "nodes"} { // no policy mentions these, nor names
 		for _, user := range []string{"ann", "bob"} {
 			if again, n := ask(user, resource, "ns"); n > 1 || !again.Equal(first) {
 				t.Errorf("%s asks for %s: %d evaluations", user, resource, n)
@@ -70,7 +70,7 @@ func TestPoliciesOverManyNamespacesAreAskedOnce(t *testing.T) {
 	}
 }
 
-// What a policy mentions tells askers apart.
+// Users that differ in what a policy mentions get different answers.
 func TestPoliciesTellThoseApartWhomTheyMention(t *testing.T) {
 	g := &growing{}
 	g.set(10)
@@ -103,9 +103,9 @@ func TestPoliciesTellThoseApartWhomTheyMention(t *testing.T) {
 	}
 }
 
-// Whoever has left is not computed for, and what was found until then is not lost.
+// Nothing is computed for a caller that has left, and what was found until then is not lost.
 func TestPoliciesAreNotAskedForThoseWhoHaveLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // in which no turn ends by time
+	synctest.Test(t, func(t *testing.T) { // where no turn ends by time
 		g := &growing{}
 		g.set(3000)
 		a, err := New([]string{`request.namespace in user.groups`}, "p", g)

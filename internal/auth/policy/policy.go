@@ -1,12 +1,12 @@
-// Package policy decides who may see what by CEL expressions, for portals whose users are no Kubernetes users.
+// Package policy decides by CEL expressions who may see what, for portals whose users are not users of Kubernetes.
 //
-// A request is allowed if one of the policies is true for it. A policy that fails (a claim that is not there, a cost
-// beyond the limit) is not true; nothing that goes wrong allows anything.
+// A request is allowed if one of the policies is true for it. A policy that fails (a missing claim, a cost beyond the
+// limit) is not true: no failure allows anything.
 //
-// A request that names no namespace asks about all of them, those of tomorrow included, and one that names no object
-// about all objects. It is allowed only if a policy is true whatever the namespace, or the name. So a policy is evaluated
-// with what was not named as unknown: `request.namespace != "kube-system"` does not let anybody list all namespaces,
-// as it would if the empty name were put in. What that policy does allow is found by asking about each namespace.
+// A request that names no namespace asks about all of them, future ones included, and one that names no object asks
+// about all objects. It is allowed only if a policy is true whatever the namespace or the name may be. So a policy is
+// evaluated with these values as unknown. With an empty name instead, `request.namespace != "kube-system"` would let
+// every user list all namespaces. What such a policy does allow is found by asking about each namespace.
 package policy
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// Variables of policies, as qualified names so that a misspelled one is found when the policy is compiled.
+// The variables of policies are declared by their qualified names, so that compiling a policy finds a misspelled one.
 const (
 	userName         = "user.username"
 	userGroups       = "user.groups"
@@ -39,17 +39,17 @@ const (
 	requestName      = "request.name"
 )
 
-// costLimit bounds one evaluation, in CEL's units, of which a comparison is one: some milliseconds at most.
+// costLimit bounds one evaluation, in CEL's units: a comparison costs one. It amounts to some milliseconds at most.
 const costLimit = 100_000
 
 // Authorizer is an auth.Authorizer. Its methods may be called concurrently.
 type Authorizer struct {
 	policies   []compiled
-	mentions   map[string]bool // variables, that a policy does
+	mentions   map[string]bool // the variables that some policy mentions
 	namespaces auth.Namespaces
 	known      memory
-	turns      *budget.Queue // to ask about many namespaces
-	evaluated  atomic.Int64  // questions
+	turns      *budget.Queue // for questions about many namespaces
+	evaluated  atomic.Int64  // how many requests were evaluated
 }
 
 const waitingPerUser = 4096
@@ -61,13 +61,14 @@ type compiled struct {
 	program cel.Program
 }
 
-// New compiles and checks the policies. An error names each that is wrong, as key, its index and what is wrong where.
+// New compiles and checks the policies. An error names each policy that is wrong by key and index, with the place and
+// the reason.
 func New(policies []string, key string, namespaces auth.Namespaces) (*Authorizer, error) {
 	environment, err := newEnvironment()
 	if err != nil {
 		return nil, err
 	}
-	// Half of the processors are for the rest of the gateway.
+	// Half of the processors are left to the rest of the gateway.
 	a := &Authorizer{
 		namespaces: namespaces, mentions: map[string]bool{},
 		turns: budget.NewQueue(max(runtime.GOMAXPROCS(0)/2, 1), 1, waitingPerUser),
@@ -104,7 +105,7 @@ func newEnvironment() (*cel.Env, error) {
 	)
 }
 
-// compile also notes which variables a policy mentions.
+// compile compiles a policy, and adds the variables that it mentions to mentions.
 func compile(environment *cel.Env, text string, mentions map[string]bool) (cel.Program, error) {
 	ast, issues := environment.Compile(text)
 	if err := issues.Err(); err != nil {
@@ -116,11 +117,11 @@ func compile(environment *cel.Env, text string, mentions map[string]bool) (cel.P
 	for _, reference := range ast.NativeRep().ReferenceMap() {
 		mentions[reference.Name] = true
 	}
-	// Optimized, so that regular expressions and constant lists are read once.
+	// With OptOptimize, regular expressions and constant lists are read once.
 	return environment.Program(ast, cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval), cel.CostLimit(costLimit))
 }
 
-// variables are one question's.
+// variables are the values of the variables in one evaluation.
 type variables struct {
 	id  *auth.Identity
 	req *auth.Request
@@ -161,7 +162,7 @@ func (v variables) ResolveName(name string) (any, bool) {
 // Parent implements interpreter.Activation.
 func (v variables) Parent() interpreter.Activation { return nil }
 
-// answer is what the policies say together.
+// answer is what all policies together say of a request.
 type answer int
 
 const (
@@ -170,7 +171,8 @@ const (
 	yes
 )
 
-// evaluate asks the policies until one says yes. What the request does not name is unknown to them.
+// evaluate evaluates the policies until one says yes. The namespace and the name are unknown to them if the request
+// has none.
 func (a *Authorizer) evaluate(id *auth.Identity, req *auth.Request) (answer answer, reason string) {
 	a.evaluated.Add(1)
 	var unknown []*cel.AttributePatternType
@@ -203,10 +205,10 @@ func (a *Authorizer) evaluate(id *auth.Identity, req *auth.Request) (answer answ
 	return answer, strings.Join(failures, "; ")
 }
 
-// Authorize implements auth.Authorizer. There are no errors: what cannot be evaluated is denied.
+// Authorize implements auth.Authorizer. It returns no errors: a request that cannot be evaluated is denied.
 //
-// Policies have no words for URLs that are no resources: what a cluster can do is told to all who are signed in, as Kubernetes'
-// own roles have it, and to no strangers.
+// Policies cannot speak of URLs that are not resources. All users that are signed in may read what a cluster can do,
+// as by Kubernetes' own default roles; strangers may not.
 func (a *Authorizer) Authorize(_ context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
 	if req.Path != "" {
 		return auth.Decision{Allowed: !id.Anonymous, Reason: "signed in"}, nil
@@ -215,7 +217,7 @@ func (a *Authorizer) Authorize(_ context.Context, id auth.Identity, req auth.Req
 	return auth.Decision{Allowed: answer == yes, Reason: reason}, nil
 }
 
-// Scope implements auth.Authorizer. Single objects cannot be enumerated, so there are none in it.
+// Scope implements auth.Authorizer. It never has single objects, since their names cannot be enumerated.
 func (a *Authorizer) Scope(ctx context.Context, id auth.Identity, req auth.Request) (auth.Scope, error) {
 	req.Name = ""
 	switch answer, _ := a.evaluate(&id, &req); {

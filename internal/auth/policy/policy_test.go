@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixedNamespaces are those of every cluster; nil: they are not known.
+// fixedNamespaces are the namespaces of every cluster; nil: not known.
 type fixedNamespaces []string
 
 func (n fixedNamespaces) Names(string) ([]string, bool) { return n, n != nil }
@@ -80,7 +80,7 @@ func TestPoliciesSeeTheUserAndTheRequest(t *testing.T) {
 	}
 }
 
-// A policy that forbids one namespace or name must not let anybody see it by asking for all of them.
+// A policy that forbids one namespace or name must not let a user see it by asking for all of them.
 func TestWhatIsNotNamedIsAllOfIt(t *testing.T) {
 	for policy, c := range map[string]struct {
 		all, team, object, system bool
@@ -151,7 +151,7 @@ func TestScopeWithoutKnownNamespaces(t *testing.T) {
 	}
 }
 
-// What takes too long, or fails, is no allow, and takes no other policy with it.
+// A policy that takes too long or fails allows nothing, and does not keep the others from being evaluated.
 func TestPolicyThatFailsAllowsNothing(t *testing.T) {
 	many := make([]any, 2000)
 	for i := range many {
@@ -217,7 +217,7 @@ func BenchmarkAuthorize(b *testing.B) {
 	}
 }
 
-// FuzzPolicies: no expression may crash the gateway or cost it more than a moment, whatever the user's claims.
+// No expression may crash the gateway, or take it more than a moment, whatever the user's claims are.
 func FuzzPolicies(f *testing.F) {
 	for _, seed := range []string{`true`, `user.claims.a.b[0] == request.name`, `user.groups.exists(g, g in user.claims)`, `sets.contains(user.groups, ["a"])`, `"%s".format([user.claims])== ""`} {
 		f.Add(seed, "a")

@@ -6,7 +6,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// audience are those who want to know when somebody's permissions change. One change wakes those whom it concerns.
+// audience is the set of listeners for changes of permissions. A change wakes only the listeners of the identities
+// that it concerns.
 type audience struct {
 	mu     sync.Mutex
 	users  map[string]map[*listener]struct{}
@@ -51,18 +52,18 @@ func removeFrom(from map[string]map[*listener]struct{}, name string, l *listener
 	}
 }
 
-// tell calls who listens for one of the subjects, once.
+// tell calls each listener for one of the subjects, once.
 func (a *audience) tell(subjects []subject) {
 	for l := range a.concerned(subjects) {
 		l.changed()
 	}
 }
 
-// tellAll calls all who listen.
+// tellAll calls all listeners.
 func (a *audience) tellAll() {
 	a.mu.Lock()
 	var all []*listener
-	for _, of := range a.users { // each of them is there by their name
+	for _, of := range a.users { // each listener is there under its user's name
 		for l := range of {
 			all = append(all, l)
 		}

@@ -12,23 +12,24 @@ import (
 )
 
 const (
-	// trustedFor is how long permissions count of which a part cannot be read any more, whatever the reason, while the API
-	// server answers other things. While it is away they count without end, for nobody can change them there.
+	// trustedFor is how long permissions still count if a part of them can no longer be read, whatever the reason,
+	// while the API server answers other requests. While the API server is away they count without limit, since
+	// nobody can change them there.
 	trustedFor = time.Minute
-	// confirmEvery is how often the API server is asked for something else while a part cannot be read.
+	// confirmEvery is how often the API server is sent another request while a part cannot be read.
 	confirmEvery = 5 * time.Second
 )
 
-// confirmation knows for how long a cluster's permissions could not be confirmed, though the cluster answers.
+// confirmation knows for how long a cluster's permissions could not be confirmed although the cluster answered.
 type confirmation struct {
 	changed chan struct{}         // holds a token when a feed has changed
-	lost    atomic.Int64          // the longest of its feeds, as a time.Duration
-	doubt   atomic.Pointer[error] // why they do not count (any more); nil: they do
+	lost    atomic.Int64          // the longest such time among the feeds, as a time.Duration
+	doubt   atomic.Pointer[error] // why the permissions do not count (any more); nil: they do
 }
 
 func newConfirmation() confirmation { return confirmation{changed: make(chan struct{}, 1)} }
 
-// wake says that a feed has been lost, or is back.
+// wake makes confirm look at the feeds, since one was lost or is back.
 func (c *confirmation) wake() {
 	select {
 	case c.changed <- struct{}{}:
@@ -36,10 +37,11 @@ func (c *confirmation) wake() {
 	}
 }
 
-// confirm follows the feeds until the context ends. Time counts against a feed only if the API server was asked for something
-// else in it, and answered: an API server that restarts, or a proxy that says so for it, takes no permissions away.
+// confirm follows the feeds until the context ends. Time counts against a feed only if the API server answered
+// another request in it. So an API server that restarts takes no permissions away, nor does a proxy that answers for
+// it.
 func (m *member) confirm(ctx context.Context, tell func()) {
-	var lost [4]time.Duration // of each feed
+	var lost [4]time.Duration // by feed
 	asked := time.Now()
 	for {
 		var again <-chan time.Time
@@ -55,14 +57,14 @@ func (m *member) confirm(ctx context.Context, tell func()) {
 				asked = time.Now()
 			}
 		case <-again:
-			passed := min(time.Since(asked), 2*confirmEvery) // a machine that slept has asked nobody meanwhile
+			passed := min(time.Since(asked), 2*confirmEvery) // a machine that slept did not ask in that time
 			asked = time.Now()
 			if m.cluster.Answers(ctx) != nil {
 				continue
 			}
 			for i, f := range m.feeds {
 				if state := f.State(); state.Err != nil {
-					// What is read whole, again and again, is confirmed each time, though no watch stands.
+					// A kind that can be listed is confirmed by each list, even without a watch.
 					lost[i] = min(lost[i]+passed, time.Since(state.Since), time.Since(state.Listed))
 				}
 			}
@@ -70,7 +72,7 @@ func (m *member) confirm(ctx context.Context, tell func()) {
 	}
 }
 
-// lostNow reports whether a feed is lost, and forgets for how long one was that is not any more.
+// lostNow reports whether any feed is lost. It clears the time of each feed that is not.
 func (m *member) lostNow(lost *[4]time.Duration) (any bool) {
 	for i, f := range m.feeds {
 		if f.State().Err == nil {
@@ -82,7 +84,7 @@ func (m *member) lostNow(lost *[4]time.Duration) (any bool) {
 	return any
 }
 
-// judge says whether the permissions count, and tells everybody when that has changed.
+// judge decides whether the permissions count, and tells all listeners when that has changed.
 func (m *member) judge(lost [4]time.Duration, tell func()) {
 	worst := 0
 	for i := range lost {
@@ -110,7 +112,7 @@ func (m *member) judge(lost [4]time.Duration, tell func()) {
 	}
 }
 
-// cannot is why a feed's kind is not read, if the API server refuses that.
+// cannot is the error for a feed whose kind the API server refuses to the gateway.
 func (m *member) cannot(feed int, cause error) error {
 	return fmt.Errorf("%w: cluster %s does not let the gateway get, list and watch %s, which authorizer mode rbac "+
 		"decides by (grant it that, or use mode sar): %w", auth.ErrUnconfirmed, m.name, m.feeds[feed].Kind(), cause)

@@ -27,7 +27,7 @@ func (w *world) logged() string {
 	return w.log.String()
 }
 
-// unconfirmedSeconds is the metric.
+// unconfirmedSeconds returns the metric's value.
 func (w *world) unconfirmedSeconds() float64 {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(w.Authorizer)
@@ -44,7 +44,8 @@ func (w *world) unconfirmedSeconds() float64 {
 	return 0
 }
 
-// What was taken away while only bindings cannot be read, whatever the reason, counts for a minute and no longer.
+// A permission that was taken away while only bindings cannot be read, whatever the reason, counts for a minute and
+// no longer.
 func TestPermissionsThatCannotBeConfirmedDoNotCountForLong(t *testing.T) {
 	for name, failure := range map[string]func(*http.Request) *clustertest.Intercept{
 		"500":               answer(500, metav1.StatusReasonInternalError),
@@ -58,7 +59,7 @@ func TestPermissionsThatCannotBeConfirmedDoNotCountForLong(t *testing.T) {
 		},
 		"it is no Kubernetes": func(*http.Request) *clustertest.Intercept { return &clustertest.Intercept{Body: "<html>"} },
 		"no answer at all": func(r *http.Request) *clustertest.Intercept {
-			select { // as long as an API server lets a request take
+			select { // the longest that an API server lets a request take
 			case <-r.Context().Done():
 			case <-time.After(time.Minute):
 			}
@@ -112,8 +113,8 @@ func TestPermissionsThatCannotBeConfirmedDoNotCountForLong(t *testing.T) {
 	}
 }
 
-// While the API server is away, nobody can take a permission away there, and who restarts one must not lock everybody out. A proxy
-// may answer for it meanwhile, and what breaks off in between counts from anew.
+// While the API server is away, nobody can take a permission away there, and a restart must not lock all users out. A
+// proxy may answer for the API server in the meantime. After a break the time counts from the beginning.
 func TestPermissionsCountWhileTheClusterIsAway(t *testing.T) {
 	for name, failure := range map[string]func(*http.Request) *clustertest.Intercept{
 		"no connection":     func(*http.Request) *clustertest.Intercept { return &clustertest.Intercept{Err: syscall.ECONNREFUSED} },
@@ -134,7 +135,7 @@ func TestPermissionsCountWhileTheClusterIsAway(t *testing.T) {
 					time.Sleep(10 * time.Minute)
 					w.must(jane, true)
 					w.api.Intercept(nil)
-					time.Sleep(20 * time.Second) // by when it is asked again
+					time.Sleep(20 * time.Second) // until it is asked again
 					w.must(jane, true)
 				}
 				if strings.Contains(w.logged(), "do not count") {
@@ -145,7 +146,8 @@ func TestPermissionsCountWhileTheClusterIsAway(t *testing.T) {
 	}
 }
 
-// An API server that comes and goes all the time, while bindings cannot be read whenever it is there, is asked for a minute in all.
+// If the API server comes and goes all the time, and bindings cannot be read whenever it is there, permissions count
+// for a minute of the times when it is there.
 func TestTimesWithoutTheClusterDoNotConfirmAnything(t *testing.T) {
 	in(t, func(w *world) {
 		w.role("reader", readPods())

@@ -12,11 +12,11 @@ import (
 
 // index answers questions from the roles and bindings of one cluster. Its methods may be called concurrently.
 //
-// It leads from a subject to the roles that it has, by namespace; roles are compiled, and shared by all who have them.
-// A change touches what it concerns, nothing else.
+// It leads from a subject to the subject's roles, by namespace. Roles are compiled, and shared by all subjects that
+// have them. A change of a role or binding costs work only for the subjects that it concerns.
 type index struct {
 	mu       sync.RWMutex
-	roles    map[key]*role // also those that are not there, but that a binding names
+	roles    map[key]*role // also roles that do not exist, but that a binding names
 	bindings map[bindingKey]*binding
 	users    map[string]grants
 	groups   map[string]grants
@@ -28,12 +28,12 @@ type key struct{ namespace, name string }
 // bindingKey names a binding. Namespace is "" for ClusterRoleBindings.
 type bindingKey key
 
-// role is what a Role or ClusterRole allows, and who has it.
+// role is what a Role or ClusterRole allows, and which subjects have it.
 type role struct {
 	key      key
-	version  string   // of the object; "" if there is none
-	rules    *ruleSet // nil if there is none
-	bindings int      // that name it, some of them perhaps without subjects
+	version  string   // the object's; "" if the role does not exist
+	rules    *ruleSet // nil if the role does not exist
+	bindings int      // how many bindings name it, even those without subjects
 	slots    map[*slot]struct{}
 }
 
@@ -48,19 +48,19 @@ type subject struct {
 	name  string
 }
 
-// grants are a subject's, by namespace: under "" those of the whole cluster.
+// grants are what one subject has, by namespace; under "" is what counts for the whole cluster.
 type grants map[string]*slot
 
 // slot is what one subject has in one namespace.
 type slot struct {
 	subject subject
 	roles   []*role       // each once
-	counts  map[*role]int // bindings that give it
+	counts  map[*role]int // how many bindings give each role
 	merged  atomic.Pointer[ruleSet]
 }
 
-// mergeFrom is the number of roles from which on a slot has them merged. Each role is asked in some 30 ns, so a few
-// are; but some platforms give a group a role for each thing that it may see.
+// mergeFrom is the number of roles from which on a slot has them merged. One role is asked in some 30 ns, so a few
+// roles are asked one by one. But some platforms give a group a role for each thing that it may see.
 const mergeFrom = 8
 
 func newIndex() *index {
@@ -112,7 +112,8 @@ func (s *slot) allow(q *question) (reason string, allowed bool) {
 	return "", false
 }
 
-// all is the merged rules. Whoever needs them first makes them; the index's lock keeps roles from changing meanwhile.
+// all returns the merged rules. The first question that needs them makes them; the index's lock keeps the roles from
+// changing in the meantime.
 func (s *slot) all() *ruleSet {
 	rules := s.merged.Load()
 	if rules == nil {
@@ -122,7 +123,7 @@ func (s *slot) all() *ruleSet {
 	return rules
 }
 
-// scope says where a question would be answered with yes.
+// scope returns where a question would be answered with yes.
 func (x *index) scope(id *auth.Identity, q *question) auth.Scope {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -161,7 +162,7 @@ func (c *collector) takeRules(namespace string, rules *ruleSet) {
 		return
 	}
 	rules.each(c.question, func(a *allowance) bool {
-		// Who may list or watch the empty name may do so without a name, and is shown everything.
+		// A user who may list or watch the empty name may do so without a name, and is shown everything.
 		if a.verbs&c.question.verb != 0 || c.question.verb != verbGet && a.names[""]&c.question.verb != 0 {
 			c.everything[namespace] = true
 			return false
@@ -199,7 +200,7 @@ func (c *collector) scope() auth.Scope {
 	return s
 }
 
-// putRole takes a role, and returns the subjects whose permissions that changes.
+// putRole adds or replaces a role, and returns the subjects whose permissions that changes.
 func (x *index) putRole(k key, version string, rules []rbacv1.PolicyRule) []subject {
 	compiled := compile(rules)
 	x.mu.Lock()
@@ -221,7 +222,7 @@ func (x *index) removeRole(k key) []subject {
 	return r.changed()
 }
 
-// role finds a role, or makes the place for it.
+// role returns the entry of a role, and makes it if there is none.
 func (x *index) role(k key) *role {
 	r := x.roles[k]
 	if r == nil {
@@ -231,7 +232,7 @@ func (x *index) role(k key) *role {
 	return r
 }
 
-// forget drops a role that is not there and that no binding names.
+// forget drops the entry of a role that does not exist and that no binding names.
 func (x *index) forget(r *role) {
 	if r.version == "" && r.bindings == 0 {
 		delete(x.roles, r.key)
@@ -247,7 +248,7 @@ func (r *role) changed() []subject {
 	return subjects
 }
 
-// putBinding takes a binding, and returns the subjects whose permissions that changes.
+// putBinding adds or replaces a binding, and returns the subjects whose permissions that changes.
 func (x *index) putBinding(k bindingKey, version string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) []subject {
 	to := make([]subject, 0, len(subjects))
 	for _, s := range subjects {
@@ -270,7 +271,7 @@ func (x *index) putBinding(k bindingKey, version string, ref rbacv1.RoleRef, sub
 		role = key{"", ref.Name}
 	case ref.Kind == "Role" && k.namespace != "":
 		role = key{k.namespace, ref.Name}
-	default: // of no kind that gives anything
+	default: // a kind of role that gives nothing
 		return changed
 	}
 	b := &binding{version: version, role: x.role(role), subjects: to}

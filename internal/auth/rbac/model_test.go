@@ -12,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// model is RBAC as Kubernetes' documentation tells it: every binding is looked at for every question.
+// model is RBAC as Kubernetes' documentation describes it: every binding is looked at for every question.
 type model struct {
 	roles    map[key][]rbacv1.PolicyRule
 	bindings map[bindingKey]modelBinding
@@ -75,7 +75,7 @@ func ruleAllows(rule rbacv1.PolicyRule, req auth.Request) bool {
 		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, req.Name))
 }
 
-// What random roles, bindings and questions are made of.
+// Random roles, bindings and questions are made of these.
 var (
 	someVerbs        = []string{"get", "list", "watch", "create", "*"}
 	someGroups       = []string{"", "batch", "apps", "*"}
@@ -134,8 +134,8 @@ func randomIdentity(r *rand.Rand) auth.Identity {
 	return auth.Identity{Username: oneOf(r, someUsers), Groups: someOf(r, someUserGroups, 3)}
 }
 
-// The index and the model are changed at random, and asked at random; they must never differ, nor may a Scope from
-// the answers that it stands for. In the end everything is removed, and nothing may be left.
+// The index and the model get the same random changes and questions. Their answers must never differ, nor may a Scope
+// differ from the answers that it stands for. In the end everything is removed, and nothing may be left in the index.
 func TestIndexAnswersAsKubernetesRulesSay(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -151,7 +151,7 @@ func TestIndexAnswersAsKubernetesRulesSay(t *testing.T) {
 					Verb: oneOf(r, askedVerbs), Group: oneOf(r, someGroups[:3]), Resource: oneOf(r, askedResources),
 					Subresource: oneOf(r, askedSubresource), Namespace: oneOf(r, append(someNamespaces, "")), Name: oneOf(r, someNames),
 				}
-				if strings.Contains("create *", req.Verb) { // the gateway only reads, and asks for nothing else
+				if strings.Contains("create *", req.Verb) { // the gateway asks only about reading
 					if _, allowed := ask(x, id, req); allowed {
 						t.Fatalf("seed %d, step %d: %s is allowed", seed, step, req.Verb)
 					}
@@ -217,7 +217,7 @@ func checkScope(t *testing.T, where string, m *model, x *index, id auth.Identity
 		}
 		for _, asked.Name = range someNames[:3] {
 			allowed := m.allows(id, asked)
-			// Who may list the empty name sees all names, though the rule names none of them.
+			// A user who may list the empty name sees all names, although the rule names none of them.
 			if seen := scope.Sees(namespace, asked.Name); seen != allowed && (req.Verb == "get" || allowed || !scope.SeesNamespace(namespace)) {
 				t.Fatalf("%s: %v, %+v: scope %+v", where, id, asked, scope)
 			}

@@ -9,11 +9,11 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// pathRule is what a rule allows for URLs that are no resources. Those count only where a ClusterRole is bound for the whole
-// cluster.
+// pathRule is what a rule allows for URLs that are not resources. It counts only if its ClusterRole is bound for the
+// whole cluster.
 type pathRule struct {
 	urls []string
-	get  bool // the one verb that the gateway asks about
+	get  bool // whether get is allowed, the only verb that the gateway asks about
 }
 
 func newPathRule(rule rbacv1.PolicyRule) (r pathRule, any bool) {
@@ -22,7 +22,7 @@ func newPathRule(rule rbacv1.PolicyRule) (r pathRule, any bool) {
 	return r, r.get && len(r.urls) > 0
 }
 
-// matches does as Kubernetes' NonResourceURLMatches.
+// matches does the same as Kubernetes' NonResourceURLMatches.
 func (r pathRule) matches(path string) bool {
 	for _, url := range r.urls {
 		if url == rbacv1.NonResourceAll || url == path ||
@@ -33,7 +33,7 @@ func (r pathRule) matches(path string) bool {
 	return false
 }
 
-// allowsPath answers whether a path may be read, and names the role that allows it.
+// allowsPath reports whether a path may be read, and names the role that allows it.
 func (x *index) allowsPath(id *auth.Identity, path string) (reason string, allowed bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

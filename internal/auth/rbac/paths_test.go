@@ -8,7 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// URLs that are no resources are decided as Kubernetes does: by ClusterRoles that are bound for the whole cluster.
+// URLs that are not resources are decided as in Kubernetes: by ClusterRoles that are bound for the whole cluster.
 func TestPathsAreReadByThoseWhoMay(t *testing.T) {
 	in(t, func(w *world) {
 		path := func(urls ...string) rbacv1.PolicyRule {
@@ -21,11 +21,11 @@ func TestPathsAreReadByThoseWhoMay(t *testing.T) {
 		w.role("prefix", path("/openapi*"))
 		w.bind("", "1", "discovery", group("system:authenticated"))
 		w.bind("", "2", "public", group("system:unauthenticated"))
-		w.bind("a", "1", "all", user("narrow")) // which gives nothing for paths
+		w.bind("a", "1", "all", user("narrow")) // gives nothing for paths
 		w.bind("", "3", "head", user("narrow"))
 		w.bind("", "4", "all", user("admin"))
 		w.bind("", "5", "prefix", user("prefix"))
-		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} { // more than are merged
+		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} { // enough for the roles to be merged
 			w.role(name, readPods(name))
 			w.bind("", name, name, user("many"))
 		}

@@ -1,15 +1,16 @@
 // Package rbac decides who may see what as Kubernetes' own RBAC does, in process.
 //
-// It follows the Roles, ClusterRoles and bindings of each cluster and keeps an index of them, from subjects to what
-// they may do; a question is a few look-ups, and no call. The controller manager writes the rules of aggregated
-// ClusterRoles into them, so these are like any other.
+// It follows the Roles, ClusterRoles and bindings of each cluster, and keeps an index from subjects to what they may
+// do. So a question costs a few look-ups, and no request. Aggregated ClusterRoles need no special care, since the
+// controller manager writes the aggregated rules into them.
 //
-// It decides by what it saw last. A change takes effect as soon as its event has come, in the order of its kind; as
-// at the API server, nothing orders roles and bindings among each other. While the API server is away, its permissions
-// are taken to be as they were. But if a part of them cannot be read, for whatever reason, while it answers otherwise,
-// nothing is allowed after a minute; and nothing is before they have all been read once.
+// It decides by what it saw last. A change takes effect as soon as its event has come. The events of one kind come in
+// order; as at the API server, roles and bindings have no order among each other. While the API server is away, the
+// last known permissions count. If a part of them cannot be read, for whatever reason, while the API server answers
+// other requests, nothing is allowed after a minute. Nor is anything allowed before all of them have been read once.
 //
-// Group system:masters is allowed everything, as at the API server, where it is no matter of RBAC either.
+// The group system:masters is allowed everything. The API server does the same, and there, too, it is no part of
+// RBAC.
 package rbac
 
 import (
@@ -53,17 +54,17 @@ type member struct {
 	log          *slog.Logger
 }
 
-// New prepares an Authorizer; it knows nothing until clusters were added.
+// New returns an Authorizer without clusters.
 func New(log *slog.Logger) *Authorizer {
 	return &Authorizer{log: log, audience: newAudience(), clusters: map[string]*member{}}
 }
 
-// Add makes a cluster one that can be asked about. The returned function follows its roles and bindings until the
-// context ends, and takes it out again.
+// Add adds a cluster. The returned function follows its roles and bindings until the context ends, and then removes
+// the cluster.
 func (a *Authorizer) Add(c *cluster.Cluster) (follow func(context.Context) error) {
 	m := &member{name: c.Name(), cluster: c, index: newIndex(), confirmation: newConfirmation(), log: a.log}
 	m.feeds = [4]*feed.Feed{
-		// Roles first, so that what they are bound to is mostly there when the bindings come.
+		// Roles come first, so that most of them are known when their bindings come.
 		a.follow(m, "roles", "Role", true, []string{"rules"},
 			func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
 			m.index.removeRole),
@@ -90,7 +91,7 @@ func (a *Authorizer) Add(c *cluster.Cluster) (follow func(context.Context) error
 	}
 }
 
-// remove takes a cluster out, unless another one of its name has taken its place.
+// remove removes a cluster, unless another one of the same name has replaced it.
 func (a *Authorizer) remove(m *member) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,7 +106,7 @@ func (a *Authorizer) cluster(name string) *member {
 	return a.clusters[name]
 }
 
-// object is what counts of a role or a binding.
+// object is the part of a role or binding that is used.
 type object struct {
 	Rules    []rbacv1.PolicyRule `json:"rules"`
 	RoleRef  rbacv1.RoleRef      `json:"roleRef"`
@@ -123,13 +124,15 @@ func (a *Authorizer) follow(m *member, resource, kind string, namespaced bool, k
 			k := key{o.GetNamespace(), o.GetName()}
 			var read object
 			if err := json.Unmarshal([]byte(o.JSON()), &read); err != nil {
-				// What cannot be read gives nothing; it must not go on giving what it gave before.
+				// An object that cannot be read gives nothing. In particular it must not go on giving what it gave
+				// before.
 				a.log.Warn("an RBAC object cannot be read and counts as absent", "cluster", m.name, "kind", kind,
 					"object", o.Key(), "error", err)
 				a.audience.tell(remove(k))
 				return
 			}
-			// With the uid, for one that was deleted and made anew may have an old version in a restored cluster.
+			// The uid is a part of the version: in a restored cluster, an object that was deleted and made anew may
+			// have a version that was seen before.
 			a.audience.tell(put(k, o.UID()+"@"+o.GetResourceVersion(), read))
 		},
 		Remove: func(namespace, name string) { a.audience.tell(remove(key{namespace, name})) },
@@ -149,7 +152,7 @@ func (m *member) run(ctx context.Context, tell func()) error {
 	return errors.Join(errs...)
 }
 
-// Ready is nil when all roles and bindings of a cluster are known; else it says what is missing, and why.
+// Ready is nil when all roles and bindings of a cluster are known. Otherwise it says what is missing, and why.
 func (a *Authorizer) Ready(cluster string) error {
 	if m := a.cluster(cluster); m != nil {
 		return m.usable()
@@ -157,7 +160,7 @@ func (a *Authorizer) Ready(cluster string) error {
 	return fmt.Errorf("%w: there is no cluster %q", auth.ErrUndecided, cluster)
 }
 
-// usable is nil if what is known of the cluster may be decided by.
+// usable is nil if what is known of the cluster suffices for decisions.
 func (m *member) usable() error {
 	if doubt := m.confirmation.doubt.Load(); doubt != nil {
 		return *doubt
@@ -177,10 +180,10 @@ func (m *member) usable() error {
 	return nil
 }
 
-// waitAtMost is how long a question waits for the first lists, which a gateway reads that has just started.
+// waitAtMost is how long a question waits for the first lists, when the gateway has just started.
 const waitAtMost = 5 * time.Second
 
-// wait waits until the cluster was read for the first time, or could not be.
+// wait waits until each feed has been synced, or has failed, for the first time.
 func (m *member) wait(ctx context.Context) error {
 	timer := time.NewTimer(waitAtMost)
 	defer timer.Stop()
@@ -196,7 +199,8 @@ func (m *member) wait(ctx context.Context) error {
 	return m.usable()
 }
 
-// of finds the cluster of a question that can be answered.
+// of returns the cluster of a question. It waits for a cluster that is not usable yet, and fails if the question
+// cannot be answered.
 func (a *Authorizer) of(ctx context.Context, id *auth.Identity, req *auth.Request) (*member, error) {
 	m := a.cluster(req.Cluster)
 	switch {
@@ -252,7 +256,8 @@ func (a *Authorizer) Scope(ctx context.Context, id auth.Identity, req auth.Reque
 	return scope, nil
 }
 
-// Changes implements auth.Authorizer: it tells of each change of a role or binding that the identity has, or had.
+// Changes implements auth.Authorizer: changed is called for each change of a role or binding that the identity has,
+// or had.
 func (a *Authorizer) Changes(id auth.Identity, changed func()) (stop func()) {
 	return a.audience.join(id, changed)
 }

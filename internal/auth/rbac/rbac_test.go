@@ -40,7 +40,7 @@ type world struct {
 	log *bytes.Buffer
 }
 
-// in runs a test with an API server and an Authorizer that has read it, in a bubble.
+// in runs a test in a synctest bubble, with an API server and an Authorizer that has read it.
 func in(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestBindingTakesEffectAtOnceAndSoDoesItsEnd(t *testing.T) {
 	in(t, func(w *world) {
 		w.must(jane, false)
 		w.bind("a", "b", "reader", group("team-a"))
-		w.must(jane, false) // the role is not there
+		w.must(jane, false) // the role does not exist
 		w.role("reader", readPods())
 		w.must(jane, true)
 		w.must(joe, false)
@@ -160,7 +160,7 @@ func TestQuestionsCostNoRequests(t *testing.T) {
 	in(t, func(w *world) {
 		w.role("reader", readPods())
 		w.bind("a", "b", "reader", group("team-a"))
-		w.api.Requests() // those until now
+		w.api.Requests() // forget those until now
 		for range 100 {
 			w.must(jane, true)
 			w.must(joe, false)
@@ -214,7 +214,7 @@ func TestMastersMayDoEverything(t *testing.T) {
 	})
 }
 
-// One change wakes whom it concerns, and nobody else.
+// A change wakes the listeners whom it concerns, and no others.
 func TestChangesWakeThoseWhomTheyConcern(t *testing.T) {
 	in(t, func(w *world) {
 		toJane, toJoe := make(chan struct{}, 8), make(chan struct{}, 8)
@@ -256,7 +256,7 @@ func TestChangesWakeThoseWhomTheyConcern(t *testing.T) {
 		synctest.Wait()
 		expect("a role that is gone", false, true)
 		w.api.ExpireWatches()
-		time.Sleep(time.Minute) // all is listed anew
+		time.Sleep(time.Minute) // until everything is listed anew
 		w.must(joe, false)
 		expect("the same as before", false, false)
 		stopJane()
@@ -285,7 +285,7 @@ func TestNothingIsAllowedBeforeAllIsRead(t *testing.T) {
 			return nil
 		})
 		w.Authorizer = New(slog.New(slog.DiscardHandler))
-		w.Add(w.api.Connect(t)) // which does not run
+		w.Add(w.api.Connect(t)) // it does not run
 		w.mustNot("not all read yet")
 		w.start()
 		time.Sleep(10 * time.Second)
@@ -302,7 +302,7 @@ func TestNothingIsAllowedBeforeAllIsRead(t *testing.T) {
 	})
 }
 
-// A gateway that has just started answers as soon as it can, rather than telling its clients to come again.
+// A gateway that has just started answers as soon as it can, rather than sending its clients away.
 func TestQuestionBeforeTheFirstListWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, api: clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings), log: &bytes.Buffer{}}
@@ -315,7 +315,7 @@ func TestQuestionBeforeTheFirstListWaitsForIt(t *testing.T) {
 		w.start()
 		began := time.Now()
 		w.must(jane, true)
-		if d := time.Since(began); d > time.Second { // of two requests: the list, and the watch that says that it was all of it
+		if d := time.Since(began); d > time.Second { // two requests: the list, and a watch that shows its end
 			t.Errorf("after %v", d)
 		}
 	})
@@ -323,14 +323,14 @@ func TestQuestionBeforeTheFirstListWaitsForIt(t *testing.T) {
 		gone, cancel := context.WithCancel(w.t.Context())
 		cancel()
 		w.Authorizer = New(slog.New(slog.DiscardHandler))
-		w.Add(w.api.Connect(t)) // which does not run
+		w.Add(w.api.Connect(t)) // it does not run
 		if d, err := w.Authorize(gone, jane, watch); d.Allowed || !errors.Is(err, context.Canceled) {
 			t.Errorf("%+v, %v", d, err)
 		}
 	})
 }
 
-// Clusters come and go, and one that takes the place of another has permissions of its own.
+// Clusters come and go. One that replaces another of the same name has its own permissions.
 func TestClustersAreAddedAndRemoved(t *testing.T) {
 	in(t, func(w *world) {
 		w.role("reader", readPods())
@@ -351,8 +351,8 @@ func TestClustersAreAddedAndRemoved(t *testing.T) {
 	})
 }
 
-// While the API server is away its permissions stay; but when it answers that the gateway may not read them any
-// more, they do not count for long.
+// While the API server is away, its permissions count. When it answers that the gateway may no longer read them, they
+// do not count for long.
 func TestPermissionsThatCannotBeReadAnyMoreDoNotCountForLong(t *testing.T) {
 	in(t, func(w *world) {
 		w.role("reader", readPods())
@@ -380,7 +380,7 @@ func TestPermissionsThatCannotBeReadAnyMoreDoNotCountForLong(t *testing.T) {
 	})
 }
 
-// A restored etcd gives versions again. A binding that was made after the backup must not count for ever.
+// A restored etcd uses versions a second time. A binding that was made after the backup must not count for ever.
 func TestBindingFromBeforeARestoreDoesNotCount(t *testing.T) {
 	in(t, func(w *world) {
 		w.role("reader", readPods())
@@ -425,7 +425,7 @@ func TestQuestionsThatCannotBeAnsweredAreErrors(t *testing.T) {
 	})
 }
 
-// The names of roles may hold almost any character.
+// The names of roles may have almost any character.
 func TestNamesOfRolesAreKeptAsTheyAre(t *testing.T) {
 	in(t, func(w *world) {
 		for i, name := range []string{`a"b\c`, "sys:tem é", "line\nbreak", "<&>\u2028"} {
@@ -438,8 +438,9 @@ func TestNamesOfRolesAreKeptAsTheyAre(t *testing.T) {
 	})
 }
 
-// busyIndex has 10,000 bindings: 2,000 namespaces, in each of which a team, two users and a service account have roles,
-// 2,000 platform bindings, and a group with many roles of its own.
+// busyIndex has 10,000 bindings, five for each of 2,000 namespaces. Four are in the namespace: for a team, two users,
+// a service account and the group platform. One is for the whole cluster: for an operator, and for a group that gets
+// many roles in this way.
 func busyIndex() *index {
 	x := newIndex()
 	for i := range 40 {
@@ -466,7 +467,7 @@ func busyIndex() *index {
 	return x
 }
 
-// busyAuthorizer has read an API server, and decides by a busyIndex.
+// busyAuthorizer returns an Authorizer that has read an API server, and decides by a busyIndex.
 func busyAuthorizer(b *testing.B) *Authorizer {
 	b.Helper()
 	api := clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings)
@@ -486,7 +487,8 @@ func busyAuthorizer(b *testing.B) *Authorizer {
 	return a
 }
 
-// BenchmarkAuthorize asks an index of 10,000 bindings, whose answer is no: everything that the user has is looked at.
+// BenchmarkAuthorize asks an index of 10,000 bindings. The answer is no, so everything that the user has is looked
+// at.
 func BenchmarkAuthorize(b *testing.B) {
 	a := busyAuthorizer(b)
 	groups := []string{"team-ns1", "team-ns2", "team-ns3", "team-ns4", "a", "b", "c", "d", "e", "system:authenticated"}
@@ -507,7 +509,7 @@ func BenchmarkAuthorize(b *testing.B) {
 	}
 }
 
-// BenchmarkScope looks for the namespaces of a group that has something in 2,000.
+// BenchmarkScope asks for the namespaces of a group that has permissions in 2,000.
 func BenchmarkScope(b *testing.B) {
 	a := busyAuthorizer(b)
 	for name, group := range map[string]string{"1 namespace": "team-ns1", "2000 namespaces": "platform"} {
@@ -523,8 +525,8 @@ func BenchmarkScope(b *testing.B) {
 	}
 }
 
-// BenchmarkChangeTold is a binding that changes, among 10,000, while 1,000 streams of 200 users listen, of which it
-// concerns five.
+// BenchmarkChangeTold changes one binding among 10,000, while 1,000 streams of 200 users listen; it concerns five of
+// them.
 func BenchmarkChangeTold(b *testing.B) {
 	x, a := busyIndex(), newAudience()
 	for i := range 1000 {
@@ -539,7 +541,7 @@ func BenchmarkChangeTold(b *testing.B) {
 	}
 }
 
-// BenchmarkChange is a binding that changes, among 10,000.
+// BenchmarkChange changes one binding among 10,000.
 func BenchmarkChange(b *testing.B) {
 	x := busyIndex()
 	version := 0

@@ -8,7 +8,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// verbs is a set of those that the gateway asks about. It only reads, so what a rule says of others is left out.
+// verbs is a set of the verbs that the gateway asks about. The gateway only reads, so what a rule says of other verbs
+// is left out.
 type verbs uint8
 
 const (
@@ -32,32 +33,32 @@ func verbOf(name string) verbs {
 	return 0
 }
 
-// ruleSet is what one role allows, or several together. It is not changed once made.
+// ruleSet is what one role allows, or several together. It never changes.
 type ruleSet struct {
-	everything []allowance            // of the resource *
-	resources  map[string][]allowance // by resource, resource/subresource, */subresource
-	paths      []pathRule             // which are not merged
+	everything []allowance            // of rules for the resource *
+	resources  map[string][]allowance // by resource, resource/subresource or */subresource
+	paths      []pathRule             // merge leaves these out
 }
 
-// allowance is what may be done with the resources of one group.
+// allowance is what may be done with a resource of one group.
 type allowance struct {
-	group string // * for all
-	verbs verbs  // with all objects
+	group string // * is all groups
+	verbs verbs  // allowed with all objects
 	names map[string]verbs
 }
 
-// question is a Request as rules are asked.
+// question is a Request in the form in which rules are asked.
 type question struct {
 	verb     verbs
 	group    string
-	resource string // with its subresource
+	resource string // with its subresource, if any
 	wildcard string // */subresource, or ""
 	name     string
 }
 
 func newQuestion(req auth.Request) question {
 	q := question{group: req.Group, resource: req.Resource, name: req.Name}
-	if req.Verb != rbacv1.VerbAll { // which is a rule's word, and no verb
+	if req.Verb != rbacv1.VerbAll { // "*" has a meaning only in rules
 		q.verb = verbOf(req.Verb)
 	}
 	if req.Subresource != "" {
@@ -67,7 +68,7 @@ func newQuestion(req auth.Request) question {
 	return q
 }
 
-// compile makes a ruleSet of rules.
+// compile makes a ruleSet from rules.
 func compile(rules []rbacv1.PolicyRule) *ruleSet {
 	s := &ruleSet{}
 	for _, rule := range rules {
@@ -97,7 +98,7 @@ func compile(rules []rbacv1.PolicyRule) *ruleSet {
 	return s
 }
 
-// merge makes one ruleSet of several.
+// merge makes one ruleSet from those of several roles, without their paths.
 func merge(roles []*role) *ruleSet {
 	s := &ruleSet{}
 	take := func(resource string, from []allowance) {
@@ -122,7 +123,7 @@ func merge(roles []*role) *ruleSet {
 	return s
 }
 
-// add finds or makes the allowance of a group for a resource, and changes it.
+// add changes the allowance of a group for a resource, and makes it if there is none.
 func (s *ruleSet) add(resource, group string, change func(*allowance)) {
 	list := s.resources[resource]
 	if resource == rbacv1.ResourceAll {
@@ -157,7 +158,7 @@ func (a *allowance) ofGroup(group string) bool {
 	return a.group == group || a.group == rbacv1.APIGroupAll
 }
 
-// each calls f for the allowances that concern a question's resource, until it returns false.
+// each calls f for the allowances that concern a question's resource, until f returns false.
 func (s *ruleSet) each(q *question, f func(*allowance) bool) bool {
 	if s == nil {
 		return true
@@ -176,8 +177,8 @@ func (s *ruleSet) each(q *question, f func(*allowance) bool) bool {
 	return true
 }
 
-// allows answers a question as Kubernetes' RuleAllows does. A name in a rule is compared also with the empty name of
-// a question about all objects.
+// allows answers a question as Kubernetes' RuleAllows does. A question about all objects has the empty name, and a
+// rule with the empty name allows it.
 func (s *ruleSet) allows(q *question) bool {
 	if s == nil {
 		return false
@@ -195,8 +196,8 @@ func anyAllows(list []allowance, q *question) bool {
 	return false
 }
 
-// userOf is the name by which Kubernetes knows a subject that is no group, or "" for none. A service account without
-// a namespace is of the binding's.
+// userOf is the user name of a subject that is not a group, as Kubernetes makes it, or "" if it has none. A service
+// account without a namespace belongs to that of the binding.
 func userOf(s rbacv1.Subject, bindingNamespace string) string {
 	switch s.Kind {
 	case rbacv1.UserKind:
