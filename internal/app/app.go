@@ -20,6 +20,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/audit"
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/oidc"
+	"github.com/kubecast/kubecast/internal/auth/session"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/config"
 	kubecasthttp "github.com/kubecast/kubecast/internal/http"
@@ -70,7 +72,7 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	login, err := newLogin(cfg.Auth, authenticator, sealer, log)
+	login, err := newLogin(cfg.Auth, authenticator, sealer, registry, log)
 	if err != nil {
 		return err
 	}
@@ -90,7 +92,7 @@ func Run(ctx context.Context, opts Options) error {
 		Authenticator:  authenticator,
 		Authorizer:     auth.NewGuard(authorizer, registry),
 		Ready:          authorizer.ready,
-		Sessions:       auth.NewSessions(sealer, authenticator),
+		Sessions:       session.NewSessions(sealer, authenticator),
 		Login:          login,
 		Revocations:    clusters.revocations,
 		TrustedProxies: cfg.Prefixes(),
@@ -226,29 +228,30 @@ func newRevocations(cfg config.Revocations, registerer prometheus.Registerer, lo
 	return auth.NewRevocations(auth.RevocationOptions{ConfigMap: name, Keep: cfg.Keep.Std(), Registerer: registerer, Log: log})
 }
 
-func newSealer(keyFile string) (*auth.Sealer, error) {
+func newSealer(keyFile string) (*session.Sealer, error) {
 	if keyFile == "" {
-		return auth.NewSealer(auth.RandomKey())
+		return session.NewSealer(session.RandomKey())
 	}
-	keys, err := auth.ReadKeys(keyFile)
+	keys, err := session.ReadKeys(keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("auth.cookieKeyFile: %w", err)
 	}
-	return auth.NewSealer(keys...)
+	return session.NewSealer(keys...)
 }
 
 // newLogin is nil if the configuration has none.
-func newLogin(cfg config.Auth, authenticator *auth.Authenticator, sealer *auth.Sealer, log *slog.Logger) (*auth.Login, error) {
+func newLogin(cfg config.Auth, authenticator *auth.Authenticator, sealer *session.Sealer, registerer prometheus.Registerer, log *slog.Logger) (*oidc.Login, error) {
 	l := cfg.OIDCLogin
 	if l.ClientID == "" {
 		return nil, nil
 	}
-	return auth.NewLogin(auth.LoginOptions{
+	return oidc.New(oidc.Options{
 		Issuer:           cfg.LoginIssuer(),
 		ClientID:         l.ClientID,
 		ClientSecretFile: l.ClientSecretFile,
 		RedirectURL:      l.RedirectURL,
 		Scopes:           l.Scopes,
+		Registerer:       registerer,
 	}, authenticator, sealer, log)
 }
 

@@ -11,7 +11,8 @@
 // What a caller is told about a bad token is Challenge's and PublicText's to say; the errors themselves
 // name the cause and are for the log. They never contain a token.
 //
-// The package serves no HTTP and reads no cookies: where a token comes from is its caller's business.
+// Package session keeps an Identity in a browser's hands, package oidc signs people in at a provider; packages sar, rbac and policy are
+// the Authorizers. The package serves no HTTP and reads no cookies: where a token comes from is its caller's business.
 package auth
 
 import (

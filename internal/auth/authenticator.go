@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/auth/fetch"
 )
 
 // Options configure an Authenticator.
@@ -149,7 +151,7 @@ func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger 
 	if where == "" {
 		where = o.Issuer
 	}
-	if !isKeyURL(where) {
+	if !fetch.Safe(where) {
 		return nil, fmt.Errorf("keys are fetched over https (http on loopback only), not from %q", where)
 	}
 	if o.CAFile != "" {
@@ -161,8 +163,7 @@ func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger 
 		own.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 		transport = own
 	}
-	client := &http.Client{Transport: transport, Timeout: fetchTimeout, CheckRedirect: refuseUnsafeRedirect}
-	keys := newRemoteKeys(o.Issuer, o.JWKSURL, client, logger)
+	keys := newRemoteKeys(o.Issuer, o.JWKSURL, fetch.Client(transport), logger)
 	keys.fetched = a.metrics.fetched(o.Issuer)
 	return &issuer{Issuer: o, keys: keys, transport: transport}, nil
 }
@@ -232,10 +233,10 @@ func (a *Authenticator) Confirm(ctx context.Context, id Identity) (Identity, err
 	switch {
 	case id.Token == "" && strings.HasPrefix(id.Username, serviceAccountPrefix):
 		// Sealed by a version before this one, which took what the cluster said once for good.
-		return Identity{}, refused(errors.New("a ServiceAccount's without its token"))
+		return Identity{}, Refused(errors.New("a ServiceAccount's without its token"))
 	case id.Token != "":
 		if a.serviceAccounts == nil {
-			return Identity{}, refused(errors.New("a ServiceAccount's, which are not let in any more"))
+			return Identity{}, Refused(errors.New("a ServiceAccount's, which are not let in any more"))
 		}
 		id, err = a.serviceAccounts.review(ctx, string(id.Token))
 	}
@@ -255,7 +256,7 @@ func answered(ctx context.Context, id Identity, err error) (Identity, error) {
 	case errors.Is(err, ErrUnavailable):
 		return Identity{}, err
 	default:
-		return Identity{}, refused(err)
+		return Identity{}, Refused(err)
 	}
 }
 
@@ -265,7 +266,9 @@ type tokenError struct {
 	cause error
 }
 
-func refused(cause error) error {
+// Refused makes an ErrBadToken of a cause, for those who take something in place of a token. It is an ErrTokenExpired or ErrRevoked, too,
+// if its cause is.
+func Refused(cause error) error {
 	e := &tokenError{kinds: []error{ErrBadToken}, cause: cause}
 	for _, kind := range []error{ErrTokenExpired, ErrRevoked} {
 		if errors.Is(cause, kind) {

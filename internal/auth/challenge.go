@@ -25,8 +25,6 @@ func PublicText(err error) string {
 		return "token expired"
 	case errors.Is(err, ErrBadToken):
 		return "invalid token"
-	case errors.Is(err, ErrProviderAway):
-		return "the identity provider does not answer as it should"
 	case errors.Is(err, ErrUnavailable):
 		return "tokens cannot be checked at the moment"
 	case errors.Is(err, ErrUndecided):

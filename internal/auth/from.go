@@ -10,8 +10,8 @@ func From(ctx context.Context, network string) context.Context {
 	return context.WithValue(ctx, fromKey{}, network)
 }
 
-// strangers is whose turn it is in a queue, of those who have not shown yet who they are.
-func strangers(ctx context.Context) string {
+// Stranger is whose turn it is in a queue, of those who have not shown yet who they are.
+func Stranger(ctx context.Context) string {
 	network, _ := ctx.Value(fromKey{}).(string)
 	return "from " + network
 }

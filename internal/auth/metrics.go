@@ -12,7 +12,6 @@ type metrics struct {
 	keys     *prometheus.GaugeVec
 	fetches  *prometheus.CounterVec
 	time     *prometheus.GaugeVec
-	logins   *prometheus.CounterVec
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
@@ -30,13 +29,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		time: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kubecast_auth_issuer_fetched_timestamp_seconds", Help: "When an issuer's keys were last fetched.",
 		}, []string{"issuer"}),
-		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubecast_auth_logins_total",
-			Help: "Steps of logins at the provider: begun, finished, renewed, ended (by the provider); by result: ok, refused, unavailable (the provider, or its keys).",
-		}, []string{"step", "result"}),
 	}
 	if registerer != nil {
-		registerer.MustRegister(m.requests, m.keys, m.fetches, m.time, m.logins)
+		registerer.MustRegister(m.requests, m.keys, m.fetches, m.time)
 	}
 	return m
 }
@@ -59,18 +54,6 @@ func (m *metrics) authenticated(id Identity, err error) {
 		result = "anonymous"
 	}
 	m.requests.WithLabelValues(result).Inc()
-}
-
-// login counts a step of a Login.
-func (m *metrics) login(step string, err error) {
-	result := "ok"
-	switch {
-	case errors.Is(err, ErrBadToken), errors.Is(err, ErrLoginRefused), errors.Is(err, ErrLoginDenied), errors.Is(err, ErrTooLarge):
-		result = "refused"
-	case err != nil:
-		result = "unavailable"
-	}
-	m.logins.WithLabelValues(step, result).Inc()
 }
 
 // fetched counts the fetches of an issuer's keys.

@@ -3,18 +3,16 @@ package auth
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/auth/fetch"
 )
 
 const (
@@ -27,9 +25,6 @@ const (
 	askEvery = 10 * time.Second
 	// waitAtMost is how long a request waits for a fetch. The fetch itself goes on.
 	waitAtMost = 5 * time.Second
-
-	fetchTimeout = 10 * time.Second
-	maxDocument  = 1 << 20
 )
 
 // remoteKeys are keys fetched from a JWKS URL, which is either given or found by OIDC discovery. Once
@@ -233,60 +228,12 @@ func (r *remoteKeys) discover(ctx context.Context) (string, error) {
 	if doc.Issuer != r.issuer {
 		return "", fmt.Errorf("%s: is of issuer %.200q; configured is %q, and they must be equal", where, doc.Issuer, r.issuer)
 	}
-	if !isKeyURL(doc.JWKSURI) {
+	if !fetch.Safe(doc.JWKSURI) {
 		return "", fmt.Errorf("%s: jwks_uri is %.200q; allowed: https, and http on loopback", where, doc.JWKSURI)
 	}
 	return doc.JWKSURI, nil
 }
 
 func (r *remoteKeys) get(ctx context.Context, where string) ([]byte, error) {
-	return getDocument(ctx, r.client, where)
-}
-
-func getDocument(ctx context.Context, client *http.Client, where string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/jwk-set+json, application/json")
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s", where, resp.Status)
-	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
-	if err != nil {
-		return nil, fmt.Errorf("GET %s: %w", where, err)
-	}
-	if len(data) > maxDocument {
-		return nil, fmt.Errorf("GET %s: more than %d bytes", where, maxDocument)
-	}
-	return data, nil
-}
-
-// isKeyURL says whether keys may be fetched from there: whoever is on the way of a plain connection
-// could replace them, and then sign as anybody.
-func isKeyURL(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" {
-		return false
-	}
-	if u.Scheme == "http" {
-		ip := net.ParseIP(u.Hostname())
-		return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	}
-	return u.Scheme == "https"
-}
-
-func refuseUnsafeRedirect(req *http.Request, via []*http.Request) error {
-	if len(via) >= 5 {
-		return errors.New("more than 5 redirects")
-	}
-	if !isKeyURL(req.URL.String()) {
-		return fmt.Errorf("redirected to %s; allowed: https, and http on loopback", req.URL)
-	}
-	return nil
+	return fetch.Document(ctx, r.client, where)
 }

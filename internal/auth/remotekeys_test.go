@@ -166,7 +166,7 @@ func TestKnownKeysOutliveTheIssuer(t *testing.T) {
 			"empty":      func() { idp.answer(keysURL, 200, jwks()) },
 			"a web page": func() { idp.answer(keysURL, 200, []byte("<html>")) },
 			"endless": func() {
-				idp.answer(keysURL, 200, append(jwks(jwk(t, "evil", otherKey, nil)), make([]byte, maxDocument)...))
+				idp.answer(keysURL, 200, append(jwks(jwk(t, "evil", otherKey, nil)), make([]byte, 1<<20)...))
 			},
 			"elsewhere":  func() { idp.answer(keysURL, 302, nil, "Location", "http://evil.example/keys") },
 			"in circles": func() { idp.answer(keysURL, 302, nil, "Location", keysURL) },
@@ -360,16 +360,4 @@ func TestKeysOverRealConnectionsLeaveNothingBehind(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-func TestAddressesOfKeys(t *testing.T) {
-	for url, want := range map[string]bool{
-		"https://id.example.org/keys": true, "http://127.0.0.1:5556/keys": true, "http://[::1]/": true, "http://localhost/": true,
-		"http://id.example.org/": false, "http://127.0.0.1.evil.example/": false, "http://localhost.evil.example/": false,
-		"file:///etc/passwd": false, "": false, "keys": false, "//id.example.org": false, "https://": false, "http://10.0.0.1/": false,
-	} {
-		if isKeyURL(url) != want {
-			t.Errorf("%q: %v", url, !want)
-		}
-	}
 }

@@ -2,6 +2,8 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +33,8 @@ const (
 	revocationsLast  = 5 * time.Second
 	// revocationsWatch is how long one watch of it lasts, so that a connection that died unnoticed does not blind for longer.
 	revocationsWatch = 2 * time.Minute
+	// revocationsRead bounds one list, and how long a watch may take to begin.
+	revocationsRead = 10 * time.Second
 	// revocationsWrite bounds one write.
 	revocationsWrite = 5 * time.Second
 	// unreadFor is for how long the ConfigMap may not be read, whatever the reason, while the API server answers otherwise, until
@@ -208,6 +212,12 @@ func (r *Revocations) Revoke(ctx context.Context, name string, entry Revocation)
 	return err
 }
 
+// revokeLogout is Revoke for what an issuer ended, by a logout token of that name.
+func (r *Revocations) revokeLogout(ctx context.Context, issuer, jti string, entry Revocation) error {
+	sum := sha256.Sum256([]byte(issuer + "\n" + jti))
+	return r.Revoke(ctx, logoutPrefix+strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16])), entry)
+}
+
 // Run follows the ConfigMap until the context ends. Settle must have said where it is.
 func (r *Revocations) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
@@ -251,7 +261,7 @@ func (r *Revocations) followAll(ctx context.Context) {
 // follow reads the ConfigMap, and what becomes of it for a while.
 func (r *Revocations) follow(ctx context.Context, configMaps ConfigMaps, stands func()) error {
 	only := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", r.opts.ConfigMap).String()}
-	listing, cancel := context.WithTimeout(ctx, fetchTimeout)
+	listing, cancel := context.WithTimeout(ctx, revocationsRead)
 	list, err := configMaps.List(listing, only)
 	cancel()
 	if err != nil {
@@ -266,9 +276,9 @@ func (r *Revocations) follow(ctx context.Context, configMaps ConfigMaps, stands 
 	r.read(data)
 	seconds := int64(revocationsWatch.Seconds())
 	only.ResourceVersion, only.TimeoutSeconds = list.ResourceVersion, &seconds
-	ctx, cancel = context.WithTimeout(ctx, revocationsWatch+fetchTimeout)
+	ctx, cancel = context.WithTimeout(ctx, revocationsWatch+revocationsRead)
 	defer cancel()
-	slow := time.AfterFunc(fetchTimeout, cancel)
+	slow := time.AfterFunc(revocationsRead, cancel)
 	watching, err := configMaps.Watch(ctx, only)
 	slow.Stop()
 	if err != nil {

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
@@ -28,138 +26,13 @@ import (
 
 var _ ConfigMaps = corev1client.ConfigMapInterface(nil)
 
-// fakeConfigMaps holds one ConfigMap, and tells all who watch.
-type fakeConfigMaps struct {
-	mu       sync.Mutex
-	data     map[string]string // nil: there is none
-	version  int
-	watchers map[*watch.RaceFreeFakeWatcher]struct{}
-	err      error // of reading
-	refuses  error // of writing
-	away     error // the API server answers nothing else, either
-	patches  int
-}
-
-func (f *fakeConfigMaps) answers(context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.away
-}
-
-// leave lets the API server be away, as err has it.
-func (f *fakeConfigMaps) leave(err error) {
-	f.mu.Lock()
-	f.away = err
-	f.mu.Unlock()
-	f.fail(err)
-}
-
-func (f *fakeConfigMaps) object() *corev1.ConfigMap {
-	data := map[string]string{}
-	for key, value := range f.data {
-		data[key] = value
-	}
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "revoked", ResourceVersion: fmt.Sprint(f.version)}, Data: data}
-}
-
-func (f *fakeConfigMaps) List(_ context.Context, opts metav1.ListOptions) (*corev1.ConfigMapList, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if opts.FieldSelector != "metadata.name=revoked" {
-		return nil, errors.New("all ConfigMaps are asked for")
-	}
-	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: fmt.Sprint(f.version)}}
-	if f.data != nil {
-		list.Items = append(list.Items, *f.object())
-	}
-	return list, f.err
-}
-
-func (f *fakeConfigMaps) Watch(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err != nil || opts.FieldSelector != "metadata.name=revoked" || opts.ResourceVersion != fmt.Sprint(f.version) {
-		return nil, errors.Join(f.err, apierrors.NewResourceExpired("another version"))
-	}
-	w := watch.NewRaceFreeFake()
-	if f.watchers == nil {
-		f.watchers = map[*watch.RaceFreeFakeWatcher]struct{}{}
-	}
-	f.watchers[w] = struct{}{}
-	return w, nil
-}
-
-func (f *fakeConfigMaps) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.ConfigMap, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.patches++
-	switch {
-	case f.refuses != nil:
-		return nil, f.refuses
-	case f.data == nil || name != "revoked":
-		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, name)
-	case kind != types.MergePatchType:
-		return nil, errors.New("another kind of patch")
-	}
-	var patch struct{ Data map[string]*string }
-	if err := json.Unmarshal(data, &patch); err != nil {
-		return nil, err
-	}
-	for key, value := range patch.Data {
-		if delete(f.data, key); value != nil {
-			f.data[key] = *value
-		}
-	}
-	f.changed()
-	return f.object(), nil
-}
-
-// changed tells of a change. The lock is held.
-func (f *fakeConfigMaps) changed() {
-	f.version++
-	for w := range f.watchers {
-		w.Modify(f.object())
-	}
-}
-
-// put writes an entry, as kubectl does.
-func (f *fakeConfigMaps) put(key, entry string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.data == nil {
-		f.data = map[string]string{}
-	}
-	f.data[key] = entry
-	f.changed()
-}
-
-// fail lets reading fail, and ends the watches.
-func (f *fakeConfigMaps) fail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.err = err
-	for w := range f.watchers {
-		w.Stop()
-	}
-	clear(f.watchers)
-}
-
-func (f *fakeConfigMaps) keys() (keys []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for key := range f.data {
-		keys = append(keys, key)
-	}
-	return keys
-}
-
 // followed runs a replica's revocations, in a bubble.
-func followed(t *testing.T, f *fakeConfigMaps, logs ...io.Writer) *Revocations {
+func followed(t *testing.T, f *authtest.ConfigMaps, logs ...io.Writer) *Revocations {
 	t.Helper()
 	r := NewRevocations(RevocationOptions{
 		ConfigMap: "revoked", Keep: 48 * time.Hour, Log: slog.New(slog.NewTextHandler(io.MultiWriter(logs...), nil)),
 	})
-	r.Settle(f, f.answers)
+	r.Settle(f, f.Answers)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -253,68 +126,6 @@ func FuzzRevocation(f *testing.F) {
 	})
 }
 
-// An operator writes an entry with kubectl; tokens and sessions are refused, at each replica, until it is taken out.
-func TestWhatAnOperatorRevokesIsRefusedEverywhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fakeConfigMaps{data: map[string]string{}}
-		replicas := []*Revocations{followed(t, f), followed(t, f)}
-		told := 0
-		stop := replicas[0].Changes(func() { told++ })
-		for _, r := range replicas {
-			a, err := New(Options{
-				Issuers:     []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual}},
-				Revocations: r,
-			}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sessions := NewSessions(mustSealer(t, keyA), a)
-			tickets := NewTickets(sessions)
-			token := ecToken(t, map[string]any{"iat": time.Now().Unix()})
-			id, err := a.Authenticate(t.Context(), token)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cookie := must(sessions.Seal(id))
-			ticket, _, err := tickets.Issue(id, "/")
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.put("jane-lost-a-laptop", `{"username":"jane","before":"`+time.Now().UTC().Format(time.RFC3339)+`"}`)
-			synctest.Wait() // no time passes
-			if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, ErrBadToken) || !errors.Is(err, ErrRevoked) {
-				t.Errorf("the token: %v", err)
-			}
-			if _, err := sessions.Open(t.Context(), cookie); !errors.Is(err, ErrBadToken) {
-				t.Errorf("the session: %v", err)
-			}
-			if _, err := tickets.Redeem(t.Context(), ticket, "/"); !errors.Is(err, ErrBadToken) {
-				t.Errorf("the ticket: %v", err)
-			}
-			time.Sleep(time.Second)
-			if _, err := a.Authenticate(t.Context(), ecToken(t, map[string]any{"iat": time.Now().Unix()})); err != nil {
-				t.Errorf("a new token: %v", err)
-			}
-			f.put("jane-lost-a-laptop", `{"username":"joe"}`)
-			synctest.Wait()
-			if _, err := sessions.Open(t.Context(), cookie); err != nil {
-				t.Errorf("the entry was taken out: %v", err)
-			}
-		}
-		if told != 4 {
-			t.Errorf("told %d times", told)
-		}
-		stop()
-		// What is not understood has no effect on the rest.
-		f.put("nonsense", "jane")
-		f.put("more", `{"username":"jane"}`)
-		synctest.Wait()
-		if err := replicas[1].Check(Identity{Username: "jane"}); !errors.Is(err, ErrRevoked) {
-			t.Error(err)
-		}
-	})
-}
-
 func ecToken(t testing.TB, changes ...map[string]any) string {
 	return sign(t, jwt.SigningMethodES256, ecKey, goodClaims(changes...), nil)
 }
@@ -322,14 +133,14 @@ func ecToken(t testing.TB, changes ...map[string]any) string {
 // What one replica is told the others know, also if it cannot be written down at once; and it is forgotten in the end.
 func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeConfigMaps{data: map[string]string{"operator": `{"username":"joe"}`}}
+		f := &authtest.ConfigMaps{Data: map[string]string{"operator": `{"username":"joe"}`}}
 		one, other := followed(t, f), followed(t, f)
 		jane := Identity{Username: "jane"}
 		entry := Revocation{Username: "jane", Before: time.Now()}
 		if err := one.Revoke(t.Context(), "a", entry); err != nil {
 			t.Fatal(err)
 		}
-		if text := f.data["a"]; strings.Contains(text, "until") {
+		if text := f.Data["a"]; strings.Contains(text, "until") {
 			t.Errorf("%s says what goes without saying, and space is short", text)
 		}
 		synctest.Wait()
@@ -338,9 +149,7 @@ func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
 				t.Errorf("%v, with %d of its own", r.Check(jane), len(r.own))
 			}
 		}
-		f.mu.Lock()
-		f.refuses = errors.New("away")
-		f.mu.Unlock()
+		f.Set(func(f *authtest.ConfigMaps) { f.Refuses = errors.New("away") })
 		mary := Identity{Username: "mary"}
 		if err := one.Revoke(t.Context(), "b", Revocation{Username: "mary", Before: time.Now()}); err == nil {
 			t.Error("nobody is told that it is not shared")
@@ -349,9 +158,7 @@ func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
 			t.Errorf("%v, %v", one.Check(mary), other.Check(mary))
 		}
 		time.Sleep(time.Minute)
-		f.mu.Lock()
-		f.refuses = nil
-		f.mu.Unlock()
+		f.Set(func(f *authtest.ConfigMaps) { f.Refuses = nil })
 		time.Sleep(revocationsLast + time.Second)
 		if !errors.Is(other.Check(mary), ErrRevoked) {
 			t.Error("it was not tried again")
@@ -363,7 +170,7 @@ func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
 		if err := other.Revoke(t.Context(), "c", Revocation{Username: "jim", Before: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
-		if keys := f.keys(); len(keys) != 2 { // the operator's, and jim's
+		if keys := f.Keys(); len(keys) != 2 { // the operator's, and jim's
 			t.Errorf("%q are kept", keys)
 		}
 	})
@@ -372,7 +179,7 @@ func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
 // Who signs in and out again and again must not fill the one list that all share.
 func TestLogoutsOfOneUserDoNotFillTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeConfigMaps{data: map[string]string{"operator": `{"username":"joe"}`}}
+		f := &authtest.ConfigMaps{Data: map[string]string{"operator": `{"username":"joe"}`}}
 		one, other := followed(t, f), followed(t, f)
 		session := func(i int) string { return fmt.Sprint("s-", i) }
 		began := time.Now()
@@ -386,7 +193,7 @@ func TestLogoutsOfOneUserDoNotFillTheList(t *testing.T) {
 			synctest.Wait()
 			time.Sleep(300 * time.Millisecond)
 		}
-		if keys := f.keys(); len(keys) > 20 {
+		if keys := f.Keys(); len(keys) > 20 {
 			t.Errorf("%d entries are kept", len(keys))
 		}
 		for _, r := range []*Revocations{one, other} {
@@ -417,28 +224,28 @@ func TestLogoutsOfOneUserDoNotFillTheList(t *testing.T) {
 // However much the provider ends, operators find room, and what was not written is tried again once there is some.
 func TestLogoutsLeaveRoomForOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeConfigMaps{data: map[string]string{}}
+		f := &authtest.ConfigMaps{Data: map[string]string{}}
 		now := time.Now().Truncate(time.Second)
 		for i, size := 0, 0; size < logoutsRoom; i++ { // of a provider that names sessions only
 			key := fmt.Sprint(logoutPrefix, i)
-			f.data[key] = Revocation{Issuer: testIssuer, Session: fmt.Sprint("s-", i) + strings.Repeat("x", 400), Before: now.Add(time.Minute - 48*time.Hour)}.String()
-			size += len(key) + len(f.data[key])
+			f.Data[key] = Revocation{Issuer: testIssuer, Session: fmt.Sprint("s-", i) + strings.Repeat("x", 400), Before: now.Add(time.Minute - 48*time.Hour)}.String()
+			size += len(key) + len(f.Data[key])
 		}
-		before := len(f.data)
+		before := len(f.Data)
 		one := followed(t, f)
 		late := Identity{Username: "jane", Claims: map[string]any{"iss": testIssuer, "sub": "u-1"}, Session: "late"}
 		if err := one.Revoke(t.Context(), logoutPrefix+"late", Revocation{Issuer: testIssuer, Session: "late", Before: now}); err == nil {
 			t.Error("nobody is told that it is not shared")
 		}
 		synctest.Wait()
-		if len(f.keys()) > before || !errors.Is(one.Check(late), ErrRevoked) {
-			t.Errorf("%d entries of %d; here: %v", len(f.keys()), before, one.Check(late))
+		if len(f.Keys()) > before || !errors.Is(one.Check(late), ErrRevoked) {
+			t.Errorf("%d entries of %d; here: %v", len(f.Keys()), before, one.Check(late))
 		}
-		if err := one.Revoke(t.Context(), "operators", Revocation{Username: "joe"}); err == nil || !slices.Contains(f.keys(), "operators") {
+		if err := one.Revoke(t.Context(), "operators", Revocation{Username: "joe"}); err == nil || !slices.Contains(f.Keys(), "operators") {
 			t.Errorf("what is no logout is not written: %v", err)
 		}
 		time.Sleep(time.Minute + 2*revocationsLast) // what filled it is over
-		if keys := f.keys(); len(keys) != 2 || !slices.Contains(keys, logoutPrefix+"late") {
+		if keys := f.Keys(); len(keys) != 2 || !slices.Contains(keys, logoutPrefix+"late") {
 			t.Errorf("%d are kept", len(keys))
 		}
 	})
@@ -447,30 +254,30 @@ func TestLogoutsLeaveRoomForOperators(t *testing.T) {
 // Nobody is let in while it cannot be known who was revoked; but an API server that is away does not lock out those inside.
 func TestWhatCannotBeReadIsNotTakenForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeConfigMaps{data: map[string]string{"a": `{"username":"jane"}`}}
-		f.leave(errors.New("connection refused"))
+		f := &authtest.ConfigMaps{Data: map[string]string{"a": `{"username":"jane"}`}}
+		f.Leave(errors.New("connection refused"))
 		r := followed(t, f)
 		joe, jane := Identity{Username: "joe"}, Identity{Username: "jane"}
 		if err := r.Check(joe); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("never read: %v", err)
 		}
-		f.leave(nil)
+		f.Leave(nil)
 		time.Sleep(revocationsLast)
 		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
 			t.Errorf("%v, %v", r.Check(joe), r.Check(jane))
 		}
-		f.leave(errors.New("connection refused"))
+		f.Leave(errors.New("connection refused"))
 		time.Sleep(time.Hour)
 		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
 			t.Errorf("the cluster is away: %v, %v", r.Check(joe), r.Check(jane))
 		}
-		f.leave(apierrors.NewServiceUnavailable("says what stands before the API server"))
+		f.Leave(apierrors.NewServiceUnavailable("says what stands before the API server"))
 		time.Sleep(time.Hour)
 		if r.Check(joe) != nil || !errors.Is(r.Check(jane), ErrRevoked) {
 			t.Errorf("the cluster is away: %v, %v", r.Check(joe), r.Check(jane))
 		}
-		f.leave(nil)
-		f.fail(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "revoked", errors.New("no")))
+		f.Leave(nil)
+		f.Fail(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "revoked", errors.New("no")))
 		time.Sleep(revocationsLast + time.Second)
 		if r.Check(joe) != nil {
 			t.Errorf("at once: %v", r.Check(joe))
@@ -479,16 +286,14 @@ func TestWhatCannotBeReadIsNotTakenForNothing(t *testing.T) {
 		if err := r.Check(joe); !errors.Is(err, ErrUnavailable) || r.Ready() == nil {
 			t.Errorf("refused for a minute: %v", err)
 		}
-		f.fail(nil)
+		f.Fail(nil)
 		time.Sleep(revocationsLast)
 		if r.Check(joe) != nil {
 			t.Error(r.Check(joe))
 		}
 		// It is deleted, and made again: nothing is asked meanwhile.
-		f.mu.Lock()
-		f.data = nil
-		f.mu.Unlock()
-		f.fail(nil) // the watches end
+		f.Set(func(f *authtest.ConfigMaps) { f.Data = nil })
+		f.Fail(nil) // the watches end
 		time.Sleep(revocationsLast)
 		if r.Check(jane) != nil {
 			t.Error(r.Check(jane))
@@ -515,7 +320,7 @@ func (l *logged) String() string {
 }
 
 // hangingConfigMaps answer nothing to those who read, until they give up.
-type hangingConfigMaps struct{ *fakeConfigMaps }
+type hangingConfigMaps struct{ *authtest.ConfigMaps }
 
 func (hangingConfigMaps) List(ctx context.Context, _ metav1.ListOptions) (*corev1.ConfigMapList, error) {
 	<-ctx.Done()
@@ -537,13 +342,13 @@ func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log logged
-				f := &fakeConfigMaps{data: map[string]string{}}
+				f := &authtest.ConfigMaps{Data: map[string]string{}}
 				r := followed(t, f, &log)
 				joe := Identity{Username: "joe"}
 				if failure != nil {
-					f.fail(failure)
+					f.Fail(failure)
 				} else {
-					r.Settle(hangingConfigMaps{f}, f.answers)
+					r.Settle(hangingConfigMaps{f}, f.Answers)
 				}
 				time.Sleep(45 * time.Second)
 				if err := r.Check(joe); err != nil {
@@ -557,20 +362,20 @@ func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) 
 					t.Error("the log does not tell")
 				}
 				// While it is away after that, nothing is known better.
-				f.leave(errors.New("connection refused"))
+				f.Leave(errors.New("connection refused"))
 				time.Sleep(time.Minute)
 				if r.Ready() == nil {
 					t.Error("an API server that is away makes the list good")
 				}
-				f.leave(nil)
-				r.Settle(f, f.answers)
+				f.Leave(nil)
+				r.Settle(f, f.Answers)
 				time.Sleep(revocationsLast)
 				if err := errors.Join(r.Check(joe), r.Ready()); err != nil {
 					t.Errorf("it is read again: %v", err)
 				}
 				// It is asked from anew what breaks off then.
 				if failure != nil {
-					f.fail(failure)
+					f.Fail(failure)
 					time.Sleep(45 * time.Second)
 					if err := r.Check(joe); err != nil {
 						t.Errorf("it breaks off again: %v", err)
@@ -584,12 +389,12 @@ func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) 
 // A watch that is not answered is not waited for until it would have ended.
 func TestWatchThatHangsBlindsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeConfigMaps{data: map[string]string{}}
+		f := &authtest.ConfigMaps{Data: map[string]string{}}
 		r := followed(t, f)
-		r.Settle(hangingWatches{f}, f.answers)
+		r.Settle(hangingWatches{f}, f.Answers)
 		time.Sleep(time.Second)
-		f.put("a", `{"username":"jane"}`)
-		time.Sleep(fetchTimeout + revocationsLast)
+		f.Put("a", `{"username":"jane"}`)
+		time.Sleep(revocationsRead + revocationsLast)
 		if err := r.Check(Identity{Username: "jane"}); !errors.Is(err, ErrRevoked) {
 			t.Error(err)
 		}
@@ -597,7 +402,7 @@ func TestWatchThatHangsBlindsNobody(t *testing.T) {
 }
 
 // hangingWatches never begin.
-type hangingWatches struct{ *fakeConfigMaps }
+type hangingWatches struct{ *authtest.ConfigMaps }
 
 func (hangingWatches) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 	<-ctx.Done()
@@ -607,60 +412,12 @@ func (hangingWatches) Watch(ctx context.Context, _ metav1.ListOptions) (watch.In
 // The default cluster is replaced by another: what that says counts.
 func TestRevocationsMoveWithTheDefaultCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := followed(t, &fakeConfigMaps{data: map[string]string{"a": `{"username":"jane"}`}})
-		other := &fakeConfigMaps{data: map[string]string{"a": `{"username":"joe"}`}}
-		r.Settle(other, other.answers)
+		r := followed(t, &authtest.ConfigMaps{Data: map[string]string{"a": `{"username":"jane"}`}})
+		other := &authtest.ConfigMaps{Data: map[string]string{"a": `{"username":"joe"}`}}
+		r.Settle(other, other.Answers)
 		time.Sleep(time.Second)
 		if r.Check(Identity{Username: "jane"}) != nil || !errors.Is(r.Check(Identity{Username: "joe"}), ErrRevoked) {
 			t.Errorf("%v, %v", r.Check(Identity{Username: "jane"}), r.Check(Identity{Username: "joe"}))
-		}
-	})
-}
-
-// A session that is revoked just as another replica, which does not know it yet, renews it does not live on.
-func TestRenewalDoesNotOutrunARevocation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		provider := authtest.New()
-		l := loginAt(t, provider)
-		in := signedIn(t, l, provider)
-		time.Sleep(59 * time.Minute)
-		revoked := time.Now()
-		time.Sleep(2 * time.Second)
-		renewed, err := l.Renew(t.Context(), in.Session, in.Renewal)
-		if err != nil || renewed.Identity.Claims["iat"].(float64) <= float64(revoked.Unix()) {
-			t.Fatal(renewed.Identity, err)
-		}
-		if err := l.authenticator.revocations.Revoke(t.Context(), "a", Revocation{Issuer: authtest.Issuer, Subject: "jane", Before: revoked}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := sessionsOf(l).Open(t.Context(), renewed.Session); !errors.Is(err, ErrRevoked) {
-			t.Errorf("the renewed session: %v", err)
-		}
-		asked := provider.Asked("/token")
-		for _, s := range []LoggedIn{in, renewed} {
-			if _, err := l.Renew(t.Context(), s.Session, s.Renewal); !errors.Is(err, ErrBadToken) || !errors.Is(err, ErrRevoked) {
-				t.Errorf("it is renewed: %v", err)
-			}
-		}
-		if provider.Asked("/token") != asked {
-			t.Error("the provider is asked for a session that was revoked")
-		}
-		if again := signedIn(t, l, provider); again.Session == "" {
-			t.Error("who signs in again is not let in")
-		}
-		// Who is barred is told so, and causes no more than that.
-		if err := l.authenticator.revocations.Revoke(t.Context(), "b", Revocation{Username: "jane", Until: time.Now().Add(time.Minute)}); err != nil {
-			t.Fatal(err)
-		}
-		pending, answer := comeBack(t, l, provider)
-		keys := provider.Asked("/keys")
-		if _, err := l.Finish(t.Context(), pending, answer); !errors.Is(err, ErrLoginDenied) || provider.Asked("/keys") != keys {
-			t.Errorf("barred: %v", err)
-		}
-		// Once it is forgotten, cookies that somebody kept are too old.
-		time.Sleep(RenewalTime + time.Hour)
-		if _, err := l.Renew(t.Context(), in.Session, in.Renewal); !errors.Is(err, ErrTokenExpired) {
-			t.Error(err)
 		}
 	})
 }

@@ -95,7 +95,7 @@ func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, e
 	asked := home.flight.DoChan(string(hash[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
-		turn := strangers(ctx)
+		turn := Stranger(ctx)
 		if known, ok := home.good.Get(hash); ok {
 			turn = "account " + known.(string)
 		}

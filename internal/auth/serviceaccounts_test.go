@@ -15,64 +15,20 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+
+	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
 var _ TokenReviewer = authenticationclient.TokenReviewInterface(nil)
 
 const serviceAccount = "system:serviceaccount:team-a:bot"
 
-// fakeTokenReviewer answers as told, after a while, and counts.
-type fakeTokenReviewer struct {
-	mu     sync.Mutex
-	asked  []authenticationv1.TokenReviewSpec
-	atOnce int
-	most   int
-	takes  time.Duration
-	status authenticationv1.TokenReviewStatus
-	err    error
-}
-
-func (f *fakeTokenReviewer) Create(ctx context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions) (*authenticationv1.TokenReview, error) {
-	f.mu.Lock()
-	f.asked = append(f.asked, review.Spec)
-	f.atOnce++
-	f.most = max(f.most, f.atOnce)
-	takes := f.takes
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.atOnce--
-	}()
-	select {
-	case <-time.After(takes):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return &authenticationv1.TokenReview{Status: f.status}, f.err
-}
-
-func (f *fakeTokenReviewer) count() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.asked)
-}
-
-func (f *fakeTokenReviewer) set(change func(*fakeTokenReviewer)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	change(f)
-}
-
 // withServiceAccounts accepts tokens of testIssuer signed with ecKey, and of ServiceAccounts.
-func withServiceAccounts(t testing.TB) (*Authenticator, *fakeTokenReviewer) {
+func withServiceAccounts(t testing.TB) (*Authenticator, *authtest.TokenReviewer) {
 	t.Helper()
-	f := &fakeTokenReviewer{status: authenticationv1.TokenReviewStatus{
+	f := &authtest.TokenReviewer{Status: authenticationv1.TokenReviewStatus{
 		Authenticated: true, Audiences: []string{"kubecast"},
 		User: authenticationv1.UserInfo{Username: serviceAccount, UID: "u", Groups: []string{"system:serviceaccounts", "system:authenticated"}},
 	}}
@@ -100,7 +56,7 @@ func TestServiceAccountsMoveWithTheDefaultCluster(t *testing.T) {
 	if id, err := accounts.review(t.Context(), token); err != nil || id.Cluster != "main" {
 		t.Errorf("%+v %v", id, err)
 	}
-	accounts.Settle("main", &fakeTokenReviewer{})
+	accounts.Settle("main", &authtest.TokenReviewer{})
 	if id, err := accounts.review(t.Context(), token); err == nil {
 		t.Errorf("%+v", id)
 	}
@@ -123,26 +79,26 @@ func TestServiceAccountIsWhomItsClusterSays(t *testing.T) {
 		if diff := cmp.Diff(want, id, cmpopts.IgnoreFields(Identity{}, "Claims")); err != nil || diff != "" || id.Claims["sub"] != serviceAccount {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
-		if diff := cmp.Diff([]authenticationv1.TokenReviewSpec{{Token: token, Audiences: []string{"kubecast", "portal"}}}, f.asked); diff != "" {
+		if diff := cmp.Diff([]authenticationv1.TokenReviewSpec{{Token: token, Audiences: []string{"kubecast", "portal"}}}, f.Asked); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		// A good answer counts for a while, and not longer than the token.
-		f.set(func(f *fakeTokenReviewer) { f.status = authenticationv1.TokenReviewStatus{Error: "deleted"} })
+		f.Set(func(f *authtest.TokenReviewer) { f.Status = authenticationv1.TokenReviewStatus{Error: "deleted"} })
 		time.Sleep(9 * time.Second)
-		if _, err := a.Authenticate(t.Context(), token); err != nil || f.count() != 1 {
-			t.Errorf("%v after %d questions", err, f.count())
+		if _, err := a.Authenticate(t.Context(), token); err != nil || f.Count() != 1 {
+			t.Errorf("%v after %d questions", err, f.Count())
 		}
 		time.Sleep(time.Second + 1)
 		for range 3 {
-			if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, ErrBadToken) || f.count() != 2 {
-				t.Errorf("%v after %d questions", err, f.count())
+			if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, ErrBadToken) || f.Count() != 2 {
+				t.Errorf("%v after %d questions", err, f.Count())
 			}
 		}
 		brief := accountToken(t, map[string]any{"exp": time.Now().Add(3 * time.Second).Unix()})
 		_, _ = a.Authenticate(t.Context(), brief)
 		time.Sleep(3 * time.Second)
-		if _, err := a.Authenticate(t.Context(), brief); !errors.Is(err, ErrTokenExpired) || f.count() != 3 {
-			t.Errorf("%v after %d questions", err, f.count())
+		if _, err := a.Authenticate(t.Context(), brief); !errors.Is(err, ErrTokenExpired) || f.Count() != 3 {
+			t.Errorf("%v after %d questions", err, f.Count())
 		}
 	})
 }
@@ -168,8 +124,8 @@ func TestForeignTokensAreNotReviewed(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, id, err)
 		}
 	}
-	if f.count() != 0 {
-		t.Errorf("%d questions", f.count())
+	if f.Count() != 0 {
+		t.Errorf("%d questions", f.Count())
 	}
 }
 
@@ -184,7 +140,7 @@ func TestDoubtfulReviewsLetNobodyIn(t *testing.T) {
 		"only a like prefix": func(s *authenticationv1.TokenReviewStatus) { s.User.Username = "system:serviceaccounts" },
 	} {
 		a, f := withServiceAccounts(t)
-		change(&f.status)
+		change(&f.Status)
 		if id, err := a.Authenticate(t.Context(), accountToken(t)); !errors.Is(err, ErrBadToken) || id.Username != "" {
 			t.Errorf("%s: %v, %v", name, id, err)
 		}
@@ -197,17 +153,17 @@ func TestReviewsThatFailAreTriedAgain(t *testing.T) {
 		a, f := withServiceAccounts(t)
 		token := accountToken(t)
 		for _, err := range []error{errors.New("away"), apierrors.NewForbidden(schema.GroupResource{Resource: "tokenreviews"}, "", errors.New("no"))} {
-			f.set(func(f *fakeTokenReviewer) { f.err = err })
+			f.Set(func(f *authtest.TokenReviewer) { f.Err = err })
 			if id, got := a.Authenticate(t.Context(), token); !errors.Is(got, ErrUnavailable) || errors.Is(got, ErrBadToken) || id.Username != "" || !errors.Is(got, err) {
 				t.Errorf("%v, %v", id, got)
 			}
 		}
-		f.set(func(f *fakeTokenReviewer) { f.err, f.takes = nil, time.Hour })
+		f.Set(func(f *authtest.TokenReviewer) { f.Err, f.Takes = nil, time.Hour })
 		began := time.Now()
 		if _, err := a.Authenticate(t.Context(), token); !errors.Is(err, ErrUnavailable) || time.Since(began) != reviewTimeout {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		f.set(func(f *fakeTokenReviewer) { f.takes = 0 })
+		f.Set(func(f *authtest.TokenReviewer) { f.Takes = 0 })
 		if _, err := a.Authenticate(t.Context(), token); err != nil {
 			t.Error(err)
 		}
@@ -218,7 +174,7 @@ func TestReviewsThatFailAreTriedAgain(t *testing.T) {
 func TestReviewsAreBoundedAndShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, f := withServiceAccounts(t)
-		f.takes = time.Second
+		f.Takes = time.Second
 		same := accountToken(t)
 		var wg sync.WaitGroup
 		for i := range 100 {
@@ -236,13 +192,49 @@ func TestReviewsAreBoundedAndShared(t *testing.T) {
 		wg.Wait()
 		time.Sleep(time.Minute)
 		n := 0
-		for _, spec := range f.asked {
+		for _, spec := range f.Asked {
 			if spec.Token == same {
 				n++
 			}
 		}
-		if f.most > reviewTurns || n > 1 {
-			t.Errorf("%d at once; the same %d times", f.most, n)
+		if f.Most > reviewTurns || n > 1 {
+			t.Errorf("%d at once; the same %d times", f.Most, n)
+		}
+	})
+}
+
+// Strangers' tokens that look like a ServiceAccount's wait for each other, not the good ones for them.
+func TestForgedAccountsDoNotKeepGoodOnesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, f := withServiceAccounts(t)
+		f.Takes = 100 * time.Millisecond
+		old := accountToken(t, map[string]any{"jti": "used lately"})
+		if _, err := a.Authenticate(From(t.Context(), "stranger"), old); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * reviewedFor) // its answer is forgotten
+		template := accountToken(t)
+		var wg sync.WaitGroup
+		for i := range 5000 {
+			forged := template[:len(template)-7] + fmt.Sprintf("%06dA", i) // which could be a signature
+			wg.Go(func() { _, _ = a.Authenticate(From(context.Background(), "stranger"), forged) })
+		}
+		time.Sleep(time.Millisecond) // all of them wait, or were told to
+		for name, c := range map[string]struct{ from, token string }{
+			"new, from elsewhere":              {"office", template},
+			"used lately, from the very place": {"stranger", old},
+		} {
+			began := time.Now()
+			if _, err := a.Authenticate(From(t.Context(), c.from), c.token); err != nil || time.Since(began) > 3*f.Takes {
+				t.Errorf("%s: %v after %v", name, err, time.Since(began))
+			}
+		}
+		wg.Wait()
+		if f.Most > reviewTurns {
+			t.Errorf("%d at once", f.Most)
+		}
+		if most := 2 + int(reviewTimeout/f.Takes)*reviewTurns; f.Count() > most {
+			t.Errorf("the API server was asked %d times", f.Count())
 		}
 	})
 }

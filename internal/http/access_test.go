@@ -8,15 +8,16 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
+	sessions "github.com/kubecast/kubecast/internal/auth/session"
 )
 
 // access is the authenticator and the authorizer: tokens are the names of their users.
 type access struct {
 	mu        sync.Mutex
-	expires   time.Time       // of all tokens
-	down      bool            // the issuer's keys are not known
-	gone      map[string]bool // users whose tokens count no more
-	confirmer auth.Confirmer  // of sessions; nil: they are as they were
+	expires   time.Time          // of all tokens
+	down      bool               // the issuer's keys are not known
+	gone      map[string]bool    // users whose tokens count no more
+	confirmer sessions.Confirmer // of sessions; nil: they are as they were
 	decide    func(auth.Identity, auth.Request) (bool, error)
 	hang      chan struct{} // the authorizer answers when it is closed
 	asked     []auth.Request
@@ -106,7 +107,7 @@ func (a *access) Authenticate(_ context.Context, token string) (auth.Identity, e
 	return auth.Identity{Username: token, ExpiresAt: a.expires}, nil
 }
 
-// Confirm implements auth.Confirmer: everybody is who they were.
+// Confirm implements sessions.Confirmer: everybody is who they were.
 func (a *access) Confirm(_ context.Context, id auth.Identity) (auth.Identity, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/oidc"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/trail"
@@ -42,7 +43,7 @@ func (s *Server) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
 	ended, err := s.opts.Login.EndAt(from(r), tokens[0])
 	trail.Of(r.Context()).Ends(ended)
 	switch {
-	case errors.Is(err, auth.ErrLoginRefused):
+	case errors.Is(err, oidc.ErrRefused):
 		return s.refusedAt(r, &reply.Error{
 			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: "this is no logout token that counts here", Cause: err,
 		})

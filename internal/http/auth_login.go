@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/oidc"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/trail"
@@ -45,7 +46,7 @@ func (s *Server) beginLogin(w http.ResponseWriter, r *http.Request) error {
 	if query.Has("returnTo") {
 		returnTo = query.Get("returnTo")
 	}
-	if !auth.IsReturnPath(returnTo) {
+	if !oidc.IsReturnPath(returnTo) {
 		return reply.BadRequest("returnTo is a path of this gateway, such as /#jobs")
 	}
 	begun, err := s.opts.Login.Begin(from(r), returnTo)
@@ -69,7 +70,7 @@ func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
 			return reply.BadRequest("%s: given more than once", name)
 		}
 	}
-	name := auth.LoginName(query.Get("state"))
+	name := oidc.LoginName(query.Get("state"))
 	pending := ""
 	if name != "" {
 		pending = onlyCookie(r, loginCookiePrefix+name)
@@ -83,7 +84,7 @@ func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	}
 	setLogin(w, name, "")
 	begun, err := s.opts.Login.Finish(from(r), pending, query)
-	if errors.Is(err, auth.ErrLoginRefused) {
+	if errors.Is(err, oidc.ErrRefused) {
 		return s.refusedAt(r, err)
 	}
 	if err != nil {
@@ -115,7 +116,7 @@ func (s *Server) renewSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setSession gives a browser what it keeps of its session. One that can be renewed is kept beyond its end: it says which.
-func (s *Server) setSession(w http.ResponseWriter, begun auth.LoggedIn) {
+func (s *Server) setSession(w http.ResponseWriter, begun oidc.LoggedIn) {
 	kept := begun.Identity.ExpiresAt
 	if begun.Renewal != "" {
 		kept = time.Now().Add(renewalKept)
@@ -129,7 +130,7 @@ func setRenewal(w http.ResponseWriter, value string) {
 }
 
 func setLogin(w http.ResponseWriter, name, value string) {
-	set(w, &http.Cookie{Name: loginCookiePrefix + name, Value: value, Path: "/", SameSite: http.SameSiteLaxMode}, auth.LoginTime)
+	set(w, &http.Cookie{Name: loginCookiePrefix + name, Value: value, Path: "/", SameSite: http.SameSiteLaxMode}, oidc.LoginTime)
 }
 
 // forgetLogins lets a browser forget its logins if there are more than some: those that nobody finished would fill the

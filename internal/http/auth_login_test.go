@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/authtest"
+	"github.com/kubecast/kubecast/internal/auth/oidc"
 )
 
 // withLogin gives the gateway sessions, a login at the provider, and the provider's tokens beside its own users.
@@ -38,7 +39,7 @@ func withLogin(provider *authtest.Provider) option {
 			cancel()
 			<-ended
 		})
-		o.Login, err = auth.NewLogin(auth.LoginOptions{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, g.sealer, o.Log)
+		o.Login, err = oidc.New(oidc.Options{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, g.sealer, o.Log)
 		if err != nil {
 			g.t.Fatal(err)
 		}

@@ -10,17 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/auth"
+	sessions "github.com/kubecast/kubecast/internal/auth/session"
 )
 
 // sealed gives the gateway sessions and tickets, and an origin elsewhere that may use them.
 func sealed(g *gateway, o *Options) {
-	sealer, err := auth.NewSealer(bytes.Repeat([]byte{1}, auth.KeySize))
+	sealer, err := sessions.NewSealer(bytes.Repeat([]byte{1}, sessions.KeySize))
 	if err != nil {
 		panic(err)
 	}
 	g.sealer = sealer
-	o.Sessions, o.Origins = auth.NewSessions(sealer, o.Authenticator), []string{"https://portal.example.org"}
+	o.Sessions, o.Origins = sessions.NewSessions(sealer, o.Authenticator), []string{"https://portal.example.org"}
 }
 
 // expiring lets all tokens end in an hour.
@@ -196,7 +196,7 @@ func (g *gateway) ticket(path string, headers ...string) string {
 		Ticket    string
 		ExpiresAt time.Time
 	}
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.code != 200 || got.Ticket == "" || time.Until(got.ExpiresAt) > auth.TicketTime || a.header.Get("Cache-Control") != "no-store" {
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.code != 200 || got.Ticket == "" || time.Until(got.ExpiresAt) > sessions.TicketTime || a.header.Get("Cache-Control") != "no-store" {
 		g.t.Fatalf("%d %v %s", a.code, a.header, a.body)
 	}
 	return got.Ticket
@@ -227,7 +227,7 @@ func TestTicketOpensOneStreamFromWhereverItWas(t *testing.T) {
 			}
 		}
 		late := g.ticket(path)
-		pass(auth.TicketTime + time.Second)
+		pass(sessions.TicketTime + time.Second)
 		if a := g.get(path+"&ticket="+late, "Authorization: "); a.code != 401 {
 			t.Errorf("late: %d", a.code)
 		}

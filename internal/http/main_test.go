@@ -23,7 +23,7 @@ import (
 	clientrest "k8s.io/client-go/rest"
 
 	"github.com/kubecast/kubecast/internal/apitest"
-	"github.com/kubecast/kubecast/internal/auth"
+	sessions "github.com/kubecast/kubecast/internal/auth/session"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -38,7 +38,7 @@ type gateway struct {
 	server   *Server
 	kinds    *cache.Kinds
 	access   *access
-	sealer   *auth.Sealer // of sealed
+	sealer   *sessions.Sealer // of sealed
 	past     *pastScopes
 	registry *prometheus.Registry
 	log      *syncBuffer

@@ -26,6 +26,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/audit"
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/oidc"
+	sessions "github.com/kubecast/kubecast/internal/auth/session"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -37,7 +39,7 @@ import (
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (auth.Identity, error)
 	// Confirm says whether what somebody signed in with still counts, and who that is now.
-	auth.Confirmer
+	sessions.Confirmer
 }
 
 // Options configure a Server; all fields are required unless they say otherwise.
@@ -45,8 +47,8 @@ type Options struct {
 	Clusters      []*cache.Kinds // the first is the default one; SetClusters changes them
 	Authenticator Authenticator
 	Authorizer    auth.Authorizer
-	Sessions      *auth.Sessions             // of browsers, and tickets; nil: there are none
-	Login         *auth.Login                // of people with a browser; nil: there is none. Needs Sessions
+	Sessions      *sessions.Sessions         // of browsers, and tickets; nil: there are none
+	Login         *oidc.Login                // of people with a browser; nil: there is none. Needs Sessions
 	Revocations   *auth.Revocations          // end streams before their time; may be nil
 	Ready         func(cluster string) error // what else must be before a cluster can be served, or why it is not; may be nil
 	SyncTimeout   time.Duration              // how long a request waits for a kind's first list
@@ -75,7 +77,7 @@ type StreamOptions struct {
 // Server answers the gateway's requests.
 type Server struct {
 	failures    failures
-	tickets     *auth.Tickets
+	tickets     *sessions.Tickets
 	opts        Options
 	clusters    atomic.Pointer[clusters]
 	connections *connections
@@ -104,7 +106,7 @@ type Server struct {
 // New builds a server.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		tickets:    auth.NewTickets(opts.Sessions),
+		tickets:    sessions.NewTickets(opts.Sessions),
 		opts:       opts,
 		places:     newPlaces(opts.Limits),
 		memory:     budget.NewMemory(keptBytes),

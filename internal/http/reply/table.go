@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/oidc"
+	"github.com/kubecast/kubecast/internal/auth/session"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -29,22 +31,22 @@ func To(err error) *Error {
 			Challenge: auth.Challenge(err),
 			Cause:     err,
 		}
-	case errors.Is(err, auth.ErrTooLarge):
+	case errors.Is(err, session.ErrTooLarge):
 		return &Error{
 			Code: http.StatusRequestHeaderFieldsTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge, Cause: err,
 			Message: "the token has too many groups or claims for a cookie: send it with each request",
 		}
-	case errors.Is(err, auth.ErrLoginRefused):
+	case errors.Is(err, oidc.ErrRefused):
 		return &Error{
 			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Cause: err,
 			Message: "this sign-in is not valid, or not any more: begin it anew",
 		}
-	case errors.Is(err, auth.ErrLoginDenied):
+	case errors.Is(err, oidc.ErrDenied):
 		return &Error{
 			Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Cause: err,
 			Message: "the identity provider did not sign you in",
 		}
-	case errors.Is(err, auth.ErrProviderAway):
+	case errors.Is(err, oidc.ErrProviderAway):
 		return Unavailable("the identity provider does not answer as it should; try again in a moment", 2*time.Second, err)
 	case errors.Is(err, auth.ErrUndecided), errors.Is(err, auth.ErrUnavailable):
 		return Unavailable("the caller's permissions cannot be checked at the moment", 2*time.Second, err)

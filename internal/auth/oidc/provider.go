@@ -1,4 +1,4 @@
-package auth
+package oidc
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/kubecast/kubecast/internal/auth/fetch"
 )
 
 // provider is an issuer as the place where people sign in: what it says of itself (OpenID Connect Discovery 1.0), asked for
@@ -56,7 +58,7 @@ func (p *provider) metadata(ctx context.Context) (*providerMetadata, error) {
 		if _, _, fresh := p.state(); fresh {
 			return nil, nil // who came before has just been answered
 		}
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.Timeout)
 		defer cancel()
 		found, err := p.discover(asking)
 		p.mu.Lock()
@@ -100,7 +102,7 @@ func orAway(known *providerMetadata, failed error) (*providerMetadata, error) {
 
 func (p *provider) discover(ctx context.Context) (*providerMetadata, error) {
 	where := strings.TrimSuffix(p.issuer, "/") + "/.well-known/openid-configuration"
-	data, err := getDocument(ctx, p.client, where)
+	data, err := fetch.Document(ctx, p.client, where)
 	if err != nil {
 		return nil, err
 	}
@@ -112,15 +114,15 @@ func (p *provider) discover(ctx context.Context) (*providerMetadata, error) {
 		return nil, fmt.Errorf("%s: is of issuer %.200q; configured is %q, and they must be equal", where, m.Issuer, p.issuer)
 	}
 	for name, endpoint := range map[string]string{"authorization_endpoint": m.Authorization, "token_endpoint": m.Token} {
-		if !isKeyURL(endpoint) {
+		if !fetch.Safe(endpoint) {
 			return nil, fmt.Errorf("%s: %s is %.200q; allowed: https, and http on loopback", where, name, endpoint)
 		}
 	}
 	// One can sign in without these, too.
-	if !isKeyURL(m.EndSession) {
+	if !fetch.Safe(m.EndSession) {
 		m.EndSession = ""
 	}
-	if !isKeyURL(m.Revocation) {
+	if !fetch.Safe(m.Revocation) {
 		m.Revocation = ""
 	}
 	return &m, nil
@@ -162,7 +164,7 @@ func providerError(doing string, err error) error {
 	status, code := told.Response.StatusCode, errorCode(told.ErrorCode)
 	switch {
 	case code == "invalid_grant", code == "invalid_request", code == "invalid_scope", code == "access_denied":
-		return &loginError{kind: ErrLoginRefused, cause: fmt.Errorf("%s: the provider answers %d %s", doing, status, code)}
+		return &loginError{kind: ErrRefused, cause: fmt.Errorf("%s: the provider answers %d %s", doing, status, code)}
 	default: // its own fault, or the configuration's: the browser has done nothing wrong
 		return fmt.Errorf("%w: %s: the provider answers %d %s", ErrProviderAway, doing, status, code)
 	}

@@ -1,4 +1,4 @@
-package auth
+package oidc
 
 import (
 	"crypto/rand"
@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
@@ -35,7 +36,7 @@ func TestLogoutAtTheProviderEndsTheSessionsHere(t *testing.T) {
 		if open(first) || !open(second) {
 			t.Errorf("of one session: %v, %v", open(first), open(second))
 		}
-		if _, err := l.Renew(t.Context(), first.Session, first.Renewal); !errors.Is(err, ErrBadToken) {
+		if _, err := l.Renew(t.Context(), first.Session, first.Renewal); !errors.Is(err, auth.ErrBadToken) {
 			t.Error(err)
 		}
 		// A provider may name the session only when one signs in, and not in later tokens.
@@ -60,12 +61,12 @@ func TestLogoutAtTheProviderEndsTheSessionsHere(t *testing.T) {
 		if open(third) {
 			t.Error("of all sessions")
 		}
-		if _, err := l.authenticator.Authenticate(t.Context(), bearer); !errors.Is(err, ErrBadToken) {
+		if _, err := l.authenticator.Authenticate(t.Context(), bearer); !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("a bearer token from before: %v", err)
 		}
 		time.Sleep(time.Second)
 		fourth := signedIn(t, l, provider)
-		if _, err := l.EndAt(t.Context(), token); !errors.Is(err, ErrLoginRefused) {
+		if _, err := l.EndAt(t.Context(), token); !errors.Is(err, ErrRefused) {
 			t.Errorf("sent again: %v", err)
 		}
 		if !open(fourth) {
@@ -124,7 +125,7 @@ func TestLogoutTokensThatAreNoneEndNothing(t *testing.T) {
 				}
 				in := signedIn(t, l, provider)
 				_, err := l.EndAt(t.Context(), token)
-				if (err == nil) != c.good || !c.good && !errors.Is(err, ErrLoginRefused) {
+				if (err == nil) != c.good || !c.good && !errors.Is(err, ErrRefused) {
 					t.Error(err)
 				}
 				if _, err := sessionsOf(l).Open(t.Context(), in.Session); (err == nil) == c.good {
@@ -142,9 +143,57 @@ func TestLogoutTokenLetsNobodyIn(t *testing.T) {
 		l := loginAt(t, provider)
 		for _, typ := range []any{"logout+jwt", "JWT", "at+jwt"} {
 			token := provider.LogoutToken(func(h, _ map[string]any) { h["typ"] = typ })
-			if id, err := l.authenticator.Authenticate(t.Context(), token); !errors.Is(err, ErrBadToken) {
+			if id, err := l.authenticator.Authenticate(t.Context(), token); !errors.Is(err, auth.ErrBadToken) {
 				t.Errorf("%v: %v, %v", typ, id, err)
 			}
+		}
+	})
+}
+
+// A session that is revoked just as another replica, which does not know it yet, renews it does not live on.
+func TestRenewalDoesNotOutrunARevocation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		provider := authtest.New()
+		l := loginAt(t, provider)
+		in := signedIn(t, l, provider)
+		time.Sleep(59 * time.Minute)
+		revoked := time.Now()
+		time.Sleep(2 * time.Second)
+		renewed, err := l.Renew(t.Context(), in.Session, in.Renewal)
+		if err != nil || renewed.Identity.Claims["iat"].(float64) <= float64(revoked.Unix()) {
+			t.Fatal(renewed.Identity, err)
+		}
+		if err := l.revocations.Revoke(t.Context(), "a", auth.Revocation{Issuer: authtest.Issuer, Subject: "jane", Before: revoked}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sessionsOf(l).Open(t.Context(), renewed.Session); !errors.Is(err, auth.ErrRevoked) {
+			t.Errorf("the renewed session: %v", err)
+		}
+		asked := provider.Asked("/token")
+		for _, s := range []LoggedIn{in, renewed} {
+			if _, err := l.Renew(t.Context(), s.Session, s.Renewal); !errors.Is(err, auth.ErrBadToken) || !errors.Is(err, auth.ErrRevoked) {
+				t.Errorf("it is renewed: %v", err)
+			}
+		}
+		if provider.Asked("/token") != asked {
+			t.Error("the provider is asked for a session that was revoked")
+		}
+		if again := signedIn(t, l, provider); again.Session == "" {
+			t.Error("who signs in again is not let in")
+		}
+		// Who is barred is told so, and causes no more than that.
+		if err := l.revocations.Revoke(t.Context(), "b", auth.Revocation{Username: "jane", Until: time.Now().Add(time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+		pending, answer := comeBack(t, l, provider)
+		keys := provider.Asked("/keys")
+		if _, err := l.Finish(t.Context(), pending, answer); !errors.Is(err, ErrDenied) || provider.Asked("/keys") != keys {
+			t.Errorf("barred: %v", err)
+		}
+		// Once it is forgotten, cookies that somebody kept are too old.
+		time.Sleep(auth.RenewalTime + time.Hour)
+		if _, err := l.Renew(t.Context(), in.Session, in.Renewal); !errors.Is(err, auth.ErrTokenExpired) {
+			t.Error(err)
 		}
 	})
 }

@@ -1,8 +1,13 @@
-package auth
+package oidc
 
 import (
+	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"net/http"
 	"net/url"
@@ -16,34 +21,85 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
 
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/authtest"
+	"github.com/kubecast/kubecast/internal/auth/session"
 )
 
-// loginAt runs a login at a provider, in a bubble, with an option's changes.
-func loginAt(t *testing.T, provider *authtest.Provider, change ...func(*LoginOptions)) *Login {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+var usual = auth.Claims{Username: "sub", Groups: "groups"}
+
+func mustSealer(t testing.TB) *session.Sealer {
 	t.Helper()
-	a, err := New(Options{
-		Issuers:   []Issuer{{Issuer: authtest.Issuer, Audiences: []string{"kubecast", authtest.ClientID}, Claims: usual}},
-		Transport: provider,
+	s, err := session.NewSealer(bytes.Repeat([]byte{1}, session.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// believing confirms everybody.
+type believing struct{}
+
+func (believing) Confirm(_ context.Context, id auth.Identity) (auth.Identity, error) { return id, nil }
+
+// runUntilEnd runs the authenticator for as long as the test lasts, and waits for its end.
+func runUntilEnd(t *testing.T, a *auth.Authenticator) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// party is a login with what stands behind it.
+type party struct {
+	*Login
+	authenticator *auth.Authenticator
+	revocations   *auth.Revocations
+}
+
+// loginAt runs a login at a provider, in a bubble, with an option's changes.
+func loginAt(t *testing.T, provider *authtest.Provider, change ...func(*Options)) party {
+	t.Helper()
+	revocations := auth.NewRevocations(auth.RevocationOptions{Keep: 48 * time.Hour})
+	a, err := auth.New(auth.Options{
+		Issuers:     []auth.Issuer{{Issuer: authtest.Issuer, Audiences: []string{"kubecast", authtest.ClientID}, Claims: usual}},
+		Transport:   provider,
+		Revocations: revocations,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	runUntilEnd(t, a)
-	opts := LoginOptions{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}
+	opts := Options{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}
 	for _, c := range change {
 		c(&opts)
 	}
-	l, err := NewLogin(opts, a, mustSealer(t, keyA), nil)
+	l, err := New(opts, a, mustSealer(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return party{l, a, revocations}
 }
 
 // comeBack begins a login, and signs in: what the browser kept, and comes back with.
-func comeBack(t *testing.T, l *Login, provider *authtest.Provider) (pending string, answer url.Values) {
+func comeBack(t *testing.T, l party, provider *authtest.Provider) (pending string, answer url.Values) {
 	t.Helper()
 	begun, err := l.Begin(t.Context(), "/#jobs")
 	if err != nil {
@@ -63,7 +119,7 @@ func comeBack(t *testing.T, l *Login, provider *authtest.Provider) (pending stri
 	return begun.Pending, u.Query()
 }
 
-func signedIn(t *testing.T, l *Login, provider *authtest.Provider) LoggedIn {
+func signedIn(t *testing.T, l party, provider *authtest.Provider) LoggedIn {
 	t.Helper()
 	pending, answer := comeBack(t, l, provider)
 	in, err := l.Finish(t.Context(), pending, answer)
@@ -82,7 +138,7 @@ func TestLoginIsTheUserOfTheIDToken(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				provider := authtest.New()
-				l := loginAt(t, provider, func(o *LoginOptions) {
+				l := loginAt(t, provider, func(o *Options) {
 					if secret != "" {
 						o.ClientSecretFile = file
 					}
@@ -107,7 +163,7 @@ func TestLoginIsTheUserOfTheIDToken(t *testing.T) {
 				if !l.Renewable(in.Session, in.Renewal) {
 					t.Error("cannot be renewed")
 				}
-				if n := testutil.ToFloat64(l.authenticator.metrics.logins.WithLabelValues("finished", "ok")); n != 1 {
+				if n := testutil.ToFloat64(l.logins.WithLabelValues("finished", "ok")); n != 1 {
 					t.Errorf("%v logins are counted", n)
 				}
 				if secret != "" && provider.Forms["/token"].Has("client_secret") {
@@ -127,35 +183,35 @@ func TestLoginsThatAreNoneAreRefused(t *testing.T) {
 		want     error
 	}{
 		"good":                       {},
-		"another state":              {change: func(_ *string, a url.Values) { a.Set("state", strings.Repeat("A", 26)) }, want: ErrLoginRefused},
-		"no state":                   {change: func(_ *string, a url.Values) { a.Del("state") }, want: ErrLoginRefused},
-		"no cookie":                  {change: func(p *string, _ url.Values) { *p = "" }, want: ErrLoginRefused},
-		"a changed cookie":           {change: func(p *string, _ url.Values) { *p = (*p)[:len(*p)-2] + "AA" }, want: ErrLoginRefused},
-		"too late":                   {later: LoginTime + time.Second, want: ErrLoginRefused},
+		"another state":              {change: func(_ *string, a url.Values) { a.Set("state", strings.Repeat("A", 26)) }, want: ErrRefused},
+		"no state":                   {change: func(_ *string, a url.Values) { a.Del("state") }, want: ErrRefused},
+		"no cookie":                  {change: func(p *string, _ url.Values) { *p = "" }, want: ErrRefused},
+		"a changed cookie":           {change: func(p *string, _ url.Values) { *p = (*p)[:len(*p)-2] + "AA" }, want: ErrRefused},
+		"too late":                   {later: LoginTime + time.Second, want: ErrRefused},
 		"just in time":               {later: LoginTime - time.Second},
-		"no code":                    {change: func(_ *string, a url.Values) { a.Del("code") }, want: ErrLoginRefused},
-		"another's code":             {change: func(_ *string, a url.Values) { a.Set("code", "stolen") }, want: ErrLoginRefused},
-		"of another provider":        {change: func(_ *string, a url.Values) { a.Set("iss", "https://evil.example") }, want: ErrLoginRefused},
+		"no code":                    {change: func(_ *string, a url.Values) { a.Del("code") }, want: ErrRefused},
+		"another's code":             {change: func(_ *string, a url.Values) { a.Set("code", "stolen") }, want: ErrRefused},
+		"of another provider":        {change: func(_ *string, a url.Values) { a.Set("iss", "https://evil.example") }, want: ErrRefused},
 		"names the provider":         {change: func(_ *string, a url.Values) { a.Set("iss", authtest.Issuer) }},
-		"does not name the provider": {provider: metadata("authorization_response_iss_parameter_supported", true), want: ErrLoginRefused},
-		"denied":                     {change: func(_ *string, a url.Values) { a.Del("code"); a.Set("error", "access_denied") }, want: ErrLoginDenied},
+		"does not name the provider": {provider: metadata("authorization_response_iss_parameter_supported", true), want: ErrRefused},
+		"denied":                     {change: func(_ *string, a url.Values) { a.Del("code"); a.Set("error", "access_denied") }, want: ErrDenied},
 		"provider in trouble":        {change: func(_ *string, a url.Values) { a.Set("error", "server_error") }, want: ErrProviderAway},
-		"another nonce":              {provider: claim("nonce", "another"), want: ErrLoginRefused},
-		"no nonce":                   {provider: claim("nonce", nil), want: ErrLoginRefused},
-		"a nonce that is no text":    {provider: claim("nonce", 7), want: ErrLoginRefused},
-		"for another client":         {provider: claim("aud", "another"), want: ErrLoginRefused},
-		"for another of ours":        {provider: claim("aud", "kubecast"), want: ErrLoginRefused},
+		"another nonce":              {provider: claim("nonce", "another"), want: ErrRefused},
+		"no nonce":                   {provider: claim("nonce", nil), want: ErrRefused},
+		"a nonce that is no text":    {provider: claim("nonce", 7), want: ErrRefused},
+		"for another client":         {provider: claim("aud", "another"), want: ErrRefused},
+		"for another of ours":        {provider: claim("aud", "kubecast"), want: ErrRefused},
 		"for us and others":          {provider: func(p *authtest.Provider) { both(p, authtest.ClientID) }},
-		"for others by way of us":    {provider: func(p *authtest.Provider) { both(p, "another") }, want: ErrLoginRefused},
-		"of another issuer":          {provider: claim("iss", "https://evil.example"), want: ErrLoginRefused},
-		"without an end":             {provider: claim("exp", nil), want: ErrLoginRefused},
-		"ended":                      {provider: claim("exp", 1000), want: ErrLoginRefused},
-		"without a user":             {provider: claim("sub", nil), want: ErrLoginRefused},
-		"of a reserved group":        {provider: claim("groups", []string{"system:masters"}), want: ErrLoginRefused},
-		"no ID token":                {provider: answer("id_token", nil), want: ErrLoginRefused},
-		"an ID token that is none":   {provider: answer("id_token", "eyJ.x.y"), want: ErrLoginRefused},
-		"a signature of others":      {provider: answer("id_token", authtest.New().IDToken("")), want: ErrLoginRefused},
-		"token endpoint refuses":     {provider: func(p *authtest.Provider) { p.Fails = "invalid_grant" }, want: ErrLoginRefused},
+		"for others by way of us":    {provider: func(p *authtest.Provider) { both(p, "another") }, want: ErrRefused},
+		"of another issuer":          {provider: claim("iss", "https://evil.example"), want: ErrRefused},
+		"without an end":             {provider: claim("exp", nil), want: ErrRefused},
+		"ended":                      {provider: claim("exp", 1000), want: ErrRefused},
+		"without a user":             {provider: claim("sub", nil), want: ErrRefused},
+		"of a reserved group":        {provider: claim("groups", []string{"system:masters"}), want: ErrRefused},
+		"no ID token":                {provider: answer("id_token", nil), want: ErrRefused},
+		"an ID token that is none":   {provider: answer("id_token", "eyJ.x.y"), want: ErrRefused},
+		"a signature of others":      {provider: answer("id_token", authtest.New().IDToken("")), want: ErrRefused},
+		"token endpoint refuses":     {provider: func(p *authtest.Provider) { p.Fails = "invalid_grant" }, want: ErrRefused},
 		"token endpoint in trouble":  {provider: func(p *authtest.Provider) { p.Fails = "503" }, want: ErrProviderAway},
 		"client is not known":        {provider: func(p *authtest.Provider) { p.Secret = "changed" }, want: ErrProviderAway},
 		"endpoint over plain http":   {provider: metadata("token_endpoint", "http://id.example.org/token"), want: ErrProviderAway},
@@ -202,13 +258,19 @@ func TestLoginsThatAreNoneAreRefused(t *testing.T) {
 
 // Keys belong to their issuer: another one that the gateway trusts, too, cannot sign in the users of this one.
 func TestIDTokenOfAnotherTrustedIssuerIsRefused(t *testing.T) {
-	file := publicFile(t, ecKey)
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(key.Public()))})
+	file := filepath.Join(t.TempDir(), "keys.pem")
+	if err := os.WriteFile(file, public, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const another = authtest.Issuer + "/other"
 	synctest.Test(t, func(t *testing.T) {
 		provider := authtest.New()
-		a, err := New(Options{
-			Issuers: []Issuer{
+		a, err := auth.New(auth.Options{
+			Issuers: []auth.Issuer{
 				{Issuer: authtest.Issuer, Audiences: []string{authtest.ClientID}, Claims: usual},
-				{Issuer: testIssuer + "/other", Audiences: []string{authtest.ClientID}, PublicKeyFile: file, Claims: usual},
+				{Issuer: another, Audiences: []string{authtest.ClientID}, PublicKeyFile: file, Claims: usual},
 			},
 			Transport: provider,
 		}, nil)
@@ -216,7 +278,7 @@ func TestIDTokenOfAnotherTrustedIssuerIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		runUntilEnd(t, a)
-		l, err := NewLogin(LoginOptions{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, mustSealer(t, keyA), nil)
+		l, err := New(Options{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, mustSealer(t), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,14 +291,15 @@ func TestIDTokenOfAnotherTrustedIssuerIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		location, _ := url.Parse(begun.Location)
-		claims := goodClaims(map[string]any{"iss": testIssuer + "/other", "aud": authtest.ClientID, "nonce": location.Query().Get("nonce")})
-		other := sign(t, jwt.SigningMethodES256, ecKey, claims, nil)
+		other := must(jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
+			"iss": another, "aud": authtest.ClientID, "sub": "jane", "exp": time.Now().Add(time.Hour).Unix(), "nonce": location.Query().Get("nonce"),
+		}).SignedString(key))
 		if _, err := a.Authenticate(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
 		provider.Set(answer("id_token", other))
 		u, _ := url.Parse(callback)
-		if _, err := l.Finish(t.Context(), begun.Pending, u.Query()); !errors.Is(err, ErrLoginRefused) {
+		if _, err := l.Finish(t.Context(), begun.Pending, u.Query()); !errors.Is(err, ErrRefused) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -267,14 +330,14 @@ func TestLoginEndsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := provider.Asked("/token")
-		if _, err := l.Finish(t.Context(), pending, answer); !errors.Is(err, ErrLoginRefused) {
+		if _, err := l.Finish(t.Context(), pending, answer); !errors.Is(err, ErrRefused) {
 			t.Errorf("again: %v", err)
 		}
 		if provider.Asked("/token") != asked {
 			t.Error("the provider is asked again")
 		}
 		// Another replica does not know; there the provider refuses the code.
-		if _, err := loginAt(t, provider).Finish(t.Context(), pending, answer); !errors.Is(err, ErrLoginRefused) {
+		if _, err := loginAt(t, provider).Finish(t.Context(), pending, answer); !errors.Is(err, ErrRefused) {
 			t.Errorf("at another replica: %v", err)
 		}
 	})
@@ -404,12 +467,12 @@ func FuzzIsReturnPath(f *testing.F) {
 // FuzzFinish: whatever a browser comes back with, it is refused, with an error that does not repeat it.
 func FuzzFinish(f *testing.F) {
 	provider := authtest.New()
-	a, err := New(Options{Issuers: []Issuer{{Issuer: authtest.Issuer, Audiences: []string{authtest.ClientID}, Claims: usual}}, Transport: provider}, nil)
+	a, err := auth.New(auth.Options{Issuers: []auth.Issuer{{Issuer: authtest.Issuer, Audiences: []string{authtest.ClientID}, Claims: usual}}, Transport: provider}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
-	sealer := mustSealer(f, keyA)
-	l, err := NewLogin(LoginOptions{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, sealer, nil)
+	sealer := mustSealer(f)
+	l, err := New(Options{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, sealer, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -419,7 +482,7 @@ func FuzzFinish(f *testing.F) {
 	}
 	u, _ := url.Parse(begun.Location)
 	state := u.Query().Get("state")
-	session, err := NewSessions(sealer, believing{}).Seal(janeUntil(time.Now().Add(time.Hour)))
+	session, err := session.NewSessions(sealer, believing{}).Seal(auth.Identity{Username: "jane", ExpiresAt: time.Now().Add(time.Hour)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -438,7 +501,7 @@ func FuzzFinish(f *testing.F) {
 			values.Set("error", failure)
 		}
 		in, err := l.Finish(context.Background(), pending, values)
-		if !errors.Is(err, ErrLoginRefused) || in.Session+in.Renewal+in.Identity.Username != "" {
+		if !errors.Is(err, ErrRefused) || in.Session+in.Renewal+in.Identity.Username != "" {
 			t.Errorf("%+v %v", in, err)
 		}
 		if len(code) > 20 && strings.Contains(err.Error(), code) {
@@ -447,7 +510,7 @@ func FuzzFinish(f *testing.F) {
 		if name := LoginName(state2); !strings.HasPrefix(state2, name) {
 			t.Errorf("%q is called %q", state2, name)
 		}
-		if _, err := l.Renew(context.Background(), pending, code); !errors.Is(err, ErrBadToken) {
+		if _, err := l.Renew(context.Background(), pending, code); !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("renewed: %v", err)
 		}
 		if location := l.End(context.Background(), pending); location != "" {
@@ -472,7 +535,7 @@ func TestRenewedSessionGoesOn(t *testing.T) {
 			in = renewed
 		}
 		time.Sleep(time.Hour) // the machine slept
-		if _, err := sessionsOf(l).Open(t.Context(), in.Session); !errors.Is(err, ErrTokenExpired) {
+		if _, err := sessionsOf(l).Open(t.Context(), in.Session); !errors.Is(err, auth.ErrTokenExpired) {
 			t.Errorf("%v", err)
 		}
 		if !l.Renewable(in.Session, in.Renewal) {
@@ -576,21 +639,23 @@ func TestRenewalsThatAreNoneAreRefused(t *testing.T) {
 		change   func(in *LoggedIn, other LoggedIn)
 		want     error
 	}{
-		"good":                     {},
-		"renewal of another":       {change: func(in *LoggedIn, other LoggedIn) { in.Renewal = other.Renewal }, want: ErrBadToken},
-		"session of another":       {change: func(in *LoggedIn, other LoggedIn) { in.Session = other.Session }, want: ErrBadToken},
-		"no session":               {change: func(in *LoggedIn, _ LoggedIn) { in.Session = "" }, want: ErrBadToken},
-		"no renewal":               {change: func(in *LoggedIn, _ LoggedIn) { in.Renewal = "" }, want: ErrBadToken},
-		"the one as the other":     {change: func(in *LoggedIn, _ LoggedIn) { in.Session = in.Renewal }, want: ErrBadToken},
-		"session of a token":       {change: func(in *LoggedIn, _ LoggedIn) { in.Session = must(mustSessions(t, keyA).Seal(in.Identity)) }, want: ErrBadToken},
-		"revoked":                  {provider: func(p *authtest.Provider) { p.Fails = "invalid_grant" }, want: ErrBadToken},
+		"good":                 {},
+		"renewal of another":   {change: func(in *LoggedIn, other LoggedIn) { in.Renewal = other.Renewal }, want: auth.ErrBadToken},
+		"session of another":   {change: func(in *LoggedIn, other LoggedIn) { in.Session = other.Session }, want: auth.ErrBadToken},
+		"no session":           {change: func(in *LoggedIn, _ LoggedIn) { in.Session = "" }, want: auth.ErrBadToken},
+		"no renewal":           {change: func(in *LoggedIn, _ LoggedIn) { in.Renewal = "" }, want: auth.ErrBadToken},
+		"the one as the other": {change: func(in *LoggedIn, _ LoggedIn) { in.Session = in.Renewal }, want: auth.ErrBadToken},
+		"session of a token": {change: func(in *LoggedIn, _ LoggedIn) {
+			in.Session = must(session.NewSessions(mustSealer(t), believing{}).Seal(in.Identity))
+		}, want: auth.ErrBadToken},
+		"revoked":                  {provider: func(p *authtest.Provider) { p.Fails = "invalid_grant" }, want: auth.ErrBadToken},
 		"provider in trouble":      {provider: func(p *authtest.Provider) { p.Fails = "503" }, want: ErrProviderAway},
 		"provider away":            {provider: func(p *authtest.Provider) { p.Away = true }, want: ErrProviderAway},
-		"another user":             {provider: claim("sub", "mallory"), want: ErrBadToken},
-		"another client":           {provider: claim("aud", "kubecast"), want: ErrBadToken},
-		"no ID token":              {provider: answer("id_token", nil), want: ErrBadToken},
-		"a token that is past":     {provider: claim("exp", 1000), want: ErrBadToken},
-		"groups that are reserved": {provider: claim("groups", "system:masters"), want: ErrBadToken},
+		"another user":             {provider: claim("sub", "mallory"), want: auth.ErrBadToken},
+		"another client":           {provider: claim("aud", "kubecast"), want: auth.ErrBadToken},
+		"no ID token":              {provider: answer("id_token", nil), want: auth.ErrBadToken},
+		"a token that is past":     {provider: claim("exp", 1000), want: auth.ErrBadToken},
+		"groups that are reserved": {provider: claim("groups", "system:masters"), want: auth.ErrBadToken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -628,12 +693,12 @@ func TestSessionsFitIntoCookies(t *testing.T) {
 		l := loginAt(t, provider)
 		provider.Set(answer("refresh_token", noise(2000)))
 		in := signedIn(t, l, provider)
-		if in.Renewal == "" || len(in.Renewal) > maxCookie || len(in.Session) > maxCookie {
+		if in.Renewal == "" || len(in.Renewal) > session.MaxCookie || len(in.Session) > session.MaxCookie {
 			t.Errorf("%d and %d bytes", len(in.Session), len(in.Renewal))
 		}
 		provider.Set(claim("groups", []string{noise(6000)}))
 		pending, answered := comeBack(t, l, provider)
-		if _, err := l.Finish(t.Context(), pending, answered); !errors.Is(err, ErrTooLarge) {
+		if _, err := l.Finish(t.Context(), pending, answered); !errors.Is(err, session.ErrTooLarge) {
 			t.Errorf("%v", err)
 		}
 		provider.Set(func(p *authtest.Provider) {
@@ -659,7 +724,7 @@ func TestLogoutEndsTheSessionAtTheProvider(t *testing.T) {
 			t.Errorf("%v %v", location, err)
 		}
 		time.Sleep(time.Minute)
-		if _, err := l.Renew(t.Context(), in.Session, in.Renewal); !errors.Is(err, ErrBadToken) {
+		if _, err := l.Renew(t.Context(), in.Session, in.Renewal); !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("the refresh token was not taken back: %v", err)
 		}
 		in = signedIn(t, l, provider)
@@ -679,26 +744,26 @@ func TestLogoutEndsTheSessionAtTheProvider(t *testing.T) {
 }
 
 func TestLoginNeedsItsIssuerAndClient(t *testing.T) {
-	a, err := New(Options{Issuers: []Issuer{{Issuer: authtest.Issuer, Audiences: []string{"kubecast"}, Claims: usual}}, Transport: authtest.New()}, nil)
+	a, err := auth.New(auth.Options{Issuers: []auth.Issuer{{Issuer: authtest.Issuer, Audiences: []string{"kubecast"}, Claims: usual}}, Transport: authtest.New()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := LoginOptions{Issuer: authtest.Issuer, ClientID: "kubecast", RedirectURL: authtest.RedirectURL}
-	for field, change := range map[string]func(*LoginOptions){
-		"":                 func(*LoginOptions) {},
-		"Issuer":           func(o *LoginOptions) { o.Issuer = "https://other.example" },
-		"ClientID":         func(o *LoginOptions) { o.ClientID = "portal" },
-		"RedirectURL":      func(o *LoginOptions) { o.RedirectURL = "http://kubecast.example.org/auth/callback" },
-		"ClientSecretFile": func(o *LoginOptions) { o.ClientSecretFile = "/does/not/exist" },
+	good := Options{Issuer: authtest.Issuer, ClientID: "kubecast", RedirectURL: authtest.RedirectURL}
+	for field, change := range map[string]func(*Options){
+		"":                 func(*Options) {},
+		"Issuer":           func(o *Options) { o.Issuer = "https://other.example" },
+		"ClientID":         func(o *Options) { o.ClientID = "portal" },
+		"RedirectURL":      func(o *Options) { o.RedirectURL = "http://kubecast.example.org/auth/callback" },
+		"ClientSecretFile": func(o *Options) { o.ClientSecretFile = "/does/not/exist" },
 	} {
 		opts := good
 		change(&opts)
-		_, err := NewLogin(opts, a, mustSealer(t, keyA), nil)
-		if (err == nil) != (field == "") || err != nil && !strings.Contains(err.Error(), "LoginOptions."+field) {
+		_, err := New(opts, a, mustSealer(t), nil)
+		if (err == nil) != (field == "") || err != nil && !strings.Contains(err.Error(), "Options."+field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 }
 
 // sessionsOf are those that a login makes.
-func sessionsOf(l *Login) *Sessions { return NewSessions(l.sealer, l.authenticator) }
+func sessionsOf(l party) *session.Sessions { return session.NewSessions(l.sealer, l.client) }

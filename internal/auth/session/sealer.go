@@ -1,4 +1,9 @@
-package auth
+// Package session keeps identities in the hands of browsers, sealed so that nobody else can read or make them: sessions in cookies,
+// and tickets in addresses, each for one request. The gateway remembers none of them but the tickets that were used, until they end.
+//
+// What a session or ticket is worth is asked each time that it is opened (Confirmer): no more than the token that it began with. The
+// package serves no HTTP: how a cookie is called, and when it is sent, is its caller's business.
+package session
 
 import (
 	"bytes"
@@ -17,14 +22,16 @@ import (
 	"strings"
 )
 
-// purpose separates what is sealed: a text sealed for one cannot be opened as the other.
-type purpose string
+// Purpose separates what is sealed: a text sealed for one cannot be opened as the other.
+type Purpose string
 
+// What is sealed: sessions and tickets by this package, and by package oidc what a browser keeps of a login, and to renew a session.
 const (
-	purposeSession purpose = "kubecast session v1"
-	purposeTicket  purpose = "kubecast ticket v1"
-	purposeLogin   purpose = "kubecast login v1"
-	purposeRenewal purpose = "kubecast renewal v1"
+	purposeSession Purpose = "kubecast session v1"
+	purposeTicket  Purpose = "kubecast ticket v1"
+
+	PurposeLogin   Purpose = "kubecast login v1"
+	PurposeRenewal Purpose = "kubecast renewal v1"
 )
 
 // KeySize is the size of a Sealer's key.
@@ -36,7 +43,7 @@ const maxSealed = 8 << 10
 // Sealer makes texts of what the gateway gives to browsers and gets back, which nobody else can read or make (AES-256-GCM, with
 // a key for each purpose that HKDF derives). Replicas that share a key open each other's. Safe for concurrent use.
 type Sealer struct {
-	seals map[purpose][]cipher.AEAD // the first seals, all open
+	seals map[Purpose][]cipher.AEAD // the first seals, all open
 }
 
 // NewSealer is for keys of KeySize; the first seals, the others only open, so that a key can be replaced.
@@ -44,12 +51,12 @@ func NewSealer(keys ...[]byte) (*Sealer, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no key")
 	}
-	s := &Sealer{seals: map[purpose][]cipher.AEAD{}}
+	s := &Sealer{seals: map[Purpose][]cipher.AEAD{}}
 	for i, key := range keys {
 		if len(key) != KeySize {
 			return nil, fmt.Errorf("key %d has %d bytes; allowed: %d", i+1, len(key), KeySize)
 		}
-		for _, p := range []purpose{purposeSession, purposeTicket, purposeLogin, purposeRenewal} {
+		for _, p := range []Purpose{purposeSession, purposeTicket, PurposeLogin, PurposeRenewal} {
 			derived, err := hkdf.Key(sha256.New, key, nil, string(p), KeySize)
 			if err != nil {
 				return nil, err
@@ -94,8 +101,8 @@ func ReadKeys(path string) (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// seal makes a text of characters that stand in cookies and queries as they are.
-func (s *Sealer) seal(p purpose, value any) (string, error) {
+// Seal makes a text of characters that stand in cookies and queries as they are.
+func (s *Sealer) Seal(p Purpose, value any) (string, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return "", err
@@ -144,7 +151,8 @@ func unpack(packed []byte) ([]byte, error) {
 // errNotSealed: the text was not sealed for this purpose with a key that is known.
 var errNotSealed = errors.New("not sealed by this gateway, or with a key that it does not know any more")
 
-func (s *Sealer) open(p purpose, text string, value any) error {
+// Open reads what was sealed for the same purpose into value, which may be anybody's text.
+func (s *Sealer) Open(p Purpose, text string, value any) error {
 	if len(text) > maxSealed {
 		return fmt.Errorf("%d bytes, more than %d", len(text), maxSealed)
 	}

@@ -1,4 +1,4 @@
-package auth
+package session
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +16,28 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func writeFile(t testing.TB, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 func mustSealer(t testing.TB, keys ...[]byte) *Sealer {
 	t.Helper()
@@ -28,7 +51,7 @@ func mustSealer(t testing.TB, keys ...[]byte) *Sealer {
 // believing confirms everybody.
 type believing struct{}
 
-func (believing) Confirm(_ context.Context, id Identity) (Identity, error) { return id, nil }
+func (believing) Confirm(_ context.Context, id auth.Identity) (auth.Identity, error) { return id, nil }
 
 func mustSessions(t testing.TB, keys ...[]byte) *Sessions {
 	t.Helper()
@@ -40,8 +63,8 @@ var (
 	keyB = bytes.Repeat([]byte{2}, KeySize)
 )
 
-func janeUntil(expires time.Time) Identity {
-	return Identity{Username: "jane", Groups: []string{"team-a", "system:authenticated"}, Claims: map[string]any{"sub": "jane", "level": float64(3)},
+func janeUntil(expires time.Time) auth.Identity {
+	return auth.Identity{Username: "jane", Groups: []string{"team-a", "system:authenticated"}, Claims: map[string]any{"sub": "jane", "level": float64(3)},
 		ExpiresAt: time.Unix(expires.Unix(), 0), Cluster: "main"}
 }
 
@@ -62,7 +85,7 @@ func TestSessionIsItsIdentityUntilItsEnd(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 		time.Sleep(time.Nanosecond)
-		if id, err := s.Open(context.Background(), cookie); !errors.Is(err, ErrTokenExpired) || !errors.Is(err, ErrBadToken) || id.Username != "" {
+		if id, err := s.Open(context.Background(), cookie); !errors.Is(err, auth.ErrTokenExpired) || !errors.Is(err, auth.ErrBadToken) || id.Username != "" {
 			t.Errorf("at its end: %v, %v", id, err)
 		}
 	})
@@ -87,7 +110,7 @@ func TestReplicasWithTheKeyOpenEachOthersSessions(t *testing.T) {
 		"the same key": {mustSessions(t, keyA), byOld, true}, "a key that is replaced": {rotated, byOld, true}, "the new key": {other, byRotated, true},
 		"another key": {other, byOld, false}, "a key that it does not know yet": {old, byRotated, false},
 	} {
-		if got, err := c.by.Open(context.Background(), c.cookie); (err == nil) != c.good || !c.good && !errors.Is(err, ErrBadToken) {
+		if got, err := c.by.Open(context.Background(), c.cookie); (err == nil) != c.good || !c.good && !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
@@ -110,7 +133,7 @@ func TestWhatWasChangedIsNotOpened(t *testing.T) {
 	for i := range sealed {
 		changed := bytes.Clone(sealed)
 		changed[i] ^= 1
-		if id, err := s.Open(context.Background(), base64.RawURLEncoding.EncodeToString(changed)); !errors.Is(err, ErrBadToken) {
+		if id, err := s.Open(context.Background(), base64.RawURLEncoding.EncodeToString(changed)); !errors.Is(err, auth.ErrBadToken) {
 			t.Fatalf("byte %d: %v, %v", i, id, err)
 		}
 	}
@@ -118,22 +141,22 @@ func TestWhatWasChangedIsNotOpened(t *testing.T) {
 		"nothing": "", "a ticket": ticket, "more behind": cookie + "AA", "less": cookie[:len(cookie)-2], "no base64": "%%%", "padded": cookie + "=",
 		"enormous": strings.Repeat("A", 1<<20), "the identity in the clear": base64.RawURLEncoding.EncodeToString([]byte(`{"u":"admin","g":["system:masters"],"e":99999999999}`)),
 	} {
-		if id, err := s.Open(context.Background(), text); !errors.Is(err, ErrBadToken) {
+		if id, err := s.Open(context.Background(), text); !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("%s: %v, %v", name, id, err)
 		}
 	}
-	if id, err := tickets.Redeem(context.Background(), cookie, "/x?"); !errors.Is(err, ErrBadToken) {
+	if id, err := tickets.Redeem(context.Background(), cookie, "/x?"); !errors.Is(err, auth.ErrBadToken) {
 		t.Errorf("a cookie as a ticket: %v, %v", id, err)
 	}
 }
 
 func TestWhoDoesNotEndHasNoSession(t *testing.T) {
 	s := mustSessions(t, keyA)
-	for _, id := range []Identity{{Username: "system:anonymous", Anonymous: true, ExpiresAt: time.Now().Add(time.Hour)}, {Username: "jane"}} {
-		if _, err := s.Seal(id); !errors.Is(err, ErrNoCredentials) {
+	for _, id := range []auth.Identity{{Username: "system:anonymous", Anonymous: true, ExpiresAt: time.Now().Add(time.Hour)}, {Username: "jane"}} {
+		if _, err := s.Seal(id); !errors.Is(err, auth.ErrNoCredentials) {
 			t.Errorf("%v: %v", id, err)
 		}
-		if _, _, err := NewTickets(s).Issue(id, "/"); !errors.Is(err, ErrNoCredentials) {
+		if _, _, err := NewTickets(s).Issue(id, "/"); !errors.Is(err, auth.ErrNoCredentials) {
 			t.Errorf("%v: %v", id, err)
 		}
 	}
@@ -170,7 +193,7 @@ func BenchmarkOpenSession(b *testing.B) {
 	for i := range 200 {
 		many.Groups = append(many.Groups, fmt.Sprintf("company-department-team-%d", i))
 	}
-	for name, id := range map[string]Identity{"few groups": few, "200 groups": many} {
+	for name, id := range map[string]auth.Identity{"few groups": few, "200 groups": many} {
 		cookie := must(s.Seal(id))
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -201,19 +224,19 @@ func TestTicketIsForOneRequestSoon(t *testing.T) {
 		if diff := cmp.Diff(id, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
-		if _, err := tickets.Redeem(context.Background(), good, "/stream?pods=x"); !errors.Is(err, ErrBadToken) || !strings.Contains(err.Error(), "used before") {
+		if _, err := tickets.Redeem(context.Background(), good, "/stream?pods=x"); !errors.Is(err, auth.ErrBadToken) || !strings.Contains(err.Error(), "used before") {
 			t.Errorf("twice: %v", err)
 		}
 		wrong := issue()
-		if _, err := tickets.Redeem(context.Background(), wrong, "/stream?pods=y"); !errors.Is(err, ErrBadToken) || !strings.Contains(err.Error(), "another request") {
+		if _, err := tickets.Redeem(context.Background(), wrong, "/stream?pods=y"); !errors.Is(err, auth.ErrBadToken) || !strings.Contains(err.Error(), "another request") {
 			t.Errorf("another request: %v", err)
 		}
-		if _, err := tickets.Redeem(context.Background(), wrong, "/stream?pods=x"); !errors.Is(err, ErrBadToken) {
+		if _, err := tickets.Redeem(context.Background(), wrong, "/stream?pods=x"); !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("after another request: %v", err)
 		}
 		late := issue()
 		time.Sleep(TicketTime)
-		if _, err := tickets.Redeem(context.Background(), late, "/stream?pods=x"); !errors.Is(err, ErrTokenExpired) {
+		if _, err := tickets.Redeem(context.Background(), late, "/stream?pods=x"); !errors.Is(err, auth.ErrTokenExpired) {
 			t.Errorf("late: %v", err)
 		}
 		// No longer than the identity itself.
@@ -223,7 +246,7 @@ func TestTicketIsForOneRequestSoon(t *testing.T) {
 			t.Errorf("%v, %v", expires, err)
 		}
 		time.Sleep(5 * time.Second)
-		if _, err := tickets.Redeem(context.Background(), text, "/"); !errors.Is(err, ErrTokenExpired) {
+		if _, err := tickets.Redeem(context.Background(), text, "/"); !errors.Is(err, auth.ErrTokenExpired) {
 			t.Errorf("after its caller's end: %v", err)
 		}
 	})
@@ -311,10 +334,10 @@ func FuzzOpen(f *testing.F) {
 		if text == cookie || text == ticket {
 			return
 		}
-		if id, err := s.Open(context.Background(), text); !errors.Is(err, ErrBadToken) {
+		if id, err := s.Open(context.Background(), text); !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("%v, %v", id, err)
 		}
-		if id, err := tickets.Redeem(context.Background(), text, "/"); !errors.Is(err, ErrBadToken) {
+		if id, err := tickets.Redeem(context.Background(), text, "/"); !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("%v, %v", id, err)
 		}
 	})

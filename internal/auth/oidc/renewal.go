@@ -1,4 +1,4 @@
-package auth
+package oidc
 
 import (
 	"context"
@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/fetch"
+	"github.com/kubecast/kubecast/internal/auth/session"
 )
 
 // renewal is what a browser keeps beside its session, for the gateway to renew and to end it. It names its session: who puts
@@ -26,22 +30,17 @@ type renewal struct {
 
 // seal makes the cookies of a session. The refresh token must fit into one, as all headers of a request must fit into what
 // proxies take (8 KiB); the hint is left out if it does not.
-func (l *Login) seal(id Identity, r renewal) (LoggedIn, error) {
-	read := sessionOf(id)
-	read.ID, read.Sealed = r.Session, time.Now().UnixMilli()
-	sealed, err := l.sealer.seal(purposeSession, read)
-	switch {
-	case err != nil:
+func (l *Login) seal(id auth.Identity, r renewal) (LoggedIn, error) {
+	sealed, err := l.sealer.SealSession(session.Sealed{Identity: id, ID: r.Session, At: time.Now()})
+	if err != nil {
 		return LoggedIn{}, err
-	case len(sealed) > maxCookie:
-		return LoggedIn{}, fmt.Errorf("begin a session: %w", ErrTooLarge)
 	}
-	kept, err := l.sealer.seal(purposeRenewal, r)
-	if err == nil && len(kept) > maxCookie {
+	kept, err := l.sealer.Seal(session.PurposeRenewal, r)
+	if err == nil && len(kept) > session.MaxCookie {
 		r.IDToken = ""
-		kept, err = l.sealer.seal(purposeRenewal, r)
+		kept, err = l.sealer.Seal(session.PurposeRenewal, r)
 	}
-	if err == nil && len(kept) > maxCookie {
+	if err == nil && len(kept) > session.MaxCookie {
 		l.log.Warn("the provider's refresh tokens do not fit into a cookie: sessions end with their ID tokens", "bytes", len(r.Refresh))
 		kept = ""
 	}
@@ -55,21 +54,18 @@ func (l *Login) Renewable(session, kept string) bool {
 }
 
 // openBoth opens a session, which may have ended, and its renewal.
-func (l *Login) openBoth(sealed, kept string) (read session, r renewal, err error) {
-	if err := l.sealer.open(purposeSession, sealed, &read); err != nil {
-		return read, r, refused(fmt.Errorf("session: %w", err))
+func (l *Login) openBoth(sealed, kept string) (read session.Sealed, r renewal, err error) {
+	if read, err = l.sealer.OpenSession(sealed); err != nil {
+		return read, r, err
 	}
-	if err := l.sealer.open(purposeRenewal, kept, &r); err != nil {
-		return read, r, refused(fmt.Errorf("renewal: %w", err))
+	if err := l.sealer.Open(session.PurposeRenewal, kept, &r); err != nil {
+		return read, r, auth.Refused(fmt.Errorf("renewal: %w", err))
 	}
 	if read.ID == "" || subtle.ConstantTimeCompare([]byte(read.ID), []byte(r.Session)) != 1 {
-		return read, r, refused(errors.New("renewal: of another session"))
+		return read, r, auth.Refused(errors.New("renewal: of another session"))
 	}
 	return read, r, nil
 }
-
-// RenewalTime is how long after it was sealed a session can be renewed; after that, one signs in anew.
-const RenewalTime = 24 * time.Hour
 
 // Renew lets a session go on with a new ID token, also if it has ended. A session that was renewed just now stays as it is:
 // several pages of one browser ask at the same time. An error is an ErrBadToken if the user must sign in anew, or else
@@ -79,22 +75,22 @@ func (l *Login) Renew(ctx context.Context, sealed, kept string) (LoggedIn, error
 	if err != nil {
 		return LoggedIn{}, err
 	}
-	id, now, begun := read.identity(), time.Now(), time.UnixMilli(read.Sealed)
+	id, now, begun := read.Identity, time.Now(), read.At
 	// Browsers forget it by then; and so may those who know what was revoked.
-	if now.Sub(begun) > RenewalTime {
-		return LoggedIn{}, refused(fmt.Errorf("renewal: %w: the session was last renewed at %v", ErrTokenExpired, begun))
+	if now.Sub(begun) > auth.RenewalTime {
+		return LoggedIn{}, auth.Refused(fmt.Errorf("renewal: %w: the session was last renewed at %v", auth.ErrTokenExpired, begun))
 	}
-	if _, err := l.authenticator.Confirm(ctx, id); err != nil {
+	if _, err := l.client.Confirm(ctx, id); err != nil {
 		return LoggedIn{}, err
 	}
 	if now.Before(id.ExpiresAt) && now.Sub(begun) < min(id.ExpiresAt.Sub(begun)/4, justNow) {
 		return LoggedIn{Identity: id, Renewal: kept}, nil
 	}
 	if r.Refresh == "" {
-		return LoggedIn{}, refused(errors.New("renewal: the provider gave no refresh token"))
+		return LoggedIn{}, auth.Refused(errors.New("renewal: the provider gave no refresh token"))
 	}
 	renewed, err := l.renewals.share(ctx, r.Refresh, func(ctx context.Context) (_ LoggedIn, replaced bool, err error) {
-		defer func() { l.authenticator.metrics.login("renewed", err) }()
+		defer func() { l.count("renewed", err) }()
 		return l.renew(ctx, r, id)
 	})
 	if err == nil && renewed.Renewal != "" && !time.Now().Before(renewed.Identity.ExpiresAt) {
@@ -109,30 +105,30 @@ const justNow = 10 * time.Second
 
 // renew also reports whether the refresh token was replaced. A session began when its first one did, however often it is
 // renewed: else one that is revoked, and is renewed just then at a replica that does not know it yet, would live on.
-func (l *Login) renew(ctx context.Context, r renewal, before Identity) (_ LoggedIn, replaced bool, _ error) {
-	client, _, err := l.client(ctx)
+func (l *Login) renew(ctx context.Context, r renewal, before auth.Identity) (_ LoggedIn, replaced bool, _ error) {
+	party, _, err := l.party(ctx)
 	if err != nil {
 		return LoggedIn{}, false, err
 	}
 	token, err := l.ask(ctx, turnOf(r), func(ctx context.Context) (*oauth2.Token, error) {
-		return client.TokenSource(ctx, &oauth2.Token{RefreshToken: r.Refresh}).Token()
+		return party.TokenSource(ctx, &oauth2.Token{RefreshToken: r.Refresh}).Token()
 	})
 	if err != nil {
 		err = providerError("renewal", err)
 	}
-	var id Identity
+	var id auth.Identity
 	if err == nil {
 		id, r.IDToken, err = l.identify(ctx, token)
 	}
 	switch {
-	case errors.Is(err, ErrLoginRefused):
-		return LoggedIn{}, false, refused(err)
+	case errors.Is(err, ErrRefused):
+		return LoggedIn{}, false, auth.Refused(err)
 	case err != nil:
 		return LoggedIn{}, false, err
 	}
 	// OpenID Connect Core, section 12.2.
 	if id.Claims["sub"] != r.Subject {
-		return LoggedIn{}, false, refused(errors.New("renewal: the new ID token is another user's"))
+		return LoggedIn{}, false, auth.Refused(errors.New("renewal: the new ID token is another user's"))
 	}
 	id.Begun = before.Begun
 	if id.Session == "" {
@@ -153,16 +149,16 @@ func (l *Login) End(ctx context.Context, kept string) (location string) {
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	var r renewal
-	if err := l.sealer.open(purposeRenewal, kept, &r); err != nil {
+	if err := l.sealer.Open(session.PurposeRenewal, kept, &r); err != nil {
 		return "" // not signed in here by a login: there is nothing to end
 	}
-	client, metadata, err := l.client(ctx)
+	party, metadata, err := l.party(ctx)
 	if err != nil {
 		l.log.Warn("a session cannot be ended at the provider", "error", err)
 		return ""
 	}
 	if metadata.Revocation != "" && r.Refresh != "" {
-		if err := l.revoke(ctx, client, metadata.Revocation, r); err != nil {
+		if err := l.revoke(ctx, party, metadata.Revocation, r); err != nil {
 			l.log.Warn("the provider did not take a refresh token back", "error", err)
 		}
 	}
@@ -197,17 +193,17 @@ func redirectPath(text string) string {
 }
 
 // revoke is RFC 7009.
-func (l *Login) revoke(ctx context.Context, client *oauth2.Config, where string, r renewal) error {
+func (l *Login) revoke(ctx context.Context, party *oauth2.Config, where string, r renewal) error {
 	release, err := l.turn(ctx, turnOf(r))
 	if err != nil {
 		return err
 	}
 	defer release()
 	form := url.Values{"token": {r.Refresh}, "token_type_hint": {"refresh_token"}}
-	if client.Endpoint.AuthStyle == oauth2.AuthStyleInParams {
-		form.Set("client_id", client.ClientID)
-		if client.ClientSecret != "" {
-			form.Set("client_secret", client.ClientSecret)
+	if party.Endpoint.AuthStyle == oauth2.AuthStyleInParams {
+		form.Set("client_id", party.ClientID)
+		if party.ClientSecret != "" {
+			form.Set("client_secret", party.ClientSecret)
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, where, strings.NewReader(form.Encode()))
@@ -215,8 +211,8 @@ func (l *Login) revoke(ctx context.Context, client *oauth2.Config, where string,
 		return err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if client.Endpoint.AuthStyle == oauth2.AuthStyleInHeader {
-		req.SetBasicAuth(url.QueryEscape(client.ClientID), url.QueryEscape(client.ClientSecret))
+	if party.Endpoint.AuthStyle == oauth2.AuthStyleInHeader {
+		req.SetBasicAuth(url.QueryEscape(party.ClientID), url.QueryEscape(party.ClientSecret))
 	}
 	resp, err := l.exchange.Do(req)
 	if err != nil {
@@ -247,6 +243,9 @@ type renewing struct {
 // renewedFor is how long an answer is given again to who comes with a refresh token that it has replaced.
 const renewedFor = time.Minute
 
+// renewWithin is for one renewal, with new keys of the provider if they are needed.
+const renewWithin = fetch.Timeout + 5*time.Second
+
 // share runs renew once for all who come with a refresh token. It goes on though the browser that came first leaves, since
 // by then the provider may have replaced the token.
 func (r *renewals) share(ctx context.Context, refresh string, renew func(context.Context) (LoggedIn, bool, error)) (LoggedIn, error) {
@@ -261,7 +260,7 @@ func (r *renewals) share(ctx context.Context, refresh string, renew func(context
 		}
 	}
 	defer close(known.done)
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout+waitAtMost)
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewWithin)
 	defer cancel()
 	result, replaced, err := renew(asking)
 	r.mu.Lock()
@@ -288,7 +287,7 @@ func (r *renewals) join(key [sha256.Size]byte, now time.Time) (known *renewing, 
 				delete(r.known, old)
 			}
 		}
-		r.sweep = now.Add(sweepEvery)
+		r.sweep = now.Add(renewedFor / 2)
 	}
 	if known = r.known[key]; known != nil && (known.until.IsZero() || now.Before(known.until)) {
 		return known, false

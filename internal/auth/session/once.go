@@ -1,12 +1,13 @@
-package auth
+package session
 
 import (
 	"sync"
 	"time"
 )
 
-// once remembers what was used and must not be again, until it ends by itself.
-type once struct {
+// Once remembers what was used and must not be again, until it ends by itself. Nothing is forgotten before: that would
+// let it be used again. Safe for concurrent use.
+type Once struct {
 	mu    sync.Mutex
 	used  map[string]time.Time // when they end
 	sweep time.Time            // when those that have ended are forgotten next
@@ -14,16 +15,16 @@ type once struct {
 
 const sweepEvery = 30 * time.Second
 
-// taken reports whether something was used, and has not ended yet.
-func (o *once) taken(id string) bool {
+// Taken reports whether something was used, and has not ended yet.
+func (o *Once) Taken(id string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, before := o.used[id]
 	return before
 }
 
-// take reports whether something is used for the first time.
-func (o *once) take(id string, now, expires time.Time) bool {
+// Take reports whether something is used for the first time.
+func (o *Once) Take(id string, now, expires time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.used == nil {

@@ -1,4 +1,10 @@
-package auth
+// Package oidc lets people sign in at an OpenID provider, with the authorization code flow and PKCE, renews their sessions, and ends them
+// when they or the provider want that. Who an ID token is for, and what a logout token ends, is said by an auth.Client, which checks
+// them as it does all tokens.
+//
+// It keeps nothing that another replica would need: what a login or a renewal takes is sealed, and in the browser's hands. Strangers
+// can make it ask the provider only so much, and never in the place of those who have a session.
+package oidc
 
 import (
 	"context"
@@ -10,23 +16,26 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/oauth2"
 
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/fetch"
+	"github.com/kubecast/kubecast/internal/auth/session"
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// Errors of a Login, beside ErrUnavailable and ErrTooLarge.
+// Errors of a Login, beside auth.ErrUnavailable and session.ErrTooLarge.
 var (
 	// ErrProviderAway: the provider does not answer, or not as it should. To try again helps.
 	ErrProviderAway = errors.New("the identity provider does not answer as it should")
-	// ErrLoginRefused: what the browser came back with does not belong to a login that it began, or is not accepted.
-	ErrLoginRefused = errors.New("the sign-in is not valid")
-	// ErrLoginDenied: the provider did not let the user in, or they did not want to; or they are barred here.
-	ErrLoginDenied = errors.New("the provider did not sign the user in")
+	// ErrRefused: what the browser came back with does not belong to a login that it began, or is not accepted.
+	ErrRefused = errors.New("the sign-in is not valid")
+	// ErrDenied: the provider did not let the user in, or they did not want to; or they are barred here.
+	ErrDenied = errors.New("the provider did not sign the user in")
 )
 
 // loginError is one of these with its cause, which is for the log and never contains a code or a token.
@@ -35,33 +44,35 @@ type loginError struct{ kind, cause error }
 func (e *loginError) Error() string { return e.kind.Error() + ": " + e.cause.Error() }
 func (e *loginError) Unwrap() error { return e.kind }
 
-func loginRefused(format string, args ...any) error {
-	return &loginError{ErrLoginRefused, fmt.Errorf(format, args...)}
+func refused(format string, args ...any) error {
+	return &loginError{ErrRefused, fmt.Errorf(format, args...)}
 }
 
-// LoginOptions configure a Login.
-type LoginOptions struct {
-	Issuer           string   // one of the Authenticator's, among whose audiences is ClientID
-	ClientID         string   // of the gateway at the provider
-	ClientSecretFile string   // read at each use, so that it can be replaced; empty: a public client
-	RedirectURL      string   // where the provider sends browsers back to, exactly
-	Scopes           []string // empty: those of openid, profile, email, groups, offline_access that the provider has
+// Options configure a Login.
+type Options struct {
+	Issuer           string                // one of the Authenticator's, among whose audiences is ClientID
+	ClientID         string                // of the gateway at the provider
+	ClientSecretFile string                // read at each use, so that it can be replaced; empty: a public client
+	RedirectURL      string                // where the provider sends browsers back to, exactly
+	Scopes           []string              // empty: those of openid, profile, email, groups, offline_access that the provider has
+	Registerer       prometheus.Registerer // may be nil
 }
 
 // Login lets people sign in at an OpenID provider (authorization code flow with PKCE), and renews their sessions. It keeps
 // nothing: what a login needs until its end is in a sealed cookie, so that any replica can finish it, and renew the session.
 // The ID token is checked as every other token, by the Authenticator. Safe for concurrent use.
 type Login struct {
-	opts          LoginOptions
-	authenticator *Authenticator
-	sealer        *Sealer
-	provider      *provider
-	exchange      *http.Client // carries codes, secrets and refresh tokens
-	asking        *budget.Queue
-	finished      once
-	ended         once // logout tokens
-	renewals      renewals
-	log           *slog.Logger
+	opts     Options
+	client   *auth.Client
+	sealer   *session.Sealer
+	provider *provider
+	exchange *http.Client // carries codes, secrets and refresh tokens
+	asking   *budget.Queue
+	finished session.Once
+	ended    session.Once // logout tokens
+	renewals renewals
+	logins   *prometheus.CounterVec // steps
+	log      *slog.Logger
 }
 
 const (
@@ -74,30 +85,30 @@ const (
 	exchangeTurn = 10 * time.Second
 )
 
-// NewLogin is for one of the authenticator's issuers. It asks the provider nothing.
-func NewLogin(opts LoginOptions, authenticator *Authenticator, sealer *Sealer, logger *slog.Logger) (*Login, error) {
-	iss := authenticator.issuers[opts.Issuer]
+// New is for one of the authenticator's issuers. It asks the provider nothing.
+func New(opts Options, authenticator *auth.Authenticator, sealer *session.Sealer, logger *slog.Logger) (*Login, error) {
+	client, err := authenticator.Client(opts.Issuer, opts.ClientID)
+	if err != nil {
+		return nil, fmt.Errorf("oidc: Options.%w", err)
+	}
 	redirect, err := url.Parse(opts.RedirectURL)
 	switch {
-	case iss == nil:
-		return nil, fmt.Errorf("auth: LoginOptions.Issuer: %q is none of the authenticator's", opts.Issuer)
-	case !slices.Contains(iss.Audiences, opts.ClientID):
-		return nil, fmt.Errorf("auth: LoginOptions.ClientID: %q is none of the issuer's audiences, so its ID tokens would be refused", opts.ClientID)
-	case err != nil || !isKeyURL(opts.RedirectURL) || redirect.RawQuery != "" || redirect.Fragment != "":
-		return nil, fmt.Errorf("auth: LoginOptions.RedirectURL: %q; allowed: an https URL, http on loopback", opts.RedirectURL)
-	case !isKeyURL(opts.Issuer):
-		return nil, fmt.Errorf("auth: LoginOptions.Issuer: %q; allowed: an https URL, http on loopback", opts.Issuer)
+	case err != nil || !fetch.Safe(opts.RedirectURL) || redirect.RawQuery != "" || redirect.Fragment != "":
+		return nil, fmt.Errorf("oidc: Options.RedirectURL: %q; allowed: an https URL, http on loopback", opts.RedirectURL)
+	case !fetch.Safe(opts.Issuer):
+		return nil, fmt.Errorf("oidc: Options.Issuer: %q; allowed: an https URL, http on loopback", opts.Issuer)
 	}
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	l := &Login{
-		opts: opts, authenticator: authenticator, sealer: sealer, asking: budget.NewQueue(exchanges, exchanges/8, exchangesWaiting), log: logger,
-		provider: &provider{issuer: opts.Issuer, client: &http.Client{Transport: iss.transport, Timeout: fetchTimeout, CheckRedirect: refuseUnsafeRedirect}},
-		exchange: &http.Client{Transport: iss.transport, Timeout: fetchTimeout, CheckRedirect: refuseRedirect},
+		opts: opts, client: client, sealer: sealer, asking: budget.NewQueue(exchanges, exchanges/8, exchangesWaiting), log: logger,
+		provider: &provider{issuer: opts.Issuer, client: fetch.Client(client.Transport())},
+		exchange: &http.Client{Transport: client.Transport(), Timeout: fetch.Timeout, CheckRedirect: refuseRedirect},
+		logins:   newLogins(opts.Registerer),
 	}
 	if _, err := l.secret(); err != nil {
-		return nil, fmt.Errorf("auth: LoginOptions.ClientSecretFile: %w", err)
+		return nil, fmt.Errorf("oidc: Options.ClientSecretFile: %w", err)
 	}
 	return l, nil
 }
@@ -117,8 +128,8 @@ func (l *Login) secret() (string, error) {
 	return secret, nil
 }
 
-// client is the gateway as the provider knows it.
-func (l *Login) client(ctx context.Context) (*oauth2.Config, *providerMetadata, error) {
+// party is the gateway as the provider knows it.
+func (l *Login) party(ctx context.Context) (*oauth2.Config, *providerMetadata, error) {
 	secret, err := l.secret()
 	if err != nil {
 		return nil, nil, err
@@ -158,11 +169,11 @@ type Started struct {
 
 // Begin starts a login, after which the browser is to be sent to returnTo.
 func (l *Login) Begin(ctx context.Context, returnTo string) (_ Started, err error) {
-	defer func() { l.authenticator.metrics.login("begun", err) }()
+	defer func() { l.count("begun", err) }()
 	if !IsReturnPath(returnTo) {
-		return Started{}, loginRefused("returnTo is no path of this gateway")
+		return Started{}, refused("returnTo is no path of this gateway")
 	}
-	client, _, err := l.client(ctx)
+	party, _, err := l.party(ctx)
 	if err != nil {
 		return Started{}, err
 	}
@@ -170,11 +181,11 @@ func (l *Login) Begin(ctx context.Context, returnTo string) (_ Started, err erro
 		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), ReturnTo: returnTo,
 		Expires: time.Now().Add(LoginTime).Unix(),
 	}
-	sealed, err := l.sealer.seal(purposeLogin, p)
+	sealed, err := l.sealer.Seal(session.PurposeLogin, p)
 	if err != nil {
 		return Started{}, err
 	}
-	location := client.AuthCodeURL(p.State, oauth2.S256ChallengeOption(p.Verifier), oauth2.SetAuthURLParam("nonce", p.Nonce))
+	location := party.AuthCodeURL(p.State, oauth2.S256ChallengeOption(p.Verifier), oauth2.SetAuthURLParam("nonce", p.Nonce))
 	return Started{Location: location, Name: LoginName(p.State), Pending: sealed}, nil
 }
 
@@ -207,7 +218,7 @@ func IsReturnPath(text string) bool {
 
 // LoggedIn is what a browser keeps of a session that it has by a login.
 type LoggedIn struct {
-	Identity Identity
+	Identity auth.Identity
 	Session  string // sealed; empty: as it was
 	Renewal  string // sealed, for Renew and End; empty: the session cannot be renewed
 	ReturnTo string
@@ -215,36 +226,36 @@ type LoggedIn struct {
 
 // Finish ends a login, with what the browser kept of it and what the provider sent it back with. Each login ends once.
 func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (_ LoggedIn, err error) {
-	defer func() { l.authenticator.metrics.login("finished", err) }()
+	defer func() { l.count("finished", err) }()
 	var p pendingLogin
-	if err := l.sealer.open(purposeLogin, pending, &p); err != nil {
-		return LoggedIn{}, loginRefused("its cookie: %w", err)
+	if err := l.sealer.Open(session.PurposeLogin, pending, &p); err != nil {
+		return LoggedIn{}, refused("its cookie: %w", err)
 	}
 	now, expires := time.Now(), time.Unix(p.Expires, 0)
 	switch {
 	case !now.Before(expires):
-		return LoggedIn{}, loginRefused("begun too long ago, and ended at %v", expires)
+		return LoggedIn{}, refused("begun too long ago, and ended at %v", expires)
 	case subtle.ConstantTimeCompare([]byte(p.State), []byte(answer.Get("state"))) != 1:
-		return LoggedIn{}, loginRefused("state is another's")
-	case !l.finished.take(p.State, now, expires):
-		return LoggedIn{}, loginRefused("finished before")
+		return LoggedIn{}, refused("state is another's")
+	case !l.finished.Take(p.State, now, expires):
+		return LoggedIn{}, refused("finished before")
 	}
-	client, metadata, err := l.client(ctx)
+	party, metadata, err := l.party(ctx)
 	if err != nil {
 		return LoggedIn{}, err
 	}
 	// RFC 9207: an answer of another provider must not be taken for this one's.
 	if answer.Has("iss") && answer.Get("iss") != l.opts.Issuer || metadata.NamesItself && !answer.Has("iss") {
-		return LoggedIn{}, loginRefused("the answer is of another provider")
+		return LoggedIn{}, refused("the answer is of another provider")
 	}
 	if answer.Has("error") {
 		return LoggedIn{}, answeredError(errorCode(answer.Get("error")))
 	}
 	if answer.Get("code") == "" {
-		return LoggedIn{}, loginRefused("no code")
+		return LoggedIn{}, refused("no code")
 	}
-	token, err := l.ask(ctx, strangers(ctx), func(ctx context.Context) (*oauth2.Token, error) {
-		return client.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(p.Verifier))
+	token, err := l.ask(ctx, auth.Stranger(ctx), func(ctx context.Context) (*oauth2.Token, error) {
+		return party.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(p.Verifier))
 	})
 	if err != nil {
 		return LoggedIn{}, providerError("exchange of the code", err)
@@ -255,7 +266,7 @@ func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (
 	}
 	nonce, _ := id.Claims["nonce"].(string)
 	if subtle.ConstantTimeCompare([]byte(nonce), []byte(p.Nonce)) != 1 {
-		return LoggedIn{}, loginRefused("the ID token's nonce is another's")
+		return LoggedIn{}, refused("the ID token's nonce is another's")
 	}
 	if id.Begun.IsZero() { // a provider that leaves iat out; what was revoked before is not meant
 		id.Begun = now
@@ -271,7 +282,7 @@ func answeredError(code string) error {
 	if code == "server_error" || code == "temporarily_unavailable" {
 		return fmt.Errorf("%w: it answers %s", ErrProviderAway, code)
 	}
-	return &loginError{ErrLoginDenied, errors.New(code)}
+	return &loginError{ErrDenied, errors.New(code)}
 }
 
 // ask sends one of the requests that the provider answers with tokens, when it is somebody's turn.
@@ -295,49 +306,20 @@ func (l *Login) turn(ctx context.Context, of string) (release func(), err error)
 	return release, err
 }
 
-// identify says who an ID token is for. It is looked at as a bearer token would be, and beyond that must be for this very
-// client of this very issuer (OpenID Connect Core, section 3.1.3.7).
-func (l *Login) identify(ctx context.Context, token *oauth2.Token) (Identity, string, error) {
+// identify says who the ID token of an answer is for.
+func (l *Login) identify(ctx context.Context, token *oauth2.Token) (auth.Identity, string, error) {
 	idToken, _ := token.Extra("id_token").(string)
 	if idToken == "" {
-		return Identity{}, "", loginRefused("the provider sent no ID token")
+		return auth.Identity{}, "", refused("the provider sent no ID token")
 	}
-	id, err := l.authenticator.Authenticate(ctx, idToken)
-	if keys, ok := l.authenticator.issuers[l.opts.Issuer].keys.(*remoteKeys); ok && errors.Is(err, ErrBadToken) && !errors.Is(err, ErrRevoked) {
-		// The provider itself sent the token, so if its keys do not fit, they are new; there is no stranger to be wary of.
-		keys.wait(ctx, 0)
-		id, err = l.authenticator.Authenticate(ctx, idToken)
-	}
+	id, err := l.client.IDToken(ctx, idToken)
 	switch {
-	case errors.Is(err, ErrRevoked):
-		return Identity{}, "", &loginError{ErrLoginDenied, err}
-	case errors.Is(err, ErrBadToken):
-		return Identity{}, "", loginRefused("ID token: %w", err)
+	case errors.Is(err, auth.ErrRevoked):
+		return auth.Identity{}, "", &loginError{ErrDenied, err}
+	case errors.Is(err, auth.ErrBadToken):
+		return auth.Identity{}, "", refused("ID token: %w", err)
 	case err != nil:
-		return Identity{}, "", err
-	}
-	audience := claimTexts(id.Claims["aud"])
-	party, named := id.Claims["azp"].(string)
-	switch {
-	case id.Claims["iss"] != l.opts.Issuer:
-		return Identity{}, "", loginRefused("the ID token is of another issuer")
-	case !slices.Contains(audience, l.opts.ClientID), named && party != l.opts.ClientID:
-		return Identity{}, "", loginRefused("the ID token is for another client")
+		return auth.Identity{}, "", err
 	}
 	return id, idToken, nil
-}
-
-// claimTexts is a claim that may be a string or a list of them.
-func claimTexts(claim any) (texts []string) {
-	switch claim := claim.(type) {
-	case string:
-		return []string{claim}
-	case []any:
-		for _, element := range claim {
-			if text, ok := element.(string); ok {
-				texts = append(texts, text)
-			}
-		}
-	}
-	return texts
 }

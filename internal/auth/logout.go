@@ -1,0 +1,74 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	// logoutEvent is the claim events' member by which a token is a logout token (OpenID Connect Back-Channel Logout 1.0,
+	// section 2.4).
+	logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
+	// LogoutLasts is how old a logout token may be: a provider sends it at once, and perhaps again.
+	LogoutLasts = 10 * time.Minute
+)
+
+// isLogout reports whether claims are those of a logout token.
+func isLogout(claims jwt.MapClaims) bool {
+	events, _ := claims["events"].(map[string]any)
+	_, ok := events[logoutEvent]
+	return ok
+}
+
+// LogoutToken says what a logout token of the provider ends (OpenID Connect Back-Channel Logout 1.0, section 2.6), and its name (jti): the
+// same token has the same. What began after it was issued goes on: the user may have signed in again. The issuer's clock says
+// what that is. An error is an ErrUnavailable, the context's, or says why it is no such token.
+func (c *Client) LogoutToken(ctx context.Context, token string) (entry Revocation, jti string, err error) {
+	claims, iss, _, err := c.authenticator.signed(ctx, token, "jwt", "logout+jwt")
+	switch {
+	case err != nil:
+		return Revocation{}, "", err
+	case iss != c.issuer:
+		return Revocation{}, "", errors.New("of an issuer that nobody signs in at here")
+	}
+	return c.logoutOf(claims, time.Now())
+}
+
+// logoutOf checks the claims of a logout token.
+func (c *Client) logoutOf(claims jwt.MapClaims, now time.Time) (entry Revocation, jti string, err error) {
+	entry = Revocation{Issuer: c.issuer.Issuer.Issuer, Subject: textOf(claims["sub"]), Session: textOf(claims["sid"]), Before: begunOf(claims)}
+	jti = textOf(claims["jti"])
+	_, hasNonce := claims["nonce"]
+	event, isObject := any(nil), false
+	if events, ok := claims["events"].(map[string]any); ok {
+		event = events[logoutEvent]
+		_, isObject = event.(map[string]any)
+	}
+	switch {
+	case !isObject:
+		return entry, jti, errors.New("claim events: no logout's")
+	case hasNonce:
+		return entry, jti, errors.New("claim nonce: it is an ID token's")
+	case !slices.Contains(claimTexts(claims["aud"]), c.id):
+		return entry, jti, errors.New("claim aud: for another client")
+	case jti == "" || len(jti) > 512:
+		return entry, jti, errors.New("claim jti: missing or too long")
+	case entry.Before.IsZero():
+		return entry, jti, errors.New("claim iat: missing, or in the future")
+	case now.Sub(entry.Before) > LogoutLasts:
+		return entry, jti, errors.New("claim iat: too long ago")
+	case entry.Subject == "" && entry.Session == "", len(entry.Subject) > 512, len(entry.Session) > 512:
+		return entry, jti, errors.New("claims sub and sid: both missing, or too long")
+	}
+	// The specification asks for exp; some providers leave it out. One of what is no number is no exp.
+	if exp, given := claims["exp"]; given {
+		if end, ok := exp.(float64); !ok || end <= float64(now.Unix()) {
+			return entry, jti, ErrTokenExpired
+		}
+	}
+	return entry, jti, nil
+}
