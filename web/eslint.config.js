@@ -25,6 +25,28 @@ export default defineConfig(
     },
   },
   {
+    // The SDK's public face is its index: whoever reaches behind it would not notice that others cannot.
+    files: ['portal/**/*.ts', 'portal/**/*.tsx', 'mock/**/*.ts', 'mock/**/*.tsx', 'e2e/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            { regex: '(^|/)sdk/(?!src/index\\.ts$)', message: "Of the SDK, its public face only: '@kubecast/sdk', or sdk/src/index.ts." },
+          ],
+        },
+      ],
+    },
+  },
+  {
+    // It runs in workers and in Node, and has no dependencies.
+    files: ['sdk/src/**/*.ts'],
+    ignores: ['**/*.test.ts'],
+    rules: {
+      'no-restricted-imports': ['error', { patterns: [{ regex: '^(?!\\./)', message: 'The SDK has no dependencies: only what is beside it.' }] }],
+    },
+  },
+  {
     files: ['portal/src/**/*.tsx', 'portal/src/**/*.ts'],
     extends: [reactHooks.configs.flat['recommended-latest']],
     // Concerns the React Compiler, which is not used.

@@ -64,13 +64,17 @@ export class MockGateway {
   handle(request: IncomingMessage, response: ServerResponse, next: Fallback | undefined = this.fallback): void {
     const url = new URL(request.url ?? '/', 'http://gateway');
     const multiple = url.pathname === '/stream';
+    if (url.pathname === '/auth/me') {
+      this.#me(request, response, url);
+      return;
+    }
     if (!multiple && !/^\/apis?\//.test(url.pathname)) {
       if (next) next(request, response);
       else refuse(response, 404, 'nothing is here');
       return;
     }
     const lastEventId = String(request.headers['last-event-id'] ?? '');
-    const token = (request.headers.authorization ?? '').replace(/^Bearer /, '');
+    const token = tokenOf(request);
     this.requests.push({ url: request.url ?? '', lastEventId, token });
     if (this.refuseWith) {
       const { status, headers } = this.refuseWith;
@@ -104,6 +108,25 @@ export class MockGateway {
     response.on('close', () => this.streams.delete(stream));
     stream.begin(lastEventId);
   }
+
+  #me(request: IncomingMessage, response: ServerResponse, url: URL): void {
+    const user = this.users.get(tokenOf(request));
+    if (!user) {
+      refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
+      return;
+    }
+    const watch = (url.searchParams.get('kinds') ?? '').split(',').map((kind) => {
+      const [resource = '', ...group] = kind.split('.');
+      const namespaces = resource === 'namespaces' ? [] : (user.namespaces ?? []);
+      return { group: group.join('.'), resource, all: user.namespaces === undefined, namespaces };
+    });
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
+    response.end(JSON.stringify({ clusters: [{ name: 'default', default: true, watch }] }));
+  }
+}
+
+function tokenOf(request: IncomingMessage): string {
+  return (request.headers.authorization ?? '').replace(/^Bearer /, '');
 }
 
 function watchOf(name: string, path: string): Watch | undefined {

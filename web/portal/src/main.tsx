@@ -1,8 +1,9 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { App, firstSession } from './app/App.tsx';
+import { App } from './app/App.tsx';
 import { Failure } from './app/Failure.tsx';
 import './app/app.css';
+import { firstSession } from './signin/useSignIn.ts';
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no root');

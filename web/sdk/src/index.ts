@@ -4,6 +4,7 @@
  *
  * - {@link Live}: several watches on one stream, as live collections. Start here.
  * - {@link Session}: the browser's session with the gateway, for those that sign in with a cookie.
+ * - {@link watchable}: what the caller may watch, asked rather than found out by being refused.
  * - {@link Client} and {@link Store}: its two halves, for callers that need the events themselves.
  * - {@link FrameParser} and {@link decodeFrame}: bytes to frames, frames to events; pure.
  *
@@ -13,6 +14,7 @@
 export { Live, streamPath, type LiveOptions, type Observable } from './live.ts';
 export { Client, type ClientOptions, type TokenReason, type TokenSource } from './client.ts';
 export { Session, type Locks, type SessionInfo, type SessionOptions } from './session.ts';
+export { mayWatch, watchable, type Watchable, type WatchableOptions } from './me.ts';
 export { isFinal, type ConnectionState, type Phase } from './state.ts';
 export { Store, type Kinds, type Schedule, type StoreOptions } from './store.ts';
 export type { Collection, Snapshot } from './collection.ts';

@@ -48,7 +48,7 @@ export function Workspace({ feed, claims, stuck, onSignOut }: WorkspaceProps): R
             </a>
           ))}
         </nav>
-        <ConnectionStatus connection={state.live.connection} onRetry={() => feed.retry()} />
+        <ConnectionStatus connection={state.connection} onRetry={() => feed.retry()} />
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
       </header>
       <main className="page">
@@ -66,7 +66,7 @@ interface PageProps {
 
 function Page({ view, state, onRetry }: PageProps): ReactNode {
   const { live, watches, forbidden, visible } = state;
-  const connection = useSyncExternalStore(live.connection.subscribe, live.connection.getSnapshot);
+  const connection = useSyncExternalStore(state.connection.subscribe, state.connection.getSnapshot);
   const ended = connection.phase === 'closed' && connection.reason !== 'caller';
 
   const filters = (

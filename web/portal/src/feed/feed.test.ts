@@ -28,8 +28,23 @@ async function open(namespace = ''): Promise<void> {
   await settle();
 }
 
+/** The stream is refused, and the gateway asked what may be watched. */
 async function refuse(message = 'jobs is forbidden'): Promise<void> {
   server.last.refuse(403, {}, JSON.stringify({ message }));
+  await settle();
+  expect(server.last.url).toBe('/auth/me?kinds=jobs.batch%2Cpods%2Cnamespaces');
+}
+
+/** What of each kind may be watched: everything, nothing, or some namespaces. */
+async function answer(may: { jobs?: true | string[]; pods?: true | string[]; namespaces?: true | string[] }): Promise<void> {
+  const kind = (resource: string, what: true | string[] | undefined) => ({
+    group: resource === 'jobs' ? 'batch' : '',
+    resource,
+    all: what === true,
+    namespaces: what === true ? [] : (what ?? []),
+  });
+  const watch = [kind('jobs', may.jobs), kind('pods', may.pods), kind('namespaces', may.namespaces)];
+  server.last.refuse(200, {}, JSON.stringify({ clusters: [{ name: 'default', default: true, watch }] }));
   await settle();
 }
 
@@ -50,6 +65,7 @@ test('a namespace that is no name cannot reach another path', async () => {
 test('who may not list namespaces still gets the tables, and is not asked for them again', async () => {
   await open('team-a');
   await refuse('namespaces is forbidden');
+  await answer({ jobs: true, pods: ['team-a', 'team-b'] });
   expect(names()).toBe('jobs,pods');
   server.last.accept();
   await settle();
@@ -59,34 +75,84 @@ test('who may not list namespaces still gets the tables, and is not asked for th
   expect(names()).toBe('jobs,pods');
 });
 
-test('whoever may see jobs only gets jobs', async () => {
+test('whoever may see jobs only gets jobs, after one refusal and one question', async () => {
   await open('team-a');
   await refuse();
-  await refuse();
-  expect(names()).toBe('jobs,namespaces');
-  await refuse();
+  await answer({ jobs: ['team-a'], pods: ['team-b'] });
   expect(names()).toBe('jobs');
   server.last.accept();
   await settle();
   expect(feed.getSnapshot()).toMatchObject({ watches: ['jobs'], forbidden: false });
+  expect(server.requests).toHaveLength(3);
+});
+
+test('while the gateway is asked nothing says that one may not see what one may', async () => {
+  await open('team-a');
+  await refuse();
+  expect(feed.getSnapshot().connection.getSnapshot().phase).toBe('connecting');
+  expect(feed.getSnapshot().forbidden).toBe(false);
+  await answer({});
+  expect(feed.getSnapshot().connection.getSnapshot()).toMatchObject({ phase: 'denied', reason: 'http:403' });
 });
 
 test('nothing at all: says so in the words of the first refusal, and asks no more', async () => {
   await open();
-  for (let n = 0; n < 6; n++) await refuse(`refusal ${n}`);
+  await refuse('refusal 0');
+  await answer({});
   expect(feed.getSnapshot()).toMatchObject({ forbidden: true, refusal: 'refusal 0' });
   await vi.advanceTimersByTimeAsync(600_000);
-  expect(server.requests).toHaveLength(6);
+  expect(server.requests).toHaveLength(2);
 });
 
-test('another namespace, or another try, starts from the full set', async () => {
+test('a gateway that refuses what it said to be allowed is not asked for ever', async () => {
   await open();
-  for (let n = 0; n < 6; n++) await refuse();
+  for (const message of ['refusal 0', 'refusal 1']) {
+    await refuse(message);
+    await answer({ jobs: true, pods: true, namespaces: true });
+  }
+  expect(feed.getSnapshot()).toMatchObject({ forbidden: true, refusal: 'refusal 0' });
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(server.requests).toHaveLength(4);
+});
+
+test('a permission that is lost later leaves the rest on screen', async () => {
+  await open();
+  await refuse();
+  await answer({ jobs: true, pods: true });
+  const stream = server.last.accept(job('a', 'team-a'));
+  await settle();
+  stream.push(frame('goodbye', 'e', { reason: 'revoked' }));
+  await settle();
+  await vi.advanceTimersByTimeAsync(60_000);
+  await refuse('pods is forbidden');
+  await answer({ jobs: true });
+  expect(names()).toBe('jobs');
+  expect(rows()).toEqual(['a']);
+  expect(feed.getSnapshot()).toMatchObject({ forbidden: false });
+});
+
+test('no answer is no permission, and can be tried again', async () => {
+  await open();
+  await refuse();
+  server.last.refuse(503);
+  await settle();
+  expect(feed.getSnapshot()).toMatchObject({ forbidden: true });
+  feed.retry();
+  await settle();
+  expect(names()).toBe('jobs,pods,namespaces');
+});
+
+test('another namespace, or another try, starts from the full set where nothing is allowed', async () => {
+  await open();
+  await refuse();
+  await answer({});
   feed.setNamespace('team-a');
   await settle();
   expect(names()).toBe('jobs,pods,namespaces');
   expect(feed.getSnapshot()).toMatchObject({ forbidden: false, refusal: undefined });
-  for (let n = 0; n < 6; n++) await refuse();
+  await refuse();
+  await answer({ jobs: ['team-b'] });
+  expect(feed.getSnapshot()).toMatchObject({ forbidden: true });
   feed.retry();
   await settle();
   expect(names()).toBe('jobs,pods,namespaces');

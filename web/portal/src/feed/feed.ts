@@ -1,26 +1,14 @@
 // The portal's one stream. Finds out what the user may watch, and follows the namespace filter.
 
-import { Live, type Observable, type Schedule, type TokenSource } from '@kubecast/sdk';
-import { pathsOf, type Kinds, type WatchName } from './kinds.ts';
-
-/**
- * A stream is refused as a whole if nothing at all may be seen of one of its watches, so less and less is
- * asked for. Who may see jobs only gets jobs. Who may see some namespaces is shown these, whether he may
- * list namespaces or not.
- */
-const ladder: readonly (readonly WatchName[])[] = [
-  ['jobs', 'pods', 'namespaces'],
-  ['jobs', 'pods'],
-  ['jobs', 'namespaces'],
-  ['jobs'],
-  ['pods'],
-  ['namespaces'],
-];
+import { Live, mayWatch, watchable, type ConnectionState, type Observable, type Schedule, type TokenSource, type Watchable } from '@kubecast/sdk';
+import { kindOf, pathsOf, watchNames, type Kinds, type WatchName } from './kinds.ts';
 
 export interface FeedState {
   /** Empty: all namespaces. */
   readonly namespace: string;
   readonly live: Live<Kinds>;
+  /** The stream's, but while less is about to be asked for, which is no state that a person should read of. */
+  readonly connection: Observable<ConnectionState>;
   /** What the stream carries. */
   readonly watches: readonly WatchName[];
   /** The gateway's own words, if it refused to show something in this namespace. */
@@ -44,17 +32,24 @@ export interface FeedOptions {
   readonly random?: () => number;
 }
 
+/**
+ * A stream is refused as a whole if nothing at all may be seen of one of its watches. Then the gateway is asked what may be
+ * watched, and no more than that is asked for. Who may see jobs only gets jobs. Who may see some namespaces is shown these,
+ * whether they may list namespaces or not.
+ */
 export class Feed implements Observable<FeedState> {
   readonly #options: FeedOptions;
   readonly #listeners = new Set<() => void>();
-  // Asked for in every namespace, and the same from each, so it is learned once.
-  #mayListNamespaces = true;
+  /** What the gateway said when it was last asked; undefined: it was not, or may say something else by now. */
+  #allowed: readonly Watchable[] | undefined;
+  /** The stream's watches are what the gateway said, and neither all nor what it said of another namespace. */
+  #answered = false;
   #state: FeedState;
   #closed = false;
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    this.#state = this.#connect(options.namespace, this.#rungAfter(-1), undefined, undefined);
+    this.#state = this.#connect(options.namespace, watchNames, undefined, undefined);
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -67,7 +62,9 @@ export class Feed implements Observable<FeedState> {
   /** Watches another namespace, or all. Rows that are in sight both before and after stay on screen. */
   setNamespace(namespace: string): void {
     if (this.#closed || namespace === this.#state.namespace) return;
-    this.#become(this.#connect(namespace, this.#rungAfter(-1), undefined, this.#state));
+    const some = allowedIn(this.#allowed, namespace);
+    this.#answered = false;
+    this.#become(this.#connect(namespace, some.length > 0 ? some : watchNames, undefined, this.#state));
   }
 
   /** Tries at once what is being waited for, or again what was refused. */
@@ -77,8 +74,9 @@ export class Feed implements Observable<FeedState> {
       this.#state.live.retryNow();
       return;
     }
-    this.#mayListNamespaces = true;
-    this.#become(this.#connect(this.#state.namespace, 0, undefined, this.#state));
+    this.#allowed = undefined;
+    this.#answered = false;
+    this.#become(this.#connect(this.#state.namespace, watchNames, undefined, this.#state));
   }
 
   close(): void {
@@ -86,9 +84,8 @@ export class Feed implements Observable<FeedState> {
     this.#state.live.close();
   }
 
-  #connect(namespace: string, rung: number, refusal: string | undefined, before: FeedState | undefined): FeedState {
+  #connect(namespace: string, watches: readonly WatchName[], refusal: string | undefined, before: FeedState | undefined): FeedState {
     const { token, session, gateway, schedule, random } = this.#options;
-    const watches = ladder[rung] ?? [];
     const live: Live<Kinds> = new Live<Kinds>({
       gateway,
       token,
@@ -98,22 +95,36 @@ export class Feed implements Observable<FeedState> {
       watches: pathsOf(watches, namespace),
       seed: before && seedFrom(before, namespace),
     });
-    live.connection.subscribe(() => this.#onConnection(live, rung));
+    live.connection.subscribe(() => this.#onConnection(live));
     if (namespace === '') for (const name of tables(watches)) live.collection(name).subscribe(() => this.#onRows(live));
-    return { namespace, live, watches, refusal, forbidden: false, visible: before?.visible };
+    return { namespace, live, connection: live.connection, watches, refusal, forbidden: false, visible: before?.visible };
   }
 
-  #onConnection(live: Live<Kinds>, rung: number): void {
+  #onConnection(live: Live<Kinds>): void {
     if (this.#closed || live !== this.#state.live) return;
     const { phase, reason, message } = live.connection.getSnapshot();
-    // The only difference between these two rungs is the namespaces.
-    if (phase === 'live' && (rung === 1 || rung === 3)) this.#mayListNamespaces = false;
-    if (phase !== 'denied' || reason !== 'http:403') return;
-    const next = this.#rungAfter(rung);
+    if (phase === 'live') this.#answered = false; // what is refused later is another matter
+    if (phase === 'denied' && reason === 'http:403') void this.#askForLess(live, message);
+  }
+
+  async #askForLess(live: Live<Kinds>, message: string): Promise<void> {
+    const { token, gateway } = this.#options;
     // The first refusal names what the page was opened for.
     const refusal = this.#state.refusal ?? message;
-    if (next === -1) this.#become({ ...this.#state, refusal, forbidden: true, visible: this.#state.namespace === '' ? undefined : this.#state.visible });
-    else this.#become(this.#connect(this.#state.namespace, next, refusal, this.#state));
+    this.#become({ ...this.#state, refusal, connection: asking });
+    const answer = await watchable({ kinds: watchNames.map(kindOf), gateway, token }).catch(() => undefined);
+    if (this.#closed || live !== this.#state.live) return;
+    this.#allowed = answer;
+    const { namespace, watches, visible } = this.#state;
+    const less = allowedIn(answer, namespace);
+    // An answer that was refused, too, is followed by less or by nothing, or this would never end.
+    if (less.length === 0 || (this.#answered && less.length >= watches.length)) {
+      const forbidden = { ...this.#state, connection: live.connection, forbidden: true, visible: namespace === '' ? undefined : visible };
+      this.#become(forbidden);
+      return;
+    }
+    this.#answered = true;
+    this.#become(this.#connect(namespace, less, refusal, this.#state));
   }
 
   #onRows(live: Live<Kinds>): void {
@@ -125,15 +136,25 @@ export class Feed implements Observable<FeedState> {
     if (visible?.join() !== this.#state.visible?.join()) this.#become({ ...this.#state, visible });
   }
 
-  #rungAfter(rung: number): number {
-    return ladder.findIndex((watches, n) => n > rung && (this.#mayListNamespaces || !watches.includes('namespaces')));
-  }
-
   #become(state: FeedState): void {
     if (state.live !== this.#state.live) this.#state.live.close();
     this.#state = state;
     for (const listener of [...this.#listeners]) listener();
   }
+}
+
+const asking: Observable<ConnectionState> = {
+  subscribe: () => () => undefined,
+  getSnapshot: () => askingState,
+};
+const askingState: ConnectionState = { phase: 'connecting', since: 0, reason: '', message: '', retryAt: undefined };
+
+/** The watches of which something may be seen, by the gateway's answer about all of them. */
+function allowedIn(answer: readonly Watchable[] | undefined, namespace: string): readonly WatchName[] {
+  return watchNames.filter((name, n) => {
+    const kind = answer?.[n];
+    return kind !== undefined && mayWatch(kind, name === 'namespaces' ? '' : namespace);
+  });
 }
 
 const tables = (watches: readonly WatchName[]): ('jobs' | 'pods')[] => watches.filter((name) => name !== 'namespaces');

@@ -11,6 +11,11 @@ export type Kinds = {
 
 export type WatchName = keyof Kinds;
 
+export const watchNames: readonly WatchName[] = ['jobs', 'pods', 'namespaces'];
+
+/** The kind of a watch, as the gateway is asked about it. */
+export const kindOf = (name: WatchName): string => (name === 'jobs' ? 'jobs.batch' : name);
+
 export function pathsOf(names: readonly WatchName[], namespace: string): { readonly [W in WatchName]?: string } {
   const scope = namespace === '' ? '' : `namespaces/${encodeURIComponent(namespace)}/`;
   const paths: Record<WatchName, string> = {

@@ -1,6 +1,5 @@
 // A sortable table of which only the rows in sight exist in the document.
 
-import { tableFeatures, useTable, type ColumnDef } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
@@ -9,8 +8,6 @@ import type { Row, Tracked } from './rows.ts';
 import { sortRows, type Sort, type SortValue } from './sort.ts';
 import { useMediaQuery } from './useMediaQuery.ts';
 import './table.css';
-
-const features = tableFeatures({});
 
 export interface Column<R extends Row> {
   readonly id: string;
@@ -59,14 +56,6 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
     if (scroller.current) scroller.current.scrollTop = 0;
   }, [sort.column, sort.descending]);
 
-  // The table is made of the rows in sight only; their order and number are known already.
-  const items = virtualizer.getVirtualItems();
-  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? -1];
-  const data = useMemo(() => sorted.slice(first, last + 1), [sorted, first, last]);
-  const definitions = useMemo(() => columns.map((column) => definitionOf(column)), [columns]);
-  const table = useTable({ features, columns: definitions, data, getRowId: (row) => row.uid });
-  const visible = table.getRowModel().rows;
-
   return (
     <div className={`table-frame table-${name}`}>
       {/* Focusable, so that arrow and page keys scroll it. */}
@@ -78,23 +67,23 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
           </div>
         ) : (
           <div role="rowgroup" className="table-body" style={{ height: virtualizer.getTotalSize() }}>
-            {items.map((item) => {
-              const row = visible[item.index - first];
+            {virtualizer.getVirtualItems().map((item) => {
+              const row = sorted[item.index];
               if (!row) return null;
               return (
                 <div
-                  key={row.id}
+                  key={row.uid}
                   role="row"
                   aria-rowindex={item.index + 2}
                   className="table-row"
-                  data-name={row.original.name}
+                  data-name={row.name}
                   style={{ height: rowHeight, transform: `translateY(${item.start}px)` }}
                 >
-                  <Flash at={row.original.changedAt} />
-                  {row.getAllCells().map((cell, index) => (
-                    <div key={cell.id} role="cell" className={`table-cell column-${cell.column.id}`}>
-                      <table.FlexRender cell={cell} />
-                      {index === 0 && narrow && <div className="narrow-line">{narrowLine(row.original)}</div>}
+                  <Flash at={row.changedAt} />
+                  {columns.map(({ id, cell }, index) => (
+                    <div key={id} role="cell" className={`table-cell column-${id}`}>
+                      {cell(row)}
+                      {index === 0 && narrow && <div className="narrow-line">{narrowLine(row)}</div>}
                     </div>
                   ))}
                 </div>
@@ -105,10 +94,6 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
       </div>
     </div>
   );
-}
-
-function definitionOf<R extends Row>({ id, header, cell }: Column<R>): ColumnDef<typeof features, Tracked<R>> {
-  return { id, header, cell: ({ row }) => cell(row.original) };
 }
 
 const flashLasts = 2_500;

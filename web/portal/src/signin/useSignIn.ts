@@ -1,0 +1,168 @@
+// Who is signed in: by a token that was pasted or came with a link, or by the browser's session with the gateway.
+
+import { useCallback, useEffect, useState } from 'react';
+import { Feed } from '../feed/feed.ts';
+import { frameSchedule } from '../feed/schedule.ts';
+import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from '../session/browser.ts';
+import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
+import { parseView } from '../view/view.ts';
+
+export interface SignedIn {
+  /** Undefined: the browser has a cookie. */
+  readonly token: string | undefined;
+  readonly feed: Feed;
+  /** Whether the gateway has accepted the token, or is taken to because it has before. */
+  readonly accepted: boolean;
+}
+
+export interface First {
+  readonly session: SignedIn | undefined;
+  /** Brought by a link, which anybody may have sent: its user decides what becomes of it. */
+  readonly offered: string | undefined;
+}
+
+/** What the page begins with. Connects, so it is called once, outside of any component. */
+export function firstSession(): First {
+  const offered = takeTokenFromAddress();
+  const kept = storedToken();
+  return { session: kept === undefined ? undefined : open(kept, true), offered };
+}
+
+export interface SignInState {
+  readonly session: SignedIn | undefined;
+  /** Why nobody is signed in any more, or not yet. */
+  readonly reason: string;
+  /** Whether the browser has a session is not known yet. */
+  readonly looking: boolean;
+  readonly trouble: string;
+  /** Where one signs in at the provider; undefined: there is no such place. */
+  readonly login: (() => string) | undefined;
+  /** The user wanted to go, and could not. */
+  readonly stuck: boolean;
+  readonly signIn: (token: string) => void;
+  /** The gateway knows the user. */
+  readonly accept: () => void;
+  /** The gateway wants to be told anew who this is. */
+  readonly signOut: (why: string) => void;
+  /** The user wants to go. */
+  readonly leave: () => void;
+}
+
+export function useSignIn(first: SignedIn | undefined): SignInState {
+  const [session, setSession] = useState(first);
+  const [reason, setReason] = useState('');
+  const [stuck, setStuck] = useState(false);
+
+  const replace = useCallback(
+    (next: SignedIn | undefined, why: string) => {
+      session?.feed.close();
+      setSession(next);
+      setReason(why);
+    },
+    [session],
+  );
+  const signIn = useCallback((token: string) => replace(open(token, false), ''), [replace]);
+  const accept = useCallback(() => {
+    if (!session) return;
+    storeToken(session.token);
+    setSession((now) => (now === session ? { ...session, accepted: true } : now));
+  }, [session]);
+  const signOut = useCallback(
+    (why: string) => {
+      storeToken(undefined);
+      replace(undefined, why);
+    },
+    [replace],
+  );
+
+  const byCookie = session !== undefined && session.token === undefined;
+  const leave = useCallback(() => {
+    if (!byCookie) {
+      signOut('');
+      return;
+    }
+    setStuck(false);
+    // Who is not sure to be signed out must not be shown that they are.
+    endBrowserSession().then(
+      () => signOut(''),
+      () => setStuck(true),
+    );
+  }, [byCookie, signOut]);
+  useEffect(() => {
+    if (byCookie) return onBrowserSessionEnd(() => signOut('You have signed out in another tab.'));
+    return undefined;
+  }, [byCookie, signOut]);
+
+  // A token that was kept is looked at first; else the browser may have a session.
+  const found = useCallback(() => setSession(open(undefined, true)), []);
+  const look = useBrowserSession(session === undefined, first === undefined, found);
+  return { session, reason, stuck, ...look, signIn, accept, signOut, leave };
+}
+
+/**
+ * Whether the browser has a session, and whether one can sign in without a token. Asked while nobody is signed in, again and again
+ * until the gateway says so. After a token that was kept a session is not looked for: whoever signed out wants to stay so.
+ */
+function useBrowserSession(signedOut: boolean, first: boolean, found: () => void): Pick<SignInState, 'looking' | 'trouble' | 'login'> {
+  const [looking, setLooking] = useState(first);
+  const [trouble, setTrouble] = useState('');
+  const [login, setLogin] = useState<boolean>(); // undefined: the gateway has not said yet
+
+  useEffect(() => {
+    if (!signedOut || login !== undefined) return undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let over = false;
+    const look = async (): Promise<void> => {
+      try {
+        const there = looking && (await browserSession.open());
+        if (!looking) await browserSession.look();
+        if (over) return;
+        setLogin(browserSession.info.login);
+        setLooking(false);
+        setTrouble('');
+        if (there) found();
+      } catch {
+        if (over) return;
+        const what = browserSession.info.renewable ? 'Your session cannot be renewed' : 'The gateway cannot be reached';
+        setTrouble(`${what} at the moment. Trying again…`);
+        timer = setTimeout(() => void look(), lookAgain);
+      }
+    };
+    void look();
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [signedOut, looking, login, found]);
+
+  return { looking, trouble, login: (login ?? browserSession.info.login) ? loginAddress : undefined };
+}
+
+/** In milliseconds. */
+const lookAgain = 2_000;
+
+/** A token that a link brought, until something has become of it; and how to pass it over. */
+export function useOffer(first: string | undefined): readonly [offered: string | undefined, passOver: () => void] {
+  const [offered, setOffered] = useState(first);
+  // A link may be opened in a tab that is here already; that changes the fragment only.
+  useEffect(() => {
+    const onHash = (): void => {
+      const token = takeTokenFromAddress();
+      if (token !== undefined) setOffered(token);
+    };
+    window.addEventListener('hashchange', onHash);
+    return () => window.removeEventListener('hashchange', onHash);
+  }, []);
+  return [offered, useCallback(() => setOffered(undefined), [])];
+}
+
+function open(token: string | undefined, accepted: boolean): SignedIn {
+  const feed = new Feed({
+    // There is only this one: a new one has to be pasted.
+    token: token === undefined ? undefined : () => token,
+    session: sourceOf(browserSession, () => location.reload()),
+    namespace: parseView(location.hash).namespace,
+    schedule: frameSchedule(),
+  });
+  return { token, feed, accepted };
+}
