@@ -11,8 +11,8 @@ import (
 	sessions "github.com/kubecast/kubecast/internal/auth/session"
 )
 
-// access is the authenticator and the authorizer: tokens are the names of their users.
-type access struct {
+// fakeAuth is the authenticator and the authorizer: tokens are the names of their users.
+type fakeAuth struct {
 	mu        sync.Mutex
 	expires   time.Time          // of all tokens
 	down      bool               // the issuer's keys are not known
@@ -30,7 +30,7 @@ type access struct {
 }
 
 // permit lets a user see what a scope says, from now on, and tells those who listen.
-func (a *access) permit(user string, scope auth.Scope) {
+func (a *fakeAuth) permit(user string, scope auth.Scope) {
 	a.mu.Lock()
 	if a.scopes == nil {
 		a.scopes = map[string]auth.Scope{}
@@ -49,7 +49,7 @@ func (a *access) permit(user string, scope auth.Scope) {
 }
 
 // permitted is what permit said of a user.
-func (a *access) permitted(user string) (auth.Scope, bool) {
+func (a *fakeAuth) permitted(user string) (auth.Scope, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	scope, ok := a.scopes[user]
@@ -57,7 +57,7 @@ func (a *access) permitted(user string) (auth.Scope, bool) {
 }
 
 // Changes tells of permit.
-func (a *access) Changes(id auth.Identity, changed func()) (stop func()) {
+func (a *fakeAuth) Changes(id auth.Identity, changed func()) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.changed == nil {
@@ -72,26 +72,26 @@ func (a *access) Changes(id auth.Identity, changed func()) (stop func()) {
 }
 
 // listeners is how many streams listen for changes.
-func (a *access) listeners() int {
+func (a *fakeAuth) listeners() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.changed)
 }
 
-func (a *access) set(change func(*access)) {
+func (a *fakeAuth) set(change func(*fakeAuth)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change(a)
 }
 
 // questions is how many permissions were asked for.
-func (a *access) questions() int {
+func (a *fakeAuth) questions() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.asked)
 }
 
-func (a *access) Authenticate(_ context.Context, token string) (auth.Identity, error) {
+func (a *fakeAuth) Authenticate(_ context.Context, token string) (auth.Identity, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -108,7 +108,7 @@ func (a *access) Authenticate(_ context.Context, token string) (auth.Identity, e
 }
 
 // Confirm implements sessions.Confirmer: everybody is who they were.
-func (a *access) Confirm(_ context.Context, id auth.Identity) (auth.Identity, error) {
+func (a *fakeAuth) Confirm(_ context.Context, id auth.Identity) (auth.Identity, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -120,7 +120,7 @@ func (a *access) Confirm(_ context.Context, id auth.Identity) (auth.Identity, er
 	return id, nil
 }
 
-func (a *access) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
+func (a *fakeAuth) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
 	a.mu.Lock()
 	if req.Path != "" { // all may read what is no resource, but for strangers
 		defer a.mu.Unlock()

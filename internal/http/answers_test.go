@@ -17,6 +17,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -56,7 +57,7 @@ func TestErrorsSayNothingOfTheInside(t *testing.T) {
 		"shutting down":     {wrap(cache.ErrClosed), 503, metav1.StatusReasonServiceUnavailable, true, "Retry-After"},
 		"anything":          {secret, 500, metav1.StatusReasonInternalError, false, ""},
 		"bad request":       {reply.BadRequest("limit: %q", "x"), 400, metav1.StatusReasonBadRequest, false, ""},
-		"forbidden":         {forbidden(auth.Identity{Username: "u"}, target{resource: "pods", version: "v1"}, "list"), 403, metav1.StatusReasonForbidden, false, ""},
+		"forbidden":         {access.Forbidden(auth.Identity{Username: "u"}, access.Target{Resource: "pods", Version: "v1"}, "list"), 403, metav1.StatusReasonForbidden, false, ""},
 		"expired":           {reply.Expired("gone", "fresh"), 410, metav1.StatusReasonExpired, false, ""},
 		"version too large": {reply.TooLarge(9, 5), 504, metav1.StatusReasonTimeout, true, "Retry-After"},
 	} {
@@ -145,7 +146,7 @@ func TestWhatHealsIsNoStatusOnAStream(t *testing.T) {
 					g.stream("/api/v1/nodes").expect("synced") // takes the only place
 				}
 				if test.set != nil {
-					g.access.set(func(*access) { test.set(g) })
+					g.access.set(func(*fakeAuth) { test.set(g) })
 				}
 				if a := g.get(test.path, test.headers...); a.code != test.want.list {
 					t.Errorf("the list: %d %s", a.code, a.body)
@@ -184,7 +185,7 @@ func TestWhatHealsIsNoStatusOnAStream(t *testing.T) {
 // TestNothingCanBeInjectedThroughAPosition: the client's own position comes back in goodbye, but only if it is one.
 func TestNothingCanBeInjectedThroughAPosition(t *testing.T) {
 	g := newGateway(t)
-	g.access.set(func(a *access) { a.down = true })
+	g.access.set(func(a *fakeAuth) { a.down = true })
 	for _, position := range []string{
 		"a\n\nevent: added\ndata: {}\n\n", "a\r\rdata: x", "a\x00", "ab.c-1\ndata: x", "\u2028", "ab.1 ", strings.Repeat("a", 5000), "<script>", "ab.1.2",
 	} {
@@ -203,8 +204,8 @@ func TestNothingCanBeInjectedThroughAPosition(t *testing.T) {
 // TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists, nor has the cluster asked for what they may not read: its discovery.
 func TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists(t *testing.T) {
 	g := newGateway(t)
-	g.access.set(func(a *access) { a.strangers = []string{"alice"} })
-	g.access.set(func(a *access) { a.decide = func(auth.Identity, auth.Request) (bool, error) { return false, nil } })
+	g.access.set(func(a *fakeAuth) { a.strangers = []string{"alice"} })
+	g.access.set(func(a *fakeAuth) { a.decide = func(auth.Identity, auth.Request) (bool, error) { return false, nil } })
 	for _, path := range []string{"/api/v1/pods", "/api/v1/gadgets", "/apis/none.example.org/v1/things", "/api/v1/bindings", "/api/v1/namespaces/a/pods/web"} {
 		if a := g.get(path); a.code != 403 || !strings.Contains(a.status(t).Message, `is forbidden: User "alice" cannot`) {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
@@ -213,7 +214,7 @@ func TestWhoMayNotSeeAKindDoesNotLearnWhetherItExists(t *testing.T) {
 	if served := g.api.Served("discovery"); served != 0 {
 		t.Errorf("the cluster was asked %d times", served)
 	}
-	g.access.set(func(a *access) { a.strangers = nil })
+	g.access.set(func(a *fakeAuth) { a.strangers = nil })
 	for _, path := range []string{"/api/v1/pods", "/api/v1/gadgets"} { // as an API server answers those who may read it
 		if a := g.get(path); a.code != 403 {
 			t.Errorf("%s: %d %s", path, a.code, a.body)

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"context"
 	"errors"
 	"mime"
 	"net/http"
@@ -69,14 +68,4 @@ func (ss *session) checkRevoked() {
 		ss.revoked.Store(true)
 		ss.Wake()
 	}
-}
-
-// confirm asks whether what the caller signed in with still counts: it is told when somebody is revoked, but not when a
-// ServiceAccount is deleted.
-func (s *Server) confirm(ctx context.Context, id auth.Identity) error {
-	now, err := s.opts.Authenticator.Confirm(ctx, id)
-	if err == nil && (now.Username != id.Username || now.Cluster != id.Cluster) {
-		return auth.ErrBadToken
-	}
-	return err
 }

@@ -145,7 +145,7 @@ func TestStreamThatBeginsAsItsCallerIsRevokedEnds(t *testing.T) {
 	revocations := auth.NewRevocations(auth.RevocationOptions{Keep: 48 * time.Hour})
 	inBubble(t, func(t *testing.T, g *gateway) {
 		hold := make(chan struct{})
-		g.access.set(func(a *access) { a.hang = hold })
+		g.access.set(func(a *fakeAuth) { a.hang = hold })
 		streams := make(chan *events, 1)
 		go func() { streams <- g.open("/stream?p=/api/v1/pods") }() // the fake authenticator knows of no revocations
 		g.eventually("its permission is asked for", func() bool { return g.access.questions() > 0 })
@@ -166,7 +166,7 @@ func TestStreamsEndWithTheirServiceAccount(t *testing.T) {
 		s := g.stream("/stream?p=/api/v1/pods")
 		s.expect("p.synced")
 		began := time.Now()
-		g.access.set(func(a *access) { a.gone = map[string]bool{"alice": true} })
+		g.access.set(func(a *fakeAuth) { a.gone = map[string]bool{"alice": true} })
 		left := s.end()
 		if last := left[len(left)-1]; last.String() != "goodbye revoked" || time.Since(began) > 11*time.Second {
 			t.Errorf("%q after %v", last.raw, time.Since(began))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 )
@@ -54,18 +53,6 @@ const (
 	maxQuestions  = 2500 // ten kinds, in a cluster of 250 namespaces of which the caller sees some
 )
 
-// scopeOf asks where a caller may do a verb to a kind, in whatever version.
-func (s *Server) scopeOf(ctx context.Context, id auth.Identity, kinds *cache.Kinds, group, resource, verb string) (auth.Scope, error) {
-	name := resource
-	if group != "" {
-		name += "." + group
-	}
-	if !kinds.Cluster().Serves(group, resource) || s.isMadeUp(ctx, kinds, id, func(ctx context.Context) (cluster.Kind, error) { return kinds.Cluster().Named(ctx, name) }) {
-		return auth.Scope{}, nil
-	}
-	return s.opts.Authorizer.Scope(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: verb, Group: group, Resource: resource})
-}
-
 // authMe answers GET /auth/me. The parameter kinds names what is asked about, as in pods,jobs.batch; without it that is
 // what is cached now.
 func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
@@ -102,7 +89,7 @@ func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(auth.WithQuestions(r.Context(), maxQuestions), s.opts.SyncTimeout)
 	defer cancel()
-	for i, kinds := range s.clusters.Load().all {
+	for i, kinds := range s.access.All() {
 		var mine []myKind
 		if asked != nil {
 			mine = s.mayWatch(ctx, id, kinds, asked)
@@ -134,7 +121,7 @@ func (s *Server) mayWatch(ctx context.Context, id auth.Identity, kinds *cache.Ki
 	asking.SetLimit(myKindsAtOnce)
 	for i, kind := range about {
 		asking.Go(func() error {
-			scope, err := s.scopeOf(ctx, id, kinds, kind.Group, kind.Resource, "watch")
+			scope, err := s.access.Scope(ctx, id, kinds, kind.Group, kind.Resource, "watch")
 			if err != nil {
 				s.log.Warn("what a caller may watch cannot be decided", "cluster", kinds.Cluster().Name(), "kind", kind.Resource, "error", err)
 			}

@@ -12,11 +12,12 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/access"
 )
 
 func TestMeTellsWhoAndUntilWhenAndWhere(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
-		g.access.set(func(a *access) {
+		g.access.set(func(a *fakeAuth) {
 			a.expires = time.Now().Add(time.Hour)
 			a.decide = func(id auth.Identity, req auth.Request) (bool, error) {
 				switch {
@@ -54,7 +55,7 @@ func TestMeTellsWhoAndUntilWhenAndWhere(t *testing.T) {
 		if diff := cmp.Diff(want, read("/auth/me")); diff != "" {
 			t.Errorf("without kinds (-want +got):\n%s", diff)
 		}
-		g.access.set(func(a *access) { a.expires = time.Time{} })
+		g.access.set(func(a *fakeAuth) { a.expires = time.Time{} })
 		if read("/auth/me").ExpiresAt != nil {
 			t.Error("a token that does not end does")
 		}
@@ -79,15 +80,15 @@ func TestNamespaceIsAskedForInItself(t *testing.T) {
 		"/api/v1/namespaces/a": "a", "/api/v1/namespaces": "", "/api/v1/namespaces/a/pods": "a", "/api/v1/nodes/a": "",
 		"/apis/example.org/v1/namespaces/a": "",
 	} {
-		target, ok := parseTarget(path)
-		if got := target.request("default", "get").Namespace; !ok || got != want {
+		target, ok := access.Parse(path)
+		if got := target.Request("default", "get").Namespace; !ok || got != want {
 			t.Errorf("%s: %q", path, got)
 		}
 	}
 }
 
 // Scope is what permit said, or what Authorize says of the whole, or of the namespaces a and b.
-func (a *access) Scope(ctx context.Context, id auth.Identity, req auth.Request) (auth.Scope, error) {
+func (a *fakeAuth) Scope(ctx context.Context, id auth.Identity, req auth.Request) (auth.Scope, error) {
 	if scope, ok := a.permitted(id.Username); ok {
 		if req.Namespace != "" {
 			scope = scope.In(req.Namespace)

@@ -25,7 +25,7 @@ func sealed(g *gateway, o *Options) {
 
 // expiring lets all tokens end in an hour.
 func (g *gateway) expiring() {
-	g.access.set(func(a *access) { a.expires = time.Unix(time.Now().Add(time.Hour).Unix(), 0) })
+	g.access.set(func(a *fakeAuth) { a.expires = time.Unix(time.Now().Add(time.Hour).Unix(), 0) })
 }
 
 func (g *gateway) post(path, body string, headers ...string) answer {

@@ -93,8 +93,8 @@ func (ss *session) begin(ctx context.Context) (stop string) {
 func (ss *session) tellSights(at position) {
 	for _, w := range ss.watches {
 		switch {
-		case w.sight != nil:
-			ss.tellSight(w, "narrowed", w.sight)
+		case w.Visible != nil:
+			ss.tellSight(w, "narrowed", w.Visible)
 		case at.Told[w.name].Sight != "":
 			ss.tellSight(w, "widened", nil)
 		}
@@ -125,7 +125,7 @@ func (ss *session) await(placed <-chan placement) (_ *placement, stop string) {
 // they are asked again.
 func (ss *session) findPlaces(ctx context.Context) placement {
 	for _, w := range ss.watches {
-		if err := w.store.WaitSynced(ctx); err != nil {
+		if err := w.Store.WaitSynced(ctx); err != nil {
 			return placement{err: err}
 		}
 	}
@@ -156,7 +156,7 @@ func (w *watch) find(ctx context.Context, at position, epoch string) place {
 	switch {
 	case at.err != nil:
 		return place{reset: resetUnreadable}
-	case at.known && at.Epoch != epoch, named && told.Sight != w.sight.name():
+	case at.known && at.Epoch != epoch, named && told.Sight != w.Visible.Name():
 		return place{reset: resetEpoch}
 	case named:
 	case at.known:
@@ -164,12 +164,12 @@ func (w *watch) find(ctx context.Context, at position, epoch string) place {
 	case w.after > 0:
 		known = stream.UpTo(w.after)
 	case w.quiet:
-		head := w.store.Topic().Head()
-		return place{cursor: w.store.Topic().From(head, w.part().scope()), known: stream.UpTo(head.Version)}
+		head := w.Store.Topic().Head()
+		return place{cursor: w.Store.Topic().From(head, w.part().Scope()), known: stream.UpTo(head.Version)}
 	default:
 		return place{}
 	}
-	cursor, err := w.store.Topic().Resume(known, w.part().scope())
+	cursor, err := w.Store.Topic().Resume(known, w.part().Scope())
 	if errors.Is(err, stream.ErrAhead) {
 		cursor, err = w.findAhead(ctx, known)
 	}
@@ -191,18 +191,18 @@ func (w *watch) catchUp(ctx context.Context, known stream.Known) (*cache.Cursor,
 	if before == 0 {
 		return nil, stream.ErrExpired
 	}
-	caught, err := w.store.CatchUp(ctx, before)
+	caught, err := w.Store.CatchUp(ctx, before)
 	if err != nil {
 		return nil, stream.ErrExpired
 	}
-	return w.store.Topic().CaughtUp(caught.Head, caught.From(before), known, w.part().scope()), nil
+	return w.Store.Topic().CaughtUp(caught.Head, caught.From(before), known, w.part().Scope()), nil
 }
 
 // findAhead finds the place of a client whose position is ahead of the store: another replica may have seen more, if
 // only a bookmark. If the version exists, the client needs nothing before it.
 func (w *watch) findAhead(ctx context.Context, known stream.Known) (*cache.Cursor, error) {
-	if exists, err := w.kinds.Cluster().HasVersion(ctx, w.store.Kind(), known.Some); err != nil || !exists {
+	if exists, err := w.Kinds.Cluster().HasVersion(ctx, w.Store.Kind(), known.Some); err != nil || !exists {
 		return nil, stream.ErrAhead
 	}
-	return w.store.Topic().Ahead(known, w.part().scope())
+	return w.Store.Topic().Ahead(known, w.part().Scope())
 }

@@ -17,9 +17,9 @@ import (
 // nowhere is a connection whose client takes everything at once.
 type nowhere struct{ bytes int }
 
-func (n *nowhere) frame(p []byte) []byte { return p }
-func (n *nowhere) close(bool)            {}
-func (n *nowhere) send(p []byte, _ time.Duration, _ func() bool) (int, error) {
+func (n *nowhere) Frame(p []byte) []byte { return p }
+func (n *nowhere) Close(bool)            {}
+func (n *nowhere) Send(p []byte, _ time.Duration, _ func() bool) (int, error) {
 	n.bytes += len(p)
 	return len(p), nil
 }

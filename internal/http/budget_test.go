@@ -11,6 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -49,7 +50,7 @@ func TestWhatClientsLeftIsNotComputedOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			objects := part{target{resource: "pods"}, nil}.list(store.Snapshot(), req.selector.Stepping(step), "", "")
+			objects := access.Part{Target: access.Target{Resource: "pods"}}.List(store.Snapshot(), req.selector.Stepping(step), "", "")
 			switch {
 			case req.countBy != "":
 				_, _ = cache.CountBy(objects, req.countBy, task.Step)

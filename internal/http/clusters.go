@@ -13,40 +13,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/access"
 )
-
-// clusters are those that are served at one time. They are replaced together, and never changed.
-type clusters struct {
-	all    []*cache.Kinds // the first is the default one
-	byName map[string]*cache.Kinds
-}
-
-// SetClusters replaces the clusters that are served; the first is the default one. It does nothing to those that are not
-// among them any more: their streams end when their kinds do (cache.Kinds.Remove).
-func (s *Server) SetClusters(all []*cache.Kinds) error {
-	if len(all) == 0 {
-		return errors.New("there must be one")
-	}
-	now := &clusters{all: all, byName: map[string]*cache.Kinds{}}
-	for _, kinds := range all {
-		now.byName[kinds.Cluster().Name()] = kinds
-	}
-	s.clusters.Store(now)
-	return nil
-}
-
-// cluster finds a cluster by the name in a path; "" is the default one.
-func (s *Server) cluster(name string) (*cache.Kinds, error) {
-	now := s.clusters.Load()
-	if name == "" {
-		return now.all[0], nil
-	}
-	if kinds := now.byName[name]; kinds != nil {
-		return kinds, nil
-	}
-	return nil, reply.NotFound("there is no cluster of this name")
-}
 
 // readiness is why a cluster cannot be served yet, or nil.
 func (s *Server) readiness(kinds *cache.Kinds) error {
@@ -85,7 +53,7 @@ func (s *Server) listClusters(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(auth.WithQuestions(r.Context(), maxQuestions), clusterWithin)
 	defer cancel()
-	all := s.clusters.Load().all
+	all := s.access.All()
 	states := make([]*clusterState, len(all))
 	var asking sync.WaitGroup
 	for i, kinds := range all {
@@ -96,7 +64,7 @@ func (s *Server) listClusters(w http.ResponseWriter, r *http.Request) error {
 		Clusters []*clusterState `json:"clusters"`
 	}{slices.DeleteFunc(states, func(c *clusterState) bool { return c == nil })}
 	if len(answer.Clusters) == 0 {
-		return forbiddenPath(id, "/clusters")
+		return access.ForbiddenPath(id, "/clusters")
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -107,7 +75,7 @@ func (s *Server) listClusters(w http.ResponseWriter, r *http.Request) error {
 // stateFor is what of a cluster's state a caller may know; nil for nothing. While it cannot be decided, who is signed in is told
 // that it is there and how it is, since that may be why.
 func (s *Server) stateFor(ctx context.Context, id auth.Identity, kinds *cache.Kinds, isDefault bool) *clusterState {
-	allowed, err := s.mayRead(ctx, kinds, id, discovery)
+	allowed, err := s.access.MayRead(ctx, kinds, id, access.Discovery)
 	if err == nil && !allowed || err != nil && id.Anonymous {
 		return nil
 	}

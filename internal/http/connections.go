@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
@@ -81,9 +82,9 @@ func (c *connections) count(conn net.Conn, state http.ConnState) {
 // track wraps the handler of all requests, by which is known which connections are of use.
 func (c *connections) track(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, _ := r.Context().Value(connKey{}).(net.Conn)
-		c.begin(conn)
-		defer c.end(conn)
+		from := conn.Of(r)
+		c.begin(from)
+		defer c.end(from)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -185,11 +186,11 @@ func (p *peer) forget(o *opened) {
 
 // refuse closes a connection; net/http notices, and its state is closed. To answer would take a TLS handshake, of which
 // there may be many.
-func (c *connections) refuse(conn net.Conn, why string) {
-	if tcp := tcpBelow(conn); tcp != nil {
+func (c *connections) refuse(victim net.Conn, why string) {
+	if tcp := conn.TCPBelow(victim); tcp != nil {
 		_ = tcp.Close() // which fails if it is closed; TLS' own close would wait for one that takes nothing
 	} else {
-		_ = conn.Close()
+		_ = victim.Close()
 	}
 	c.refused.WithLabelValues(why).Inc()
 	c.mu.Lock()
@@ -200,7 +201,7 @@ func (c *connections) refuse(conn net.Conn, why string) {
 	}
 	c.mu.Unlock()
 	if tell {
-		c.log.Warn("connections are refused: too many are open", "limit", why, "address", conn.RemoteAddr().String())
+		c.log.Warn("connections are refused: too many are open", "limit", why, "address", victim.RemoteAddr().String())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -29,7 +30,7 @@ type dialect interface {
 	// shift is called before the client is told that its caller's sight has changed; it may end the stream instead.
 	shift(ss *session) (stop string)
 	// sight says what the caller may see, narrowed or widened; what he sees no more, and what is new to him, follows.
-	sight(ss *session, w *watch, name string, now *sight)
+	sight(ss *session, w *watch, name string, now *access.Visibility)
 	// lost is an object that the caller may not see any more, as of a version.
 	lost(ss *session, w *watch, o *cluster.Object, version uint64)
 	// upstream says whether the watch on the API server stands.
@@ -84,12 +85,12 @@ func (serverSentEvents) bookmark(ss *session, w *watch) {
 
 func (serverSentEvents) shift(*session) (stop string) { return "" }
 
-func (serverSentEvents) sight(ss *session, w *watch, name string, now *sight) {
-	ss.send(w, name, reply.MustJSON(now.visible()))
+func (serverSentEvents) sight(ss *session, w *watch, name string, now *access.Visibility) {
+	ss.send(w, name, reply.MustJSON(now.Summary()))
 }
 
 func (serverSentEvents) lost(ss *session, w *watch, o *cluster.Object, version uint64) {
-	ss.send(w, stream.Deleted.String(), reply.MustJSON(identityOf(w.store.Kind(), o, version)))
+	ss.send(w, stream.Deleted.String(), reply.MustJSON(identityOf(w.Store.Kind(), o, version)))
 }
 
 func (serverSentEvents) upstream(ss *session, w *watch, u cache.Upstream) {

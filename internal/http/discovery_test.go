@@ -27,7 +27,7 @@ func TestStrangersAreToldNothingOfACluster(t *testing.T) {
 	}
 	g := newGateway(t, options(func(o *Options) { o.Authenticator = authenticator }), cached(streamOptions(), "pods"))
 	g.access.permit("system:anonymous", auth.Scope{})
-	g.access.set(func(a *access) { a.strangers = []string{"system:anonymous"} })
+	g.access.set(func(a *fakeAuth) { a.strangers = []string{"system:anonymous"} })
 	for _, path := range []string{
 		"/api", "/api/", "/apis", "/api/v1", "/apis/example.org", "/apis/example.org/v1", "/openapi/v3", "/openapi/v3/api/v1", "/openapi/v2",
 		"/version", "/clusters/default/apis", "/clusters/default/version", "/clusters",
@@ -43,7 +43,7 @@ func TestStrangersAreToldNothingOfACluster(t *testing.T) {
 	if n := g.api.Served("documents"); n != 0 {
 		t.Errorf("the API server was asked for %d documents", n)
 	}
-	g.access.set(func(a *access) {
+	g.access.set(func(a *fakeAuth) {
 		for _, asked := range a.paths {
 			if asked.Verb != "get" || asked.Cluster != "default" || !strings.HasPrefix(asked.Path, "/") || asked.Resource != "" {
 				t.Errorf("asked for %+v", asked)
@@ -74,7 +74,7 @@ func TestKindsAreToldToThoseWhoMayListThem(t *testing.T) {
 		}
 	}
 	// While nobody can say who may see what, the cluster's state is told to who is signed in, and no kinds.
-	g.access.set(func(a *access) { a.undecided = true })
+	g.access.set(func(a *fakeAuth) { a.undecided = true })
 	if a := g.get("/clusters", "Authorization: Bearer bob"); a.code != 200 || !strings.Contains(a.body, `"name":"default"`) || strings.Contains(a.body, "secrets") {
 		t.Errorf("undecided: %d %s", a.code, a.body)
 	}

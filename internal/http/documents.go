@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -58,15 +59,15 @@ func parseDocument(path string) (d documentTarget, ok bool) {
 // document answers a document to those whom the cluster's own rules for URLs that are no resources let read it: by default, what
 // a cluster can do is told to all who are signed in (system:discovery), and its version to everybody.
 func (s *Server) document(w http.ResponseWriter, r *http.Request, id auth.Identity, d documentTarget) error {
-	kinds, err := s.cluster(d.cluster)
+	kinds, err := s.access.Cluster(d.cluster)
 	if err != nil {
 		return err
 	}
-	switch allowed, err := s.mayRead(r.Context(), kinds, id, d.path); {
+	switch allowed, err := s.access.MayRead(r.Context(), kinds, id, d.path); {
 	case err != nil:
 		return err
 	case !allowed:
-		return forbiddenPath(id, d.path)
+		return access.ForbiddenPath(id, d.path)
 	}
 	accept := reply.Choose(r.Header, d.form)
 	if accept == "" {

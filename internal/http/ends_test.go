@@ -52,7 +52,7 @@ func TestPlannedEndsSayWhyAndLeaveTheNewestPosition(t *testing.T) {
 			}
 		}, 5*time.Minute + 50*time.Second, 5*time.Minute + 90*time.Second, false, 0},
 		"the authorizer never answers": {"unavailable", func(g *gateway) {
-			context.AfterFunc(timeout(g.t, 5*time.Minute), func() { g.access.set(func(a *access) { a.hang = make(chan struct{}) }) })
+			context.AfterFunc(timeout(g.t, 5*time.Minute), func() { g.access.set(func(a *fakeAuth) { a.hang = make(chan struct{}) }) })
 		}, 5*time.Minute + 50*time.Second, 5*time.Minute + 75*time.Second, false, 0},
 		"what is permitted cannot be confirmed any more": {"unavailable", func(g *gateway) {
 			began := time.Now()
@@ -67,7 +67,7 @@ func TestPlannedEndsSayWhyAndLeaveTheNewestPosition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, g *gateway) {
 				if test.set != nil {
-					g.access.set(func(*access) { test.set(g) })
+					g.access.set(func(*fakeAuth) { test.set(g) })
 				}
 				g.api.Put("pods", "team-a/web")
 				began := time.Now()
@@ -108,7 +108,7 @@ func timeout(t testing.TB, after time.Duration) context.Context {
 func TestExpiringIsToldAMinuteAhead(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		expires := time.Now().Add(10 * time.Minute)
-		g.access.set(func(a *access) { a.expires = expires })
+		g.access.set(func(a *fakeAuth) { a.expires = expires })
 		s := g.stream("/api/v1/pods")
 		f := s.until("expiring")
 		if ahead := time.Until(expires); ahead != time.Minute {
@@ -124,7 +124,7 @@ func TestExpiringIsToldAMinuteAhead(t *testing.T) {
 func TestExpiringOfAShortTokenIsNotToldAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		expires := time.Now().Add(30 * time.Second)
-		g.access.set(func(a *access) { a.expires = expires })
+		g.access.set(func(a *fakeAuth) { a.expires = expires })
 		s := g.stream("/api/v1/pods")
 		s.until("expiring")
 		if ahead := time.Until(expires); ahead != 10*time.Second {
@@ -137,7 +137,7 @@ func TestExpiringOfAShortTokenIsNotToldAtOnce(t *testing.T) {
 func TestTokenThatEndsWhileTheKindIsRead(t *testing.T) {
 	for _, position := range []string{"", id(42), "otherone.p-5", "unreadable\u00ff"} {
 		inBubble(t, func(t *testing.T, g *gateway) {
-			g.access.set(func(a *access) { a.expires = time.Now().Add(30 * time.Second) })
+			g.access.set(func(a *fakeAuth) { a.expires = time.Now().Add(30 * time.Second) })
 			s := g.stream("/api/v1/pods?lastEventId=" + escape(position))
 			echoed := strings.ReplaceAll(position, "unreadable\u00ff", "")
 			if f := s.expect("expiring"); f.id != echoed {
@@ -158,7 +158,7 @@ func TestRevokedClientGetsNotAByteMore(t *testing.T) {
 		s.expect("synced")
 		// The authorizer says no from now on, but answers only when a secret has been put.
 		hang := make(chan struct{})
-		g.access.set(func(a *access) {
+		g.access.set(func(a *fakeAuth) {
 			a.hang = hang
 			a.decide = func(auth.Identity, auth.Request) (bool, error) { return false, nil }
 		})
@@ -181,7 +181,7 @@ func TestEveryWatchOfAStreamIsAskedForAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		s := g.stream("/stream?a=/api/v1/pods&b=/api/v1/namespaces/team-b/pods/web&c=/clusters/default/apis/batch/v1/jobs")
 		s.until("c.synced")
-		g.access.set(func(a *access) {
+		g.access.set(func(a *fakeAuth) {
 			a.asked = nil
 			a.decide = func(_ auth.Identity, r auth.Request) (bool, error) { return r.Resource != "jobs", nil }
 		})
@@ -210,7 +210,7 @@ func TestOutageOfTheAPIServerEndsNoStream(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		s := g.stream("/api/v1/pods")
 		s.expect("synced")
-		g.access.set(func(a *access) {
+		g.access.set(func(a *fakeAuth) {
 			a.decide = func(auth.Identity, auth.Request) (bool, error) { return false, auth.ErrUndecided }
 		})
 		g.api.Fail(apitest.Everything, http.StatusServiceUnavailable)
@@ -221,7 +221,7 @@ func TestOutageOfTheAPIServerEndsNoStream(t *testing.T) {
 				t.Fatalf("%q", f.raw)
 			}
 		}
-		g.access.set(func(a *access) { a.decide = nil })
+		g.access.set(func(a *fakeAuth) { a.decide = nil })
 		g.api.Fail(apitest.Everything, 0)
 		s.expect("live live")
 		g.api.Put("pods", "team-a/web")
@@ -244,7 +244,7 @@ func TestClientThatIsAlwaysBehindEndsInTime(t *testing.T) {
 		for _, size := range []int{flushAt / 8, flushAt} { // sent with others, or each by itself
 			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, g *gateway) {
-					g.access.set(func(*access) { end(g) })
+					g.access.set(func(*fakeAuth) { end(g) })
 					s := g.stream("/api/v1/pods")
 					s.until("synced")
 					began, made := time.Now(), 0
@@ -284,7 +284,7 @@ func TestTokenThatEndsInTheMiddleOfASnapshot(t *testing.T) {
 			g.api.Put("pods", fmt.Sprintf("team-a/pod-%02d", i), "spec.pad="+pad)
 		}
 		expires := time.Now().Add(20 * time.Second)
-		g.access.set(func(a *access) { a.expires = expires })
+		g.access.set(func(a *fakeAuth) { a.expires = expires })
 		s := g.stream("/api/v1/pods")
 		for f := s.frame(); f.event != "goodbye"; f = s.frame() {
 			if f.event == "synced" || time.Since(expires) > 2*time.Second {

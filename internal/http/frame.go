@@ -5,13 +5,15 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
 // frames writes server-sent events (WHATWG HTML, 9.2). What is written is collected, and goes out in one piece with
 // one flush and under a deadline; so many events cost one system call, and a reader that takes nothing cannot hold
 // the stream for ever.
 type frames struct {
-	to       connection
+	to       conn.Conn
 	patience time.Duration // how long a client may take nothing before it is cut
 	prompt   bool          // flush must not wait
 	outgrown func() bool   // what is being told is too old to be kept for a slow client; nil: it never is
@@ -27,7 +29,7 @@ type frames struct {
 // flushAt is how much is collected before it is sent on in the middle of something long.
 const flushAt = 64 << 10
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, chunkRoom, 4<<10); return &b }}
+var buffers = sync.Pool{New: func() any { b := make([]byte, conn.ChunkRoom, 4<<10); return &b }}
 
 // errBusy means that the client takes no more at the moment. Until a flush has succeeded nothing can be collected.
 var errBusy = errors.New("the client takes no more at the moment")
@@ -36,7 +38,7 @@ var errBusy = errors.New("the client takes no more at the moment")
 func (f *frames) begin() []byte {
 	if f.buf == nil {
 		f.buf = buffers.Get().(*[]byte)
-		*f.buf = (*f.buf)[:chunkRoom]
+		*f.buf = (*f.buf)[:conn.ChunkRoom]
 	}
 	return *f.buf
 }
@@ -93,8 +95,8 @@ func (f *frames) flush() error {
 		return nil
 	}
 	if f.rest == nil {
-		f.bytes += int64(len(*f.buf) - chunkRoom)
-		*f.buf = f.to.frame(*f.buf)
+		f.bytes += int64(len(*f.buf) - conn.ChunkRoom)
+		*f.buf = f.to.Frame(*f.buf)
 		f.rest = *f.buf
 		f.sentAt = time.Now()
 	}
@@ -102,7 +104,7 @@ func (f *frames) flush() error {
 	if f.prompt {
 		patience = 0
 	}
-	n, err := f.to.send(f.rest, patience, f.outgrown)
+	n, err := f.to.Send(f.rest, patience, f.outgrown)
 	if f.rest = f.rest[n:]; err == nil && len(f.rest) > 0 {
 		return errBusy
 	}

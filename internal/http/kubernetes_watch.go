@@ -13,6 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -112,8 +114,8 @@ func (d *watchEvents) shift(ss *session) (stop string) {
 	return endTold
 }
 
-func (*watchEvents) sight(*session, *watch, string, *sight)         {}
-func (*watchEvents) lost(*session, *watch, *cluster.Object, uint64) {}
+func (*watchEvents) sight(*session, *watch, string, *access.Visibility) {}
+func (*watchEvents) lost(*session, *watch, *cluster.Object, uint64)     {}
 
 func (*watchEvents) greet(*session)                            {}
 func (*watchEvents) upstream(*session, *watch, cache.Upstream) {}
@@ -121,7 +123,7 @@ func (*watchEvents) expiring(*session)                         {}
 func (*watchEvents) heartbeat(*session)                        {}
 
 // kubernetesWatch answers a list or an object that is watched in Kubernetes' own form.
-func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted reply.Form) error {
+func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -135,16 +137,16 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 	}
 	ss := s.newSession(r, nil)
 	ss.follow(id)
-	granted, err := s.synced(r.Context(), id, t, "watch")
+	granted, err := s.access.OpenSynced(r.Context(), id, t, "watch")
 	if err != nil {
 		ss.permission.stop()
 		return err
 	}
 	giveUp := func() {
 		ss.permission.stop()
-		granted.release()
+		granted.Release()
 	}
-	if ss.dialect, err = s.watchDialect(r, req, granted.store); err != nil {
+	if ss.dialect, err = s.watchDialect(r, req, granted.Store); err != nil {
 		giveUp()
 		return err
 	}
@@ -154,7 +156,7 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 		return reply.TooManyRequests("too many watches and streams are open: end one, or try again later", nil)
 	}
 	ss.placed = true
-	if ss.out.to, err = connect(w, r, "application/json"); err != nil || request.IsHead(r) {
+	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
 		s.places.leave(id.Username, ss.address, 1)
 		giveUp()
 		return nil // gone, or content
@@ -165,7 +167,7 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 
 // watchDialect is the dialect in which a watch is told, once its store is as new as it has to be.
 func (s *Server) watchDialect(r *http.Request, req kubernetesWatchRequest, store *cache.Store) (dialect, error) {
-	if err := s.await(r.Context(), store, req.notBefore); err != nil {
+	if err := access.AwaitVersion(r.Context(), store, req.notBefore); err != nil {
 		return nil, err
 	}
 	printer, err := s.printer(r.Context(), req.watch.target, store.Kind(), req.view)
@@ -187,7 +189,7 @@ type kubernetesWatchRequest struct {
 
 // parseKubernetesWatch reads a watch's parameters as Kubernetes defines them (API concepts, "Efficient detection of
 // changes" and "Streaming lists"). What is unknown is passed over, as the API server does.
-func parseKubernetesWatch(t target, query url.Values, accepted reply.Form) (req kubernetesWatchRequest, err error) {
+func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form) (req kubernetesWatchRequest, err error) {
 	req.watch.target = t
 	if req.view, err = parseView(query, accepted); err != nil {
 		return req, err

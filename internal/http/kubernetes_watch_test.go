@@ -196,7 +196,7 @@ func TestKubernetesWatchEnds(t *testing.T) {
 		}
 		// A permission that is gone ends it, too.
 		began := time.Now()
-		g.access.set(func(a *access) {
+		g.access.set(func(a *fakeAuth) {
 			a.decide = func(auth.Identity, auth.Request) (bool, error) { return time.Since(began) < time.Minute, nil }
 		})
 		w := g.watch("/api/v1/pods?watch=true")

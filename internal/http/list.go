@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // get answers one object.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted reply.Form) error {
+func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -31,22 +31,22 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	if err != nil {
 		return err
 	}
-	granted, err := s.synced(r.Context(), id, t, "get")
+	granted, err := s.access.OpenSynced(r.Context(), id, t, "get")
 	if err != nil {
 		return err
 	}
-	defer granted.release()
-	store := granted.store
-	if err := s.await(r.Context(), store, version); err != nil {
+	defer granted.Release()
+	store := granted.Store
+	if err := access.AwaitVersion(r.Context(), store, version); err != nil {
 		return err
 	}
-	o := store.Snapshot().Get(t.namespace, t.name)
+	o := store.Snapshot().Get(t.Namespace, t.Name)
 	if o == nil {
 		return &reply.Error{
 			Code:    http.StatusNotFound,
 			Reason:  metav1.StatusReasonNotFound,
-			Message: fmt.Sprintf("%s %q not found", t.qualified(), t.name),
-			Details: &metav1.StatusDetails{Name: t.name, Group: t.group, Kind: t.resource},
+			Message: fmt.Sprintf("%s %q not found", t.Qualified(), t.Name),
+			Details: &metav1.StatusDetails{Name: t.Name, Group: t.Group, Kind: t.Resource},
 		}
 	}
 	printer, err := s.printer(r.Context(), t, store.Kind(), v)
@@ -54,7 +54,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 		return err
 	}
 	setHeaders(w)
-	if reply.NotModified(w, r, s.etag(r.Context(), part{t, granted.sight}, o.Version(), v)) {
+	if reply.NotModified(w, r, s.etag(r.Context(), access.Part{Target: t, Visible: granted.Visible}, o.Version(), v)) {
 		return nil
 	}
 	body := printer.object(o)
@@ -68,7 +68,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 }
 
 // list answers the objects that the selectors select, all or a page of them, or how many there are.
-func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t target, accepted reply.Form) error {
+func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -77,13 +77,13 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if err != nil {
 		return err
 	}
-	granted, err := s.synced(r.Context(), id, t, "list")
+	granted, err := s.access.OpenSynced(r.Context(), id, t, "list")
 	if err != nil {
 		return err
 	}
-	defer granted.release()
-	store, visible := granted.store, part{t, granted.sight}
-	if err := s.await(r.Context(), store, req.asked.version); err != nil {
+	defer granted.Release()
+	store, visible := granted.Store, access.Part{Target: t, Visible: granted.Visible}
+	if err := access.AwaitVersion(r.Context(), store, req.asked.version); err != nil {
 		return err
 	}
 	page, err := s.pages.open(store, visible, req)
@@ -131,7 +131,7 @@ func listMeta(page page, rest rest) []byte {
 
 // count answers how many objects there are of each value at a path.
 func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, req listRequest, task *budget.Task) error {
-	counts, err := cache.CountBy(page.part.list(page.snapshot, req.selector, "", ""), req.countBy, task.Step)
+	counts, err := cache.CountBy(page.part.List(page.snapshot, req.selector, "", ""), req.countBy, task.Step)
 	switch {
 	case task.Err() != nil:
 		return task.Err()
@@ -154,25 +154,6 @@ func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, req li
 	return out.close()
 }
 
-// awaitVersion is how long a list or an object waits for a version that is yet to come, as at the API server.
-const awaitVersion = 3 * time.Second
-
-func (s *Server) await(ctx context.Context, store *cache.Store, version uint64) error {
-	if version == 0 {
-		return nil
-	}
-	waiting, cancel := context.WithTimeout(ctx, awaitVersion)
-	defer cancel()
-	have := store.Await(waiting, version)
-	switch {
-	case have >= version:
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return reply.TooLarge(version, have)
-}
-
 func setHeaders(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
@@ -183,8 +164,8 @@ func setHeaders(w http.ResponseWriter) {
 // etag names what an answer is made of: the history, the version of its content, what the Accept header chose, and what its
 // caller may not see; the rest is in the address, which caches tell apart anyway. It is weak, since a list that did not change is still told
 // with the newest version. Without an answer to which history it is, there is none.
-func (s *Server) etag(ctx context.Context, p part, version uint64, v view) string {
-	kinds, err := s.cluster(p.cluster)
+func (s *Server) etag(ctx context.Context, p access.Part, version uint64, v view) string {
+	kinds, err := s.access.Cluster(p.Cluster)
 	if err != nil || v.form.IsTable() { // ages are told as of now
 		return ""
 	}
@@ -192,5 +173,5 @@ func (s *Server) etag(ctx context.Context, p part, version uint64, v view) strin
 	if err != nil {
 		return ""
 	}
-	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.form)) + p.sight.tag() + `"`
+	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.form)) + p.Visible.Tag() + `"`
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
 // What a client may take its time for, and how much it may send before anything is looked at.
@@ -17,9 +19,6 @@ const (
 	maxNetHTTPHeader = 64 << 10
 	pingAfter        = 30 * time.Second // of silence, over HTTP/2
 )
-
-// connKey is where a request's context has its connection.
-type connKey struct{}
 
 // PublicServer serves the public listener's requests; those that still run when the context ends are told so.
 func (s *Server) PublicServer(ctx context.Context) *http.Server {
@@ -45,23 +44,6 @@ func newHTTPServer(ctx context.Context, handler http.Handler, log *slog.Logger) 
 		MaxHeaderBytes:    maxNetHTTPHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnContext:       rememberConn,
+		ConnContext:       conn.Remember,
 	}
-}
-
-// rememberConn lets answers see how much of them a client has taken.
-func rememberConn(ctx context.Context, conn net.Conn) context.Context {
-	if tcp := tcpBelow(conn); tcp != nil && conn != net.Conn(tcp) {
-		tellRoomEarly(tcp)
-	}
-	return context.WithValue(ctx, connKey{}, conn)
-}
-
-// tcpBelow is the TCP connection that a connection is, or that is below its TLS; nil if there is none.
-func tcpBelow(conn net.Conn) *net.TCPConn {
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secure.NetConn()
-	}
-	tcp, _ := conn.(*net.TCPConn)
-	return tcp
 }

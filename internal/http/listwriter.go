@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -19,7 +20,7 @@ type listWriter struct {
 	header http.Header
 	w      *bufio.Writer
 	task   *budget.Task // that rests while the client takes what was written; may be nil
-	to     *patientWriter
+	to     *conn.PatientWriter
 	err    error
 }
 
@@ -60,14 +61,14 @@ func (s *Server) writeSmall(w http.ResponseWriter, answer string) error {
 
 func newListWriter(w http.ResponseWriter, r *http.Request, patience time.Duration) *listWriter {
 	buffer := listBuffers.Get().(*bufio.Writer)
-	to := &patientWriter{w: w, control: http.NewResponseController(w), patience: patience, tcp: tcpOf(r)}
+	to := conn.NewPatientWriter(w, r, patience)
 	buffer.Reset(to)
 	return &listWriter{header: w.Header(), w: buffer, to: to}
 }
 
 // of says what the answer is made of: who takes it too slowly for how fast that changes does not get all of it.
 func (l *listWriter) of(store *cache.Store, snapshot *cache.Snapshot) {
-	l.to.outgrown = func() bool { return store.Outgrown(snapshot) }
+	l.to.Outgrown = func() bool { return store.Outgrown(snapshot) }
 }
 
 // length says how long the answer is going to be, so that net/http needs not cut it into chunks.

@@ -37,7 +37,7 @@ type gateway struct {
 	api      *apitest.API
 	server   *Server
 	kinds    *cache.Kinds
-	access   *access
+	access   *fakeAuth
 	sealer   *sessions.Sealer // of sealed
 	past     *pastScopes
 	registry *prometheus.Registry
@@ -139,7 +139,7 @@ func replicaAddress(i int) string {
 func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, listener net.Listener, transport *http.Transport, patience time.Duration, opts []option) *gateway {
 	t.Helper()
 	g := &gateway{
-		t: t, api: api, access: &access{}, past: &pastScopes{}, registry: prometheus.NewRegistry(), log: &syncBuffer{}, patience: patience,
+		t: t, api: api, access: &fakeAuth{}, past: &pastScopes{}, registry: prometheus.NewRegistry(), log: &syncBuffer{}, patience: patience,
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		topic:  streamOptions(),
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/trail"
@@ -50,16 +51,16 @@ func (s *Server) audited(next http.Handler) http.Handler {
 
 // namedBy is what a request would read that was refused before anybody looked at its path.
 func namedBy(r *http.Request) (trail.Read, bool) {
-	t, ok := parseTarget(r.URL.Path)
+	t, ok := access.Parse(r.URL.Path)
 	switch {
 	case !ok:
 		return trail.Read{}, false
 	case reply.Negotiate(r.Header) == reply.FormEvents || reply.WantsWatch(r.URL.Query()):
-		return t.read("watch"), true
-	case t.name != "":
-		return t.read("get"), true
+		return t.Read("watch"), true
+	case t.Name != "":
+		return t.Read("get"), true
 	}
-	return t.read("list"), true
+	return t.Read("list"), true
 }
 
 // recover turns a panic into a 500. One that comes after the first byte ends the connection instead: the client

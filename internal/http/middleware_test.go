@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -55,7 +56,7 @@ func TestHeadIsGetWithoutTheBody(t *testing.T) {
 	if a := g.request(http.MethodHead, "/stream?a=/api/v1/pods", "Accept: text/event-stream", "Authorization: "); a.code != 401 {
 		t.Errorf("%d", a.code)
 	}
-	g.access.set(func(a *access) { a.down = true })
+	g.access.set(func(a *fakeAuth) { a.down = true })
 	if a := g.request(http.MethodHead, "/stream?a=/api/v1/pods", "Accept: text/event-stream"); a.code != 200 {
 		t.Errorf("%d", a.code)
 	}
@@ -159,11 +160,11 @@ func TestPanicIsAnAnswerOrABrokenConnection(t *testing.T) {
 		case "/not-a-status":
 			return &reply.Error{Message: "the client did not take the answer"}
 		case "/stream":
-			conn, err := connect(w, r, eventStream)
+			to, err := conn.Open(w, r, eventStream)
 			if err != nil {
 				return err
 			}
-			defer conn.close(false)
+			defer to.Close(false)
 			panic(apitest.SecretDetail)
 		}
 		return errors.New(apitest.SecretDetail)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
 // openStreams knows the streams that run.
@@ -83,8 +85,8 @@ func (o *openStreams) cut() {
 	o.mu.Unlock()
 	for _, ss := range o.all() {
 		ss.leave()
-		if conn, ok := ss.out.to.(*direct); ok {
-			conn.cut()
+		if taken, ok := ss.out.to.(*conn.Direct); ok {
+			taken.Cut()
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 // Names are for who may see them.
 func (s *Server) ready(w http.ResponseWriter, names bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	all := s.clusters.Load().all
+	all := s.access.All()
 	reasons := make([]error, len(all))
 	others := false // one is ready
 	for i, k := range all {
@@ -107,7 +107,7 @@ func (s *Server) debugKinds(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "CLUSTER\tKIND\tVERSION\tSTATE\tSINCE\tOBJECTS\tWATERMARK\tRING\tRING BYTES\tOLDEST\tWAITING\tERROR")
-	for _, kinds := range s.clusters.Load().all {
+	for _, kinds := range s.access.All() {
 		for _, store := range kinds.All() {
 			upstream, ring := store.Upstream(), store.Topic().Stats()
 			oldest := "-"

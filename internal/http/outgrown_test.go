@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -79,7 +80,7 @@ func TestSlowReadersDoNotKeepOldStates(t *testing.T) {
 			}
 			readers.Wait()
 			g.eventually("nothing is written to them any more", func() bool {
-				return g.streams() == 0 && strings.Count(g.log.String(), errOutgrown.Error()) == 2
+				return g.streams() == 0 && strings.Count(g.log.String(), conn.ErrOutgrown.Error()) == 2
 			})
 			if a := g.get("/api/v1/pods"); a.code != 200 {
 				t.Errorf("%d", a.code)

@@ -12,6 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -35,10 +36,10 @@ type keptSnapshot struct {
 // walkKey is as what a snapshot was told: under its own version, or under another one that is the same in a part.
 type walkKey struct {
 	version uint64
-	of      partKey // the zero value under its own
+	of      access.PartKey // the zero value under its own
 }
 
-func (k *keptSnapshot) key(version uint64, of partKey) walkKey {
+func (k *keptSnapshot) key(version uint64, of access.PartKey) walkKey {
 	if version == k.snapshot.Version() {
 		return walkKey{version: version}
 	}
@@ -60,7 +61,7 @@ func newPages(memory *budget.Memory) *pages {
 // page is where a list goes on.
 type page struct {
 	store    *cache.Store
-	part     part
+	part     access.Part
 	snapshot *cache.Snapshot
 	version  uint64         // that the list is told to be of: the snapshot's, or another one that has the same in this part
 	changed  uint64         // when this part of the snapshot last changed
@@ -85,7 +86,7 @@ type token struct {
 
 // token makes one that goes on with this page's list behind a place.
 func (p page) token(at token) string {
-	at.Version, at.Sight = p.version, p.part.sight.tag()
+	at.Version, at.Sight = p.version, p.part.Visible.Tag()
 	return at.encode()
 }
 
@@ -110,8 +111,8 @@ func decodeToken(text string, order cache.Order) (t token, key *cache.SortKey, e
 }
 
 // open finds the snapshot, and the place in it, that a request asks for.
-func (p *pages) open(store *cache.Store, visible part, req listRequest) (page, error) {
-	newest, changed := store.View(visible.scope())
+func (p *pages) open(store *cache.Store, visible access.Part, req listRequest) (page, error) {
+	newest, changed := store.View(visible.Scope())
 	found := page{store: store, part: visible, snapshot: newest, version: newest.Version(), changed: changed}
 	switch {
 	case req.token != "":
@@ -130,7 +131,7 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	}
 	// Pages that were made under other permissions lack what stands before the key and is seen by now, or have what is not
 	// seen any more: together they are the list of no version.
-	if t.Version != 0 && (t.Sight != found.part.sight.tag() || !p.at(&found, t.Version)) {
+	if t.Version != 0 && (t.Sight != found.part.Visible.Tag() || !p.at(&found, t.Version)) {
 		t.Version = 0
 		return page{}, reply.Expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
 			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+
@@ -144,7 +145,7 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 // at moves a page of the newest snapshot to a version: to the snapshot that is kept, or nowhere if nothing in this part has
 // changed since, which makes tokens of other replicas good, too.
 func (p *pages) at(found *page, version uint64) bool {
-	if kept := p.find(found.store, found.part.key(), version); kept != nil { // first, since events may share a version
+	if kept := p.find(found.store, found.part.Key(), version); kept != nil { // first, since events may share a version
 		found.snapshot, found.version, found.changed = kept, version, min(found.changed, version)
 		return true
 	}
@@ -174,7 +175,7 @@ func readPlain(page page, req listRequest) (items []*cluster.Object, left rest) 
 	if page.after != nil {
 		namespace, name = page.after.Namespace, page.after.Name
 	}
-	for o := range page.part.list(page.snapshot, req.selector, namespace, name) {
+	for o := range page.part.List(page.snapshot, req.selector, namespace, name) {
 		if req.limit == 0 || len(items) < req.limit {
 			items = append(items, o)
 			continue
@@ -214,7 +215,7 @@ func (p *pages) readSorted(ctx context.Context, page page, req listRequest, by r
 	return items, left, nil
 }
 
-func (p *pages) find(store *cache.Store, of partKey, version uint64) *cache.Snapshot {
+func (p *pages) find(store *cache.Store, of access.PartKey, version uint64) *cache.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.kept[store] {
@@ -235,7 +236,7 @@ const (
 func (p *pages) keep(page page, user string) {
 	p.mu.Lock()
 	k := p.snapshot(page)
-	walk := k.key(page.version, page.part.key())
+	walk := k.key(page.version, page.part.Key())
 	if charge := k.walks[walk][user]; charge != nil {
 		charge.Use()
 		p.mu.Unlock()

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
 // Who takes something is waited for, however slow he is; who takes nothing is cut.
@@ -28,7 +30,7 @@ func TestLongAnswerWaitsForWhoeverTakesSomething(t *testing.T) {
 			}
 			ends <- out.close()
 		}))
-		server.Config.ConnContext = rememberConn
+		server.Config.ConnContext = conn.Remember
 		server.Config.ErrorLog = discardLog()
 		if secure {
 			server.StartTLS()

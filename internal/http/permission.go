@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/access"
 )
 
 // permission is what a stream knows of what its caller may see. It is asked for again when the stream is told that something
@@ -36,7 +37,7 @@ type permissionAnswer struct {
 
 type sightAnswer struct {
 	known bool
-	sight *sight
+	sight *access.Visibility
 }
 
 const (
@@ -78,7 +79,7 @@ func (ss *session) judge(answer *permissionAnswer) string {
 	}
 	for i, w := range ss.watches {
 		if a := answer.sights[i]; a.known {
-			w.resight, w.outdated = a.sight, !a.sight.same(w.sight)
+			w.resight, w.outdated = a.sight, !a.sight.Same(w.Visible)
 		}
 	}
 	if answer.confirmed.After(ss.permission.confirmed) {

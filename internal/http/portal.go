@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -43,16 +44,7 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 		if strings.HasPrefix(r.URL.Path, "/assets/") {
 			h.Set("Cache-Control", "public, max-age=31536000, immutable") // their names change with their content
 		}
-		out := &patientWriter{w: w, control: http.NewResponseController(w), patience: s.opts.Stream.WriteTimeout, tcp: tcpOf(r)}
-		files.ServeHTTP(&patientResponse{w, out}, r)
+		files.ServeHTTP(conn.NewPatientResponse(w, r, s.opts.Stream.WriteTimeout), r)
 		return nil
 	}
 }
-
-// patientResponse is an answer whose body has a deadline for each piece.
-type patientResponse struct {
-	http.ResponseWriter
-	body *patientWriter
-}
-
-func (w *patientResponse) Write(piece []byte) (int, error) { return w.body.Write(piece) }

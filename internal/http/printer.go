@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/table"
 )
@@ -20,10 +21,10 @@ type printer struct {
 	buf   []byte // of the object in work
 }
 
-func (s *Server) printer(ctx context.Context, t target, kind cluster.Kind, v view) (*printer, error) {
+func (s *Server) printer(ctx context.Context, t access.Target, kind cluster.Kind, v view) (*printer, error) {
 	p := &printer{kind: kind, view: v}
 	if v.form.IsTable() {
-		kinds, err := s.cluster(t.cluster)
+		kinds, err := s.access.Cluster(t.Cluster)
 		if err != nil {
 			return nil, err
 		}

@@ -1,12 +1,11 @@
 package http
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 
-	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/trail"
@@ -24,7 +23,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	if d, ok := parseDocument(r.URL.Path); ok {
 		return s.document(w, r, id, d)
 	}
-	t, ok := parseTarget(r.URL.Path)
+	t, ok := access.Parse(r.URL.Path)
 	if !ok {
 		return noSuchPath(r.URL.Path)
 	}
@@ -45,7 +44,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer release()
-	if t.name != "" {
+	if t.Name != "" {
 		return s.get(w, r, id, t, accepted)
 	}
 	return s.list(w, r, id, t, accepted)
@@ -56,23 +55,8 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 func noSuchPath(path string) error {
 	path = strings.TrimSuffix(path, "/")
 	object, subresource := path[:strings.LastIndexByte(path, '/')], path[strings.LastIndexByte(path, '/')+1:]
-	if t, ok := parseTarget(object); ok && t.name != "" && subresource != "" {
-		return reply.NotFound(fmt.Sprintf("the gateway serves objects and no subresources: ask the API server itself for %s/%s", t.resource, subresource))
+	if t, ok := access.Parse(object); ok && t.Name != "" && subresource != "" {
+		return reply.NotFound(fmt.Sprintf("the gateway serves objects and no subresources: ask the API server itself for %s/%s", t.Resource, subresource))
 	}
 	return reply.NotFound("the server could not find the requested resource")
-}
-
-// synced finds the store of a target, waiting for its first list; but not for a cluster that is away.
-func (s *Server) synced(ctx context.Context, id auth.Identity, t target, verb string) (grant, error) {
-	g, err := s.use(ctx, id, t, verb)
-	if err != nil || g.store.Upstream().Synced {
-		return g, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.opts.SyncTimeout)
-	defer cancel()
-	if err := g.store.WaitReachable(ctx); err != nil {
-		g.release()
-		return grant{}, err
-	}
-	return g, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -333,7 +334,7 @@ func FuzzContinueToken(f *testing.F) {
 	g.list("/api/v1/pods")
 	store := g.kinds.All()[0]
 	f.Fuzz(func(t *testing.T, text string) {
-		page, err := newPages(budget.NewMemory(keptBytes)).open(store, part{}, listRequest{token: text})
+		page, err := newPages(budget.NewMemory(keptBytes)).open(store, access.Part{}, listRequest{token: text})
 		switch {
 		case err == nil && page.snapshot == nil:
 			t.Errorf("%q: no snapshot", text)

@@ -138,7 +138,7 @@ func TestPositionAheadIsBelievedIfTheAPIServerIsThere(t *testing.T) {
 // TestWatchesAreAuthorizedSideBySide: the client of many watches does not wait for each of them in turn.
 func TestWatchesAreAuthorizedSideBySide(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
-		g.access.set(func(a *access) {
+		g.access.set(func(a *fakeAuth) {
 			a.decide = func(auth.Identity, auth.Request) (bool, error) {
 				pass(3 * time.Second)
 				return true, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -96,36 +97,36 @@ func (s *Server) start(r *http.Request, ss *session, refusal string) {
 		return
 	}
 	ss.checkRevoked() // it may have been between the request and now
-	conn, taken := ss.out.to.(*direct)
+	own, taken := ss.out.to.(*conn.Direct)
 	switch {
 	case !taken:
 		defer context.AfterFunc(r.Context(), ss.leave)()
 		if !ss.carry(refusal) {
 			panic(http.ErrAbortHandler) // what was sent must not look complete
 		}
-	case conn.socket != none && s.tellDeparture(conn, ss.number):
+	case own.Waitless() && s.tellDisconnect(own, ss.number):
 		ss.parks = true
 		s.carriers.Go(func() { ss.carry(refusal) })
 	default:
-		conn.watch(ss.leave)
+		own.Watch(ss.leave)
 		s.carriers.Go(func() { ss.carry(refusal) })
 	}
 }
 
-// tellDeparture has a session told when its client leaves; it is false if it must find out by itself.
-func (s *Server) tellDeparture(conn *direct, number uint64) bool {
-	d, err := s.departures()
-	return err == nil && d.add(conn, number) == nil
+// tellDisconnect has a session told when its client leaves; it is false if it must find out by itself.
+func (s *Server) tellDisconnect(own *conn.Direct, number uint64) bool {
+	d, err := s.disconnects()
+	return err == nil && d.Add(own, number) == nil
 }
 
-func (s *Server) watchDepartures() (*departures, error) {
-	d, err := newDepartures()
+func (s *Server) watchDisconnects() (*conn.Disconnects, error) {
+	d, err := conn.NewDisconnects()
 	if err != nil {
 		s.log.Warn("each stream needs two goroutines, since it cannot be told which clients leave", "error", err)
 		return nil, err
 	}
 	s.carriers.Go(func() {
-		if err := d.run(s.serving, s.open.left); err != nil {
+		if err := d.Run(s.serving, s.open.left); err != nil {
 			s.log.Error("clients that leave are only noticed when something is sent to them", "error", err)
 		}
 	})
@@ -238,7 +239,7 @@ func (ss *session) finish(reason string) {
 	if ss.times != nil {
 		ss.times.stop()
 	}
-	ss.out.to.close(reason != endLeft && !ss.out.failed)
+	ss.out.to.Close(reason != endLeft && !ss.out.failed)
 	ss.server.workers.leave(ss.line)
 	closeAll(ss.watches)
 	ss.permission.stop()

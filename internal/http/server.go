@@ -17,7 +17,6 @@ import (
 	"net/netip"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -30,9 +29,10 @@ import (
 	sessions "github.com/kubecast/kubecast/internal/auth/session"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 // Authenticator says who holds a token.
@@ -79,7 +79,7 @@ type Server struct {
 	failures    failures
 	tickets     *sessions.Tickets
 	opts        Options
-	clusters    atomic.Pointer[clusters]
+	access      *access.Access
 	connections *connections
 	pages       *pages
 	places      *places
@@ -100,7 +100,7 @@ type Server struct {
 	alarm       *alarm
 	permissions permissions
 	carriers    sync.WaitGroup
-	departures  func() (*departures, error) // begun with the first connection that needs them
+	disconnects func() (*conn.Disconnects, error) // begun with the first connection that needs them
 }
 
 // New builds a server.
@@ -131,8 +131,10 @@ func New(opts Options) (*Server, error) {
 		s.unlisten = opts.Revocations.Changes(s.endRevoked)
 	}
 	s.serving, s.stop = context.WithCancel(context.Background())
-	s.departures = sync.OnceValues(s.watchDepartures)
-	if err := s.SetClusters(opts.Clusters); err != nil {
+	s.disconnects = sync.OnceValues(s.watchDisconnects)
+	var err error
+	s.access, err = access.New(access.Options{Clusters: opts.Clusters, Authorizer: opts.Authorizer, SyncTimeout: opts.SyncTimeout})
+	if err != nil {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
 	return s, nil
@@ -155,6 +157,9 @@ func (s *Server) Run(ctx context.Context) {
 	working.Wait()
 	s.carriers.Wait()
 }
+
+// SetClusters replaces the clusters that are served; see access.Access.
+func (s *Server) SetClusters(all []*cache.Kinds) error { return s.access.SetClusters(all) }
 
 // Drain lets no new streams in, and ends the running ones at random moments within Options.Drain. It returns when
 // all have ended, or the context has.
@@ -198,45 +203,4 @@ func (s *Server) route(r chi.Router) {
 	r.Get("/clusters", s.answer("clusters", s.listClusters))
 	r.Get("/openapi.yaml", s.answer("openapi", describe))
 	r.Get("/*", s.answer("portal", s.portal()))
-}
-
-// grant is what a request was granted: the store of what its path names, and how much of it its caller may see. It must be
-// released.
-type grant struct {
-	kinds   *cache.Kinds
-	store   *cache.Store
-	sight   *sight
-	release func()
-}
-
-// use authorizes a verb on a target, and finds the store that serves it. Permission comes first: who may not see a
-// kind does not learn whether it exists.
-func (s *Server) use(ctx context.Context, id auth.Identity, t target, verb string) (g grant, err error) {
-	defer func() { trail.Of(ctx).Decided(part{t, g.sight}.read(verb), err) }()
-	if g.kinds, err = s.cluster(t.cluster); err != nil {
-		return g, err
-	}
-	scope, err := s.permitted(ctx, g.kinds, id, t, verb, false)
-	if err != nil {
-		return g, err
-	}
-	if scope.Empty() {
-		return g, forbidden(id, t, verb)
-	}
-	kind, err := g.kinds.Cluster().Resolve(ctx, t.group, t.version, t.resource)
-	if err != nil {
-		return g, err
-	}
-	switch {
-	case !kind.Namespaced && t.namespace != "":
-		return g, reply.NotFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
-	case kind.Namespaced && t.namespace == "" && t.name != "":
-		return g, reply.NotFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
-	}
-	var ok bool
-	if g.sight, ok = sightOf(scope, t, kind); !ok {
-		return g, forbidden(id, t, verb)
-	}
-	g.store, g.release, err = g.kinds.Use(kind, id.Username)
-	return g, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -106,7 +107,7 @@ func (ss *session) flush() (stop string) {
 		return ""
 	case errBusy:
 		return turnOver
-	case errOutgrown:
+	case conn.ErrOutgrown:
 		ss.logger().Info("stream is cut in its snapshot", "path", ss.path, "user", ss.id.Username, "cause", err)
 	}
 	return endLeft
@@ -131,14 +132,14 @@ func (ss *session) reset(w *watch, reason string) (stop string) {
 func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	w.adopt()
 	switch {
-	case w.told.same(w.sight):
-	case w.sight.covers(w.told):
-		ss.tellSight(w, "widened", w.sight)
+	case w.told.Same(w.Visible):
+	case w.Visible.Covers(w.told):
+		ss.tellSight(w, "widened", w.Visible)
 	default:
-		ss.tellSight(w, "narrowed", w.sight)
+		ss.tellSight(w, "narrowed", w.Visible)
 	}
-	snapshot := w.store.Snapshot()
-	ss.out.outgrown = func() bool { return w.store.Outgrown(snapshot) }
+	snapshot := w.Store.Snapshot()
+	ss.out.outgrown = func() bool { return w.Store.Outgrown(snapshot) }
 	defer func() { ss.out.outgrown = nil }()
 	count := 0
 	for o := range w.objects(snapshot, ss.task.Step) {
@@ -159,7 +160,7 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	if ss.task.Err() != nil {
 		return endLeft
 	}
-	w.begin(w.store.Topic().From(snapshot.Head, w.part().scope()), stream.UpTo(snapshot.Version()))
+	w.begin(w.Store.Topic().From(snapshot.Head, w.part().Scope()), stream.UpTo(snapshot.Version()))
 	ss.dialect.synced(ss, w, count)
 	return ""
 }
@@ -210,7 +211,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 		return at, true, ss.shift(ctx, w)
 	}
 	// What was appended before the end of the kind is in the ring; so the end is looked for first.
-	gone := w.store.Err() != nil
+	gone := w.Store.Err() != nil
 	if stop := ss.tellHeld(w, time.Now()); stop != "" || w.outdated {
 		return at, true, stop
 	}
@@ -230,7 +231,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 			w.cursor.Back(batch[i:])
 			return at, true, ""
 		}
-		if !w.sight.sees(event.Object) {
+		if !w.Visible.Sees(event.Object) {
 			continue
 		}
 		kind, object, tell := event.For(w.match)
@@ -254,7 +255,7 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 	}
 	if more = len(batch) == cap(batch); more || !gone {
 		// The end may have come before the cursor was armed, and then has woken nobody.
-		return at, more || w.store.Err() != nil, ""
+		return at, more || w.Store.Err() != nil, ""
 	}
 	if stop := ss.tellHeld(w, ever); stop != "" || w.outdated {
 		return at, true, stop
@@ -279,7 +280,7 @@ func (ss *session) restart(ctx context.Context, w *watch, reason string) string 
 
 // tellUpstream tells whether what the client sees is still fresh, when that has changed.
 func (ss *session) tellUpstream(w *watch) {
-	upstream := w.store.Upstream()
+	upstream := w.Store.Upstream()
 	if upstream.Live != w.stale {
 		return
 	}

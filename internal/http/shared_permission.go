@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/access"
 )
 
 // permissions are those of all streams. Streams of one caller that show the same have the same answers, so one question is
@@ -48,7 +49,7 @@ type sharedPermission struct {
 type permittedWatch struct {
 	kinds  *cache.Kinds
 	store  *cache.Store
-	target target
+	target access.Target
 }
 
 // sharePermission has the session told what its caller may see from now on.
@@ -56,7 +57,7 @@ func (ss *session) sharePermission() {
 	s, p := ss.server, &ss.permission
 	watches := make([]permittedWatch, len(ss.watches))
 	for i, w := range ss.watches {
-		watches[i] = permittedWatch{w.kinds, w.store, w.target}
+		watches[i] = permittedWatch{w.Kinds, w.Store, w.target}
 	}
 	key := permissionKeyOf(&ss.id, watches)
 	all := &s.permissions
@@ -201,7 +202,7 @@ func (a *permissionAnswer) plain() bool {
 
 // same reports whether another answer is a plain one that says the same.
 func (a *permissionAnswer) same(other *permissionAnswer) bool {
-	return other.plain() && slices.EqualFunc(a.sights, other.sights, func(x, y sightAnswer) bool { return x.sight.same(y.sight) })
+	return other.plain() && slices.EqualFunc(a.sights, other.sights, func(x, y sightAnswer) bool { return x.sight.Same(y.sight) })
 }
 
 // whatIsPermitted asks for all watches at once.
@@ -221,13 +222,12 @@ func (p *sharedPermission) whatIsPermitted(ctx context.Context, answer *permissi
 	}
 	ask := func(i int) {
 		w := p.watches[i]
-		scope, err := p.server.permitted(ctx, w.kinds, p.id, w.target, "watch", true)
+		visible, ok, err := p.server.access.See(ctx, w.kinds, p.id, w.target, w.store.Kind(), "watch")
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
 		case err == nil:
-			sight, ok := sightOf(scope, w.target, w.store.Kind())
-			answer.sights[i] = sightAnswer{known: true, sight: sight}
+			answer.sights[i] = sightAnswer{known: true, sight: visible}
 			answer.revoked = answer.revoked || !ok
 		case errors.Is(err, auth.ErrUnconfirmed):
 			answer.ended, answer.err = true, err

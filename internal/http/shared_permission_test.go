@@ -8,6 +8,8 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 )
 
 // Ten thousand idle streams of one caller must not ask ten thousand times what they may see; and what nobody tells of ends
@@ -30,7 +32,7 @@ func TestStreamsOfOneCallerAskOnceWhatTheyMaySee(t *testing.T) {
 			t.Errorf("%d questions for two callers in ten minutes, %d at most", asked, most)
 		}
 		began := time.Now()
-		g.access.set(func(a *access) { a.scopes = map[string]auth.Scope{"ann": {}} }) // tells nobody
+		g.access.set(func(a *fakeAuth) { a.scopes = map[string]auth.Scope{"ann": {}} }) // tells nobody
 		for range streams {
 			left := <-ends
 			if last := left[len(left)-1]; last.String() != "goodbye revoked" {
@@ -65,10 +67,14 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 			shared.streams = append(shared.streams, ss)
 			return ss
 		}
-		answered := func(asked time.Time, what *sight) (told []*session) {
+		answered := func(asked time.Time, what *access.Visibility) (told []*session) {
 			return shared.answered(&permissionAnswer{asked: asked, sights: []sightAnswer{{known: true, sight: what}}})
 		}
-		wide, narrow := &sight{key: sightKey{1}}, &sight{key: sightKey{2}}
+		of := func(namespaces ...string) *access.Visibility {
+			visible, _ := access.VisibilityOf(auth.Scope{Namespaces: namespaces}, access.Target{}, cluster.Kind{Namespaced: true})
+			return visible
+		}
+		wide, narrow := of("a", "b"), of("a")
 		first := join()
 		if told := answered(time.Now(), wide); !slices.Equal(told, []*session{first}) {
 			t.Errorf("the first answer goes to %d", len(told))
@@ -105,7 +111,7 @@ func TestStreamThatWasConfirmedForLongOutlastsAFailingAuthorizer(t *testing.T) {
 			}
 		}
 		fail := func(err error) {
-			g.access.set(func(a *access) {
+			g.access.set(func(a *fakeAuth) {
 				a.decide = func(auth.Identity, auth.Request) (bool, error) { return err == nil, err }
 			})
 		}
@@ -126,7 +132,7 @@ func TestStreamThatWasConfirmedForLongOutlastsAFailingAuthorizer(t *testing.T) {
 // Two callers, or two things that are shown, must not share an answer.
 func TestPermissionsAreSharedByNobodyElse(t *testing.T) {
 	base := auth.Identity{Username: "ann", Groups: []string{"a", "b"}, Claims: map[string]any{"sub": "1", "n": 1.0}}
-	pods := []permittedWatch{{target: target{version: "v1", resource: "pods", namespace: "a"}}}
+	pods := []permittedWatch{{target: access.Target{Version: "v1", Resource: "pods", Namespace: "a"}}}
 	seen := map[permissionKey]string{permissionKeyOf(&base, pods): "base"}
 	add := func(what string, watches []permittedWatch, change func(*auth.Identity)) {
 		id := base
@@ -154,7 +160,7 @@ func TestPermissionsAreSharedByNobodyElse(t *testing.T) {
 		add(what, pods, change)
 	}
 	nothing := func(*auth.Identity) {}
-	add("another target", []permittedWatch{{target: target{version: "v1", resource: "pods", name: "a"}}}, nothing)
+	add("another target", []permittedWatch{{target: access.Target{Version: "v1", Resource: "pods", Name: "a"}}}, nothing)
 	add("another store", []permittedWatch{{target: pods[0].target, store: new(cache.Store)}}, nothing)
 	add("two", append(slices.Clone(pods), pods...), nothing)
 }

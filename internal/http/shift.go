@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -13,7 +14,7 @@ import (
 const shiftingSight = "x"
 
 // tellSight says what the watch's caller may see.
-func (ss *session) tellSight(w *watch, name string, now *sight) {
+func (ss *session) tellSight(w *watch, name string, now *access.Visibility) {
 	w.told = now
 	ss.dialect.sight(ss, w, name, now)
 }
@@ -21,7 +22,7 @@ func (ss *session) tellSight(w *watch, name string, now *sight) {
 // adopt lets a watch that is about to begin anew show what its caller may see now.
 func (w *watch) adopt() {
 	if w.outdated {
-		w.sight, w.resight, w.outdated = w.resight, nil, false
+		w.Visible, w.resight, w.outdated = w.resight, nil, false
 	}
 }
 
@@ -32,7 +33,7 @@ func (ss *session) shift(ctx context.Context, w *watch) (stop string) {
 	if stop := ss.dialect.shift(ss); stop != "" {
 		return stop
 	}
-	s := shift{session: ss, watch: w, next: w.resight, snapshot: w.store.Snapshot()}
+	s := shift{session: ss, watch: w, next: w.resight, snapshot: w.Store.Snapshot()}
 	events, err := w.cursor.Until(s.snapshot.Head)
 	switch {
 	case err != nil:
@@ -41,7 +42,7 @@ func (ss *session) shift(ctx context.Context, w *watch) (stop string) {
 		return ss.restart(ctx, w, resetEpoch)
 	}
 	s.events, w.shifting = events, true
-	ss.out.outgrown = func() bool { return w.store.Outgrown(s.snapshot) }
+	ss.out.outgrown = func() bool { return w.Store.Outgrown(s.snapshot) }
 	defer func() { ss.out.outgrown = nil }()
 	for _, tell := range []func() string{s.tellHeld, s.tellSeen, s.tellLost, s.tellNew} {
 		if stop := tell(); stop != "" {
@@ -52,7 +53,7 @@ func (ss *session) shift(ctx context.Context, w *watch) (stop string) {
 		}
 	}
 	w.adopt()
-	w.begin(w.store.Topic().From(s.snapshot.Head, w.part().scope()), stream.UpTo(s.snapshot.Version()))
+	w.begin(w.Store.Topic().From(s.snapshot.Head, w.part().Scope()), stream.UpTo(s.snapshot.Version()))
 	ss.dialect.bookmark(ss, w)
 	return ""
 }
@@ -61,13 +62,13 @@ func (ss *session) shift(ctx context.Context, w *watch) (stop string) {
 type shift struct {
 	*session
 	watch    *watch
-	next     *sight
+	next     *access.Visibility
 	events   []*cache.Event // up to the snapshot, that the client has not been told
 	snapshot *cache.Snapshot
 }
 
 // overtaken reports whether permissions have changed again.
-func (s *shift) overtaken() bool { return !s.watch.outdated || !s.watch.resight.same(s.next) }
+func (s *shift) overtaken() bool { return !s.watch.outdated || !s.watch.resight.Same(s.next) }
 
 // goOn flushes if there is much, and reports whether to go on.
 func (s *shift) goOn() (stop string, on bool) {
@@ -85,7 +86,7 @@ func (s *shift) tellHeld() (stop string) {
 		return ""
 	}
 	for h := w.held.Due(ever); h != nil; h = w.held.Due(ever) {
-		if !s.next.sees(h.Event.Object) {
+		if !s.next.Sees(h.Event.Object) {
 			continue
 		}
 		s.dialect.modified(s.session, w, h.Event, h.Base)
@@ -100,7 +101,7 @@ func (s *shift) tellHeld() (stop string) {
 func (s *shift) tellSeen() (stop string) {
 	w := s.watch
 	for _, event := range s.events {
-		if !w.sight.sees(event.Object) || !s.next.sees(event.Object) {
+		if !w.Visible.Sees(event.Object) || !s.next.Sees(event.Object) {
 			continue
 		}
 		switch kind, object, tell := event.For(w.match); {
@@ -121,7 +122,7 @@ func (s *shift) tellSeen() (stop string) {
 // tellLost tells that what is seen no more is deleted: who it is and no more, and only of what the client knows.
 func (s *shift) tellLost() (stop string) {
 	w := s.watch
-	if s.next.covers(w.sight) {
+	if s.next.Covers(w.Visible) {
 		return ""
 	}
 	s.tellSight(w, "narrowed", s.next)
@@ -145,7 +146,7 @@ func (s *shift) lost() []*cluster.Object {
 	since := map[string]bool{} // keys of what has changed since
 	for _, event := range s.events {
 		o := event.Object
-		if !w.inScope(o) || !w.sight.sees(o) || s.next.sees(o) || since[o.Key()] {
+		if !w.inScope(o) || !w.Visible.Sees(o) || s.next.Sees(o) || since[o.Key()] {
 			continue
 		}
 		since[o.Key()] = true
@@ -157,7 +158,7 @@ func (s *shift) lost() []*cluster.Object {
 		}
 	}
 	for o := range w.objects(s.snapshot, s.task.Step) {
-		if !s.next.sees(o) && !since[o.Key()] {
+		if !s.next.Sees(o) && !since[o.Key()] {
 			lost = append(lost, o)
 		}
 	}
@@ -167,12 +168,12 @@ func (s *shift) lost() []*cluster.Object {
 // tellNew tells what was not seen before.
 func (s *shift) tellNew() (stop string) {
 	w := s.watch
-	if w.sight.covers(s.next) {
+	if w.Visible.Covers(s.next) {
 		return ""
 	}
 	s.tellSight(w, "widened", s.next)
-	for o := range (part{w.target, s.next}).list(s.snapshot, w.selector.Stepping(s.task.Step), "", "") {
-		if w.sight.sees(o) {
+	for o := range (access.Part{Target: w.target, Visible: s.next}).List(s.snapshot, w.selector.Stepping(s.task.Step), "", "") {
+		if w.Visible.Sees(o) {
 			continue
 		}
 		s.dialect.state(s.session, w, o)

@@ -108,7 +108,7 @@ func TestPermissionsChangeWhileEventsWait(t *testing.T) {
 		g.api.Put("pods", "a/first", "metadata.labels.app=web")
 		s.expect("added first") // from here on events wake readers only in ten seconds
 		hang := make(chan struct{})
-		g.access.set(func(a *access) { a.hang = hang })
+		g.access.set(func(a *fakeAuth) { a.hang = hang })
 		g.access.permit("ann", in("a"))
 		pass(time.Second) // it is being asked what that means
 		g.api.Put("pods", "a/known", "metadata.labels.app=web", "spec.n:=1")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/access"
 )
 
 // sortedLists remembers the lists that were sorted last: the pages of one walk, and all who look at the same table, need
@@ -22,7 +23,7 @@ type sortedLists struct {
 
 type sortedKey struct {
 	snapshot *cache.Snapshot
-	of       partKey
+	of       access.PartKey
 	selector string
 	order    string
 }
@@ -41,7 +42,7 @@ func newSortedLists(memory *budget.Memory) sortedLists {
 
 // get is a page's list in order. Those who want the same wait for whoever sorts it.
 func (l *sortedLists) get(ctx context.Context, page page, req listRequest, by reader) (*cache.Sorted, error) {
-	key := sortedKey{page.snapshot, page.part.key(), req.selection, req.order.String()}
+	key := sortedKey{page.snapshot, page.part.Key(), req.selection, req.order.String()}
 	for {
 		found, own := l.find(key, page, by)
 		if own {
@@ -99,7 +100,7 @@ func (l *sortedLists) sort(ctx context.Context, key sortedKey, into *sortedList,
 		return err
 	}
 	defer release()
-	list := req.order.Sort(page.part.list(page.snapshot, req.selector, "", ""), by.task.Step)
+	list := req.order.Sort(page.part.List(page.snapshot, req.selector, "", ""), by.task.Step)
 	if err := by.task.Err(); err != nil {
 		return err
 	}

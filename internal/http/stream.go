@@ -12,14 +12,13 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
-
-// errGone means that the client left before it was answered.
-var errGone = errors.New("the client has gone")
 
 const eventStream = "text/event-stream"
 
@@ -35,7 +34,7 @@ const (
 )
 
 // singleStream is a Kubernetes path asked for as an event stream.
-func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Identity, t target) error {
+func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -83,7 +82,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 		return err
 	}
 	ss.watches, ss.heartbeat = watches, req.heartbeat
-	if ss.out.to, err = connect(w, r, eventStream); err != nil || request.IsHead(r) {
+	if ss.out.to, err = conn.Open(w, r, eventStream); err != nil || request.IsHead(r) {
 		ss.permission.stop()
 		closeAll(watches)
 		return nil // gone, or content
@@ -99,7 +98,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request) (err error) {
 	ss := s.newSession(r, serverSentEvents{})
 	ss.permission.stop = func() {}
-	if ss.out.to, err = connect(w, r, eventStream); err != nil || request.IsHead(r) {
+	if ss.out.to, err = conn.Open(w, r, eventStream); err != nil || request.IsHead(r) {
 		return nil // gone, or content
 	}
 	s.start(r, ss, goodbyeUnavailable)
@@ -159,7 +158,7 @@ func closeAll(watches []*watch) {
 }
 
 func (s *Server) openWatch(ctx context.Context, id auth.Identity, req watchRequest) (*watch, error) {
-	granted, err := s.use(ctx, id, req.target, "watch")
+	granted, err := s.access.Open(ctx, id, req.target, "watch")
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +169,7 @@ func (s *Server) openWatch(ctx context.Context, id auth.Identity, req watchReque
 func epoch(ctx context.Context, watches []*watch) (string, error) {
 	var epochs []string
 	for _, w := range watches {
-		e, err := w.kinds.Cluster().Epoch(ctx)
+		e, err := w.Kinds.Cluster().Epoch(ctx)
 		if err != nil {
 			return "", err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -19,7 +20,7 @@ import (
 // watchRequest is one watch that a client asks for.
 type watchRequest struct {
 	name     string // "" on a stream of a single one
-	target   target
+	target   access.Target
 	selector cache.Selector
 	// after is resourceVersion=: start after this version, without a snapshot; 0: not asked for.
 	after uint64
@@ -62,7 +63,7 @@ var (
 )
 
 // parseSingle reads the request for a stream of one watch, whose path is the request's own.
-func parseSingle(t target, query url.Values) (streamRequest, error) {
+func parseSingle(t access.Target, query url.Values) (streamRequest, error) {
 	if err := checkParameters(query); err != nil {
 		return streamRequest{}, err
 	}
@@ -122,12 +123,12 @@ func parseMulti(query url.Values) (streamRequest, error) {
 }
 
 // parseAddress reads the path and query that a watch would be a GET of.
-func parseAddress(text string) (t target, query url.Values, err error) {
+func parseAddress(text string) (t access.Target, query url.Values, err error) {
 	address, err := url.Parse(text)
 	if err != nil || address.IsAbs() || address.Host != "" || !strings.HasPrefix(address.Path, "/") || address.Fragment != "" {
 		return t, nil, fmt.Errorf("%q is not a path", text)
 	}
-	t, ok := parseTarget(address.Path)
+	t, ok := access.Parse(address.Path)
 	if !ok {
 		return t, nil, fmt.Errorf("%q is not the path of a Kubernetes resource", address.Path)
 	}
@@ -165,7 +166,7 @@ func checkParameters(query url.Values) error {
 	return nil
 }
 
-func parseWatch(name string, t target, own, defaults url.Values) (watchRequest, error) {
+func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRequest, error) {
 	get := func(key string) string {
 		if own.Has(key) {
 			return own.Get(key)

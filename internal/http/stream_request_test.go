@@ -153,7 +153,7 @@ func FuzzParseMulti(f *testing.F) {
 		}
 		last := ""
 		for _, w := range req.watches {
-			if !stream.ValidName(w.name) || w.name <= last || isParameter(w.name) || w.target.resource == "" {
+			if !stream.ValidName(w.name) || w.name <= last || isParameter(w.name) || w.target.Resource == "" {
 				t.Errorf("%q: %+v", text, w)
 			}
 			if w.quiet && w.after > 0 || w.conflate < 0 || w.conflate > maxConflate {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -14,7 +15,7 @@ type conflator = stream.Conflator[*cluster.Object]
 // watch is one watch of a running stream.
 type watch struct {
 	watchRequest
-	grant
+	access.Grant
 	prefix string                     // of its events' names: "pods.", or "" on a stream of a single one
 	match  func(*cluster.Object) bool // nil: everything in sight
 
@@ -24,18 +25,18 @@ type watch struct {
 	held   *conflator    // nil unless modifications are conflated
 	stale  bool          // the client has been told so
 
-	told     *sight // what the client was last told that its caller may see
-	resight  *sight // what its caller may see, if that is to become another
-	outdated bool   // it is
-	shifting bool   // and the client is being told, so that its position is of neither
+	told     *access.Visibility // what the client was last told that its caller may see
+	resight  *access.Visibility // what its caller may see, if that is to become another
+	outdated bool               // it is
+	shifting bool               // and the client is being told, so that its position is of neither
 }
 
-func newWatch(req watchRequest, granted grant) *watch {
-	w := &watch{watchRequest: req, grant: granted, match: req.selector.Match()}
+func newWatch(req watchRequest, granted access.Grant) *watch {
+	w := &watch{watchRequest: req, Grant: granted, match: req.selector.Match()}
 	if req.name != "" {
 		w.prefix = req.name + "."
 	}
-	if name := req.target.name; name != "" {
+	if name := req.target.Name; name != "" {
 		selected := w.match
 		w.match = func(o *cluster.Object) bool {
 			return o.GetName() == name && (selected == nil || selected(o))
@@ -61,24 +62,24 @@ func (w *watch) cost(event *cache.Event) (bytes int) {
 
 // objects are those of a snapshot that the client is to see; see cache.Selector.Stepping, unless step is nil.
 func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) iter.Seq[*cluster.Object] {
-	if w.target.name == "" {
-		return w.part().list(snapshot, w.selector.Stepping(step), "", "")
+	if w.target.Name == "" {
+		return w.part().List(snapshot, w.selector.Stepping(step), "", "")
 	}
 	return func(yield func(*cluster.Object) bool) {
-		if o := snapshot.Get(w.target.namespace, w.target.name); o != nil && w.match(o) {
+		if o := snapshot.Get(w.target.Namespace, w.target.Name); o != nil && w.match(o) {
 			yield(o)
 		}
 	}
 }
 
 // part is what the client sees, selected or not.
-func (w *watch) part() part { return part{w.target, w.sight} }
+func (w *watch) part() access.Part { return access.Part{Target: w.target, Visible: w.Visible} }
 
 // readsOf is the watches as the audit log names them.
 func readsOf(watches []*watch) []trail.Read {
 	reads := make([]trail.Read, len(watches))
 	for i, w := range watches {
-		reads[i] = w.part().read("watch")
+		reads[i] = w.part().Read("watch")
 		reads[i].Watch = w.name
 	}
 	return reads
@@ -99,7 +100,7 @@ func (w *watch) claim() stream.Told {
 	if w.held != nil {
 		all = w.held.Claim(all)
 	}
-	told := stream.Told{Known: stream.Known{All: all, Some: max(all, w.known.Some)}, Sight: w.sight.name()}
+	told := stream.Told{Known: stream.Known{All: all, Some: max(all, w.known.Some)}, Sight: w.Visible.Name()}
 	if w.shifting {
 		told.Sight = shiftingSight
 	}
@@ -140,11 +141,11 @@ func (w *watch) end() {
 
 // inScope reports whether an object is one that the path names, whatever its labels and fields.
 func (w *watch) inScope(o *cluster.Object) bool {
-	return (w.target.namespace == "" || o.GetNamespace() == w.target.namespace) &&
-		(w.target.name == "" || o.GetName() == w.target.name)
+	return (w.target.Namespace == "" || o.GetNamespace() == w.target.Namespace) &&
+		(w.target.Name == "" || o.GetName() == w.target.Name)
 }
 
 func (w *watch) close() {
 	w.end()
-	w.release()
+	w.Release()
 }

@@ -1,4 +1,4 @@
-package http
+package conn
 
 import (
 	"bytes"
@@ -12,27 +12,27 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// connection is what a stream is written to.
-type connection interface {
-	// frame makes what was collected, which begins with chunkRoom bytes of the connection's own, ready to be sent. It
+// Conn is what a stream is written to.
+type Conn interface {
+	// Frame makes what was collected, which begins with ChunkRoom bytes of the connection's own, ready to be sent. It
 	// may append to it.
-	frame(collected []byte) []byte
-	// send sends a piece and says how much of it was taken. With patience it waits until all of it is, and fails if
-	// nothing is taken for so long, or with errOutgrown once that says so, if it is not nil. Without, it does not wait: less
+	Frame(collected []byte) []byte
+	// Send sends a piece and says how much of it was taken. With patience it waits until all of it is, and fails if
+	// nothing is taken for so long, or with ErrOutgrown once that says so, if it is not nil. Without, it does not wait: less
 	// than all is no error.
-	send(piece []byte, patience time.Duration, outgrown func() bool) (int, error)
-	// close ends the stream: as complete if it ended as planned. Only the first call counts.
-	close(complete bool)
+	Send(piece []byte, patience time.Duration, outgrown func() bool) (int, error)
+	// Close ends the stream: as complete if it ended as planned. Only the first call counts.
+	Close(complete bool)
 }
 
-// chunkRoom is the room for the head of a chunk (RFC 9112, 7.1): eight digits and CRLF.
-const chunkRoom = 10
+// ChunkRoom is the room for the head of a chunk (RFC 9112, 7.1): eight digits and CRLF.
+const ChunkRoom = 10
 
-// connect answers a request with the head of an event stream, and gives what its events are to be written to.
+// Open answers a request with the head of an event stream, and gives what its events are to be written to.
 //
 // An HTTP/1.1 connection is taken over from net/http, which need not keep anything for it then: the handler returns,
 // and the stream goes on. HTTP/2, and HTTP/1.0, which knows no chunks, stay with net/http.
-func connect(w http.ResponseWriter, r *http.Request, contentType string) (connection, error) {
+func Open(w http.ResponseWriter, r *http.Request, contentType string) (Conn, error) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
 	header.Set("Cache-Control", "no-store")
@@ -49,7 +49,7 @@ func connect(w http.ResponseWriter, r *http.Request, contentType string) (connec
 		return c, nil
 	}
 	if err := c.flush(headTimeout); err != nil {
-		return nil, errGone
+		return nil, ErrLeft
 	}
 	return c, nil
 }
@@ -60,15 +60,15 @@ type served struct {
 	control *http.ResponseController
 }
 
-func (c *served) frame(collected []byte) []byte { return collected[chunkRoom:] }
+func (c *served) Frame(collected []byte) []byte { return collected[ChunkRoom:] }
 
 // pieceSize is how much is sent under one deadline where it cannot be told how far a write has got.
 const pieceSize = 16 << 10
 
-func (c *served) send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
+func (c *served) Send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
 	for n < len(piece) {
 		if outgrown != nil && outgrown() {
-			return n, errOutgrown
+			return n, ErrOutgrown
 		}
 		if err := c.control.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 			return n, err
@@ -98,19 +98,19 @@ func (c *served) flush(patience time.Duration) error {
 	return err
 }
 
-// close leaves it to net/http, which ends the answer when the handler returns, if the client still is there.
-func (c *served) close(bool) {}
+// Close leaves it to net/http, which ends the answer when the handler returns, if the client still is there.
+func (c *served) Close(bool) {}
 
-// direct is an HTTP/1.1 connection that was taken over.
-type direct struct {
+// Direct is an HTTP/1.1 connection that was taken over.
+type Direct struct {
 	conn   net.Conn
 	socket socket // none unless it can be written to without waiting
 	reader sync.WaitGroup
 	closed bool
 }
 
-func takeOver(conn net.Conn, header http.Header) (connection, error) {
-	c := &direct{conn: conn, socket: none}
+func takeOver(conn net.Conn, header http.Header) (Conn, error) {
+	c := &Direct{conn: conn, socket: none}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		if c.socket = socketOf(tcp); c.socket != none {
 			_ = tcp.SetReadBuffer(maxScrap) // nobody reads; a larger one does, too
@@ -126,11 +126,11 @@ func takeOver(conn net.Conn, header http.Header) (connection, error) {
 	// Taking the connection over has ended net/http's deadlines.
 	err := conn.SetDeadline(time.Time{})
 	if err == nil {
-		_, err = c.send(head.Bytes(), headTimeout, nil)
+		_, err = c.Send(head.Bytes(), headTimeout, nil)
 	}
 	if err != nil {
-		c.close(false)
-		return nil, errGone
+		c.Close(false)
+		return nil, ErrLeft
 	}
 	return c, nil
 }
@@ -141,9 +141,9 @@ const headTimeout = 5 * time.Second // for a client to take the head
 // before the kernel takes no more.
 const maxScrap = 4 << 10
 
-// watch reads what the client should not send, until he leaves, and then calls gone. It is for connections of which
+// Watch reads what the client should not send, until he leaves, and then calls gone. It is for connections of which
 // nobody else tells when that happens.
-func (c *direct) watch(gone func()) {
+func (c *Direct) Watch(gone func()) {
 	c.reader.Go(func() {
 		defer gone()
 		var scrap [64]byte
@@ -159,16 +159,19 @@ func (c *direct) watch(gone func()) {
 
 const hexDigits = "0123456789abcdef"
 
-func (c *direct) frame(collected []byte) []byte {
-	for n, i := len(collected)-chunkRoom, chunkRoom-3; i >= 0; i-- {
+// Waitless reports whether it can be written to without waiting.
+func (c *Direct) Waitless() bool { return c.socket != none }
+
+func (c *Direct) Frame(collected []byte) []byte {
+	for n, i := len(collected)-ChunkRoom, ChunkRoom-3; i >= 0; i-- {
 		collected[i] = hexDigits[n&15]
 		n >>= 4
 	}
-	collected[chunkRoom-2], collected[chunkRoom-1] = '\r', '\n'
+	collected[ChunkRoom-2], collected[ChunkRoom-1] = '\r', '\n'
 	return append(collected, '\r', '\n')
 }
 
-func (c *direct) send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
+func (c *Direct) Send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
 	if c.socket != none {
 		n, err = c.socket.offer(piece)
 	}
@@ -177,7 +180,7 @@ func (c *direct) send(piece []byte, patience time.Duration, outgrown func() bool
 	}
 	for n < len(piece) {
 		if outgrown != nil && outgrown() {
-			return n, errOutgrown
+			return n, ErrOutgrown
 		}
 		if err := c.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 			return n, err
@@ -193,7 +196,7 @@ func (c *direct) send(piece []byte, patience time.Duration, outgrown func() bool
 
 // writeSome writes what it can before the deadline. It fails with os.ErrDeadlineExceeded if that is not all, having
 // written nothing only if the client took nothing.
-func (c *direct) writeSome(piece []byte) (n int, err error) {
+func (c *Direct) writeSome(piece []byte) (n int, err error) {
 	if c.socket == none {
 		// Under TLS a write that was not complete is the connection's last.
 		return c.conn.Write(piece[:min(len(piece), pieceSize)])
@@ -210,7 +213,7 @@ func (c *direct) writeSome(piece []byte) (n int, err error) {
 	return 0, err
 }
 
-func (c *direct) close(complete bool) {
+func (c *Direct) Close(complete bool) {
 	if c.closed {
 		return
 	}
@@ -226,11 +229,14 @@ func (c *direct) close(complete bool) {
 	c.reader.Wait()
 }
 
-// cut ends whatever is being written. Somebody may be using the socket, so it is left to close to close it.
-func (c *direct) cut() {
-	if tcp := tcpBelow(c.conn); tcp != nil {
+// Cut ends whatever is being written. Somebody may be using the socket, so it is left to close to close it.
+func (c *Direct) Cut() {
+	if tcp := TCPBelow(c.conn); tcp != nil {
 		_ = tcp.CloseWrite() // a client that has gone is no error; and TLS' own close would wait for one that takes nothing
 		return
 	}
 	_ = c.conn.Close() // likewise
 }
+
+// ErrLeft means that the client left before it was answered.
+var ErrLeft = errors.New("the client has gone")

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package http
+package conn
 
 import (
 	"context"
@@ -23,13 +23,13 @@ func tellRoomEarly(conn *net.TCPConn) { _ = conn.SetWriteBuffer(256 << 10) } // 
 
 func bytesTaken(*net.TCPConn) (bytes uint64, known bool) { return 0, false }
 
-type departures struct{}
+type Disconnects struct{}
 
-func newDepartures() (*departures, error) { return &departures{}, nil }
+func NewDisconnects() (*Disconnects, error) { return &Disconnects{}, nil }
 
-func (*departures) add(*direct, uint64) error { panic("unreachable") }
+func (*Disconnects) Add(*Direct, uint64) error { panic("unreachable") }
 
-func (*departures) run(ctx context.Context, _ func(uint64)) error {
+func (*Disconnects) Run(ctx context.Context, _ func(uint64)) error {
 	<-ctx.Done()
 	return nil
 }

@@ -1,4 +1,4 @@
-package http
+package conn
 
 import (
 	"errors"
@@ -8,33 +8,29 @@ import (
 	"time"
 )
 
-// tcpOf is the connection of a request that has one for itself; nil if it cannot be told.
-func tcpOf(r *http.Request) *net.TCPConn {
-	if r.ProtoMajor != 1 {
-		return nil // other answers are on it, too
-	}
-	conn, _ := r.Context().Value(connKey{}).(net.Conn)
-	return tcpBelow(conn)
-}
-
-// patientWriter writes pieces of an answer, each under a deadline. While a client takes anything of what was written,
+// PatientWriter writes pieces of an answer, each under a deadline. While a client takes anything of what was written,
 // the deadline is put off: the kernel accepts more only when a third of its buffer is free, which may be a megabyte,
 // and take a slow client much longer than he may take nothing.
-type patientWriter struct {
+type PatientWriter struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration // how long a client may take nothing
 	tcp      *net.TCPConn
-	outgrown func() bool // what is being sent is too old to be kept for a slow client; nil: it never is
+	Outgrown func() bool // what is being sent is too old to be kept for a slow client; nil: it never is
 }
 
-// errOutgrown means that a client takes what it is sent so slowly that too much of it has been replaced since: to keep all
+// ErrOutgrown means that a client takes what it is sent so slowly that too much of it has been replaced since: to keep all
 // of it for every such client could take any amount of memory.
-var errOutgrown = errors.New("the client reads too slowly for how fast things change")
+var ErrOutgrown = errors.New("the client reads too slowly for how fast things change")
 
-func (p *patientWriter) Write(piece []byte) (int, error) {
-	if p.outgrown != nil && p.outgrown() {
-		return 0, errOutgrown
+// NewPatientWriter is for the answer to a request.
+func NewPatientWriter(w http.ResponseWriter, r *http.Request, patience time.Duration) *PatientWriter {
+	return &PatientWriter{w: w, control: http.NewResponseController(w), patience: patience, tcp: tcpOf(r)}
+}
+
+func (p *PatientWriter) Write(piece []byte) (int, error) {
+	if p.Outgrown != nil && p.Outgrown() {
+		return 0, ErrOutgrown
 	}
 	if err := p.wait(); err != nil {
 		return 0, err
@@ -50,22 +46,22 @@ func (p *patientWriter) Write(piece []byte) (int, error) {
 	a.begin()
 	defer a.end()
 	n, err := p.w.Write(piece)
-	if err != nil && p.outgrown != nil && p.outgrown() {
-		err = errOutgrown
+	if err != nil && p.Outgrown != nil && p.Outgrown() {
+		err = ErrOutgrown
 	}
 	return n, err
 }
 
 // wait puts the deadline off. What a client has taken is seen only some time after.
-func (p *patientWriter) wait() error {
+func (p *PatientWriter) wait() error {
 	return p.control.SetWriteDeadline(time.Now().Add(p.patience + p.interval()))
 }
 
-func (p *patientWriter) interval() time.Duration { return p.patience / 8 }
+func (p *PatientWriter) interval() time.Duration { return p.patience / 8 }
 
 // attendant looks from time to time whether a client takes something while a write waits for him.
 type attendant struct {
-	writer *patientWriter
+	writer *PatientWriter
 
 	mu    sync.Mutex
 	timer *time.Timer // nil once the write has ended
@@ -84,7 +80,7 @@ func (a *attendant) look() {
 	if a.timer == nil {
 		return
 	}
-	if a.writer.outgrown != nil && a.writer.outgrown() {
+	if a.writer.Outgrown != nil && a.writer.Outgrown() {
 		_ = a.writer.control.SetWriteDeadline(time.Now()) // which ends the write
 		return
 	}
@@ -101,3 +97,16 @@ func (a *attendant) end() {
 	a.timer.Stop()
 	a.timer = nil
 }
+
+// patientResponse is an answer whose body has a deadline for each piece.
+type patientResponse struct {
+	http.ResponseWriter
+	body *PatientWriter
+}
+
+// NewPatientResponse is the answer to a request whose body is written patiently.
+func NewPatientResponse(w http.ResponseWriter, r *http.Request, patience time.Duration) http.ResponseWriter {
+	return &patientResponse{w, NewPatientWriter(w, r, patience)}
+}
+
+func (w *patientResponse) Write(piece []byte) (int, error) { return w.body.Write(piece) }

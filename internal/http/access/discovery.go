@@ -1,4 +1,4 @@
-package http
+package access
 
 import (
 	"context"
@@ -14,18 +14,18 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// discovery is the path by which it is decided who may know what a cluster has. Kubernetes gives it to all who are signed in
+// Discovery is the path by which it is decided who may know what a cluster has. Kubernetes gives it to all who are signed in
 // (system:discovery), and to no strangers.
-const discovery = "/apis"
+const Discovery = "/apis"
 
-// mayRead asks whether a caller may read a URL that is no resource.
-func (s *Server) mayRead(ctx context.Context, kinds *cache.Kinds, id auth.Identity, path string) (bool, error) {
-	decision, err := s.opts.Authorizer.Authorize(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: "get", Path: path})
+// MayRead asks whether a caller may read a URL that is no resource.
+func (a *Access) MayRead(ctx context.Context, kinds *cache.Kinds, id auth.Identity, path string) (bool, error) {
+	decision, err := a.opts.Authorizer.Authorize(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: "get", Path: path})
 	return decision.Allowed, err
 }
 
-// forbiddenPath is worded as the API server's own.
-func forbiddenPath(id auth.Identity, path string) error {
+// ForbiddenPath is worded as the API server's own.
+func ForbiddenPath(id auth.Identity, path string) error {
 	return &reply.Error{
 		Code:    http.StatusForbidden,
 		Reason:  metav1.StatusReasonForbidden,
@@ -36,8 +36,8 @@ func forbiddenPath(id auth.Identity, path string) error {
 // isMadeUp reports whether a kind is known not to exist. Then nothing of it can be seen anywhere, and it need not be asked where:
 // that may cost the API server hundreds of questions. Only callers who may read discovery anyway are spared them, or others
 // could tell by the time that it takes whether a kind exists.
-func (s *Server) isMadeUp(ctx context.Context, kinds *cache.Kinds, id auth.Identity, find func(context.Context) (cluster.Kind, error)) bool {
-	if discovers, err := s.mayRead(ctx, kinds, id, discovery); err != nil || !discovers {
+func (a *Access) isMadeUp(ctx context.Context, kinds *cache.Kinds, id auth.Identity, find func(context.Context) (cluster.Kind, error)) bool {
+	if discovers, err := a.MayRead(ctx, kinds, id, Discovery); err != nil || !discovers {
 		return false
 	}
 	_, err := find(ctx)

@@ -1,4 +1,4 @@
-package http
+package conn
 
 import (
 	"context"
@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// departures tells which clients have left, for all connections by one goroutine: one for each, waiting in a read,
+// Disconnects tells which clients have left, for all connections by one goroutine: one for each, waiting in a read,
 // would be most of what an idle stream costs.
 //
 // It is an epoll instance of its own (epoll(7)), which itself is waited for by the runtime's. A socket leaves it when it
 // is closed. Events name streams by number, never by descriptor, since the kernel uses those again.
-type departures struct {
+type Disconnects struct {
 	file *os.File
 	raw  syscall.RawConn
 }
 
-func newDepartures() (*departures, error) {
+func NewDisconnects() (*Disconnects, error) {
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
@@ -26,15 +26,15 @@ func newDepartures() (*departures, error) {
 	if err := syscall.SetNonblock(fd, true); err != nil { // which makes os.NewFile use the runtime's poller
 		return nil, errors.Join(err, syscall.Close(fd))
 	}
-	d := &departures{file: os.NewFile(uintptr(fd), "epoll")}
+	d := &Disconnects{file: os.NewFile(uintptr(fd), "epoll")}
 	if d.raw, err = d.file.SyscallConn(); err != nil {
 		return nil, errors.Join(err, d.file.Close())
 	}
 	return d, nil
 }
 
-// add has the leaving of a connection's client told, once, under a number.
-func (d *departures) add(c *direct, number uint64) error {
+// Add has the leaving of a connection's client told, once, under a number.
+func (d *Disconnects) Add(c *Direct, number uint64) error {
 	event := syscall.EpollEvent{
 		Events: syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, // EPOLLERR and EPOLLHUP are always told
 		Fd:     int32(number),
@@ -47,8 +47,8 @@ func (d *departures) add(c *direct, number uint64) error {
 	return errors.Join(err, refused)
 }
 
-// run calls gone with the numbers of those who leave, until the context ends.
-func (d *departures) run(ctx context.Context, gone func(number uint64)) error {
+// Run calls gone with the numbers of those who leave, until the context ends.
+func (d *Disconnects) Run(ctx context.Context, gone func(number uint64)) error {
 	defer d.file.Close()
 	defer context.AfterFunc(ctx, func() { _ = d.file.Close() })() // which ends the wait
 	var events [128]syscall.EpollEvent

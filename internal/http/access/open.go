@@ -1,0 +1,150 @@
+package access
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/trail"
+)
+
+// Options configure an Access; all are required.
+type Options struct {
+	Clusters    []*cache.Kinds // the first is the default one; SetClusters changes them
+	Authorizer  auth.Authorizer
+	SyncTimeout time.Duration // how long a request waits for a kind's first list
+}
+
+// Access says what paths name, and what of it a caller may see.
+type Access struct {
+	opts     Options
+	clusters atomic.Pointer[clusters]
+}
+
+// New builds one.
+func New(opts Options) (*Access, error) {
+	a := &Access{opts: opts}
+	return a, a.SetClusters(opts.Clusters)
+}
+
+// Grant is what a request was granted: the store of what its path names, and how much of it its caller may see. It must be
+// released.
+type Grant struct {
+	Kinds   *cache.Kinds
+	Store   *cache.Store
+	Visible *Visibility
+	Release func()
+}
+
+// Open authorizes a verb on a target, and finds the store that serves it. Permission comes first: who may not see a
+// kind does not learn whether it exists.
+func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {
+	defer func() { trail.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err) }()
+	if g.Kinds, err = a.Cluster(t.Cluster); err != nil {
+		return g, err
+	}
+	scope, err := a.permitted(ctx, g.Kinds, id, t, verb, false)
+	if err != nil {
+		return g, err
+	}
+	if scope.Empty() {
+		return g, Forbidden(id, t, verb)
+	}
+	kind, err := g.Kinds.Cluster().Resolve(ctx, t.Group, t.Version, t.Resource)
+	if err != nil {
+		return g, err
+	}
+	switch {
+	case !kind.Namespaced && t.Namespace != "":
+		return g, reply.NotFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
+	case kind.Namespaced && t.Namespace == "" && t.Name != "":
+		return g, reply.NotFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
+	}
+	var ok bool
+	if g.Visible, ok = VisibilityOf(scope, t, kind); !ok {
+		return g, Forbidden(id, t, verb)
+	}
+	g.Store, g.Release, err = g.Kinds.Use(kind, id.Username)
+	return g, err
+}
+
+// OpenSynced finds the store of a target, waiting for its first list; but not for a cluster that is away.
+func (a *Access) OpenSynced(ctx context.Context, id auth.Identity, t Target, verb string) (Grant, error) {
+	g, err := a.Open(ctx, id, t, verb)
+	if err != nil || g.Store.Upstream().Synced {
+		return g, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.opts.SyncTimeout)
+	defer cancel()
+	if err := g.Store.WaitReachable(ctx); err != nil {
+		g.Release()
+		return Grant{}, err
+	}
+	return g, nil
+}
+
+// versionWithin is how long a list or an object waits for a version that is yet to come, as at the API server.
+const versionWithin = 3 * time.Second
+
+// AwaitVersion waits until a store is as new as a version; 0 is any.
+func AwaitVersion(ctx context.Context, store *cache.Store, version uint64) error {
+	if version == 0 {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, versionWithin)
+	defer cancel()
+	have := store.Await(waiting, version)
+	switch {
+	case have >= version:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return reply.TooLarge(version, have)
+}
+
+// permitted asks what a caller may do a verb to, of what a target names. Of what is served already it is known that it exists; a
+// kind that is removed ends its streams by itself, and not for want of a permission.
+func (a *Access) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string, exists bool) (auth.Scope, error) {
+	request := t.Request(kinds.Cluster().Name(), verb)
+	decision, err := a.opts.Authorizer.Authorize(ctx, id, request)
+	switch {
+	case err != nil:
+		return auth.Scope{}, err
+	case decision.Allowed:
+		return auth.Scope{All: true}, nil
+	case t.Name != "":
+		return auth.Scope{}, nil
+	case t.Namespace == "" && !exists && a.isMadeUp(ctx, kinds, id, func(ctx context.Context) (cluster.Kind, error) {
+		return kinds.Cluster().Resolve(ctx, t.Group, t.Version, t.Resource)
+	}):
+		return auth.Scope{}, nil
+	}
+	return a.opts.Authorizer.Scope(ctx, id, request)
+}
+
+// See asks again what a caller sees of a target that is being served, which is of a kind; ok is false if that is nothing.
+func (a *Access) See(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, kind cluster.Kind, verb string) (_ *Visibility, ok bool, err error) {
+	scope, err := a.permitted(ctx, kinds, id, t, verb, true)
+	if err != nil {
+		return nil, false, err
+	}
+	visible, ok := VisibilityOf(scope, t, kind)
+	return visible, ok, nil
+}
+
+// Scope asks where a caller may do a verb to a kind, in whatever version.
+func (a *Access) Scope(ctx context.Context, id auth.Identity, kinds *cache.Kinds, group, resource, verb string) (auth.Scope, error) {
+	name := resource
+	if group != "" {
+		name += "." + group
+	}
+	if !kinds.Cluster().Serves(group, resource) || a.isMadeUp(ctx, kinds, id, func(ctx context.Context) (cluster.Kind, error) { return kinds.Cluster().Named(ctx, name) }) {
+		return auth.Scope{}, nil
+	}
+	return a.opts.Authorizer.Scope(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: verb, Group: group, Resource: resource})
+}

@@ -1,0 +1,110 @@
+package access
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/trail"
+)
+
+// Target is what a Kubernetes path names: a resource of a cluster, all of it, that of a namespace, or one object.
+type Target struct {
+	Cluster   string // "" for the default one
+	Group     string
+	Version   string
+	Resource  string
+	Namespace string // "" for all, and for what has none
+	Name      string // "" for all
+}
+
+// Parse reads /api/VERSION/… and /apis/GROUP/VERSION/…, behind /clusters/NAME or not. It is false for all
+// other paths, subresources included: the cache has none.
+func Parse(path string) (t Target, ok bool) {
+	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
+	for _, part := range parts {
+		if part == "" {
+			return Target{}, false
+		}
+	}
+	if len(parts) > 2 && parts[0] == "clusters" {
+		t.Cluster, parts = parts[1], parts[2:]
+	}
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		t.Version, parts = parts[1], parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		t.Group, t.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return Target{}, false
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		t.Namespace, parts = parts[1], parts[2:]
+	}
+	switch len(parts) {
+	case 1:
+		t.Resource = parts[0]
+	case 2:
+		t.Resource, t.Name = parts[0], parts[1]
+	default:
+		return Target{}, false
+	}
+	return t, true
+}
+
+// Request is the question whether a verb may be done to the target.
+func (t Target) Request(cluster, verb string) auth.Request {
+	req := auth.Request{
+		Cluster:   cluster,
+		Verb:      verb,
+		Group:     t.Group,
+		Version:   t.Version,
+		Resource:  t.Resource,
+		Namespace: t.Namespace,
+		Name:      t.Name,
+	}
+	// As at the API server, a namespace is in itself: who may see what is in it may be let see it, too.
+	if t.Group == "" && t.Resource == "namespaces" && t.Name != "" {
+		req.Namespace = t.Name
+	}
+	return req
+}
+
+// Read is the target as the audit log names it.
+func (t Target) Read(verb string) trail.Read {
+	return trail.Read{
+		Cluster: t.Cluster, Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Verb: verb,
+	}
+}
+
+// Qualified is the resource with its group, as in Kubernetes' messages: jobs.batch.
+func (t Target) Qualified() string {
+	if t.Group == "" {
+		return t.Resource
+	}
+	return t.Resource + "." + t.Group
+}
+
+// Forbidden is worded as the API server's own.
+func Forbidden(id auth.Identity, t Target, verb string) error {
+	message := t.Qualified()
+	if t.Name != "" {
+		message += fmt.Sprintf(" %q", t.Name)
+	}
+	message += fmt.Sprintf(" is forbidden: User %q cannot %s resource %q in API group %q", id.Username, verb, t.Resource, t.Group)
+	if t.Namespace != "" {
+		message += fmt.Sprintf(" in the namespace %q", t.Namespace)
+	} else {
+		message += " at the cluster scope"
+	}
+	return &reply.Error{
+		Code:    http.StatusForbidden,
+		Reason:  metav1.StatusReasonForbidden,
+		Message: message,
+		Details: &metav1.StatusDetails{Name: t.Name, Group: t.Group, Kind: t.Resource},
+	}
+}
