@@ -1,4 +1,4 @@
-// Package certtest makes certificates for tests: for this machine's loopback addresses, signed by themselves.
+// Package certtest makes self-signed certificates for the loopback addresses, for tests.
 package certtest
 
 import (
@@ -22,14 +22,14 @@ type Pair struct {
 	Cert, Key []byte // PEM
 }
 
-// New makes a pair that is good for an hour.
+// New returns a pair that is valid for an hour.
 func New(t testing.TB, name string) Pair {
 	t.Helper()
 	now := time.Now()
 	return Between(t, name, now.Add(-time.Minute), now.Add(time.Hour))
 }
 
-// Between makes a pair that is good from one time to another.
+// Between returns a pair that is valid from one time to another.
 func Between(t testing.TB, name string, from, until time.Time) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -72,7 +72,7 @@ func (p Pair) Write(t testing.TB, dir string) (certFile, keyFile string) {
 	return certFile, keyFile
 }
 
-// Server is for who shows the certificate.
+// Server returns the TLS configuration of a server with the certificate.
 func (p Pair) Server(t testing.TB) *tls.Config {
 	t.Helper()
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
@@ -82,7 +82,7 @@ func (p Pair) Server(t testing.TB) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{pair}}
 }
 
-// Client is for who believes these certificates, and no others.
+// Client returns the TLS configuration of a client that trusts these certificates and no others.
 func Client(pairs ...Pair) *tls.Config {
 	roots := x509.NewCertPool()
 	for _, p := range pairs {

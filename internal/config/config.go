@@ -1,14 +1,12 @@
-// Package config owns the gateway's configuration file: its keys, their defaults, and what each of
-// them may be.
+// Package config owns the gateway's configuration file: its keys, their defaults, and the values that each may have.
 //
-// The file is read strictly. A key that is not known, a value of the wrong type, a value outside of
-// its bounds and a key whose feature is not built yet are errors, each of which names the key by its
-// full path, the line, what was given and what is allowed; a file with several faults is told all of
-// them at once. What the file leaves out keeps its default. A list or a map that is given replaces
-// its default as a whole; a section only changes the keys it names.
+// The file is read strictly. An unknown key, a value of the wrong type or outside of its bounds, and a key whose
+// feature is not built yet are errors. Each error names the key by its full path, the line, what was given and what
+// is allowed; all faults of a file are reported at once. A key that the file leaves out keeps its default. A list or
+// a map that is given replaces its default as a whole; a section changes only the keys that it names.
 //
-// The package reads that one file and nothing else. The files it names (kubeconfigs, keys) are opened
-// by those who use them, and no value in it is a secret.
+// The package reads that one file and nothing else. The packages that use the files it names (kubeconfigs, keys) open
+// them. No value in it is a secret.
 package config
 
 import (
@@ -31,11 +29,12 @@ type Config struct {
 	CatchUp    CatchUp    `yaml:"catchUp"`
 	Stream     Stream     `yaml:"stream"`
 	Requests   Requests   `yaml:"requests"`
-	Drain      Duration   `yaml:"drain"` // how long SIGTERM waits for streams to end
+	Drain      Duration   `yaml:"drain"` // over how long streams are ended after SIGTERM
 	Auth       Auth       `yaml:"auth"`
 	Authorizer Authorizer `yaml:"authorizer"`
 	CORS       CORS       `yaml:"cors"`
-	// TrustedProxies are addresses and networks (CIDR) of the proxies whose X-Forwarded-For is believed, for limits by address.
+	// TrustedProxies are the addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed, for limits
+	// by address and for the audit log.
 	TrustedProxies []string `yaml:"trustedProxies"`
 	Audit          Audit    `yaml:"audit"`
 	Log            Log      `yaml:"log"`
@@ -43,40 +42,41 @@ type Config struct {
 
 // Ops says what the ops listener shows, and to whom.
 type Ops struct {
-	Pprof bool `yaml:"pprof"` // profiles are served
-	// TokenFile has tokens, one a line, of which one is needed for all but /livez and /readyz. Without one everything is shown
-	// on loopback, and elsewhere these two only.
+	Pprof bool `yaml:"pprof"` // whether profiles are served
+	// TokenFile has tokens, one a line. All paths but /livez and /readyz need one of them. Without a TokenFile,
+	// everything is shown on loopback, and elsewhere only these two paths.
 	TokenFile string `yaml:"tokenFile"`
 }
 
-// OpsShowsLittle reports whether the ops listener can be reached from elsewhere, and so shows only whether the gateway lives.
+// OpsShowsLittle reports whether the ops listener shows only /livez and /readyz, since it can be reached from other
+// machines without a token.
 func (c Config) OpsShowsLittle() bool {
 	host, _, _ := net.SplitHostPort(c.OpsListen)
 	ip := net.ParseIP(host)
 	return c.Ops.TokenFile == "" && host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
-// TLS is the certificate of the public listener, in PEM, read again when the files change. Without one the listener speaks
-// plain HTTP, for what ends TLS before it.
+// TLS is the certificate of the public listener, in PEM, read again when the files change. Without one the listener
+// speaks plain HTTP, for a proxy in front of it that ends TLS.
 type TLS struct {
 	CertFile string `yaml:"certFile"` // the chain, the gateway's own certificate first
 	KeyFile  string `yaml:"keyFile"`
 }
 
-// Cluster is one Kubernetes cluster. With neither Kubeconfig nor Context it is the one the gateway
-// runs in, else the one the usual kubeconfig rules name.
+// Cluster is one Kubernetes cluster. With neither Kubeconfig nor Context it is the one in which the gateway runs;
+// outside of a cluster, it is the one that the usual kubeconfig rules name.
 type Cluster struct {
 	Name       string `yaml:"name"` // a DNS label, unique
 	Kubeconfig string `yaml:"kubeconfig"`
 	Context    string `yaml:"context"`
 }
 
-// Kinds says which kinds may be served at all, however much the gateway may read. What is not allowed, or denied, is as if the
-// clusters did not have it.
+// Kinds says which kinds may be served, whatever the gateway itself may read. Any other kind is treated as one that
+// the clusters do not have.
 type Kinds struct {
 	Allow  []KindPattern `yaml:"allow"`
-	Deny   []KindPattern `yaml:"deny"`   // also of what is allowed
-	AtMost int           `yaml:"atMost"` // cached at once in each cluster; 0: no limit
+	Deny   []KindPattern `yaml:"deny"`   // wins over allow
+	AtMost int           `yaml:"atMost"` // how many are cached at once in each cluster; 0: no limit
 }
 
 // Serves reports whether a kind may be served.
@@ -85,69 +85,70 @@ func (k Kinds) Serves(group, resource string) bool {
 	return slices.ContainsFunc(k.Allow, matches) && !slices.ContainsFunc(k.Deny, matches)
 }
 
-// Cache says what is watched and how it is indexed.
+// Cache says which kinds are watched, and how they are indexed.
 type Cache struct {
 	Preload     []Kind            `yaml:"preload"`     // watched from the start; others on first use
-	IdleAfter   Duration          `yaml:"idleAfter"`   // an unused kind's watch ends; 0: never
+	IdleAfter   Duration          `yaml:"idleAfter"`   // after how long an unused kind's watch ends; 0: never
 	Indexes     map[Kind][]string `yaml:"indexes"`     // JSON paths such as spec.nodeName
 	SyncTimeout Duration          `yaml:"syncTimeout"` // how long a request waits for a kind's first list
 }
 
-// Ring bounds the replay ring of one kind. Whichever bound is reached first evicts.
+// Ring bounds the replay ring of one kind. The bound that is reached first evicts events.
 type Ring struct {
 	Events int      `yaml:"events"`
 	Bytes  ByteSize `yaml:"bytes"`
 	Age    Duration `yaml:"age"`
 }
 
-// CatchUp bounds one catch-up watch, which fetches what the ring no longer holds.
+// CatchUp bounds one catch-up: a watch for the history that the ring no longer holds.
 type CatchUp struct {
 	Events  int      `yaml:"events"`
 	Timeout Duration `yaml:"timeout"`
 }
 
-// Stream holds what concerns the connections of clients.
+// Stream has the settings of the streams of clients.
 type Stream struct {
 	Heartbeat    Duration `yaml:"heartbeat"`
 	MaxAge       Duration `yaml:"maxAge"`       // jittered to 80–100 %
-	WriteTimeout Duration `yaml:"writeTimeout"` // a client that takes no byte for so long is cut
-	Retry        Duration `yaml:"retry"`        // what clients are told; spread to 1–2 times this
-	Gather       Duration `yaml:"gather"`       // how long events of a busy kind are gathered into one write; 0: not at all
-	PerUser      int      `yaml:"perUser"`      // concurrent streams; 0: no limit, as for the next three
+	WriteTimeout Duration `yaml:"writeTimeout"` // a client that takes no byte for so long is disconnected
+	Retry        Duration `yaml:"retry"`        // clients' wait before a reconnect, spread to 1–2 times this
+	Gather       Duration `yaml:"gather"`       // how long events of a busy kind are gathered for one write; 0: not at all
+	PerUser      int      `yaml:"perUser"`      // concurrent streams; 0: no limit, also in the following keys
 	PerAddress   int      `yaml:"perAddress"`
 	Total        int      `yaml:"total"`
-	// WatchesPerUser bounds the open watches of one user: a stream may have many.
+	// WatchesPerUser bounds the open watches of one user, since a stream may have many.
 	WatchesPerUser int `yaml:"watchesPerUser"`
 }
 
-// Requests bounds the lists and gets that are being answered.
+// Requests bounds the lists and gets that are answered at the same time.
 type Requests struct {
-	PerUser int `yaml:"perUser"` // of one user at a time: more wait, and are refused if they are too many; 0: no limit
+	PerUser int `yaml:"perUser"` // for one user; further ones wait, and are refused if too many wait; 0: no limit
 }
 
 // Auth says who may sign in.
 type Auth struct {
-	// Anonymous lets requests without credentials in, as user system:anonymous of group
-	// system:unauthenticated. What they may see is the authorizer's decision.
+	// Anonymous accepts requests without credentials, as the user system:anonymous of the group
+	// system:unauthenticated. The authorizer decides what they may see.
 	Anonymous       bool            `yaml:"anonymous"`
 	JWT             []JWT           `yaml:"jwt"`
 	OIDCLogin       OIDCLogin       `yaml:"oidcLogin"`
 	ServiceAccounts ServiceAccounts `yaml:"serviceAccounts"`
 	Revocations     Revocations     `yaml:"revocations"`
-	// CookieKeyFile seals sessions and tickets: keys of 32 bytes in base64, a line each, of which the first seals and all
-	// open. Empty: a random key, so that they are of this replica only, until it ends.
+	// CookieKeyFile has the keys that seal sessions and tickets: 32 bytes in base64, one key a line. The first one
+	// seals, and all of them open. Without a file the key is random: sessions then count only at this replica, and
+	// until it ends.
 	CookieKeyFile string `yaml:"cookieKeyFile"`
 }
 
-// Revocations say where it stands what was ended before its time: sessions, and tokens.
+// Revocations says where the list of sessions and tokens is kept that were ended before their time.
 type Revocations struct {
 	ConfigMap string   `yaml:"configMap"` // namespace/name in the default cluster, shared by the replicas; empty: each knows its own
-	Keep      Duration `yaml:"keep"`      // for how long an entry counts; longer than any token lasts
+	Keep      Duration `yaml:"keep"`      // how long an entry counts; must be longer than any token lasts
 }
 
-// ServiceAccounts lets those of the default cluster in with their tokens, which its API server reviews.
+// ServiceAccounts accepts the tokens of the default cluster's service accounts, which its API server reviews.
 type ServiceAccounts struct {
-	Audiences []string `yaml:"audiences"` // one of them must be among the token's; empty: none is let in
+	Audiences []string `yaml:"audiences"` // one of them must be among the token's; empty: no such token is accepted
 }
 
 // JWT is one issuer of tokens. Its keys come from JWKSURL, PublicKeyFile or HMACKeyFile, else from OIDC discovery.
@@ -157,23 +158,24 @@ type JWT struct {
 	JWKSURL       string   `yaml:"jwksURL"`
 	PublicKeyFile string   `yaml:"publicKeyFile"` // PEM: public keys or certificates
 	HMACKeyFile   string   `yaml:"hmacKeyFile"`   // a shared secret, for HS256 to HS512
-	CAFile        string   `yaml:"caFile"`        // PEM: who vouches for where keys are fetched; empty: the system's
+	CAFile        string   `yaml:"caFile"`        // PEM: CAs trusted for fetching keys; empty: the system's
 	Claims        Claims   `yaml:"claims"`
-	// Trusted is TrustedSame if the names that it gives may be those of other issuers' users and groups; else Claims needs
-	// prefixes that keep them apart.
+	// Trusted is TrustedSame if the issuer may give the same names as other issuers, to mean the same users and
+	// groups. Otherwise Claims needs prefixes that keep the names apart.
 	Trusted string `yaml:"trusted"`
 }
 
-// OIDCLogin lets people sign in with a browser at one of the issuers of JWT. Without ClientID there is no such login.
+// OIDCLogin lets users sign in with a browser at one of the issuers of JWT. Without a ClientID there is no such
+// login.
 type OIDCLogin struct {
-	Issuer           string   `yaml:"issuer"`           // empty: the one that has ClientID among its audiences
-	ClientID         string   `yaml:"clientID"`         // of the gateway there; what ID tokens are for, so one of the audiences
+	Issuer           string   `yaml:"issuer"`           // empty: the issuer that has ClientID among its audiences
+	ClientID         string   `yaml:"clientID"`         // the gateway's; one of the issuer's audiences
 	ClientSecretFile string   `yaml:"clientSecretFile"` // empty: a public client; PKCE is used either way
-	RedirectURL      string   `yaml:"redirectURL"`      // this gateway's /auth/callback as browsers reach it, and as the issuer knows it
-	Scopes           []string `yaml:"scopes"`           // empty: openid, and those of profile, email, groups, offline_access that the issuer has
+	RedirectURL      string   `yaml:"redirectURL"`      // this gateway's /auth/callback, as browsers reach it and as registered
+	Scopes           []string `yaml:"scopes"`           // empty: openid, and profile, email, groups, offline_access where known
 }
 
-// LoginIssuer is the issuer that people sign in at; "" if none or several could be meant.
+// LoginIssuer is the issuer at which users sign in; "" if none or several could be meant.
 func (a Auth) LoginIssuer() string {
 	found := ""
 	for _, j := range a.JWT {
@@ -188,10 +190,10 @@ func (a Auth) LoginIssuer() string {
 	return found
 }
 
-// CallbackPath is where the issuer sends browsers back to.
+// CallbackPath is the path to which the issuer sends browsers back.
 const CallbackPath = "/auth/callback"
 
-// Claims names the claims that say who a token's holder is, and what is put before them.
+// Claims names the claims that identify a token's holder, and the prefixes for their values.
 type Claims struct {
 	Username       string `yaml:"username"`
 	Groups         string `yaml:"groups"` // empty: no groups from the token
@@ -201,19 +203,19 @@ type Claims struct {
 
 // Modes of the authorizer.
 const (
-	AuthorizerRBAC = "rbac" // the cluster's roles and bindings are read, and evaluated in process
-	AuthorizerSAR  = "sar"  // the API server is asked, by SubjectAccessReview
+	AuthorizerRBAC = "rbac" // reads the cluster's roles and bindings, and evaluates them in process
+	AuthorizerSAR  = "sar"  // asks the API server, by SubjectAccessReview
 
-	// AuthorizerPolicy decides by CEL expressions. A cluster's own permissions do not count.
+	// AuthorizerPolicy decides by CEL expressions. The clusters' own permissions do not count.
 	AuthorizerPolicy = "policy"
 )
 
-// Authorizer says who decides what an identity may see.
+// Authorizer says how it is decided what an identity may see.
 type Authorizer struct {
 	Mode       string   `yaml:"mode"`       // AuthorizerRBAC, AuthorizerSAR or AuthorizerPolicy
-	CacheAllow Duration `yaml:"cacheAllow"` // how long a permission may count in mode sar after it was taken away; 0: nothing is remembered
+	CacheAllow Duration `yaml:"cacheAllow"` // mode sar: how long an allow is remembered; 0: not at all
 	CacheDeny  Duration `yaml:"cacheDeny"`
-	Policies   []string `yaml:"policies"` // of mode policy: allowed is what one of them is true for
+	Policies   []string `yaml:"policies"` // mode policy: a request is allowed if one of them is true for it
 }
 
 // CORS names the web origins that may read answers with credentials.
@@ -224,22 +226,22 @@ type CORS struct {
 // Levels of the audit log.
 const (
 	AuditNone     = "none"
-	AuditMetadata = "metadata" // who asked for what, and what was decided; nothing of what was answered
+	AuditMetadata = "metadata" // who asked for what, and what was decided; nothing of the answers' content
 )
 
 // Audit is the log of who read what.
 type Audit struct {
 	Level string `yaml:"level"` // AuditNone or AuditMetadata
-	File  string `yaml:"file"`  // is appended to, and opened anew when it was moved away; empty: standard output
+	File  string `yaml:"file"`  // appended to, and opened anew after it was moved away; empty: standard output
 }
 
-// Log says what is logged and how.
+// Log says what is logged, and in which form.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
 	Format string `yaml:"format"` // text or json
 }
 
-// Default returns the configuration of an empty file. Callers may change it: nothing is shared.
+// Default returns the configuration of an empty file. Callers may change it, since nothing in it is shared.
 func Default() Config {
 	return Config{
 		Listen:    "127.0.0.1:8080",
@@ -275,7 +277,7 @@ func Default() Config {
 			CacheDeny:  Duration(5 * time.Second),
 			Policies:   []string{},
 		},
-		// Loopback, and what is routed inside of organizations and clusters.
+		// Loopback, and the networks that are routed only within organizations and clusters.
 		TrustedProxies: []string{
 			"127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7",
 		},
@@ -284,10 +286,10 @@ func Default() Config {
 	}
 }
 
-// DefaultClaims is what an entry of auth.jwt has where the file says nothing.
+// DefaultClaims are the claims of an entry of auth.jwt, as far as the file does not name them.
 func DefaultClaims() Claims { return Claims{Username: "sub", Groups: "groups"} }
 
-// Prefixes are TrustedProxies as networks; Validate has refused what is none.
+// Prefixes returns TrustedProxies as networks. It skips what is none, which Validate has refused.
 func (c Config) Prefixes() []netip.Prefix {
 	prefixes := make([]netip.Prefix, 0, len(c.TrustedProxies))
 	for _, text := range c.TrustedProxies {
@@ -298,7 +300,7 @@ func (c Config) Prefixes() []netip.Prefix {
 	return prefixes
 }
 
-// parsePrefix reads a network, or an address, which is a network of its own.
+// parsePrefix reads a network, or an address, which becomes a network of one address.
 func parsePrefix(text string) (netip.Prefix, error) {
 	if address, err := netip.ParseAddr(text); err == nil {
 		return address.Unmap().Prefix(address.Unmap().BitLen())

@@ -10,14 +10,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder fills a Config from YAML nodes. yaml's own strict mode knows neither the path of an unknown
-// key nor which values are allowed, and it quietly takes yes for true and 12 for "12".
+// decoder fills a Config from YAML nodes. The strict mode of yaml's own decoder knows neither the path of an unknown
+// key nor the allowed values, and it silently takes yes for true and 12 for "12".
 type decoder struct {
 	faults
-	lines map[string]int // where each key that was read stands
+	lines map[string]int // the line of each key that was read
 }
 
-// line of the key, or of the section it would be in; 0 if neither is in the file.
+// line is the line of a key, or of the section in which it would be; 0 if neither is in the file.
 func (d *decoder) line(key string) int {
 	for key != "" {
 		if n, ok := d.lines[key]; ok {
@@ -31,8 +31,8 @@ func (d *decoder) line(key string) int {
 // decode reads n into target, a pointer to one of the types that Config is made of.
 func (d *decoder) decode(n *yaml.Node, key string, target any) {
 	d.lines[key] = n.Line
-	// Neither is worth what it costs: an alias can grow a small file without bound, and a key's
-	// value would not stand where the key does.
+	// Anchors and aliases are not worth their cost: an alias can make a small file grow without bound, and a fault
+	// would not be at the line of its key.
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		d.add(n.Line, key, "anchors and aliases are not supported: write the value out")
 		return
@@ -63,8 +63,7 @@ func (d *decoder) decode(n *yaml.Node, key string, target any) {
 func (d *decoder) text(n *yaml.Node, key string, target encoding.TextUnmarshaler) {
 	tag := n.ShortTag()
 	ok := n.Kind == yaml.ScalarNode && (tag == "!!str" || tag == "!!int" || tag == "!!float")
-	// The types of this package return as error what they allow; it is asked for also when what
-	// is given is no text at all.
+	// The error of this package's types says what they allow. It is wanted also if what is given is no text.
 	given := n.Value
 	if !ok {
 		given = ""
@@ -80,8 +79,7 @@ func (d *decoder) scalar(n *yaml.Node, key string, target any, tag, allowed stri
 	}
 }
 
-// section reads a struct. A section with nothing in it, as when all its keys are commented out,
-// changes nothing.
+// section reads a struct. An empty section, as when all its keys are commented out, changes nothing.
 func (d *decoder) section(n *yaml.Node, key string, v reflect.Value) {
 	if isNull(n) {
 		return
@@ -111,7 +109,7 @@ func (d *decoder) section(n *yaml.Node, key string, v reflect.Value) {
 	})
 }
 
-// list reads a slice, which replaces the default one.
+// list reads a slice, which replaces the default.
 func (d *decoder) list(n *yaml.Node, key string, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {
 		d.add(n.Line, key, "%s given; allowed: a list, [] for none", describe(n))
@@ -128,7 +126,7 @@ func (d *decoder) list(n *yaml.Node, key string, v reflect.Value) {
 	v.Set(list)
 }
 
-// table reads a map whose keys are its author's, and which replaces the default one.
+// table reads a map whose keys the file's author chooses. It replaces the default.
 func (d *decoder) table(n *yaml.Node, key string, v reflect.Value) {
 	table := reflect.MakeMap(v.Type())
 	d.pairs(n, key, func(name string, k, value *yaml.Node) {
@@ -145,7 +143,7 @@ func (d *decoder) table(n *yaml.Node, key string, v reflect.Value) {
 	v.Set(table)
 }
 
-// pairs calls each for the entries of a mapping whose keys are plain and unique.
+// pairs calls each for the entries of a mapping. A key that is not plain or not unique is a fault.
 func (d *decoder) pairs(n *yaml.Node, key string, each func(name string, k, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
 		d.add(n.Line, key, "%s given; allowed: a map of keys and values, {} for none", describe(n))

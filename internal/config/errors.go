@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Error is one fault of a configuration. Parse, Load and Validate return them joined; errors.As
-// finds the first.
+// Error is one fault of a configuration. Parse, Load and Validate return all faults joined; errors.As finds the
+// first.
 type Error struct {
 	File    string // empty: not from a file
-	Line    int    // 0: not known, as of what was set by a flag
-	Key     string // its full path, such as auth.jwt[0].issuer
+	Line    int    // 0: not known, as for a value that a flag set
+	Key     string // the key's full path, such as auth.jwt[0].issuer
 	Problem string // what was given and what is allowed
 }
 
-// Error begins with the place, as compilers do: FILE:12: key: problem.
+// Error begins with the place, like the errors of compilers: FILE:12: key: problem.
 func (e *Error) Error() string {
 	var b strings.Builder
 	switch {
@@ -35,14 +35,14 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// faults collects errors, so that a file's author sees all of them at once.
+// faults collects the errors, so that a file's author sees all of them at once.
 type faults []*Error
 
 func (f *faults) add(line int, key, format string, args ...any) {
 	*f = append(*f, &Error{Line: line, Key: key, Problem: fmt.Sprintf(format, args...)})
 }
 
-// covers says that key, or a section that it is in, is at fault already.
+// covers reports whether a fault of the key, or of a section that contains it, is known already.
 func (f faults) covers(key string) bool {
 	return slices.ContainsFunc(f, func(e *Error) bool {
 		rest, ok := strings.CutPrefix(key, e.Key)
@@ -50,7 +50,7 @@ func (f faults) covers(key string) bool {
 	})
 }
 
-// join is nil if there is no fault; else the faults in the order of the file.
+// join returns the faults in the order of the file; nil if there are none.
 func (f faults) join(file string) error {
 	slices.SortStableFunc(f, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
 	errs := make([]error, len(f))
@@ -61,7 +61,7 @@ func (f faults) join(file string) error {
 	return errors.Join(errs...)
 }
 
-// quoted shows a value from the file, never more of it than helps.
+// quoted shows a value from the file, but not more of it than helps.
 func quoted(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {

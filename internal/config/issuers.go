@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// TrustedSame says of an issuer that its names are meant to be those of the others, too.
+// TrustedSame means that the names of an issuer are meant to be the same users and groups as those of other issuers.
 const TrustedSame = "same"
 
-// issuers refuses an issuer that can give the name of another issuer's user or group, unless it is trusted to: "alice" of
-// both would be one user, with the permissions of one. With an empty prefix, an issuer can give any name, and with the
-// prefix "a" also what begins with "ab"; so it is the one whose prefix begins the other's that is asked about.
+// issuers refuses an issuer that can give the name of another issuer's user or group, unless it is trusted to do so:
+// "alice" of both would be one user, with the same permissions. With an empty prefix an issuer can give any name, and
+// with the prefix "a" also names that begin with "ab". So the fault is reported for the issuer whose prefix is the
+// beginning of the other's.
 func (f *faults) issuers(issuers []JWT) {
 	for i, j := range issuers {
 		key := fmt.Sprintf("auth.jwt[%d]", i)
@@ -21,9 +22,9 @@ func (f *faults) issuers(issuers []JWT) {
 		default:
 			f.refuse(key+".trusted", j.Trusted, TrustedSame+", or nothing")
 		}
-		users, groups := false, false // told once each, however many others there are
+		users, groups := false, false // each is reported once, however many other issuers there are
 		for n, other := range issuers {
-			if n == i || other.Issuer == j.Issuer { // the latter is a fault of its own
+			if n == i || other.Issuer == j.Issuer { // two of the same issuer are another fault
 				continue
 			}
 			if !users && covers(j.Claims.UsernamePrefix, other.Claims.UsernamePrefix) {

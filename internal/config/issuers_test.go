@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// alice of one issuer must not have the permissions of alice of another because nobody thought of it.
+// That "alice" of one issuer has the permissions of "alice" of another must be intended, and not just have been
+// overlooked.
 func TestSameNameAtTwoIssuersIsNoAccident(t *testing.T) {
 	issuer := func(name, more string) string {
 		return fmt.Sprintf("{issuer: 'https://%s.example', audiences: [kubecast]%s}", name, more)
@@ -17,7 +18,7 @@ func TestSameNameAtTwoIssuersIsNoAccident(t *testing.T) {
 	const same = ", trusted: same"
 	for name, c := range map[string]struct {
 		issuers []string
-		keys    []string // at fault
+		keys    []string // the keys at fault
 	}{
 		"one":                        {[]string{issuer("a", "")}, nil},
 		"two without prefixes":       {[]string{issuer("a", ""), issuer("b", "")}, []string{"auth.jwt[0].claims.usernamePrefix", "auth.jwt[0].claims.groupsPrefix", "auth.jwt[1].claims.usernamePrefix", "auth.jwt[1].claims.groupsPrefix"}},
@@ -53,7 +54,7 @@ func TestSameNameAtTwoIssuersIsNoAccident(t *testing.T) {
 	}
 }
 
-// Who is on the way of plain HTTP writes the pages of such an origin, and those may use sessions.
+// An attacker on the way of plain HTTP can write the pages of such an origin, and those may use the users' sessions.
 func TestPlainOriginsAreWarnedOf(t *testing.T) {
 	c, err := Parse([]byte("auth: {anonymous: true}\ncors: {origins: ['http://portal.example.org', 'https://portal.example.org', 'http://localhost:5173', 'http://127.0.0.1:5173']}"))
 	if err != nil {

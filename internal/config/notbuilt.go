@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// notBuilt are the keys that are part of the file's format but whose feature does not exist yet. To
-// accept and ignore them would be a lie. A key leaves this list when it gets its field in Config.
+// notBuilt are the keys of the file's format whose feature does not exist yet. If they were accepted and ignored, the
+// file would promise what the gateway does not do. A key leaves this list when it gets its field in Config.
 var notBuilt = []string{
 	"stream.compress",
 	"history.database",
@@ -17,7 +17,7 @@ var notBuilt = []string{
 	"webhooks",
 }
 
-// notBuiltIn returns the names directly in the section that are not built.
+// notBuiltIn returns the names in a section, without those of its subsections, that are not built.
 func notBuiltIn(section string) []string {
 	var names []string
 	for _, key := range notBuilt {
@@ -36,8 +36,8 @@ func notBuiltIn(section string) []string {
 	return names
 }
 
-// notBuilt refuses the key where it is set to something. Empty values ask for nothing, so a file that
-// lists every key may keep them.
+// notBuilt refuses a key that has a value. Empty values ask for nothing, so a file that lists every key may keep
+// them.
 func (d *decoder) notBuilt(n *yaml.Node, key string, line int) {
 	switch {
 	case isNull(n), n.Kind == yaml.ScalarNode && n.Value == "", n.Kind == yaml.SequenceNode && len(n.Content) == 0:

@@ -20,8 +20,8 @@ func Load(path string) (Config, error) {
 	return parse(data, path)
 }
 
-// Parse parses and validates a configuration file. An empty one is Default. Errors are of type
-// *Error, joined, each with its line.
+// Parse parses and validates a configuration file. An empty file gives Default. The errors are of type *Error,
+// joined, each with its line.
 func Parse(data []byte) (Config, error) { return parse(data, "") }
 
 func parse(data []byte, file string) (Config, error) {
@@ -37,8 +37,8 @@ func parse(data []byte, file string) (Config, error) {
 		d.decode(root, "", &cfg)
 	}
 
-	// What could not be read has its default now, which is not what its author meant: nothing that
-	// validation says about it would help.
+	// A value that could not be read has its default now, which is not what the author meant: further faults of it
+	// would only confuse.
 	unread := d.faults
 	for _, e := range cfg.validate() {
 		if !unread.covers(e.Key) {
@@ -52,7 +52,7 @@ func parse(data []byte, file string) (Config, error) {
 	return cfg, nil
 }
 
-// document returns the one document's content, or nil if there is none.
+// document returns the content of the only document, or nil if there is none.
 func document(data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node

@@ -27,7 +27,7 @@ func TestEmptyFileIsDefault(t *testing.T) {
 	}
 }
 
-// The values that users were promised. A changed default is a changed promise.
+// Users were promised these values. A changed default is a changed promise.
 func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	const documented = `
 listen: 127.0.0.1:8080
@@ -398,7 +398,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was written does not parse: %v\n%s", err, again)
 		}
-		// nil and empty lists are the same to everyone.
+		// Nothing distinguishes nil and empty lists.
 		if diff := cmp.Diff(cfg, back, cmp.Transformer("lists", func(s []string) []string { return append([]string{}, s...) }),
 			cmp.Transformer("issuers", func(s []JWT) []JWT { return append([]JWT{}, s...) })); diff != "" {
 			t.Fatalf("what was written reads differently:\n%s", diff)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// dnsName is what Kubernetes calls a DNS subdomain.
+// dnsName matches what Kubernetes calls a DNS subdomain.
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 func (f *faults) revocations(r Revocations) {
@@ -15,6 +15,7 @@ func (f *faults) revocations(r Revocations) {
 	if r.ConfigMap != "" && (!both || !dnsLabel.MatchString(namespace) || !dnsName.MatchString(name) || len(name) > 253) {
 		f.refuse(key+".configMap", r.ConfigMap, "namespace/name of a ConfigMap in the default cluster")
 	}
-	// A session that began with a login can be renewed for a day after it was last; it must not outlive what ended it.
+	// A session that began with a login can still be renewed a day after its last renewal. It must not outlive the
+	// entry that ended it.
 	f.between(key+".keep", r.Keep, 25*time.Hour, 10*365*24*time.Hour)
 }

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Validate checks the values as Parse does; for those who change a Config afterwards, as flags do.
+// Validate checks the values as Parse does. It is for a Config that was changed afterwards, as by flags.
 func (c Config) Validate() error {
 	f := c.validate()
 	return f.join("")
 }
 
-// Warnings names what is allowed but probably not meant, for the log.
+// Warnings returns what is allowed, but probably not meant, for the log.
 func (c Config) Warnings() []string {
 	var w []string
 	if len(c.Auth.JWT) == 0 && len(c.Auth.ServiceAccounts.Audiences) == 0 && !c.Auth.Anonymous {
@@ -84,7 +84,7 @@ func (c Config) validate() faults {
 	case c.Authorizer.Mode != AuthorizerPolicy && policies > 0:
 		f.add(0, "authorizer.policies", "given in mode %s; allowed: in mode %s, else they would be without effect", c.Authorizer.Mode, AuthorizerPolicy)
 	}
-	// A permission that is gone must not be honoured for long, so these have a low ceiling.
+	// A permission that was taken away must not count for long, so these have a low bound.
 	f.between("authorizer.cacheAllow", c.Authorizer.CacheAllow, 0, time.Minute)
 	f.between("authorizer.cacheDeny", c.Authorizer.CacheDeny, 0, time.Minute)
 
@@ -121,8 +121,8 @@ func (f *faults) clusters(clusters []Cluster) {
 	}
 }
 
-// jsonPath is a path in an object, of fields only: what an index of a list would find depends on
-// the order of its elements.
+// jsonPath matches a path in an object that consists of field names only. Positions in lists are excluded: what such
+// an index finds would depend on the order of the elements.
 var jsonPath = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`)
 
 func (f *faults) cache(c Cache) {
@@ -165,7 +165,7 @@ func (f *faults) kinds(k Kinds, preload []Kind) {
 	case len(k.Allow) == 0:
 		f.refuse("kinds.allow", "[]", `one kind or more; "*" for all`)
 		return
-	case slices.Contains(k.Allow, KindPattern{}): // one could not be read
+	case slices.Contains(k.Allow, KindPattern{}): // a pattern that could not be read
 		return
 	}
 	for i, p := range preload {
@@ -296,7 +296,7 @@ func (f *faults) oneOf(key, value string, allowed ...string) {
 	}
 }
 
-// isKeyURL says whether keys may be fetched from there.
+// isKeyURL reports whether keys may be fetched from a URL: by https, or by http from loopback.
 func isKeyURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
@@ -309,7 +309,8 @@ func isKeyURL(s string) bool {
 	return u.Scheme == "https"
 }
 
-// isOrigin says whether s is what a browser sends as Origin (RFC 6454), so that comparing is enough.
+// isOrigin reports whether a text has the form in which browsers send Origin (RFC 6454), so that the two can simply
+// be compared.
 func isOrigin(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {

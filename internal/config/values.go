@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Duration is a time.Duration written as in "10m", "1h30m" or "250ms"; zero may be written "0".
+// Duration is a time.Duration, written as in "10m", "1h30m" or "250ms"; zero may be written "0".
 type Duration time.Duration
 
 var errDuration = errors.New("a duration such as 15s, 10m or 1h30m")
@@ -43,7 +43,7 @@ func (d Duration) String() string {
 	return s
 }
 
-// Std is the duration as the standard library has it.
+// Std is the duration as the standard library's type.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // ByteSize is a number of bytes, written as in "64Mi", "1Gi", "500k" or "1000".
@@ -90,8 +90,8 @@ func (b ByteSize) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// Kind names a kind of objects by its resource: "pods", "jobs.batch", or with a version
-// "jobs.v1.batch". Without a version it is the one the API server prefers.
+// Kind names a kind by its resource: "pods", "jobs.batch", or with a version "jobs.v1.batch". Without a version, the
+// one that the API server prefers is meant.
 type Kind struct {
 	Resource string
 	Version  string // usually empty
@@ -106,8 +106,8 @@ var (
 	maxKindText = 63 + 1 + 63 + 1 + 253
 )
 
-// ParseKind reads resource[.group] or resource.version.group. A second part that looks like an
-// API version (v1, v2beta1) is one; no group of Kubernetes' is called that.
+// ParseKind reads resource[.group] or resource.version.group. A second part that looks like an API version (v1,
+// v2beta1) is taken for one, since no group has such a name.
 func ParseKind(s string) (Kind, error) {
 	if len(s) > maxKindText {
 		return Kind{}, errKind
@@ -157,7 +157,8 @@ func (k Kind) MarshalText() ([]byte, error) {
 	return []byte(k.String()), nil
 }
 
-// KindPattern names kinds, in all of their versions: "pods", "jobs.batch", "*.batch" for all of a group, "*" for all.
+// KindPattern names kinds in all of their versions: "pods", "jobs.batch", "*.batch" for all kinds of a group, "*" for
+// all.
 type KindPattern struct {
 	Resource string // "*": all
 	Group    string // "*": all; empty: the core group
@@ -168,7 +169,7 @@ var (
 	everyKind      = KindPattern{"*", "*"}
 )
 
-// Matches reports whether a kind is one of those named.
+// Matches reports whether the pattern names a kind.
 func (p KindPattern) Matches(group, resource string) bool {
 	return (p.Resource == "*" || p.Resource == resource) && (p.Group == "*" || p.Group == group)
 }

@@ -13,7 +13,8 @@ import (
 
 type groupResource struct{ group, name string }
 
-// builtin are the kinds with printers of their own. All served versions of such a kind have the fields that are read.
+// builtin are the kinds with printers of their own. The fields that these read exist in all served versions of the
+// kind.
 var builtin = map[groupResource]*Table{
 	{"", "pods"}:                   newTable(podColumns(), printPod),
 	{"batch", "jobs"}:              newTable(jobColumns(), printJob),
@@ -30,7 +31,7 @@ var builtin = map[groupResource]*Table{
 	{"", "persistentvolumeclaims"}: newTable(claimColumns(), printClaim),
 }
 
-// plain is for all others.
+// plain prints all other kinds.
 var plain = newTable([]metav1.TableColumnDefinition{
 	nameColumn(),
 	{Name: "Created At", Type: "date", Description: metaDoc["creationTimestamp"]},
@@ -43,7 +44,7 @@ var plain = newTable([]metav1.TableColumnDefinition{
 	r.text(created.UTC().Format(time.RFC3339))
 })
 
-// Columns are described by the API's own documentation, as at the API server.
+// The descriptions of columns come from the documentation of the API types, as at the API server.
 var metaDoc = metav1.ObjectMeta{}.SwaggerDoc()
 
 type columns = []metav1.TableColumnDefinition
@@ -67,7 +68,7 @@ func wide(name, kind, description string) metav1.TableColumnDefinition {
 	return c
 }
 
-// templateColumns are those of kinds that make pods.
+// templateColumns are columns of the kinds that make pods.
 func templateColumns() columns {
 	return columns{
 		wide("Containers", "string", "Names of each container in the template."),

@@ -18,8 +18,8 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Custom is how a custom resource is printed that has these columns in its definition: by its name and these, or by
-// its name and age if it has none.
+// Custom returns the table of a custom resource whose definition has these columns: its name and the columns, or its
+// name and age if there are none.
 func Custom(columns []cluster.PrinterColumn) *Table {
 	if len(columns) == 0 {
 		columns = []cluster.PrinterColumn{{
@@ -30,7 +30,7 @@ func Custom(columns []cluster.PrinterColumn) *Table {
 	var printed []*customColumn
 	for _, c := range columns {
 		if _, err := parseJSONPath(c); err != nil {
-			break // as the API server does, which does not accept such a definition in the first place
+			break // as the API server does, which would not even accept such a definition
 		}
 		description := c.Description
 		if description == "" {
@@ -50,7 +50,7 @@ func Custom(columns []cluster.PrinterColumn) *Table {
 	})
 }
 
-// content is an object, and what it is unmarshalled if some column needs that.
+// content is an object, with its unmarshalled form once a column has needed that.
 type content struct {
 	object *cluster.Object
 	parsed map[string]any
@@ -59,7 +59,7 @@ type content struct {
 func (c *content) value() map[string]any {
 	if c.parsed == nil {
 		c.parsed = map[string]any{}
-		_ = json.Unmarshal([]byte(c.object.JSON()), &c.parsed) // it was valid when it became an Object
+		_ = json.Unmarshal([]byte(c.object.JSON()), &c.parsed) // an Object's JSON is always valid
 	}
 	return c.parsed
 }
@@ -67,9 +67,10 @@ func (c *content) value() map[string]any {
 // customColumn is one column of a custom resource.
 type customColumn struct {
 	kind string
-	// path is for gjson, if the JSONPath is nothing but names: most are, and need nothing unmarshalled. Else "".
+	// path is the JSONPath in gjson's form if it has nothing but names, else "". Most do, and need no unmarshalled
+	// object.
 	path string
-	// parsed are *jsonpath.JSONPath, each of which serves one caller at a time.
+	// parsed pools *jsonpath.JSONPath, since one can serve only one caller at a time.
 	parsed sync.Pool
 }
 
@@ -78,7 +79,7 @@ func newCustomColumn(c cluster.PrinterColumn) *customColumn {
 		kind: c.Type,
 		path: plainPath(c.JSONPath),
 		parsed: sync.Pool{New: func() any {
-			path, _ := parseJSONPath(c) // it was parsed before
+			path, _ := parseJSONPath(c) // the same text was parsed without an error before
 			return path
 		}},
 	}
@@ -89,7 +90,7 @@ func parseJSONPath(c cluster.PrinterColumn) (*jsonpath.JSONPath, error) {
 	return path, path.Parse(fmt.Sprintf("{%s}", c.JSONPath))
 }
 
-// plainPath turns .a.b into gjson's a.b; it is "" for whatever is more than names.
+// plainPath turns .a.b into gjson's a.b. It returns "" for a path that has more than names.
 func plainPath(path string) string {
 	rest, ok := strings.CutPrefix(path, ".")
 	if !ok || rest == "" {
@@ -113,7 +114,7 @@ func (c *customColumn) print(r *row, o *content) {
 	found, err := path.FindResults(o.value())
 	if err != nil {
 		r.null()
-		return // without the path, which may be left in the middle
+		return // parsed is not put back, since it may have stopped in the middle
 	}
 	defer c.parsed.Put(path)
 	if len(found) == 0 || len(found[0]) == 0 {
@@ -133,13 +134,14 @@ func (c *customColumn) print(r *row, o *content) {
 	r.text(text.String())
 }
 
-// printPlain prints what is there in so many words; it reports false for what it leaves to the JSONPath.
+// printPlain prints the value at a path of names. It reports false, and prints nothing, if it leaves that to the
+// JSONPath.
 func (c *customColumn) printPlain(r *row, o *cluster.Object) bool {
 	names := strings.Split(c.path, ".")
 	value := gjson.Parse(o.JSON())
 	for _, name := range names {
 		if !value.IsObject() {
-			return false // JSONPath has rules of its own for what is no object
+			return false // for other values, JSONPath has rules of its own
 		}
 		if value = value.Get(name); !value.Exists() {
 			r.null()
@@ -166,7 +168,7 @@ func isInteger(number string) bool {
 	return err == nil
 }
 
-// value appends a value as a cell of a type; null if it is not of that type.
+// value appends a value as a cell of a type, or null if the value is not of that type.
 func (r *row) value(kind string, value any) {
 	switch kind {
 	case "integer":
@@ -201,9 +203,9 @@ func (r *row) value(kind string, value any) {
 	r.null()
 }
 
-// date appends the age of a timestamp.
+// date appends how long ago a timestamp was.
 func (r *row) date(text string) {
-	if text == "" || text == "null" { // as a query parameter may say it, which is how the API server reads it
+	if text == "" || text == "null" { // the API server reads it as a query parameter, which may be written so
 		r.text(unknown)
 		return
 	}
@@ -217,7 +219,7 @@ func (r *row) date(text string) {
 
 func (r *row) float(f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		r.null() // not from JSON
+		r.null() // does not come from JSON
 		return
 	}
 	r.raw(strconv.FormatFloat(f, 'g', -1, 64))

@@ -8,7 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// eventFields are the names of an event's members, which are other ones in each of the two groups that serve it.
+// eventFields are the paths of an event's members. They differ between the two groups that serve events.
 type eventFields struct{ object, message, component, host, controller, first, last, count string }
 
 var (

@@ -45,7 +45,7 @@ func nodeStatus(p parts) string {
 	return status
 }
 
-// nodeRoles are named by labels, in two ways.
+// nodeRoles returns the roles of a node, which labels name in either of two ways.
 func nodeRoles(o *cluster.Object) string {
 	var roles []string
 	for label, value := range o.GetLabels() {

@@ -9,7 +9,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// podStatus is what a pod's containers come to.
+// podStatus sums up a pod's containers.
 type podStatus struct {
 	ready, total int
 	reason       string // the column "Status"
@@ -47,7 +47,7 @@ func printPod(r *row, o *cluster.Object) {
 	r.text(readinessGates(p))
 }
 
-// completed are the conditions of the rows of pods that have ended.
+// completed are the conditions of a row whose pod has ended, by the pod's phase.
 var completed = map[string]string{
 	"Succeeded": `[{"type":"Completed","status":"True","reason":"Succeeded","message":"The pod has completed successfully."}]`,
 	"Failed":    `[{"type":"Completed","status":"True","reason":"Failed","message":"The pod failed."}]`,
@@ -93,7 +93,7 @@ func podStatusOf(p parts) podStatus {
 	return s
 }
 
-// sidecarsOf are the names of the init containers that go on running, and how many init containers there are.
+// sidecarsOf returns the names of the init containers that go on running, and the number of all init containers.
 func sidecarsOf(containers gjson.Result) (sidecars map[string]bool, total int) {
 	each(containers, func(c gjson.Result) bool {
 		total++
@@ -108,7 +108,7 @@ func sidecarsOf(containers gjson.Result) (sidecars map[string]bool, total int) {
 	return sidecars, total
 }
 
-// restarts are those of some containers.
+// restarts sums up the restarts of some containers.
 type restarts struct {
 	count int
 	last  time.Time
@@ -121,7 +121,7 @@ func (r *restarts) add(container gjson.Result) {
 	}
 }
 
-// initialize goes through the init containers up to the one that is at work, or has failed.
+// initialize goes through the init containers up to the one that is running or has failed.
 func (s *podStatus) initialize(statuses gjson.Result, sidecars map[string]bool, total int) (initializing bool, ofSidecars restarts) {
 	var all restarts
 	done := 0
@@ -156,7 +156,7 @@ func (s *podStatus) initialize(statuses gjson.Result, sidecars map[string]bool, 
 	return initializing, ofSidecars
 }
 
-// run goes through the containers. The first in the pod has the last word.
+// run goes through the containers from the last to the first, so that the reason of the first one wins.
 func (s *podStatus) run(statuses, conditions gjson.Result) {
 	counted := restarts{s.restarts, s.lastRestart}
 	running := false
@@ -183,7 +183,7 @@ func (s *podStatus) run(statuses, conditions gjson.Result) {
 	if s.reason != "Completed" {
 		return
 	}
-	// Some containers have completed, which is not to hide what the others do.
+	// If some containers have completed, that must not hide what the others do.
 	switch {
 	case running && conditionStatus(conditions, "Ready") == "True":
 		s.reason = "Running"

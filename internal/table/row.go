@@ -11,11 +11,11 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// row is one that is being written; cells are appended in the columns' order.
+// row is a row while it is written; cells are appended in the columns' order.
 type row struct {
 	buf        []byte
 	now        time.Time
-	conditions string // of the row, as JSON; "": none
+	conditions string // the row's conditions, as JSON; "": none
 	begun      bool
 }
 
@@ -28,7 +28,7 @@ func (r *row) next() {
 
 func (r *row) text(s string) {
 	r.next()
-	// It fails only for what is no UTF-8, of which it writes what can be; the API server sends none.
+	// An error means invalid UTF-8, which the API server never sends. As much as can be written is written even then.
 	r.buf, _ = jsontext.AppendQuote(r.buf, s)
 }
 
@@ -37,7 +37,7 @@ func (r *row) number(n int64) {
 	r.buf = strconv.AppendInt(r.buf, n, 10)
 }
 
-// raw appends a cell that is JSON already.
+// raw appends a cell that is already JSON.
 func (r *row) raw(json string) {
 	r.next()
 	r.buf = append(r.buf, json...)
@@ -45,10 +45,10 @@ func (r *row) raw(json string) {
 
 func (r *row) null() { r.raw("null") }
 
-// name appends what every object has.
+// name appends the object's name.
 func (r *row) name(o *cluster.Object) { r.text(o.GetName()) }
 
-// age appends how long ago an object was made.
+// age appends how long ago an object was created.
 func (r *row) age(o *cluster.Object) {
 	if o.Created() == 0 {
 		r.text(unknown)
@@ -57,7 +57,7 @@ func (r *row) age(o *cluster.Object) {
 	r.text(r.since(time.Unix(o.Created(), 0)))
 }
 
-// What the API server's printers write where there is nothing.
+// The API server's printers write these where there is no value.
 const (
 	unknown = "<unknown>"
 	none    = "<none>"
@@ -65,7 +65,7 @@ const (
 	invalid = "<invalid>"
 )
 
-// since is how long ago a moment was, for people; unknown for the zero time.
+// since is how long ago a moment was, in kubectl's form; unknown for the zero time.
 func (r *row) since(t time.Time) string {
 	if t.IsZero() {
 		return unknown
@@ -73,7 +73,7 @@ func (r *row) since(t time.Time) string {
 	return duration.HumanDuration(r.now.Sub(t))
 }
 
-// moment reads a timestamp; what is absent or makes no sense is the zero time.
+// moment reads a timestamp. It returns the zero time if there is none, or none that can be read.
 func moment(value gjson.Result) time.Time {
 	t, err := time.Parse(time.RFC3339, value.Str)
 	if err != nil {
@@ -82,7 +82,7 @@ func moment(value gjson.Result) time.Time {
 	return t
 }
 
-// or is a text, or another one where it is empty.
+// or returns a text, or otherwise if it is empty.
 func or(text, otherwise string) string {
 	if text == "" {
 		return otherwise
@@ -90,10 +90,10 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// isSet reports whether a member is there, and not null.
+// isSet reports whether a member exists and is not null.
 func isSet(value gjson.Result) bool { return value.Type != gjson.Null }
 
-// count is how many members an object has.
+// count returns the number of an object's members.
 func count(object gjson.Result) (n int64) {
 	if object.IsObject() {
 		object.ForEach(func(_, _ gjson.Result) bool {
@@ -104,14 +104,14 @@ func count(object gjson.Result) (n int64) {
 	return n
 }
 
-// each calls f with the elements of an array, until it returns false.
+// each calls f with the elements of an array, until f returns false.
 func each(array gjson.Result, f func(element gjson.Result) bool) {
 	if array.IsArray() {
 		array.ForEach(func(_, element gjson.Result) bool { return f(element) })
 	}
 }
 
-// conditionStatus is the status of the first condition of a type; "" without any.
+// conditionStatus is the status of the first condition of a type; "" if there is none.
 func conditionStatus(conditions gjson.Result, kind string) (status string) {
 	each(conditions, func(c gjson.Result) bool {
 		if c.Get("type").Str != kind {

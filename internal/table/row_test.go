@@ -10,7 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// everyTable is all tables there are, and one of a custom resource with a column of each type.
+// everyTable returns all tables that exist, and one of a custom resource with a column of each type.
 func everyTable() []*Table {
 	all := []*Table{plain, Custom(nil), Custom([]cluster.PrinterColumn{
 		{Name: "Text", Type: "string", JSONPath: ".spec.a"},
@@ -27,8 +27,8 @@ func everyTable() []*Table {
 	return all
 }
 
-// Aggregated API servers and loosely defined custom resources send what they like. Whatever an object holds, its row is
-// JSON with a cell for each column.
+// Aggregated API servers may send anything, and so may custom resources with a loose schema. Whatever an object
+// holds, its row is JSON with a cell for each column.
 func FuzzRow(f *testing.F) {
 	f.Add(`{"metadata":{"name":"a","resourceVersion":"1"}}`)
 	f.Add(`{"metadata":{"name":"a","resourceVersion":"1","creationTimestamp":"2026-01-01T00:00:00Z","labels":{"kubernetes.io/role":"x"}},` +

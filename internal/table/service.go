@@ -27,7 +27,7 @@ func printService(r *row, o *cluster.Object) {
 	r.text(labels.FormatLabels(texts(p.spec.Get("selector"))))
 }
 
-// externalIP says where a service can be reached from outside of the cluster.
+// externalIP lists the addresses at which a service can be reached from outside of the cluster.
 func externalIP(p parts) string {
 	var external []string
 	each(p.spec.Get("externalIPs"), func(ip gjson.Result) bool {

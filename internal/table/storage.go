@@ -54,7 +54,7 @@ func orUnset(value gjson.Result) string {
 	return value.Str
 }
 
-// quantity is one in its canonical form; absent is 0.
+// quantity returns a quantity in its canonical form; "" counts as 0.
 func quantity(text string) string {
 	q, err := resource.ParseQuantity(or(text, "0"))
 	if err != nil {
@@ -63,7 +63,7 @@ func quantity(text string) string {
 	return q.String()
 }
 
-// accessModes are abbreviated, and in an order of their own.
+// accessModes returns the abbreviated access modes, in the order of the API server's printer.
 func accessModes(modes gjson.Result) string {
 	has := map[string]bool{}
 	each(modes, func(mode gjson.Result) bool {

@@ -1,12 +1,12 @@
-// Package table prints objects as the rows of a metav1.Table, as an API server does for kubectl: the same columns and
-// the same cells, read from the objects' JSON.
+// Package table prints objects as the rows of a metav1.Table, as an API server does for kubectl. The columns and
+// cells are the same; they are read from the objects' JSON.
 //
-// A row is appended to a buffer, so that a list of any length is printed without one being built. Ages are those of
-// the moment that Options name; everything else in a row depends on the object alone.
+// A row is appended to a buffer, so that a list of any length is printed without being built in memory. Ages are
+// counted up to Options.Now; everything else in a row depends only on the object.
 //
-// The kinds that people look at most are printed as the API server's own printers do it (builtin.go lists them),
-// custom resources by the columns of their definition (custom.go), and all others by name and creation time, which is
-// what an API server does for kinds that it has no printer for.
+// The most used kinds are printed as the API server's own printers do it (builtin.go lists them), and custom
+// resources by the columns of their definition (custom.go). All other kinds are printed by name and creation time, as
+// an API server does for kinds without a printer.
 package table
 
 import (
@@ -23,18 +23,18 @@ import (
 // Table prints the objects of one kind. It may be used concurrently.
 type Table struct {
 	columns []metav1.TableColumnDefinition
-	json    []byte // the columns
+	json    []byte // the columns, encoded
 	print   func(r *row, o *cluster.Object)
 }
 
 // Options say how rows are printed.
 type Options struct {
-	// Include is what stands in each row beside its cells: the object's metadata (also if it is empty), the whole
-	// object, or nothing.
+	// Include says what each row has beside its cells: the object's metadata (the default), the whole object, or
+	// nothing.
 	Include metav1.IncludeObjectPolicy
-	// Version is that of meta.k8s.io in which the client asked for a table: v1 (also if it is empty) or v1beta1.
+	// Version is the version of meta.k8s.io in which the client asked for a table: v1 (the default) or v1beta1.
 	Version string
-	// Now is the moment to which ages are counted.
+	// Now is the moment up to which ages are counted.
 	Now time.Time
 }
 
@@ -46,8 +46,8 @@ func newTable(columns []metav1.TableColumnDefinition, print func(r *row, o *clus
 	return &Table{columns: columns, json: text, print: print}
 }
 
-// For is how a kind of a cluster is printed. For a custom resource its definition is read; if it cannot be, the kind is
-// printed as others are.
+// For returns the table of a kind of a cluster. For a custom resource it reads the definition. If that cannot be
+// read, the kind is printed by name and creation time.
 func For(ctx context.Context, c *cluster.Cluster, kind cluster.Kind) *Table {
 	if t := builtin[groupResource{kind.Group, kind.Resource}]; t != nil {
 		return t
@@ -58,13 +58,13 @@ func For(ctx context.Context, c *cluster.Cluster, kind cluster.Kind) *Table {
 	return plain
 }
 
-// Columns are the table's columns; nobody may change them.
+// Columns are the table's columns; they must not be changed.
 func (t *Table) Columns() []metav1.TableColumnDefinition { return t.columns }
 
 // AppendColumns appends the columns as JSON: the value of columnDefinitions.
 func (t *Table) AppendColumns(dst []byte) []byte { return append(dst, t.json...) }
 
-// AppendRow appends an object's row as JSON: {"cells":[…],"object":…}, with conditions where the API server has some.
+// AppendRow appends an object's row as JSON: {"cells":[…],"object":…}, with conditions where the API server has them.
 func (t *Table) AppendRow(dst []byte, o *cluster.Object, opts Options) []byte {
 	r := row{buf: append(dst, `{"cells":[`...), now: opts.Now}
 	t.print(&r, o)
@@ -85,7 +85,7 @@ func (t *Table) AppendRow(dst []byte, o *cluster.Object, opts Options) []byte {
 	return append(dst, '}')
 }
 
-// AppendMetadata appends an object's PartialObjectMetadata, in a version of meta.k8s.io.
+// AppendMetadata appends an object's PartialObjectMetadata in a version of meta.k8s.io; "" means v1.
 func AppendMetadata(dst []byte, o *cluster.Object, version string) []byte {
 	if version == "" {
 		version = "v1"
@@ -97,7 +97,7 @@ func AppendMetadata(dst []byte, o *cluster.Object, version string) []byte {
 	return append(dst, '}')
 }
 
-// parts are the members of an object that its printer reads, found in one pass.
+// parts are the members of an object that printers read, found in one pass.
 type parts struct{ metadata, spec, status gjson.Result }
 
 func partsOf(o *cluster.Object) (p parts) {

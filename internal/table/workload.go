@@ -41,7 +41,7 @@ func printJob(r *row, o *cluster.Object) {
 	r.text(selector(p.spec))
 }
 
-// jobStatus is the condition that says most of a job.
+// jobStatus is the text for the condition that says most about a job.
 func jobStatus(p parts) string {
 	conditions := p.status.Get("conditions")
 	is := func(condition string) bool { return conditionStatus(conditions, condition) == "True" }
@@ -103,7 +103,7 @@ func printDaemonSet(r *row, o *cluster.Object) {
 	r.text(selector(p.spec))
 }
 
-// template appends the names and the images of the containers that a workload makes.
+// template appends the names and the images of the containers in a workload's template.
 func (r *row) template(spec gjson.Result) {
 	var names, images string
 	each(spec.Get("template.spec.containers"), func(c gjson.Result) bool {
@@ -117,7 +117,8 @@ func (r *row) template(spec gjson.Result) {
 	r.text(images)
 }
 
-// plainSelector is a workload's label selector as text; "" selects everything or nothing.
+// plainSelector is a workload's label selector as text. It is "" both if it selects everything and if it selects
+// nothing.
 func plainSelector(spec gjson.Result) string {
 	var s *metav1.LabelSelector
 	if raw := spec.Get("selector").Raw; raw != "" && json.Unmarshal([]byte(raw), &s) != nil {
@@ -138,7 +139,7 @@ func selector(spec gjson.Result) string {
 	return or(text, none)
 }
 
-// texts is an object of strings as a map; nil without members.
+// texts returns an object of strings as a map; nil if it has no members.
 func texts(object gjson.Result) (m map[string]string) {
 	if !object.IsObject() {
 		return nil
