@@ -22,8 +22,8 @@ func manyNamespaces(n int) (names fixedNamespaces) {
 	return names
 }
 
-// However much one user asks, another one waits for a turn or two, and what is running is asked about beside all of that, also
-// for the user who asks so much.
+// However much one user asks, another one waits only for a turn or two. Questions about running streams do not wait
+// for any of that, not even those of the user who asks so much.
 func TestUserWhoAsksForMuchDelaysNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f := newFakeSAR(Options{})
@@ -70,7 +70,7 @@ func TestUserWhoAsksForMuchDelaysNobodyElse(t *testing.T) {
 	})
 }
 
-// The questions of one request are bounded, and that one of them has asked too much is no answer to another.
+// The questions of one request are bounded. That one request has asked too much is no answer for another request.
 func TestQuestionsOfOneRequestAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f := newFakeSAR(Options{CacheDeny: time.Minute, CacheAllow: time.Minute})
@@ -107,7 +107,7 @@ func TestQuestionsOfOneRequestAreBounded(t *testing.T) {
 	})
 }
 
-// A question about a URL that is no resource is put as one.
+// A question about a URL that is not a resource is asked as such.
 func TestQuestionsAboutPathsAreAboutPaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f := newFakeSAR(Options{CacheAllow: time.Minute, CacheDeny: time.Minute})

@@ -1,8 +1,9 @@
-// Package sar decides by asking the API server of the cluster in question, with a SubjectAccessReview for each question that is
-// not remembered. Users take turns, and the questions of one request are bounded, so that nobody who asks for much delays others.
-// An answer counts from when it was asked for; an error is never an answer.
+// Package sar decides by asking the API server of the cluster in question: one SubjectAccessReview for each question
+// whose answer is not remembered. Users take turns, and the questions of one request are bounded, so that a user who
+// asks for much delays no others. The age of an answer counts from when it was asked for. An error is never an
+// answer.
 //
-// Kubernetes tells nobody when an answer has become another one, so neither does this package: who has to know asks again.
+// Kubernetes does not notify of changed answers, so neither does this package: a caller that has to know asks again.
 package sar
 
 import (
@@ -23,37 +24,37 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// Reviewer asks one cluster. client-go's AuthorizationV1().SubjectAccessReviews() is one.
+// Reviewer asks one cluster. client-go's AuthorizationV1().SubjectAccessReviews() implements it.
 type Reviewer interface {
 	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
 // Options configure an Authorizer.
 type Options struct {
-	CacheAllow time.Duration // how long an allow may be used again, from when it was asked for; 0: never
+	CacheAllow time.Duration // how long an allow is remembered, from when it was asked for; 0: not at all
 	CacheDeny  time.Duration // the same for a deny
-	Timeout    time.Duration // of one question to the API server; 0: 5 s
-	CacheSize  int           // decisions kept, the least recently used go first; 0: 16384
+	Timeout    time.Duration // for one question to the API server; 0: 5 s
+	CacheSize  int           // how many decisions are remembered; the least recently used is dropped first; 0: 16384
 }
 
-// Authorizer is the auth.Authorizer that asks the API server, by SubjectAccessReview. Decisions are remembered
-// for a short time; the same question asked by many at once is asked of the API server once.
+// Authorizer is the auth.Authorizer that asks the API server by SubjectAccessReview. Decisions are remembered for a
+// short time. Callers that have the same question at the same time share one review.
 type Authorizer struct {
 	namespaces auth.Namespaces
 	opts       Options
 	decisions  *cache.LRUExpireCache
-	turns      [lines]*budget.Queue // the users' to ask
+	turns      [lines]*budget.Queue // users take turns to ask
 
 	mu        sync.Mutex
 	reviewers map[string]*reviewedCluster
-	added     uint64                    // clusters, so far
+	added     uint64                    // number of clusters added so far
 	questions map[underWayKey]*question // under way
 }
 
 const (
-	// reviewsAtOnce bounds what an API server is asked at once from one line: when everybody comes at once, as after a restart,
-	// questions wait here, where nothing runs out. In each line users take turns, so that one who asks for much waits behind
-	// those who ask for little.
+	// reviewsAtOnce bounds the concurrent reviews of one line. When all clients come at once, as after a restart,
+	// questions wait here, where their time-outs have not begun. In each line users take turns, so that a user who
+	// asks for much waits behind those who ask for little.
 	reviewsAtOnce  = 32
 	reviewsPerUser = 8
 	waitingPerUser = 4096
@@ -63,33 +64,33 @@ const (
 type line int
 
 const (
-	oneLine     line = iota // about one namespace, one object, or the cluster
-	scopeLine               // about one of the namespaces of a Scope: others than these do not wait for them
-	runningLine             // about what is running already (auth.WhileRunning)
+	oneLine     line = iota // questions about one namespace, one object, or the cluster
+	scopeLine               // questions about the namespaces of a Scope, which other questions do not wait for
+	runningLine             // questions about what is already running (auth.WhileRunning)
 	lines
 )
 
-// questionKey stands for an identity and a request. It is a hash, so that a caller with a thousand
-// groups takes no more room than any other; and one without known collisions, for two questions with one
-// key would share an answer.
+// questionKey identifies an identity and a request. It is a hash, so that a caller with a thousand groups takes no
+// more room than any other. The hash must have no known collisions, since two questions with the same key share an
+// answer.
 type questionKey [sha256.Size]byte
 
-// underWayKey tells questions from each other that wait in different lines.
+// underWayKey is a questionKey in one line: the same question may be under way once in each.
 type underWayKey struct {
 	questionKey
 	line line
 }
 
-// question is one that the API server is being asked.
+// question is a question that the API server is being asked.
 type question struct {
-	done chan struct{} // closed at the end; then the rest may be read
-	// abandoned: the caller who asked it has gone, so there is no answer.
+	done chan struct{} // closed at the end; only then may the other fields be read
+	// abandoned means that the caller that asked has gone, so there is no answer.
 	abandoned bool
 	decision  auth.Decision
 	err       error
 }
 
-// New builds an Authorizer, which knows nothing until clusters were added.
+// New returns an Authorizer without clusters.
 func New(namespaces auth.Namespaces, opts Options) *Authorizer {
 	if opts.Timeout <= 0 {
 		opts.Timeout = 5 * time.Second
@@ -110,15 +111,15 @@ func New(namespaces auth.Namespaces, opts Options) *Authorizer {
 	return s
 }
 
-// reviewedCluster is one that can be asked.
+// reviewedCluster is a cluster that can be asked.
 type reviewedCluster struct {
 	Reviewer
-	// serial tells it from others of its name: what one answered must not be taken for the next one's.
+	// serial distinguishes clusters that had the same name: the answer of one must not be taken for the next one's.
 	serial uint64
 }
 
-// Add makes a cluster, by the gateway's name for it, one that can be asked about. The returned function takes it out
-// again, unless another one of its name has taken its place.
+// Add adds a cluster by the gateway's name for it. The returned function removes it, unless another one of the same
+// name has replaced it.
 func (s *Authorizer) Add(cluster string, reviewer Reviewer) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +135,7 @@ func (s *Authorizer) Add(cluster string, reviewer Reviewer) (remove func()) {
 	}
 }
 
-// Authorize implements auth.Authorizer. Errors: auth.ErrUndecided, or ctx's. They are not remembered.
+// Authorize implements auth.Authorizer. An error wraps auth.ErrUndecided, or is ctx's. Errors are not remembered.
 func (s *Authorizer) Authorize(ctx context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
 	return s.authorize(ctx, oneLine, id, req)
 }
@@ -168,15 +169,15 @@ func (s *Authorizer) authorize(ctx context.Context, in line, id auth.Identity, r
 			return auth.Decision{}, fmt.Errorf("wait for authorization: %w", ctx.Err())
 		case <-q.done:
 		}
-		// Another's going away is no answer to us: ask again, perhaps ourselves.
+		// The caller that asked has gone, which is no answer: ask again.
 		if !q.abandoned {
 			return q.decision, q.err
 		}
 	}
 }
 
-// join returns the remembered decision, or else the question under way, or else a new one that is the
-// caller's to ask.
+// join returns the remembered decision, else the question that is under way, else a new one that the caller has to
+// ask.
 func (s *Authorizer) join(key underWayKey) (_ auth.Decision, q *question, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +192,7 @@ func (s *Authorizer) join(key underWayKey) (_ auth.Decision, q *question, mine b
 	return auth.Decision{}, q, true
 }
 
-// ask puts the question, remembers a decision, and lets go those who wait for it; also on a panic.
+// ask asks the question, remembers the decision, and wakes the callers that wait for it, even on a panic.
 func (s *Authorizer) ask(ctx context.Context, reviewer Reviewer, key underWayKey, q *question, id auth.Identity, req auth.Request) {
 	defer func() {
 		s.mu.Lock()
@@ -200,7 +201,7 @@ func (s *Authorizer) ask(ctx context.Context, reviewer Reviewer, key underWayKey
 		close(q.done)
 	}()
 	if !auth.MayAsk(ctx) {
-		q.err = auth.ErrTooManyQuestions // which others may ask all the same
+		q.err = auth.ErrTooManyQuestions // other requests may still ask it
 		return
 	}
 	release, err := s.turns[key.line].Take(ctx, id.Username)
@@ -219,7 +220,7 @@ func (s *Authorizer) ask(ctx context.Context, reviewer Reviewer, key underWayKey
 	if q.decision.Allowed {
 		ttl = s.opts.CacheAllow
 	}
-	// From when it was asked, not from when the answer came: that is how old the knowledge is.
+	// The time counts from the question, not from the answer: the knowledge is that old.
 	if ttl -= time.Since(asked); ttl > 0 {
 		s.decisions.Add(key.questionKey, q.decision, ttl)
 	}
@@ -255,15 +256,15 @@ func (s *Authorizer) review(ctx context.Context, reviewer Reviewer, id auth.Iden
 	}
 	status := answer.Status
 	decision := auth.Decision{Allowed: status.Allowed && !status.Denied, Reason: status.Reason}
-	// An evaluation error beside a deny is mostly a binding whose role is gone: a deny like others.
+	// An evaluation error beside a deny mostly means a binding whose role is gone. It is a deny like any other.
 	if status.EvaluationError != "" {
 		decision.Reason = fmt.Sprintf("%s (evaluation error: %s)", status.Reason, status.EvaluationError)
 	}
 	return decision, nil
 }
 
-// keyOf hashes all that the answer depends on. Each string goes in behind its length, so that no two
-// questions have the same text, whatever is in the names.
+// keyOf hashes all that the answer depends on. Each string follows its length, so that no two questions are encoded
+// alike, whatever the names contain.
 func keyOf(cluster uint64, id auth.Identity, req auth.Request) questionKey {
 	buf := binary.AppendUvarint(make([]byte, 0, 512), cluster)
 	add := func(s string) {

@@ -23,12 +23,12 @@ import (
 
 var _ Reviewer = authorizationclient.SubjectAccessReviewInterface(nil)
 
-// fakeReviewer answers as told, after a while, and counts.
+// fakeReviewer answers as it is told, after a while, and counts the questions.
 type fakeReviewer struct {
 	mu     sync.Mutex
 	asked  []authorizationv1.SubjectAccessReviewSpec
 	now    int // under way
-	most   int // that were at once
+	most   int // the most that were under way at once
 	takes  time.Duration
 	answer func(authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error)
 }
@@ -126,7 +126,7 @@ func TestAllowIsNotHonouredLongerThanCacheAllow(t *testing.T) {
 			t.Errorf("asked %d times", f.count())
 		}
 		time.Sleep(time.Nanosecond)
-		mustDecide(t, s, jane, request, false) // counted from the question, though the answer came later
+		mustDecide(t, s, jane, request, false) // the time counts from the question, although the answer came later
 		if f.count() != 2 {
 			t.Errorf("asked %d times", f.count())
 		}
@@ -161,7 +161,7 @@ func TestWithoutCacheEveryQuestionIsPut(t *testing.T) {
 	})
 }
 
-// What was remembered of a cluster is not taken for an answer of the next one of its name.
+// The remembered answers of a cluster are not taken for those of the next one of the same name.
 func TestAnswersOfARemovedClusterAreForgotten(t *testing.T) {
 	s, f := newFakeSAR(briefly)
 	mustDecide(t, s, jane, request, true)
@@ -175,7 +175,7 @@ func TestAnswersOfARemovedClusterAreForgotten(t *testing.T) {
 	}
 	s.Add("default", f)
 	mustDecide(t, s, jane, request, true)
-	remove() // of another one
+	remove() // this removes another one
 	mustDecide(t, s, jane, request, true)
 }
 
@@ -250,7 +250,7 @@ func TestErrorsAreNeverAnAllowAndNeverRemembered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, f := newFakeSAR(briefly)
-				// A client that fills in the answer beside its error must not be believed either.
+				// An answer that comes beside an error must not be believed.
 				f.answer = func(authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 					return authorizationv1.SubjectAccessReviewStatus{Allowed: true}, c.err
 				}
@@ -301,14 +301,14 @@ func TestCallerWhoGoesAwayTakesNobodyWithIt(t *testing.T) {
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var wg sync.WaitGroup
-		wg.Go(func() { // the one who asks
+		wg.Go(func() { // the caller that asks
 			d, err := s.Authorize(impatient, jane, request)
 			if d.Allowed || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, auth.ErrUndecided) {
 				t.Errorf("%+v, %v", d, err)
 			}
 		})
 		synctest.Wait()
-		wg.Go(func() { // one who waits for it, and goes too
+		wg.Go(func() { // a caller that waits for it, and leaves too
 			if d, err := s.Authorize(impatient, jane, request); d.Allowed || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%+v, %v", d, err)
 			}

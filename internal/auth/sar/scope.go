@@ -8,12 +8,12 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// maxReviewedNamespaces bounds the questions that one Scope may cost the API server. Where there are more namespaces, who may
-// not see all of them must name the one that they want; or the mode must be rbac.
+// maxReviewedNamespaces bounds the questions that one Scope may cost the API server. In a cluster with more
+// namespaces, a user who may not see all of them must name one. Mode rbac has no such bound.
 const maxReviewedNamespaces = 250
 
-// Scope implements auth.Authorizer. It asks about the cluster, and if that is denied about each namespace; single objects
-// (resourceNames) cannot be found that way, so there are none in it. Errors are as those of Authorize.
+// Scope implements auth.Authorizer. It asks about the whole cluster, and if that is denied about each namespace. It
+// never has single objects (resourceNames), since they cannot be found that way. Its errors are those of Authorize.
 func (s *Authorizer) Scope(ctx context.Context, id auth.Identity, req auth.Request) (auth.Scope, error) {
 	req.Name = ""
 	whole, err := s.Authorize(ctx, id, req)
@@ -31,7 +31,7 @@ func (s *Authorizer) Scope(ctx context.Context, id auth.Identity, req auth.Reque
 	}
 	allowed := make([]bool, len(names))
 	asking, ctx := errgroup.WithContext(ctx)
-	asking.SetLimit(reviewsPerUser) // of which no more are under way anyway
+	asking.SetLimit(reviewsPerUser) // no more of them would be under way anyway
 	for i, name := range names {
 		asking.Go(func() error {
 			in := req
@@ -53,6 +53,6 @@ func (s *Authorizer) Scope(ctx context.Context, id auth.Identity, req auth.Reque
 	return scope, nil
 }
 
-// Changes implements auth.Authorizer. The API server tells nobody: who has to know must ask again, as often as answers are
-// forgotten.
+// Changes implements auth.Authorizer. It never calls changed, since the API server does not notify of changes: a
+// caller that has to know asks again, as often as answers are forgotten.
 func (s *Authorizer) Changes(auth.Identity, func()) (stop func()) { return func() {} }

@@ -16,7 +16,7 @@ import (
 
 var _ auth.Authorizer = (*Authorizer)(nil)
 
-// fixedNamespaces are those of a cluster called default; nil: they are not known.
+// fixedNamespaces are the namespaces of a cluster called default; nil: not known.
 type fixedNamespaces []string
 
 func (n fixedNamespaces) Names(cluster string) ([]string, bool) {
@@ -25,7 +25,7 @@ func (n fixedNamespaces) Names(cluster string) ([]string, bool) {
 
 func (n fixedNamespaces) Changes(func()) func() { return func() {} }
 
-// allowIn answers as if whoever asks may see those namespaces; "" is all of them.
+// allowIn answers as if every user may see these namespaces; "" is all of them.
 func (f *fakeReviewer) allowIn(namespaces ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func TestScopeOfANamespaceIsOneQuestion(t *testing.T) {
 	})
 }
 
-// A scope of which a part is not known is none: what it lacks would be told as deleted.
+// A scope of which a part is not known is an error: clients would be told that the missing part was deleted.
 func TestScopeWithAnUnansweredQuestionIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f := newFakeSAR(Options{})
@@ -115,8 +115,8 @@ func TestScopeDoesNotStormTheAPIServer(t *testing.T) {
 	})
 }
 
-// When everybody comes at once, the API server is asked a few questions at a time, none of which runs out of time while it
-// waits for its turn; and who asks about one namespace does not wait for them.
+// When all clients come at once, the API server is asked a few questions at a time, and no question times out while
+// it waits for its turn. A question about one namespace does not wait for them.
 func TestScopesOfManyAreAskedAboutInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f := newFakeSAR(Options{Timeout: 2 * time.Second})
@@ -136,12 +136,12 @@ func TestScopesOfManyAreAskedAboutInTurn(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(1500 * time.Millisecond) // the cluster was asked about for all of them
+		time.Sleep(1500 * time.Millisecond) // by now the question about the whole cluster was asked for all of them
 		synctest.Wait()
 		if most := f.mostAtOnce(); most > 2*reviewsAtOnce {
 			t.Errorf("%d questions at once, not %d in each line", most, reviewsAtOnce)
 		}
-		time.Sleep(time.Second) // for whom had to wait
+		time.Sleep(time.Second) // for those that had to wait
 		began := time.Now()
 		mustDecide(t, s, jane, request, false)
 		if took := time.Since(began); took != time.Second {
