@@ -82,7 +82,7 @@ func serve(ctx context.Context, args []string) error {
 				return cfg, err
 			}
 		}
-		// A flag beats the file.
+		// Flags win over the file.
 		if *kubeconfig != "" {
 			cfg.Clusters[0].Kubeconfig = *kubeconfig
 		}
@@ -105,7 +105,7 @@ func serve(ctx context.Context, args []string) error {
 	drain, stop := context.WithCancel(ctx)
 	defer stop()
 	signals := make(chan os.Signal, 2)
-	// Never taken back: a second one that comes when all has ended already must not make it look like a crash.
+	// There is no signal.Stop: a second signal that comes when all has ended must not look like a crash.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	var listening sync.WaitGroup
 	defer listening.Wait()
@@ -125,7 +125,7 @@ func serve(ctx context.Context, args []string) error {
 
 func logger(cfg config.Log) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(cfg.Level)) // the configuration was validated
+	_ = level.UnmarshalText([]byte(cfg.Level)) // cannot fail: the configuration is valid
 	opts := &slog.HandlerOptions{Level: level}
 	if cfg.Format == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, opts))
@@ -156,7 +156,7 @@ func check(args []string, out io.Writer) error {
 	return nil
 }
 
-// parse reads flags, which must leave a number of arguments.
+// parse reads flags, which must be followed by a number of arguments.
 func parse(flags *flag.FlagSet, args []string, arguments int) error {
 	if err := flags.Parse(args); err != nil {
 		return err

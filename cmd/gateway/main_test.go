@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asGateway makes the test binary the gateway: signals and exit codes belong to processes.
+// asGateway makes the test binary behave as the gateway, since signals and exit codes need a process.
 const asGateway = "KUBECAST_TEST_AS_GATEWAY"
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func TestCommandLines(t *testing.T) {
 	invalid := file("invalid.yaml", "drian: 5s\n")
 	for name, test := range map[string]struct {
 		args      []string
-		out, fail string // parts of what is printed, and of the error; "" for none
+		out, fail string // parts of the output and of the error; "" for none
 	}{
 		"version":               {[]string{"version"}, "development\n", ""},
 		"help":                  {[]string{"help"}, "usage: gateway [COMMAND] [FLAGS]", ""},
@@ -89,7 +89,7 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// process is the gateway as a process of its own.
+// process prepares the gateway as a process of its own, and a buffer for its log.
 func process(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -112,10 +112,10 @@ func TestErrorsEndTheProcessWithOne(t *testing.T) {
 	}
 }
 
-// TestSignals: the first one drains, the second one does not wait for it.
+// The first signal drains, the second one ends the gateway at once.
 func TestSignals(t *testing.T) {
 	dir := t.TempDir()
-	// An API server that is not there: the gateway runs all the same.
+	// There is no API server at this address; the gateway runs all the same.
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	text := `{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
 contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}`
@@ -147,7 +147,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	// A request that lasts keeps the first signal from ending the process at once.
+	// A long request keeps the process from ending at once upon the first signal.
 	if _, err := conn.Write([]byte("GET /debug/pprof/profile?seconds=600 HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {
 	}
 }
 
-// follower reads a process's log.
+// follower follows a process's log.
 type follower struct {
 	t    *testing.T
 	read *os.File

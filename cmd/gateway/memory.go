@@ -8,11 +8,12 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// heapShare is how much of the memory that the container is given Go may take before it collects with more effort. The kernel
-// counts what connections have not taken yet, too, and there are many of them.
+// heapShare is the part of the container's memory that Go may take before it collects garbage with more effort. The
+// rest is for the kernel's socket buffers, which count as the container's memory, too; there are many connections.
 const heapShare = 0.8
 
-// limitMemory tells Go's garbage collector how much memory the container is given (cgroup v1 and v2), unless GOMEMLIMIT does.
+// limitMemory tells Go's garbage collector how much memory the container has (cgroup v1 and v2), unless GOMEMLIMIT is
+// set.
 func limitMemory(log *slog.Logger) {
 	limit, err := memlimit.Set(memlimit.WithRatio(heapShare), memlimit.WithProvider(memlimit.FromCgroup))
 	switch {

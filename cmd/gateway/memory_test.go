@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestMemoryLimitIsTheOperatorsIfThereIsOne: GOMEMLIMIT beats what the container is given, and nothing is warned of where no
-// container gives a limit.
+// GOMEMLIMIT wins over the container's limit. Without a container limit there is no warning.
 func TestMemoryLimitIsTheOperatorsIfThereIsOne(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)

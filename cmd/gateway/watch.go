@@ -22,10 +22,11 @@ import (
 	"gopkg.in/cenkalti/backoff.v1"
 )
 
-// maxEvent bounds one event: etcd refuses objects of more than 1.5 MiB, but JSON can be longer than what etcd stores.
+// maxEvent bounds one event, in bytes: etcd refuses objects of more than 1.5 MiB, but JSON can be longer than the
+// form in which they are stored.
 const maxEvent = 8 << 20
 
-// watch prints a stream, and resumes it by itself until it is interrupted or the server refuses it for good.
+// watch prints a stream, and resumes it until it is interrupted, or the server refuses it for good.
 func watch(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("gateway watch", flag.ContinueOnError)
 	server := flags.String("server", "http://127.0.0.1:8080", "`URL` of the gateway")
@@ -57,7 +58,7 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 		stop:   stop,
 		retry:  2 * time.Second,
 	}
-	// Each connection is one attempt, so that the token is fresh and the server's own retry counts.
+	// The library makes one attempt for each connection, so that the token is fresh, and the server's retry counts.
 	w.client.ReconnectStrategy = &backoff.StopBackOff{}
 	w.client.ResponseValidator = refusal
 	for failures := 0; ; failures++ {
@@ -73,7 +74,7 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 			w.client.Headers["Authorization"] = "Bearer " + bearer
 		}
 		before := w.events
-		w.client.LastEventID.Store(w.position) // the library's own may be that of an event which was cut
+		w.client.LastEventID.Store(w.position) // the library's own may be of an event that was cut off
 		err := w.client.SubscribeRawWithContext(ctx, w.event)
 		var refused *refusedError
 		switch {
@@ -87,7 +88,7 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 		if w.events > before {
 			failures = 0
 		}
-		wait := w.retry << min(failures, 4) // the server has spread its retry already
+		wait := w.retry << min(failures, 4) // without jitter: the server has spread its retry
 		select {
 		case <-ctx.Done():
 			return nil
@@ -102,8 +103,8 @@ type watcher struct {
 	stop     func()
 	retry    time.Duration
 	events   int
-	position []byte // the id of the last event that was whole
-	failed   error  // of printing
+	position []byte // the id of the last complete event
+	failed   error  // the error of printing
 }
 
 // event prints one event. The library calls it in order.
@@ -111,32 +112,32 @@ func (w *watcher) event(e *sse.Event) {
 	if ms, err := strconv.ParseUint(string(e.Retry), 10, 32); err == nil {
 		w.retry = time.Duration(ms) * time.Millisecond
 	}
-	// When a connection breaks within an event, the library hands on what there was of it. A beginning of the JSON that
-	// each event of the gateway carries is not JSON.
+	// When a connection breaks within an event, the library passes on the part that came. Each event of the gateway
+	// carries JSON, and a part of that is not valid JSON.
 	if len(e.Event) == 0 || !json.Valid(e.Data) || w.failed != nil {
 		return
 	}
 	w.events++
 	w.position = e.ID
 	if w.failed = w.print(e); w.failed != nil {
-		w.stop() // nobody reads on
+		w.stop() // the output is closed
 	}
 }
 
-// refusedError is an answer that repeating the request does not change.
+// refusedError is an answer that would be the same for a repeated request.
 type refusedError struct{ message string }
 
 func (e *refusedError) Error() string { return e.message }
 
-// refusal reads what the server says about a request that it does not answer with a stream.
+// refusal turns an answer that is not a stream into an error with the server's message.
 func refusal(_ *sse.Client, response *http.Response) error {
 	if response.StatusCode == http.StatusOK && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}
 	defer response.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10)) // what could be read has to do
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10)) // as much as could be read has to do
 	var said struct{ Message, Detail string }
-	_ = json.Unmarshal(body, &said) // not JSON: nothing was said
+	_ = json.Unmarshal(body, &said) // not JSON: there is no message
 	message := response.Status
 	if text := said.Message + said.Detail; text != "" {
 		message += ": " + text
@@ -159,7 +160,7 @@ func streamURL(server, path string) (string, error) {
 	return strings.TrimSuffix(base.String(), "/") + path, nil
 }
 
-// printLine prints what a person wants to see of an event.
+// printLine prints the parts of an event that a person wants to see.
 func printLine(out io.Writer, e *sse.Event) error {
 	var data struct {
 		Kind     string
@@ -178,7 +179,7 @@ func printLine(out io.Writer, e *sse.Event) error {
 	return err
 }
 
-// printable leaves out what could make a terminal do something: an object's text is a stranger's.
+// printable leaves out characters that control a terminal, since the text of an object may come from a stranger.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

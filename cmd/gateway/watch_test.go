@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// server answers each connection by its number, the first being 0, and ends the watch when there are no answers left.
+// server answers each connection by its number, from 0 on, and ends the watch when there are no answers left.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -25,7 +25,7 @@ type server struct {
 	at       []time.Time
 }
 
-// serveStreams makes a gateway whose n-th connection is answered by the n-th function.
+// serveStreams starts a gateway whose n-th connection is answered by the n-th function.
 func serveStreams(t *testing.T, stop func(), answers ...func(http.ResponseWriter)) *server {
 	t.Helper()
 	s := &server{}
@@ -78,7 +78,8 @@ func runWatch(t *testing.T, out io.Writer, args []string, answers ...func(http.R
 	return s, err
 }
 
-// TestWatchResumes: with the position of the last whole event, no sooner than the server says, and with a fresh token.
+// The watch resumes with the position of the last complete event, no sooner than the server says, and with a fresh
+// token.
 func TestWatchResumes(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "token")
 	write := func(token string) {
@@ -140,7 +141,7 @@ func TestWatchPrintsJSON(t *testing.T) {
 	}
 }
 
-// TestWatchEndsWhenRefusedForGood, and says what the server says.
+// The watch ends when it is refused for good, and prints the server's message.
 func TestWatchEndsWhenRefusedForGood(t *testing.T) {
 	for _, test := range []struct {
 		code       int
@@ -164,7 +165,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// TestWatchEndsWhenNobodyReads what it prints, though the stream goes on.
+// The watch ends when its output is closed, although the stream goes on.
 func TestWatchEndsWhenNobodyReads(t *testing.T) {
 	served := make(chan struct{})
 	defer close(served)
@@ -182,7 +183,7 @@ func TestWatchEndsWhenNobodyReads(t *testing.T) {
 	}
 }
 
-// TestObjectsCannotSpeakToTheTerminal: their text is a stranger's.
+// The text of an object may come from a stranger, and must not control the terminal.
 func TestObjectsCannotSpeakToTheTerminal(t *testing.T) {
 	var out bytes.Buffer
 	_, err := runWatch(t, &out, nil, stream(

@@ -1,6 +1,5 @@
-// Package apitest is an API server for tests: discovery, LIST and WATCH (bookmarks included) and SubjectAccessReviews,
-// with the faults of a real one at a call. It checks nothing that it is sent; what must hold against a real API server is
-// tested against a real one.
+// Package apitest is an API server for tests: discovery, LIST and WATCH with bookmarks, SubjectAccessReviews, and on
+// demand the faults of a real one. It does not validate requests; tests that need that use a real API server.
 package apitest
 
 import (
@@ -19,7 +18,7 @@ type Kind struct {
 	Verbs                          []string // nil: get, list and watch
 }
 
-// Kinds are what a new API serves.
+// Kinds are the kinds that a new API serves.
 var Kinds = []Kind{
 	{Version: "v1", Resource: "namespaces", Kind: "Namespace"},
 	{Version: "v1", Resource: "nodes", Kind: "Node"},
@@ -34,13 +33,13 @@ var Kinds = []Kind{
 	{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true},
 }
 
-// SystemUID is the uid of the namespace kube-system, of which epochs are made.
+// SystemUID is the uid of the namespace kube-system, from which epochs are made.
 const SystemUID = "11111111-2222-3333-4444-555555555555"
 
-// Everything is the name of a fault of all requests.
+// Everything names a fault of all requests.
 const Everything = ""
 
-// API is the API server: an http.Handler, and calls that change what it serves. All of them may be called concurrently.
+// API is the API server: an http.Handler, and methods that change what it serves. All may be called concurrently.
 type API struct {
 	// Allow answers SubjectAccessReviews; nil allows everything.
 	Allow func(authorizationv1.SubjectAccessReviewSpec) bool
@@ -60,9 +59,9 @@ type kind struct {
 	Kind
 	objects map[string]object // by namespace/name, or name
 	history []event
-	floor   uint64 // a watch from before is told 410
+	floor   uint64 // a watch from an earlier version gets 410
 	watches int
-	epoch   int // watches that began in an earlier one are broken off
+	epoch   int // watches of earlier epochs are broken off
 }
 
 type object struct {
@@ -82,7 +81,7 @@ type fault struct {
 	hang bool
 }
 
-// New makes an API server with Kinds and the namespace kube-system, at version 1000.
+// New returns an API server with Kinds and the namespace kube-system, at version 1000.
 func New() *API {
 	a := &API{
 		closed:  make(chan struct{}),
@@ -98,10 +97,10 @@ func New() *API {
 	return a
 }
 
-// Close ends all watches, and all requests that hang.
+// Close ends all watches and all requests that hang.
 func (a *API) Close() { close(a.closed) }
 
-// change runs f under the lock, and tells those who wait.
+// change runs f under the lock, and wakes all that wait for a change.
 func (a *API) change(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,7 +109,7 @@ func (a *API) change(f func()) {
 	a.changed = make(chan struct{})
 }
 
-// AddKind serves one more kind, as a CRD does.
+// AddKind serves one more kind, as after a CRD was installed.
 func (a *API) AddKind(k Kind) {
 	if k.Verbs == nil {
 		k.Verbs = []string{"get", "list", "watch"}
@@ -118,7 +117,7 @@ func (a *API) AddKind(k Kind) {
 	a.change(func() { a.kinds = append(a.kinds, &kind{Kind: k, objects: map[string]object{}, floor: a.version}) })
 }
 
-// RemoveKind serves a kind no more: its watches end, and requests are answered with 404.
+// RemoveKind ceases to serve a kind: its watches end, and requests are answered with 404.
 func (a *API) RemoveKind(resource string) {
 	a.change(func() {
 		a.find(resource).epoch++
@@ -126,7 +125,7 @@ func (a *API) RemoveKind(resource string) {
 	})
 }
 
-// find panics for an unknown resource: a test that asks for one is wrong.
+// find returns a kind. It panics for an unknown one, since that is a mistake in the test.
 func (a *API) find(resource string) *kind {
 	for _, k := range a.kinds {
 		if k.Resource == resource {
@@ -137,7 +136,7 @@ func (a *API) find(resource string) *kind {
 }
 
 // Put creates or replaces the object of a key (namespace/name, or name), and returns its version. The fields are
-// assignments, such as metadata.labels.app=web; a value is a string, or JSON behind :=, as in spec.replicas:=3.
+// assignments: metadata.labels.app=web assigns a string, and spec.replicas:=3 assigns JSON.
 func (a *API) Put(resource, key string, fields ...string) (version uint64) {
 	a.change(func() {
 		k := a.find(resource)
@@ -174,8 +173,8 @@ func (a *API) Delete(resource, key string) (version uint64) {
 	return version
 }
 
-// DeleteTogether deletes objects in one revision, as etcd does when a lease ends, and returns its version. So go
-// Kubernetes' Events.
+// DeleteTogether deletes objects in one revision, as etcd does when a lease ends, and returns its version.
+// Kubernetes' Events end that way.
 func (a *API) DeleteTogether(resource string, keys ...string) (version uint64) {
 	a.change(func() {
 		k := a.find(resource)
@@ -192,7 +191,7 @@ func (a *API) DeleteTogether(resource string, keys ...string) (version uint64) {
 	return version
 }
 
-// Bookmark tells a kind's watches that nothing happened up to now.
+// Bookmark tells a kind's watches that nothing happened up to a new version, and returns that version.
 func (a *API) Bookmark(resource string) (version uint64) {
 	a.change(func() {
 		k := a.find(resource)
@@ -202,18 +201,18 @@ func (a *API) Bookmark(resource string) (version uint64) {
 	return version
 }
 
-// Compact forgets a kind's history: watches from before are told 410. Those that stand go on.
+// Compact forgets a kind's history: new watches from earlier versions get 410. Open watches go on.
 func (a *API) Compact(resource string) {
 	a.change(func() { a.find(resource).floor = a.version })
 }
 
-// DropWatches breaks off the watches of a kind that stand.
+// DropWatches breaks off the open watches of a kind.
 func (a *API) DropWatches(resource string) {
 	a.change(func() { a.find(resource).epoch++ })
 }
 
-// Rewind takes the API server back to an older version, as a restored etcd does: with the content as it is, but
-// without history, and with all watches broken.
+// Rewind takes the API server back to an older version, like a restored etcd. The content stays as it is, the history
+// is gone, and all watches are broken off.
 func (a *API) Rewind(version uint64) {
 	a.change(func() {
 		a.version = version
@@ -229,11 +228,11 @@ func (a *API) Rewind(version uint64) {
 	})
 }
 
-// Fail answers the requests of a resource, or of an endpoint (discovery, reviews), or Everything with a status. 0 ends
-// that. Watches that stand go on; see DropWatches.
+// Fail answers the requests for a resource, for an endpoint (discovery, reviews), or for Everything with a status; 0
+// ends that. Open watches go on; see DropWatches.
 func (a *API) Fail(what string, code int) { a.fault(what, fault{code: code}) }
 
-// Hang leaves requests without an answer until Fail is called with 0, or their client has gone.
+// Hang leaves requests without an answer until Fail is called with 0, or the client has gone.
 func (a *API) Hang(what string) { a.fault(what, fault{hang: true}) }
 
 func (a *API) fault(what string, f fault) {
@@ -252,14 +251,14 @@ func (a *API) Version() uint64 {
 	return a.version
 }
 
-// Served is how many requests for a resource or an endpoint there have been.
+// Served is the number of requests for a resource or an endpoint so far.
 func (a *API) Served(what string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.served[what]
 }
 
-// AwaitWatches returns when a kind has so many watches, or when done is.
+// AwaitWatches waits until a kind has exactly so many watches, or done is closed. It reports whether it has them.
 func (a *API) AwaitWatches(resource string, n int, done <-chan struct{}) bool {
 	for {
 		a.mu.Lock()

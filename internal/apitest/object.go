@@ -54,7 +54,7 @@ func set(in map[string]any, path []string, value any) {
 func setVersion(object []byte, version uint64) []byte {
 	var root map[string]any
 	if err := json.Unmarshal(object, &root); err != nil {
-		panic(err) // of our own making
+		panic(err) // the JSON is made here
 	}
 	set(root, []string{"metadata", "resourceVersion"}, fmt.Sprint(version))
 	return encode(root)
@@ -63,7 +63,7 @@ func setVersion(object []byte, version uint64) []byte {
 func encode(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // of our own making
+		panic(err) // the JSON is made here
 	}
 	return text
 }

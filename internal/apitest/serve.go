@@ -35,7 +35,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter counts a request, and reports false if a fault has answered it.
+// enter counts a request. It reports false if a fault has answered it.
 func (a *API) enter(w http.ResponseWriter, r *http.Request, what string) bool {
 	a.mu.Lock()
 	a.served[what]++
@@ -66,10 +66,10 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request, what string) bool {
 	}
 }
 
-// secretDetail stands in every error, to be looked for where it must not be.
+// secretDetail is part of every error, so that tests can look for it where it must not appear.
 const secretDetail = "detail-of-the-inside"
 
-// SecretDetail is part of every error that the API server is made to answer with; no client may ever see it.
+// SecretDetail is part of the text of every error that the API server answers. No client may ever see it.
 const SecretDetail = secretDetail
 
 func status(w http.ResponseWriter, code int, message string) {
@@ -104,7 +104,7 @@ func (a *API) review(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusCreated, review)
 }
 
-// discovery answers in the legacy form, which client-go falls back to.
+// discovery answers in the legacy form, to which client-go falls back.
 func (a *API) discovery(w http.ResponseWriter, path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -140,8 +140,7 @@ func (a *API) discovery(w http.ResponseWriter, path string) {
 	reply(w, 200, list)
 }
 
-// document answers the version and OpenAPI documents, of which there is the index and one more. They carry ETags, as
-// those of API servers do.
+// document answers the version and a few OpenAPI documents, with ETags as those of API servers.
 func (a *API) document(w http.ResponseWriter, r *http.Request, path string) {
 	body, ok := map[string]string{
 		"version":                   `{"major":"1","minor":"36","gitVersion":"v1.36.3"}`,
@@ -252,7 +251,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 
 	w.Header().Set("Content-Type", "application/json")
 	a.mu.Lock()
-	// Of a version that is yet to come a real API server may send nothing until it does; here it is as good as lost.
+	// For a version that is yet to come, a real API server may send nothing until it comes. This one answers 410.
 	epoch, tooOld := k.epoch, after < k.floor || after > a.version
 	a.mu.Unlock()
 	if tooOld {
@@ -281,7 +280,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 		}
 		flush(w)
 		if broken {
-			panic(http.ErrAbortHandler) // the connection breaks, without an end of the body
+			panic(http.ErrAbortHandler) // the connection breaks, and the body has no end
 		}
 		select {
 		case <-changed:
