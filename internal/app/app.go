@@ -1,5 +1,5 @@
-// Package app builds the gateway from its parts, starts them, and stops them in the order that loses nothing. It is
-// the only package that knows all the others.
+// Package app builds the gateway from its parts, starts them, and stops them in an order in which nothing is lost. It
+// is the only package that knows all others.
 package app
 
 import (
@@ -33,16 +33,16 @@ type Options struct {
 	Config  config.Config
 	Version string
 	Log     *slog.Logger
-	// Reload, if not nil, reads Config again. What it says of the clusters is taken over while the gateway runs.
+	// Reload, if not nil, reads Config again. A change of its clusters takes effect while the gateway runs.
 	Reload func() (config.Config, error)
-	// Poll is how often Reload, and what the clusters' kubeconfigs say, are looked at; 0: every two seconds.
+	// Poll is how often Reload is called, and the clusters' kubeconfigs are looked at; 0: every two seconds.
 	Poll time.Duration
-	// Drain begins the shutdown: readiness ends, then the streams, then the rest. Cancelling Run's own context ends
-	// everything at once.
+	// Drain begins the shutdown when it is done: readiness ends, then the streams, then the rest. When Run's own
+	// context is done, everything ends at once.
 	Drain context.Context
 }
 
-// afterDrain is how long requests that are no streams may take to end once the streams have.
+// afterDrain is how long other requests may still take once the streams have ended.
 const afterDrain = 5 * time.Second
 
 // Run runs the gateway until opts.Drain or ctx is done. Everything that it started has ended when it returns.
@@ -135,10 +135,10 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	log.Info("listening", "addr", listener.Addr().String(), "ops", opsListener.Addr().String(), "tls", certificate != nil, "version", opts.Version)
 
-	// What feeds the streams outlives them: it ends when `feeding` does, which is after the listeners were closed.
+	// The sources of the streams outlive them: they end with `feeding`, which ends after the listeners were closed.
 	feeding, stopFeeding := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFeeding()
-	if auditLog != nil { // it outlives all of whom it tells
+	if auditLog != nil { // it outlives all that write to it
 		auditing, stopAuditing := context.WithCancel(context.WithoutCancel(ctx))
 		var written sync.WaitGroup
 		written.Go(func() { auditLog.Run(auditing) })
@@ -151,7 +151,7 @@ func Run(ctx context.Context, opts Options) error {
 	group.Go(func() error { return clusters.revocations.Run(feeding) })
 	reload := newReload(opts, clusters, certificate)
 	group.Go(func() error { return reload.Run(feeding) })
-	// Requests end when `serving` does, at the latest; a stream's connection is known to nobody else.
+	// Requests end with `serving` at the latest. Nothing else knows the connection of a stream.
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
 	public := gateway.PublicServer(serving)
@@ -202,7 +202,7 @@ func authOptions(cfg config.Config, clusters *clusters, registerer prometheus.Re
 	return opts
 }
 
-// newAuditLog is nil if the configuration has none.
+// newAuditLog returns nil if the configuration has no audit log.
 func newAuditLog(cfg config.Audit, registerer prometheus.Registerer, log *slog.Logger) (*audit.Log, error) {
 	if cfg.Level == config.AuditNone {
 		return nil, nil
@@ -210,7 +210,7 @@ func newAuditLog(cfg config.Audit, registerer prometheus.Registerer, log *slog.L
 	return audit.Open(cfg.File, registerer, log)
 }
 
-// newOpsOptions reads the tokens of the ops listener once, so that what is wrong with them is told at the start.
+// newOpsOptions reads the tokens of the ops listener once, so that faults in their file show at the start.
 func newOpsOptions(cfg config.Config, gatherer prometheus.Gatherer) (kubecasthttp.OpsOptions, error) {
 	opts := kubecasthttp.OpsOptions{Gatherer: gatherer, Profiles: cfg.Ops.Pprof, Open: !cfg.OpsShowsLittle()}
 	if cfg.Ops.TokenFile == "" {
@@ -239,7 +239,7 @@ func newSealer(keyFile string) (*session.Sealer, error) {
 	return session.NewSealer(keys...)
 }
 
-// newLogin is nil if the configuration has none.
+// newLogin returns nil if the configuration has no login.
 func newLogin(cfg config.Auth, authenticator *auth.Authenticator, sealer *session.Sealer, registerer prometheus.Registerer, log *slog.Logger) (*oidc.Login, error) {
 	l := cfg.OIDCLogin
 	if l.ClientID == "" {
@@ -279,11 +279,11 @@ func drainStreams(ctx context.Context, gateway *kubecasthttp.Server, within time
 	gateway.Drain(ctx)
 }
 
-// shutDown closes a server's listener, lets its requests end for a moment, and then cuts them off.
+// shutDown closes a server's listener, gives its requests afterDrain to end, and then breaks them off.
 func shutDown(ctx context.Context, server *http.Server) {
 	ctx, cancel := context.WithTimeout(ctx, afterDrain)
 	defer cancel()
 	if server.Shutdown(ctx) != nil {
-		_ = server.Close() // its error is that of closing the listener again
+		_ = server.Close() // it fails only because the listener is closed already
 	}
 }

@@ -68,7 +68,7 @@ func TestRunServesAndDrains(t *testing.T) {
 	}
 }
 
-// TestEndsThoughAClientTakesNothing: neither draining nor a second signal may wait for who does not read.
+// Neither draining nor a second signal waits for a client that does not read.
 func TestEndsThoughAClientTakesNothing(t *testing.T) {
 	for name, end := range map[string]func(*gateway){"drain": func(g *gateway) { g.drain() }, "at once": func(g *gateway) { g.end() }} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestEndsThoughAClientTakesNothing(t *testing.T) {
 			witness := bufio.NewReader(g.open(g.addr, "/api/v1/pods", "text/event-stream").Body)
 			readUntil(t, witness, "event: synced")
 			pad := strings.Repeat("x", 1<<20)
-			for range 14 { // more than the kernel's buffers hold
+			for range 14 { // more than fits into the kernel's buffers
 				api.Put("pods", "team-a/big", "spec.pad="+pad)
 				readUntil(t, witness, `"name":"big"`)
 			}
@@ -98,7 +98,7 @@ func TestEndsThoughAClientTakesNothing(t *testing.T) {
 	}
 }
 
-// TestUnreachableClusterIsNotFatal: it is retried, and what is asked of it is answered with 503 meanwhile.
+// A cluster that cannot be reached is retried, and requests for it are answered with 503 in the meantime.
 func TestUnreachableClusterIsNotFatal(t *testing.T) {
 	api, url := apitest.Start(t)
 	api.Fail(apitest.Everything, 503)

@@ -19,13 +19,13 @@ import (
 // authorizer is an auth.Authorizer to which clusters can be added.
 type authorizer struct {
 	auth.Authorizer
-	// add makes a cluster one that can be asked about; what it returns runs for as long as it is one.
+	// add adds a cluster. The function that it returns must run for as long as the cluster is in use.
 	add func(*cluster.Cluster) (run func(context.Context) error)
-	// ready says why a cluster's permissions cannot be decided yet.
+	// ready says why permissions in a cluster cannot be decided yet; nil if they can.
 	ready func(cluster string) error
 }
 
-// newAuthorizer builds the one of the configured mode.
+// newAuthorizer returns the authorizer of the configured mode.
 func newAuthorizer(cfg config.Authorizer, registerer prometheus.Registerer, log *slog.Logger) (authorizer, error) {
 	if cfg.Mode == config.AuthorizerRBAC {
 		a := rbac.New(log)
@@ -51,10 +51,14 @@ func newAuthorizer(cfg config.Authorizer, registerer prometheus.Registerer, log 
 
 const policiesKey = "authorizer.policies"
 
-// reauthorize is how often running streams ask again what their callers may see. Mode sar is told of no change; the others
-// are, and ask for the sake of what nobody tells: that a cluster was replaced, or that its permissions cannot be read.
-// A stream may be given an answer that is remembered, so it asks, and answers are remembered, for half of the time after
-// which a permission that is taken away must not count any more.
+// reauthorize is the interval at which running streams ask again what their callers may see.
+//
+// Mode sar is not notified of changes. A stream may get an answer that is remembered. So streams ask after half of
+// CacheAllow, and answers are remembered for the other half: together they stay within the time for which a
+// permission may count after it was taken away.
+//
+// The other modes are notified. They ask only because of changes without a notification: a cluster was replaced, or
+// its permissions cannot be read any more.
 func reauthorize(cfg config.Authorizer) time.Duration {
 	if cfg.Mode == config.AuthorizerSAR {
 		return max(cfg.CacheAllow.Std()/2, time.Second/2)
@@ -62,7 +66,8 @@ func reauthorize(cfg config.Authorizer) time.Duration {
 	return 30 * time.Second
 }
 
-// Check finds what is wrong with a configuration that can be found without running it, beyond its own validation.
+// Check finds faults of a configuration that its validation cannot see, without running the gateway: an unusable
+// certificate or policy.
 func Check(cfg config.Config) error {
 	if _, err := newCertificate(cfg.TLS, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
 		return err

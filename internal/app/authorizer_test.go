@@ -8,7 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/config"
 )
 
-// The default mode reads the cluster's roles and bindings, and says so where it may not.
+// The default mode reads the cluster's roles and bindings, and says so if it may not read them.
 func TestRolesAndBindingsDecide(t *testing.T) {
 	api, url := apitest.Start(t)
 	api.Put("pods", "team-a/web")
@@ -43,7 +43,7 @@ func TestRolesAndBindingsDecide(t *testing.T) {
 	}
 }
 
-// Mode policy decides by expressions, and asks the cluster nothing about permissions.
+// Mode policy decides by expressions, and does not ask the cluster about permissions.
 func TestPoliciesDecide(t *testing.T) {
 	api, url := apitest.Start(t)
 	api.Put("namespaces", "team-a")

@@ -14,8 +14,8 @@ import (
 	"github.com/kubecast/kubecast/internal/config"
 )
 
-// certificate is the public listener's. It is read again when its files change; files that cannot be used, or are past
-// their time, change nothing as long as the certificate from before is not.
+// certificate is the public listener's certificate. It is read again when its files change. Files that cannot be used
+// or have expired change nothing while the old certificate is still valid.
 type certificate struct {
 	files   config.TLS
 	log     *slog.Logger
@@ -23,24 +23,24 @@ type certificate struct {
 	expires prometheus.Gauge
 	good    prometheus.Gauge
 
-	// Of look, which is for one goroutine.
-	read    [sha256.Size]byte // the files' contents as they were taken over
-	tried   [sha256.Size]byte // and as they were looked at last
-	failure string            // what was said of them
-	expired bool              // it was said that it is
+	// The rest is used only by look, which is for one goroutine.
+	read    [sha256.Size]byte // digest of the files that are in use
+	tried   [sha256.Size]byte // digest of the files at the last look
+	failure string            // what was logged about them
+	expired bool              // that it has expired was logged
 }
 
-// chain is a certificate with those that vouch for it.
+// chain is a certificate with its intermediates.
 type chain struct {
 	tls.Certificate
-	end time.Time // of the one that ends first
+	end time.Time // when the first of them expires
 }
 
 func (c *chain) validAt(now time.Time) bool {
 	return !now.Before(c.Leaf.NotBefore) && !now.After(c.end)
 }
 
-// newCertificate reads the files; nil if none are named.
+// newCertificate reads the files. It returns nil if none are named.
 func newCertificate(files config.TLS, registerer prometheus.Registerer, log *slog.Logger) (*certificate, error) {
 	if files == (config.TLS{}) {
 		return nil, nil
@@ -96,8 +96,8 @@ func (c *certificate) take(next *chain, read [sha256.Size]byte) {
 	c.log.Info("certificate is served", "subject", next.Leaf.Subject.String(), "names", next.Leaf.DNSNames, "until", next.end.UTC())
 }
 
-// look takes over what the files hold now. Who writes them may not have finished, so nothing is said of what cannot be
-// used before it has been so twice.
+// look takes over what the files hold now. They may just be being written, so unusable files are logged only when two
+// looks have found the same.
 func (c *certificate) look(now time.Time) {
 	c.warnExpired(now)
 	read := digest(c.paths())
@@ -134,7 +134,7 @@ func (c *certificate) warnExpired(now time.Time) {
 	}
 }
 
-// config is for a listener. Who connects is given what is served then.
+// config returns the configuration of a listener. Each new connection gets the certificate of that moment.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,

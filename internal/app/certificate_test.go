@@ -20,7 +20,8 @@ import (
 	"github.com/kubecast/kubecast/internal/config"
 )
 
-// volume is a folder as kubelet keeps that of a Secret: its files are links through a link that is swapped.
+// volume is a folder like those in which kubelet mounts Secrets: its files are links through another link, which is
+// swapped.
 type volume struct {
 	dir string
 	n   int
@@ -54,7 +55,7 @@ func (v *volume) put(t *testing.T, pair certtest.Pair) config.TLS {
 	return config.TLS{CertFile: filepath.Join(v.dir, "tls.crt"), KeyFile: filepath.Join(v.dir, "tls.key")}
 }
 
-// TestCertificateIsSwappedWhileItRuns: who connects next is shown the new one, and who is connected stays.
+// The next connection gets the new certificate, and open connections stay.
 func TestCertificateIsSwappedWhileItRuns(t *testing.T) {
 	_, url := apitest.Start(t)
 	cfg, token := configuration(t, url)
@@ -78,7 +79,7 @@ func TestCertificateIsSwappedWhileItRuns(t *testing.T) {
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: certtest.Client(one), ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
-	for _, when := range []string{"before", "after"} { // with the client's one connection
+	for _, when := range []string{"before", "after"} { // on the client's only connection
 		response, err := client.Get("https://" + g.addr + "/")
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +98,7 @@ func TestCertificateIsSwappedWhileItRuns(t *testing.T) {
 	}
 }
 
-// looked is a certificate whose files are looked at when the test says so.
+// looked is a certificate whose look is called by the test.
 type looked struct {
 	*certificate
 	t        *testing.T
@@ -139,7 +140,7 @@ func (l *looked) expect(name string, until time.Time, good float64, said string)
 	l.log.Reset()
 }
 
-// TestBadCertificateChangesNothingButTheLog, and whoever writes the two files one after the other is not scolded.
+// A bad certificate changes nothing but the log. Files that are written one after the other cause no warning.
 func TestBadCertificateChangesNothingButTheLog(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	until := now.Add(time.Hour)
@@ -180,7 +181,7 @@ func TestBadCertificateChangesNothingButTheLog(t *testing.T) {
 			l.look(now)
 			l.expect("second", until, 0, failed)
 			l.look(now)
-			l.expect("second", until, 0, "") // it was said
+			l.expect("second", until, 0, "") // it was logged before
 			second.Write(t, dir)
 			l.look(now)
 			l.expect("second", until, 1, ".*those of before again.*")
@@ -213,7 +214,7 @@ func TestBadCertificateChangesNothingButTheLog(t *testing.T) {
 	})
 }
 
-// TestCertificateThatCannotBeReadIsNamed at the start, and by what checks a configuration.
+// A certificate that cannot be read is named at the start, and by `gateway check`.
 func TestCertificateThatCannotBeReadIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	certFile, _ := certtest.New(t, "x").Write(t, dir)

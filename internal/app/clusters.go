@@ -19,17 +19,18 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// clusters are those of the gateway: it can be given others while it runs.
+// clusters are the gateway's clusters, which can be changed while it runs.
 type clusters struct {
 	agent      string // the user agent
 	cache      cache.Options
 	serves     func(group, resource string) bool
 	authorizer authorizer
-	accounts   *auth.ServiceAccounts // those of the default cluster; nil: none are let in
-	// revocations are in a ConfigMap of the default cluster, in this namespace; empty: they are in none.
+	accounts   *auth.ServiceAccounts // follows the default cluster; nil: no service account is accepted
+	// revocationsIn is the namespace of the default cluster's ConfigMap that has the revocations; empty: there is
+	// none.
 	revocations   *auth.Revocations
 	revocationsIn string
-	serve         func([]*cache.Kinds) error // tells who serves them, before one is stopped
+	serve         func([]*cache.Kinds) error // tells the handlers which clusters there are, before one is stopped
 	log           *slog.Logger
 
 	mu      sync.Mutex
@@ -42,13 +43,13 @@ type clusters struct {
 type member struct {
 	config config.Cluster
 	kinds  *cache.Kinds
-	follow func(context.Context) error // what its authorizer lives by
+	follow func(context.Context) error // runs its part of the authorizer
 	stop   context.CancelFunc          // nil before it runs
 	files  []string                    // its kubeconfigs
-	read   [sha256.Size]byte           // what they said when they were read last; only used by who reads them
+	read   [sha256.Size]byte           // digest of these files when they were read last; used only by reload
 }
 
-// newClusters prepares the clusters; it uses none of them.
+// newClusters prepares the clusters, and does not connect to any.
 func newClusters(cfg config.Config, version string, authorizer authorizer, log *slog.Logger) (*clusters, error) {
 	c := &clusters{agent: "kubecast/" + version, cache: cacheOptions(cfg), serves: cfg.Kinds.Serves, authorizer: authorizer, log: log}
 	for _, wanted := range cfg.Clusters {
@@ -79,7 +80,7 @@ func cacheOptions(cfg config.Config) cache.Options {
 			Age:    cfg.Ring.Age.Std(),
 			Gather: cfg.Stream.Gather.Std(),
 		},
-		// What is caught up is kept for as long as a ring would be, so it may be as large.
+		// A catch-up takes the place of a ring, so it may be as large.
 		CatchUp: cache.CatchUpBound{
 			Events:  cfg.CatchUp.Events,
 			Bytes:   int64(cfg.Ring.Bytes),
@@ -98,7 +99,7 @@ func cacheOptions(cfg config.Config) cache.Options {
 func (c *clusters) connect(wanted config.Cluster) (*member, error) {
 	opts := cluster.Options{Name: wanted.Name, Kubeconfig: wanted.Kubeconfig, Context: wanted.Context, UserAgent: c.agent, Serves: c.serves}
 	files := opts.Files()
-	read := digest(files) // before they are, so that no change is overlooked
+	read := digest(files) // before they are used, so that no change is overlooked
 	connection, err := cluster.Connect(opts)
 	if err != nil {
 		return nil, err
@@ -111,10 +112,11 @@ func (c *clusters) connect(wanted config.Cluster) (*member, error) {
 	return &member{config: wanted, kinds: kinds, files: files, read: read}, nil
 }
 
-// admit lets permissions in a cluster be asked for.
+// admit adds a cluster to the authorizer.
 func (c *clusters) admit(m *member) { m.follow = c.authorizer.add(m.kinds.Cluster()) }
 
-// followRevocations has what was revoked read from a ConfigMap of the default cluster, namespace/name; empty: from none.
+// followRevocations makes revocations follow a ConfigMap of the default cluster, given as namespace/name. If
+// configMap is empty, they follow none.
 func (c *clusters) followRevocations(revocations *auth.Revocations, configMap string) {
 	c.revocations = revocations
 	if configMap != "" {
@@ -124,8 +126,8 @@ func (c *clusters) followRevocations(revocations *auth.Revocations, configMap st
 	}
 }
 
-// settle makes the first member the one whose ServiceAccounts are let in, and who says what was revoked, if it is another
-// than before.
+// settle makes the first member the default cluster, if it is another one than before: its service accounts are
+// accepted, and its ConfigMap says what was revoked.
 func (c *clusters) settle(before *member) {
 	home := c.members[0]
 	if home == before {
@@ -139,7 +141,7 @@ func (c *clusters) settle(before *member) {
 	}
 }
 
-// kinds are those of the clusters that there are now.
+// kinds returns the kinds of the clusters that there are now.
 func (c *clusters) kinds() (all []*cache.Kinds) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +164,7 @@ func (c *clusters) Run(ctx context.Context) error {
 		c.start(m)
 	}
 	c.mu.Unlock()
-	group.Go(func() error { // while it waits, others may be started
+	group.Go(func() error { // keeps the group running, so that more clusters can be started
 		<-running.Done()
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -172,7 +174,7 @@ func (c *clusters) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// start runs a cluster. The lock is held.
+// start runs a cluster. The caller holds the lock.
 func (c *clusters) start(m *member) {
 	ctx, stop := context.WithCancel(c.running)
 	m.stop = stop
@@ -185,8 +187,8 @@ func (c *clusters) start(m *member) {
 	})
 }
 
-// set makes the clusters these: new ones are started, and those that are no longer among them end, with everything that
-// is served from them. If one of them cannot be connected to, nothing changes.
+// set replaces the clusters by the wanted ones. New ones are started. The others end, with everything that is served
+// from them. If a new one's configuration cannot be used, nothing changes.
 func (c *clusters) set(wanted []config.Cluster) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +212,7 @@ func (c *clusters) set(wanted []config.Cluster) error {
 	return nil
 }
 
-// replace changes the members. The lock is held.
+// replace changes the members. The caller holds the lock.
 func (c *clusters) replace(next, added []*member) {
 	before := c.members
 	c.members = next
@@ -220,7 +222,7 @@ func (c *clusters) replace(next, added []*member) {
 	}
 	c.settle(before[0])
 	if err := c.serve(kindsOf(next)); err != nil {
-		c.log.Error("clusters cannot be changed", "error", err) // there is always one
+		c.log.Error("clusters cannot be changed", "error", err) // cannot be: there is always at least one
 	}
 	for _, m := range before {
 		if !slices.Contains(next, m) {
@@ -231,7 +233,7 @@ func (c *clusters) replace(next, added []*member) {
 	}
 }
 
-// refresh takes a cluster's kubeconfig as it is now. One whose API server is at another address by now is replaced.
+// refresh reads a cluster's kubeconfig again. A cluster whose API server has another address by now is replaced.
 func (c *clusters) refresh(m *member) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,7 +258,7 @@ func (c *clusters) refresh(m *member) error {
 	return nil
 }
 
-// list is the members that there are now.
+// list returns the members that there are now.
 func (c *clusters) list() []*member {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,7 +47,7 @@ func (f *file) read() (config.Config, error) {
 	return f.cfg, f.err
 }
 
-// startOn runs a gateway that follows a configuration file.
+// startOn starts a gateway that follows a configuration file.
 func startOn(t *testing.T, cfg config.Config, token string) (*gateway, *file) {
 	t.Helper()
 	f := &file{cfg: cfg}
@@ -55,7 +55,7 @@ func startOn(t *testing.T, cfg config.Config, token string) (*gateway, *file) {
 	return g, f
 }
 
-// clusters are the states that /clusters tells, the default one with a star.
+// clusters returns the states that /clusters reports, the default cluster with a star.
 func (g *gateway) clusters() string {
 	g.t.Helper()
 	code, body := g.get(g.addr, "/clusters")
@@ -85,7 +85,8 @@ func (g *gateway) untilClusters(want string) {
 	g.until("/clusters tells "+want, func() bool { return g.clusters() == want })
 }
 
-// Clusters come and go with the configuration file, and streams of one that goes are told so; the others do not notice.
+// Clusters come and go with the configuration file. The streams of one that goes are told so; the others do not
+// notice.
 func TestClustersComeAndGoWithTheFile(t *testing.T) {
 	for _, mode := range []string{config.AuthorizerSAR, config.AuthorizerRBAC} {
 		t.Run(mode, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestClustersComeAndGoWithTheFile(t *testing.T) {
 			first.Put("pods", "team-a/after")
 			readUntil(t, stay, `"name":"after"`)
 
-			// Another one becomes the default.
+			// Another cluster becomes the default.
 			f.write(func(c *config.Config) {
 				c.Clusters = append([]config.Cluster{{Name: "other", Kubeconfig: apitest.Kubeconfig(t, secondURL)}}, c.Clusters...)
 			})
@@ -147,7 +148,7 @@ func TestClustersComeAndGoWithTheFile(t *testing.T) {
 	}
 }
 
-// A file that cannot be used changes nothing, and is told of once; so is what needs a restart.
+// A file that cannot be used changes nothing, and is logged once. So are changes that need a restart.
 func TestUnusableFileChangesNothing(t *testing.T) {
 	_, url := apitest.Start(t)
 	cfg, token := configuration(t, url)
@@ -180,12 +181,12 @@ func TestUnusableFileChangesNothing(t *testing.T) {
 	g.until("it says what needs a restart", func() bool { return strings.Contains(g.log.String(), "keys=listen,ring") })
 }
 
-// guarded is an API server that knows one token.
+// guarded starts an API server that accepts one token.
 func guarded(t *testing.T, api http.Handler) (url string, expect func(token string)) {
 	t.Helper()
 	var token atomic.Value
 	token.Store("")
-	// Over plain http no credentials are sent.
+	// TLS, since client-go sends no credentials over plain HTTP.
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+token.Load().(string) {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -217,8 +218,7 @@ users: [{name: test, user: {token: %q}}]
 	}
 }
 
-// Credentials that are rotated in a kubeconfig are used at once, by what runs and without an end of any stream; an
-// address that is changed makes it another cluster.
+// New credentials in a kubeconfig are used at once, and no stream ends. A new address makes it another cluster.
 func TestKubeconfigIsReadAgain(t *testing.T) {
 	api := apitest.New()
 	t.Cleanup(api.Close)
@@ -256,7 +256,7 @@ func TestKubeconfigIsReadAgain(t *testing.T) {
 	})
 }
 
-// blackHole is an API server that never answers.
+// blackHole starts an API server that never answers.
 func blackHole(t *testing.T) (url string, asked func() int64) {
 	t.Helper()
 	var n atomic.Int64
@@ -276,8 +276,8 @@ func blackHole(t *testing.T) (url string, asked func() int64) {
 	return server.URL, n.Load
 }
 
-// A cluster that does not answer holds up neither readiness nor anybody else, and does not make its own users wait, once
-// that is known.
+// A cluster that does not answer delays neither readiness nor the users of other clusters. Once it is known to be
+// away, its own users do not wait either.
 func TestClusterThatIsAwayHoldsNobodyUp(t *testing.T) {
 	for _, mode := range []string{config.AuthorizerSAR, config.AuthorizerRBAC} {
 		t.Run(mode, func(t *testing.T) {
@@ -291,7 +291,7 @@ func TestClusterThatIsAwayHoldsNobodyUp(t *testing.T) {
 			cfg.Authorizer.Mode = mode
 			cfg.Clusters = append(cfg.Clusters, config.Cluster{Name: "away", Kubeconfig: apitest.Kubeconfig(t, hole)})
 			g, _ := startOn(t, cfg, token)
-			// Who asks the other cluster does not wait for this one to be known.
+			// A request to the other cluster does not wait until this one is known to be away.
 			g.until("the other one serves", func() bool { code, _ := g.get(g.addr, "/api/v1/pods"); return code == 200 })
 			g.until("it is ready", func() bool {
 				code, body := g.get(g.ops, "/readyz")

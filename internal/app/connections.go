@@ -6,14 +6,16 @@ import (
 )
 
 const (
-	// spareDescriptors is what the gateway needs for itself: connections to API servers and issuers, files.
+	// spareDescriptors is how many descriptors the gateway needs for itself: connections to API servers and issuers,
+	// files.
 	spareDescriptors = 256
-	// connectionsPerStream is how many more connections than streams a client may have: a browser opens six to a host.
+	// connectionsPerStream is how many connections a client may have for each stream that it may have: a browser
+	// opens six to a host.
 	connectionsPerStream = 8
 )
 
-// connectionLimits leaves the gateway what it needs, however many clients come. That of one address follows the limit of its
-// streams, and is off with it.
+// connectionLimits leaves the gateway the descriptors that it needs, however many clients come. The limit of one
+// address follows that of its streams: if that is off, so is this.
 func connectionLimits(cfg config.Stream) kubecasthttp.ConnectionLimits {
 	limits := kubecasthttp.ConnectionLimits{PerPeer: connectionsPerStream * cfg.PerAddress}
 	if all := descriptors(); all > 0 {

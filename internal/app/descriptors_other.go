@@ -2,5 +2,6 @@
 
 package app
 
-// descriptors is how many files, connections included, the process may have open; here that is not known.
+// descriptors is how many files, connections included, the process may have open; 0, since it is not known on this
+// system.
 func descriptors() int { return 0 }

@@ -66,8 +66,8 @@ func document(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestTestsThatDocumentsNameExist: a promise of docs/security.md names at least one test, each test that it names is in the package
-// where it says, and those that other documents name are somewhere.
+// Each promise of docs/security.md names at least one test, and each test is in the package where that document says.
+// Tests that other documents name exist somewhere.
 func TestTestsThatDocumentsNameExist(t *testing.T) {
 	tests := map[string][]string{} // by directory
 	var all []string
@@ -141,7 +141,7 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 	}
 }
 
-// TestMetricsThatAlertsAndDocumentsNameExist: an alert on a metric that is called otherwise never rings.
+// An alert on a metric that does not exist under that name never fires.
 func TestMetricsThatAlertsAndDocumentsNameExist(t *testing.T) {
 	code := strings.Builder{}
 	for directory, text := range sources(t, ".go") {
@@ -166,8 +166,7 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
-// TestDocumentsThatAreCitedExist: a comment, or a document, that points at what is not in the repository, or not in that document, helps
-// nobody.
+// A comment or a document must cite only what is in the repository, and in the cited document.
 func TestDocumentsThatAreCitedExist(t *testing.T) {
 	documents := files(t, ".md")
 	found := 0
@@ -217,7 +216,7 @@ func TestDocumentsThatAreCitedExist(t *testing.T) {
 	}
 }
 
-// TestRulesOfTheWireAreShown: each rule of docs/wire.md names a test.
+// Each rule of docs/wire.md names a test.
 func TestRulesOfTheWireAreShown(t *testing.T) {
 	_, text, _ := strings.Cut(document(t, "docs/wire.md"), "\n## The rules of event streams\n")
 	text, _, _ = strings.Cut(text, "\n## ")

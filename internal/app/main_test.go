@@ -22,10 +22,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds everything that is waited for.
+// patience bounds each wait of the tests.
 const patience = 20 * time.Second
 
-// gateway is one that runs.
+// gateway is a running gateway.
 type gateway struct {
 	t          *testing.T
 	addr, ops  string
@@ -35,7 +35,8 @@ type gateway struct {
 	result     chan error
 }
 
-// configuration is what is needed to run on a cluster, with an issuer whose tokens are signed here.
+// configuration returns what a gateway needs to run on a cluster, with an issuer whose tokens are signed here, and
+// one such token.
 func configuration(t *testing.T, clusterURL string) (cfg config.Config, token string) {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "key")
@@ -47,12 +48,12 @@ func configuration(t *testing.T, clusterURL string) (cfg config.Config, token st
 	cfg.Listen, cfg.OpsListen = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Clusters[0].Kubeconfig = apitest.Kubeconfig(t, clusterURL)
 	cfg.Auth.JWT = []config.JWT{{Issuer: "https://test", Audiences: []string{"kubecast"}, PublicKeyFile: key + ".pub", Claims: config.DefaultClaims()}}
-	cfg.Authorizer.Mode = config.AuthorizerSAR // which the tests' API server answers as it is told
+	cfg.Authorizer.Mode = config.AuthorizerSAR // the fake API server answers as the test says
 	cfg.Drain = config.Duration(2 * time.Second)
 	return cfg, token
 }
 
-// start runs a gateway until the test ends; by then it must have ended itself when it was told to.
+// start runs a gateway until the test ends. At the end, it must stop by itself when it is told to.
 func start(t *testing.T, cfg config.Config, token string) *gateway {
 	t.Helper()
 	return startWith(t, Options{Config: cfg}, token)
@@ -122,7 +123,7 @@ func (g *gateway) get(addr, path string) (code int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// until polls what tells nobody when it changes.
+// until polls a condition that sends no notification when it changes.
 func (g *gateway) until(what string, is func() bool) {
 	g.t.Helper()
 	deadline := time.After(patience)
@@ -137,7 +138,7 @@ func (g *gateway) until(what string, is func() bool) {
 	}
 }
 
-// events reads an event stream up to a line, and returns all that it read.
+// readUntil reads an event stream up to a line with a text, and returns all that it read.
 func readUntil(t *testing.T, r *bufio.Reader, part string) string {
 	t.Helper()
 	var read strings.Builder
@@ -153,7 +154,7 @@ func readUntil(t *testing.T, r *bufio.Reader, part string) string {
 	}
 }
 
-// lockedBuffer is a log that can be waited for.
+// lockedBuffer is a log whose lines a test can wait for.
 type lockedBuffer struct {
 	changed chan struct{}
 	mu      sync.Mutex

@@ -14,16 +14,17 @@ import (
 	"github.com/kubecast/kubecast/internal/config"
 )
 
-// reload follows the configuration file, the kubeconfigs and the certificate while the gateway runs. They are read every now
-// and then: they are small, and that works with any editor, with the symbolic links of Kubernetes' volumes, and over networks.
+// reload follows the configuration file, the kubeconfigs and the certificate while the gateway runs. It polls them:
+// they are small, and polling works with any editor, with the symbolic links of Kubernetes' volumes, and over network
+// file systems.
 type reload struct {
 	opts     Options
 	clusters *clusters
 	cert     *certificate // may be nil
 
 	current config.Config
-	failed  string   // what was wrong with the file when it was read last; "": nothing
-	told    []string // keys of which it was said that they need a restart
+	failed  string   // the fault of the file at the last reading; "": none
+	told    []string // keys about which it was logged that they need a restart
 }
 
 func newReload(opts Options, clusters *clusters, cert *certificate) *reload {
@@ -33,7 +34,7 @@ func newReload(opts Options, clusters *clusters, cert *certificate) *reload {
 	return &reload{opts: opts, clusters: clusters, cert: cert, current: opts.Config}
 }
 
-// Run looks again and again until the context ends.
+// Run polls until the context ends.
 func (r *reload) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.opts.Poll)
 	defer tick.Stop()
@@ -53,7 +54,7 @@ func (r *reload) Run(ctx context.Context) error {
 	}
 }
 
-// file reads the configuration, and takes over what can be. A file that is not valid changes nothing.
+// file reads the configuration, and takes over its clusters. A file that is not valid changes nothing.
 func (r *reload) file() {
 	next, err := r.opts.Reload()
 	if err == nil && !slices.Equal(next.Clusters, r.current.Clusters) {
@@ -79,7 +80,7 @@ func (r *reload) file() {
 	}
 }
 
-// changed are the keys, beside clusters, in which two configurations differ.
+// changed returns the top-level keys, except clusters, in which two configurations differ.
 func changed(a, b config.Config) (keys []string) {
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range va.NumField() {
@@ -91,8 +92,8 @@ func changed(a, b config.Config) (keys []string) {
 	return keys
 }
 
-// kubeconfigs lets the clusters take over what their kubeconfigs say now. One that cannot be used is tried again when it
-// changes: whoever writes it may not have finished.
+// kubeconfigs makes the clusters read their kubeconfigs again if these have changed. One that cannot be used may just
+// be being written; it is tried again when it changes.
 func (r *reload) kubeconfigs() {
 	for _, m := range r.clusters.list() {
 		now := digest(m.files)
@@ -106,7 +107,7 @@ func (r *reload) kubeconfigs() {
 	}
 }
 
-// digest tells the contents of files from others; those that are not there count as such.
+// digest identifies the contents of files. A file that does not exist counts as empty.
 func digest(files []string) (d [sha256.Size]byte) {
 	sum := sha256.New()
 	for _, file := range files {

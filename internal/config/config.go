@@ -213,7 +213,7 @@ const (
 // Authorizer says how it is decided what an identity may see.
 type Authorizer struct {
 	Mode       string   `yaml:"mode"`       // AuthorizerRBAC, AuthorizerSAR or AuthorizerPolicy
-	CacheAllow Duration `yaml:"cacheAllow"` // mode sar: how long an allow is remembered; 0: not at all
+	CacheAllow Duration `yaml:"cacheAllow"` // mode sar: how long a lost permission may still count; 0: none is remembered
 	CacheDeny  Duration `yaml:"cacheDeny"`
 	Policies   []string `yaml:"policies"` // mode policy: a request is allowed if one of them is true for it
 }
