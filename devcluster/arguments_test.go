@@ -58,7 +58,7 @@ func TestAssetsDirectoryComesFirstForWhatItHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(assets+"/kube-apiserver", nil, 0o600); err != nil { // not to be run
+	if err := os.WriteFile(assets+"/kube-apiserver", nil, 0o600); err != nil { // it is never run
 		t.Fatal(err)
 	}
 	found, err := findBinariesIn(built, assets, []string{"etcd", "kube-apiserver", "kwok"})

@@ -9,8 +9,8 @@ import (
 
 var controlPlane = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
 
-// findBinaries returns the path of each program named. Programs built by "make build" are in controlplane/ beside
-// the devcluster executable; $KUBEBUILDER_ASSETS, where set, comes first for what such a directory holds.
+// findBinaries returns the path of each named program. "make build" puts the programs into controlplane/ beside the
+// devcluster executable. If $KUBEBUILDER_ASSETS is set, a program in that directory comes first.
 func findBinaries(names ...string) (map[string]string, error) {
 	executable, err := os.Executable()
 	if err != nil {

@@ -1,9 +1,10 @@
 package main
 
-// What the submitter chooses from: the teams of a company that trains models, their people, and what they run.
+// The submitter chooses from this catalog: the teams of a company that trains models, their members, and the programs
+// that they run.
 
 type team struct {
-	namespace string // also the name of the group of its people
+	namespace string // also the name of its members' group
 	queue     string
 	owners    []string
 	workloads []workload
@@ -15,11 +16,12 @@ type workload struct {
 	purpose   string
 	framework string
 	image     string
-	// What one pod asks for. A node has eight GPUs, 96 CPUs and 768 GiB.
+	// The requests of one pod. A node has eight GPUs, 96 CPUs and 768 GiB.
 	gpus, cpus, gibibytes int
-	// maxWorkers is how many pods it uses at most, at the same time or one after the other.
+	// maxWorkers is how many pods a job uses at most, at the same time or one after the other.
 	maxWorkers int
-	// sweep: its pods are independent trials, some of them at a time. Else they are workers that train together.
+	// sweep means that the pods are independent trials, of which some run at a time. Otherwise they are workers that
+	// train together.
 	sweep bool
 }
 

@@ -21,7 +21,7 @@ import (
 //go:embed stages
 var stages embed.FS
 
-// clientConfig is for our own client, to the API server at port.
+// clientConfig is the configuration of devcluster's own client of the API server at port.
 func (c *credentials) clientConfig(port int) *rest.Config {
 	return &rest.Config{
 		Host:            fmt.Sprintf("https://127.0.0.1:%d", port),
@@ -42,14 +42,14 @@ type cluster struct {
 
 	etcdPort, peerPort, apiPort int
 
-	// fail ends the whole devcluster: a component that died by itself is nothing to go on with.
+	// fail ends the whole devcluster. It is called when a component has died by itself.
 	fail context.CancelCauseFunc
 
 	mu        sync.Mutex // held for as long as a fault takes
 	processes map[string]*process
 }
 
-// newCluster prepares the directory and reserves the ports. Nothing runs yet; stop undoes it.
+// newCluster prepares the directory and reserves the ports. It starts nothing; stop undoes it.
 func newCluster(dir directory, progress io.Writer, fail context.CancelCauseFunc) (c *cluster, stop func(), err error) {
 	c = &cluster{dir: dir, progress: progress, fail: fail, forker: newForker(), processes: map[string]*process{}}
 	c.programs, err = findBinaries(controlPlane...)
@@ -79,7 +79,7 @@ func newCluster(dir directory, progress io.Writer, fail context.CancelCauseFunc)
 	return c, stop, nil
 }
 
-// writeFiles writes what the components read, and the kubeconfig.
+// writeFiles writes the files that the components read, and the kubeconfig.
 func (c *cluster) writeFiles() error {
 	credentials, err := writeCredentials(c.dir)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *cluster) kill(names ...string) {
 // clients are the components that talk to the API server.
 var clients = []string{"kube-controller-manager", "kube-scheduler", "kwok"}
 
-// bringUp starts everything and returns when a job would run.
+// bringUp starts everything, and returns when a job has run.
 func (c *cluster) bringUp(ctx context.Context, nodes int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, fmt.Errorf("the control plane was not ready within two minutes; see the logs in %s", c.dir.logs()))
 	defer cancel()
@@ -194,7 +194,7 @@ func (c *cluster) bringUp(ctx context.Context, nodes int) error {
 	return c.snapshotEtcd()
 }
 
-// stop ends all processes at once. They get no time to finish: what they hold is thrown away anyway.
+// stop kills all processes. They get no time to finish, since their data is thrown away anyway.
 func (c *cluster) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

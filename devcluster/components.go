@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// The arguments of the components. Common to all: one replica each, so no leader election; nobody profiles them;
-// clients are not throttled, because tests and benchmarks write as fast as they can and measure something else.
+// The arguments of the components. Each has one replica, so there is no leader election. Profiling is off. Clients
+// are not throttled, because tests and benchmarks write as fast as they can, and measure something else.
 
-// etcdArgs: without fsync, since the data need not survive the machine; with timers for a cluster of one on loopback.
+// etcdArgs runs etcd without fsync, since the data need not survive the machine, and with timers for a single member
+// on loopback.
 func etcdArgs(d directory, clientPort, peerPort int) []string {
 	client := fmt.Sprintf("http://127.0.0.1:%d", clientPort)
 	peer := fmt.Sprintf("http://127.0.0.1:%d", peerPort)
@@ -46,28 +47,27 @@ func apiServerArgs(d directory, etcdPort, port int) []string {
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--endpoint-reconciler-type=none",
 		"--allow-privileged=true",
-		// kwok's nodes are Ready and nothing watches over them, so nothing would take off the taint that a new
-		// node is given by this plugin.
+		// This plugin gives new nodes a taint. No controller would remove it, since none watches over kwok's nodes.
 		"--disable-admission-plugins=TaintNodesByCondition",
 		"--watch-cache=true",
-		// With priority and fairness off, the two limits below are all that throttles.
+		// With priority and fairness off, only the two limits below throttle.
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=4000",
 		"--max-mutating-requests-inflight=2000",
 		"--delete-collection-workers=4",
 		"--profiling=false",
-		// On SIGTERM, end the watches and go; without these the server waits a minute for them.
+		// On SIGTERM the server ends its watches and then itself; without these it would wait a minute for them.
 		"--shutdown-watch-termination-grace-period=1s",
 		"--shutdown-send-retry-after=true",
-		// Old versions go when "fault etcd-compact" says so, and not in the middle of a test.
+		// History is compacted only by "fault etcd-compact", and not in the middle of a test.
 		"--etcd-compaction-interval=0",
 		"--etcd-count-metric-poll-period=0",
 		"--event-ttl=15m",
 	}
 }
 
-// controllers are those that a cluster of jobs and workloads needs. Not among them: all that concerns volumes,
-// certificates, clouds, autoscaling and the health of nodes, which kwok's nodes do not have.
+// controllers are the controllers that a cluster of jobs and workloads needs. Those for volumes, certificates,
+// clouds, autoscaling and the health of nodes are left out: kwok's nodes have none of these.
 var controllers = []string{
 	"clusterrole-aggregation-controller",
 	"cronjob-controller",
@@ -116,7 +116,7 @@ func schedulerArgs(d directory) []string {
 	return []string{"--config=" + d.path("config", "scheduler.yaml"), "--secure-port=0"}
 }
 
-// kwokConfig: no leases of nodes, since nothing looks at them and they would be most of a quiet cluster's writes.
+// kwokConfig turns leases of nodes off: nothing looks at them, and they would be most of a quiet cluster's writes.
 const kwokConfig = `apiVersion: config.kwok.x-k8s.io/v1alpha1
 kind: KwokConfiguration
 metadata: {name: kwok}

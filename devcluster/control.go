@@ -18,8 +18,8 @@ import (
 
 const socketName = "control.sock"
 
-// socketPath is a path to the directory's socket that fits the 108 bytes that a socket's address may have, however
-// deep the directory is. It holds as long as the directory is open.
+// socketPath is a path to the directory's socket that fits into the 108 bytes of a socket's address, however deep the
+// directory is. It is valid while the directory is open.
 func socketPath(open *os.File) string {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", open.Fd(), socketName)
 }
@@ -34,7 +34,8 @@ func listenControl(d directory) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the control socket: %w", err)
 	}
-	// The path is only good while the directory is open; the next "up" removes the file.
+	// The path is only valid while the directory is open, so closing the listener could not remove the file. The next
+	// "up" does.
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	return listener, nil
 }
@@ -43,7 +44,7 @@ func listenControl(d directory) (net.Listener, error) {
 func serveControl(ctx context.Context, listener net.Listener, c *cluster) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /fault/{name}", func(w http.ResponseWriter, r *http.Request) {
-		// A fault once begun is finished, whether or not the one who asked is still there.
+		// A fault that has begun is finished, even if the command that asked for it has gone.
 		if err := c.fault(ctx, r.PathValue("name")); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}

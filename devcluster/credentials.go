@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// credentials are made anew by each "up" and stay the same when the API server is restarted, so that a client which
+// credentials are made anew by each "up". They stay the same when the API server is restarted, so that a client that
 // has read the kubeconfig can come back.
 type credentials struct {
 	caPEM []byte
-	token string // of the cluster-admin
+	token string // the cluster-admin's
 }
 
 // writeCredentials makes a certificate authority, the API server's certificate, the key that signs ServiceAccount
-// tokens and the token file, and writes them to the directory. Elliptic curves, because RSA keys take a noticeable
-// part of a second each.
+// tokens, and the token file, and writes them to the directory. The keys are on elliptic curves, because making an
+// RSA key takes a noticeable part of a second.
 func writeCredentials(d directory) (*credentials, error) {
 	ca := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "devcluster-ca"},
@@ -69,8 +69,8 @@ func writeCredentials(d directory) (*credentials, error) {
 	return c, nil
 }
 
-// issue makes a key and a certificate for it, signed by the parent, or by itself if there is none. It fills in the
-// serial number and the time of validity.
+// issue makes a key and a certificate for it. The parent signs it; without a parent it is self-signed. It fills in
+// the serial number and the time of validity.
 func issue(template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -92,12 +92,12 @@ func issue(template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*ec
 func keyPEM(key *ecdsa.PrivateKey) []byte {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		panic(err) // a P-256 key that we made
+		panic(err) // cannot be: it is a P-256 key made above
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
 
-// kubeconfig is the text of a kubeconfig for the cluster-admin.
+// kubeconfig returns the text of a kubeconfig for the cluster-admin.
 func (c *credentials) kubeconfig(port int) []byte {
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config

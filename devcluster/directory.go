@@ -35,8 +35,8 @@ func openDirectory(command, arg string) (directory, error) {
 	return directory(abs), nil
 }
 
-// lock makes the directory this process's own until it ends. The kernel drops the lock with the process, however
-// that ends, so a directory whose devcluster was killed can be told from one in use.
+// lock reserves the directory for this process until it ends. The kernel drops the lock however the process ends. So
+// the directory of a devcluster that was killed can be told from one in use.
 func (d directory) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory: %w", err)
@@ -62,8 +62,8 @@ func (d directory) lock() (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// clear removes what an earlier devcluster left. The data goes too: whoever starts a cluster for a test or a demo
-// wants to know what is in it, and half-run jobs of last week help nobody.
+// clear removes what an earlier devcluster left, its data included: a test or a demo must begin with a known content,
+// and not with the half-run jobs of last week.
 func (d directory) clear() error {
 	for _, name := range []string{"kubeconfig", "control.sock", "logs", "pki", "etcd", "etcd-snapshot", "etcd-snapshot.new", "config", "kubectl-cache"} {
 		if err := os.RemoveAll(d.path(name)); err != nil {
@@ -78,7 +78,7 @@ func (d directory) clear() error {
 	return nil
 }
 
-// writeFile writes a file so that a reader sees all of it or nothing.
+// writeFile writes a file so that a reader sees either all of it or nothing.
 func writeFile(name string, data []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// etcd is spoken to through its JSON gateway: the two calls we need are no reason for its client and gRPC.
+// etcd is called through its JSON gateway: the few calls that are needed do not justify its client and gRPC.
 
 // etcdCall posts a request and decodes the reply.
 func etcdCall(ctx context.Context, port int, path string, request, reply any) error {
@@ -37,7 +37,7 @@ func etcdCall(ctx context.Context, port int, path string, request, reply any) er
 	return json.Unmarshal(data, reply)
 }
 
-// etcdRevision is etcd's current revision, which is what Kubernetes calls the newest resourceVersion.
+// etcdRevision is etcd's current revision, which Kubernetes uses as the newest resourceVersion.
 func etcdRevision(ctx context.Context, port int) (int64, error) {
 	var reply struct {
 		Header struct {
@@ -56,8 +56,8 @@ func etcdRevision(ctx context.Context, port int) (int64, error) {
 	return revision, nil
 }
 
-// vanish deletes all keys below a prefix whose last segment begins so, in one revision, as etcd does with what is bound to
-// one lease. It returns how many there were.
+// vanish deletes, in one revision, all keys below a prefix whose last segment begins with name. etcd does the same
+// with all that is bound to a lease. It returns how many keys there were.
 func vanish(ctx context.Context, port int, prefix, name string) (int, error) {
 	var found struct {
 		KVs []struct {
@@ -86,7 +86,7 @@ func vanish(ctx context.Context, port int, prefix, name string) (int, error) {
 	return len(deletions), nil
 }
 
-// compactEtcd drops all history before the revision, and returns when it is gone from the disk, too.
+// compactEtcd drops all history before the revision. It returns when that is gone from the disk, too.
 func compactEtcd(ctx context.Context, port int, revision int64) error {
 	var reply struct{}
 	request := map[string]any{"revision": strconv.FormatInt(revision, 10), "physical": true}

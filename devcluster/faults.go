@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// faults are what "devcluster fault" can do. Each returns when the fault can be seen by clients.
+// faults are the faults of "devcluster fault". Each function returns when clients can see the fault.
 var faults = []struct {
 	name, help string
 	do         func(*cluster, context.Context) error
@@ -34,7 +34,7 @@ func findFault(name string) func(*cluster, context.Context) error {
 	return nil
 }
 
-// fault does one fault at a time; a second one waits for the first.
+// fault does one fault at a time: a second one waits for the first.
 func (c *cluster) fault(ctx context.Context, name string) error {
 	do := findFault(name)
 	if do == nil {
@@ -92,9 +92,9 @@ func (c *cluster) restartAPIServer(ctx context.Context) error {
 	return c.startAPIServer(ctx)
 }
 
-// compact makes every version before the present one unknown. Compacting etcd alone would not: the API server answers
-// watches from a cache of its own that keeps recent changes. A new API server's cache begins with the present state.
-// While none runs nobody writes, so "the present" is one well-defined revision.
+// compact makes every version before the present one unknown. Compacting only etcd would not be enough, since the API
+// server answers watches from its own cache of recent changes. So the API server is restarted: the cache of a new one
+// begins with the present state. While none runs, nothing writes, so the present is one well-defined revision.
 func (c *cluster) compact(ctx context.Context) error {
 	c.kill(apiServer)
 	revision, err := etcdRevision(ctx, c.etcdPort)
@@ -140,9 +140,9 @@ func (c *cluster) expectGone(ctx context.Context, version int64) error {
 	return fmt.Errorf("a watch from version %d is answered with %s", version, strings.ToLower(string(event.Type)))
 }
 
-// restore replaces etcd's data by the snapshot. The controllers, the scheduler and kwok must not outlive it: they hold
-// versions that are now in the future, and a watch from there would tell them nothing until the versions have caught
-// up. (That is what the fault is for; but it is the gateway that is to be tested, not they.)
+// restore replaces etcd's data by the snapshot. The controllers, the scheduler and kwok are restarted, too: they hold
+// versions that are now in the future, and a watch from there tells nothing until the versions have caught up. That
+// is the very situation in which the gateway is to be tested, but not they.
 func (c *cluster) restore(ctx context.Context) error {
 	before, err := etcdRevision(ctx, c.etcdPort)
 	if err != nil {

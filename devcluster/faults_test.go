@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Each fault on one and the same cluster, in this order: a fault must leave one that works.
+// All faults are done on the same cluster, in this order: each must leave a cluster that works.
 func TestFaults(t *testing.T) {
 	cluster := startUp(t, install(t), t.TempDir(), "--jobs", "0", "--nodes", "2")
 	t.Run("etcd-restore goes back to ready", cluster.restoresToReady)
@@ -146,7 +146,7 @@ func (i *instance) compacts(t *testing.T) {
 	if event.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
 		t.Errorf("a watch from version %d after compacting says %v, want it expired", old, event)
 	}
-	// Kinds without a watch cache are answered by etcd, and so are lists of exact versions.
+	// Lists of an exact version are answered by etcd, as are kinds without a watch cache.
 	_, err := i.client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{
 		ResourceVersion: fmt.Sprint(old), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
@@ -174,7 +174,7 @@ func (i *instance) restoresToCompact(t *testing.T) {
 	}
 }
 
-// A death that nobody asked for ends devcluster, with the name of what died.
+// A component that dies without being asked to ends devcluster, which names it.
 func (i *instance) endsWithAComponent(t *testing.T) {
 	pids := expectComponents(t, i.cmd.Process.Pid)
 	syscall.Kill(i.apiServerPID(t), syscall.SIGKILL)

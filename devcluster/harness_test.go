@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The tests run devcluster as its users do, as a process, on the real control plane. The test binary is that
-// process: it is linked to where the programs are, and told by the environment to be devcluster.
+// The tests run devcluster as its users do: as a process, on the real control plane. That process is the test binary.
+// It is copied to beside the programs, and a variable of the environment tells it to be devcluster.
 
 const beDevcluster = "DEVCLUSTER_TEST_MAIN"
 
@@ -35,10 +35,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The clusters that tests start must not outlive them, however they end.
+// testForker starts the clusters of tests, which so cannot outlive the tests, however these end.
 var testForker = sync.OnceValue(newForker)
 
-// install makes a directory with devcluster in it and, beside it, the programs that "make build" has built.
+// install makes a directory with devcluster and the programs that "make build" has built.
 func install(t *testing.T) (devcluster string) {
 	t.Helper()
 	built, err := filepath.EvalSymlinks("../bin/controlplane")
@@ -64,7 +64,7 @@ func install(t *testing.T) (devcluster string) {
 	return copyTestBinary(t, bin)
 }
 
-// copyTestBinary copies it, because it looks for the programs beside itself.
+// copyTestBinary puts the test binary into a directory, because it looks for the programs beside itself.
 func copyTestBinary(t *testing.T, dir string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -87,12 +87,12 @@ func copyTestBinary(t *testing.T, dir string) string {
 
 func command(devcluster string, args ...string) *exec.Cmd {
 	cmd := exec.Command(devcluster, args...)
-	// The race detector would have each short command wait a second before it ends.
+	// Without atexit_sleep_ms, the race detector makes each short command wait for a second before it ends.
 	cmd.Env = append(os.Environ(), beDevcluster+"=1", "KUBEBUILDER_ASSETS=", "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
-// runCommand runs it to its end and returns what it printed, errors included.
+// runCommand runs a command to its end, and returns its output, errors included.
 func runCommand(devcluster string, args ...string) (string, error) {
 	out, err := command(devcluster, args...).CombinedOutput()
 	return string(out), err
@@ -105,12 +105,12 @@ type instance struct {
 	cmd        *exec.Cmd
 	stderr     *bytes.Buffer // read it after done
 	done       chan struct{} // closed when it has ended
-	err        error         // how; read it after done
+	err        error         // how it ended; read it after done
 	config     *rest.Config
 	client     kubernetes.Interface
 }
 
-// startUp starts one and returns when it has said "ready".
+// startUp starts an instance, and returns when it has said "ready".
 func startUp(t *testing.T, devcluster, dir string, args ...string) *instance {
 	t.Helper()
 	started := time.Now()
@@ -152,7 +152,7 @@ func startUp(t *testing.T, devcluster, dir string, args ...string) *instance {
 	return i
 }
 
-// fault does a fault and fails the test if it could not be done.
+// fault does a fault, and fails the test if that is not possible.
 func (i *instance) fault(t *testing.T, name string) {
 	t.Helper()
 	started := time.Now()
@@ -172,7 +172,7 @@ func (i *instance) kubectl(t *testing.T, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// children are the processes that a process has started and that still run, with their names.
+// children returns the running children of a process, with their names.
 func children(t *testing.T, parent int) map[int]string {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -208,7 +208,7 @@ func expectGoneProcesses(t *testing.T, pids map[int]string) {
 	t.Helper()
 	eventually(t, "the processes to be gone", func(context.Context) error {
 		for pid, name := range pids {
-			// Nobody may be there to collect an orphan, so a zombie is gone.
+			// An orphan may have no parent that collects it, so a zombie counts as gone.
 			if _, state, _ := processState(pid); state != "" && state != "Z" {
 				return fmt.Errorf("%s (%d) still runs, state %s", name, pid, state)
 			}
@@ -226,7 +226,7 @@ func expectComponents(t *testing.T, pid int) map[int]string {
 		names = append(names, name)
 	}
 	for _, name := range controlPlane {
-		want = append(want, name[:min(len(name), 15)]) // all that Linux keeps of a name
+		want = append(want, name[:min(len(name), 15)]) // Linux keeps only so much of a name
 	}
 	slices.Sort(names)
 	slices.Sort(want)
@@ -236,7 +236,7 @@ func expectComponents(t *testing.T, pid int) map[int]string {
 	return pids
 }
 
-// eventually polls for as long as a slow and busy machine may need.
+// eventually polls until a check succeeds, for as long as a slow and busy machine may need.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -13,8 +13,8 @@ becomes a real kubectl with the cluster-admin's kubeconfig of the devcluster in 
 --dir DIR are kubectl's.
 `
 
-// kubectlCommand becomes kubectl. It reads --dir by hand, and only as the first argument, since all the others are
-// kubectl's, its own flags among them.
+// kubectlCommand replaces this process by kubectl. It reads --dir by hand, and only as the first argument, since all
+// others are kubectl's.
 func kubectlCommand(args []string) error {
 	var arg string
 	switch {
@@ -40,7 +40,8 @@ func kubectlCommand(args []string) error {
 	}
 	// The last of repeated flags wins, so a --kubeconfig among the arguments is still obeyed.
 	argv := append([]string{"kubectl", "--kubeconfig=" + dir.kubeconfig()}, args...)
-	// What it learns of one cluster's kinds must not stay in the user's home for another on the same port.
+	// kubectl's cache of one cluster's kinds must not stay in the user's home, where it would be used for another
+	// cluster on the same port.
 	env := append(os.Environ(), "KUBECACHEDIR="+dir.kubectlCache())
 	if err := syscall.Exec(programs["kubectl"], argv, env); err != nil {
 		return fmt.Errorf("kubectl: starting %s: %w", programs["kubectl"], err)

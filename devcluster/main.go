@@ -1,10 +1,10 @@
 // Command devcluster runs a real Kubernetes control plane on loopback, without a container engine: etcd,
 // kube-apiserver, kube-controller-manager and kube-scheduler, with kwok standing in for the kubelets. It is the
-// cluster of Kubecast's demo, tests and benchmarks, and it can be hurt on purpose (see the fault command).
+// cluster of Kubecast's demo, tests and benchmarks, and can be made to fail on purpose (see the fault command).
 //
-// One running devcluster owns one directory: kubeconfig, keys, logs, etcd's data and the socket over which the
-// other commands talk to it. Nothing outlives it: its processes die with it, also when it is killed, and the data
-// is thrown away by the next one. Linux only, because that promise needs Linux's parent death signal.
+// One running devcluster owns one directory: kubeconfig, keys, logs, etcd's data and the socket over which the other
+// commands talk to it. Nothing outlives it: its processes die with it, even when it is killed, and the next one
+// throws the data away. It runs only on Linux, because that promise needs Linux's parent death signal.
 package main
 
 import (
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 }
 
-// parse reads a command's flags; what is wrong with them is told once, by the error it returns.
+// parse reads a command's flags. It prints nothing about faults, which are in the error that it returns.
 func parse(flags *flag.FlagSet, args []string, stderr io.Writer, help string) error {
 	flags.SetOutput(io.Discard)
 	err := flags.Parse(args)

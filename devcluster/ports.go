@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reservePort takes a free port of 127.0.0.1 and keeps others off it until release, also while the component it is
-// for is down. The socket is bound but does not listen, so a connection to the port is refused as long as no component
-// listens there. The component binds the same port beside it: both need SO_REUSEPORT.
-// (Not SO_REUSEADDR, with which any listener could take the port while nobody listens on it.)
+// reservePort reserves a free port of 127.0.0.1 until release, also while the component that uses it is down. The
+// socket is bound but does not listen, so a connection to the port is refused while no component listens there. The
+// component binds the same port, for which both need SO_REUSEPORT. SO_REUSEADDR would not do: any process could then
+// take the port while nothing listens on it.
 func reservePort() (port int, release func(), err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A forker starts processes that die with this one. Linux ties the parent death signal to the thread that forked,
-// not to the process, and Go ends threads as it likes: so all forks are made by one thread that is kept for it.
+// A forker starts processes that die with this one. Linux ties the parent death signal to the thread that forked, not
+// to its process, and Go ends threads as it likes. So one thread, which never ends, makes all forks.
 type forker chan func()
 
 func newForker() forker {
@@ -41,14 +41,14 @@ type process struct {
 	name string
 	log  string
 	cmd  *exec.Cmd
-	// stopping is set before we end it ourselves, so that any other end is known for a failure.
+	// stopping is set before devcluster itself ends the process, so that any other end is known to be a failure.
 	stopping atomic.Bool
 	done     chan struct{} // closed when it has ended
 	state    string        // how it ended; read it after done
 }
 
-// startProcess runs path with args, its output appended to the log. When the process ends without having been
-// asked to, failed is called.
+// startProcess runs path with args, and appends its output to the log. It calls failed when the process ends without
+// having been asked to.
 func startProcess(f forker, name, path, log string, args []string, failed func(*process)) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -60,7 +60,8 @@ func startProcess(f forker, name, path, log string, args []string, failed func(*
 	cmd.Dir = filepath.Dir(log)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Pdeathsig: syscall.SIGKILL,
-		// A group of its own: Ctrl-C in a terminal is for us, and we end the components in order.
+		// The process gets its own group, so that Ctrl-C in a terminal reaches only devcluster, which ends the
+		// components in order.
 		Setpgid: true,
 	}
 	if err := f.start(cmd); err != nil {
@@ -87,7 +88,7 @@ func (p *process) running() bool {
 	}
 }
 
-// kill ends the process with SIGKILL and returns when it is gone.
+// kill ends the process with SIGKILL, and returns when it is gone.
 func (p *process) kill() {
 	p.stopping.Store(true)
 	p.cmd.Process.Kill() // fails only if it is gone already
@@ -107,7 +108,7 @@ func (p *process) terminate(ctx context.Context, grace time.Duration) {
 	p.kill()
 }
 
-// failure tells how a process ended that should have gone on, with the end of its log.
+// failure is the error for a process that ended by itself, with the end of its log.
 func (p *process) failure() error {
 	return fmt.Errorf("%s ended by itself (%s); the last lines of %s:\n%s", p.name, p.state, p.log, lastLines(p.log, 15))
 }
@@ -126,8 +127,8 @@ func lastLines(name string, n int) string {
 	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
 }
 
-// poll calls check until it returns nil, and then returns nil; when the context ends first, the last answer of check
-// is in the error.
+// poll calls check until that returns nil, and then returns nil. If the context ends first, its error contains the
+// last one of check.
 func poll(ctx context.Context, interval time.Duration, what string, check func(context.Context) error) error {
 	var last error
 	for {

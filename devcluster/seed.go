@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// platformGroup sees all teams.
+// platformGroup is the group that may read all teams' namespaces.
 const platformGroup = "platform"
 
-// seed makes what is in the cluster from the start: nodes, the teams' namespaces, and roles for demos. It returns when
-// pods can be made in these namespaces.
+// seed creates the initial content of the cluster: nodes, the teams' namespaces, and roles for demos. It returns when
+// pods can be created in these namespaces.
 func (c *cluster) seed(ctx context.Context, nodes int) error {
 	for i := range nodes {
 		if _, err := c.client.CoreV1().Nodes().Create(ctx, node(i), metav1.CreateOptions{}); err != nil {
@@ -75,8 +75,8 @@ func node(i int) *corev1.Node {
 	}
 }
 
-// seedRoles lets the group "platform" read all of the cluster and each team's group its own namespace. Secrets are not
-// among what may be read.
+// seedRoles lets the group "platform" read the whole cluster, and each team's group its own namespace. Nobody may
+// read Secrets.
 func (c *cluster) seedRoles(ctx context.Context) error {
 	read := []string{"get", "list", "watch"}
 	namespaced := []rbacv1.PolicyRule{

@@ -13,16 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// snapshotEtcd copies etcd's data directory. etcd is stopped meanwhile, with SIGSTOP: what the files then hold is what
-// a kill at that moment would leave, and etcd recovers from a kill without losing what it has acknowledged (the page
-// cache survives the process, so that is true without fsync).
+// snapshotEtcd copies etcd's data directory while etcd is stopped by SIGSTOP. The files then hold what a kill at that
+// moment would leave. etcd recovers from a kill without losing what it has acknowledged; that is true even without
+// fsync, since the page cache survives the process.
 func (c *cluster) snapshotEtcd() error {
 	pid := c.processes["etcd"].cmd.Process.Pid
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("stopping etcd: %w", err)
 	}
 	defer syscall.Kill(pid, syscall.SIGCONT)
-	// Reported when all of its threads have stopped. Not an exit, which is startProcess's to collect.
+	// The stop is reported when all threads have stopped. WNOWAIT and the missing WEXITED leave an exit for
+	// startProcess to collect.
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil)
 		if err == nil {
@@ -45,7 +46,7 @@ func (c *cluster) snapshotEtcd() error {
 	return os.Rename(unfinished, c.dir.etcdSnapshot())
 }
 
-// restoreEtcdData puts the snapshot in the place of etcd's data, and keeps it for another time. etcd must not run.
+// restoreEtcdData replaces etcd's data by a copy of the snapshot, which is kept. etcd must not run.
 func (c *cluster) restoreEtcdData() error {
 	if err := os.RemoveAll(c.dir.etcdData()); err != nil {
 		return fmt.Errorf("removing etcd's data: %w", err)
@@ -72,8 +73,8 @@ func copyTree(to, from string) error {
 	})
 }
 
-// copySparse copies a file and leaves out what is all zeros: most of etcd's files is space taken in advance, some
-// hundred megabytes of it.
+// copySparse copies a file, and leaves holes for blocks of zeros: etcd reserves some hundred megabytes in its files
+// in advance.
 func copySparse(to, from string) error {
 	in, err := os.Open(from)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// submitter plays the people who submit training jobs, change their minds and delete them.
+// submitter plays the users who submit training jobs, change their minds and delete jobs.
 type submitter struct {
 	client kubernetes.Interface
 	rate   float64 // jobs per second
@@ -42,7 +42,7 @@ func newSubmitter(client kubernetes.Interface, jobsPerSecond float64, nodes int,
 // firstJobs are submitted at once, so that there is something to see.
 const firstJobs = 6
 
-// run submits jobs until ctx ends. Each comes independently of the others, so the time between two is exponentially
+// run submits jobs until ctx ends. The jobs are independent of each other, so the time between two is exponentially
 // distributed.
 func (s *submitter) run(ctx context.Context) {
 	defer s.tasks.Wait()
@@ -60,7 +60,7 @@ func (s *submitter) run(ctx context.Context) {
 	}
 }
 
-// submit starts the job's life and does not wait for it.
+// submit starts the job's life, and does not wait for its end.
 func (s *submitter) submit(ctx context.Context, job trainingJob) {
 	select {
 	case s.inFlight <- struct{}{}:
@@ -90,8 +90,8 @@ func (s *submitter) submit(ctx context.Context, job trainingJob) {
 	})
 }
 
-// insist does something to a job until it is done or the job is gone. A job that stayed suspended because the API
-// server happened to be away would stay for ever.
+// insist repeats a request for a job until it succeeds or the job is gone. Otherwise a job would stay suspended for
+// ever because the API server was away at the wrong moment.
 func (s *submitter) insist(ctx context.Context, do func() error) {
 	for {
 		err := do()
@@ -102,10 +102,11 @@ func (s *submitter) insist(ctx context.Context, do func() error) {
 	}
 }
 
-// report tells when submitting begins to fail and when it works again, and not of each job while the API server is
-// away, which is what faults are for.
+// report logs when submitting begins to fail and when it works again, but not each failure: the API server may be
+// away on purpose.
 func (s *submitter) report(ctx context.Context, err error) {
-	// Nobody keeps a job from being gone already when it is to be deleted or resumed, or its name from being taken.
+	// These are no failures: a job may be gone already when it is to be deleted or resumed, and its name may be
+	// taken.
 	if ctx.Err() != nil || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 
 const gpu corev1.ResourceName = "nvidia.com/gpu"
 
-// Annotations of a pod that say what becomes of it; the stages obey them.
+// These annotations of a pod say what happens to it; the stages obey them.
 const (
 	startSeconds = "devcluster.kubecast.io/start-seconds"
 	runSeconds   = "devcluster.kubecast.io/run-seconds"
@@ -24,20 +24,21 @@ const (
 	failReason   = "devcluster.kubecast.io/fail-reason"
 )
 
-// trainingJob is a job and what its owner is going to do with it.
+// trainingJob is a job with what its owner is going to do with it.
 type trainingJob struct {
 	*batchv1.Job
-	resumeAfter time.Duration // it is submitted suspended, and resumed so much later; 0: it is not
-	deleteAfter time.Duration // its owner thinks better of it; 0: not
+	resumeAfter time.Duration // it is submitted suspended, and resumed so much later; 0: not suspended
+	deleteAfter time.Duration // its owner deletes it so much later; 0: never
 }
 
-// pace fits the jobs to the cluster, so that it neither stands idle nor fills up.
+// pace fits the jobs to the cluster, so that it is neither idle nor full.
 type pace struct {
-	longest time.Duration // of a run
-	keep    time.Duration // a finished job
+	longest time.Duration // the longest run
+	keep    time.Duration // how long a finished job is kept
 }
 
-// paceFor is minutes at the usual half a job per second on ten nodes. More jobs on as many nodes must be shorter ones.
+// paceFor allows runs of minutes at the usual half a job per second on ten nodes. With more jobs on as many nodes,
+// the jobs must be shorter.
 func paceFor(jobsPerSecond float64, nodes int) pace {
 	seconds := func(s, least, most float64) time.Duration {
 		return time.Duration(min(max(s, least), most)) * time.Second
@@ -50,12 +51,12 @@ func paceFor(jobsPerSecond float64, nodes int) pace {
 
 func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
-// newTrainingJob makes one up.
+// newTrainingJob invents a job.
 func newTrainingJob(random *rand.Rand, p pace) trainingJob {
 	t := pick(random, teams)
 	w := pick(random, t.workloads)
 	owner := pick(random, t.owners)
-	// Sizes lean to the small, run times to the short, as on real platforms.
+	// Most jobs are small and short, as on real platforms.
 	workers := int32(min(w.maxWorkers, pick(random, []int{1, 1, 1, 2, 2, 3, 4, 8})))
 	shortest := 4 * time.Second
 	run := time.Duration(float64(shortest) * math.Pow(float64(p.longest)/float64(shortest), random.Float64()))
@@ -110,7 +111,7 @@ func newTrainingJob(random *rand.Rand, p pace) trainingJob {
 	return job
 }
 
-// fate decides what becomes of the job: most run well, some do not.
+// fate decides how the job ends: most succeed, some do not.
 func (j *trainingJob) fate(random *rand.Rand, run time.Duration, annotations map[string]string) {
 	someSeconds := func(least, most int) time.Duration {
 		return time.Duration(least+random.IntN(most-least)) * time.Second

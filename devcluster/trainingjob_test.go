@@ -18,7 +18,7 @@ func TestTrainingJobsAreValidAndOfAllFates(t *testing.T) {
 				t.Fatalf("label %s=%s: %v", key, value, problems)
 			}
 		}
-		// The job's name and its pods' must do for a host name.
+		// The names of the job and of its pods must be valid host names.
 		if problems := validation.IsDNS1123Label(job.Name + "-0-abcde"); len(problems) > 0 {
 			t.Fatalf("name %s: %v", job.Name, problems)
 		}

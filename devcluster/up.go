@@ -61,7 +61,7 @@ func upCommand(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	return nil
 }
 
-// up runs a cluster until ctx ends, which is the good end, or a component dies.
+// up runs a cluster until ctx ends, and then returns nil, or until a component dies.
 func up(parent context.Context, dir directory, nodes int, jobs float64, stdout, stderr io.Writer) error {
 	unlock, err := dir.lock()
 	if err != nil {
@@ -83,7 +83,7 @@ func up(parent context.Context, dir directory, nodes int, jobs float64, stdout, 
 		return nil // asked to end before it was ready
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // what died is the reason; err is what we could not do without it
+		return context.Cause(ctx) // the component that died is the reason; err is only the consequence
 	}
 	if err != nil {
 		return err

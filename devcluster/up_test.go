@@ -60,7 +60,7 @@ func TestComponentThatDiesAtStartIsNamedWithTheEndOfItsLog(t *testing.T) {
 	}
 }
 
-// What a cluster that is ready can do. One cluster for all, which the subtests leave as it is.
+// The subtests share one cluster, and leave it as it is.
 func TestReadyCluster(t *testing.T) {
 	cluster := startUp(t, install(t), filepath.Join(t.TempDir(), "made", "by", strings.Repeat("devcluster-", 10)), "--jobs", "3")
 	t.Run("runs a job like any other", cluster.runsAJob)

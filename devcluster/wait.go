@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// How often something is looked at while we wait for it.
+// pollInterval is the interval at which a condition is checked while devcluster waits for it.
 const pollInterval = 50 * time.Millisecond
 
 func (c *cluster) waitForEtcd(ctx context.Context) error {
@@ -51,8 +51,8 @@ func (c *cluster) waitForNodes(ctx context.Context, want int) error {
 	})
 }
 
-// tryJob runs a job, because nothing less tells that admission, controllers, scheduler and kwok are all at work. It
-// leaves nothing but events, in a namespace where nobody looks for jobs.
+// tryJob runs a job, because nothing less shows that admission, controllers, scheduler and kwok all work. It leaves
+// nothing but events, in a namespace where nobody looks for jobs.
 func (c *cluster) tryJob(ctx context.Context) error {
 	const namespace, name = metav1.NamespaceSystem, "devcluster-ready"
 	job := &batchv1.Job{

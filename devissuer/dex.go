@@ -21,14 +21,14 @@ import (
 type dexOptions struct {
 	Issuer    string
 	Redirects []string
-	Secret    string // of the client; empty: it is public
+	Secret    string // the client's; empty: the client is public
 	Lasts     time.Duration
 	Keys      signer.Signer
 	Log       *slog.Logger
 }
 
-// newDex is Dex as its own command would run it, with sessions of its own, so that who signs out here has to say his
-// password again, and with refresh tokens that are of use once.
+// newDex returns Dex as its own command would run it. It has its own sessions, so that a user who signs out here must
+// enter the password again. A refresh token can be used only once.
 func newDex(ctx context.Context, opts dexOptions) (http.Handler, error) {
 	hash, err := bcrypt.GenerateFromPassword([]byte("password"), bcrypt.DefaultCost)
 	if err != nil {

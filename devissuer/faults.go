@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// faults stand before Dex.
+// faults is a handler in front of Dex that makes it fail on demand.
 type faults struct {
 	next   http.Handler
 	keys   *keys
@@ -35,7 +35,7 @@ func (f *faults) setAway(away bool) {
 	f.away = away
 }
 
-// control is how a test hurts the provider.
+// control returns the handler by which a test makes the provider fail.
 func (f *faults) control() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /rotate", func(w http.ResponseWriter, _ *http.Request) {

@@ -10,13 +10,13 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// keys sign what Dex issues. They are replaced when a test wants it, and not, as Dex's own, every six hours. RS256, since at
-// a logout Dex takes hints of no other algorithm.
+// keys sign the tokens that Dex issues. They are replaced when a test wants it, and not every six hours like Dex's
+// own. The algorithm is RS256, since at a logout Dex accepts ID token hints of no other.
 type keys struct {
 	mu      sync.Mutex
 	signing jose.JSONWebKey
-	public  []*jose.JSONWebKey // the newest first; the others' tokens are good until they end
-	subject string             // of the last token that was signed
+	public  []*jose.JSONWebKey // the newest first; tokens of the older ones stay valid until they expire
+	subject string             // the subject of the last token that was signed
 }
 
 func newKeys() (*keys, error) {
@@ -37,7 +37,7 @@ func (k *keys) rotate() error {
 	return nil
 }
 
-// Sign implements signer.Signer, as do the following.
+// Sign implements signer.Signer, as do the methods that follow it.
 func (k *keys) Sign(_ context.Context, payload []byte) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -58,7 +58,7 @@ func (k *keys) Sign(_ context.Context, payload []byte) (string, error) {
 	return signed.CompactSerialize()
 }
 
-// lastSubject is whom the last token is of.
+// lastSubject is the subject of the last token that was signed.
 func (k *keys) lastSubject() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

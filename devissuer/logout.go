@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// endAtClients tells all clients that whoever signed in last was signed out (OpenID Connect Back-Channel Logout 1.0). Dex does not do
-// that; the token is signed with its keys all the same.
+// endAtClients tells all clients that the user who signed in last was signed out (OpenID Connect Back-Channel Logout
+// 1.0). Dex itself does not do that, so the logout token is made here and signed with Dex's keys.
 func endAtClients(ctx context.Context, issuer string, redirects []string, keys *keys) error {
 	now := time.Now()
 	payload, err := json.Marshal(map[string]any{

@@ -1,7 +1,8 @@
-// Command devissuer runs a real OpenID provider on loopback: Dex, from its module, with its storage in memory. It is what
-// people sign in at in Kubecast's tests, and it can be hurt on purpose: its keys replaced, or itself taken away for a while.
+// Command devissuer runs a real OpenID provider on loopback: Dex, from its module, with its storage in memory. Users
+// sign in at it in Kubecast's tests. It can be made to fail on purpose: its keys can be replaced, and it can be away
+// for a while.
 //
-// It is a module of its own because Dex brings many others, none of which is the gateway's.
+// It is a module of its own because Dex needs many others that the gateway does not.
 package main
 
 import (
@@ -56,7 +57,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer controls.Close()
-	// By name, so that the provider is of another site than a gateway at 127.0.0.1.
+	// The issuer is addressed by name, so that it is another site than a gateway at 127.0.0.1.
 	issuer := fmt.Sprintf("http://localhost:%d", listener.Addr().(*net.TCPAddr).Port)
 	keys, err := newKeys()
 	if err != nil {
