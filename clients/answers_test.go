@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// asking is the clients' streams from the probes.
+// asking is one stream of each client from each probe.
 type asking struct {
 	probes *probes
 	began  time.Time
@@ -23,7 +23,7 @@ type question struct {
 	mu     sync.Mutex
 	id     int
 	closed bool
-	torn   bool // it was handed a part of an event
+	torn   bool // it was given a part of an event
 }
 
 // ask opens a stream from each client to each probe.
@@ -63,7 +63,7 @@ func (q *question) hear(r report) {
 	q.torn = q.torn || r.Type == "event" && r.Data == tornData
 }
 
-// enough is how many requests tell that a client tries again.
+// enough is how many requests show that a client tries again.
 func (q *question) enough() int {
 	switch {
 	case q.answer == refused:
@@ -74,7 +74,7 @@ func (q *question) enough() int {
 	return 2
 }
 
-// closeAnswered closes the streams of clients that try again, which would go on for as long as the test.
+// closeAnswered closes the streams of clients that are known to try again; they would go on as long as the test.
 func (a *asking) closeAnswered(done <-chan struct{}) {
 	ticks := time.NewTicker(100 * time.Millisecond)
 	defer ticks.Stop()
@@ -98,14 +98,14 @@ func (q *question) close() {
 	defer q.mu.Unlock()
 	if !q.closed {
 		q.closed = true
-		_ = q.client.driver.close(q.id) // fails only if the driver has ended, which other streams tell
+		_ = q.client.driver.close(q.id) // fails only if the driver has ended, which other streams report
 	}
 }
 
 // slowest is how long the most patient client waits before it tries again.
 const slowest = 12 * time.Second
 
-// answers are what each client did with each answer, by the client's name.
+// answers returns what each client did with each answer, by the client's name.
 func (a *asking) answers(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	time.Sleep(time.Until(a.began.Add(slowest)))
@@ -126,7 +126,7 @@ func (a *asking) answers(t *testing.T) map[string]map[string]string {
 	return all
 }
 
-// says puts it in words. It needs q.mu.
+// says puts what the client did into words. The caller holds q.mu.
 func (q *question) says(requests []hit) string {
 	switch {
 	case q.answer != torn && q.answer != cut:

@@ -14,7 +14,7 @@ import (
 	"github.com/kubecast/kubecast/e2e/process"
 )
 
-// command is what a driver is told: to open a stream, or to close one.
+// command tells a driver to open a stream, or to close one.
 type command struct {
 	Open   int    `json:"open,omitempty"`
 	Close  int    `json:"close,omitempty"`
@@ -23,8 +23,8 @@ type command struct {
 	Raised bool   `json:"raised,omitempty"` // room for large events, where a client has a bound of its own
 }
 
-// report is what a client did: open, event, lost (and it tries again), ended (and it leaves that to the application) or
-// dead (it has given up).
+// report is what a client did: open, event, lost (it tries again), ended (it leaves that to the application) or dead
+// (it has given up).
 type report struct {
 	Stream  int    `json:"stream"`
 	Type    string `json:"type"`
@@ -34,17 +34,18 @@ type report struct {
 	Message string `json:"message"`
 }
 
-// driver is a program that runs clients. It is told what to do, and reports, in JSON lines over one TCP connection.
+// driver is a program that runs clients. It gets commands and sends reports as JSON lines over one TCP connection.
 type driver struct {
 	conn net.Conn
 
 	mu    sync.Mutex
 	last  int
 	heard map[int]func(report)
-	lost  error // why nothing can be heard any more
+	lost  error // why no more reports can come
 }
 
-// startDriver runs a driver, whose arguments begin with the address that it is to connect to, until the test ends.
+// startDriver runs a driver until the test ends. Between before and after, its arguments have the address to which it
+// is to connect.
 func startDriver(t *testing.T, program string, before []string, after ...string) *driver {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -73,7 +74,7 @@ func startDriver(t *testing.T, program string, before []string, after ...string)
 		d.listen()
 	}()
 	t.Cleanup(func() {
-		_ = conn.Close() // which ends the driver
+		_ = conn.Close() // this ends the driver
 		<-done
 		select {
 		case <-p.Done():
@@ -97,7 +98,7 @@ func acceptFrom(listener net.Listener, p *process.Process) (net.Conn, error) {
 		case <-time.After(patience):
 		case <-accepted:
 		}
-		_ = listener.Close() // if accepted, for the second time
+		_ = listener.Close() // it is closed already if a connection was accepted
 	}()
 	return listener.Accept()
 }
@@ -124,7 +125,7 @@ func (d *driver) listen() {
 	}
 }
 
-// open has a client open a stream. What it reports is heard by one goroutine, in order.
+// open makes a client open a stream. One goroutine calls heard with the reports, in order.
 func (d *driver) open(c command, heard func(report)) (id int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,7 +135,7 @@ func (d *driver) open(c command, heard func(report)) (id int, err error) {
 	return c.Open, d.send(c)
 }
 
-// close has a client close a stream. Nothing is heard of it any more, except for what is being heard at the moment.
+// close makes a client close a stream. Apart from a call that is under way, heard is not called any more.
 func (d *driver) close(id int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,7 +143,7 @@ func (d *driver) close(id int) error {
 	return d.send(command{Close: id})
 }
 
-// send needs d.mu.
+// send sends a command. The caller holds d.mu.
 func (d *driver) send(c command) error {
 	if d.lost != nil {
 		return d.lost

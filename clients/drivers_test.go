@@ -14,7 +14,7 @@ func chromiumDriver(t *testing.T, page string) *driver {
 	return startDriver(t, node, []string{"node/chromium.mjs"}, chromium, page)
 }
 
-// npmDriver drives the clients of npm that are made for Node.
+// npmDriver drives the npm clients that are made for Node.
 func npmDriver(t *testing.T) *driver {
 	t.Helper()
 	return startDriver(t, nodeWithPackages(t), []string{"node/npm.mjs"})
@@ -44,7 +44,7 @@ func nodeWithPackages(t *testing.T) string {
 	return node
 }
 
-// packages installs the clients of npm, unless they are there as the lock file says.
+// packages installs the npm clients, unless they are installed as the lock file says.
 var packages = sync.OnceValue(func() error {
 	lock, err := os.Stat("package-lock.json")
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/kubecast/kubecast/e2e/process"
 )
 
-// gatewayProgram is built with the race detector: what strange clients do to the gateway is worth looking at.
+// gatewayProgram is built with the race detector, since unfamiliar clients may do unfamiliar things to the gateway.
 var gatewayProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(work, "gateway")
 	return path, run("..", "go", "build", "-race", "-o", path, "./cmd/gateway")
 })
 
-// gateway is one that is ended and started again, always on the same address.
+// gateway is a gateway that is ended and started again, always on the same address.
 type gateway struct {
 	stage   *stage
 	dir     string
@@ -31,7 +31,8 @@ type gateway struct {
 	logs    []string
 }
 
-// newGateway prepares one, and ends it with the test. Its log is printed if the test fails; a data race fails the test.
+// newGateway prepares a gateway, which ends with the test. Its log is printed if the test fails. A data race in it
+// fails the test.
 func (s *stage) newGateway(t *testing.T) *gateway {
 	t.Helper()
 	g := &gateway{stage: s, dir: t.TempDir(), address: fixedAddress(t)}
@@ -53,8 +54,8 @@ func (s *stage) newGateway(t *testing.T) *gateway {
 
 var listening = regexp.MustCompile(`msg=listening`)
 
-// start runs the gateway with a configuration, in which everybody is let in as system:anonymous: an EventSource cannot
-// send a token.
+// start runs the gateway with a configuration. Every client is accepted as system:anonymous, since an EventSource
+// cannot send a token.
 func (g *gateway) start(t *testing.T, config string) {
 	t.Helper()
 	program, err := gatewayProgram()
@@ -97,8 +98,8 @@ func tail(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// fixedAddress is an address for something that is started again: outside of the ports that connections are given, so
-// that nobody takes it in between, and no client that retries there connects to itself.
+// fixedAddress is an address for a server that is started again. Its port is outside of the range of ephemeral ports:
+// so no other process gets it in between, and no client that retries connects to itself.
 func fixedAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {

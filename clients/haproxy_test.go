@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// startHAProxy runs one with the time-outs that Debian's configuration comes with; HAProxy itself has none, and warns.
+// startHAProxy runs HAProxy with the time-outs of Debian's default configuration. HAProxy itself has no defaults, and
+// warns.
 func startHAProxy(t *testing.T, g *gateway, c certificate, frontend string) ingress {
 	t.Helper()
 	path := program(t, "haproxy")

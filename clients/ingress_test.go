@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// certificate is a self-signed one for loopback, in files.
+// certificate is a self-signed certificate for loopback, in files.
 type certificate struct {
 	certFile, keyFile string
-	bothFile          string // the two in one, as HAProxy wants them
+	bothFile          string // both in one file, as HAProxy wants them
 	pool              *x509.CertPool
 }
 
@@ -65,7 +65,7 @@ func newCertificate(t *testing.T, dir string) certificate {
 	return c
 }
 
-// client speaks HTTP/2 over TLS, or only HTTP/1.1.
+// client returns a client that speaks HTTP/2 over TLS, or only HTTP/1.1.
 func (c certificate) client(http2 bool) *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!http2)
@@ -76,7 +76,7 @@ func (c certificate) client(http2 bool) *http.Client {
 	}}
 }
 
-// ingress is a proxy before the gateway.
+// ingress is a proxy in front of the gateway.
 type ingress struct {
 	plain  string // URL without TLS
 	secure string // URL with TLS, HTTP/1.1 and HTTP/2
@@ -90,7 +90,7 @@ type route struct {
 	proto  string
 }
 
-// routesThrough are the ways through an ingress.
+// routesThrough returns the ways through an ingress.
 func (i ingress) routesThrough(name string, c certificate) []route {
 	return []route{
 		{name + ", HTTP/1.1", i.secure, c.client(false), "HTTP/1.1"},
@@ -100,7 +100,7 @@ func (i ingress) routesThrough(name string, c certificate) []route {
 
 func (g *gateway) direct() route { return route{"direct", g.url(), &http.Client{}, "HTTP/1.1"} }
 
-// waitListening waits until somebody listens.
+// waitListening waits until a server listens at an address.
 func waitListening(t *testing.T, address string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("somebody listens at %s", address), func() error {

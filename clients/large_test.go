@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// large opens streams with an event of 1 MiB: as each library comes, and where that does not do, with its buffer raised.
+// large opens streams with an event of 1 MiB: with each library's defaults, and where these do not suffice with a
+// raised buffer.
 func (m *matrix) large(t *testing.T, facts map[string]*facts) func(*testing.T) {
 	other := m.gateway.stage.newNamespace(t, "matrix-large")
 	return func(t *testing.T) {
@@ -26,14 +27,14 @@ func (m *matrix) large(t *testing.T, facts map[string]*facts) func(*testing.T) {
 				if err != nil {
 					fact = "does not arrive"
 				}
-				facts[c.key].large = fact // no other goroutine has this client
+				facts[c.key].large = fact // each client has its own goroutine
 			})
 		}
 		group.Wait()
 	}
 }
 
-// receives opens a stream and waits for the large event, or for the first thing that goes wrong.
+// receives opens a stream, and waits for the large event or for the first failure.
 func (c client) receives(url string, raised bool) error {
 	result := make(chan error, 1)
 	tell := func(err error) {

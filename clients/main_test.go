@@ -18,18 +18,18 @@ import (
 )
 
 var (
-	work   string // a directory for everything
+	work   string // a directory for all files
 	undo   []func()
 	undoMu sync.Mutex
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// One test waits for minutes, the others mostly; so more of them can run at once than there are cores.
+	// The tests wait most of the time, one of them for minutes. So more of them can run at once than there are cores.
 	parallel := true
 	flag.Visit(func(f *flag.Flag) { parallel = parallel && f.Name != "test.parallel" })
 	if parallel {
-		_ = flag.Set("test.parallel", "3") // a number
+		_ = flag.Set("test.parallel", "3") // cannot fail: it is a number
 	}
 	os.Exit(runTests(m))
 }
@@ -49,14 +49,14 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// atEnd registers what is undone after the last test.
+// atEnd registers a function that is called after the last test.
 func atEnd(f func()) {
 	undoMu.Lock()
 	defer undoMu.Unlock()
 	undo = append([]func(){f}, undo...)
 }
 
-// stage is the control plane that all tests share; none of them hurts it.
+// stage is the control plane that all tests share; none of them makes it fail.
 type stage struct {
 	cluster *controlplane.ControlPlane
 	config  *rest.Config
@@ -86,7 +86,7 @@ var theStage = sync.OnceValues(func() (*stage, error) {
 	return &stage{cluster, config}, err
 })
 
-// missing skips the test, which would have needed something; where CI is set, nothing may be missing.
+// missing skips a test that lacks something that it needs. If CI is set, it fails the test instead.
 func missing(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -95,7 +95,7 @@ func missing(t *testing.T, what string) {
 	t.Skip(what)
 }
 
-// program finds one that the test cannot do without. Debian keeps servers where only root looks.
+// program finds a program that the test needs. Debian keeps servers in directories that only root has in its path.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	for _, candidate := range []string{name, filepath.Join("/usr/sbin", name)} {
@@ -117,7 +117,7 @@ func run(dir, name string, args ...string) error {
 	return nil
 }
 
-// patience is how long something may take that takes a second on an idle machine.
+// patience is how long a step may take that takes a second on an idle machine.
 const patience = 60 * time.Second
 
 // eventually waits until the check succeeds.

@@ -18,9 +18,9 @@ type matrix struct {
 	subjects  subjects // one for each client
 }
 
-// TestClientMatrix runs real clients while the gateway's streams end of age, while it crashes, is drained, and forgets
-// their positions, with objects changing all the time. Whatever happens, each client's map must be the cluster's state
-// in the end; and what each client did on the way must be what docs/clients.md says.
+// TestClientMatrix runs real clients while objects change all the time. The gateway's streams end because of their
+// age; the gateway crashes, is drained, and forgets positions. In the end each client's map must be the cluster's
+// state, and what each client did on the way must be what docs/clients.md says.
 func TestClientMatrix(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
@@ -28,7 +28,7 @@ func TestClientMatrix(t *testing.T) {
 	for _, c := range m.clients {
 		facts[c.key] = newFacts()
 	}
-	// The probes' answers come in while the rest runs: "it does not try again" takes time to be seen.
+	// The probes run beside the rest, since it takes time to see that a client does not try again.
 	asked := m.ask(t)
 	stop := m.namespace.churn(t, 50)
 
@@ -37,8 +37,8 @@ func TestClientMatrix(t *testing.T) {
 		do    func(t *testing.T)
 		check func(tally) error
 	}{
-		// The streams are asked for from a position that another cluster has given, so they begin with a reset. Later
-		// on, the client's own position must count, not the address.
+		// The streams' addresses have a position of another cluster, so they begin with a reset. Later on, the
+		// client's own position must count, not that in the address.
 		{"begin", m.begin, func(d tally) error { return d.wasReset("epoch") }},
 		{"kill", m.kill, nil},
 		{"large", m.large(t, facts), nil},
@@ -94,13 +94,13 @@ func newMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// config is the gateway's. Its clients are to come back soon, and many from one address are what the test is about.
+// config returns the gateway's configuration. Clients are to come back soon, and many come from one address.
 func (m *matrix) config(maxAge, more string) string {
 	return fmt.Sprintf("cors: {origins: [%q]}\ndrain: 2s\nstream: {retry: 200ms, perUser: 0, perAddress: 0, watchesPerUser: 0, maxAge: %s}\n%s",
 		m.probes.server.URL, maxAge, more)
 }
 
-// catchUp is patient, so that a slow machine makes no difference.
+// catchUp has a long time-out, so that a slow machine makes no difference.
 const catchUp = "catchUp: {timeout: 60s}\n"
 
 func (m *matrix) begin(t *testing.T) {
@@ -108,7 +108,7 @@ func (m *matrix) begin(t *testing.T) {
 	for _, c := range m.clients {
 		m.subjects = append(m.subjects, c.subscribe(t, m.gateway.url()+m.namespace.path()+"?lastEventId=elsewhere.7"))
 	}
-	m.probes.listen(t) // the clients have found nobody there by now
+	m.probes.listen(t) // by now the clients have found nothing there
 }
 
 func (m *matrix) kill(t *testing.T) {
@@ -123,7 +123,8 @@ func (m *matrix) drain(t *testing.T) {
 	m.gateway.start(t, m.config("3s", catchUp))
 }
 
-// age waits until each stream has ended of age twice. The client comes back to where it was, and gets what it missed.
+// age waits until each stream has twice ended because of its age. Each client comes back to its position, and gets
+// what it missed.
 func (m *matrix) age(t *testing.T) {
 	before := m.subjects.tallies()
 	eventually(t, "the streams end of age", func() error {
@@ -136,15 +137,15 @@ func (m *matrix) age(t *testing.T) {
 	})
 }
 
-// expire lets the gateway come back with a ring that is too short to reach back, and no leave to ask the API server for
-// what is missing.
+// expire restarts the gateway with a ring that does not reach back far enough, and does not let it ask the API server
+// for the missing history.
 func (m *matrix) expire(t *testing.T) {
 	m.gateway.kill()
 	m.absence()
 	m.gateway.start(t, m.config("1h", "ring: {events: 1000}\ncatchUp: {events: 1}\n"))
 }
 
-// absence is long enough that clients try in vain, and that objects change meanwhile.
+// absence is long enough for clients to try in vain, and for objects to change.
 func (m *matrix) absence() { time.Sleep(time.Second) }
 
 func (m *matrix) settle(t *testing.T) {
@@ -166,7 +167,7 @@ func (d tally) saw(goodbye string) error {
 	return nil
 }
 
-// wentOn means that the clients came back with their position, and that it was honoured.
+// wentOn returns nil if the clients came back with their positions, and the gateway went on from there.
 func (d tally) wentOn(goodbye string) error {
 	if len(d.resets) > 0 || d.synced > 0 {
 		return fmt.Errorf("%d snapshots, resets %v", d.synced, d.resets)

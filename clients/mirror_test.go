@@ -7,16 +7,18 @@ import (
 	"strconv"
 )
 
-// object is what is compared of one.
+// object is the part of an object that is compared.
 type object struct {
 	uid     string
 	version uint64
 }
 
-// mirror is a client's map, kept by the events of a stream of one watch as an application would (docs/wire.md, "Event streams").
+// mirror is a client's map, kept by the events of a stream of one watch as an application would do it (docs/wire.md,
+// "Event streams").
 type mirror struct {
 	objects map[string]object
-	// pending is a snapshot that is not complete; nil if there is none. What is not in it will be gone.
+	// pending is a snapshot that is not complete yet; nil if there is none. Objects that are not in it at its end are
+	// gone.
 	pending map[string]object
 	synced  int
 	resets  map[string]int // by reason
@@ -32,17 +34,17 @@ func newMirror() *mirror {
 	}
 }
 
-// opened tells of a new connection. A snapshot that was cut off begins again, without another reset.
+// opened records a new connection. A snapshot that was cut off begins again, without another reset.
 func (m *mirror) opened() {
 	if m.pending != nil {
 		m.pending = map[string]object{}
 	}
 }
 
-// errTorn means that an event's data was only a part of what the gateway wanted to send.
+// errTorn means that an event's data was only a part of what the gateway sent.
 var errTorn = errors.New("data that is no JSON")
 
-// tell takes an event. An error means that the gateway, or the client, has broken the contract.
+// tell applies an event. An error means that the gateway, or the client, has broken the contract.
 func (m *mirror) tell(event, data string) error {
 	var said struct {
 		Metadata        struct{ Name, UID, ResourceVersion string }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// namespace is one whose ConfigMaps everybody may watch.
+// namespace is a namespace whose ConfigMaps every client may watch.
 type namespace struct {
 	name string
 	kube kubernetes.Interface
@@ -62,7 +62,7 @@ func configMap(name, text string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"text": text}}
 }
 
-// state is what is there, by name.
+// state returns the ConfigMaps that exist, by name.
 func (n *namespace) state(ctx context.Context) (map[string]object, error) {
 	list, err := n.kube.CoreV1().ConfigMaps(n.name).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -79,7 +79,7 @@ func (n *namespace) state(ctx context.Context) (map[string]object, error) {
 	return state, nil
 }
 
-// churn creates, changes and deletes small objects, so many a second, until the function is called that it returns.
+// churn creates, changes and deletes small objects, so many a second, until the returned function is called.
 func (n *namespace) churn(t *testing.T, perSecond int) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ func (n *namespace) churnUntil(ctx context.Context, interval time.Duration) erro
 		}
 		name := fmt.Sprintf("small-%02d", rand.IntN(40))
 		text := strconv.Itoa(count)
-		// Not ctx: what was begun is done to its end, so that nobody wonders later whether it was.
+		// The request does not use ctx: one that has begun is finished, so that its outcome is known.
 		var err error
 		switch {
 		case !exists[name]:

@@ -13,15 +13,14 @@ import (
 	"time"
 )
 
-// nginx is one whose configuration says no more than it must: buffering is on, as it is unless somebody turns it off,
-// and the time-outs are nginx's own.
+// nginx is an nginx with a minimal configuration: buffering is on and the time-outs are nginx's own, as by default.
 type nginx struct {
 	ingress
-	held ingress // the same, but deaf to the gateway's X-Accel-Buffering
+	held ingress // the same, but ignores the gateway's X-Accel-Buffering
 	dir  string
 }
 
-// nginxOptions are what a test adds.
+// nginxOptions are what a test adds to the configuration.
 type nginxOptions struct {
 	main     string // directives of the outermost context
 	location string // directives of each location
@@ -59,8 +58,8 @@ func startNginx(t *testing.T, g *gateway, c certificate, opts nginxOptions) *ngi
 	return n
 }
 
-// reload has nginx read its configuration anew, as an ingress controller does whenever an Ingress changes: new workers
-// take over, and the old ones end when their connections have.
+// reload makes nginx read its configuration anew, as an ingress controller does whenever an Ingress changes. New
+// workers take over, and the old ones end with their connections.
 func (n *nginx) reload(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(n.dir, "nginx.pid"))
@@ -76,8 +75,8 @@ func (n *nginx) reload(t *testing.T) {
 	}
 }
 
-// supervise runs a server until the test ends. Its workers would survive if it were killed; so it has a shell beside
-// it, which ends it properly when the test has ended, or died.
+// supervise runs a server until the test ends. If the server were killed, its workers would survive. So a shell runs
+// beside it, which ends it properly when the test has ended or died.
 func supervise(t *testing.T, name string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("sh", append([]string{"-c", `"$@" & cat >/dev/null; kill -TERM $!; wait $!`, "sh", name}, args...)...)
@@ -91,7 +90,7 @@ func supervise(t *testing.T, name string, args ...string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = alive.Close() // fails only if it is closed
+		_ = alive.Close() // fails only if it is already closed
 		ended := make(chan struct{})
 		go func() {
 			_ = cmd.Wait() // its status is that of a program that was told to end

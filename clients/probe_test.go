@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// What a probe answers. Ingresses give these answers, and gateways of the past and the future; the one under test
-// avoids most of them, because of what they do to clients.
+// The answers of probes. Ingresses give such answers, and so do other versions of the gateway. The gateway avoids
+// most of them, because of what they do to clients.
 const (
 	atConnect = "connect" // a status for every request: connect-401
 	afterward = "later"   // a short stream first, which ends cleanly, then the status: later-401
@@ -23,7 +23,7 @@ const (
 
 var statuses = []int{http.StatusNoContent, http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable}
 
-// Frames that a probe sends. The client's position is lastWhole when the frame after it is torn.
+// Frames that a probe sends. When the frame after it is torn, the client's position is lastWhole.
 const (
 	lastWhole  = "7.1"
 	lastTorn   = "7.2"
@@ -32,7 +32,7 @@ const (
 	tornFrame  = "id: " + lastTorn + "\nevent: bookmark\ndata: " + tornData
 )
 
-// probes is a server on which each client has addresses of its own, one for each answer.
+// probes is a server on which each client has its own addresses, one for each answer.
 type probes struct {
 	server *httptest.Server
 	closed string // an address at which nothing listens, until listen
@@ -41,7 +41,7 @@ type probes struct {
 	hits map[string][]hit // by path
 }
 
-// hit is one request: the position that it came with.
+// hit is the position with which a request came.
 type hit struct{ header, query string }
 
 func startProbes(t *testing.T) *probes {
@@ -66,10 +66,10 @@ func (p *probes) listen(t *testing.T) {
 	t.Cleanup(server.Close)
 }
 
-// page is one for browsers, of another origin than the gateway's.
+// page is the address of a page for browsers, whose origin is not the gateway's.
 func (p *probes) page() string { return p.server.URL + "/page" }
 
-// url is where a client finds an answer.
+// url is the address at which a client gets an answer.
 func (p *probes) url(answer, client string) string {
 	base := p.server.URL
 	if answer == refused {
@@ -82,14 +82,14 @@ func probePath(answer, client string) string {
 	return "/" + answer + "/" + client
 }
 
-// requests are those of a client for an answer.
+// requests returns the requests of a client for an answer.
 func (p *probes) requests(answer, client string) []hit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.hits[probePath(answer, client)]
 }
 
-// ServeHTTP lets pages of any origin ask.
+// ServeHTTP implements http.Handler. Pages of any origin may ask.
 func (p *probes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	if r.URL.Path == "/page" {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestQuietStreamOutlivesIdleTimeouts keeps streams on which nothing happens, for longer than any of the ingresses
-// would keep a silent connection. The first thing that happens must come on the connection that was opened.
+// TestQuietStreamOutlivesIdleTimeouts keeps quiet streams for longer than any of the ingresses would keep a silent
+// connection. The first event must come on the connection that was opened.
 func TestQuietStreamOutlivesIdleTimeouts(t *testing.T) {
 	t.Parallel()
 	quiet := 3 * time.Minute

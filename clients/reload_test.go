@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestNginxReloadLosesNothing reloads nginx while objects change. By default the old workers keep the streams that they
-// have, and clients notice nothing; where old workers are given a time to end (ingress controllers do), streams are cut
-// anywhere, also inside a frame, and the clients come back to where they were.
+// TestNginxReloadLosesNothing reloads nginx while objects change. By default the old workers keep their streams, and
+// clients notice nothing. If old workers have a time limit, as with ingress controllers, streams are cut anywhere,
+// even inside a frame. The clients then come back to their positions.
 func TestNginxReloadLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -59,8 +59,8 @@ func TestNginxReloadLosesNothing(t *testing.T) {
 
 const quickRetry = "stream: {retry: 200ms, perUser: 0, perAddress: 0, watchesPerUser: 0}\n"
 
-// What docs/clients.md tells people to put into their ingresses, so that a gateway that is away for a moment does not
-// end the streams of standard clients for good.
+// docs/clients.md recommends these settings for ingresses, so that a gateway that is away for a moment does not end
+// the streams of standard clients for good.
 const (
 	nginxAgain = `error_page 502 503 504 = @again;
 location @again {
@@ -78,8 +78,8 @@ location @again {
 `
 )
 
-// TestStandardClientSurvivesAnIngressWithoutGateway lets the only gateway be away. Ingresses answer 502 or 503 then,
-// which ends a standard EventSource for ever, unless they are told to answer with a stream that ends at once.
+// TestStandardClientSurvivesAnIngressWithoutGateway takes the only gateway away. Ingresses then answer 502 or 503,
+// which ends a standard EventSource for ever, unless they are configured to answer with a stream that ends at once.
 func TestStandardClientSurvivesAnIngressWithoutGateway(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(tablePage)
@@ -146,7 +146,7 @@ func TestStandardClientSurvivesAnIngressWithoutGateway(t *testing.T) {
 	}
 }
 
-// statusOf asks for something, and says what came: the status, and of a stream its type.
+// statusOf sends a request, and returns the status, and for a stream its type.
 func statusOf(t *testing.T, url, accept string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// client is one library, named as in the table, and with its key the driver that it runs in.
+// client is one library, with its driver and its two names.
 type client struct {
 	name   string // in the table
 	key    string // in the driver
 	driver *driver
 }
 
-// subject is one client with one stream, and the little application around it: it keeps a map, and opens the stream
+// subject is one client with one stream, and a small application around it: that keeps a map, and opens the stream
 // anew when the client has given up.
 type subject struct {
 	client client
@@ -25,14 +25,14 @@ type subject struct {
 	id     int // of the stream in the driver
 	mirror *mirror
 	tally
-	gone   error // why the application has to open a new stream; nil: it has not
+	gone   error // why the application has to open a new stream; nil: it does not have to
 	broken error // how the contract was broken
 }
 
 // tally counts what happened to a stream.
 type tally struct {
 	opens  int
-	ended  int // the library left it to the application to go on
+	ended  int // how often the library left it to the application to go on
 	deaths int
 	synced int
 	resets map[string]int
@@ -96,14 +96,15 @@ func (s *subject) take(r report) {
 	switch {
 	case err == nil:
 	case errors.Is(err, errTorn):
-		// Some clients hand over what came of a frame before the gateway was killed. Their position is wrong then.
+		// Some clients pass on the part of a frame that came before the gateway was killed. Their position is then
+		// wrong.
 		s.gone = err
 	default:
 		s.broken = err
 	}
 }
 
-// tallied is what has happened so far.
+// tallied returns what has happened so far.
 func (s *subject) tallied() tally {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +113,7 @@ func (s *subject) tallied() tally {
 	return now
 }
 
-// since is what has happened after an earlier tally.
+// since returns what has happened after an earlier tally.
 func (a tally) since(b tally) tally {
 	d := tally{a.opens - b.opens, a.ended - b.ended, a.deaths - b.deaths, a.synced - b.synced, map[string]int{}, map[string]int{}}
 	for reason, n := range a.resets {

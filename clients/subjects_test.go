@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// subjects are those of one test.
+// subjects are the subjects of one test.
 type subjects []*subject
 
 var marks atomic.Int64
 
-// settle waits until each client has seen an object that was made only now.
+// settle makes an object, and waits until each client has seen it.
 func (all subjects) settle(t *testing.T, n *namespace) {
 	t.Helper()
 	mark := fmt.Sprintf("mark-%d", marks.Add(1))
@@ -39,8 +39,8 @@ func (all subjects) revive() error {
 	return nil
 }
 
-// compare fails the test unless each client's map is the namespace's state. They must have settled, with nothing going
-// on any more.
+// compare fails the test unless each client's map is the namespace's state. Nothing may change any more, and the
+// clients must have settled.
 func (all subjects) compare(t *testing.T, n *namespace) {
 	t.Helper()
 	state, err := n.state(t.Context())
@@ -54,7 +54,7 @@ func (all subjects) compare(t *testing.T, n *namespace) {
 	}
 }
 
-// tallies are what has happened so far, by the clients' keys.
+// tallies returns what has happened so far, by the clients' keys.
 func (all subjects) tallies() map[string]tally {
 	tallies := map[string]tally{}
 	for _, s := range all {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// facts are what was observed of one client.
+// facts are the observations of one client.
 type facts struct {
 	phases  map[string]tally  // what happened in each phase
 	answers map[string]string // what it did with each probe's answer
@@ -24,7 +24,7 @@ const (
 	tableEnd   = "<!-- end of what was observed -->\n"
 )
 
-// checkTable compares what was observed with the documentation, or writes it there.
+// checkTable compares the observations with the documentation, or writes them there.
 func checkTable(t *testing.T, clients []client, observed map[string]*facts) {
 	t.Helper()
 	page, err := os.ReadFile(tablePage)
@@ -72,7 +72,7 @@ func tablesOf(clients []client, observed map[string]*facts) (string, error) {
 	return "\n" + markdown(gateway) + "\n" + markdown(others) + "\n", nil
 }
 
-// phase says whether the client came back by itself, and whether it had to begin anew.
+// phase says in words whether the client came back by itself, and whether it had to begin anew.
 func (f *facts) phase(name string) string {
 	did := f.phases[name]
 	words := f.snapshot(name)
@@ -93,7 +93,7 @@ func (f *facts) snapshot(name string) string {
 	return "resumes"
 }
 
-// both says what the client did with two answers that most take for the same.
+// both says what the client did with two answers that most clients treat alike.
 func (f *facts) both(one, other string) string {
 	if f.answers[one] == f.answers[other] {
 		return f.answers[one]
@@ -114,7 +114,7 @@ func markdown(rows [][]string) string {
 
 var required = regexp.MustCompile(`(?m)^\t(?:github\.com/)?(\S+?)(?:/v\d+)? (v\S+)$`)
 
-// pinnedVersions are those of the clients, by key. Chromium's is whatever is installed.
+// pinnedVersions returns the versions of the clients, by key. Chromium's is the installed one.
 func pinnedVersions() (map[string]string, error) {
 	versions := map[string]string{}
 	var lock struct {

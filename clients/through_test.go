@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// arrivals are when the events of a stream came, by the objects' versions.
+// arrivals are the times at which the events of a stream came, by the objects' versions.
 type arrivals struct {
 	route route
 
 	mu    sync.Mutex
 	times map[string]time.Time
-	ended error // why nothing comes any more
+	ended error // why the stream has ended
 }
 
 // follow opens a stream on a route, and notes when its events come, until the test ends.
@@ -33,7 +33,7 @@ func (r route) follow(t *testing.T, path string) *arrivals {
 	request.Header.Set("Accept", "text/event-stream")
 	a := &arrivals{route: r, times: map[string]time.Time{}}
 	done := make(chan struct{})
-	go func() { // also the answer's head may be long in coming
+	go func() { // even the answer's head may take long
 		defer close(done)
 		err := a.read(request)
 		a.mu.Lock()
@@ -48,7 +48,7 @@ func (r route) follow(t *testing.T, path string) *arrivals {
 	return a
 }
 
-// read returns when the stream has ended, and why.
+// read reads the stream to its end, and returns why it has ended.
 func (a *arrivals) read(request *http.Request) error {
 	response, err := a.route.client.Do(request)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *arrivals) note(line string, now time.Time) {
 	a.times[said.Metadata.Name] = now // the latest of that name
 }
 
-// at is when an object of this name or version came.
+// at returns when an object of this name or version came.
 func (a *arrivals) at(key string) (time.Time, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,7 +95,7 @@ func (a *arrivals) at(key string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s: %s has not come", a.route.name, key)
 }
 
-// behind says how much later than on another route the versions came that both have.
+// behind returns how much later than on another route the versions came that both routes have.
 func (a *arrivals) behind(other *arrivals) (delays []time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,12 +117,12 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[min(len(sorted)-1, len(sorted)*p/100)]
 }
 
-// promptly is how much later than directly a frame may come through an ingress.
+// promptly is how much later a frame may come through an ingress than directly.
 const promptly = 100 * time.Millisecond
 
-// TestIngressesPassFramesAtOnce compares when events come through nginx, HAProxy and directly. Nine of ten come within
-// 100 ms of the direct stream; the tenth is the machine's. What buffering would do is measured beside it, with an nginx
-// that does not heed the gateway's header; else the test might be unable to see it.
+// TestIngressesPassFramesAtOnce compares when events come through nginx, through HAProxy and directly. Nine of ten
+// must come within 100 ms of the direct stream; the tenth is left to the machine's noise. An nginx that ignores the
+// gateway's header is measured, too: it shows that the test can see buffering.
 func TestIngressesPassFramesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

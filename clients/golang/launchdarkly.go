@@ -7,7 +7,7 @@ import (
 	"github.com/launchdarkly/eventsource"
 )
 
-// runLaunchDarkly has the library retry the first connection too, which it does not unless it is told to.
+// runLaunchDarkly makes the library retry the first connection, too, which is not its default.
 func runLaunchDarkly(ctx context.Context, s stream) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
 	if err != nil {
@@ -27,7 +27,7 @@ func runLaunchDarkly(ctx context.Context, s stream) error {
 		return err
 	}
 	for event := range source.Events {
-		if event.Event() != "" { // a retry of its own is one without a name
+		if event.Event() != "" { // without a name it is the library's own event for a retry
 			s.event(event.Event(), event.Id(), event.Data())
 		}
 	}

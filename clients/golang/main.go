@@ -1,6 +1,6 @@
-// Golang drives event stream clients of other people that are written in Go: golang ADDRESS-OF-THE-TEST
+// Golang drives event stream clients of others that are written in Go: golang ADDRESS-OF-THE-TEST
 //
-// It is a module of its own, so that the gateway's does not depend on them. It does what the test says, in JSON lines
+// It is a module of its own, so that the gateway's does not depend on them. It gets the test's commands as JSON lines
 // over one TCP connection, and ends with that connection.
 package main
 
@@ -17,13 +17,13 @@ import (
 	"sync"
 )
 
-// command is what the test wants: a stream opened, or closed.
+// command tells to open a stream, or to close one.
 type command struct {
 	Open   int    `json:"open"`
 	Close  int    `json:"close"`
 	Client string `json:"client"`
 	URL    string `json:"url"`
-	// Raised asks for room for events of any size, where a client has a bound of its own.
+	// Raised asks for room for events of any size, if a client has a bound of its own.
 	Raised bool `json:"raised"`
 }
 
@@ -37,20 +37,20 @@ type report struct {
 	Message string `json:"message,omitempty"`
 }
 
-// stream is what a client reads, and whom it tells.
+// stream is what a client reads, and the function to which it reports.
 type stream struct {
 	command
 	send func(report)
 }
 
-// clients run until the context ends, or until they give up, and say why.
+// clients are functions that run a client until the context ends, or until it gives up, and return why.
 var clients = map[string]func(context.Context, stream) error{
 	"launchdarkly/eventsource": runLaunchDarkly,
 	"r3labs/sse":               runR3labs,
 	"tmaxmax/go-sse":           runGoSSE,
 }
 
-// maxEvent is the room that raised buffers have; etcd refuses objects of more than 1.5 MiB.
+// maxEvent is the size of raised buffers, in bytes; etcd refuses objects of more than 1.5 MiB.
 const maxEvent = 8 << 20
 
 func main() {

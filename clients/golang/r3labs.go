@@ -9,8 +9,8 @@ import (
 	"github.com/r3labs/sse/v2"
 )
 
-// runR3labs subscribes again after a clean end, which the library takes for the end of the matter. After an error it
-// retries by itself, with its own back-off instead of the server's retry, for up to a quarter of an hour.
+// runR3labs subscribes again after a clean end, which the library takes for final. After an error the library retries
+// by itself for up to a quarter of an hour, with its own back-off instead of the server's retry.
 func runR3labs(ctx context.Context, s stream) error {
 	var options []func(*sse.Client)
 	if s.Raised {
