@@ -30,10 +30,10 @@ type cluster struct {
 	apiServer int // its process
 }
 
-// namespace is where the pods are.
+// namespace is the namespace of the pods.
 const namespace = "default"
 
-// startCluster runs devcluster and returns when it is ready.
+// startCluster runs devcluster, and returns when it is ready.
 func startCluster(ctx context.Context, binary, dir string) (_ *cluster, err error) {
 	plane, err := controlplane.Start(ctx, controlplane.Options{Program: binary, Dir: dir, Nodes: 1})
 	if err != nil {
@@ -59,15 +59,15 @@ func connect(kubeconfig string) (*rest.Config, *kubernetes.Clientset, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	config.QPS = -1 // the API server's own fairness is the limit
+	config.QPS = -1 // the API server's priority and fairness is the limit
 	client, err := kubernetes.NewForConfig(config)
 	return config, client, err
 }
 
 func podName(number int) string { return fmt.Sprintf("worker-%05d", number) }
 
-// createPods makes pods that stay as they are: the scheduler leaves them alone, so nobody but the benchmark changes
-// them. It returns the size of one, as the API server tells it.
+// createPods makes pods that the scheduler ignores, so that only the benchmark changes them. It returns the size of
+// one, in bytes, as the API server sends it.
 func (c *cluster) createPods(ctx context.Context, count int) (size int, err error) {
 	group, making := errgroup.WithContext(ctx)
 	group.SetLimit(patchers)
@@ -120,8 +120,7 @@ func (c *cluster) currentVersion(ctx context.Context) (string, error) {
 	return list.ResourceVersion, nil
 }
 
-// token is one for a user of the gateway who may read the cluster, and the configuration that makes the gateway
-// believe it.
+// token returns a token for a user who may read the cluster, and the configuration with which the gateway accepts it.
 func token(binary, dir string, out io.Writer) (token, config string, err error) {
 	key := filepath.Join(dir, "key.pem")
 	cmd := exec.Command(binary, "token", "--key", key, "--user", "bench", "--group", "platform", "--ttl", "12h")

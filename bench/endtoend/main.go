@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command endtoend measures the gateway on a real control plane, and in the same minutes what the API server itself does
-// for as many watches: from a patch to its clients. The API server tells each client everything; the gateway leaves
-// managedFields out.
+// Command endtoend measures the way from a patch to the clients on a real control plane: through the gateway, and in
+// the same minutes through as many watches of the API server itself. The API server sends whole objects; the gateway
+// leaves managedFields out.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// children are the roles that this program has beside the parent's.
+// children runs the roles that this program has beside the parent's.
 func children(role string) error {
 	switch role {
 	case "patcher":
@@ -67,7 +67,7 @@ type size struct {
 
 func (s size) String() string { return fmt.Sprintf("%dx%g", s.clients, s.rate) }
 
-// bench is a run.
+// bench is one run of the benchmark.
 type bench struct {
 	measure.Bench
 	out     io.Writer

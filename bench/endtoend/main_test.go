@@ -12,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/e2e/controlplane"
 )
 
-// The test's binary is also the benchmark's children.
+// The test binary also serves as the benchmark's children.
 func TestMain(m *testing.M) {
 	if process.Role() != "" {
 		main()
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Every workload runs, small, on the real control plane, and the gateway delivers every change once.
+// Each workload runs in a small size on the real control plane, and the gateway delivers each change once.
 func TestWorkloadsRunAndNothingIsLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

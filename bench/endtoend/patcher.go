@@ -21,8 +21,8 @@ import (
 // patchers is how many requests are made at the same time.
 const patchers = 16
 
-// Patcher is the source of changes: it annotates one pod after the other. A change is stamped just before the request,
-// so what the API server needs to commit it is in every latency, whoever is measured.
+// Patcher is the source of changes: it annotates one pod after the other. A change is stamped just before the
+// request, so the latencies of both servers contain the time that the API server takes to commit it.
 type Patcher struct {
 	*source.Source
 	work    chan uint64
@@ -35,7 +35,7 @@ type Patcher struct {
 	took   figures.Histogram
 }
 
-// Cluster is where to patch.
+// Cluster says where to patch.
 type Cluster struct {
 	Kubeconfig string
 	Pods       int
@@ -50,7 +50,7 @@ func newPatcher() *Patcher {
 	return p
 }
 
-// Start begins; it is called once.
+// Start starts the patching goroutines. It is called once.
 func (p *Patcher) Start(at Cluster, _ *process.None) (err error) {
 	if _, p.client, err = connect(at.Kubeconfig); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (p *Patcher) Start(at Cluster, _ *process.None) (err error) {
 	return nil
 }
 
-// Emit makes changes and returns when they are committed.
+// Emit makes changes, and returns when they are committed.
 func (p *Patcher) Emit(args source.Emit, none *process.None) error {
 	if err := p.Source.Emit(args, none); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (p *Patcher) Emit(args source.Emit, none *process.None) error {
 	return p.failed
 }
 
-// Took tells how long the requests took since it was asked the last time.
+// Took returns how long the requests took since its last call.
 func (p *Patcher) Took(_ process.None, reply *figures.Histogram) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

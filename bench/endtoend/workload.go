@@ -22,7 +22,7 @@ import (
 type sample struct {
 	measure.Sample
 	apiCPU  float64           // µs of the API server by update delivered
-	patches figures.Histogram // how long they took
+	patches figures.Histogram // how long the patches took
 }
 
 // The servers.
@@ -91,7 +91,7 @@ func (b *bench) workload(ctx context.Context, s size, profile string) error {
 	return err
 }
 
-// targets are what the project has set itself.
+// targets notes whether the project's own targets are reached.
 func (b *bench) targets(t *figures.Table, s size, gateway, bare []sample) {
 	at := func(q float64) func(sample) float64 {
 		return func(s sample) float64 { return measure.Latency(q)(s.Sample) }
@@ -140,7 +140,7 @@ func (b *bench) throughGateway(s size, profile string) (result sample, err error
 	return b.clients(server, s)
 }
 
-// bare gives each client a watch of its own at the API server, from the current version on.
+// bare gives each client its own watch at the API server, from the current version on.
 func (b *bench) bare(ctx context.Context, s size) (result sample, err error) {
 	version, err := b.cluster.currentVersion(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (b *bench) clients(server *measure.Server, s size) (result sample, err erro
 	if _, err := b.Emit(server, group, s.clients, source.Emit{Rate: s.rate, Count: int(2 * s.rate)}); err != nil {
 		return result, err
 	}
-	if err := b.patcher.Call("Took", nil, new(figures.Histogram)); err != nil { // those that do not count
+	if err := b.patcher.Call("Took", nil, new(figures.Histogram)); err != nil { // forget the patches before the measurement
 		return result, err
 	}
 	before, err := process.CPU(b.cluster.apiServer)

@@ -19,9 +19,9 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// APIServer is the source behind the gateway: an API server that holds ConfigMaps, changes them, and allows everything.
-// It renders a change once and scans nothing, since it runs on the same processors as what is measured (which
-// internal/apitest, made for faults, does not do).
+// APIServer is the source behind the gateway: an API server that holds ConfigMaps, changes them, and allows
+// everything. It runs on the same processors as what is measured, so it must be cheap: it renders a change once, and
+// scans nothing. internal/apitest is made for faults, and is not that cheap.
 type APIServer struct {
 	*source.Source
 
@@ -29,13 +29,13 @@ type APIServer struct {
 	objects [][]byte // by number
 	version uint64
 	history []change
-	floor   uint64        // a watch from before is told 410
+	floor   uint64        // a watch from an earlier version gets 410
 	changed chan struct{} // closed at the next change
 }
 
 type change struct {
 	version uint64
-	line    []byte // as a watch tells it
+	line    []byte // the change as a line of a watch
 }
 
 // apiObjects is how many ConfigMaps there are; maxHistory how many changes are remembered.
@@ -73,7 +73,7 @@ func watchLine(kind string, object []byte) []byte {
 	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", kind, object)
 }
 
-// Start listens and returns the address.
+// Start listens, and returns the address.
 func (a *APIServer) Start(_ process.None, address *string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

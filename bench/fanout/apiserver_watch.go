@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// list answers with the objects, in the order of their numbers; a limit cuts the rest off.
+// list answers with the objects in the order of their numbers, up to a limit.
 func (a *APIServer) list(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	wanted, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
@@ -32,7 +32,7 @@ func (a *APIServer) list(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// items is called with the lock held.
+// items returns the objects. The caller holds the lock.
 func (a *APIServer) items() []json.RawMessage {
 	items := make([]json.RawMessage, len(a.objects))
 	for i, object := range a.objects {
@@ -41,7 +41,7 @@ func (a *APIServer) items() []json.RawMessage {
 	return items
 }
 
-// watch tells the changes after a version.
+// watch sends the changes after a version.
 func (a *APIServer) watch(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var timeUp <-chan time.Time
@@ -59,7 +59,7 @@ func (a *APIServer) watch(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		for _, change := range news {
-			_, _ = w.Write(change.line) // a client that has gone is told by its context
+			_, _ = w.Write(change.line) // the context shows that a client has gone
 			after = change.version
 		}
 		if control.Flush() != nil {
@@ -75,7 +75,8 @@ func (a *APIServer) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// after is what happened after a version, unless that is forgotten, and a channel that is closed when there is more.
+// after returns what happened after a version, and a channel that is closed when there is more. It reports gone if
+// that history is forgotten.
 func (a *APIServer) after(version uint64) (news []change, gone bool, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

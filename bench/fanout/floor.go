@@ -15,9 +15,9 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// Floor is what a fan-out costs at least where each client and event is one write: raw sockets, a head that was made
-// beforehand, one buffer for all clients, one thread, and nothing that a server would need besides. A server can be
-// cheaper only by writing several events at once.
+// Floor shows the least that a fan-out costs with one write for each client and event. It uses raw sockets, a head
+// that is made beforehand, one buffer for all clients and one thread; all else that a server needs is missing. A
+// server can be cheaper only by writing several events at once.
 type Floor struct {
 	*source.Source
 	frames chan []byte
@@ -26,7 +26,7 @@ type Floor struct {
 	clients []int
 }
 
-// queued is how many events may wait for a server that is slower than the source; a burst fits in.
+// queued is how many events may wait if the server is slower than the source; a burst fits in.
 const queued = 16384
 
 func newFloor() *Floor {
@@ -35,7 +35,7 @@ func newFloor() *Floor {
 	return f
 }
 
-// floorFrame is an event as the gateway writes it, in a chunk of its own.
+// floorFrame is an event in the gateway's form, as a chunk of its own.
 func floorFrame(m mark.Mark) []byte {
 	version := firstVersion + m.Seq
 	event := fmt.Appendf(nil, "event: modified\nid: %s\ndata: %s\n\n", eventID(version), object(int(m.Seq)%1000, version, m))
@@ -81,7 +81,7 @@ func (f *Floor) accept(listener int) {
 			_ = syscall.Close(fd)
 			continue
 		}
-		// Before the head is out there must be nobody who writes events.
+		// Nothing else may write to the connection before the head is out.
 		if _, err := syscall.Write(fd, floorHead); err != nil {
 			_ = syscall.Close(fd)
 			continue

@@ -15,17 +15,17 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// idleSample is what connections on which nothing happens take.
+// idleSample is what idle connections cost.
 type idleSample struct {
 	perConnection float64 // KiB of resident memory
 	base          float64 // MiB without them
 	cpu           float64 // % of one processor
 }
 
-// idleReach is the target in KiB per connection: what nchan, the leanest of the field, needs.
+// idleReach is the target, in KiB per connection: what nchan needs, the leanest server of this kind.
 const idleReach = 10
 
-// idle measures connections on which nothing happens but heartbeats.
+// idle measures connections on which only heartbeats are sent.
 func (b *bench) idle() error {
 	size := b.sizes.idle
 	results, err := measure.InTurn(b.rounds, b.modes, func(mode string) (idleSample, error) { return b.idleOnce(mode, "") })
@@ -61,7 +61,8 @@ func (b *bench) idleOnce(mode, profile string) (result idleSample, err error) {
 		return result, err
 	}
 	defer s.stop()
-	// What the first connections cost once (code that is read from the disk, pools) is not theirs.
+	// The first connections cause costs that occur only once (code that is read from the disk, pools), and do not
+	// count.
 	if err := b.Open(&s.Server, "first", 100, s.Live); err != nil {
 		return result, err
 	}
@@ -113,7 +114,7 @@ func (b *bench) idleOnce(mode, profile string) (result idleSample, err error) {
 	}, nil
 }
 
-// profileMemory saves what shows where an idle gateway's memory is.
+// profileMemory saves profiles that show where an idle gateway's memory is.
 func (b *bench) profileMemory(s *server, name string) {
 	err := os.MkdirAll(b.profile, 0o755)
 	for file, path := range map[string]string{

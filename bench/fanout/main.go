@@ -1,8 +1,8 @@
 //go:build linux
 
 // Command fanout measures what it costs the gateway to send events to many clients, beside two baselines in the same
-// minutes: a floor (raw sockets, one shared buffer) and a server made of github.com/r3labs/sse/v2. Absolute figures are
-// the machine's; ratios within a run are the gateway's.
+// minutes: a floor (raw sockets, one shared buffer) and a server made of github.com/r3labs/sse/v2. Absolute figures
+// depend on the machine; ratios within a run say something about the gateway.
 //
 // The load, each server, and the API server behind the gateway are processes of their own, on loopback.
 package main
@@ -51,7 +51,7 @@ var workloads = []workload{
 	{"storm", (*bench).storm},
 }
 
-// bench is a run.
+// bench is one run of the benchmark.
 type bench struct {
 	measure.Bench
 	gateway string   // the binary
@@ -60,7 +60,7 @@ type bench struct {
 	sizes   sizes
 	profile string // directory; "": no profiles
 	out     io.Writer
-	lost    []string // what the gateway did not deliver as it must
+	lost    []string // faults in what the gateway delivered
 }
 
 func run(args []string, out io.Writer) error {
@@ -116,7 +116,7 @@ func run(args []string, out io.Writer) error {
 	return nil
 }
 
-// expect notes what must be nought: no machine is so slow that an event may be lost or told twice.
+// expect notes a count that must be 0: no machine is so slow that an event may be lost or sent twice.
 func (b *bench) expect(workload, what string, count uint64) {
 	if count > 0 {
 		b.lost = append(b.lost, fmt.Sprintf("%s: %d %s", workload, count, what))

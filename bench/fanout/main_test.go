@@ -11,7 +11,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// The test's binary is also the benchmark's children.
+// The test binary also serves as the benchmark's children.
 func TestMain(m *testing.M) {
 	if process.Role() != "" {
 		main()
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Every workload runs, small, and the gateway delivers every event once.
+// Each workload runs in a small size, and the gateway delivers each event once.
 func TestWorkloadsRunAndNothingIsLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

@@ -10,14 +10,14 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/mark"
 )
 
-// objectSize is how large each object is, as JSON.
+// objectSize is the size of each object's JSON, in bytes.
 const objectSize = 2048
 
 // firstVersion is the resourceVersion before the first event.
 const firstVersion = 1000
 
-// object renders the ConfigMap of a number as an event leaves it, in the form that the gateway sends. It is as large
-// as every other.
+// object renders the ConfigMap of a number as it is after an event, in the form that the gateway sends. All are
+// equally large.
 func object(number int, version uint64, m mark.Mark) []byte {
 	b := make([]byte, 0, objectSize)
 	b = fmt.Appendf(b, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings-%05d","namespace":"%s",`+
@@ -31,5 +31,5 @@ func object(number int, version uint64, m mark.Mark) []byte {
 
 func namespaceOf(number int) string { return "team-" + strconv.Itoa(number%10) }
 
-// eventID is as long as one of the gateway's.
+// eventID is an event id as long as those of the gateway.
 func eventID(version uint64) string { return "aaaabbbb." + strconv.FormatUint(version, 10) }

@@ -13,8 +13,8 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// R3labs is a server made of github.com/r3labs/sse/v2, as its documentation shows it: all clients share a stream. Its
-// log of events, which has no bound, is switched off.
+// R3labs is a server made of github.com/r3labs/sse/v2 as its documentation shows: all clients share a stream. Its log
+// of events is switched off, since it has no bound.
 type R3labs struct {
 	*source.Source
 	server *sse.Server
@@ -40,7 +40,7 @@ func newR3labs() *R3labs {
 	}
 }
 
-// Start listens and returns the address.
+// Start listens, and returns the address.
 func (s *R3labs) Start(_ process.None, address *string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// rate measures a rate, or a burst. The gateway shall cost at most reach times what the floor does; 0: no target.
+// rate measures a rate, or a burst. The target is that the gateway costs at most reach times as much as the floor; 0:
+// no target.
 func (b *bench) rate(size rates, reach float64) error {
 	results, err := measure.InTurn(b.rounds, b.modes, func(mode string) (measure.Sample, error) { return b.rateOnce(mode, size, "") })
 	if err != nil {
@@ -98,7 +99,7 @@ func (b *bench) rateOnce(mode string, size rates, profile string) (result measur
 	if profile != "" {
 		rate := size.rate
 		if rate == 0 {
-			rate = 1000 // about what a burst comes to
+			rate = 1000 // about the rate of a burst
 		}
 		defer b.profileCPU(s, profile, time.Duration(float64(size.events)/rate*float64(time.Second)))()
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// server is one that is measured. The source of floor and r3labs is the server itself.
+// server is a server that is measured. Floor and r3labs are their own sources.
 type server struct {
 	measure.Server
 
@@ -28,7 +28,7 @@ const (
 	snapshotPath = "/api/v1/configmaps?watch=true"
 )
 
-// gatewayConfig lifts the limits that would count all clients as one, and leaves the rest as it comes.
+// gatewayConfig lifts the limits that would count all clients as one; all else is the default.
 func gatewayConfig(extra string) string {
 	return `auth: {anonymous: true}
 authorizer: {mode: sar}
@@ -37,8 +37,8 @@ stream: {perUser: 0, perAddress: 0, watchesPerUser: 0` + extra + `}
 `
 }
 
-// start starts a server by its name: floor, r3labs, gateway, or gateway:BINARY for one beside it. Settings are added to
-// the gateway's section stream.
+// start starts a server by its name: floor, r3labs, gateway, or gateway:BINARY for another build of it. Settings are
+// added to the gateway's section stream.
 func (b *bench) start(name, settings string) (*server, error) {
 	binary, other := strings.CutPrefix(name, "gateway:")
 	switch {
@@ -96,7 +96,7 @@ func (s *server) run(binary, settings, listen string) error {
 	return nil
 }
 
-// snapshot is a stream that begins with a snapshot.
+// snapshot is a target whose streams begin with a snapshot.
 func (s *server) snapshot() load.Target {
 	t := s.Live
 	t.Path, t.Snapshot = snapshotPath, true
@@ -111,11 +111,11 @@ func (s *server) stop() {
 		s.Source.Kill()
 	}
 	if s.dir != "" {
-		_ = os.RemoveAll(s.dir) // nothing but this run's files
+		_ = os.RemoveAll(s.dir) // it has only this run's files
 	}
 }
 
-// children are the roles that this program has beside the parent's.
+// children runs the roles that this program has beside the parent's.
 func children(role string) error {
 	switch role {
 	case "floor":

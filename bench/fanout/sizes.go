@@ -4,7 +4,7 @@ package main
 
 import "time"
 
-// sizes are how large the workloads are.
+// sizes are the sizes of the workloads.
 type sizes struct {
 	steady, busy, burst rates
 	idle                idleSize
@@ -13,7 +13,7 @@ type sizes struct {
 	storm               stormSize
 }
 
-// rates is a workload of events at a rate, or of a burst of them.
+// rates is a workload of events at a rate, or in a burst.
 type rates struct {
 	title   string
 	rate    float64 // per second; 0: all at once
@@ -24,7 +24,7 @@ type rates struct {
 
 type idleSize struct {
 	clients int
-	settle  time.Duration // until memory is read: longer than the heartbeat
+	settle  time.Duration // the time before memory is read: longer than the heartbeat
 }
 
 type slowSize struct {
@@ -37,7 +37,7 @@ type stalledSize struct {
 	stalled int
 	rate    float64
 	events  int           // measured
-	fill    time.Duration // until the stalled clients' buffers are full
+	fill    time.Duration // the time in which the stalled clients' buffers fill
 	rounds  int
 }
 

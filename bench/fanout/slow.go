@@ -13,7 +13,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// ringBytes is the bound of a kind's ring, as it comes.
+// ringBytes is the default bound of a kind's ring.
 const ringBytes = 64 << 20
 
 // slowRun is a gateway whose clients stop reading.
@@ -25,9 +25,9 @@ type slowRun struct {
 	clients  load.Stats       // some time after they read again
 }
 
-// slow shows that what clients do not read is not kept for them: the server's memory over time while all but one client
-// of many stop reading. It runs as it comes, which cuts such clients after some seconds, and with clients that are
-// never cut.
+// slow shows that nothing is kept for clients that do not read: it prints the server's memory over time while all
+// clients but one stop reading. It runs with the defaults, which disconnect such clients after some seconds, and once
+// without disconnects.
 func (b *bench) slow() error {
 	size := b.sizes.slow
 	runs := []*slowRun{
@@ -102,14 +102,14 @@ func (b *bench) slowOnce(run *slowRun) (err error) {
 	if err := b.Load.Call("Resume", "slow", nil); err != nil {
 		return err
 	}
-	// They read what is left for them, and then the changes go on.
+	// The clients read what is left for them, and then the changes go on.
 	if _, err := b.Emit(&s.Server, "witness", 1, source.Emit{Rate: 20, Count: 60}); err != nil {
 		return err
 	}
 	return b.Load.Call("Await", load.Await{Group: "slow", Until: load.Closed, Quiet: 3 * time.Second}, &run.clients)
 }
 
-// watchMemory reads a process's memory every second until it is stopped; then the result may be read.
+// watchMemory reads a process's memory every second until stop is called. Only then may the result be read.
 func watchMemory(pid int) (stop func(), memory *[]process.Memory) {
 	memory = new([]process.Memory)
 	stopped, done := make(chan struct{}), make(chan struct{})

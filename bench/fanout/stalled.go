@@ -15,7 +15,7 @@ import (
 // stalledSample is a witness's latency alone, and beside clients that do not read.
 type stalledSample struct{ alone, beside measure.Sample }
 
-// stalledReach is how much later a witness may get its events beside stalled clients.
+// stalledReach is the target for a witness's latency beside stalled clients, as a multiple of its latency alone.
 const stalledReach = 1.1
 
 // stalledBuffer is the receive buffer of clients that stall: small, so that it is full soon.
@@ -71,7 +71,7 @@ func (b *bench) stalled() error {
 
 func (b *bench) stalledOnce(mode string) (result stalledSample, err error) {
 	size := b.sizes.stalled
-	// Clients that are cut would not stall any more, so they are not.
+	// Stalled clients must not be disconnected, or they would not stall any more.
 	s, err := b.start(mode, ", writeTimeout: 5m")
 	if err != nil {
 		return result, err

@@ -13,7 +13,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// stormSample is what became of clients that all came back at once.
+// stormSample is what happened to clients that all came back at once.
 type stormSample struct {
 	load.Stats
 	live   time.Duration // from when the gateway was ready until the last client was live
@@ -22,8 +22,8 @@ type stormSample struct {
 	cpu    time.Duration
 }
 
-// storm kills a gateway and starts it again, and has all clients come back within a second: with their positions, and
-// without, which takes a snapshot for each.
+// storm kills a gateway and starts it again, and makes all clients come back within a second: once with their
+// positions, and once without, when each takes a snapshot.
 func (b *bench) storm() error {
 	size := b.sizes.storm
 	t := figures.Table{
@@ -124,7 +124,7 @@ func (b *bench) stormOnce(resume bool) (result stormSample, err error) {
 	if err != nil {
 		return result, err
 	}
-	if resume { // else there are none to wait for
+	if resume { // without positions there are none to wait for
 		await = load.Await{Group: group, Until: load.Delivered, Count: next - first, Quiet: measure.Quiet}
 		if err := b.Load.Call("Await", await, &result.Stats); err != nil {
 			return result, err

@@ -23,8 +23,8 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// APIServer is the source behind the gateway: ConfigMaps, some for each of the good users, and large pods for whoever wants
-// to make them dear. It allows everything, and counts what it is asked.
+// APIServer is the source behind the gateway. It has ConfigMaps, some for each of the good users, and large pods, by
+// which the hostile user can make requests expensive. It allows everything, and counts its requests.
 type APIServer struct {
 	*source.Source
 	asked atomic.Int64
@@ -41,12 +41,12 @@ type kind struct {
 	render     func(number int, version uint64, m mark.Mark) []byte
 	objects    [][]byte // by number
 	history    []change
-	floor      uint64 // a watch from before is told 410
+	floor      uint64 // a watch from an earlier version gets 410
 }
 
 type change struct {
 	version uint64
-	line    []byte // as a watch tells it
+	line    []byte // the change as a line of a watch
 }
 
 const (
@@ -132,7 +132,7 @@ func watchLine(kind string, object []byte) []byte {
 	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", kind, object)
 }
 
-// Start listens and returns the address; from then on pods change.
+// Start listens, and returns the address. From then on pods change.
 func (a *APIServer) Start(_ process.None, address *string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *APIServer) Start(_ process.None, address *string) error {
 	return nil
 }
 
-// Asked is how many requests there have been.
+// Asked returns the number of requests so far.
 func (a *APIServer) Asked(_ process.None, count *int64) error {
 	*count = a.asked.Load()
 	return nil
@@ -216,7 +216,7 @@ func (a *APIServer) answerList(w http.ResponseWriter, r *http.Request, k *kind) 
 	_, _ = w.Write([]byte("]}"))
 }
 
-// watch tells the changes after a version.
+// watch sends the changes after a version.
 func (a *APIServer) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 	query := r.URL.Query()
 	var timeUp <-chan time.Time
@@ -234,7 +234,7 @@ func (a *APIServer) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 			return
 		}
 		for _, change := range news {
-			_, _ = w.Write(change.line) // a client that has gone is told by its context
+			_, _ = w.Write(change.line) // the context shows that a client has gone
 			after = change.version
 		}
 		if control.Flush() != nil {
@@ -250,7 +250,8 @@ func (a *APIServer) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 	}
 }
 
-// after is what happened after a version, unless that is forgotten, and a channel that is closed when there is more.
+// after returns what happened after a version, and a channel that is closed when there is more. It reports gone if
+// that history is forgotten.
 func (a *APIServer) after(k *kind, version uint64) (news []change, gone bool, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

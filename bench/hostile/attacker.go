@@ -21,35 +21,35 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// Attacker is the hostile user, in a process of their own. It runs at the lowest priority: in truth it is another machine, and
-// what it computes would hurt the good users here without any fault of the gateway's.
+// Attacker is the hostile user, in a process of its own. It runs at the lowest priority: a real attacker computes on
+// another machine. Here its computing would delay the good users without any fault of the gateway.
 type Attacker struct {
 	address, token string
 	client         *http.Client
 	cancel         context.CancelFunc
 	running        sync.WaitGroup
 	patience       time.Duration // after 429
-	wrong          atomic.Bool   // a request was no request
+	wrong          atomic.Bool   // a request of a means was answered as malformed
 	result         struct{ answered, refused, failed atomic.Int64 }
 }
 
-// Attack is what to do.
+// Attack says what to do.
 type Attack struct {
 	Means          string
 	Address, Token string
 }
 
-// Attacked is what came of it.
+// Attacked is the result of an attack.
 type Attacked struct {
-	Answered int64 // requests and streams that were let in
+	Answered int64 // requests and streams that were accepted
 	Refused  int64 // with a status of 4xx or 5xx
-	Failed   int64 // cut, or never answered
+	Failed   int64 // broken off, or never answered
 }
 
-// source is where the hostile user comes from; the good ones come from elsewhere.
+// hostileAddress is the hostile user's address; the good users have others.
 var hostileAddress = net.IPv4(127, 0, 0, 9)
 
-// Begin begins one.
+// Begin begins an attack.
 func (a *Attacker) Begin(args Attack, _ *process.None) error {
 	if err := lowestPriority(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (a *Attacker) Begin(args Attack, _ *process.None) error {
 	return nil
 }
 
-// lowestPriority is that of each thread, and of those that they start.
+// lowestPriority gives each thread the lowest priority; threads that they start inherit it.
 func lowestPriority() error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -85,7 +85,7 @@ func lowestPriority() error {
 	return nil
 }
 
-// End ends it.
+// End ends the attack.
 func (a *Attacker) End(_ process.None, result *Attacked) error {
 	a.cancel()
 	a.running.Wait()
@@ -96,10 +96,10 @@ func (a *Attacker) End(_ process.None, result *Attacked) error {
 	return nil
 }
 
-// pause is what passes before somebody tries again who was refused.
+// pause is the wait after a refusal before the next attempt.
 const pause = 20 * time.Millisecond
 
-// each does something again and again, so many at once, until the attack ends.
+// each repeats do until the attack ends, in so many goroutines.
 func (a *Attacker) each(ctx context.Context, atOnce int, do func(ctx context.Context, number, round int) (ok bool)) {
 	for number := range atOnce {
 		a.running.Go(func() {
@@ -127,10 +127,10 @@ func (a *Attacker) get(ctx context.Context, path string) bool {
 // stream reads an event stream to its end.
 func (a *Attacker) stream(ctx context.Context, path, position string) bool {
 	a.ask(ctx, path, a.token, position, math.MaxInt64)
-	return false // before the next, wait a little: it may have been goodbye
+	return false // wait a little before the next: it may have ended with a goodbye
 }
 
-// accept asks for events where a watch is meant, and for a list elsewhere.
+// accept returns the media type for a path: events for a watch or stream, else JSON.
 func accept(path string) string {
 	if strings.HasPrefix(path, "/stream") || strings.Contains(path, "watch=true") {
 		return "text/event-stream"
@@ -138,11 +138,11 @@ func accept(path string) string {
 	return "application/json"
 }
 
-// ask reads so much of an answer, and leaves.
+// ask sends a request, reads so much of the answer, and closes it.
 func (a *Attacker) ask(ctx context.Context, path, token, position string, read int64) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.address+path, nil)
 	if err != nil {
-		panic(err) // the means are wrong
+		panic(err) // the path of the means is malformed
 	}
 	request.Header.Set("Accept", accept(path))
 	if token != "" {
@@ -160,7 +160,7 @@ func (a *Attacker) ask(ctx context.Context, path, token, position string, read i
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= 400 {
-		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, response.Body) // lets the connection be used again
 		a.result.refused.Add(1)
 		switch response.StatusCode {
 		case http.StatusBadRequest:
@@ -175,7 +175,7 @@ func (a *Attacker) ask(ctx context.Context, path, token, position string, read i
 	return err == nil || err == io.EOF
 }
 
-// stall opens a connection, sends a request, and reads nothing of the answer, for a while.
+// stall opens a connection, sends a request, and for a while reads nothing of the answer.
 func (a *Attacker) stall(ctx context.Context, path string, patience time.Duration) bool {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: hostileAddress}, Control: smallBuffer}
 	conn, err := dialer.DialContext(ctx, "tcp", a.address)

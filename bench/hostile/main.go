@@ -1,10 +1,10 @@
 //go:build linux
 
-// Command hostile measures what one hostile user can do to the others: two hundred good users have a stream each, and somebody
-// makes the gateway work with each means that its limits allow, as they come. The good users' delays and the gateway's
-// memory are measured without the attack and with it, in the same minute, on a gateway of its own for each means.
+// Command hostile measures what one hostile user can do to others. Two hundred good users have a stream each; the
+// hostile user makes the gateway work by each means that its default limits allow. The good users' delays and the
+// gateway's memory are measured without the attack and with it, in the same minute. Each means gets its own gateway.
 //
-// The gateway, the API server behind it, the good users, and the hostile one are processes of their own, on loopback.
+// The gateway, the API server behind it, the good users and the hostile user are processes of their own, on loopback.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// children are the roles that this program has beside the parent's.
+// children runs the roles that this program has beside the parent's.
 func children(role string) error {
 	switch role {
 	case "apiserver":
@@ -69,7 +69,7 @@ const (
 	audience = "kubecast"
 )
 
-// bench is a run.
+// bench is one run of the benchmark.
 type bench struct {
 	gateway  string        // the binary
 	duration time.Duration // of each measurement
@@ -85,9 +85,9 @@ type bench struct {
 
 // limits are the targets.
 type limits struct {
-	times  float64       // as late as without the attack …
-	floor  time.Duration // … unless it is no more than this: less than that is this machine's noise
-	memory int64         // more than without
+	times  float64       // delays may grow by this factor …
+	floor  time.Duration // … or up to this, which is within this machine's noise
+	memory int64         // how much more memory the gateway may use
 }
 
 func run(args []string, out io.Writer) (err error) {
@@ -143,7 +143,7 @@ func run(args []string, out io.Writer) (err error) {
 
 func (b *bench) key() string { return filepath.Join(b.dir, "key.pem") }
 
-// signIn makes everybody's tokens, and the key that makes the gateway believe them.
+// signIn makes all users' tokens, and the key with which the gateway accepts them.
 func (b *bench) signIn() (err error) {
 	sign := func(user string) (token string, err error) {
 		return auth.SignDevelopmentToken(auth.DevelopmentToken{
@@ -180,7 +180,7 @@ func names() (names []string) {
 	return names
 }
 
-// report prints the table. Only what was lost is an error.
+// report prints the table. Only lost events are an error.
 func (b *bench) report(results []result) error {
 	t := figures.Table{
 		Title: fmt.Sprintf("One hostile user beside %d good ones, who are told of %v events/s: what the good ones notice, and the gateway's peak memory, without → with",
@@ -220,7 +220,7 @@ func (b *bench) report(results []result) error {
 	return nil
 }
 
-// judge says what does not reach the target.
+// judge says which targets are missed.
 func (b *bench) judge(r result) (why []string) {
 	late := func(what string, without, with figures.Histogram) {
 		if with.Quantile(0.99) > max(time.Duration(b.limit.times*float64(without.Quantile(0.99))), b.limit.floor) {

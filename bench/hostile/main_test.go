@@ -12,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// The test's binary is also the benchmark's children.
+// The test binary also serves as the benchmark's children.
 func TestMain(m *testing.M) {
 	if process.Role() != "" {
 		main()
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each kind of means runs, and no good user misses an event.
+// Each sort of means runs, and no good user misses an event.
 func TestGoodUsersMissNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// means is one way to hurt others; it begins and returns, and ends with the context.
+// means is one way to harm others. It starts its goroutines and returns; they end with the context.
 type means struct {
 	name string
 	what string
@@ -22,7 +22,7 @@ type means struct {
 }
 
 const (
-	streamsOfUser = 64 // the gateway's own limit, as are these
+	streamsOfUser = 64 // this and the following are the gateway's own limits
 	watchesOfUser = 256
 	watchesOfOne  = 32
 	termsOfOne    = 64
@@ -119,7 +119,7 @@ func findMeans(name string) int {
 
 func either(number int) string { return "/api/v1/" + []string{"pods", "configmaps"}[number%2] }
 
-// streams keeps as many streams open as a user may have, of so many watches; they begin without a snapshot.
+// streams keeps as many streams open as a user may have, each with so many watches and without a snapshot.
 func (a *Attacker) streams(ctx context.Context, path func(number, watch int) string, watches int) {
 	a.each(ctx, streamsOfUser, func(ctx context.Context, number, _ int) bool {
 		query := url.Values{"sendInitialEvents": {"false"}}
@@ -130,7 +130,8 @@ func (a *Attacker) streams(ctx context.Context, path func(number, watch int) str
 	})
 }
 
-// terms selects everything, and has to look at all of an object for that, as nobody has before.
+// terms is a selector that selects everything, but has to look at the whole object for that, and that was not used
+// before.
 func terms(number int) string {
 	var all []string
 	for i := range termsOfOne {
@@ -139,7 +140,7 @@ func terms(number int) string {
 	return strings.Join(all, ",")
 }
 
-// forged is a token that differs from a good one in its signature, or in what it says; or none.
+// forged returns a token that differs from a good one in its signature or its content, or that is no token at all.
 func forged(token string, number int) string {
 	parts := strings.Split(token, ".")
 	switch number % 3 {

@@ -19,19 +19,19 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// result is what one means did.
+// result is the effect of one means.
 type result struct {
 	means         means
 	without, with phase
 	hostile       Attacked
 }
 
-// phase is what was measured for a while.
+// phase is the result of one measurement.
 type phase struct {
 	events, lists figures.Histogram // the good users'
 	missed        uint64
-	memory        int64   // the gateway's, at most
-	cpu           float64 // of one processor, in percent
+	memory        int64   // the gateway's, at its peak
+	cpu           float64 // percent of one processor
 	asked         float64 // requests to the API server, per second
 }
 
@@ -42,10 +42,10 @@ type stage struct {
 	gateway   *gateway.Gateway
 }
 
-// settle is how long an attack goes on before it is measured.
+// settle is how long an attack goes on before the measurement.
 const settle = time.Second
 
-// measure measures one means on a gateway of its own.
+// measure measures one means, on a new gateway.
 func (b *bench) measure(m means) (r result, err error) {
 	s := &stage{bench: b}
 	defer s.stop()
@@ -163,7 +163,7 @@ func (s *stage) measure() (p phase, err error) {
 	return p, nil
 }
 
-// quiet is how long nothing may come before what is missing is counted as missed.
+// quiet is how long nothing must come before the missing events count as missed.
 const quiet = 5 * time.Second
 
 type used struct {
@@ -178,7 +178,7 @@ func (s *stage) used() (u used, err error) {
 	return u, s.api.Call("Asked", nil, &u.asked)
 }
 
-// forgetPeak has the kernel begin anew to find the most memory that a process has had (proc(5), clear_refs).
+// forgetPeak makes the kernel reset a process's peak of memory (proc(5), clear_refs).
 func forgetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
@@ -186,7 +186,8 @@ func forgetPeak(pid int) error {
 // polls is how many lists a second good users ask for, all of them together.
 const polls = 25
 
-// poll lists as one good user after the other until the context ends. A list that is refused counts as late as can be.
+// poll lists as one good user after the other until the context ends. A list that is refused counts with the longest
+// time.
 func (s *stage) poll(ctx context.Context) (lists figures.Histogram) {
 	client := &http.Client{Timeout: 20 * time.Second}
 	tick := time.NewTicker(time.Second / polls)

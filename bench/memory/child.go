@@ -29,7 +29,7 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// The program runs itself again for each cache, so that neither sees the other's garbage.
+// The program runs itself again for each cache, so that neither has the other's garbage on its heap.
 const (
 	childCommand    = "measure-cache"
 	dynamicInformer = "dynamicinformer"
@@ -81,7 +81,7 @@ func child(ctx context.Context, args []string, stdout io.Writer) error {
 	return json.NewEncoder(stdout).Encode(f)
 }
 
-// running is a cache that has the whole list.
+// running is a cache that has read the whole list.
 type running struct {
 	count func() (objects int, json uint64)
 }
@@ -149,7 +149,7 @@ func beginKubecast(ctx context.Context, kubeconfig string) (running, error) {
 // liveHeap is what the program holds on the heap.
 func liveHeap() uint64 {
 	var stats runtime.MemStats
-	for range 3 { // what pools and finalizers hold goes with the second and third
+	for range 3 { // pools and finalizers release what they hold only in the second and third
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&stats)

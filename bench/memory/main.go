@@ -1,5 +1,6 @@
-// Command memory measures what it costs to cache a cluster's pods: in Kubecast's cache with its default indexes, and,
-// in the same run on the same pods, in client-go's plain dynamic informer. Each is measured in a process of its own.
+// Command memory measures what it costs to cache a cluster's pods: in Kubecast's cache with its default indexes, and
+// in the same run, on the same pods, in client-go's plain dynamic informer. Each cache is measured in its own
+// process.
 //
 // It starts a control plane (make build controlplane) and fills it with pods that run on simulated nodes.
 package main
@@ -63,7 +64,7 @@ type options struct {
 	progress   io.Writer
 }
 
-// measure fills a new cluster and measures both caches on it.
+// measure fills a new cluster, and measures both caches on it.
 func measure(ctx context.Context, opts options) (report, error) {
 	dir, err := os.MkdirTemp("", "kubecast-memory-")
 	if err != nil {

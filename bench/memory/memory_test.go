@@ -12,10 +12,10 @@ import (
 	"github.com/kubecast/kubecast/e2e/controlplane"
 )
 
-// The cache stays within its targets of memory. Fewer pods than the benchmark's, so what a cache costs once weighs
-// more; times are not looked at.
+// The cache stays within its targets of memory. There are fewer pods than in the benchmark, so fixed costs weigh
+// more. Times are not checked.
 func TestCacheCostsLittleMoreThanItsJSON(t *testing.T) {
-	// The children must be without the race detector, which this test may have.
+	// The children must run without the race detector, which this test may have.
 	self := filepath.Join(t.TempDir(), "memory")
 	if out, err := exec.Command("go", "build", "-o", self, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building the benchmark: %v\n%s", err, out)

@@ -24,8 +24,8 @@ const (
 	writers      = 16
 )
 
-// fill makes pods and returns when all of them run. They are what a Deployment's are, except that they are bound to
-// their nodes from the start, which saves the scheduler's part.
+// fill makes pods, and returns when all of them run. They are like a Deployment's pods, except that they are bound to
+// their nodes from the start, which saves the scheduler's work.
 func fill(ctx context.Context, config *rest.Config, count, nodes int, progress io.Writer) error {
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
@@ -66,7 +66,7 @@ func makeNamespace(ctx context.Context, client kubernetes.Interface, name string
 	if _, err := client.CoreV1().Namespaces().Create(ctx, made, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	for { // pods cannot be made before it has its ServiceAccount
+	for { // no pods can be made before the namespace has its ServiceAccount
 		_, err := client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		if err == nil {
 			return nil
@@ -96,8 +96,8 @@ func waitRunning(ctx context.Context, client kubernetes.Interface) error {
 	}
 }
 
-// makeOwner makes a ReplicaSet for pods to belong to; without it the garbage collector would remove them. It wants
-// none of its own, and they are not under its control.
+// makeOwner makes a ReplicaSet to which the pods belong, or the garbage collector would remove them. It has no
+// replicas, and does not control the pods.
 func makeOwner(ctx context.Context, client kubernetes.Interface, n int) (*appsv1.ReplicaSet, error) {
 	none := int32(0)
 	labels := map[string]string{"app": fmt.Sprintf("owner-%d", n)}
@@ -114,9 +114,9 @@ func makeOwner(ctx context.Context, client kubernetes.Interface, n int) (*appsv1
 	}, metav1.CreateOptions{})
 }
 
-// pod is one as platforms have them, in two sorts by turns: a server with probes, ports, a configuration and a token,
-// and a worker with little more than its command and environment. Their sizes spread from 2.5 to 4.5 KB as compact JSON,
-// so that no size class of the allocator is met by chance.
+// pod is a pod like those of real platforms. Two sorts alternate: a server with probes, ports, a configuration and a
+// token, and a worker with little more than a command and environment. Their sizes spread from 2.5 to 4.5 KB of
+// compact JSON, so that they do not happen to fit one size class of the allocator.
 func pod(i, nodes int, owner *appsv1.ReplicaSet) *corev1.Pod {
 	app := owner.Name[:len("inference-service-0000")]
 	block := true
@@ -176,7 +176,7 @@ func worker(i int) corev1.Container {
 	return c
 }
 
-// serve makes a worker's container a server's.
+// serve turns a worker's container into a server's.
 func serve(c *corev1.Container) {
 	c.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}, {Name: "metrics", ContainerPort: 9090}}
 	c.ReadinessProbe, c.LivenessProbe = probe("/ready", 5), probe("/live", 10)

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// The targets: of Kubecast's heap per pod to the pod's compact JSON, and to the heap per pod of the plain informer.
+// The targets for the heap per pod in Kubecast's cache: as a multiple of the pod's compact JSON, and of the heap per
+// pod in the plain informer.
 const (
 	mostOfJSON     = 1.4
 	mostOfInformer = 0.25
 )
 
-// figures are what was measured of one cache.
+// figures are the measurements of one cache.
 type figures struct {
 	Objects int           `json:"objects"`
 	Heap    uint64        `json:"heap"`    // bytes that the cache added to the live heap
@@ -30,7 +31,7 @@ type report struct {
 	informer, kubecast figures
 }
 
-// jsonPerPod is the mean size of a pod as compact JSON, without what the cache leaves out.
+// jsonPerPod is the mean size of a pod's compact JSON, without what the cache leaves out.
 func (r report) jsonPerPod() float64 { return float64(r.kubecast.JSON) / float64(max(r.pods, 1)) }
 
 func (r report) ofJSON() float64     { return r.kubecast.perPod() / r.jsonPerPod() }

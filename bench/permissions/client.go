@@ -21,29 +21,29 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/mark"
 )
 
-// client is one stream of a user. It keeps what a browser would: the objects that it was told of.
+// client is one stream of a user. Like a browser, it keeps the objects that it was told of.
 type client struct {
 	bench *bench
 	user  *user
-	views map[string]*view // by the name of the watch; "" on a stream of a single one
+	views map[string]*view // by the name of the watch; "" on a stream of one watch
 	conn  net.Conn
-	done  chan struct{} // closed when its reader has ended
+	done  chan struct{} // closed when the reader has ended
 
 	resets  atomic.Int64
 	closing atomic.Bool
 
-	mu  sync.Mutex // guards the views, and:
-	err error      // why it ended
+	mu  sync.Mutex // guards the views and err
+	err error      // why the stream ended
 }
 
-// view is one watch's.
+// view is what a client has of one watch.
 type view struct {
 	synced  bool
 	sees    set
 	told    []telling
 	objects map[string]uint64 // by namespace and name: the number of the last change
-	events  int               // that said that an object is there, or is not
-	foreign int               // of them, of what may not be seen
+	events  int               // events that added, changed or deleted an object
+	foreign int               // those of them that were of what may not be seen
 }
 
 // telling is when a client was told what may be seen.
@@ -84,7 +84,7 @@ func (b *bench) open(ctx context.Context) error {
 func (b *bench) close() {
 	for _, c := range b.clients {
 		c.closing.Store(true)
-		_ = c.conn.Close() // its reader, too, is done with it
+		_ = c.conn.Close() // its reader ends, too
 		<-c.done
 	}
 }
@@ -110,7 +110,7 @@ func (b *bench) await(within time.Duration, is func(*client) error) error {
 	return nil
 }
 
-// isSynced is called with the lock held.
+// isSynced returns nil if all views are synced. The caller holds the lock.
 func (c *client) isSynced() error {
 	for name, v := range c.views {
 		if !v.synced {
@@ -144,7 +144,7 @@ func (c *client) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// longest is the longest line of a stream: a pod, and what else may be in it.
+// longest bounds a line of a stream, in bytes: a pod, and some more.
 const longest = 16 << 10
 
 func (c *client) read(body io.ReadCloser) {
@@ -214,8 +214,8 @@ func (c *client) event(name string, data []byte) error {
 	return nil
 }
 
-// object takes an event of an object. What is looked for stands at its beginning, so the rest is not parsed: a thousand
-// clients share the machine with what is measured.
+// object takes an event of an object. All that it needs is at the beginning of the data, and the rest is not parsed:
+// a thousand clients share the machine with what is measured.
 func (c *client) object(v *view, kind string, data []byte, now time.Time) error {
 	namespace, name := text(data, `"namespace":"`), text(data, `"metadata":{"name":"`)
 	number, err := strconv.Atoi(strings.TrimPrefix(string(namespace), "team-"))
@@ -239,7 +239,7 @@ func (c *client) object(v *view, kind string, data []byte, now time.Time) error 
 	return nil
 }
 
-// text is what stands behind the first occurrence of a beginning, up to the next quote.
+// text returns what follows the first occurrence of beginning, up to the next quote.
 func text(data []byte, beginning string) []byte {
 	_, rest, _ := bytes.Cut(data, []byte(beginning))
 	found, _, _ := bytes.Cut(rest, []byte{'"'})

@@ -51,7 +51,7 @@ func startCluster(ctx context.Context, binary, dir string) (_ *cluster, err erro
 
 func namespaceName(number int) string { return fmt.Sprintf("team-%02d", number) }
 
-// each does something for the numbers below a count, some of them at once.
+// each calls do for the numbers below a count, for some of them at once.
 func each(ctx context.Context, count int, do func(ctx context.Context, number int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -75,8 +75,8 @@ func (c *cluster) createNamespaces(ctx context.Context, count int) error {
 		if _, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 			return err
 		}
-		// Pods cannot be made before their service account is there, and what else the controllers make is waited for,
-		// since nothing but the benchmark is to change anything.
+		// Pods cannot be made before their service account exists. The other objects that the controllers make are
+		// waited for, too, since later only the benchmark is to change anything.
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			_, err := c.client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 			if err == nil {
@@ -89,10 +89,11 @@ func (c *cluster) createNamespaces(ctx context.Context, count int) error {
 	})
 }
 
-// rootCertificate is the ConfigMap that controllers put into each namespace, the only one in those of the benchmark.
+// rootCertificate is the ConfigMap that a controller puts into each namespace. It is the only one in the benchmark's
+// namespaces.
 const rootCertificate = "kube-root-ca.crt"
 
-// pod is a training worker of about 5 KB, whom the scheduler leaves alone, so that nobody but the benchmark changes it.
+// pod is a training worker of about 5 KB. The scheduler ignores it, so that only the benchmark changes it.
 func pod(number int) *corev1.Pod {
 	var env []corev1.EnvVar
 	for i := range 12 {
@@ -115,7 +116,7 @@ func pod(number int) *corev1.Pod {
 
 func podName(number int) string { return fmt.Sprintf("worker-%05d", number) }
 
-// patch marks a pod with the number of the change, and when it was asked for.
+// patch marks a pod with the number of the change, and the time of the request.
 func (c *cluster) patch(ctx context.Context, namespace, name string, m mark.Mark) error {
 	patch := m.Append([]byte(`{"metadata":{"annotations":{"kubecast.io/bench":"`))
 	patch = append(patch, `"}}}`...)

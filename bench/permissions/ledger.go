@@ -12,13 +12,13 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/mark"
 )
 
-// ledger knows which change of each pod was the last, and how long pods' changes took.
+// ledger knows the last change of each pod, and how long the changes of pods took.
 type ledger struct {
 	mu      sync.Mutex
 	seq     uint64
 	last    []uint64          // by pod
-	patches figures.Histogram // until the API server answered
-	toCalm  figures.Histogram // until a bystander was told
+	patches figures.Histogram // time until the API server answered
+	toCalm  figures.Histogram // time until a bystander was told
 }
 
 func newLedger(pods int) *ledger { return &ledger{last: make([]uint64, pods)} }
@@ -31,7 +31,7 @@ func (l *ledger) next() uint64 {
 	return l.seq
 }
 
-// patched remembers a change. Changes of one pod are made one after the other.
+// patched records a change. The changes of one pod are made one after the other.
 func (l *ledger) patched(pod int, seq uint64, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,14 +39,14 @@ func (l *ledger) patched(pod int, seq uint64, took time.Duration) {
 	l.patches.Add(took)
 }
 
-// delivered remembers when a bystander was told.
+// delivered records how long it took until a bystander was told.
 func (l *ledger) delivered(after time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.toCalm.Add(after)
 }
 
-// begin forgets how long things took.
+// begin forgets the times.
 func (l *ledger) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,8 @@ func (b *bench) patch(ctx context.Context, number int) error {
 	return nil
 }
 
-// content says what a client has that it should not, or has not that it should. It is called with the client's lock held.
+// content returns an error if the client has what it should not have, or lacks what it should have. The caller holds
+// the client's lock.
 func (c *client) content() error {
 	sees := c.user.visible()
 	for name, v := range c.views {

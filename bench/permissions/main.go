@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command permissions measures what happens when permissions change all the time: a thousand streams of two hundred
-// users, each of whom may see a few namespaces of many, while RoleBindings come and go and pods change. It runs on a real
-// control plane, and beside it without changes of bindings in the same minutes.
+// Command permissions measures what happens when permissions change all the time. Two hundred users have a thousand
+// streams; each user may see a few of many namespaces. RoleBindings come and go while pods change. It runs on a real
+// control plane. The baseline is the same without changes of bindings, in the same minutes.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// bench is a run.
+// bench is one run of the benchmark.
 type bench struct {
 	out        io.Writer
 	binary     string // the gateway's

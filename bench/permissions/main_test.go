@@ -11,8 +11,8 @@ import (
 	"github.com/kubecast/kubecast/e2e/controlplane"
 )
 
-// While bindings change, all streams hold, are told, and have what their users may see in the end; small, on the real
-// control plane.
+// While bindings change, no stream ends, and all are told of the changes. In the end each has what its user may see.
+// The run is small, on the real control plane.
 func TestStreamsHoldWhileBindingsChange(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a quarter of a minute")

@@ -27,12 +27,12 @@ type set uint64
 func (s set) has(namespace int) bool { return s&(1<<namespace) != 0 }
 func (s set) size() int              { return bits.OnesCount64(uint64(s)) }
 
-// user is somebody who may see some namespaces. One of them stays, so that his streams never end.
+// user is a user who may see some namespaces. One of these stays, so that the user's streams never end.
 type user struct {
 	name      string
 	token     string
 	home      int  // the namespace that stays
-	bystander bool // his bindings never change
+	bystander bool // the user's bindings never change
 
 	mu      sync.Mutex
 	busy    bool // a change is under way
@@ -40,20 +40,21 @@ type user struct {
 	changes []change
 }
 
-// change is a binding that was made or deleted.
+// change is the making or the deletion of a binding.
 type change struct {
 	namespace        int
 	made             bool
 	issued, answered time.Time
 }
 
-// One user in so many is a bystander.
+// bystanders says that one user in so many is a bystander.
 const bystanders = 10
 
-// extra is how many namespaces a user sees besides his own at the beginning; it changes between one and twice as many.
+// extra is how many namespaces a user sees at the beginning, besides their own. Later the number varies between one
+// and twice extra.
 const extra = 2
 
-// prepare makes everything that is there before the gateway starts.
+// prepare makes everything that must exist before the gateway starts.
 func (b *bench) prepare(ctx context.Context) error {
 	if err := b.cluster.createNamespaces(ctx, b.namespaces); err != nil {
 		return fmt.Errorf("make the namespaces: %w", err)
@@ -89,7 +90,7 @@ func (b *bench) prepare(ctx context.Context) error {
 	return nil
 }
 
-// signIn makes a token for each user, and the key that makes the gateway believe them.
+// signIn makes a token for each user, and the key with which the gateway accepts them.
 func (b *bench) signIn() (err error) {
 	for _, u := range b.people {
 		if u.token, err = auth.SignDevelopmentToken(auth.DevelopmentToken{
@@ -101,7 +102,7 @@ func (b *bench) signIn() (err error) {
 	return nil
 }
 
-// choose begins a change of somebody's bindings at random, of whom none is under way.
+// choose begins a change of the bindings of a random user for whom none is under way.
 func (b *bench) choose(ctx context.Context) (*user, change) {
 	for ctx.Err() == nil {
 		u := b.people[rand.IntN(len(b.people))]
@@ -130,7 +131,7 @@ func (u *user) choose(namespaces int) (c change, ok bool) {
 	return c, true
 }
 
-// apply changes a binding, and remembers when.
+// apply changes a binding, and records when.
 func (b *bench) apply(ctx context.Context, u *user, c change) error {
 	do := b.cluster.unbind
 	if c.made {
@@ -150,7 +151,7 @@ func (b *bench) apply(ctx context.Context, u *user, c change) error {
 	return nil
 }
 
-// visible is what the user may see now.
+// visible returns the namespaces that the user may see now.
 func (u *user) visible() set {
 	u.mu.Lock()
 	defer u.mu.Unlock()

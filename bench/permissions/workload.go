@@ -16,7 +16,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// What is measured in turn.
+// These are measured in turn.
 const (
 	calm     = "bindings stay"
 	changing = "bindings change"
@@ -25,22 +25,22 @@ const (
 // sample is what one measurement found.
 type sample struct {
 	took     time.Duration
-	cpu      time.Duration // of the gateway
+	cpu      time.Duration // the gateway's
 	patches  figures.Histogram
 	toCalm   figures.Histogram
 	tellings tellings
-	objects  int // that clients were told of, or that are gone
+	objects  int // events by which clients were told of objects, or of their deletion
 }
 
-// tellings is how the clients were told of changes.
+// tellings sums up how the clients were told of changes.
 type tellings struct {
 	changes   int
 	requests  figures.Histogram // until the API server answered
-	told      figures.Histogram // from then until a watch of the user was told
-	overtaken int               // the binding was changed back before, or had been and that was not told
+	told      figures.Histogram // time from then until a watch of the user was told
+	overtaken int               // the binding was changed back before the watch was told of it
 }
 
-// settled is how long clients may take to have what they should have, once nothing changes any more.
+// settled is how long clients may take to have the right content once nothing changes any more.
 const settled = 30 * time.Second
 
 func (b *bench) measure(ctx context.Context) error {
@@ -58,7 +58,7 @@ func (b *bench) measure(ctx context.Context) error {
 	return b.promises()
 }
 
-// one measures once, and checks afterwards that each client has what its user may see.
+// one measures once. Afterwards it checks that each client has what its user may see.
 func (b *bench) one(ctx context.Context, rate float64) (s sample, err error) {
 	b.ledger.begin()
 	eventsBefore := b.events()
@@ -115,7 +115,7 @@ func (b *bench) one(ctx context.Context, rate float64) (s sample, err error) {
 	return s, nil
 }
 
-// steadily does something at a rate. What takes long does not keep the next from beginning, until too much is under way.
+// steadily calls do at a rate. A call that takes long does not delay the next, unless too many are under way.
 func steadily(ctx context.Context, rate float64, duration time.Duration, do func(ctx context.Context, number int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4 * atOnce)
@@ -143,7 +143,7 @@ func (t *tellings) add(c *client, since time.Time) {
 			at := v.toldOf(change)
 			switch {
 			case at.IsZero(), changedBackBefore(c.user.changes[i+1:], change.namespace, at):
-				t.overtaken++ // what is seen is right in the end, as was checked
+				t.overtaken++ // the content at the end is right, as was checked
 			default:
 				t.told.Add(at.Sub(change.answered)) // 0 if the event was faster than the answer
 			}
@@ -151,7 +151,7 @@ func (t *tellings) add(c *client, since time.Time) {
 	}
 }
 
-// toldOf is when the view was first told of a change, or of what followed from it.
+// toldOf returns when the view was first told of a change, or of its effect.
 func (v *view) toldOf(c change) time.Time {
 	for _, t := range v.told {
 		if t.at.After(c.issued) && t.sees.has(c.namespace) == c.made {
@@ -170,7 +170,7 @@ func changedBackBefore(later []change, namespace int, at time.Time) bool {
 	return false
 }
 
-// events is how many events of objects all clients were told.
+// events returns how many events of objects all clients were told.
 func (b *bench) events() (total int) {
 	for _, c := range b.clients {
 		c.mu.Lock()
@@ -243,7 +243,7 @@ func indices(n int) (all []int) {
 	return all
 }
 
-// promises are those that hold on any machine.
+// promises checks the promises that must hold on any machine.
 func (b *bench) promises() error {
 	var broken []error
 	for _, c := range b.clients {

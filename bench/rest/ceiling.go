@@ -11,24 +11,24 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// Ceiling is how fast net/http itself answers under the same load: it looks at nothing in a request, and answers each with
-// the bytes that the gateway did.
+// Ceiling shows how fast net/http itself answers under the same load. It looks at nothing in a request, and answers
+// each with the same bytes as the gateway.
 type Ceiling struct{}
 
-// Answer is what it answers.
+// Answer is the answer of a Ceiling.
 type Answer struct {
 	Header http.Header
 	Body   []byte
 }
 
-// Start listens and returns the address.
+// Start listens, and returns the address.
 func (*Ceiling) Start(answer Answer, address *string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	*address = listener.Addr().String()
-	delete(answer.Header, "Date") // its own
+	delete(answer.Header, "Date") // net/http adds its own
 	go func() {                   // lasts as long as the process
 		_ = http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			header := w.Header()
@@ -41,7 +41,7 @@ func (*Ceiling) Start(answer Answer, address *string) error {
 	return nil
 }
 
-// answer is what a server answers at a path.
+// answer returns a server's answer at a path.
 func (s server) answer(ctx context.Context, path string) (a Answer, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+path, nil)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s server) answer(ctx context.Context, path string) (a Answer, err error) {
 	return a, err
 }
 
-// startCeiling starts one that answers as a server does at a path.
+// startCeiling starts a Ceiling that answers as a server does at a path.
 func startCeiling(ctx context.Context, as server, path string) (_ *process.Child, s server, err error) {
 	answer, err := as.answer(ctx, path)
 	if err != nil {

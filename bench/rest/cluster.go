@@ -57,7 +57,7 @@ func startCluster(ctx context.Context, binary, dir string) (_ *cluster, err erro
 	return c, err
 }
 
-// tlsConfig is how the API server is reached without HTTP/2, which costs it more.
+// tlsConfig returns a TLS configuration without HTTP/2, which would cost the API server more.
 func tlsConfig(config *rest.Config) (*tls.Config, error) {
 	made, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -70,7 +70,7 @@ func tlsConfig(config *rest.Config) (*tls.Config, error) {
 	return made, err
 }
 
-// list reads all pods as client-go would, and throws them away.
+// list reads all pods as client-go would do it, and drops them.
 func (c *cluster) list(ctx context.Context) error {
 	client, err := rest.HTTPClientFor(c.config)
 	if err != nil {
@@ -96,8 +96,8 @@ func (c *cluster) list(ctx context.Context) error {
 
 func podName(number int) string { return fmt.Sprintf("worker-%05d", number) }
 
-// createPods makes the pods of some numbers. The scheduler leaves them alone, so that they stay as they are. One in a
-// hundred runs, and each is of one of a hundred groups.
+// createPods makes the pods with some numbers. The scheduler ignores them, so that they do not change. One in a
+// hundred runs, and each belongs to one of a hundred groups.
 func (c *cluster) createPods(ctx context.Context, from, to int) error {
 	group, making := errgroup.WithContext(ctx)
 	group.SetLimit(16)

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// connection is a client with one connection. It does as little as a client can, since the clients share the machine with
-// what is measured: requests are made beforehand, and of an answer it reads how long it is.
+// connection is a client with one connection. The clients share the machine with what is measured, so it does as
+// little as possible: requests are made beforehand, and only the length of an answer is parsed.
 type connection struct {
 	net.Conn
 	read *bufio.Reader
@@ -32,12 +32,12 @@ func (s server) connect(ctx context.Context) (*connection, error) {
 	return &connection{Conn: conn, read: bufio.NewReaderSize(conn, 64<<10)}, nil
 }
 
-// request is what get sends.
+// request returns the request that get sends.
 func (s server) request(path string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nAuthorization: Bearer %s\r\n\r\n", path, s.address, s.token)
 }
 
-// get sends a request and reads the answer, the size of whose body it returns.
+// get sends a request, reads the answer, and returns the size of its body.
 func (c *connection) get(request []byte) (size int, err error) {
 	if _, err := c.Write(request); err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func (c *connection) get(request []byte) (size int, err error) {
 	return c.answer()
 }
 
-// getUntil sends a request and reads the answer until a line has a text in it.
+// getUntil sends a request, and reads the answer up to a line that contains a text.
 func (c *connection) getUntil(request, text []byte) error {
 	if _, err := c.Write(request); err != nil {
 		return err
@@ -63,7 +63,7 @@ var (
 	chunked       = []byte("Transfer-Encoding: chunked\r\n")
 )
 
-// answer reads one, as net/http's server writes them.
+// answer reads an answer in the form in which net/http's server writes it.
 func (c *connection) answer() (size int, err error) {
 	status, err := c.read.ReadSlice('\n')
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *connection) chunks() (size int, err error) {
 	}
 }
 
-// server is the API server, as its admin reaches it.
+// server returns the API server, with the admin's credentials.
 func (c *cluster) server() (server, error) {
 	config, err := tlsConfig(c.config)
 	return server{

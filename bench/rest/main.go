@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command rest measures what lists and objects cost at the gateway and, in the same minutes, at the API server that it
-// reads from: a real control plane with some thousand pods. Both are asked what they can answer from memory
-// (resourceVersion=0), which is the API server's cheapest answer and what the gateway's always is.
+// Command rest measures what lists and gets cost at the gateway, and in the same minutes at the API server behind it:
+// a real control plane with some thousand pods. Both are asked for what they can answer from memory
+// (resourceVersion=0). That is the API server's cheapest answer; the gateway always answers so.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// bench is a run.
+// bench is one run of the benchmark.
 type bench struct {
 	out      io.Writer
 	binary   string // the gateway's
@@ -105,7 +105,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return nil
 }
 
-// signIn makes a token for a user who may read the cluster, and the configuration that makes the gateway believe it.
+// signIn makes a token for a user who may read the cluster, and the configuration with which the gateway accepts it.
 func (b *bench) signIn() error {
 	key := filepath.Join(b.dir, "key.pem")
 	cmd := exec.Command(b.binary, "token", "--key", key, "--user", "bench", "--group", "platform", "--ttl", "12h")

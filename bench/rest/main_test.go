@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Every workload runs, small, on the real control plane, and both servers answer every request.
+// Each workload runs in a small size on the real control plane, and both servers answer each request.
 func TestWorkloadsRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

@@ -20,14 +20,14 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// workload is what clients ask for, again and again.
+// workload is a request that clients repeat.
 type workload struct {
 	name, file string
 	path       string // at the gateway
 	plain      string // at the API server
 	clients    int
-	changing   bool    // pods change meanwhile
-	small      bool    // so that net/http itself counts
+	changing   bool    // pods change in the meantime
+	small      bool    // so small that the cost of net/http itself matters
 	atLeast    float64 // times the API server's requests per second
 }
 
@@ -35,7 +35,7 @@ const (
 	podsPath = "/api/v1/namespaces/" + namespace + "/pods"
 	fromAny  = "resourceVersion=0"
 	everyPod = podsPath + "?" + fromAny
-	// streamedPods is every pod as the first events of a watch, ended by a bookmark.
+	// streamedPods asks for all pods as the first events of a watch, up to a bookmark.
 	streamedPods = podsPath + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 
 	byLabel = podsPath + "?" + fromAny + "&labelSelector=group%3Dg-17"
@@ -68,7 +68,7 @@ func (s sample) perRequest() float64 {
 }
 func (s sample) size() float64 { return float64(s.bytes) / 1024 / float64(max(s.requests, 1)) }
 
-// server is one that is measured.
+// server is a server that is measured.
 type server struct {
 	address string // host:port
 	pid     int
@@ -176,7 +176,7 @@ func (s server) load(ctx context.Context, path string, clients int, duration tim
 			return total, err
 		}
 		connections = append(connections, c)
-		if _, err := c.get(request); err != nil { // until it is warm
+		if _, err := c.get(request); err != nil { // warm-up
 			return total, err
 		}
 	}
@@ -215,7 +215,7 @@ func (s server) load(ctx context.Context, path string, clients int, duration tim
 	return total, errors.Join(err, errors.Join(errs...), ctx.Err())
 }
 
-// change patches pods until it is stopped.
+// change patches pods until stop is called.
 func (b *bench) change(ctx context.Context) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)

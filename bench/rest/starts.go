@@ -15,9 +15,9 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/measure"
 )
 
-// starts measures how long a gateway takes from its start until it is ready, and how long it takes to read the same list
-// over a bare connection, and throw it away. Beside them, how long the list takes in the other forms in which an API server
-// sends it (see docs/decisions.md).
+// starts measures how long a gateway takes from its start until it is ready. The baseline is the time in which the
+// same list is read over a bare connection and dropped. It also measures the other forms in which an API server sends
+// the list (see docs/decisions.md).
 func (b *bench) starts(ctx context.Context) error {
 	const (
 		start    = "gateway, from start to ready"

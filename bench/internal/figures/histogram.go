@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package figures collects what benchmarks measure and prints it.
+// Package figures collects the figures of benchmarks, and prints them.
 package figures
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets that are 1.6 % wide, so that a hundred million of them take 20 KiB and a
-// quantile is as exact as a noisy machine deserves. The zero value is empty.
+// Histogram counts durations in buckets that are 1.6 % wide. So a hundred million of them take 20 KiB, and quantiles
+// are exact enough for a noisy machine. The zero value is empty.
 type Histogram struct {
 	Counts []uint32 // by bucket; exported for encoding/gob
 	N      uint64
@@ -19,7 +19,7 @@ type Histogram struct {
 // subBuckets is how many buckets there are between a power of two and the next, as a power of two.
 const subBuckets = 6
 
-// Add counts a duration; a negative one (clocks were set) counts as 0.
+// Add counts a duration. A negative one counts as 0: a clock was set.
 func (h *Histogram) Add(d time.Duration) {
 	d = max(d, 0)
 	i := bucket(uint64(d))
@@ -31,7 +31,7 @@ func (h *Histogram) Add(d time.Duration) {
 	h.Max = max(h.Max, d)
 }
 
-// Merge adds all that another one counts.
+// Merge adds the counts of another histogram.
 func (h *Histogram) Merge(other Histogram) {
 	if more := len(other.Counts) - len(h.Counts); more > 0 {
 		h.Counts = append(h.Counts, make([]uint32, more)...)
@@ -43,7 +43,7 @@ func (h *Histogram) Merge(other Histogram) {
 	h.Max = max(h.Max, other.Max)
 }
 
-// Quantile is the duration that a share q of all do not exceed; 0 of none.
+// Quantile is the duration that a share q of all durations do not exceed; 0 if there are none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := max(uint64(q*float64(h.N)+0.5), 1)
 	for i, n := range h.Counts {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Median is the middle one of some values; of an even number, the mean of both in the middle; 0 of none.
+// Median is the middle one of some values, or the mean of the two in the middle; 0 if there are none.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -23,7 +23,7 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// MedianOf is the median of what a function reads from some things.
+// MedianOf is the median of the values that read returns for some things.
 func MedianOf[T any](things []T, read func(T) float64) float64 {
 	values := make([]float64, len(things))
 	for i, thing := range things {
@@ -32,10 +32,10 @@ func MedianOf[T any](things []T, read func(T) float64) float64 {
 	return Median(values)
 }
 
-// Milliseconds is a duration as a number.
+// Milliseconds is a duration as a number of milliseconds.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Microseconds is a duration as a number.
+// Microseconds is a duration as a number of microseconds.
 func Microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // Table is printed with aligned columns.
@@ -49,12 +49,12 @@ type Table struct {
 // Add adds a row.
 func (t *Table) Add(cells ...any) { t.Rows = append(t.Rows, cells) }
 
-// Note adds a line that stands below the table.
+// Note adds a line below the table.
 func (t *Table) Note(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
-// Reach notes whether a figure is within a bound that the project has set itself.
+// Reach notes whether a figure is within one of the project's own targets.
 func (t *Table) Reach(what string, value, bound float64) {
 	verdict := "reached"
 	if value > bound {
@@ -63,7 +63,7 @@ func (t *Table) Reach(what string, value, bound float64) {
 	t.Note("target %s: at most %s, is %s: %s", what, short(bound), short(value), verdict)
 }
 
-// Print prints the table; floats get as many digits as mean something.
+// Print prints the table. Floats get only significant digits.
 func (t *Table) Print(out io.Writer) {
 	fmt.Fprintf(out, "\n%s\n", t.Title)
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight|tabwriter.Debug)

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package gateway runs the real gateway, as its users do, for the benchmarks.
+// Package gateway runs the real gateway for the benchmarks, as its users run it.
 package gateway
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// Build builds the gateway as it is here, and returns its binary; unless one is named, which is returned. (Without that, a
-// binary from long ago would be measured for this one.)
+// Build builds the gateway from the present source, and returns its binary, so that no old binary is measured. If a
+// binary is named, Build returns that.
 func Build(named, dir string) (binary string, err error) {
 	if named != "" {
 		return named, nil
@@ -31,16 +31,16 @@ func Build(named, dir string) (binary string, err error) {
 	return binary, nil
 }
 
-// Options say how to run one.
+// Options say how to run a gateway.
 type Options struct {
 	Binary     string
-	Dir        string // for its configuration and its log; must be there
+	Dir        string // for its configuration and its log; must exist
 	Config     string // YAML
 	Kubeconfig string // a file
 	Listen     string // "": any port on loopback
 }
 
-// Gateway is a running one.
+// Gateway is a running gateway.
 type Gateway struct {
 	*process.Process
 	Address string // host:port
@@ -51,7 +51,7 @@ var listening = regexp.MustCompile(`msg=listening addr=(\S+) ops=(\S+)`)
 
 const startTimeout = time.Minute
 
-// Start starts one and returns when it is ready.
+// Start starts a gateway, and returns when it is ready.
 func Start(opts Options) (*Gateway, error) {
 	if opts.Listen == "" {
 		opts.Listen = "127.0.0.1:0"
@@ -67,7 +67,7 @@ func Start(opts Options) (*Gateway, error) {
 	defer log.Close()
 	cmd := exec.Command(opts.Binary, "serve", "--config", config, "--kubeconfig", opts.Kubeconfig,
 		"--listen", opts.Listen, "--ops-listen", "127.0.0.1:0")
-	cmd.Stderr = log // a file of its own: nobody has to read what it says of each stream
+	cmd.Stderr = log // a file, so that nothing has to read its many lines
 	p, err := process.Start(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("start the gateway: %w", err)
@@ -128,7 +128,7 @@ func (g *Gateway) get(path string) ([]byte, error) {
 	return body, err
 }
 
-// Save writes what the ops listener answers at a path into a file: a profile, or the metrics.
+// Save writes the ops listener's answer at a path into a file: a profile, or the metrics.
 func (g *Gateway) Save(path, file string) error {
 	body, err := g.get(path)
 	if err != nil {
@@ -137,7 +137,7 @@ func (g *Gateway) Save(path, file string) error {
 	return os.WriteFile(file, body, 0o600)
 }
 
-// Kubeconfig writes a kubeconfig for an API server that asks for no credentials.
+// Kubeconfig writes a kubeconfig for an API server without authentication, and returns its path.
 func Kubeconfig(dir, url string) (file string, err error) {
 	file = filepath.Join(dir, "kubeconfig")
 	return file, os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1

@@ -15,12 +15,12 @@ type Target struct {
 	Path          string
 	Token         string // may be empty
 	Users         []User // in place of Path and Token: each client has its own
-	TLS           bool   // the server's certificate is not checked: it is on loopback, and our own
+	TLS           bool   // the server's certificate is not checked: the server is on loopback
 	Snapshot      bool   // the stream begins with one
 	ReceiveBuffer int    // of the socket, in bytes; 0: the system's
 }
 
-// User is what one client of many asks for, and as whom.
+// User is what one client of many asks for, and its token.
 type User struct{ Path, Token string }
 
 // request is the text of a client's request.
@@ -40,14 +40,14 @@ func (t Target) request(index int, lastEventID string) []byte {
 	return []byte(b.String())
 }
 
-// sources is how many addresses connections come from, so that there are ports for all of them, and for those whose
-// ports the system still keeps.
+// sources is from how many addresses connections come. So there are enough ports for all connections, and for closed
+// ones whose ports the system still holds.
 const sources = 4
 
-// ipBindAddressNoPort leaves the choice of the port to connect, which may then use one port for several connections.
+// ipBindAddressNoPort leaves the choice of the port to connect, which may use one port for several connections.
 const ipBindAddressNoPort = 24
 
-// connect opens a connection and sends the request. The socket does not block any more when it returns.
+// connect opens a connection, and sends the request. The socket that it returns is non-blocking.
 func connect(t Target, index int, request []byte) (fd int, err error) {
 	address, err := netip.ParseAddrPort(t.Address)
 	if err != nil {
@@ -68,7 +68,7 @@ func connect(t Target, index int, request []byte) (fd int, err error) {
 			return fd, fmt.Errorf("SO_RCVBUF: %w", err)
 		}
 	}
-	// Closing resets the connection: ten thousand of them must not keep their ports for a minute.
+	// Closing resets the connection, since ten thousand of them must not hold their ports for a minute.
 	linger := &syscall.Linger{Onoff: 1, Linger: 0}
 	if err = syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, linger); err != nil {
 		return fd, fmt.Errorf("SO_LINGER: %w", err)

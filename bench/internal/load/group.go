@@ -11,29 +11,29 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/mark"
 )
 
-// Stats are what a group of clients has seen since Begin.
+// Stats are the observations of a group of clients since Begin.
 type Stats struct {
-	Clients int // there should be
+	Clients int // how many there should be
 	Open    int // connections that were answered and have not ended
 	Error   string
 
 	Delivered  uint64 // events, each counted once for each client
-	Repeated   uint64 // that a client had already
-	Disordered uint64 // older than one before it
+	Repeated   uint64 // events that a client already had
+	Disordered uint64 // events older than one before them
 	Bytes      uint64 // on the wire, heads included
 	Latency    figures.Histogram
 
 	Synced, Resets, Goodbyes uint64
 	Objects                  uint64 // in snapshots
 
-	// A client is live when it has got a change that was committed after it had connected.
+	// A client is live once it has got a change that was committed after it had connected.
 	Live      int
-	Lost      int               // connections that ended before
+	Lost      int               // connections that ended before that
 	LiveAfter figures.Histogram // since the client connected
-	LastLive  time.Time         // when the last became so
+	LastLive  time.Time         // when the last one became live
 }
 
-// group is clients that are opened, measured and closed together. The Client's mutex guards it.
+// group is a set of clients that are opened, measured and closed together. The Client's mutex guards it.
 type group struct {
 	stats   Stats
 	base    uint64 // events with lower numbers do not count
@@ -41,7 +41,7 @@ type group struct {
 	closing bool // connections that end are no failure
 }
 
-// client is one of a group. It outlives its connection.
+// client is one client of a group. It outlives its connection.
 type client struct {
 	group     *group
 	index     int
@@ -49,11 +49,11 @@ type client struct {
 	conn      net.Conn // instead of fd, for TLS
 	stream    stream
 	connected int64 // when, in nanoseconds since 1970
-	now       int64 // when what is being read came
+	now       int64 // when the bytes came that are being read
 	paused    bool
 	open      bool
 	live      bool
-	snapshot  bool // what comes is a snapshot, until synced
+	snapshot  bool // a snapshot is coming, until synced
 	seen      bitset
 	newest    uint64
 }
@@ -73,7 +73,7 @@ func (c *client) head() {
 	c.group.stats.Open++
 }
 
-// end ends a connection; one that could not be used fails the group.
+// end ends a connection. One that was not answered as expected fails the group.
 func (c *client) end(err error) {
 	c.fd = -1
 	if c.open {
@@ -90,7 +90,7 @@ func (c *client) end(err error) {
 	}
 }
 
-// read takes what came at a time.
+// read takes bytes that came at a time.
 func (c *client) read(p []byte, now int64) error {
 	c.group.stats.Bytes += uint64(len(p))
 	c.now = now
@@ -145,7 +145,7 @@ func (c *client) change(m mark.Mark) {
 // bitset is a set of small numbers.
 type bitset []uint64
 
-// add reports false if the number was there.
+// add adds a number. It reports false if the set had it.
 func (b *bitset) add(n uint64) bool {
 	for uint64(len(*b)) <= n/64 {
 		*b = append(*b, 0)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Client is all clients of a process. Its exported methods with two parameters are called by the parent process.
+// Client has all clients of a process. The parent process calls its exported methods with two parameters.
 type Client struct {
 	epoll int
 
@@ -21,7 +21,7 @@ type Client struct {
 	byFD   map[int32]*client
 }
 
-// New makes a client without connections.
+// New returns a Client without connections.
 func New() (*Client, error) {
 	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
@@ -31,11 +31,11 @@ func New() (*Client, error) {
 }
 
 const (
-	readSize  = 256 << 10 // at most what one connection gives before it is another's turn
+	readSize  = 256 << 10 // how much is read from one connection before the next one's turn
 	pollBatch = 256
 )
 
-// Run reads what comes, for as long as the process lives.
+// Run reads from all connections for as long as the process lives.
 func (c *Client) Run() error {
 	runtime.LockOSThread()
 	events := make([]syscall.EpollEvent, pollBatch)
@@ -58,7 +58,7 @@ func (c *Client) Run() error {
 	}
 }
 
-// read reads once from a connection; what is left is told by the next epoll_wait.
+// read reads once from a connection. If more is left, the next epoll_wait says so.
 func (c *Client) read(reader *client, buf []byte) {
 	n, err := syscall.Read(reader.fd, buf)
 	switch {
@@ -77,19 +77,19 @@ func (c *Client) read(reader *client, buf []byte) {
 // drop ends a connection.
 func (c *Client) drop(reader *client, err error) {
 	if reader.conn != nil {
-		_ = reader.conn.Close() // its reader, too, is done with it
+		_ = reader.conn.Close() // its reader ends, too
 		reader.conn = nil
 	} else {
 		delete(c.byFD, int32(reader.fd))
 		_ = syscall.Close(reader.fd)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
-		err = nil // a server may go; that no answer came before is told by end
+		err = nil // a server may go; end reports a missing answer
 	}
 	reader.end(err)
 }
 
-// add reads a new connection of a client.
+// add begins to read a new connection of a client.
 func (c *Client) add(reader *client, fd int, snapshot bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

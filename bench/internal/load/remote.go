@@ -14,15 +14,15 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// Open is a group of clients to be opened.
+// Open says which group of clients to open.
 type Open struct {
 	Group   string
 	Clients int
-	Within  time.Duration // each connects at a random moment of it
+	Within  time.Duration // each connects at a random moment of this time
 	Target  Target
 }
 
-// patience is how long anything is waited for that does not come, whatever else comes.
+// patience bounds each wait, whatever else comes in the meantime.
 const patience = 2 * time.Minute
 
 // dialers is how many connections are opened at the same time.
@@ -45,11 +45,11 @@ func (c *Client) Open(args Open, _ *process.None) error {
 	return c.connect(g, args.Target, args.Within, false)
 }
 
-// Reopen is a group whose connections have ended, to be opened again.
+// Reopen says which group to open again after its connections have ended.
 type Reopen struct {
 	Group  string
 	Within time.Duration
-	Resume bool // where each client was, with Last-Event-ID
+	Resume bool // go on at each client's position, with Last-Event-ID
 	Target Target
 }
 
@@ -84,7 +84,7 @@ func (c *Client) connect(g *group, target Target, within time.Duration, resume b
 			defer func() { <-turn }()
 			id := ""
 			if resume {
-				id = string(reader.stream.id) // nobody reads the connection that has ended
+				id = string(reader.stream.id) // the ended connection is not being read any more
 			}
 			if err := c.connectOne(reader, target, id, target.Snapshot && !resume); err != nil {
 				failed <- err
@@ -120,7 +120,7 @@ func (c *Client) connectOne(reader *client, target Target, id string, snapshot b
 	return c.add(reader, fd, snapshot)
 }
 
-// group is called with the lock held.
+// group returns a group by its name. The caller holds the lock.
 func (c *Client) group(name string) (*group, error) {
 	if g := c.groups[name]; g != nil {
 		return g, nil
@@ -128,13 +128,13 @@ func (c *Client) group(name string) (*group, error) {
 	return nil, fmt.Errorf("there is no group %s", name)
 }
 
-// Begin is where a measurement begins.
+// Begin says where a measurement begins.
 type Begin struct {
 	Group string
-	Seq   uint64 // of the first event that counts
+	Seq   uint64 // number of the first event that counts
 }
 
-// Begin forgets what was measured before.
+// Begin forgets the measurements before.
 func (c *Client) Begin(args Begin, _ *process.None) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,15 +151,15 @@ func (c *Client) Begin(args Begin, _ *process.None) error {
 	return nil
 }
 
-// Await is what to wait for.
+// Await says what to wait for.
 type Await struct {
 	Group string
 	Until Condition
 	Count uint64        // for Delivered: events for each client
-	Quiet time.Duration // give up when nothing has come for so long
+	Quiet time.Duration // give up once nothing has come for so long
 }
 
-// Condition is what a group can be waited for to be.
+// Condition is a state of a group for which Await can wait.
 type Condition int
 
 // The conditions.
@@ -169,7 +169,7 @@ const (
 	Closed                     // all connections have ended
 )
 
-// Await waits, and returns what was seen by then, whether it is what was waited for or not.
+// Await waits for a condition. It returns the observations, whether the condition has come true or not.
 func (c *Client) Await(args Await, reply *Stats) error {
 	c.mu.Lock()
 	g, err := c.group(args.Group)
@@ -218,7 +218,7 @@ func (c *Client) await(g *group, quiet time.Duration, done func(*Stats) bool) er
 	}
 }
 
-// Stats tells what a group has seen.
+// Stats returns the observations of a group.
 func (c *Client) Stats(name string, reply *Stats) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,12 +227,12 @@ func (c *Client) Stats(name string, reply *Stats) error {
 		return err
 	}
 	*reply = g.stats
-	reply.Latency.Counts = append([]uint32(nil), g.stats.Latency.Counts...) // it is encoded without the lock
+	reply.Latency.Counts = append([]uint32(nil), g.stats.Latency.Counts...) // a copy, since it is encoded without the lock
 	reply.LiveAfter.Counts = append([]uint32(nil), g.stats.LiveAfter.Counts...)
 	return nil
 }
 
-// Pause lets a group's clients read no more, and closes nothing.
+// Pause makes a group's clients stop reading, with their connections open.
 func (c *Client) Pause(name string, _ *process.None) error {
 	return c.each(name, func(reader *client) error {
 		if reader.fd < 0 || reader.paused {
@@ -243,7 +243,7 @@ func (c *Client) Pause(name string, _ *process.None) error {
 	})
 }
 
-// Resume lets them read on.
+// Resume makes paused clients read again.
 func (c *Client) Resume(name string, _ *process.None) error {
 	return c.each(name, func(reader *client) error {
 		if reader.fd < 0 || !reader.paused {

@@ -10,13 +10,13 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/mark"
 )
 
-// stream reads one answer: an HTTP/1.1 head, then a body of server-sent events, or of Kubernetes watch events, which
-// are a line of JSON each. What it finds goes to the functions; a slice is theirs only during the call.
+// stream reads one answer: an HTTP/1.1 head, then a body of server-sent events, or of Kubernetes watch events with a
+// line of JSON each. It calls the functions with what it finds; they must not keep a slice.
 type stream struct {
 	state   int
 	chunked bool
 	left    int    // of the chunk
-	part    []byte // of a line, or of the head, that is not complete yet
+	part    []byte // the beginning of a line, or of the head, that is not complete yet
 	name    eventName
 	id      []byte // the newest
 
@@ -36,7 +36,7 @@ const (
 
 type eventName int
 
-// What the names of events mean to the client; all that are not named otherwise carry objects.
+// What an event means to the client, by its name. Events with other names carry objects.
 const (
 	nameObject eventName = iota
 	nameSynced
@@ -56,7 +56,7 @@ var (
 
 var errFraming = errors.New("the body is not chunked as it should be")
 
-// feed reads on.
+// feed reads the next bytes.
 func (s *stream) feed(p []byte) error {
 	for len(p) > 0 {
 		switch s.state {

@@ -15,7 +15,7 @@ type seen struct {
 	seq  uint64
 }
 
-// An answer is read the same, however the network cuts it up.
+// An answer is read alike, however the network splits it.
 func TestStreamIsReadInPiecesOfAnySize(t *testing.T) {
 	event := func(name string, seq uint64) string {
 		return fmt.Sprintf("event: %s\nid: e.%d\ndata: {\"at\":\"%s\"}\n\n", name, seq, mark.Mark{Seq: seq, At: 5}.Append(nil))

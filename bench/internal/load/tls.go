@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// connectTLS opens a connection with TLS, which the API server insists on, and sends the request.
+// connectTLS opens a connection with TLS, which the API server requires, and sends the request.
 func connectTLS(t Target, request []byte) (net.Conn, error) {
 	conn, err := tls.Dial("tcp", t.Address, &tls.Config{
 		InsecureSkipVerify: true, // see Target.TLS
@@ -24,10 +24,10 @@ func connectTLS(t Target, request []byte) (net.Conn, error) {
 	return conn, nil
 }
 
-// readTLS reads a connection until it ends. Each has a goroutine of its own, which makes this client dearer than the
-// one without TLS; latencies of both are compared with that in mind.
+// readTLS reads a connection until it ends. Each connection has its own goroutine, so this client costs more than the
+// one without TLS. Comparisons of latencies have to take that into account.
 func (c *Client) readTLS(reader *client, conn net.Conn) {
-	buf := make([]byte, 16<<10) // a record of TLS is not larger
+	buf := make([]byte, 16<<10) // no TLS record is larger
 	for {
 		n, err := conn.Read(buf)
 		now := time.Now().UnixNano()

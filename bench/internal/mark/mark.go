@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package mark is how a benchmark recognises its own events: each carries a number and the time at which it was
-// committed, in a text that can be found in an event without parsing it.
+// Package mark lets a benchmark recognise its own events. Each carries a number and the time at which it was
+// committed, as a text that can be found without parsing the event.
 package mark
 
 import (
@@ -9,13 +9,13 @@ import (
 	"strconv"
 )
 
-// Mark tells one event of a run.
+// Mark identifies one event of a run.
 type Mark struct {
 	Seq uint64 // counted from 1
 	At  int64  // when it was committed, in nanoseconds since 1970
 }
 
-// delimiter stands around a mark, and nowhere else in an event: so a search for one rare byte finds it.
+// delimiter encloses a mark, and appears nowhere else in an event, so that a search for one byte finds the mark.
 const delimiter = '~'
 
 // Append appends the text of a mark, which needs no quoting in JSON.

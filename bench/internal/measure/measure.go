@@ -13,13 +13,13 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// Quiet is how long a server may say nothing before what is missing is counted as missed.
+// Quiet is how long a server must send nothing before the missing events count as missed.
 const Quiet = 5 * time.Second
 
 // Bench measures with one process full of clients.
 type Bench struct{ Load *process.Child }
 
-// Server is what is measured: a process, and where its events come from.
+// Server is a server that is measured: a process, and the source of its events.
 type Server struct {
 	Name   string
 	Pid    int
@@ -27,13 +27,13 @@ type Server struct {
 	Source *process.Child // it answers source.Source's calls
 }
 
-// Next is the number of the event that the server's source makes next.
+// Next returns the number of the event that the server's source makes next.
 func (s *Server) Next() (seq uint64, err error) {
 	err = s.Source.Call("Next", nil, &seq)
 	return seq, err
 }
 
-// Open opens a group of clients of a server, and returns when each has got a change that came after it had connected.
+// Open opens a group of clients of a server. It returns when each has got a change that came after it had connected.
 func (b *Bench) Open(s *Server, group string, clients int, target load.Target) error {
 	args := load.Open{Group: group, Clients: clients, Target: target}
 	if err := b.Load.Call("Open", args, nil); err != nil {
@@ -70,7 +70,7 @@ type Sample struct {
 	Took      time.Duration // from the first event until the last client had the last
 }
 
-// Emit makes events and measures a group of clients until all have got them.
+// Emit makes events, and measures a group of clients until all have got them.
 func (b *Bench) Emit(s *Server, group string, clients int, what source.Emit) (Sample, error) {
 	var result Sample
 	next, err := s.Next()
@@ -119,19 +119,19 @@ func (b *Bench) used(s *Server) (u used, err error) {
 // Missed is how many events did not come.
 func (s Sample) Missed() uint64 { return s.Expected - s.Delivered }
 
-// perEvent divides by the events that were delivered.
+// perEvent divides by the number of events that were delivered.
 func (s Sample) perEvent(total float64) float64 { return total / float64(max(s.Delivered, 1)) }
 
-// PerServerCPU is the server's processor time by event, in microseconds.
+// PerServerCPU is the server's processor time per event, in microseconds.
 func (s Sample) PerServerCPU() float64 { return s.perEvent(figures.Microseconds(s.ServerCPU)) }
 
-// PerClientCPU is the clients' processor time by event, in microseconds.
+// PerClientCPU is the clients' processor time per event, in microseconds.
 func (s Sample) PerClientCPU() float64 { return s.perEvent(figures.Microseconds(s.ClientCPU)) }
 
-// PerBytes is what an event takes on the wire.
+// PerBytes is the number of bytes per event on the wire.
 func (s Sample) PerBytes() float64 { return s.perEvent(float64(s.Bytes)) }
 
-// Contention is how long the server waited for a processor, by the time that it had one.
+// Contention is how long the server waited for a processor, divided by the time for which it had one.
 func (s Sample) Contention() float64 { return s.Waited.Seconds() / max(s.ServerCPU.Seconds(), 1e-6) }
 
 // Latency reads a quantile of the time from commit to client, in milliseconds.
@@ -139,7 +139,7 @@ func Latency(q float64) func(Sample) float64 {
 	return func(s Sample) float64 { return figures.Milliseconds(s.Latency.Quantile(q)) }
 }
 
-// InTurn measures each server once a round, so that what else the machine does hits all of them.
+// InTurn measures each server once a round, so that other load of the machine affects all of them.
 func InTurn[T any](rounds int, modes []string, measure func(mode string) (T, error)) (map[string][]T, error) {
 	results := map[string][]T{}
 	for range rounds {

@@ -10,10 +10,10 @@ import (
 	"os/exec"
 )
 
-// A benchmark's program starts itself again in other roles, which the parent calls over the child's standard input and
-// output. The child ends when its input does, and so with its parent, however that ends.
+// A benchmark's program starts itself again in other roles. The parent calls such a child over the child's standard
+// input and output. The child ends with its input, and so with its parent, however that ends.
 
-// roleVariable names the role that a child has; not set in the parent.
+// roleVariable has the role of a child; it is not set in the parent.
 const roleVariable = "KUBECAST_BENCH_ROLE"
 
 // Role is the role of this process; "" is the parent.
@@ -39,7 +39,7 @@ type Child struct {
 	client *rpc.Client
 }
 
-// StartChild starts a child. Its errors go to where the parent's go.
+// StartChild starts a child. Its standard error is the parent's.
 func StartChild(role string) (*Child, error) {
 	self, err := os.Executable()
 	if err != nil {

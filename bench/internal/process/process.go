@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Process is one that this program has started.
+// Process is a process that this program has started.
 type Process struct {
 	Pid  int
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error // of Wait; read it when done is closed
+	err  error // Wait's error; read it when done is closed
 }
 
-// forks is served by a thread that lasts as long as the process: Linux kills a child when the thread that started it
-// ends, not the process, and Go ends threads as it likes.
+// forks is served by a thread that lasts as long as the process. Linux kills a child when the thread ends that
+// started it, not when the process does, and Go ends threads as it likes.
 var forks = sync.OnceValue(func() chan<- func() {
 	requests := make(chan func())
 	go func() {
@@ -51,7 +51,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 
 // Kill ends the process at once.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // it has ended already
+	_ = p.cmd.Process.Kill() // fails only if it has ended already
 	<-p.done
 }
 

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package process starts the processes of a benchmark and measures them. What a benchmark compares runs in processes of
-// its own, so that the processor time and the memory of one are not those of another.
+// Package process starts the processes of a benchmark, and measures them. The things that a benchmark compares run in
+// separate processes, so that their processor time and memory are measured separately.
 package process
 
 import (
@@ -15,7 +15,7 @@ import (
 	"unsafe"
 )
 
-// CPU is the processor time that a process has used, threads that have ended included, in the kernel's full precision
+// CPU is the processor time that a process has used, including its ended threads, in the kernel's full precision
 // (/proc counts in steps of 10 ms).
 func CPU(pid int) (time.Duration, error) {
 	// The clock of another process, as clock_getcpuclockid(3) makes its number: CPUCLOCK_SCHED of the whole process.
@@ -27,8 +27,8 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// Waited is how long a process's threads, those that have ended excepted, have waited for a processor while they had
-// something to do: the more of it, the less its other figures mean.
+// Waited is how long a process's present threads have waited for a processor while they had something to do. The
+// longer they did, the less the other figures mean.
 func Waited(pid int) (total time.Duration, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {
@@ -48,7 +48,7 @@ func Waited(pid int) (total time.Duration, err error) {
 	return total, nil
 }
 
-// Memory is a process's resident memory in bytes, now and at most.
+// Memory is a process's resident memory in bytes, now and at its peak.
 type Memory struct{ Now, Peak int64 }
 
 // ReadMemory reads a process's memory.
@@ -72,7 +72,7 @@ func ReadMemory(pid int) (m Memory, err error) {
 	return m, nil
 }
 
-// Find finds a process that still runs by the names on the way to it: of a child, of a child of that, and so on.
+// Find finds a running process by the names on the way to it: of a child, of that child's child, and so on.
 func Find(pid int, names ...string) (int, error) {
 	for _, name := range names {
 		children, err := children(pid)
@@ -88,7 +88,7 @@ func Find(pid int, names ...string) (int, error) {
 	return pid, nil
 }
 
-// children are the processes that a process has started and that still run, by name.
+// children returns the running children of a process, by name.
 func children(pid int) (map[string]int, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {

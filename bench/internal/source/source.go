@@ -11,8 +11,9 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// Source makes a server's events, at a steady rate or all at once; its exported methods are called by the parent process. What it calls must not wait for clients: an event is
-// stamped when it is due, and who lets the source wait would hide how late his events are.
+// Source makes a server's events, at a steady rate or all at once. The parent process calls its exported methods. The
+// function to which events go must not wait for clients: an event is stamped when it is due, and a server that made
+// the source wait would hide how late its events are.
 type Source struct {
 	publish func(mark.Mark)
 
@@ -24,7 +25,7 @@ type Source struct {
 // New makes a source whose events go to publish.
 func New(publish func(mark.Mark)) *Source { return &Source{publish: publish, next: 1} }
 
-// Emit asks for events.
+// Emit says which events to make.
 type Emit struct {
 	Rate  float64 // per second; 0: all at once
 	Count int     // 0: until Stop is called
@@ -58,7 +59,7 @@ func (s *Source) emit() bool {
 	return true
 }
 
-// Stop ends what runs.
+// Stop ends the Emit that is under way.
 func (s *Source) Stop(_ process.None, _ *process.None) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
