@@ -106,7 +106,7 @@ func Run(ctx context.Context, opts Options) error {
 		},
 		Limits: kubecasthttp.Limits{
 			PerUser: cfg.Stream.PerUser, PerAddress: cfg.Stream.PerAddress, Total: cfg.Stream.Total,
-			WatchesPerUser: cfg.Stream.WatchesPerUser, RequestsPerUser: cfg.Requests.PerUser,
+			WatchesPerUser: cfg.Stream.WatchesPerUser, RequestsPerUser: cfg.Requests.PerUser, RequestsPerSecond: cfg.Requests.PerSecond,
 		},
 		Connections: connectionLimits(cfg.Stream),
 		Drain:       cfg.Drain.Std(),

@@ -40,8 +40,10 @@ type Identity struct {
 	Claims map[string]any
 	// ExpiresAt is when the token ends, and with it everything that began under it; zero: never.
 	ExpiresAt time.Time
-	// Anonymous says that no credentials were given.
+	// Anonymous says that no credentials were given. From is then the network that the request came from, if the caller of
+	// the authenticator has filled it in.
 	Anonymous bool
+	From      string
 	// Begun is when the caller signed in, as the issuer's clock has it: the claim iat, and of a session that was renewed that
 	// of its first token; zero: not known. Session is the issuer's own name of it (the claim sid), if it has one.
 	Begun   time.Time
@@ -51,6 +53,15 @@ type Identity struct {
 	// Cluster, if not empty, is the only one where the name means anything: the gateway's name of the cluster
 	// whose service account this is. Another cluster's of the same name is somebody else. See Guard.
 	Cluster string
+}
+
+// Payer is to whom is charged what an identity asks for: a user; or of those who are nobody in particular all of a network, or one
+// of them could have the share of all. No user has such a name, since names that begin so are reserved.
+func (id Identity) Payer() string {
+	if id.Anonymous {
+		return id.Username + " from " + id.From
+	}
+	return id.Username
 }
 
 // Secret is a text that is not to be seen where values are printed.

@@ -120,9 +120,10 @@ type Stream struct {
 	WatchesPerUser int `yaml:"watchesPerUser"`
 }
 
-// Requests bounds the lists and gets that are answered at the same time.
+// Requests bounds what one user asks for; 0 is no limit, each. What is beyond waits, and is refused if it is too much.
 type Requests struct {
-	PerUser int `yaml:"perUser"` // for one user; further ones wait, and are refused if too many wait; 0: no limit
+	PerUser   int `yaml:"perUser"`   // lists and gets that are being answered at a time
+	PerSecond int `yaml:"perSecond"` // requests of any kind, streams that begin included
 }
 
 // Auth says who may sign in.
@@ -268,7 +269,7 @@ func Default() Config {
 
 			WatchesPerUser: 256,
 		},
-		Requests: Requests{PerUser: 16},
+		Requests: Requests{PerUser: 16, PerSecond: 100},
 		Drain:    Duration(20 * time.Second),
 		Auth:     Auth{OIDCLogin: OIDCLogin{Scopes: []string{}}, ServiceAccounts: ServiceAccounts{Audiences: []string{}}, Revocations: Revocations{Keep: Duration(48 * time.Hour)}},
 		Authorizer: Authorizer{

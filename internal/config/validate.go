@@ -74,6 +74,7 @@ func (c Config) validate() faults {
 	f.count("stream.total", c.Stream.Total, 0)
 	f.count("stream.watchesPerUser", c.Stream.WatchesPerUser, 0)
 	f.count("requests.perUser", c.Requests.PerUser, 0)
+	f.count("requests.perSecond", c.Requests.PerSecond, 0)
 	f.between("drain", c.Drain, 0, time.Hour)
 
 	f.auth(c.Auth)

@@ -55,18 +55,24 @@ func from(r *http.Request) context.Context {
 	return auth.From(r.Context(), request.Network(request.Address(r)))
 }
 
-// caller is who sent a request. An address from which too much comes that is nobody's is told 429; whoever comes from
-// there with a good token is let in, since what he sends is looked at all the same. Event streams are told 401 nonetheless:
-// that ends an EventSource for good, which is what is wanted, and so would 429.
+// caller is who sent a request, once it is time for another one of theirs. An address from which too much comes that is nobody's is told
+// 429; whoever comes from there with a good token is let in, since what they send is looked at all the same. Event streams are told
+// 401 nonetheless: that ends an EventSource for good, which is what is wanted, and so would 429.
 func (s *Server) caller(r *http.Request) (auth.Identity, error) {
 	id, err := s.identity(r)
-	if err == nil {
+	if id.Anonymous {
+		id.From = request.Network(request.Address(r))
+	}
+	switch {
+	case err == nil:
 		trail.Of(r.Context()).Is(id, "")
+		return id, s.pace(r.Context(), id)
+	case errors.Is(err, auth.ErrNoCredentials):
+		return id, s.hold(r.Context(), request.Network(request.Address(r)), reply.To(err))
+	case errors.Is(err, auth.ErrBadToken):
+		return id, s.refusedAt(r, err)
 	}
-	if !errors.Is(err, auth.ErrBadToken) {
-		return id, err
-	}
-	return id, s.refusedAt(r, err)
+	return id, err
 }
 
 // refusedAt counts a failure to sign in, and says what the caller is told of it.
@@ -75,11 +81,12 @@ func (s *Server) refusedAt(r *http.Request, err error) error {
 	if first {
 		s.log.Warn("too many failures to sign in from an address", "address", request.Address(r), "within", failuresWindow)
 	}
-	if wait == 0 || r.URL.Path == "/stream" || strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return err
+	refusal := reply.To(err)
+	if wait > 0 && r.URL.Path != "/stream" && !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		refusal = &reply.Error{
+			Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, RetryAfter: wait.Round(time.Second), Cause: err,
+			Message: "too many requests from this address could not sign in; send good credentials, or wait",
+		}
 	}
-	return &reply.Error{
-		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, RetryAfter: wait.Round(time.Second), Cause: err,
-		Message: "too many requests from this address could not sign in; send good credentials, or wait",
-	}
+	return s.hold(r.Context(), request.Network(request.Address(r)), refusal)
 }

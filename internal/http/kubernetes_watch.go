@@ -137,27 +137,27 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 	}
 	ss := s.newSession(r, nil)
 	ss.follow(id)
-	granted, err := s.access.OpenSynced(r.Context(), id, t, "watch")
-	if err != nil {
-		ss.permission.stop()
-		return err
-	}
 	giveUp := func() {
 		ss.permission.stop()
-		granted.Release()
+		ss.leavePlaces()
+	}
+	if !ss.takePlaces(1) {
+		giveUp()
+		return reply.TooManyRequests("too many watches and streams are open: end one, or try again later", nil)
+	}
+	granted, err := s.access.OpenSynced(r.Context(), id, t, "watch")
+	if err != nil {
+		giveUp()
+		return err
 	}
 	if ss.dialect, err = s.watchDialect(r, req, granted.Store); err != nil {
+		granted.Release()
 		giveUp()
 		return err
 	}
 	ss.watches, ss.age, ss.position = []*watch{newWatch(req.watch, granted)}, req.timeout, ""
-	if !s.places.take(id.Username, ss.address, 1) {
-		giveUp()
-		return reply.TooManyRequests("too many watches and streams are open: end one, or try again later", nil)
-	}
-	ss.placed = true
 	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
-		s.places.leave(id.Username, ss.address, 1)
+		granted.Release()
 		giveUp()
 		return nil // gone, or content
 	}

@@ -94,7 +94,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if reply.NotModified(w, r, s.etag(r.Context(), visible, page.changed, req.view)) {
 		return nil
 	}
-	task := budget.NewTask(r.Context(), s.processors, id.Username)
+	task := budget.NewTask(r.Context(), s.processors, id.Payer())
 	defer task.Rest()
 	req.selector = req.selector.Stepping(task.Step)
 	if req.countBy != "" {
@@ -105,7 +105,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 		return err
 	}
 	// The continue token stands in the list's metadata, so it has to be known before the first item.
-	items, rest, err := s.pages.read(r.Context(), page, req, reader{id.Username, task})
+	items, rest, err := s.pages.read(r.Context(), page, req, reader{id.Payer(), task})
 	if err != nil {
 		return err
 	}

@@ -20,5 +20,5 @@ func (ss *session) projected(fields *projection, o *cluster.Object) string {
 
 // made is a text of an object, made now on this user's account, or found made.
 func (ss *session) made(o *cluster.Object, variant string, make func() string) string {
-	return o.Texts().Get(ss.server.memory, ss.id.Username, variant, make)
+	return o.Texts().Get(ss.server.memory, ss.id.Payer(), variant, make)
 }

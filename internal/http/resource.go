@@ -14,8 +14,8 @@ import (
 // resource answers a Kubernetes path: an object, a list, or a stream of either.
 func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.caller(r)
-	if reply.HealsByRetrying(err) && reply.Negotiate(r.Header) == reply.FormEvents {
-		return s.refuse(w, r)
+	if goodbye := goodbyeFor(err); goodbye != "" && reply.Negotiate(r.Header) == reply.FormEvents {
+		return s.refuse(w, r, goodbye)
 	}
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	case request.MayName(r.URL.RawQuery, "watch") && reply.WantsWatch(r.URL.Query()):
 		return s.kubernetesWatch(w, r, id, t, accepted)
 	}
-	release, err := s.takeRequest(r.Context(), id.Username)
+	release, err := s.takeRequest(r.Context(), id.Payer())
 	if err != nil {
 		return err
 	}

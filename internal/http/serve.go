@@ -89,7 +89,7 @@ func (ss *session) leave() {
 // start serves a session to its end, or until it goes on without the request.
 func (s *Server) start(r *http.Request, ss *session, refusal string) {
 	s.metrics.streams.Inc()
-	ss.line = s.workers.join(ss.id.Username)
+	ss.line = s.workers.join(ss.id.Payer())
 	ss.trail.Began(readsOf(ss.watches))
 	if !s.open.add(ss) { // the server has ended
 		ss.out.failed = true
@@ -167,7 +167,7 @@ func (ss *session) carry(stop string) (ok bool) {
 		if ss.gone.Load() {
 			cancel()
 		}
-		ss.task = budget.NewTask(ctx, ss.server.processors, ss.id.Username)
+		ss.task = budget.NewTask(ctx, ss.server.processors, ss.id.Payer())
 		if stop == "" || stop == turnOver {
 			stop = ss.serve(ctx)
 		}
@@ -244,9 +244,7 @@ func (ss *session) finish(reason string) {
 	closeAll(ss.watches)
 	ss.permission.stop()
 	ss.leavePermission()
-	if ss.placed {
-		ss.server.places.leave(ss.id.Username, ss.address, len(ss.watches))
-	}
+	ss.leavePlaces()
 	ss.server.metrics.streams.Dec()
 	ss.server.metrics.ended.WithLabelValues(reason).Inc()
 	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", reason,

@@ -83,8 +83,9 @@ type Server struct {
 	connections *connections
 	pages       *pages
 	places      *places
-	processors  *budget.Queue  // who does something that takes long
-	requests    *budget.Queue  // of lists and gets
+	processors  *budget.Queue // who does something that takes long
+	requests    *budget.Queue // of lists and gets
+	rates       rates
 	memory      *budget.Memory // of what is kept to be made once
 	metrics     *metrics
 	open        *openStreams
@@ -112,6 +113,7 @@ func New(opts Options) (*Server, error) {
 		memory:     budget.NewMemory(keptBytes),
 		processors: budget.NewQueue(runtime.GOMAXPROCS(0), 0, 0),
 		requests:   newRequests(opts.Limits.RequestsPerUser),
+		rates:      newRates(opts.Limits.RequestsPerSecond),
 		metrics:    newMetrics(opts.Registerer),
 		open:       newOpenStreams(),
 		workers:    newWorkers(),

@@ -26,7 +26,7 @@ type session struct {
 	request  string // its id, for the log
 	path     string
 	address  string // of the client, as it is counted
-	placed   bool   // is counted
+	placed   int    // watches that are counted; 0: it is not, either
 	began    time.Time
 	trail    *trail.Trail // nil: nothing is audited
 	position string       // the client's own, until the watches have begun

@@ -49,8 +49,8 @@ func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Id
 // multiStream is /stream.
 func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.caller(r)
-	if reply.HealsByRetrying(err) {
-		return s.refuse(w, r)
+	if goodbye := goodbyeFor(err); goodbye != "" {
+		return s.refuse(w, r, goodbye)
 	}
 	if err != nil {
 		return err
@@ -76,32 +76,53 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, req streamRequest) error {
 	ss := s.newSession(r, serverSentEvents{})
 	ss.follow(id)
-	watches, refusal, err := s.openWatches(r.Context(), id, req)
-	if err != nil {
+	giveUp := func() {
 		ss.permission.stop()
+		ss.leavePlaces()
+	}
+	refusal, err := goodbyeLimit, error(nil)
+	if ss.takePlaces(len(req.watches)) {
+		ss.watches, refusal, err = s.openWatches(r.Context(), id, req)
+	}
+	if err != nil {
+		giveUp()
 		return err
 	}
-	ss.watches, ss.heartbeat = watches, req.heartbeat
+	ss.heartbeat = req.heartbeat
 	if ss.out.to, err = conn.Open(w, r, eventStream); err != nil || request.IsHead(r) {
-		ss.permission.stop()
-		closeAll(watches)
+		closeAll(ss.watches)
+		giveUp()
 		return nil // gone, or content
-	}
-	if ss.placed = s.places.take(id.Username, ss.address, len(req.watches)); !ss.placed && refusal == "" {
-		refusal = goodbyeLimit
 	}
 	s.start(r, ss, refusal)
 	return nil
 }
 
-// refuse answers a stream of somebody whom the gateway cannot identify at the moment.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request) (err error) {
+// takePlaces counts the session and so many watches, and is false if that is too much. It comes before anything is done for the
+// watches, or who has no place left could have that done again and again.
+func (ss *session) takePlaces(watches int) bool {
+	if ss.server.places.take(ss.id.Payer(), ss.address, watches) {
+		ss.placed = watches
+	}
+	return ss.placed > 0
+}
+
+// leavePlaces counts the session no more.
+func (ss *session) leavePlaces() {
+	if ss.placed > 0 {
+		ss.server.places.leave(ss.id.Payer(), ss.address, ss.placed)
+		ss.placed = 0
+	}
+}
+
+// refuse answers a stream of somebody whom the gateway cannot identify at the moment, or who asks for too much.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, goodbye string) (err error) {
 	ss := s.newSession(r, serverSentEvents{})
 	ss.permission.stop = func() {}
 	if ss.out.to, err = conn.Open(w, r, eventStream); err != nil || request.IsHead(r) {
 		return nil // gone, or content
 	}
-	s.start(r, ss, goodbyeUnavailable)
+	s.start(r, ss, goodbye)
 	return nil
 }
 
@@ -121,6 +142,20 @@ func (s *Server) newSession(r *http.Request, d dialect) *session {
 	}
 }
 
+// goodbyeFor is how a stream is refused for an error that a client must not be stopped by, since it heals by retrying; "" for others.
+func goodbyeFor(err error) string {
+	if err == nil {
+		return ""
+	}
+	switch reply.To(err).Code {
+	case http.StatusServiceUnavailable:
+		return goodbyeUnavailable
+	case http.StatusTooManyRequests:
+		return goodbyeLimit
+	}
+	return ""
+}
+
 // openWatches authorizes each watch and finds its store, for all of them at once. What the client can do nothing about
 // comes back as a reason for goodbye, not as an error; then there are no watches.
 func (s *Server) openWatches(ctx context.Context, id auth.Identity, req streamRequest) (watches []*watch, refusal string, err error) {
@@ -132,12 +167,10 @@ func (s *Server) openWatches(ctx context.Context, id auth.Identity, req streamRe
 	}
 	opening.Wait()
 	for _, failed := range errs {
-		switch {
+		switch goodbye := goodbyeFor(failed); {
 		case failed == nil:
-		case reply.HealsByRetrying(failed):
-			refusal = goodbyeUnavailable
-		case reply.To(failed).Code == http.StatusTooManyRequests:
-			refusal = goodbyeLimit
+		case goodbye != "":
+			refusal = goodbye
 		case err == nil:
 			err = failed // which retrying does not heal, so it matters more than what it does
 		}

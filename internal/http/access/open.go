@@ -68,7 +68,7 @@ func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb stri
 	if g.Visible, ok = VisibilityOf(scope, t, kind); !ok {
 		return g, Forbidden(id, t, verb)
 	}
-	g.Store, g.Release, err = g.Kinds.Use(kind, id.Username)
+	g.Store, g.Release, err = g.Kinds.Use(kind, id.Payer())
 	return g, err
 }
 

@@ -18,6 +18,7 @@ type Error struct {
 	Allow      string        // of 405
 	Details    *metav1.StatusDetails
 	List       metav1.ListMeta // of 410: a fresh continue token
+	Close      bool            // the connection ends with this
 	Cause      error           // for the log
 }
 

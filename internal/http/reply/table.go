@@ -96,8 +96,3 @@ func Level(r *http.Request, reply *Error) slog.Level {
 	}
 	return slog.LevelWarn
 }
-
-// HealsByRetrying reports whether an error is one that a client of a stream must not be stopped by.
-func HealsByRetrying(err error) bool {
-	return err != nil && To(err).Code == http.StatusServiceUnavailable
-}

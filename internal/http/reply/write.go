@@ -43,6 +43,9 @@ func (e *Error) Head(w http.ResponseWriter) {
 	if e.Allow != "" {
 		header.Set("Allow", e.Allow)
 	}
+	if e.Close {
+		header.Set("Connection", "close") // over HTTP/2 net/http lets it end
+	}
 	if e.RetryAfter > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 	}
