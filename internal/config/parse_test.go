@@ -54,7 +54,7 @@ stream:
   perAddress: 256
   total: 50000
   watchesPerUser: 256
-requests: {perUser: 16}
+requests: {perUser: 16, perSecond: 100}
 drain: 20s
 auth:
   anonymous: false
