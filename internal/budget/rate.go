@@ -27,8 +27,8 @@ func NewRate(perSecond float64, burst int, patience time.Duration) *Rate {
 
 const leastSweep = 64
 
-// Wait waits until a user may do one thing more. It returns ErrTooMuch, at once, if that would take longer than the patience, and the
-// context's error if that ends before; either costs the user nothing.
+// Wait waits until a user may do one thing more. It returns ErrTooMuch, at once, if that would take longer than the patience, which costs
+// the user nothing, and the context's error if that ends before: then the time is given back unless somebody has the next one.
 func (r *Rate) Wait(ctx context.Context, user string) error {
 	wait, cancel, ok := r.Reserve(user)
 	switch {
@@ -48,8 +48,8 @@ func (r *Rate) Wait(ctx context.Context, user string) error {
 	}
 }
 
-// Reserve says how long a user has to wait, who is going to; cancel takes that back. It is not ok if that is longer than the
-// patience.
+// Reserve says how long a user has to wait, who is going to; cancel takes that back, as Wait does. It is not ok if that is longer than
+// the patience.
 func (r *Rate) Reserve(user string) (wait time.Duration, cancel func(), ok bool) {
 	if r.perSecond == 0 {
 		return 0, func() {}, true

@@ -49,7 +49,7 @@ func TestWhoComesTooOftenWaitsAndNobodyElse(t *testing.T) {
 	})
 }
 
-// Who leaves has cost nothing, or a client that comes and goes would keep the user's others out.
+// Or a client that comes and goes would keep the user's others out.
 func TestWhoStopsWaitingGivesTheTimeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRate(1, 1, 10*time.Second)
