@@ -9,24 +9,29 @@ build: gateway devcluster
 
 # The portal is embedded, so it is built first.
 gateway: portal
-	go build -ldflags '-X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
+	@echo building bin/gateway
+	@scripts/downloads.sh . go build -ldflags '-X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
 
 portal: web/node_modules/.package-lock.json
-	npm --prefix web run build --silent
+	@echo building the portal
+	@npm --prefix web run build --silent
 
 web/node_modules/.package-lock.json: web/package-lock.json
-	npm --prefix web ci --no-audit --no-fund --loglevel=error
+	@echo fetching what the portal is made of
+	@npm --prefix web ci --no-audit --no-fund --loglevel=error
 
 devcluster:
-	go build -C devcluster -o ../bin/devcluster .
+	@echo building bin/devcluster
+	@scripts/downloads.sh devcluster go build -C devcluster -o ../bin/devcluster .
 
 # An OpenID provider (Dex), for the tests of the login. About a minute, once.
 devissuer:
-	go build -C devissuer -o ../bin/devissuer .
+	@echo building bin/devissuer
+	@scripts/downloads.sh devissuer go build -C devissuer -o ../bin/devissuer .
 
 # etcd, kube-apiserver and the rest, from source: about ten minutes on two cores, once.
 controlplane:
-	devcluster/build.sh bin/controlplane
+	@scripts/downloads.sh devcluster devcluster/build.sh bin/controlplane
 
 demo: build controlplane
 	scripts/demo.sh

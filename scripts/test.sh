@@ -7,6 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 skipped=() failed=()
+exec 4>&2 # what scripts/downloads.sh says is for whoever looks on, and in no log
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
@@ -48,16 +49,16 @@ need() {
 # why TEXT keeps what the last lines say of a failure.
 why() { sed 's/^/  /' <<<"${1:-no message was found; see above}" >>"$logs/why"; }
 
-# go_test DIRECTORY runs a module's tests; of what passes it shows one line a package.
+# go_test DIRECTORY runs a module's tests; of what passes it shows one line a package, once it is through.
 go_test() {
-	local log=$logs/go test
+	local log=$logs/go status=0 packages test
+	packages=$(scripts/downloads.sh "$1" go list -C "$1" -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | wc -l)
 	# Packages run one after the other: several of them keep both cores busy, and share the machine with a cluster.
-	if go test -C "$1" -race -p 2 -timeout 15m -v ./... >"$log" 2>&1; then
-		grep -E '^(ok|PASS$)|no test files' "$log" | grep -v 'no test files'
-		local status=0
-	else
+	scripts/downloads.sh "$1" go test -C "$1" -race -p 2 -timeout 15m -v ./... 2>&1 | tee "$log" |
+		awk -v all="$packages" '/^(ok  |FAIL)\t/ { print $0 " (" ++n " of " all ")"; fflush() }'
+	if [ "${PIPESTATUS[0]}" != 0 ]; then
 		grep -vE '^(=== |    --- PASS|--- PASS|\?)' "$log" | tail -n 400
-		local status=1
+		status=1
 		why "$(awk -f scripts/failures.awk "$log")"
 	fi
 	while read -r test; do skipped+=("$test (run go test -v for its reason)"); done < <(sed -nE 's/^ *--- SKIP: ([^ ]+).*/\1/p' "$log")
