@@ -15,7 +15,7 @@ import (
 	"github.com/kubecast/kubecast/e2e/process"
 )
 
-// A mistake in the configuration is named, and nothing starts.
+// A mistake in the configuration is named, and the gateway does not start.
 func TestBadConfigurationIsNamed(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -56,7 +56,7 @@ func TestBadConfigurationIsNamed(t *testing.T) {
 	}
 }
 
-// Files that are not there are named, too.
+// Files that do not exist are named, too.
 func TestMissingFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -76,8 +76,8 @@ func TestMissingFilesAreNamed(t *testing.T) {
 	}
 }
 
-// A cluster that is away at the start is waited for: the gateway lives, says what it waits for, sends streams away
-// to come again, and serves when the cluster is there.
+// The gateway waits for a cluster that is away at the start: it lives, says what it waits for, tells streams to come
+// again, and serves once the cluster is there.
 func TestUnreachableClusterAtStartIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := onFaultStage(t)
@@ -126,8 +126,8 @@ func TestUnreachableClusterAtStartIsWaitedFor(t *testing.T) {
 	s.waitEqual(t, f, "", scope)
 }
 
-// A kind that the gateway itself may not list is answered for itself; all others are served, and readiness does not
-// wait for it. When its permission comes, so does the kind.
+// If the gateway itself may not list a kind, only requests for that kind are refused. All others are served, and
+// readiness does not wait for the kind. It is served once the gateway gets the permission.
 func TestKindTheGatewayMayNotListHurtsNoOther(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -163,7 +163,8 @@ func TestKindTheGatewayMayNotListHurtsNoOther(t *testing.T) {
 	})
 }
 
-// limitedKubeconfig is that of a ServiceAccount which may do what the gateway needs for pods and jobs, and no more.
+// limitedKubeconfig is the kubeconfig of a ServiceAccount that may do what the gateway needs for pods and jobs, and
+// no more.
 func (s *stage) limitedKubeconfig(t *testing.T, namespace string) string {
 	t.Helper()
 	s.namespaces(t, namespace)

@@ -23,8 +23,8 @@ func (a answer) mustStatus(t *testing.T, code int, reason metav1.StatusReason, t
 	}
 }
 
-// What is wrong with a request is told by status and text: as a Status on Kubernetes' paths, to event streams with
-// the same codes, since repeating such a request helps nobody.
+// The faults of a request are told by status and text, as a Status on Kubernetes' paths. Event streams get the same
+// codes, since it does not help to repeat such a request.
 func TestBadRequestsAreRefusedClearly(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -59,7 +59,7 @@ func TestBadRequestsAreRefusedClearly(t *testing.T) {
 		{pods + "?labelselector=a", events, bad, "BadRequest", "labelselector"},
 		{pods + "?labelSelector=a&labelSelector=b", events, bad, "BadRequest", "labelSelector"},
 		{pods + "?access_token=secret", nil, bad, "BadRequest", "Authorization"},
-		{"/api/v1/nothings", nil, http.StatusForbidden, "Forbidden", "nothings"}, // permission comes first
+		{"/api/v1/nothings", nil, http.StatusForbidden, "Forbidden", "nothings"}, // the permission is checked first
 		{"/apis/batch/v1/nothings", nil, http.StatusNotFound, "NotFound", "could not find"},
 		{"/apis/batch/v1/nothings", events, http.StatusNotFound, "NotFound", "could not find"},
 		{"/apis/batch/v9/jobs", nil, http.StatusNotFound, "NotFound", "could not find"},

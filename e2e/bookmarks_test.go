@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Each watch has a bookmark at least every minute (rule 6), however quiet it is or busy the others are, so that whoever
-// is cut comes back with a position that the gateway, or the API server, still knows. It takes two of them to see that
-// they go on.
+// Each watch has a bookmark at least every minute (rule 6), however quiet it is or busy the others are. So a client
+// that is cut off comes back with a position that the gateway, or the API server, still knows. Two bookmarks show
+// that they go on.
 func TestEachWatchHasABookmarkEveryMinute(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -55,7 +55,7 @@ func TestEachWatchHasABookmarkEveryMinute(t *testing.T) {
 			if pause := time.Since(newest[watch]); pause > minute+late {
 				t.Errorf("bookmark %d of %s came after %s", seen[watch], watch, pause)
 			}
-			// What happens in the namespace moves also the watch that is told nothing of it.
+			// Changes in the namespace move also the position of the watch whose selector excludes them.
 			if watch != "quiet" && p.versions[watch] <= at[watch] {
 				t.Errorf("bookmark %d of %s is at version %d, and so was the one before", seen[watch], watch, at[watch])
 			}

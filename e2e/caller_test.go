@@ -14,13 +14,13 @@ import (
 	"github.com/kubecast/kubecast/e2e/process"
 )
 
-// tokens remembers what was signed, since each costs the start of a process.
+// tokens remembers signed tokens, since each costs the start of a process.
 type tokens struct {
 	mu     sync.Mutex
 	signed map[string]string
 }
 
-// token signs one with the development key.
+// token signs a token with the development key.
 func (s *stage) token(user string, groups ...string) (string, error) {
 	return s.tokens.get(user+"/"+strings.Join(groups, "/"), func() (string, error) {
 		return s.sign(user, groups)
@@ -55,10 +55,10 @@ func (s *stage) sign(user string, groups []string, more ...string) (string, erro
 	return strings.TrimSpace(p.Stdout.String()), nil
 }
 
-// viewer is the token of a user of the group that may see the whole cluster, but for Secrets.
+// viewer is the token of a user in the group that may see the whole cluster except Secrets.
 func (s *stage) viewer(t *testing.T) string {
 	t.Helper()
-	// A user of his own, so that the limits of one test are not another's.
+	// Each test has its own user, so that no test uses up the limits of another.
 	token, err := s.token(strings.ToLower(t.Name()), "platform")
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func (s *stage) viewer(t *testing.T) string {
 	return token
 }
 
-// answer is what came back for a request.
+// answer is the answer to a request.
 type answer struct {
 	code   int
 	header http.Header
@@ -96,7 +96,7 @@ func fetchBy(client *http.Client, method, url string, header http.Header) (answe
 	return answer{response.StatusCode, response.Header, string(body)}, errors.Join(err, response.Body.Close())
 }
 
-// get asks the gateway, as somebody.
+// get sends a GET to the gateway with a token.
 func (g *gateway) get(t *testing.T, token, path string) answer {
 	t.Helper()
 	a, err := fetchBy(g.client, http.MethodGet, g.url+path, bearer(token))
@@ -114,7 +114,7 @@ func bearer(token string) http.Header {
 	return header
 }
 
-// eventuallyWithin is how long something may take that takes a second on an idle machine.
+// eventuallyWithin is how long a step may take that takes a second on an idle machine.
 const eventuallyWithin = 60 * time.Second
 
 // eventually waits until the check succeeds.

@@ -10,10 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// beQuiet lets clients come back to a cluster in which nothing happens any more, and then single things, one after the
-// other. Most clients are cut, and miss some changes; half of the time gateways are started again meanwhile, so that
-// who comes back to one, or is cut by that, has to be caught up with what that gateway never saw. All have their positions
-// then, and stay. What happens next wakes each stream anew: nothing before it hides that one sleeps too deep.
+// beQuiet lets clients come back to a cluster in which nothing happens any more, and then makes single changes, one
+// after the other. Most clients are cut off, and miss some changes. Half of the time the gateways are started again
+// in the meantime, so that clients have to be caught up with changes that their gateway never saw. Then all clients
+// have their positions, and stay. Each single change wakes each stream anew, and no change before it can hide that a
+// stream was not woken.
 func (m *model) beQuiet(t *testing.T) {
 	t.Helper()
 	m.quiets++
@@ -41,7 +42,7 @@ func (m *model) beQuiet(t *testing.T) {
 	case 1, 2:
 		restarted = restarted[m.random.IntN(2):][:1]
 	}
-	if m.quiets == 1 { // also in the shortest sample
+	if m.quiets == 1 { // even in the shortest sample
 		restarted = []int{0, 1}
 	}
 	t.Logf("it is quiet: %d of %d clients leave, gateways %v are restarted", len(comeBack), len(m.followers()), restarted)
@@ -55,7 +56,7 @@ func (m *model) beQuiet(t *testing.T) {
 	for _, back := range comeBack {
 		back()
 	}
-	m.check(t) // what they missed is told
+	m.check(t) // they have been told what they missed
 	time.Sleep(time.Duration(m.random.IntN(300)) * time.Millisecond)
 	c := keepCalmWhile(func() {
 		for range 3 {
@@ -68,7 +69,7 @@ func (m *model) beQuiet(t *testing.T) {
 	m.check(t)
 }
 
-// followers are the clients, each once.
+// followers returns the clients, each once.
 func (m *model) followers() (each []*follower) {
 	for _, w := range m.watched {
 		if len(each) == 0 || each[len(each)-1] != w.follower {
@@ -78,7 +79,7 @@ func (m *model) followers() (each []*follower) {
 	return each
 }
 
-// touch changes one pod in each namespace, of those that match every selector.
+// touch changes one of the pods in each namespace that match every selector.
 func (m *model) touch(t *testing.T, name string) {
 	t.Helper()
 	m.touches++

@@ -29,7 +29,7 @@ import (
 	"github.com/kubecast/kubecast/internal/certtest"
 )
 
-// canaries are texts that must be nowhere but where they were sent, by what they are.
+// canaries are texts that must appear only where they were sent, with what each is.
 type canaries struct {
 	mu    sync.Mutex
 	texts map[string]string
@@ -45,10 +45,10 @@ func (c *canaries) add(what, text string) string {
 	return text
 }
 
-// sing makes a text that is nowhere else.
+// sing makes a text that appears nowhere else.
 func (c *canaries) sing(what string) string { return c.add(what, "canary"+rand.Text()) }
 
-// token adds the parts of a token that say something, or prove something.
+// token adds the parts of a token that contain claims or a signature.
 func (c *canaries) token(what, token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) == 3 {
@@ -61,7 +61,7 @@ func (c *canaries) token(what, token string) string {
 	return c.add(what, token)
 }
 
-// mustNotBeIn fails if one of them, in one of the forms that such things take, is in a text.
+// mustNotBeIn fails if a text contains a canary, plain or in one of the usual encodings.
 func (c *canaries) mustNotBeIn(t *testing.T, where, text string) {
 	t.Helper()
 	c.mu.Lock()
@@ -78,7 +78,7 @@ func (c *canaries) mustNotBeIn(t *testing.T, where, text string) {
 	}
 }
 
-// keyFile makes a file that holds a canary.
+// file makes a file that holds a canary.
 func (c *canaries) file(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
@@ -88,7 +88,7 @@ func (c *canaries) file(t *testing.T, dir, name, content string) string {
 	return file
 }
 
-// kubeconfig adds the credentials of the stage's own.
+// kubeconfig adds the credentials in a kubeconfig.
 func (c *canaries) kubeconfig(t *testing.T, file string) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(file)
@@ -109,7 +109,7 @@ func (c *canaries) kubeconfig(t *testing.T, file string) {
 	}
 }
 
-// deceiver is an OpenID provider that repeats, where it says what was wrong, all that it was sent.
+// deceiver is an OpenID provider whose error texts repeat all that it was sent.
 func deceiver(t *testing.T) *httptest.Server {
 	t.Helper()
 	var server *httptest.Server
@@ -132,8 +132,8 @@ func deceiver(t *testing.T) *httptest.Server {
 	return server
 }
 
-// Neither the log at its most talkative, nor metrics, nor the pages of the ops listener, nor answers that refuse something tell
-// anything that lets somebody in, or what objects say, whatever was asked, well or badly.
+// Neither the log at its most verbose level, nor metrics, nor the pages of the ops listener, nor refusals contain
+// credentials or the content of objects, whatever well-formed or malformed requests were made.
 func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -142,7 +142,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 	dir := t.TempDir()
 	audit := filepath.Join(dir, "audit.log")
 
-	// What the gateway is given to keep.
+	// These secrets the gateway is given to keep.
 	secret.kubeconfig(t, s.cluster.Kubeconfig())
 	cookieKey := secret.add("the cookie key", base64.StdEncoding.EncodeToString([]byte(rand.Text() + rand.Text())[:32]))
 	shared := secret.sing("the shared secret") + rand.Text()
@@ -164,7 +164,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-	// What callers send.
+	// These secrets callers send.
 	good := secret.token("the token", s.viewer(t))
 	claims := jwt.MapClaims{"iss": "https://shared.example", "aud": "kubecast", "sub": "mallory", "exp": 4102444800}
 	foreign, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte("another secret of some thirty bytes"))
@@ -172,7 +172,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	expired, err := s.sign("late", nil, "--ttl", "-1h")
-	if err != nil { // a token that was never good will do
+	if err != nil { // a token that was never valid will do
 		expired = strings.Join(append(strings.Split(foreign, ".")[:2], strings.Split(good, ".")[2]), ".")
 	}
 	robot := strings.TrimSpace(s.kubectl(t, "", "create", "token", "default", "-n", "canaries"))
@@ -237,7 +237,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 	}
 	used := ticket("/api/v1/pods?limit=1")
 
-	// Whatever is refused is remembered, to be looked through; each token is sent in every way that somebody may think of.
+	// All refusals are collected, and searched later. Each token is sent in every way that a caller may think of.
 	refused := map[string]string{}
 	try := func(method, path, body string, headers ...string) {
 		t.Helper()
@@ -264,13 +264,13 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 				try(http.MethodGet, path+joint+parameter+"="+token, "", "Accept", "text/event-stream")
 				try(http.MethodGet, path+joint+parameter+"="+token+"&x=%zz", "", as(good)...)
 			}
-			if token != opaque { // which looks like any name
+			if token != opaque { // it looks like any name
 				try(http.MethodGet, strings.TrimRight(path, "?=(x")+"/"+token, "", as(good)...)
 			}
 		}
 	}
 	try(http.MethodGet, "/api/v1/pods?limit=1&ticket="+used, "", "Accept", "application/json")
-	for range 2 { // the second time it is used up
+	for range 2 { // the second time the ticket is used up
 		try(http.MethodGet, "/api/v1/pods?limit=1&ticket="+used, "")
 	}
 	try(http.MethodGet, "/api/v1/pods?limit=1&ticket="+ticket("/api/v1/nodes")+";x", "")
@@ -284,7 +284,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 	try(http.MethodGet, "/auth/me?kinds="+good, "", as(good)...)
 	try(http.MethodPost, "/auth/logout", "", "Cookie", session)
 
-	// A login at a provider that repeats what it is sent.
+	// Then comes a login at the provider that repeats what it is sent.
 	login := do(http.MethodGet, "/auth/login", "")
 	at, err := url.Parse(login.header.Get("Location"))
 	if err != nil || login.code < 300 || login.code > 399 {
@@ -294,7 +294,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 	try(http.MethodGet, "/auth/callback?code="+secret.sing("a code")+"&state="+url.QueryEscape(at.Query().Get("state")), "", "Cookie", pending)
 	try(http.MethodGet, "/auth/callback?error=access_denied&error_description="+secret.sing("a description")+"&state=x", "", "Cookie", pending)
 
-	// What there is to be read afterwards.
+	// These texts can be read afterwards.
 	open, err := openFramesBy(t.Context(), client, g.url+"/stream?c=/api/v1/namespaces/canaries/configmaps&ticket="+
 		ticket("/stream?c=/api/v1/namespaces/canaries/configmaps"), http.Header{})
 	if err != nil {
@@ -312,7 +312,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 		secret.mustNotBeIn(t, page, a.body)
 	}
 	log := g.log()
-	for _, needed := range []string{"level=DEBUG", "request failed", "path=/auth/callback"} { // else it is not the log that is meant
+	for _, needed := range []string{"level=DEBUG", "request failed", "path=/auth/callback"} { // else it is another log
 		if !strings.Contains(log, needed) {
 			t.Errorf("the log does not say %q", needed)
 		}
@@ -331,7 +331,7 @@ func TestNothingSecretIsLoggedOrTold(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is said without what stands in it.
+// The fault of a file is reported without the file's content.
 func TestFaultyKeyFilesAreNotQuoted(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -374,7 +374,7 @@ func TestFaultyKeyFilesAreNotQuoted(t *testing.T) {
 	}
 }
 
-// An API server that refuses the gateway's own credentials, or cannot be reached with them, makes nobody quote them.
+// The gateway's own credentials are not quoted when the API server refuses them, or cannot be reached with them.
 func TestRefusedCredentialsAreNotQuoted(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/certtest"
 )
 
-// behind runs a gateway whose API server is another gateway, over TLS with HTTP/2; it asks with the token.
+// behind runs a gateway whose API server is another gateway, over TLS with HTTP/2. It uses the token as its
+// credentials.
 func (s *stage) behind(t *testing.T, core *gateway, token string, opts gatewayOptions) *gateway {
 	t.Helper()
 	caPEM, err := os.ReadFile(core.caFile)
@@ -20,15 +21,15 @@ func (s *stage) behind(t *testing.T, core *gateway, token string, opts gatewayOp
 	return s.startGateway(t, opts)
 }
 
-// overTLS lets a gateway speak TLS, on an address that it keeps when it is started again.
+// overTLS makes a gateway speak TLS, on an address that it keeps when it is started again.
 func overTLS(t *testing.T) gatewayOptions {
 	t.Helper()
 	certFile, keyFile := certtest.New(t, "gateway.test").Write(t, t.TempDir())
 	return gatewayOptions{certFile: certFile, keyFile: keyFile, listen: fixedAddress(t)}
 }
 
-// A gateway whose API server is a gateway comes up, decides by the roles and bindings that the other one serves, and its
-// clients lose nothing when either is killed. Two in a row are as good as one.
+// A gateway whose API server is another gateway becomes ready, and decides by the roles and bindings that the other
+// one serves. Its clients lose nothing when either is killed.
 func TestGatewayBehindAGatewayLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -70,7 +71,7 @@ func TestGatewayBehindAGatewayLosesNothing(t *testing.T) {
 	for _, g := range []*gateway{core, middle, edge} {
 		relists = append(relists, g.relists(t, podsKind.Resource)...)
 	}
-	// To who watches as Kubernetes does, a list's deletions are told as old as the state before the list.
+	// To a client that watches as Kubernetes does, the deletions that a list found have the version before the list.
 	relisted := func(version uint64) bool {
 		return slices.ContainsFunc(relists, func(i interval) bool { return i.contains(version) || i.from == version })
 	}
@@ -89,7 +90,7 @@ func TestGatewayBehindAGatewayLosesNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, reason := range f.resets(t, "") {
-			if reason != "expired" { // as a position within a relist has
+			if reason != "expired" { // the reset of a position within a relist
 				t.Errorf("%s was reset: %s", name, reason)
 			}
 		}

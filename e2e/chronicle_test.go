@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// chronicle is one watch of our own on the pods of a churn, through all faults, from which follows what the clients of
-// any scope should be told. What happened while the API server could not tell is a gap in it.
+// chronicle is the test's own watch on the pods of a churn, through all faults. It says what the clients of any scope
+// should be told. What happened while the API server was unable to tell is a gap in it.
 type chronicle struct {
 	kube  kubernetes.Interface
 	label string
@@ -28,9 +28,9 @@ type chronicle struct {
 	stop  func()
 
 	mu      sync.Mutex
-	pods    map[string]facts // as they are, by namespace/name
-	version uint64           // up to which it knows everything, but perhaps more of that version itself
-	newest  map[string]bool  // the pods of which a change at that version is known
+	pods    map[string]facts // as they are now, by namespace/name
+	version uint64           // everything up to this version is known, except perhaps for some changes of that very version
+	newest  map[string]bool  // the pods for which a change at that version is known
 	happened
 }
 
@@ -40,7 +40,7 @@ type happened struct {
 	gaps    stretches
 }
 
-// podChange is one change of a pod: before and after it, either of which may not have been there.
+// podChange is one change of a pod: its facts before and after, nil where it did not exist.
 type podChange struct {
 	key, uid      string
 	version       uint64
@@ -48,7 +48,7 @@ type podChange struct {
 	before, after *facts
 }
 
-// facts are what selectors ask for.
+// facts are the values that selectors ask for.
 type facts struct {
 	uid, namespace string
 	labels         labels.Set
@@ -79,12 +79,12 @@ func (c *chronicle) run(ctx context.Context) {
 			err = c.list(ctx)
 		}
 		if err != nil {
-			time.Sleep(20 * time.Millisecond) // the API server is being hurt
+			time.Sleep(20 * time.Millisecond) // a fault of the API server is under way
 		}
 	}
 }
 
-// list begins anew from the present state; what led to it is a gap.
+// list begins anew from the present state; the changes that led to it are a gap.
 func (c *chronicle) list(ctx context.Context) error {
 	list, err := c.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: c.label})
 	if err != nil {
@@ -167,7 +167,7 @@ func factsOf(pod *corev1.Pod) facts {
 	return facts{string(pod.UID), pod.Namespace, pod.Labels, pod.Status.Phase}
 }
 
-// untilNow is what happened since what was forgotten.
+// untilNow returns what happened after the part that was forgotten.
 func (c *chronicle) untilNow(t *testing.T) (part happened) {
 	t.Helper()
 	var now uint64
@@ -203,7 +203,8 @@ func (c *chronicle) forget(part happened) {
 	c.changes = slices.Clone(c.changes[len(part.changes):])
 }
 
-// told is what a client of a scope should be told: a pod that begins to match is added, one that ceases to is deleted.
+// told returns what a client of a scope should be told: a pod that begins to match is added, one that ceases to match
+// is deleted.
 func (h happened) told(t *testing.T, s scope) (events []told) {
 	t.Helper()
 	byLabel, err := labels.Parse(s.labelSelector)

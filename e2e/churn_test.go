@@ -18,22 +18,22 @@ import (
 )
 
 // churn changes pods at random: it makes them, moves them in and out of selectors, deletes them, and makes them again
-// under the same name. Everything random comes from one seed, which the test prints.
+// under the same name. All randomness comes from one seed, which the test prints.
 type churn struct {
 	stage      *stage
 	namespaces []string
 	test       string // value of the label test, by which a watch of all namespaces sees only these
 	pause      time.Duration
-	forgiving  bool // failures are expected: the API server is being hurt
+	forgiving  bool // failures are expected, since the API server is made to fail
 
-	resting sync.Mutex // held while nothing may be changed
+	resting sync.Mutex // held while the churn must rest
 
 	random *rand.Rand
 	alive  []*corev1.Pod
 	made   int
 }
 
-// seed is $KUBECAST_E2E_SEED, or a new one; it is printed either way.
+// seed returns a source of randomness from $KUBECAST_E2E_SEED, or from a new seed. It prints the seed.
 func seed(t *testing.T) *rand.Rand {
 	t.Helper()
 	n, err := strconv.ParseUint(os.Getenv("KUBECAST_E2E_SEED"), 10, 64)
@@ -44,8 +44,8 @@ func seed(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(n, 0))
 }
 
-// startChurn churns until the returned function is called, which ends it with last: a pod in each namespace that
-// matches every selector which the tests use, so that whoever has it has been told everything before it.
+// startChurn churns until the returned function is called. That ends the churn with last: it makes a pod in each
+// namespace that matches every selector of the tests. A client that has this pod has been told everything before it.
 func (s *stage) startChurn(t *testing.T, c *churn) (finish func()) {
 	t.Helper()
 	c.stage = s
@@ -88,7 +88,7 @@ func (c *churn) run(ctx context.Context) error {
 	}
 }
 
-// step does one random thing. It has no context: what was begun is finished.
+// step takes one random action. It has no context, so that an action that has begun is finished.
 func (c *churn) step() error {
 	if len(c.alive) < 5 || len(c.alive) < 40 && c.random.IntN(3) == 0 {
 		return c.create(fmt.Sprintf("pod-%d", c.made), "")
@@ -150,8 +150,8 @@ func (c *churn) setPhase(i int) error {
 	return c.changed(i, changed, err)
 }
 
-// changed takes the outcome of an update. After a conflict, which an earlier failure can leave behind, the pod is
-// left alone.
+// changed takes the outcome of an update. After a conflict, which an earlier failure may cause, the pod is not used
+// any more.
 func (c *churn) changed(i int, pod *corev1.Pod, err error) error {
 	switch {
 	case err == nil:
@@ -163,7 +163,7 @@ func (c *churn) changed(i int, pod *corev1.Pod, err error) error {
 	return err
 }
 
-// lastPod matches every selector in the tests.
+// lastPod is the name of the pods that last makes; they match every selector of the tests.
 const lastPod = "zz-last"
 
 func (c *churn) last(t *testing.T) {
@@ -171,7 +171,7 @@ func (c *churn) last(t *testing.T) {
 	c.mark(t, lastPod)
 }
 
-// mark makes a pod in each namespace that matches every selector in the tests.
+// mark makes a pod in each namespace that matches every selector of the tests.
 func (c *churn) mark(t *testing.T, name string) {
 	t.Helper()
 	ctx := context.Background()
@@ -191,14 +191,14 @@ func (c *churn) mark(t *testing.T, name string) {
 	}
 }
 
-// waitTold waits until a follower of a scope has been told everything that the churn did.
+// waitTold waits until a follower of a scope has been told everything of the churn.
 func (c *churn) waitTold(t *testing.T, f *follower, watch string, scope scope) {
 	t.Helper()
 	c.waitMark(t, f, watch, scope, lastPod)
 	c.stage.waitEqual(t, f, watch, scope)
 }
 
-// waitMark waits until a follower of a scope has been told a mark.
+// waitMark waits until a follower of a scope has been told of a mark.
 func (c *churn) waitMark(t *testing.T, f *follower, watch string, scope scope, name string) {
 	t.Helper()
 	namespaces := slices.DeleteFunc(slices.Clone(c.namespaces), func(n string) bool { return !scope.sees(n) })
@@ -217,7 +217,7 @@ func (c *churn) waitMark(t *testing.T, f *follower, watch string, scope scope, n
 	})
 }
 
-// scopes are watches of the churned pods, each with another filter.
+// scopes returns watches of the churned pods, each with another filter.
 func (c *churn) scopes() map[string]scope {
 	all := "test=" + c.test
 	return map[string]scope{

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// namespaces makes namespaces in which pods can be made, and removes them after the test.
+// namespaces makes namespaces, waits until pods can be made in them, and removes them after the test.
 func (s *stage) namespaces(t *testing.T, names ...string) {
 	t.Helper()
 	ctx := context.Background()
@@ -39,7 +39,7 @@ func (s *stage) namespaces(t *testing.T, names ...string) {
 	}
 }
 
-// pod is one that nobody schedules, so that nothing but the test changes it.
+// pod returns a pod that is never scheduled, so that only the test changes it.
 func pod(namespace, name string, labels map[string]string) *corev1.Pod {
 	off := false
 	return &corev1.Pod{
@@ -107,8 +107,8 @@ func (s *stage) allow(t *testing.T, user, group string, resources ...string) (re
 	return revoke
 }
 
-// mustKnow waits until gateways know that the holder of a token may list what a path names: bindings come to them by a
-// watch of their own.
+// mustKnow waits until gateways know that the holder of a token may list what a path names, since they learn of
+// bindings by a watch.
 func mustKnow(t *testing.T, token, path string, gateways ...*gateway) {
 	t.Helper()
 	for _, g := range gateways {
@@ -121,7 +121,7 @@ func mustKnow(t *testing.T, token, path string, gateways ...*gateway) {
 	}
 }
 
-// allowTeam lets the group of a team's name read its namespace, as platforms do.
+// allowTeam lets the group with a team's name read the namespace of that name, as platforms do.
 func (s *stage) allowTeam(t *testing.T, team string) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
@@ -134,7 +134,7 @@ func (s *stage) allowTeam(t *testing.T, team string) {
 	}
 }
 
-// query writes a query of those parameters that have a value, or nothing.
+// query writes a query of the parameters that have a value; "" if none has.
 func query(pairs ...string) string {
 	values := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -148,7 +148,7 @@ func query(pairs ...string) string {
 	return "?" + values.Encode()
 }
 
-// crd defines a kind of its own for a test, and returns its manifest and group.
+// crd returns the manifest and the group of a kind for one test.
 func crd(name string) (manifest, group string) {
 	group = name + ".e2e.kubecast.io"
 	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1

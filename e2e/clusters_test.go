@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// volume is a directory with a configuration file that is replaced as Kubernetes replaces those of a ConfigMap: the file
-// is a link to a link to a directory, and only that link is swapped.
+// volume is a directory with a configuration file that is replaced as Kubernetes replaces the files of a ConfigMap:
+// the file is a link through another link to a directory, and only that other link is swapped.
 type volume struct {
 	file  string
 	count int
@@ -42,7 +42,7 @@ func (v *volume) write(t *testing.T, text string) {
 	}
 }
 
-// clusters are the names and states that /clusters tells.
+// clusters returns the names and states that /clusters reports.
 func (g *gateway) clusters(t *testing.T, token string) string {
 	t.Helper()
 	var answer struct {
@@ -59,7 +59,7 @@ func (g *gateway) clusters(t *testing.T, token string) string {
 	return strings.Join(all, ", ")
 }
 
-// Clusters of the file come and go without a restart, and one that is not there slows nobody.
+// The clusters of the file come and go without a restart, and one that is away delays no others.
 func TestClustersFollowTheConfigurationFile(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

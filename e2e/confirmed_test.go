@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A permission that is taken away while only bindings cannot be read counts for a minute and no longer: then streams end, nobody
-// is let in, and readiness, log and metric say why. It heals by itself.
+// A permission that is taken away while only bindings cannot be read counts for a minute and no longer. Then streams
+// end, all requests are refused, and readiness, log and metric say why. It recovers by itself.
 func TestRevocationIsHonouredThoughBindingsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -71,7 +71,8 @@ func TestRevocationIsHonouredThoughBindingsCannotBeRead(t *testing.T) {
 	g.waitReady(t)
 }
 
-// An API server that was just restarted denies for a moment, before it has read its roles. That refuses no list and ends no stream.
+// An API server that was just restarted denies everything for a moment, until it has read its roles. No list is
+// refused and no stream ends because of that.
 func TestRestartedAPIServerTakesNoPermissionAway(t *testing.T) {
 	s := onFaultStage(t)
 	s.namespaces(t, "denials")
@@ -108,7 +109,7 @@ func TestRestartedAPIServerTakesNoPermissionAway(t *testing.T) {
 					_, err := s.kube.Discovery().ServerVersion()
 					return err
 				})
-				time.Sleep(3 * time.Second) // in which it is asked anew, however the answers are remembered
+				time.Sleep(3 * time.Second) // long enough for it to be asked anew, whatever is remembered
 			}
 			cancel()
 			asking.Wait()

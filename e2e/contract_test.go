@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A stream begins as proxies and browsers need it (rule 1): headers, a comment and retry, before any event.
+// A stream begins as proxies and browsers need it (rule 1): with headers, a comment and a retry before any event.
 func TestStreamBeginsAsPromised(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -43,7 +43,8 @@ func TestStreamBeginsAsPromised(t *testing.T) {
 	}
 }
 
-// HEAD sends a stream's headers and ends; OPTIONS is answered for everybody, and names the configured origins only.
+// HEAD sends a stream's headers and ends. OPTIONS is answered for every caller, and allows only the configured
+// origins.
 func TestHeadAndOptions(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -77,15 +78,14 @@ func TestHeadAndOptions(t *testing.T) {
 	}
 }
 
-// A stream on which nothing happens is not silent, however seldom the client asks for a sign of life; but no client
-// can ask for a flood of them.
+// A quiet stream has heartbeats, however rare the client asks for them to be. No client can ask for a flood of them.
 func TestQuietStreamHasAHeartbeat(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	g := s.sharedGateway(t)
 	s.namespaces(t, "quiet")
 	path := (scope{kind: configMapsKind, namespace: "quiet", labelSelector: "app=a"}).path()
-	for _, heartbeat := range []string{"5s", "1ms"} { // the second is as the first
+	for _, heartbeat := range []string{"5s", "1ms"} { // the second has the same effect as the first
 		stream := s.open(t, g, path+"&heartbeat="+heartbeat, nil)
 		stream.mustEvent(t, "synced")
 		began := time.Now()
@@ -132,7 +132,7 @@ func TestStreamEndsAtItsAge(t *testing.T) {
 	}
 }
 
-// Too many streams are no error, but a stream that says so.
+// A stream too many is not answered with an error, but with a stream that says so.
 func TestTooManyStreamsAreToldToComeAgain(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -171,8 +171,8 @@ func TestTooManyStreamsAreToldToComeAgain(t *testing.T) {
 	})
 }
 
-// Each write is of whole frames (rule 2), so that no proxy and no kill can end a connection within one, but by losing
-// what was sent.
+// Each write has only whole frames (rule 2). So a proxy or a kill can end a connection within a frame only if bytes
+// are lost that were sent.
 func TestChunksAreWholeFrames(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -226,7 +226,7 @@ func readChunk(reader *bufio.Reader) ([]byte, error) {
 	return chunk[:size], nil
 }
 
-// /clusters says how the clusters are.
+// /clusters reports the states of the clusters.
 func TestClustersAreListed(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -10,7 +10,7 @@ import (
 // covers it: the follower was told reset, then the state, then synced at a version that is not before the change.
 
 // checkNothingLost fails the test for changes that were neither told nor covered, and for events that never happened.
-// The follower must have caught up before.
+// The follower must have caught up.
 func checkNothingLost(t *testing.T, f *follower, watch string, w *witness) {
 	t.Helper()
 	w.waitFor(t, f, watch)
@@ -29,7 +29,7 @@ func checkNothingLost(t *testing.T, f *follower, watch string, w *witness) {
 	}
 }
 
-// waitFor waits until the witness has seen as much as a follower was told, who may have been told first.
+// waitFor waits until the witness has seen all that a follower was told: the follower may have been told first.
 func (w *witness) waitFor(t *testing.T, f *follower, watch string) {
 	t.Helper()
 	newest := uint64(0)
@@ -53,22 +53,22 @@ func (w *witness) waitFor(t *testing.T, f *follower, watch string) {
 	})
 }
 
-// sequence is all that the witness saw.
+// sequence returns all that the witness saw.
 func (w *witness) sequence() ([]told, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.seen), w.err
 }
 
-// stretches are parts of history of which a gateway saw only the difference, because it listed anew: what came and
-// went within one was never there for its clients (rule 5).
+// stretches are parts of history of which a gateway saw only the difference, because it listed anew. Its clients are
+// not told of what came and went within one (rule 5).
 type stretches []interval
 
 func (s stretches) contain(version uint64) bool {
 	return slices.ContainsFunc(s, func(i interval) bool { return i.contains(version) })
 }
 
-// none is the relists of a gateway that made none.
+// none stands for the relists of a gateway that made none.
 func none(uint64) bool { return false }
 
 // lost looks for changes that a witness saw, and that were neither told nor within a snapshot or a relist.
@@ -90,7 +90,7 @@ func (v *view) lost(seen []told, relisted func(version uint64) bool) error {
 	return nil
 }
 
-// around are the connections that went past a version, and what they told near it.
+// around describes the connections that went past a version, and what they told near it.
 func (v *view) around(from, to uint64) string {
 	text := ""
 	for _, w := range v.walks {
@@ -106,8 +106,9 @@ func (v *view) around(from, to uint64) string {
 	return text
 }
 
-// invented looks for events that the witness, which began at a version, did not see. Deletions of what the follower
-// did not have change nothing; those that a relist found have its version, or that of what took the object's place.
+// invented looks for events that the witness, which began at a version, did not see. Deletions of objects that the
+// follower did not have change nothing. Deletions that a relist found have the relist's version, or that of the
+// object that replaced the deleted one.
 func (v *view) invented(seen []told, from uint64, relisted func(version uint64) bool) error {
 	happened := map[occurrence]bool{}
 	for _, e := range seen {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubecast/kubecast/e2e/process"
 )
 
-// The manifests are taken by a cluster that enforces the strictest pod security, their configuration is valid, and their
+// A cluster that enforces the strictest pod security accepts the manifests. Their configuration is valid, and their
 // ServiceAccount may do what the gateway needs in each mode, and nothing else.
 func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	t.Parallel()
@@ -28,7 +28,7 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	if said := s.kubectl(t, "", "apply", "--warnings-as-errors", "-f", "../deploy/kubernetes.yaml"); !strings.Contains(said, "deployment.apps/gateway created") {
 		t.Error(said)
 	}
-	// Its pods are simulated, but admitted as real ones are.
+	// The pods are simulated, but admitted like real ones.
 	s.kubectl(t, "", "rollout", "status", "-n", "kubecast", "deployment/gateway", "--timeout=60s")
 	const container = `{.spec.template.spec.containers[0]`
 	for path, want := range map[string]string{
@@ -73,7 +73,7 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	served := func(g *gateway) error {
 		for path, want := range map[string]int{
 			"/api/v1/pods?limit=1": http.StatusOK, "/apis/batch/v1/jobs?limit=1": http.StatusOK, "/apis/apps/v1/deployments?limit=1": http.StatusOK,
-			"/api/v1/secrets": http.StatusServiceUnavailable, // which the gateway may not read, whoever asks
+			"/api/v1/secrets": http.StatusServiceUnavailable, // the gateway may not read them, whoever asks
 		} {
 			if a := g.get(t, token, path); a.code != want {
 				return fmt.Errorf("%s: %d %s", path, a.code, a.body)
@@ -110,7 +110,7 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	}
 }
 
-// serviceAccountKubeconfig is a kubeconfig with a token of a ServiceAccount's.
+// serviceAccountKubeconfig writes a kubeconfig with a ServiceAccount's token.
 func (s *stage) serviceAccountKubeconfig(t *testing.T, namespace, name string) (file string) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(s.cluster.Kubeconfig())

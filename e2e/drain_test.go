@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// drained is how one stream ended.
+// drained is the end of one stream.
 type drained struct {
 	frames []frame
 	err    error
 }
 
-// openMany opens streams under churn and reads them to their ends.
+// openMany opens streams during a churn, and reads them to their ends.
 func (s *stage) openMany(t *testing.T, g *gateway, count int) (all []drained, wait func()) {
 	t.Helper()
 	all = make([]drained, count)
@@ -52,8 +52,8 @@ func (s *stage) openMany(t *testing.T, g *gateway, count int) (all []drained, wa
 	return all, reading.Wait
 }
 
-// SIGTERM ends the gateway within the drain time: it is not ready any more, each stream ends between two frames with
-// where its client stands, and nobody is cut.
+// SIGTERM ends the gateway within the drain time. It is no longer ready, each stream ends between two frames and with
+// its client's position, and no connection is broken off.
 func TestSigtermEndsStreamsAtFrameBoundary(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -82,7 +82,7 @@ func TestSigtermEndsStreamsAtFrameBoundary(t *testing.T) {
 	if code := g.process.ExitCode(); code != 0 {
 		t.Errorf("the gateway's exit code is %d", code)
 	}
-	// The streams' ends are spread over 80 % of the drain time; the rest is for what the machine is busy with.
+	// The ends of the streams are spread over 80 % of the drain time; the rest allows for a busy machine.
 	if took > 30*time.Second {
 		t.Errorf("it took %s", took)
 	}
@@ -93,7 +93,7 @@ func TestSigtermEndsStreamsAtFrameBoundary(t *testing.T) {
 	}
 }
 
-// check looks at the end of a drained stream.
+// check checks the end of a drained stream.
 func (d drained) check() error {
 	if d.err != io.EOF {
 		return fmt.Errorf("it ended with %w", d.err)
@@ -126,7 +126,7 @@ func (d drained) check() error {
 	return nil
 }
 
-// A second SIGTERM waits for nobody.
+// A second SIGTERM waits for no stream.
 func TestSecondSigtermEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

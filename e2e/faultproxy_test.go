@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// faultProxy stands between gateways and the API server, over TLS with HTTP/2 as the API server itself, and does to chosen
-// requests what a test asks for. All others pass, with the credentials that they come with.
+// faultProxy is a proxy between gateways and the API server, over TLS with HTTP/2 like the API server itself. It
+// makes the requests fail that a test chooses. All others pass, with their own credentials.
 type faultProxy struct {
 	url    string
 	server *httptest.Server
@@ -32,26 +32,27 @@ type faultProxy struct {
 	mu      sync.Mutex
 	faults  []*fault
 	running map[*passing]struct{}
-	known   map[string]known // the last good answers to lists and gets, by address and form
+	known   map[string]known // the last successful answers to lists and gets, by address and form
 }
 
-// fault is what happens to requests of a verb (get, list, watch, create; "": any) whose path begins so. What runs already is
-// cut when a fault begins, so that it meets it when it is made again; but watches that are held just tell no more.
+// fault is a fault of the requests of a verb (get, list, watch, create; "": any) whose path has a prefix. Matching
+// requests that are under way when a fault begins are cut off, so that they meet it when they are repeated. Watches
+// that are to be held are not cut off: they just send nothing more.
 type fault struct {
 	verb, path string
 	does       failing
-	met        int // how many requests have; guarded by the proxy
+	met        int // how many requests have met it; guarded by the proxy
 
 	mended chan struct{}
 }
 
-type failing int // a status of HTTP, or one of these
+type failing int // an HTTP status, or one of these
 
 const (
 	hangs   failing = iota // there is no answer
 	isCut                  // the connection ends, without an answer or in the middle of it
-	isHeld                 // a watch tells nothing, and stays open; what happens meanwhile is told once it is mended
-	isStale                // a list or get is answered as the last one before was
+	isHeld                 // a watch stays open but sends nothing; after the fault it sends what happened during it
+	isStale                // a list or get is answered like the last one before the fault
 )
 
 // passing is a request under way.
@@ -110,18 +111,19 @@ func newFaultProxy(t *testing.T, upstream string, transport http.RoundTripper) *
 	return p
 }
 
-// caPEM is whom its clients have to believe.
+// caPEM is the certificate that the proxy's clients have to trust.
 func (p *faultProxy) caPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
 }
 
-// kubeconfig is that of the stage's cluster-admin, by way of the proxy.
+// kubeconfig writes a kubeconfig of the stage's cluster-admin that leads through the proxy.
 func (p *faultProxy) kubeconfig(t *testing.T, s *stage) string {
 	t.Helper()
 	return kubeconfigTo(t, s.cluster.Kubeconfig(), p.url, p.caPEM(), "")
 }
 
-// kubeconfigTo writes a kubeconfig like another, which leads elsewhere, as somebody else if a token is given.
+// kubeconfigTo writes a copy of a kubeconfig that leads to another server, with the token as its credentials if one
+// is given.
 func kubeconfigTo(t *testing.T, like, server string, caPEM []byte, token string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(like)
@@ -143,8 +145,8 @@ func kubeconfigTo(t *testing.T, like, server string, caPEM []byte, token string)
 	return file
 }
 
-// fail begins a fault, which lasts until it is mended, or the test has ended. Of faults that concern one request, the first
-// counts.
+// fail begins a fault, which lasts until mend is called or the test has ended. If several faults concern a request,
+// the first one counts.
 func (p *faultProxy) fail(t *testing.T, verb, path string, does failing) (f *fault, mend func()) {
 	f = &fault{verb: verb, path: path, does: does, mended: make(chan struct{})}
 	p.mu.Lock()
@@ -165,7 +167,7 @@ func (p *faultProxy) fail(t *testing.T, verb, path string, does failing) (f *fau
 	return f, mend
 }
 
-// times is how many requests have met a fault.
+// times returns how many requests have met a fault.
 func (p *faultProxy) times(f *fault) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +178,7 @@ func (f *fault) concerns(verb, path string) bool {
 	return (f.verb == "" || f.verb == verb) && strings.HasPrefix(path, f.path)
 }
 
-// meets is the fault that a request meets, if any.
+// meets returns the fault that a request meets; nil if there is none.
 func (p *faultProxy) meets(verb, path string, one func(failing) bool) *fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,12 +217,12 @@ func (p *faultProxy) serve(w http.ResponseWriter, r *http.Request, pass http.Han
 		case <-ctx.Done():
 		case <-f.mended:
 		}
-		panic(http.ErrAbortHandler) // who waited for so long asks again
+		panic(http.ErrAbortHandler) // the client, which has waited for long, asks again
 	case f.does == isStale:
 		p.mu.Lock()
 		last, ok := p.known[formOf(r)]
 		p.mu.Unlock()
-		if !ok { // there was none
+		if !ok { // there was no such answer
 			pass.ServeHTTP(w, r)
 			return
 		}
@@ -233,7 +235,7 @@ func (p *faultProxy) serve(w http.ResponseWriter, r *http.Request, pass http.Han
 	}
 }
 
-// watchAnswer looks at what passes: watches may be held, and lists are remembered.
+// watchAnswer handles the answers that pass: those of watches may be held, those of lists are remembered.
 func (p *faultProxy) watchAnswer(response *http.Response) error {
 	r := response.Request
 	run := r.Context().Value(passingKey{}).(*passing)
@@ -253,7 +255,7 @@ func (p *faultProxy) watchAnswer(response *http.Response) error {
 	return nil
 }
 
-// held is a watch's answer, which is not read on while the watch is to be held.
+// held is the body of a watch, which is not read while the watch is to be held.
 type held struct {
 	io.ReadCloser
 	proxy *faultProxy
@@ -273,7 +275,7 @@ func (h *held) Read(piece []byte) (int, error) {
 	return n, err
 }
 
-// formOf is what tells answers apart: what is asked for, but for versions, and in which form.
+// formOf identifies what a request asks for, and in which form, without versions.
 func formOf(r *http.Request) string {
 	query := r.URL.Query()
 	query.Del("resourceVersion")
@@ -281,7 +283,7 @@ func formOf(r *http.Request) string {
 	return r.URL.Path + "?" + query.Encode() + " " + r.Header.Get("Accept") + " " + r.Header.Get("Accept-Encoding")
 }
 
-// verbOf is a request's verb as Kubernetes has it.
+// verbOf returns Kubernetes' verb for a request.
 func verbOf(r *http.Request) string {
 	switch r.Method {
 	case http.MethodPost:
@@ -310,7 +312,7 @@ func verbOf(r *http.Request) string {
 	return "get"
 }
 
-// The proxy itself does what it is asked for, and nothing to other requests.
+// The proxy does what it is asked for, and nothing to other requests.
 func TestFaultProxyFailsWhatIsChosen(t *testing.T) {
 	t.Parallel()
 	more := make(chan string)

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hurt lets clients follow a churn while a fault is done to the control plane, and checks what they were told.
+// hurt lets clients follow a churn during a fault of the control plane, and checks what they were told.
 type hurt struct {
 	stage     *stage
 	gateway   *gateway
@@ -52,12 +52,12 @@ func (s *stage) beginHurt(t *testing.T, name string) *hurt {
 			t.Fatal(err)
 		}
 	}
-	// What is told later says that the gateway had all of that before the fault.
+	// Later events show that the gateway had all of that before the fault.
 	h.followers["all namespaces"].waitEvents(t, 20)
 	return h
 }
 
-// fault does it while it is watched that the gateway stays ready: what it has, it can still serve.
+// fault does faults, and checks that the gateway stays ready in the meantime: it can still serve what it has.
 func (h *hurt) fault(t *testing.T, names ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -89,7 +89,7 @@ func (h *hurt) do(t *testing.T, faults ...string) {
 	}
 }
 
-// recover waits until the followers are told that the fault is over, and watches what happens from then on.
+// recover waits until the followers are told that the fault is over, and begins to watch what happens from then on.
 func (h *hurt) recover(t *testing.T) {
 	t.Helper()
 	for name, f := range h.followers {
@@ -101,7 +101,7 @@ func (h *hurt) recover(t *testing.T) {
 	h.followers["all namespaces"].waitEvents(t, 40)
 }
 
-// live is nil if the watch was lost and is back: each stale is followed by live.
+// live returns nil if the watch was lost and is back: each stale is followed by a live.
 func (v *view) live() error {
 	for i, event := range v.freshness {
 		if want := []string{"stale", "live"}[i%2]; event != want {
@@ -114,9 +114,9 @@ func (v *view) live() error {
 	return nil
 }
 
-// check ends the churn and looks at what the followers have. What happened while the gateway's watch was away may
-// have been told as a difference; what happened well before and after it must have been told, each change. (A fault may
-// interrupt the watch more than once, and so after it is live again, too: then the gateway has listed once more.)
+// check ends the churn, and checks what the followers have. Changes while the gateway's watch was away may have been
+// told as a difference. Of what happened well before and after that, each change must have been told. A fault may
+// interrupt the watch once more after it was live again: then the gateway has listed again.
 func (h *hurt) check(t *testing.T) {
 	t.Helper()
 	h.finish()
@@ -142,8 +142,8 @@ func (h *hurt) check(t *testing.T) {
 	}
 }
 
-// The API server is restarted in good order, and later killed and started after a while: clients are told that what
-// they see is stale and then live again, and lose nothing.
+// The API server is restarted in good order, and later killed and started after a while. Clients are told that what
+// they see is stale, and then live again, and they lose nothing.
 func TestAPIServerRestartIsToldAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	h := onFaultStage(t).beginHurt(t, "restart")
@@ -158,7 +158,7 @@ func TestAPIServerAwayIsToldAndLosesNothing(t *testing.T) {
 	h.check(t)
 }
 
-// After a compaction the API server has no history: the gateway lists again, and tells the difference.
+// After a compaction the API server has no history, so the gateway lists again and tells the difference.
 func TestRelistAfterCompactionLosesNothing(t *testing.T) {
 	t.Parallel()
 	h := onFaultStage(t).beginHurt(t, "compact")
@@ -171,8 +171,9 @@ func TestRelistAfterCompactionLosesNothing(t *testing.T) {
 	}
 }
 
-// compact lets history go while the gateway is stopped, or it might have seen the newest version, and need none. What
-// the kernel holds for it may still tell it that, so it need not have to list again.
+// compact compacts the history while the gateway is stopped. A running gateway might have seen the newest version,
+// and not need any history. The kernel may still hold events for the stopped gateway, so it may not have to list
+// again even then.
 func (h *hurt) compact(t *testing.T) {
 	t.Helper()
 	h.gateway.process.Signal(syscall.SIGSTOP)
@@ -189,8 +190,9 @@ func (h *hurt) compact(t *testing.T) {
 	h.recover(t)
 }
 
-// New streams while the API server is away are let in by what is known, or told to come again; never refused. Where the
-// API server decides who may see what, nothing is known; where its roles and bindings were read, lists go on.
+// While the API server is away, new streams are accepted by known permissions, or told to come again, but never
+// refused. If the API server itself decides (mode sar), nothing is known. If its roles and bindings were read (mode
+// rbac), lists go on.
 func TestStreamsBegunWhileTheClusterIsAwayComeAgain(t *testing.T) {
 	t.Parallel()
 	s := onFaultStage(t)
@@ -227,7 +229,7 @@ func TestStreamsBegunWhileTheClusterIsAwayComeAgain(t *testing.T) {
 	s.waitEqual(t, f, "", scope{kind: podsKind})
 }
 
-// A cluster that was restored to an older state has another history: clients are told so, and begin anew.
+// A cluster that was restored to an older state has another history. Clients are told so, and begin anew.
 func TestRestoredClusterResetsItsClients(t *testing.T) {
 	t.Parallel()
 	s := onFaultStage(t)

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// follower follows an event stream as a careful browser does: it keeps what it was told, and when a connection ends
-// it comes back with the position it had. All that it is told is checked against docs/wire.md on the way.
+// follower follows an event stream as a careful browser does: it keeps what it was told, and comes back with its
+// position when a connection ends. It checks all that it is told against docs/wire.md.
 type follower struct {
 	name    string
 	token   string
 	path    string   // of the stream, with its query
 	watches []string // names of its watches; "" for a single stream
-	// address is the gateway to connect to, for the n-th connection.
+	// address returns the gateway for the n-th connection.
 	address func(n int) string
 	connect connector
-	// lasts is how long a connection is kept before the client cuts it; nil: until it ends.
+	// lasts returns how long a connection is kept before the client cuts it; nil: until it ends.
 	lasts func() time.Duration
-	// relists: lists of the gateway's own may come in between, whose events are in no order and have older ids.
+	// relists allows for lists of the gateway in between, whose events are in no order and have older ids.
 	relists bool
-	// conflated watches may tell a modification after what happened later to other objects.
+	// conflated has the watches that may tell a modification after later changes of other objects.
 	conflated map[string]bool
-	// lean: what was told is kept without the objects, for tests that last.
+	// lean makes the follower keep what was told without the objects, for long tests.
 	lean bool
 
 	mu          sync.Mutex
@@ -39,20 +39,20 @@ type follower struct {
 	last        string // the newest id
 	connections int
 	goodbyes    []string
-	failure     error // of the gateway to keep the contract; it ends the follower
+	failure     error // how the gateway broke the contract; ends the follower
 	lost        error // why the last connection ended
 
-	away chan struct{}      // closed when it may come back; nil: at once
-	cut  context.CancelFunc // of the connection that there is
+	away chan struct{}      // closed when the follower may come back; nil: at once
+	cut  context.CancelFunc // cuts the present connection
 	stay bool               // the client itself cuts no connection
 
 	ended chan struct{}
 }
 
-// connector makes one connection and hands on its frames until it ends: with nil after a clean end.
+// connector makes one connection, and calls each with its frames until it ends. It returns nil after a clean end.
 type connector func(ctx context.Context, url string, header http.Header, each func(frame) error) error
 
-// follow begins to follow a stream until the test ends.
+// follow makes a follower follow its stream until the test ends.
 func follow(t *testing.T, f *follower) *follower {
 	t.Helper()
 	f.views = map[string]*view{}
@@ -78,7 +78,8 @@ func single() []string                   { return []string{""} }
 func several(names ...string) []string   { return names }
 func always(url string) func(int) string { return func(int) string { return url } }
 
-// rejoinAfter is long enough not to flood a gateway that is away, and far below what browsers wait.
+// rejoinAfter is the wait before a reconnect: long enough not to flood a gateway that is away, and much shorter than
+// that of browsers.
 const rejoinAfter = 30 * time.Millisecond
 
 func (f *follower) run(ctx context.Context) {
@@ -97,7 +98,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// connection makes the n-th connection. Its error is a breach of the contract.
+// connection makes the n-th connection. An error means that the contract was broken.
 func (f *follower) connection(ctx context.Context, n int) error {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
@@ -153,7 +154,7 @@ func (f *follower) connection(ctx context.Context, n int) error {
 	return nil // cut by either side
 }
 
-// endsAfter cuts a connection after a time, or later if the follower is to stay then.
+// endsAfter cuts a connection after a time, or later if the follower is to stay at that moment.
 func (f *follower) endsAfter(lasting time.Duration, cut func()) (stop func()) {
 	ticks, done := time.NewTimer(lasting), make(chan struct{})
 	go func() {
@@ -177,7 +178,7 @@ func (f *follower) endsAfter(lasting time.Duration, cut func()) (stop func()) {
 	return func() { close(done) }
 }
 
-// leave cuts the connection; the follower does not come back before the returned function is called.
+// leave cuts the connection. The follower does not come back before the returned function is called.
 func (f *follower) leave() (comeBack func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -194,14 +195,15 @@ func (f *follower) leave() (comeBack func()) {
 	}
 }
 
-// keep lets the follower stay where it is, or cut its connections again.
+// keep makes the follower stay on its connection, or cut its connections again.
 func (f *follower) keep(stay bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stay = stay
 }
 
-// request is the n-th connection's: the position is sent in each of the ways that there are.
+// request returns the address and the headers of the n-th connection. By turns, the position is sent in each of the
+// ways that there are.
 func (f *follower) request(gateway string, n int, position string) (address string, header http.Header) {
 	address, header = gateway+f.path, bearer(f.token)
 	if position == "" {
@@ -219,7 +221,7 @@ func (f *follower) request(gateway string, n int, position string) (address stri
 	return address, header
 }
 
-// summary is what to know of a follower when a test has failed.
+// summary describes a follower for the log of a failed test.
 func (f *follower) summary() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -232,7 +234,8 @@ func (f *follower) summary() string {
 	return text
 }
 
-// look calls a function with the view of a watch, which must not be kept; a follower that failed fails it.
+// look calls a function with the view of a watch, which the function must not keep. If the follower has failed, look
+// returns that failure.
 func (f *follower) look(watch string, at func(*view) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -289,7 +292,7 @@ func readRawly(ctx context.Context, client *http.Client, url string, header http
 	}
 }
 
-// events is how much was told on the first watch, snapshots aside.
+// events returns how many events were told on the first watch, without snapshots.
 func (f *follower) events(t *testing.T) (n int) {
 	t.Helper()
 	if err := f.look(f.watches[0], func(v *view) error { n = len(v.told); return nil }); err != nil {
@@ -298,7 +301,7 @@ func (f *follower) events(t *testing.T) (n int) {
 	return n
 }
 
-// waitEvents waits until more events are told on the first watch.
+// waitEvents waits until so many more events were told on the first watch.
 func (f *follower) waitEvents(t *testing.T, more int) {
 	t.Helper()
 	enough := f.events(t) + more
@@ -316,7 +319,7 @@ func (f *follower) connectionCount() int {
 	return f.connections
 }
 
-// resets are the reasons of a watch's resets.
+// resets returns the reasons of a watch's resets.
 func (f *follower) resets(t *testing.T, watch string) (reasons []string) {
 	t.Helper()
 	if err := f.look(watch, func(v *view) error { reasons = slices.Clone(v.resets); return nil }); err != nil {

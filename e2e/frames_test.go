@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// frame is one frame of an event stream: an event, or a comment or retry of its own.
+// frame is one frame of an event stream: an event, a comment, or a retry.
 type frame struct {
 	event, id, data string
 	retry           string
@@ -22,15 +22,15 @@ type frame struct {
 // errTorn means that a stream ended inside a frame.
 var errTorn = errors.New("the stream ended inside a frame")
 
-// frames reads an event stream as strictly as docs/wire.md, rule 2 writes it, where an SSE parser would be lenient: UTF-8, LF only,
-// each field once, JSON on one line, and an end only between two frames.
+// frames reads an event stream strictly by docs/wire.md, rule 2, where an SSE parser would be lenient: UTF-8, only
+// LF, each field once, JSON on one line, and an end only between two frames.
 type frames struct {
 	response *http.Response
 	reader   *bufio.Reader
 	raw      bytes.Buffer // all that was read
 }
 
-// errStatus is an answer that is no stream.
+// errStatus is an answer that is not a stream.
 type errStatus struct{ answer }
 
 func (e errStatus) Error() string { return fmt.Sprintf("answered %d %s", e.code, e.body) }
@@ -62,7 +62,7 @@ func openFramesBy(ctx context.Context, client *http.Client, url string, header h
 
 func (f *frames) close() { _ = f.response.Body.Close() }
 
-// next reads one frame. It fails with io.EOF at a clean end, and with errTorn or the connection's error at another.
+// next reads one frame. Its error is io.EOF at a clean end; otherwise errTorn, or the connection's.
 func (f *frames) next() (frame, error) {
 	var read frame
 	for lines := 0; ; lines++ {

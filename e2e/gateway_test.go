@@ -21,7 +21,7 @@ import (
 	"github.com/kubecast/kubecast/internal/certtest"
 )
 
-// gatewayOptions say what is special about a test's gateway.
+// gatewayOptions are how a test's gateway differs from the usual one.
 type gatewayOptions struct {
 	kubeconfig string // empty: the stage's own, of the cluster-admin
 	config     string // keys of the configuration file beyond auth
@@ -31,24 +31,25 @@ type gatewayOptions struct {
 	certFile, keyFile string // empty: plain HTTP
 }
 
-// gateway is one gateway. It may be killed and started again.
+// gateway is a gateway that may be killed and started again.
 type gateway struct {
 	stage   *stage
 	args    []string
 	process *process.Process
 	url     string       // of the public listener
-	caFile  string       // who vouches for it; "": it speaks plain HTTP
-	client  *http.Client // one that believes that, and speaks HTTP/2 over TLS
+	caFile  string       // the CA of its certificate; "": it speaks plain HTTP
+	client  *http.Client // trusts that CA, and speaks HTTP/2 over TLS
 	ops     string       // of the ops listener
 	logs    []string
 }
 
 var listening = regexp.MustCompile(`msg=listening addr=(\S+) ops=(\S+)`)
 
-// startWithin is generous: programs with the race detector start slowly on a busy machine.
+// startWithin is how long a start may take: programs with the race detector start slowly on a busy machine.
 const startWithin = 90 * time.Second
 
-// startGateway runs a gateway until the test ends. Its log is printed if the test fails; a data race fails the test.
+// startGateway runs a gateway until the test ends. Its log is printed if the test fails. A data race in it fails the
+// test.
 func (s *stage) startGateway(t *testing.T, opts gatewayOptions) *gateway {
 	t.Helper()
 	g, err := s.newGateway(t.TempDir(), opts)
@@ -67,19 +68,19 @@ func (s *stage) startGateway(t *testing.T, opts gatewayOptions) *gateway {
 	return g
 }
 
-// shared is a gateway that many tests look at, and none hurts.
+// shared is a gateway that many tests use and none makes fail.
 type shared struct {
 	once    sync.Once
 	gateway *gateway
 }
 
-// sharedGateway is the one that speaks plain HTTP.
+// sharedGateway is the shared gateway that speaks plain HTTP.
 func (s *stage) sharedGateway(t *testing.T) *gateway {
 	t.Helper()
 	return s.share(t, &s.plain, "plain", func(string) gatewayOptions { return gatewayOptions{} })
 }
 
-// secureGateway is the one that speaks TLS.
+// secureGateway is the shared gateway that speaks TLS.
 func (s *stage) secureGateway(t *testing.T) *gateway {
 	t.Helper()
 	return s.share(t, &s.secure, "secure", func(dir string) gatewayOptions {
@@ -149,7 +150,7 @@ func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
 	return g, g.start()
 }
 
-// clientThatTrusts is a client that believes one certificate; without one, the usual client.
+// clientThatTrusts returns a client that trusts one certificate; without one, the default client.
 func clientThatTrusts(certFile string) (*http.Client, error) {
 	if certFile == "" {
 		return http.DefaultClient, nil
@@ -196,7 +197,7 @@ func (g *gateway) restart(t *testing.T) {
 	}
 }
 
-// end ends the gateway at once, if it runs: a second SIGTERM waits for no stream.
+// end ends the gateway at once, if it runs, since a second SIGTERM waits for no stream.
 func (g *gateway) end() {
 	g.process.Signal(syscall.SIGTERM)
 	g.process.Terminate(20 * time.Second)
@@ -206,7 +207,8 @@ func (g *gateway) log() string { return strings.Join(g.logs, "") + g.process.Std
 
 var listedAgain = regexp.MustCompile(`^"kind was listed again" cluster=\S+ kind=(\S+) after=(\d+) version=(\d+) `)
 
-// relists are the stretches of a kind's history of which the gateway saw only the difference, by its log.
+// relists returns the stretches of a kind's history of which the gateway saw only the difference, according to its
+// log.
 func (g *gateway) relists(t *testing.T, kind string) (found stretches) {
 	t.Helper()
 	for _, message := range strings.Split(g.log(), "msg=")[1:] {
@@ -253,8 +255,8 @@ func (g *gateway) readyz() (code int, body string) {
 	return answer.code, answer.body
 }
 
-// fixedAddress is an address for a gateway that is restarted: outside of the ports that connections are given, so
-// that nobody takes it in between.
+// fixedAddress is an address for a gateway that is restarted. Its port is outside of the range of ephemeral ports, so
+// that no other process gets it in between.
 func fixedAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {

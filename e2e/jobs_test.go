@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A job's life arrives as it happened: every step of it and of its pods, in order, under names and ids as promised,
-// and not a step more than the API server tells.
+// The life of a job arrives as it happened: each step of the job and of its pods, in order, with the promised event
+// names and ids, and no step that the API server does not tell.
 func TestJobsWholeLifeArrivesInOrder(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -27,7 +27,7 @@ func TestJobsWholeLifeArrivesInOrder(t *testing.T) {
 	for name, scope := range scopes {
 		witnesses[name] = s.watchDirectly(t, scope)
 	}
-	// The keys' order in the query must not matter.
+	// The order of the keys in the query must not matter.
 	f := follow(t, &follower{
 		name: "jobs and pods", token: s.viewer(t), watches: several("jobs", "pods"), address: always(g.url), connect: rawly,
 		path: "/stream" + query("pods", scopes["pods"].path(), "jobs", scopes["jobs"].path()),
@@ -80,7 +80,7 @@ func shortJob(name string) *batchv1.Job {
 	}
 }
 
-// checkLife looks at the order that the events of a life have by themselves.
+// checkLife checks the order in which the steps of a job's life must come.
 func checkLife(t *testing.T, f *follower) {
 	t.Helper()
 	for _, watch := range []string{"jobs", "pods"} {

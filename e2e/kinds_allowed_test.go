@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Kinds that may not be served are, to kubectl and to everybody, none that the cluster has, whoever may read them.
+// Kinds that may not be served do not exist for kubectl or any other client, whatever its user may read.
 func TestKindsThatMayNotBeServedDoNotExist(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -34,7 +34,7 @@ func TestKindsThatMayNotBeServedDoNotExist(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
 		}
 	}
-	// Pods and jobs are preloaded, so there is room for one more at a time; one that is idle makes room for the next.
+	// Pods and jobs are preloaded, so there is room for one more kind at a time. An idle one makes room for the next.
 	watched := openAs(t, g, token, "/api/v1/configmaps", nil)
 	watched.find(t, "synced")
 	eventually(t, "there is no room", func() error {

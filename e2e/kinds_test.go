@@ -18,8 +18,8 @@ import (
 
 var definitionsKind = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Kinds come and go while the gateway runs, and so do their versions: a kind is served once it is installed, each
-// version in its own form, and streams of what is removed end with their reason.
+// Kinds and their versions come and go while the gateway runs. A kind is served once it is installed, each version in
+// its own form. The streams of a removed kind end with the reason.
 func TestKindsComeAndGo(t *testing.T) {
 	t.Parallel()
 	onStage(t).comeAndGo(t, "kinds", false)
@@ -60,7 +60,7 @@ func (s *stage) comeAndGo(t *testing.T, name string, limited bool) {
 	}
 	mustKnow(t, token, path("v1alpha1"), g)
 	s.mustBeAbsent(t, g, token, path("v1alpha1"))
-	for round := range 2 { // what was removed can be installed again
+	for round := range 2 { // a removed kind can be installed again
 		s.kubectl(t, second, "apply", "-f", "-")
 		t.Cleanup(func() {
 			err := s.dynamic.Resource(definitionsKind).Delete(context.Background(), "trainings."+group, metav1.DeleteOptions{})
@@ -129,13 +129,13 @@ func (s *stage) comeAndGo(t *testing.T, name string, limited bool) {
 		served("v1alpha1", http.StatusNotFound)
 		s.mustBeAbsent(t, g, token, path("v1alpha1"))
 	}
-	g.list(t, token, "/api/v1/pods") // the others did not notice
+	g.list(t, token, "/api/v1/pods") // other kinds are not affected
 	if !limited && strings.Contains(g.log(), "definitions of custom resources are not watched") {
 		t.Error("the watch on the definitions did not last")
 	}
 }
 
-// mustBeAbsent asks for a kind that there is not, as a list and as a stream.
+// mustBeAbsent asks for a kind that does not exist, as a list and as a stream.
 func (s *stage) mustBeAbsent(t *testing.T, g *gateway, token, path string) {
 	t.Helper()
 	for _, accept := range []string{"application/json", "text/event-stream"} {

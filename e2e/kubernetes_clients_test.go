@@ -27,19 +27,19 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// restConfig is client-go's way to a gateway, to its default cluster or to one behind a prefix.
+// restConfig returns client-go's configuration for a gateway: for its default cluster, or for one behind a prefix.
 func (g *gateway) restConfig(token, prefix string) *rest.Config {
 	return &rest.Config{Host: g.url + prefix, BearerToken: token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: g.caFile}}
 }
 
-// mirror is what an informer of client-go holds.
+// mirror is the content of one of client-go's informers.
 type mirror struct {
 	name  string
 	store toolscache.Store
 	ready toolscache.InformerSynced
 }
 
-// versions are those that the mirror holds, by namespace/name.
+// versions returns the versions of the mirror's objects, by namespace/name.
 func (m mirror) versions() map[string]string {
 	found := map[string]string{}
 	for _, object := range m.store.List() {
@@ -50,12 +50,12 @@ func (m mirror) versions() map[string]string {
 	return found
 }
 
-// noStreamedLists is a client that lists, and then watches, as those before WatchList do.
+// noStreamedLists makes a client list and then watch, as before WatchList.
 type noStreamedLists struct{}
 
 func (noStreamedLists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// mirrors are informers of all sorts that client-go has, at one gateway, of the pods with a label.
+// mirrors starts client-go's informers of all sorts at one gateway, for the pods with a label.
 func (g *gateway) mirrors(t *testing.T, token string, namespace string, selector labels.Set) (all []mirror) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -99,7 +99,7 @@ func (g *gateway) mirrors(t *testing.T, token string, namespace string, selector
 	return all
 }
 
-// converge waits until each mirror holds what the API server has.
+// converge waits until each mirror has what the API server has.
 func (s *stage) converge(t *testing.T, when string, scope scope, mirrors []mirror) {
 	t.Helper()
 	for _, m := range mirrors {
@@ -120,7 +120,8 @@ func (s *stage) converge(t *testing.T, when string, scope scope, mirrors []mirro
 	}
 }
 
-// Informers of every sort sync at a gateway and follow it, through its restart too, over plain HTTP and over TLS with HTTP/2.
+// Informers of every sort sync at a gateway and follow it, even through its restart, over plain HTTP and over TLS
+// with HTTP/2.
 func TestInformersConvergeThroughARestart(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -147,7 +148,7 @@ func TestInformersConvergeThroughARestart(t *testing.T) {
 	for _, g := range gateways {
 		g.kill()
 	}
-	time.Sleep(time.Second) // of changes that nobody tells
+	time.Sleep(time.Second) // of changes that no gateway sees
 	for _, g := range gateways {
 		g.restart(t)
 	}
@@ -158,7 +159,7 @@ func TestInformersConvergeThroughARestart(t *testing.T) {
 	}
 }
 
-// The same while the gateway itself has to list again, because the API server has no history any more.
+// Informers also follow when the gateway itself has to list again, because the API server has lost its history.
 func TestInformersConvergeThroughARelist(t *testing.T) {
 	t.Parallel()
 	s := onFaultStage(t)
@@ -169,7 +170,8 @@ func TestInformersConvergeThroughARelist(t *testing.T) {
 	mirrors := g.mirrors(t, s.viewer(t), "", labels.Set{"test": "relist"})
 	finish := s.startChurn(t, &churn{namespaces: []string{"informers-relist"}, test: "relist", random: seed(t), forgiving: true})
 	time.Sleep(2 * time.Second) // of changes
-	// Stopped meanwhile, the gateway needs history that is gone then, unless the kernel has held all of it for the gateway.
+	// The gateway is stopped during the compaction, so it needs history that is gone, unless the kernel holds all of
+	// it.
 	for tries := 0; tries < 5 && len(g.relists(t, podsKind.Resource)) == 0; tries++ {
 		g.missHistory(t)
 	}
@@ -184,7 +186,7 @@ func TestInformersConvergeThroughARelist(t *testing.T) {
 	s.converge(t, "after a relist", scope, mirrors)
 }
 
-// missHistory lets history go while the gateway is stopped.
+// missHistory compacts the history while the gateway is stopped.
 func (g *gateway) missHistory(t *testing.T) {
 	t.Helper()
 	func() {
@@ -193,12 +195,12 @@ func (g *gateway) missHistory(t *testing.T) {
 		if err := g.stage.cluster.Fault(context.Background(), "etcd-compact"); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(2 * time.Second) // of changes that it does not see
+		time.Sleep(2 * time.Second) // of changes that the gateway does not see
 	}()
-	time.Sleep(3 * time.Second) // until it watches again
+	time.Sleep(3 * time.Second) // until the gateway watches again
 }
 
-// kubectl watches and waits as at the API server.
+// kubectl watches and waits at a gateway as at the API server.
 func TestKubectlWatchesAndWaits(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -219,7 +221,7 @@ func TestKubectlWatchesAndWaits(t *testing.T) {
 	}
 	run(&waited, "wait", "--for=create", "pod/late", "--timeout=50s")
 	run(&watched, "get", "pods", "-w", "--request-timeout=8s", "-o", "custom-columns=N:.metadata.name,L:.metadata.labels.step", "--no-headers")
-	time.Sleep(2 * time.Second) // until both have begun; if they had not, they would see less
+	time.Sleep(2 * time.Second) // until both have begun; otherwise they would see less
 	pods := s.kube.CoreV1().Pods("kubectl-watch")
 	if _, err := pods.Create(ctx, pod("kubectl-watch", "late", map[string]string{"step": "1"}), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

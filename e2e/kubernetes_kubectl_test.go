@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kubectlTo is how kubectl is told to talk to a gateway, to its default cluster or to one behind a prefix. Over plain HTTP it
-// would send no credentials.
+// kubectlTo returns the arguments with which kubectl uses a gateway: its default cluster, or one behind a prefix. The
+// gateway must speak TLS, since kubectl sends no credentials over plain HTTP.
 func kubectlTo(t *testing.T, g *gateway, token, prefix string) (arguments []string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -32,7 +32,7 @@ users: [{name: viewer, user: {token: %q}}]
 	return []string{"--kubeconfig", file}
 }
 
-// tryKubectl runs kubectl; what it says when it fails is in the error.
+// tryKubectl runs kubectl. If it fails, its message is in the error.
 func (s *stage) tryKubectl(arguments ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), eventuallyWithin)
 	defer cancel()
@@ -40,7 +40,7 @@ func (s *stage) tryKubectl(arguments ...string) (string, error) {
 	return string(out), err
 }
 
-// admin is the token of somebody who may see what the API server shows to the stage's own kubectl.
+// admin is the token of a user who may see what the API server shows to the stage's own kubectl.
 func (s *stage) admin(t *testing.T) string {
 	t.Helper()
 	user := strings.ToLower(t.Name())
@@ -64,7 +64,7 @@ func (s *stage) admin(t *testing.T) string {
 	return token
 }
 
-// kubectlObjects are what kubectl is asked for: nobody changes them any more when this returns.
+// kubectlObjects makes the objects that kubectl is asked for. When it returns, nothing changes them any more.
 func (s *stage) kubectlObjects(t *testing.T, namespaces ...string) {
 	t.Helper()
 	ctx := context.Background()
@@ -93,7 +93,7 @@ func (s *stage) kubectlObjects(t *testing.T, namespaces ...string) {
 	}
 }
 
-// kubectl prints the same, whichever of the two it talks to.
+// kubectl prints the same at the gateway as at the API server.
 func TestKubectlPrintsTheSame(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -147,10 +147,10 @@ func TestKubectlPrintsTheSame(t *testing.T) {
 			gateway := kubectlTo(t, g, token, prefix)
 			for _, command := range commands {
 				if prefix != "" && strings.HasPrefix(command, "get") && !strings.Contains(command, "-A") {
-					continue // what the prefix can spoil is discovery, and paths as such
+					continue // a prefix can affect only discovery, and the paths as such
 				}
 				arguments := strings.Fields(command)
-				eventually(t, "kubectl "+command, func() error { // ages, and node heartbeats
+				eventually(t, "kubectl "+command, func() error { // ages and node heartbeats change
 					want, wantErr := s.tryKubectl(arguments...)
 					got, gotErr := s.tryKubectl(append(gateway, arguments...)...)
 					if a, b := failure(got, gotErr), failure(want, wantErr); a != b {
@@ -163,7 +163,7 @@ func TestKubectlPrintsTheSame(t *testing.T) {
 	}
 }
 
-// failure is what kubectl printed, on either of its outputs.
+// failure is what kubectl printed on either of its outputs.
 func failure(out string, err error) string {
 	if err == nil {
 		return out
@@ -172,12 +172,12 @@ func failure(out string, err error) string {
 	return out + said
 }
 
-// Discovery names what can be read: what the API server can list and watch.
+// Discovery names the kinds that can be read: those that the API server can list and watch.
 func TestKubectlKnowsWhatCanBeRead(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	gateway := kubectlTo(t, s.secureGateway(t), s.admin(t), "/clusters/default")
-	eventually(t, "the same resources", func() error { // other tests define kinds
+	eventually(t, "the same resources", func() error { // other tests define kinds, too
 		want, err := s.tryKubectl("api-resources", "--verbs=get,list,watch", "-o", "name")
 		if err != nil {
 			return err
@@ -197,7 +197,7 @@ func TestKubectlKnowsWhatCanBeRead(t *testing.T) {
 	}
 }
 
-// kubectl says in words what a gateway that only reads does not do.
+// kubectl explains that a gateway only reads.
 func TestKubectlIsToldThatTheGatewayOnlyReads(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -63,7 +63,7 @@ func ask(t *testing.T, client *http.Client, url string, header http.Header) answ
 
 const asJSON = "application/json"
 
-// What is refused is refused as the API server does it: with the same status, reason and causes. Where the contract
+// Requests are refused as the API server refuses them: with the same status, reason and causes. Where the contract
 // differs, the case says how.
 func TestRefusalsAreTheAPIServers(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestRefusalsAreTheAPIServers(t *testing.T) {
 		{path: pods + "?fieldSelector=spec.made.up%3Da", instead: "200 "}, // any path can be selected by
 		{path: pods + "?limit=x"},
 		{path: pods + "?limit=99999999999999999999"},
-		{path: pods + "?limit=-1", instead: "400 BadRequest"}, // there it means no limit
+		{path: pods + "?limit=-1", instead: "400 BadRequest"}, // at the API server it means no limit
 		{path: pods + "?timeoutSeconds=x"},
 		{path: pods + "?resourceVersion=x"},
 		{path: pods + "?resourceVersion=-5"},
@@ -106,16 +106,16 @@ func TestRefusalsAreTheAPIServers(t *testing.T) {
 		{path: "/api/v1/nodes/absent"},
 		{path: "/api/v1/namespaces/absent"},
 		{path: "/api/v1/namespaces/default?resourceVersion=4000000000"},
-		{path: "/api/v1/namespaces/default?resourceVersion=x", instead: "400 BadRequest"}, // there it is 500
+		{path: "/api/v1/namespaces/default?resourceVersion=x", instead: "400 BadRequest"}, // at the API server it is 500
 		{path: "/api/v1/namespaces/default/pods/absent/nothing"},
 		{path: "/api/v1/bindings", instead: "405 MethodNotAllowed"}, // it exists, but cannot be read
-		{path: "/apis/nothing.example.org/v1"},                      // without a Status there
+		{path: "/apis/nothing.example.org/v1"},                      // the API server answers without a Status
 		{path: "/apis/nothing.example.org/v1/nothings"},
 		{path: pods, accept: "application/xml"},
 		{path: pods, accept: "application/json;as=Chair;g=meta.k8s.io;v=v1"},
 		{path: pods, accept: "application/json;as=Table;g=meta.k8s.io;v=v9"},
 		{path: pods + "?includeObject=Some", accept: "application/json;as=Table;g=meta.k8s.io;v=v1"},
-		{path: "/api/v1/componentstatuses", instead: "405 MethodNotAllowed"}, // it cannot be watched, so not be cached
+		{path: "/api/v1/componentstatuses", instead: "405 MethodNotAllowed"}, // it cannot be watched, and so not cached
 		{path: "/openapi/v3/apis/nothing.example.org/v1"},
 	} {
 		t.Run(c.path+" "+c.accept, func(t *testing.T) {
@@ -137,7 +137,8 @@ func TestRefusalsAreTheAPIServers(t *testing.T) {
 	}
 }
 
-// refusal is what clients decide by, and the Status as a whole. Where there is no Status the reason is that of its code.
+// refusal returns the part of an answer by which clients decide, and the whole Status. If there is no Status, the
+// reason is that of the code.
 func (a answer) refusal() (brief, whole string) {
 	var status struct {
 		Kind, Reason, Message string
@@ -163,8 +164,8 @@ func (a answer) refusal() (brief, whole string) {
 	return brief, fmt.Sprintf("%s %+v", status.Message, status.Details)
 }
 
-// A chunked list is the same, chunk by chunk: the items, how many are left, the version; and what is asked of one
-// version later is that version (as Kubernetes' conformance test of chunks has it).
+// A list in chunks is the same, chunk by chunk: the items, the number of those that are left, and the version. A
+// version that is asked for later is still the same (as in Kubernetes' conformance test of chunks).
 func TestChunksAreTheAPIServers(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -196,7 +197,7 @@ func TestChunksAreTheAPIServers(t *testing.T) {
 	}
 }
 
-// chunk is what is compared of a chunk.
+// chunk is the part of a chunk that is compared.
 type chunk struct {
 	Names     []string
 	Remaining int64
@@ -230,8 +231,8 @@ func chunks(t *testing.T, ask asker, path string, limit int) (versions []string,
 		}
 		versions, all = append(versions, list.Metadata.ResourceVersion), append(all, c)
 		next = list.Metadata.Continue
-		// Behind the last item that a selector matches, the API server may promise more: it has not looked yet whether
-		// anything there matches, such as another test's pods.
+		// After the last item that a selector matches, the API server may promise another chunk: it has not looked
+		// yet whether any of the remaining items, such as another test's pods, matches.
 		if n := len(all) - 1; next == "" && n > 0 && len(c.Names) == 0 {
 			all = all[:n]
 			all[n-1].More = false
@@ -242,7 +243,7 @@ func chunks(t *testing.T, ask asker, path string, limit int) (versions []string,
 	}
 }
 
-// Whatever form a client asks for, both servers answer with the same.
+// In whatever form a client asks, both servers give the same answer.
 func TestFormsAreTheAPIServers(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -264,7 +265,7 @@ func TestFormsAreTheAPIServers(t *testing.T) {
 		{"/api/v1/namespaces/forms/pods", "*/*"},
 		{"/api/v1/namespaces/forms/pods/web", ""},
 	} {
-		eventually(t, c.path+" as "+c.accept, func() error { // ages
+		eventually(t, c.path+" as "+c.accept, func() error { // ages change
 			want, got := oracle(t, c.path, c.accept), gateway(t, c.path, c.accept)
 			if got.code != want.code || got.header.Get("Content-Type") != want.header.Get("Content-Type") {
 				return fmt.Errorf("%d %q, not %d %q", got.code, got.header.Get("Content-Type"), want.code, want.header.Get("Content-Type"))
@@ -278,8 +279,9 @@ func TestFormsAreTheAPIServers(t *testing.T) {
 	}
 }
 
-// comparableText is an answer without what the two servers differ in on purpose: managed fields, the names that items of
-// lists have in the gateway's, and the version of the list and its token, which are of the moment.
+// comparableText returns an answer without the intended differences of the two servers: managed fields, and kind and
+// apiVersion of a list's items, which only the gateway names. It also leaves out the list's version and token, which
+// depend on the moment.
 func comparableText(t *testing.T, body string) string {
 	t.Helper()
 	var answer map[string]any

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A page is asked of another replica: it has the same, or says 410 and gives a token that goes on.
+// A page is asked of another replica. That replica has the same version, or answers 410 with a token that goes on.
 func TestPagesAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -40,7 +40,7 @@ func TestPagesAcrossReplicas(t *testing.T) {
 			return fmt.Errorf("%s", whole.body)
 		}
 		first = a
-		// The other knows this version exactly once it has seen it.
+		// The other replica has this version once its own watch has reached it.
 		if l, a := pods(other, "continue="+first.Metadata.Continue); a.code != http.StatusOK || len(l.Items) != 2 ||
 			l.Metadata.ResourceVersion != first.Metadata.ResourceVersion {
 			return fmt.Errorf("%d %s", a.code, a.body)
@@ -64,7 +64,7 @@ func TestPagesAcrossReplicas(t *testing.T) {
 	if rest, a := pods(other, "continue="+status.Continue); a.code != http.StatusOK || len(rest.Items) != 2 {
 		t.Errorf("the fresh token: %d %s", a.code, a.body)
 	}
-	// The one that gave the token still has its version.
+	// The replica that gave the token still has its version.
 	if rest, a := pods(one, "continue="+first.Metadata.Continue); a.code != http.StatusOK || rest.Metadata.ResourceVersion != first.Metadata.ResourceVersion {
 		t.Errorf("%d %s", a.code, a.body)
 	}

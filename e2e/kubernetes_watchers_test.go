@@ -17,8 +17,8 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// The cases of Kubernetes' conformance tests for watchers (test/e2e/apimachinery/watch.go), told to both servers: what is
-// written goes to the API server, what is watched comes from either.
+// These are the cases of Kubernetes' conformance tests for watchers (test/e2e/apimachinery/watch.go), run against
+// both servers. Writes go to the API server; watches come from either.
 func TestWatchersConform(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -186,7 +186,7 @@ func (w *watchers) leavesTheSelection(t *testing.T) {
 	expect(t, watching, watch.Deleted, "moves", "3")
 }
 
-// inOneOrder: whoever begins, and from whichever event, is told the same sequence from there on.
+// inOneOrder checks that all watches, from whichever event they begin, are told the same sequence from there on.
 func (w *watchers) inOneOrder(t *testing.T) {
 	list, err := w.read.List(context.Background(), metav1.ListOptions{})
 	if err != nil {

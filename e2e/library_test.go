@@ -12,8 +12,8 @@ import (
 	"gopkg.in/cenkalti/backoff.v1"
 )
 
-// byLibrary connects with the SSE client of r3labs/sse, as gateway watch does. What that library takes for an event
-// but is none is left out, and so is its id: when a connection breaks, it delivers what there was of the last frame.
+// byLibrary connects with the SSE client of r3labs/sse, as gateway watch does. When a connection breaks, that library
+// delivers the part of the last frame that came. Such an event and its id are left out.
 func byLibrary(ctx context.Context, url string, header http.Header, each func(frame) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// list is a Kubernetes list, its items as they were sent.
+// list is a Kubernetes list with its items as they were sent.
 type list struct {
 	Kind, APIVersion string
 	Metadata         struct{ ResourceVersion, Continue string }
@@ -39,8 +39,8 @@ func (g *gateway) list(t *testing.T, token, path string) list {
 	return parseList(t, a.body)
 }
 
-// difference is what two lists of items differ in: their order, or an item. The API server's lack kind and
-// apiVersion, unless they come from kubectl.
+// difference returns how two lists of items differ: in their order, or in an item. The API server's items lack kind
+// and apiVersion, unless they come from kubectl.
 func difference(have, want []json.RawMessage, kind, apiVersion string) error {
 	for i := range max(len(have), len(want)) {
 		switch {
@@ -69,13 +69,13 @@ func difference(have, want []json.RawMessage, kind, apiVersion string) error {
 	return nil
 }
 
-// A kind's lists are those of the API server: the same items in the same order, whatever selects them.
+// The lists of a kind equal those of the API server: the same items in the same order, whatever selects them.
 func TestListEqualsKubectls(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	g := s.sharedGateway(t)
 	token := s.viewer(t)
-	// team- before team: namespaces that begin alike are where orders go wrong.
+	// Orders go wrong where the name of one namespace begins with that of another.
 	s.namespaces(t, "list", "list-b")
 	manifest, group := crd("lists")
 	s.kubectl(t, manifest, "apply", "-f", "-")
@@ -124,7 +124,7 @@ func TestListEqualsKubectls(t *testing.T) {
 	t.Run("kubectl", func(t *testing.T) { s.compareWithKubectl(t, g, token, group) })
 }
 
-// fill makes objects to list. They are there when it returns, and nothing changes them any more.
+// fill makes objects to list. When it returns, they exist, and nothing changes them any more.
 func (s *stage) fill(t *testing.T, trainings schema.GroupVersionResource) {
 	t.Helper()
 	ctx := context.Background()
@@ -138,7 +138,7 @@ func (s *stage) fill(t *testing.T, trainings schema.GroupVersionResource) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the training is made", func() error { // the API server may not know its kind at once
+		eventually(t, "the training is made", func() error { // the API server may not know the kind at once
 			training := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": trainings.GroupVersion().String(), "kind": "Training",
 				"spec": map[string]any{"replicas": int64(i), "rate": 0.125, "big": int64(1) << 53, "none": nil, "list": []any{}},
@@ -149,7 +149,7 @@ func (s *stage) fill(t *testing.T, trainings schema.GroupVersionResource) {
 			return err
 		})
 	}
-	// Applied ones have the annotation that the gateway leaves out.
+	// Applied objects have the annotation that the gateway leaves out.
 	s.kubectl(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied", "namespace": "list", "labels": {"app": "a"}}, "data": {"k": "v"}}`,
 		"apply", "-f", "-")
 	s.kubectl(t, suspendedJob("list", "suspended", "a"), "apply", "-f", "-")
@@ -169,7 +169,7 @@ func suspendedJob(namespace, name, app string) string {
 		"spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}}}}`, name, namespace, app)
 }
 
-// compareLists compares a list with that of the API server at the very version that the gateway's has.
+// compareLists compares a list of the gateway with the API server's at the same version.
 func (s *stage) compareLists(t *testing.T, g *gateway, token string, scope scope, kind string) {
 	t.Helper()
 	path := scope.path()
@@ -192,7 +192,7 @@ func (s *stage) compareLists(t *testing.T, g *gateway, token string, scope scope
 	}
 }
 
-// compareWithKubectl compares with what kubectl get -o json prints of what stands still.
+// compareWithKubectl compares lists of objects that do not change with the output of kubectl get -o json.
 func (s *stage) compareWithKubectl(t *testing.T, g *gateway, token, group string) {
 	for path, args := range map[string][]string{
 		"/api/v1/namespaces/list/pods":                                            {"pods", "-n", "list"},
@@ -216,7 +216,7 @@ func (s *stage) compareWithKubectl(t *testing.T, g *gateway, token, group string
 	}
 }
 
-// One object is that of kubectl get.
+// A single object equals that of kubectl get.
 func TestGetEqualsKubectls(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/kubecast/kubecast/e2e/controlplane"
 )
 
-// stage is what the tests run on: a control plane, and the programs under test.
+// stage is a control plane with the programs under test.
 type stage struct {
 	dir     string
 	gateway string // the program, built with the race detector
@@ -28,19 +28,19 @@ type stage struct {
 	kube    kubernetes.Interface
 	dynamic dynamic.Interface
 	tokens  *tokens
-	plain   shared // gateways of tests that need none of their own
+	plain   shared // gateways for tests that need no gateway of their own
 	secure  shared
 }
 
-// All that TestMain ends. Both stages are made by the first test that needs them.
+// TestMain ends all of these. A stage is made by the first test that needs it.
 var (
 	calmStage  = sync.OnceValues(func() (*stage, error) { return newStage("calm", 4) })
 	faultStage = sync.OnceValues(func() (*stage, error) { return newStage("fault", 2) })
 
-	work      string // a directory for everything
+	work      string // a directory for all files
 	undo      []func()
 	undoMu    sync.Mutex
-	faultTurn sync.Mutex // held by the test that hurts the fault stage
+	faultTurn sync.Mutex // held by the test that uses the fault stage
 )
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	parallel := true
 	flag.Visit(func(f *flag.Flag) { parallel = parallel && f.Name != "test.parallel" })
 	if parallel {
-		_ = flag.Set("test.parallel", "5") // a number
+		_ = flag.Set("test.parallel", "5") // cannot fail: it is a number
 	}
 	os.Exit(runTests(m))
 }
@@ -69,20 +69,20 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// atEnd registers what is undone after the last test.
+// atEnd registers a function that is called after the last test.
 func atEnd(f func()) {
 	undoMu.Lock()
 	defer undoMu.Unlock()
 	undo = append([]func(){f}, undo...)
 }
 
-// onStage is the stage of all tests that leave the control plane alone.
+// onStage returns the stage of all tests that do not make the control plane fail.
 func onStage(t *testing.T) *stage {
 	t.Helper()
 	return ready(t, calmStage)
 }
 
-// onFaultStage is a stage whose control plane the test may hurt. It has it for itself.
+// onFaultStage returns the stage whose control plane a test may make fail. The test has it for itself.
 func onFaultStage(t *testing.T) *stage {
 	t.Helper()
 	faultTurn.Lock()
@@ -141,7 +141,7 @@ func newStage(name string, nodes int) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.WarningHandler = rest.NoWarnings{} // of old fields, which are there to be served
+	config.WarningHandler = rest.NoWarnings{} // of deprecated fields, which must be served, too
 	if s.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}

@@ -16,13 +16,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The model is simple: whatever is done to clients, gateways and the control plane, each change that a watch of our
-// own saw is told to each client whose filter it concerns, or is covered by a reset, or by a list of the gateway that it
-// was connected to; and in the end each client's map is the cluster's state behind its filter. On the way no connection
-// tells anything twice, or claims a position that it has not reached (the followers check that); and while nothing is hurt,
-// each change is told within a second. Clients want all sorts of things: fields, patches, modifications gathered; some may
-// see a part only; they come over plain HTTP, and over TLS with HTTP/2, to either of two gateways, one of which has a way to
-// the API server on which chosen requests fail. What is done comes from a seed. $KUBECAST_SOAK makes it last, as `make soak` does; without it, it is a sample.
+// The model is simple, whatever happens to clients, gateways and the control plane. Each change that the test's own
+// watch saw is told to each client whose filter it concerns, or is covered by a reset, or by a list of the client's
+// gateway. In the end each client's map is the cluster's state behind its filter. On the way, no connection tells
+// anything twice or claims a position that it has not reached; the followers check that. While there are no faults,
+// each change is told within a second.
+//
+// Clients ask for fields, patches, or conflated modifications, and some may see only a part. They come over plain
+// HTTP, and over TLS with HTTP/2, to either of two gateways. One gateway reaches the API server through a proxy that
+// makes chosen requests fail.
+//
+// All random choices come from a seed. $KUBECAST_SOAK says how long the test lasts, as in `make soak`; without it,
+// the test is a short sample.
 func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	t.Parallel()
 	lasting, clients := 15*time.Second, 20
@@ -90,7 +95,7 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	}
 }
 
-// watched is one watch of a client.
+// watched is one watch of a client, with its name on the stream and its filter.
 type watched struct {
 	*follower
 	name  string
@@ -117,12 +122,12 @@ type model struct {
 	vanished, marks int            // likewise
 	calms           []calm         // since the last check
 	quiets, touches int            // so far
-	void            map[string]int // how many relists of a gateway, by address, are of a history that was undone
+	void            map[string]int // by address: how many of a gateway's relists are of a history that was undone
 	concerned, told int
 }
 
-// follow adds a client with random filters, which is cut at random moments and comes back to either gateway. One in
-// four has two watches.
+// follow adds a client with random filters, which is cut off at random moments and comes back to either gateway. One
+// client in four has two watches.
 func (m *model) follow(t *testing.T, i int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(m.random.Uint64(), 3))
@@ -130,7 +135,7 @@ func (m *model) follow(t *testing.T, i int) {
 		token: m.viewers[i%len(m.viewers)], watches: single(), connect: rawlyBy(m.clientFor), relists: true, lean: true,
 		address: func(int) string { return m.urls[random.IntN(len(m.urls))] },
 	}
-	if i%3 > 0 { // the others stay until somebody else cuts them
+	if i%3 > 0 { // the others stay until they are cut off from outside
 		f.lasts = cutter(random)
 	}
 	var only []string
@@ -150,7 +155,7 @@ func (m *model) follow(t *testing.T, i int) {
 	follow(t, f)
 }
 
-// narrowed are the namespaces beyond which some of the clients may see nothing.
+// narrowed are the only namespaces that some of the clients may see.
 var narrowed = []string{"model-a", "model-b"}
 
 func (s *stage) narrowedToken(t *testing.T) string {
@@ -162,7 +167,7 @@ func (s *stage) narrowedToken(t *testing.T) string {
 	return token
 }
 
-// clientFor is the client that believes the gateway of an address.
+// clientFor returns the HTTP client that trusts the gateway of an address.
 func (m *model) clientFor(url string) *http.Client {
 	for i, gateway := range m.urls {
 		if strings.HasPrefix(url, gateway) {
@@ -189,7 +194,7 @@ func (m *model) randomScope(random *rand.Rand, only []string) scope {
 	return scope
 }
 
-// hurt does one random thing to the gateways or the control plane.
+// hurt does one random fault of the gateways or the control plane.
 func (m *model) hurt(t *testing.T) {
 	t.Helper()
 	g := m.gateways[m.random.IntN(len(m.gateways))]
@@ -224,7 +229,7 @@ func (m *model) hurt(t *testing.T) {
 	}
 }
 
-// failRequests lets some requests of the first gateway fail for a time; of those, bindings that it cannot read.
+// failRequests makes some requests of the first gateway fail for a time.
 func (m *model) failRequests(t *testing.T) {
 	t.Helper()
 	what := []struct{ verb, path string }{
@@ -238,7 +243,7 @@ func (m *model) failRequests(t *testing.T) {
 	mend()
 }
 
-// vanish deletes some pods in one version.
+// vanish deletes some pods in one revision.
 func (m *model) vanish(t *testing.T) {
 	t.Helper()
 	t.Log("pods vanish together")
@@ -251,13 +256,13 @@ func (m *model) vanish(t *testing.T) {
 		}
 	}
 	m.fault(t, "pods-vanish")
-	if m.random.IntN(2) == 0 { // who was told a part of them is cut off
+	if m.random.IntN(2) == 0 { // cut off clients that may have been told a part of them
 		m.restartGateways(t)
 	}
 }
 
-// beCalm lets the churn go on while nothing is hurt, once both gateways are back, which wait between attempts to watch
-// again, and everybody has been told what happened before.
+// beCalm lets the churn go on without faults. First it waits until both gateways are back, which wait between their
+// attempts to watch again, and until all clients have been told what happened before.
 func (m *model) beCalm(t *testing.T) {
 	t.Helper()
 	m.marks++
@@ -288,8 +293,8 @@ func (m *model) restartGateways(t *testing.T) {
 	}
 }
 
-// restore lets versions go back. A gateway that has seen nothing of what is undone, or that is started after that,
-// cannot know (docs/decisions.md). So both have, and all clients are told by them before the next thing happens.
+// restore makes versions go back. A gateway that saw nothing of what is undone, or that is started later, cannot know
+// (docs/decisions.md). So both gateways have seen it, and both have told all clients before anything else happens.
 func (m *model) restore(t *testing.T) {
 	t.Helper()
 	t.Log("the cluster is restored")
@@ -306,7 +311,7 @@ func (m *model) restore(t *testing.T) {
 	for _, w := range m.watched {
 		m.churn.waitMark(t, w.follower, w.name, w.scope, after)
 	}
-	// Each gateway has an epoch of its own now. With one for both, clients are told more than resets.
+	// Each gateway has an epoch of its own now. With the same epoch again, clients are told more than resets.
 	m.restartGateways(t)
 	for _, g := range m.gateways {
 		m.void[g.url] = len(g.relists(t, podsKind.Resource))
@@ -314,7 +319,7 @@ func (m *model) restore(t *testing.T) {
 	m.beginChronicle(t)
 }
 
-// waitHave waits until both gateways have a mark.
+// waitHave waits until both gateways have the pods of a mark.
 func (m *model) waitHave(t *testing.T, mark string) {
 	t.Helper()
 	for _, g := range m.gateways {
@@ -331,7 +336,7 @@ func (m *model) waitHave(t *testing.T, mark string) {
 	}
 }
 
-// beginChronicle begins to write down what should be told; what was told before is forgotten.
+// beginChronicle begins to record what should be told, and forgets what was told before.
 func (m *model) beginChronicle(t *testing.T) {
 	t.Helper()
 	for _, w := range m.watched {
@@ -348,7 +353,8 @@ func (m *model) beginChronicle(t *testing.T) {
 	m.checked = m.chronicle.from
 }
 
-// check waits until each client has been told what happened so far, or has it covered, and forgets that.
+// check waits until each client has been told of all that has happened so far, or has it covered, and then forgets
+// that.
 func (m *model) check(t *testing.T) {
 	t.Helper()
 	happened := m.chronicle.untilNow(t)
@@ -409,7 +415,7 @@ func (m *model) check(t *testing.T) {
 	m.checked, m.calms = newest, nil
 }
 
-// relists are those of both gateways in the history as it is, by address.
+// relists returns the relists of both gateways in the present history, by address.
 func (m *model) relists(t *testing.T) map[string]stretches {
 	t.Helper()
 	found := map[string]stretches{}
@@ -419,7 +425,8 @@ func (m *model) relists(t *testing.T) map[string]stretches {
 	return found
 }
 
-// relisted reports whether the client was at a version when it was connected to a gateway that listed over it.
+// relisted reports whether the client went past a version while it was connected to a gateway that had passed it by a
+// relist.
 func (v *view) relisted(version uint64, relists map[string]stretches) bool {
 	return slices.ContainsFunc(v.walks, func(w walk) bool { return w.contains(version) && relists[w.address].contain(version) })
 }

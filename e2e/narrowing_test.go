@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Whoever may see some namespaces is shown these, whatever he asks with, and goes on being shown what he may see while his
-// bindings come, go and change and the objects do: running streams, informers and lists have what the cluster has of it.
+// A user who may see some namespaces is shown these, whichever way they ask. While the user's bindings and the
+// objects change, running streams, informers and lists keep showing exactly what the user may see.
 func TestClientsFollowTheirPermissions(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -34,7 +34,7 @@ func TestClientsFollowTheirPermissions(t *testing.T) {
 	}
 }
 
-// narrowing is a user whose permissions change, and the clients that follow it. All names are the mode's own.
+// narrowing is a user whose permissions change, with the clients that follow. Each mode has its own names.
 type narrowing struct {
 	s          *stage
 	g          *gateway
@@ -104,7 +104,7 @@ func (n *narrowing) run(t *testing.T) {
 	in := func(namespaces ...string) sees {
 		return func(namespace, _ string) bool { return slices.Contains(namespaces, namespace) }
 	}
-	// named is a namespace, and an object of another, which only rbac can know of.
+	// named is a whole namespace and one object of another; only mode rbac can know of the latter.
 	named := func(namespace, other, name string) sees {
 		return func(in, object string) bool {
 			return in == namespace || n.mode == "rbac" && in == other && object == name
@@ -136,7 +136,7 @@ func (n *narrowing) run(t *testing.T) {
 	n.inform(t)
 	n.follow(t, "the whole cluster", everywhere, func() { n.bindCluster(t) })
 	n.follow(t, "no more than before", named(a, b, "two"), func() { n.unbindCluster(t) })
-	if n.mode == "sar" { // which may remember for a moment that c was denied, and he would be left with nothing
+	if n.mode == "sar" { // it may remember for a moment that c was denied, and the user would be left with nothing
 		n.follow(t, "a third namespace", in(a, c), func() { n.bind(t, c, "ClusterRole") })
 	}
 	n.follow(t, "another namespace instead", in(c), func() {
@@ -172,7 +172,7 @@ func (n *narrowing) run(t *testing.T) {
 	})
 }
 
-// open opens the clients that are there from the beginning to the end.
+// open opens the clients that stay from the beginning to the end.
 func (n *narrowing) open(t *testing.T) {
 	t.Helper()
 	several := "/stream" + query("pods", podsOf+n.selector, "maps", mapsOf+n.selector, "spaces", spacesOf+n.selector)
@@ -183,8 +183,8 @@ func (n *narrowing) open(t *testing.T) {
 	}
 }
 
-// inform adds client-go's informers. They come late, since they list again after 410 only when they have waited, each time
-// twice as long.
+// inform adds client-go's informers. They come late in the test, since after each 410 they wait twice as long before
+// they list again.
 func (n *narrowing) inform(t *testing.T) {
 	t.Helper()
 	selector, err := labels.ConvertSelectorToLabelsMap(n.selector)
@@ -194,10 +194,10 @@ func (n *narrowing) inform(t *testing.T) {
 	n.informers = n.g.mirrors(t, n.token, "", selector)
 }
 
-// sees says whether the user may see an object.
+// sees reports whether the user may see an object.
 type sees func(namespace, name string) bool
 
-// follow changes permissions while objects change, and waits until each client has what may be seen.
+// follow changes permissions while objects change, and waits until each client has exactly what may be seen.
 func (n *narrowing) follow(t *testing.T, what string, may sees, change func()) {
 	t.Helper()
 	n.touch(t, "one")
@@ -259,7 +259,7 @@ func (n *narrowing) touch(t *testing.T, name string) {
 	}
 }
 
-// want is what the cluster has of what may be seen: versions by namespace/name.
+// want returns the objects of the cluster that may be seen: their versions by namespace/name.
 func (n *narrowing) want(t *testing.T, kind string, may sees) map[string]string {
 	t.Helper()
 	want := map[string]string{}
@@ -291,7 +291,7 @@ func (n *narrowing) want(t *testing.T, kind string, may sees) map[string]string 
 			t.Fatal(err)
 		}
 		for _, o := range list.Items {
-			if may(o.Name, o.Name) { // a namespace is in itself
+			if may(o.Name, o.Name) { // a Namespace counts as being within itself
 				want[o.Name] = o.ResourceVersion
 			}
 		}
@@ -310,7 +310,7 @@ func (n *narrowing) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: n.user}}
 }
 
-// bind binds the user to the role of its name.
+// bind binds the user to the role of a namespace.
 func (n *narrowing) bind(t *testing.T, namespace, kind string) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
@@ -360,7 +360,7 @@ func (n *narrowing) unbindCluster(t *testing.T) {
 	}
 }
 
-// beholder keeps what one connection of a stream is told.
+// beholder keeps what is told on one connection of a stream.
 type beholder struct {
 	name, path string
 	frames     *frames
@@ -376,7 +376,7 @@ type beholder struct {
 	err    error
 }
 
-// openBeholder opens a stream; kind is what a single one is of, if that is not in its path.
+// openBeholder opens a stream; kind is the kind of a single stream if its path does not name it.
 func (n *narrowing) openBeholder(t *testing.T, path, kind string, header http.Header) *beholder {
 	t.Helper()
 	if kind == "" && !strings.HasPrefix(path, "/stream") {
@@ -430,7 +430,7 @@ func (b *beholder) run(kind string) {
 	}
 }
 
-// take learns from a frame.
+// take applies a frame.
 func (b *beholder) take(kind string, read frame) error {
 	if read.id != "" {
 		b.last = read.id
@@ -478,7 +478,7 @@ func (b *beholder) take(kind string, read frame) error {
 	return nil
 }
 
-// has is nil if each watch has what it should.
+// has returns nil if each watch has what it should.
 func (b *beholder) has(want func(kind string) map[string]string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

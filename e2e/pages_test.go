@@ -66,7 +66,7 @@ func (s *stage) waitChanged(t *testing.T, g *gateway, token string, scope scope,
 	t.Helper()
 	began := time.Now()
 	eventually(t, "the list changes", func() error {
-		// What a selector leaves out may not change for a while, but the version does.
+		// The selected objects may not change for a while, but the list's version does.
 		if now := g.list(t, token, scope.path()).Metadata.ResourceVersion; now == version {
 			return fmt.Errorf("it is still of version %s after %s", version, time.Since(began))
 		}

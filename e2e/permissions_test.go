@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Whoever has no good token is told so, in the form that makes clients fetch a new one, also by event streams.
+// A caller without a valid token is told so, even by event streams, in the form that makes clients fetch a new one.
 func TestTokensThatAreNoneAre401(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -29,7 +29,7 @@ func TestTokensThatAreNoneAre401(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a token expires", func() error { // the gateway allows for clocks that differ
+	eventually(t, "a token expires", func() error { // the gateway allows for differing clocks
 		if a := g.get(t, short, "/api/v1/pods?limit=1"); a.code != http.StatusUnauthorized {
 			return fmt.Errorf("%d", a.code)
 		}
@@ -80,7 +80,7 @@ func split(t *testing.T, token string) (header, payload, signature string) {
 	return parts[0], parts[1], parts[2]
 }
 
-// A team sees its namespace and no other, whichever way it asks, and whoever decides.
+// A team sees its namespace and no other, whichever way it asks, and in each mode of the authorizer.
 func TestTeamsSeeOnlyTheirNamespace(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -166,7 +166,7 @@ func (s *stage) mustSeeOnlyTeamOwn(t *testing.T, g *gateway) {
 	a.mustProblem(t, "a stream of which a part is forbidden", http.StatusForbidden, "team-other")
 }
 
-// A permission that is taken away ends the streams that stood on it, and what happens after is not told.
+// A permission that is taken away ends the streams that needed it, and later changes are not told.
 func TestPermissionRevokedEndsStream(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -215,12 +215,13 @@ func (s *stage) mustEndRevokedStreams(t *testing.T, g *gateway, user string) {
 	}
 }
 
-// A stream ends with its token, announced, and with the position from which a new token goes on.
+// A stream ends with its token. That is announced, and the stream has the position from which a client with a new
+// token goes on.
 func TestStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	g := s.sharedGateway(t)
-	s.namespaces(t, "mayfly") // with a kind in which nothing else happens
+	s.namespaces(t, "mayfly") // nothing else changes in it
 	path := scope{kind: configMapsKind, namespace: "mayfly", labelSelector: "app=a"}.path()
 	token, err := s.sign("mayfly", []string{"platform"}, "--ttl", "3s")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// makeConfigMap makes one that the app=a selects.
+// makeConfigMap makes a ConfigMap that the selector app=a matches.
 func (s *stage) makeConfigMap(t *testing.T, namespace, name string) {
 	t.Helper()
 	_, err := s.kube.CoreV1().ConfigMaps(namespace).Create(context.Background(), configMap(namespace, name, map[string]string{"app": "a"}), metav1.CreateOptions{})
@@ -27,7 +27,7 @@ func (f frame) mustName(t *testing.T, name string) frame {
 	return f
 }
 
-// A position that says nothing here is never an error, but a reset with its reason, and then the state.
+// A position that means nothing here is never an error: the client gets a reset with a reason, and then the state.
 func TestUselessPositionsAreReset(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -52,7 +52,7 @@ func TestUselessPositionsAreReset(t *testing.T) {
 		now.epoch + ".1.2":        "unreadable",
 		now.epoch + ".-1":         "unreadable",
 		now.epoch + ".01":         "unreadable",
-		"42":                      "epoch", // of a server that counts
+		"42":                      "epoch", // the id of a server that counts events
 		"../../etc/passwd":        "unreadable",
 		strings.Repeat("a", 5000): "unreadable",
 	} {
@@ -67,18 +67,18 @@ func TestUselessPositionsAreReset(t *testing.T) {
 		}
 		stream.close()
 	}
-	// Snapshots that were not complete begin again, which is no reset.
+	// Snapshots that were not complete begin again, without a reset.
 	for _, id := range []string{now.epoch, now.epoch + ".0"} {
 		s.open(t, g, path, http.Header{"Last-Event-Id": {id}}).mustEvent(t, "added").mustName(t, "one")
 	}
-	// resourceVersion= that is too old is a reset, too.
+	// A resourceVersion= that is too old leads to a reset, too.
 	if reset := s.open(t, g, path+"?resourceVersion=1", nil).mustEvent(t, "reset"); reset.reason(t) != "expired" {
 		t.Errorf("resourceVersion=1: %+v", reset)
 	}
 }
 
-// A client may change its set of watches by reconnecting: those that its position names go on, those that it does
-// not begin with a snapshot, and what it drops is forgotten.
+// A client may change its set of watches by reconnecting. Watches that its position names go on, new ones begin with
+// a snapshot, and dropped ones are forgotten.
 func TestSetOfWatchesMayChange(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -121,7 +121,7 @@ func TestSetOfWatchesMayChange(t *testing.T) {
 	}
 }
 
-// Without a snapshot: from now on, or after a version.
+// Streams without a snapshot begin now, or after a version.
 func TestStreamsWithoutSnapshot(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -146,10 +146,10 @@ func TestStreamsWithoutSnapshot(t *testing.T) {
 	after.mustEvent(t, "added").mustName(t, "two")
 	s.makeConfigMap(t, "bare", "three")
 	after.mustEvent(t, "added").mustName(t, "three")
-	// The position beats the version in the address: a browser that reconnects repeats the address.
+	// The position wins over the version in the address, since a browser that reconnects repeats the address.
 	again := s.open(t, g, fmt.Sprintf("%s&resourceVersion=%d", path, p.versions[""]), http.Header{"Last-Event-Id": {quiet.lastID}})
 	again.mustEvent(t, "added").mustName(t, "three")
-	// On several watches each has its own, or the one beside them.
+	// Each of several watches has its own version, or the one that is given beside them.
 	both := s.open(t, g, "/stream"+query("one", fmt.Sprintf("%s&resourceVersion=%d", path, p.versions[""]), "two", path)+"&sendInitialEvents=false", nil)
 	both.mustEvent(t, "one.added").mustName(t, "two")
 	both.mustEvent(t, "one.added").mustName(t, "three")

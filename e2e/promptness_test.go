@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// calm is a stretch of time in which nothing was hurt, so that what happens has to be told promptly.
+// calm is a time without faults, in which changes have to be told promptly.
 type calm struct {
 	from, to time.Time
-	stall    time.Duration // the longest that this process itself was kept waiting for a processor
+	stall    time.Duration // the longest time for which this process itself had to wait for a processor
 }
 
-// promptly is how long an event may take from the test's own watch to a client: a second, and more where the machine itself
-// is slow.
+// promptly is how much later than the test's own watch a client may get an event: a second, and more if the machine
+// itself is slow.
 func (c calm) promptly() time.Duration { return time.Second + 20*c.stall }
 
-// keepCalm lets a time pass, and measures how well the machine keeps it.
+// keepCalm lets a time pass, and measures how late the machine lets this process run.
 func keepCalm(lasting time.Duration) calm {
 	return keepCalmWhile(func() { time.Sleep(lasting) })
 }
 
-// keepCalmWhile does something which hurts nothing, and measures how well the machine keeps time meanwhile.
+// keepCalmWhile calls do, which must not make anything fail, and measures how late the machine lets this process run
+// in the meantime.
 func keepCalmWhile(do func()) calm {
 	const step = 10 * time.Millisecond
 	c := calm{from: time.Now()}
@@ -47,7 +48,7 @@ func keepCalmWhile(do func()) calm {
 	return c
 }
 
-// late looks for changes of a calm time that were told, but not promptly.
+// late looks for changes during a calm time that were told, but not promptly.
 func (v *view) late(should []told, c calm, conflate time.Duration) error {
 	when := map[occurrence]time.Time{}
 	for _, e := range v.told {
@@ -56,7 +57,7 @@ func (v *view) late(should []told, c calm, conflate time.Duration) error {
 	for _, e := range should {
 		at, ok := when[e.occurrence]
 		if !ok || e.at.Before(c.from) || e.at.After(c.to) {
-			continue // what was not told is lost's to judge
+			continue // lost judges what was not told
 		}
 		if took, most := at.Sub(e.at), c.promptly()+conflate; took > most {
 			return fmt.Errorf("%s was told after %v, when %v would be much: nothing was slow", e, took, most)
@@ -65,7 +66,7 @@ func (v *view) late(should []told, c calm, conflate time.Duration) error {
 	return nil
 }
 
-// superseded leaves out modifications that a conflated watch need not tell, since it tells a later state.
+// superseded leaves out modifications that a conflated watch need not tell, because it tells a later state.
 func (v *view) superseded(should []told) (left []told) {
 	newest := map[string]uint64{}
 	for _, e := range v.told {
@@ -79,7 +80,7 @@ func (v *view) superseded(should []told) (left []told) {
 	return left
 }
 
-// What the model asks of promptness it finds: what comes late, and only that.
+// The check of promptness finds the events that come late, and only these.
 func TestLateEventsAreSeen(t *testing.T) {
 	t.Parallel()
 	began := time.Now()

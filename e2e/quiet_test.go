@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Watches of what is quiet begin at once, last, and tell what happens in the end: those of client-go and of kubectl, over plain
-// HTTP and over TLS with HTTP/2. Quiet is what lasts for several times as long as a client may take nothing.
+// Watches of quiet kinds begin at once, last, and tell what happens in the end. That holds for client-go and kubectl,
+// over plain HTTP and over TLS with HTTP/2. The quiet time is several times as long as a client may take nothing.
 func TestQuietWatchesBeginAtOnceAndLast(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -48,7 +48,7 @@ func TestQuietWatchesBeginAtOnceAndLast(t *testing.T) {
 				{ResourceVersion: list.ResourceVersion, AllowWatchBookmarks: true},
 				{},
 			} {
-				w, err := client.BatchV1().Jobs(namespace).Watch(ctx, o) // which waits for the head
+				w, err := client.BatchV1().Jobs(namespace).Watch(ctx, o) // waits for the answer's head
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -56,7 +56,7 @@ func TestQuietWatchesBeginAtOnceAndLast(t *testing.T) {
 				quiet = append(quiet, w)
 			}
 			var lines <-chan string
-			if g.caFile != "" { // kubectl would send no credentials else
+			if g.caFile != "" { // otherwise kubectl would send no credentials
 				lines = s.kubectlGetW(ctx, t, append(kubectlTo(t, g, token, ""), "-n", namespace))
 			}
 			time.Sleep(3 * time.Second) // six times what a client may take
@@ -96,7 +96,7 @@ func TestQuietWatchesBeginAtOnceAndLast(t *testing.T) {
 	}
 }
 
-// kubectlGetW runs kubectl get jobs -w, from before it says so; what it ends with is a line, too.
+// kubectlGetW runs kubectl get jobs -w, and sends its output line by line. How it ended comes as a last line.
 func (s *stage) kubectlGetW(ctx context.Context, t *testing.T, way []string) <-chan string {
 	t.Helper()
 	arguments := append(s.cluster.KubectlCommand(), append(way, "get", "jobs", "-w", "-o", "name")...)

@@ -31,10 +31,11 @@ const (
 	rbacQuestions = 6    // and then so many questions are put
 )
 
-// Roles and bindings change at random; each state is asked about, of the authorizer and as SubjectAccessReview of the
-// API server. There must be no difference. Both learn of changes by watches, so a difference is one if it stays.
+// Roles and bindings change at random. After each change, the authorizer and the API server (by SubjectAccessReview)
+// are asked the same questions, and must not differ. Both learn of changes by watches, so only a difference that
+// stays counts.
 //
-// It is not parallel, since it also binds the groups that everybody is in: others would see what their users may not.
+// It is not parallel, since it also binds the groups in which every user is: users of other tests could see too much.
 func TestRBACAnswersAsTheAPIServer(t *testing.T) {
 	s := onStage(t)
 	d := newDifferential(t, s, *rbacSeed)
@@ -59,7 +60,7 @@ func TestRBACAnswersAsTheAPIServer(t *testing.T) {
 	}
 }
 
-// differential holds what is asked and changed. All of its objects have names of its own.
+// differential has the questions and the objects that change. No other test uses the names of its objects.
 type differential struct {
 	s          *stage
 	r          *rand.Rand
@@ -68,7 +69,7 @@ type differential struct {
 	again      int
 
 	mu   sync.Mutex
-	live map[string]func(context.Context) error // what removes the cluster-wide objects
+	live map[string]func(context.Context) error // removes each cluster-wide object
 }
 
 const differentialPrefix = "e2e-diff-"
@@ -113,7 +114,7 @@ func (d *differential) someOf(most int, from ...string) []string {
 	return slices.Clone(from[:1+d.r.IntN(most)])
 }
 
-// change changes random objects, at most one at a time of each name.
+// change changes random objects, for each name at most one at a time.
 func (d *differential) change(t *testing.T) {
 	t.Helper()
 	var group errgroup.Group
@@ -140,7 +141,7 @@ func (d *differential) change(t *testing.T) {
 	}
 }
 
-// randomChange makes something that changes an object.
+// randomChange returns a random change of an object.
 func (d *differential) randomChange() (name string, do func(context.Context) error) {
 	rbacAPI := d.s.kube.RbacV1()
 	namespace := d.oneOf(d.namespaces...)
@@ -178,7 +179,7 @@ func (d *differential) clusterRole() string {
 	return differentialPrefix + d.oneOf("r0", "r1", "r2", "r3", "r4", "r5")
 }
 
-// clusterWide remembers how to remove an object that goes with no namespace.
+// clusterWide records how to remove an object that no namespace takes with it.
 func (d *differential) clusterWide(name string, do, remove func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		d.mu.Lock()
@@ -188,14 +189,15 @@ func (d *differential) clusterWide(name string, do, remove func(context.Context)
 	}
 }
 
-// crud is what client-go's clients of all kinds can do.
+// crud is what client-go's clients of all these kinds can do.
 type crud[T any] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Update(context.Context, T, metav1.UpdateOptions) (T, error)
 	Delete(context.Context, string, metav1.DeleteOptions) error
 }
 
-// put creates or replaces an object, or removes it. A binding's role cannot be changed, so then it is made anew.
+// put creates, replaces or removes an object. The role of a binding cannot be changed, so such a binding is made
+// anew.
 func put[T any](client crud[T], object T, name string, remove bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if !remove {
@@ -239,7 +241,7 @@ func (d *differential) subjects(namespaced bool) []rbacv1.Subject {
 			subjects = append(subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: d.user()})
 		case 1:
 			groups := []string{differentialPrefix + "red", differentialPrefix + "blue", "system:serviceaccounts:" + d.oneOf(d.namespaces...)}
-			if namespaced { // elsewhere they would let the other tests' users see more than these tests say
+			if namespaced { // otherwise users of other tests could see more than these tests expect
 				groups = append(groups, "system:authenticated", "system:unauthenticated", "system:serviceaccounts")
 			}
 			subjects = append(subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "Group", Name: d.oneOf(groups...)})
@@ -282,7 +284,7 @@ func (d *differential) question() differentialQuestion {
 	}}
 }
 
-// ask puts a question to both, and again if they differ, until they have had time enough to see every change.
+// ask asks both. If they differ, it asks again until both have had enough time to see every change.
 func (d *differential) ask(t *testing.T, round int, q differentialQuestion) (allowed bool) {
 	t.Helper()
 	ctx := context.Background()
@@ -307,7 +309,7 @@ func (d *differential) ask(t *testing.T, round int, q differentialQuestion) (all
 		agrees := scope.Sees(q.req.Namespace, q.req.Name) || scope.SeesNamespace(q.req.Namespace)
 		switch {
 		case q.req.Verb == "get" && q.req.Name == "", // no such request is made
-			q.req.Verb != "get" && q.req.Name != "" && agrees: // who may list the empty name sees every name
+			q.req.Verb != "get" && q.req.Name != "" && agrees: // a user who may list the empty name sees every name
 			agrees = decision.Allowed
 		}
 		if decision.Allowed == review.Status.Allowed && agrees == decision.Allowed {

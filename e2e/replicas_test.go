@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Two gateways on one cluster honour each other's positions: a client that is cut again and again, and comes back to
-// either of them, is told everything once, and nobody resets it.
+// Two gateways on one cluster honour each other's positions. A client that is cut off again and again, and comes back
+// to either of them, is told everything once, without a reset.
 func TestTwoGatewaysHonourEachOthersPositions(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -31,7 +31,7 @@ func TestTwoGatewaysHonourEachOthersPositions(t *testing.T) {
 		followers[name] = follow(t, &follower{
 			name: name, token: s.viewer(t), path: scope.path(), watches: single(), connect: byLibrary, lasts: cuts,
 			address: func(int) string { return gateways[own.IntN(2)].url },
-			// What a gateway has to catch up with may be told in another order than it came.
+			// Changes that a gateway has to catch up with may be told in another order.
 			relists: true,
 		})
 	}
@@ -50,12 +50,12 @@ func TestTwoGatewaysHonourEachOthersPositions(t *testing.T) {
 	}
 }
 
-// A position that the other gateway gave is taken up to the event, when both stand where it does.
+// When both gateways have reached a position, the one that did not give it continues exactly after its event.
 func TestPositionOfAnotherGatewayIsExact(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "exchange")
-	manifest, group := crd("exchange") // a kind in which nothing else happens
+	manifest, group := crd("exchange") // a kind that nothing else changes
 	s.kubectl(t, manifest, "apply", "-f", "-")
 	s.kubectl(t, "", "wait", "--for=condition=Established", "crd", "trainings."+group)
 	a, b := s.sharedGateway(t), s.startGateway(t, gatewayOptions{})
@@ -88,7 +88,7 @@ func TestPositionOfAnotherGatewayIsExact(t *testing.T) {
 	}
 }
 
-// A position that no server has reached yet is ahead, and is told so.
+// A position that no server has reached yet leads to a reset with the reason "ahead".
 func TestPositionAheadIsReset(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

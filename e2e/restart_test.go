@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A gateway that is killed and comes back loses nothing: whoever resumes has been told every change, or a reset and
+// A gateway that is killed and comes back loses nothing: a client that resumes is told each change, or a reset and
 // the state that includes it.
 func TestKillNineLosesNothing(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestKillNineLosesNothing(t *testing.T) {
 		if connections := f.connectionCount(); connections < 3 {
 			t.Errorf("%s connected only %d times", name, connections)
 		}
-		// The API server knows what happened while there was no gateway, so nobody needs a snapshot.
+		// The API server knows what happened while there was no gateway, so no client needs a snapshot.
 		if resets := f.resets(t, ""); len(resets) > 0 {
 			t.Errorf("%s was reset: %q", name, resets)
 		}

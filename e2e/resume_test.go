@@ -10,8 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Connections that are cut at any moment cost nothing: over all of them a client is told exactly what the API server
-// tells a watch that was never cut, each event once, wherever it was cut and however it sends its position.
+// Connections that are cut off at any moment cost nothing. Over all of them, a client is told exactly what the API
+// server tells an uninterrupted watch, each event once, wherever they were cut off and however the client sends its
+// position.
 func TestResumeIsExclusiveAndExact(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -25,13 +26,13 @@ func TestResumeIsExclusiveAndExact(t *testing.T) {
 	for name, scope := range c.scopes() {
 		witnesses[name] = s.watchDirectly(t, scope)
 	}
-	finish := s.startChurn(t, c) // already, so that the first snapshots are cut, too
+	finish := s.startChurn(t, c) // before the followers, so that the first snapshots are cut off, too
 	for name, scope := range c.scopes() {
 		followers[name] = follow(t, &follower{
 			name: name, token: s.viewer(t), path: scope.path(), watches: single(), address: always(g.url), connect: rawly, lasts: cuts,
 		})
 	}
-	// Two watches of one kind on one connection, each with its own filter.
+	// This follower has two watches of one kind on one connection, each with its own filter.
 	both := map[string]scope{"one": c.scopes()["one namespace"], "other": c.scopes()["a field"]}
 	several := follow(t, &follower{
 		name: "several", token: s.viewer(t), watches: several("one", "other"), address: always(g.url), connect: rawly, lasts: cuts,
@@ -56,7 +57,7 @@ func TestResumeIsExclusiveAndExact(t *testing.T) {
 	checkSameSequence(t, several, "other", witnesses["a field"])
 }
 
-// cutter says how long connections last: mostly a moment, sometimes a second.
+// cutter returns a function that says how long a connection lasts: mostly a moment, sometimes a second.
 func cutter(random *rand.Rand) func() time.Duration {
 	var mu sync.Mutex
 	own := rand.New(rand.NewPCG(random.Uint64(), 0))
@@ -84,7 +85,7 @@ func TestPositionInHeaderBeatsQuery(t *testing.T) {
 		}
 	}
 	for _, spelling := range []string{"&lastEventId=", "&last_event_id="} {
-		// From the position in the query both are told; from that of the first, only the second.
+		// After the position in the query both are told; after that of the first, only the second.
 		stream := s.open(t, g, scope.path()+spelling+old, nil)
 		first := stream.mustEvent(t, "added")
 		stream.mustEvent(t, "added")

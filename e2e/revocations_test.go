@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// An operator revokes somebody with kubectl, as docs/operations.md says: both replicas refuse the session and the token, and
-// end what runs in their name, though they may do nothing else to the ConfigMap than deploy/revocations.yaml lets them.
+// An operator revokes a user with kubectl, as docs/operations.md says. Both replicas refuse the session and the
+// token, and end the streams that run with them. On the ConfigMap, they have only the permissions of
+// deploy/revocations.yaml.
 func TestRevokedIsRefusedByEveryReplica(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -38,7 +39,7 @@ func TestRevokedIsRefusedByEveryReplica(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Before they may read what was revoked, nobody is let in.
+	// Until they may read what was revoked, the gateways refuse all requests.
 	for _, g := range []*gateway{one, two} {
 		if a := g.get(t, token, "/auth/me"); a.code != http.StatusServiceUnavailable {
 			t.Errorf("%d %s", a.code, a.body)
@@ -77,7 +78,7 @@ func TestRevokedIsRefusedByEveryReplica(t *testing.T) {
 		"-p", fmt.Sprintf(`{"data":{"jane-1":"{\"username\":\"jane\",\"before\":%s}"}}`, `\"`+revoked.UTC().Add(time.Second).Format(time.RFC3339)+`\"`))
 	written := time.Now()
 	for _, end := range ending {
-		if late := end().Sub(written); late > 5*time.Second { // a second, on a machine with nothing else to do
+		if late := end().Sub(written); late > 5*time.Second { // on an idle machine it takes a second
 			t.Errorf("a stream ends %v after the entry was written", late)
 		}
 	}
@@ -88,7 +89,7 @@ func TestRevokedIsRefusedByEveryReplica(t *testing.T) {
 			}
 		}
 	}
-	// Who is revoked may come again; the gateway knows it after a restart, too.
+	// A revoked user may sign in again. The gateway still knows the revocation after a restart.
 	one.kill()
 	one.restart(t)
 	one.waitReady(t)

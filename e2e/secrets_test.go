@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What a Secret says never leaves the gateway: not in a list, an object, a stream or a log, not by the annotation
-// that kubectl apply leaves, and not bit by bit, by asking which Secrets have a value.
+// The values of a Secret never leave the gateway: not in a list, an object, a stream or a log, and not in the
+// annotation that kubectl apply leaves. Nor can they be guessed bit by bit, by asking which Secrets have a value.
 func TestSecretsNeverLeave(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -82,7 +82,7 @@ func TestSecretsNeverLeave(t *testing.T) {
 	}
 }
 
-// A selector must not tell a right guess from a wrong one.
+// A selector must not distinguish a right guess from a wrong one.
 func TestSelectorsAreNoOracleForSecrets(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -113,7 +113,7 @@ func TestSelectorsAreNoOracleForSecrets(t *testing.T) {
 	}
 }
 
-// escapeField escapes what the syntax of field selectors asks to be escaped in a value.
+// escapeField escapes a value for the syntax of field selectors.
 func escapeField(value string) string {
 	return strings.NewReplacer(`\`, `\\`, `,`, `\,`, `=`, `\=`).Replace(value)
 }

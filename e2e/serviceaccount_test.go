@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A ServiceAccount comes with the token that its cluster made for the gateway, sees what its roles say, by its name or
-// by the groups of all of its namespace, and nothing once it is gone.
+// A ServiceAccount signs in with a token that its cluster made for the gateway. It sees what the roles of its name
+// and of its groups allow, and nothing once it is deleted.
 func TestServiceAccountsComeWithTheirTokens(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A browser signs in once, and every replica knows it, also after it was restarted; a ticket opens one stream; and none of
-// it shows more than the token did.
+// A browser signs in once, and every replica knows its session, even after a restart. A ticket opens one stream.
+// Neither shows more than the token did.
 func TestBrowsersSessionIsKnownToEveryReplica(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -85,7 +85,7 @@ func TestBrowsersSessionIsKnownToEveryReplica(t *testing.T) {
 	}
 	const path = "/stream?pods=/api/v1/pods"
 	first := ticket(path)
-	openAs(t, two, "", path+"&ticket="+first, nil).find(t, "pods.synced") // by another replica than gave it
+	openAs(t, two, "", path+"&ticket="+first, nil).find(t, "pods.synced") // at another replica than the one that gave it
 	if a, err := fetch(http.MethodGet, two.url+path+"&ticket="+first, nil); err != nil || a.code != http.StatusUnauthorized {
 		t.Errorf("a second time: %v, %d", err, a.code)
 	}

@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// slowly is a client that takes 20 KB/s, steadily, as on a bad mobile network, until it is told to hurry.
+// slowly is a connection on which the client steadily takes 20 KB/s, as on a bad mobile network, until it is told to
+// hurry.
 type slowly struct {
 	net.Conn
 	hurry *atomic.Bool
@@ -30,7 +31,7 @@ func (s slowly) Read(p []byte) (int, error) {
 	return s.Conn.Read(p)
 }
 
-// slowClient has a small buffer of its own, so that nothing hides that it is slow but what the server's kernel takes.
+// slowClient has a small receive buffer, so that only the server's kernel hides how slow it is.
 func slowClient(t *testing.T) (client *http.Client, hurry *atomic.Bool) {
 	t.Helper()
 	hurry = &atomic.Bool{}
@@ -50,14 +51,14 @@ func slowClient(t *testing.T) (client *http.Client, hurry *atomic.Bool) {
 	return &http.Client{Transport: transport}, hurry
 }
 
-// Who reads slowly but steadily is not cut, however long all of it takes: the time-out is for those who take nothing.
-// (The kernel says that a connection can be written to again only when a third of its buffer is free, which this client
-// needs most of a minute for.)
+// A client that reads slowly but steadily is not disconnected, however long it takes: the time-out is for clients
+// that take nothing. (The kernel reports that a connection can be written to again only when a third of its buffer is
+// free. This client needs most of a minute for that.)
 func TestSlowButSteadyClientGetsEverything(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "slow")
-	const objects, each = 16, 700 << 10 // more than buffers hold
+	const objects, each = 16, 700 << 10 // more than fits into buffers
 	for i := range objects {
 		big := configMap("slow", fmt.Sprintf("big-%02d", i), nil)
 		big.Data = map[string]string{"text": strings.Repeat("0123456789abcdef", each/16)}

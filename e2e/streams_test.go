@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// stream is one connection that a test reads by hand.
+// stream is one connection that a test reads frame by frame.
 type stream struct {
 	*frames
 	lastID string
 }
 
-// open begins a stream as a viewer of the whole cluster; it is cut when the test ends, or after a time in which any
-// test should have read what it waits for.
+// open opens a stream as a viewer of the whole cluster. It is cut off when the test ends, or after a time in which
+// any test should have read what it waits for.
 func (s *stage) open(t *testing.T, g *gateway, path string, header http.Header) *stream {
 	t.Helper()
 	return openAs(t, g, s.viewer(t), path, header)
@@ -52,7 +52,7 @@ func (s *stream) mustNext(t *testing.T) frame {
 	return read
 }
 
-// mustEvent reads up to the next event, which must be the one expected.
+// mustEvent reads up to the next event, which must have the given name.
 func (s *stream) mustEvent(t *testing.T, name string) frame {
 	t.Helper()
 	for {
@@ -67,7 +67,7 @@ func (s *stream) mustEvent(t *testing.T, name string) frame {
 	}
 }
 
-// find reads up to an event of a name.
+// find reads up to an event with a name.
 func (s *stream) find(t *testing.T, name string) frame {
 	t.Helper()
 	for {
@@ -87,7 +87,7 @@ func (f frame) reason(t *testing.T) string {
 	return data.Reason
 }
 
-// mustEnd reads to the end of the stream, which must come cleanly, and returns the events on the way.
+// mustEnd reads to the end of the stream, which must be a clean one, and returns the events on the way.
 func (s *stream) mustEnd(t *testing.T) (events []frame) {
 	t.Helper()
 	for {
@@ -111,7 +111,7 @@ func (s *stage) firstID(t *testing.T, g *gateway, scope scope) string {
 	return stream.find(t, "synced").id
 }
 
-// streams is nil if the gateway has as many streams open on a path, its query aside.
+// streams returns nil if the gateway has exactly so many open streams on a path, whatever their query.
 func (g *gateway) streams(path string, want int) error {
 	a, err := fetch(http.MethodGet, g.ops+"/debug/streams", nil)
 	if err != nil {

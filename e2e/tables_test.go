@@ -118,8 +118,8 @@ func asUnstructured(t *testing.T, manifest map[string]any) *unstructured.Unstruc
 	return o
 }
 
-// sameTable compares a table of the API server, which includes the objects, with ours of these objects. Ages are those
-// of some moment while the request lasted.
+// sameTable compares a table of the API server, which includes the objects, with the gateway's table of the same
+// objects. The ages must be those of some moment during the request.
 func sameTable(ours *table.Table, theirs apiTable, began, ended time.Time) error {
 	var columns []metav1.TableColumnDefinition
 	if err := json.Unmarshal(ours.AppendColumns(nil), &columns); err != nil {
@@ -155,7 +155,7 @@ func sameTable(ours *table.Table, theirs apiTable, began, ended time.Time) error
 	return nil
 }
 
-// A table has the columns and the cells that the API server prints of the same objects.
+// A table has the same columns and cells as the API server's table of the same objects.
 func TestTablesEqualTheAPIServers(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -169,7 +169,7 @@ func TestTablesEqualTheAPIServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Those of other tests are there, too, and the controllers are at work on both: so much the better.
+	// The objects of other tests are there, too, and controllers change both: that makes for more cases.
 	for gvr, atLeast := range map[schema.GroupVersionResource]int{
 		{Version: "v1", Resource: "pods"}:                           27,
 		{Group: "batch", Version: "v1", Resource: "jobs"}:           9,
@@ -192,7 +192,7 @@ func TestTablesEqualTheAPIServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			ours := table.For(context.Background(), c, kind)
-			// Until the controllers have done their work, and once it is done.
+			// The tables are compared while the controllers work, and once they have finished.
 			for range 4 {
 				began := time.Now()
 				theirs := s.tableOf(t, kind.Path(), "Object")
@@ -208,7 +208,7 @@ func TestTablesEqualTheAPIServers(t *testing.T) {
 	}
 }
 
-// columnsManifest is a kind with a column of each type, and some that need more of JSONPath than names.
+// columnsManifest defines a kind with a column of each type, and some columns whose JSONPath has more than names.
 const columnsManifest = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: runs.columns.e2e.kubecast.io}
@@ -242,14 +242,14 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// values are what a field may hold that a column prints: of its type, of another one, and nothing.
+// runValues are values of a field that a column prints: of the column's type, of others, and none.
 var runValues = []string{
 	`"a text"`, `""`, `3`, `3.5`, `true`, `null`, `["a","b"]`, `{"a":1}`,
 	`"2026-01-01T00:00:00Z"`, `"2026-01-01T00:00:00.5+02:00"`, `"yesterday"`, `9007199254740993`, `1e21`, `-0.000001`, `"null"`, `[]`,
 }
 
-// Custom resources have the columns of their definition in the version asked for, and the cells that the API server
-// prints, whatever the fields hold.
+// Custom resources have the columns of their definition in the requested version, and the same cells as at the API
+// server, whatever the fields hold.
 func TestTablesOfCustomResourcesEqualTheAPIServers(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

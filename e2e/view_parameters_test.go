@@ -23,7 +23,7 @@ func (s *stage) annotate(t *testing.T, namespace, name, value string) string {
 	return changed.ResourceVersion
 }
 
-// fields= leaves out all but what is asked for and what identifies an object.
+// With fields=, an object has only what is asked for and what identifies it.
 func TestFieldsAreAllThatIsTold(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -56,7 +56,7 @@ func TestFieldsAreAllThatIsTold(t *testing.T) {
 	check(stream.mustEvent(t, "modified"), `"annotations":{"note":"changed"},`)
 }
 
-// deltas=merge-patch tells changes as patches, which lead to the object that there is.
+// With deltas=merge-patch, changes are told as patches, which lead to the present object.
 func TestMergePatchesLeadToTheObject(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -95,7 +95,7 @@ func TestMergePatchesLeadToTheObject(t *testing.T) {
 	}
 }
 
-// mergePatch is RFC 7386, section 2, word for word.
+// mergePatch implements RFC 7386, section 2, literally.
 func mergePatch(target any, patch any) any {
 	members, ok := patch.(map[string]any)
 	if !ok {
@@ -115,7 +115,7 @@ func mergePatch(target any, patch any) any {
 	return object
 }
 
-// conflate= tells the latest state and not each one, but every addition and deletion.
+// With conflate=, not each modification is told but the latest state, and every addition and deletion.
 func TestConflatedStreamEndsWithTheLatest(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

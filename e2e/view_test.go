@@ -20,9 +20,9 @@ type view struct {
 	resets    []string   // reasons
 	freshness []string   // stale and live, as they came
 
-	position   uint64              // up to which it has been told everything; 0: a snapshot is under way
+	position   uint64              // everything up to it has been told; 0: a snapshot is under way
 	from       uint64              // the position when that snapshot began
-	snapshot   map[string]bool     // keys told by the snapshot under way
+	snapshot   map[string]bool     // keys that the snapshot under way has told
 	connection map[occurrence]bool // what this connection has told since the snapshot, if there was one
 
 	conflated bool // see follower
@@ -31,13 +31,13 @@ type view struct {
 	walks []walk // one for each connection
 }
 
-// walk is how far one connection went.
+// walk is the stretch of versions that one connection passed.
 type walk struct {
 	address string
 	interval
 }
 
-// object is one as it was told.
+// object is an object as it was told.
 type object struct {
 	uid     string
 	version uint64
@@ -53,12 +53,13 @@ type occurrence struct {
 
 type told struct {
 	occurrence
-	at    time.Time // when it was seen by whoever writes it down
+	at    time.Time // when the one that records it saw it
 	event string
 	key   string
 	json  string
-	// unknown: the deletion of something that the follower did not have, as a catch-up may tell it (rule 5); or had in a newer
-	// state, when it is told again what happened after the oldest thing that it had not been told.
+	// unknown marks the deletion of an object that the follower did not have, as a catch-up may tell it (rule 5). It
+	// also marks that of an object that the follower had in a newer state: after a cut, all is told again that
+	// happened after the oldest change that was not told.
 	unknown bool
 }
 
@@ -69,7 +70,7 @@ func (i interval) contains(version uint64) bool { return i.from < version && ver
 
 func newView() *view { return &view{objects: map[string]object{}} }
 
-// connectionStart is what a connection began with.
+// connectionStart is the state with which a connection began.
 type connectionStart struct {
 	sent     string
 	position position
@@ -105,7 +106,7 @@ func (v *view) beginSnapshot() {
 	v.connection = map[occurrence]bool{}
 }
 
-// take learns from one event. Its error is a breach of the contract. The caller holds the lock.
+// take applies one event. An error means that the contract was broken. The caller holds the lock.
 func (f *follower) take(start *connectionStart, read frame) error {
 	if read.event == "broken" {
 		return errors.New(read.data)
@@ -140,7 +141,7 @@ func (f *follower) take(start *connectionStart, read frame) error {
 		return fmt.Errorf("%s: no watch of this stream is called %q", read.event, prefix)
 	}
 	if name == "reset" {
-		delete(start.position.versions, prefix) // what was before is void
+		delete(start.position.versions, prefix) // earlier positions are void
 	}
 	if err := v.take(name, read.data, p.versions[prefix], start.position.versions[prefix], f.relists); err != nil {
 		return fmt.Errorf("%s %s: %w", read.event, read.id, err)
@@ -160,8 +161,8 @@ func (f *follower) farewell(read frame) error {
 	return nil
 }
 
-// take learns from one event of this watch; version is what the event's id says of it, and after what the connection
-// began with.
+// take applies one event of this watch. The version is what the event's id says of the watch; after is the position
+// with which the connection began.
 func (v *view) take(name, data string, version, after uint64, relists bool) error {
 	if name != "reset" && version < v.position {
 		return fmt.Errorf("the position went back from %d", v.position)
@@ -193,7 +194,7 @@ func (v *view) take(name, data string, version, after uint64, relists bool) erro
 		}
 		v.resets = append(v.resets, said.Reason)
 		if said.Reason == "epoch" {
-			v.position, v.from = 0, 0 // nothing that was before is comparable
+			v.position, v.from = 0, 0 // earlier versions cannot be compared
 		}
 		v.beginSnapshot()
 		return nil
@@ -225,7 +226,7 @@ func (v *view) synced(version uint64, count int) error {
 	}
 	v.snapshot = nil
 	v.position = version
-	// Also the rest of the version that it comes from, of which it may have been told a part.
+	// It also covers the rest of the version from which it began, of which the client may have been told a part.
 	v.covered = append(v.covered, interval{max(v.from, 1) - 1, version})
 	return nil
 }
@@ -254,7 +255,7 @@ func (v *view) object(name, data string, version, after uint64, relists bool) er
 	switch {
 	case version == 0:
 		return errors.New("its id has no version")
-	case o.version == after && name == "deleted" && relists: // of the rest of a version that several objects share
+	case o.version == after && name == "deleted" && relists: // part of the rest of a version that several objects share
 	case o.version <= after:
 		return fmt.Errorf("%s at version %d is not after the position %d", key, o.version, after)
 	case version > o.version && !v.conflated, version < o.version && !relists:
@@ -275,7 +276,8 @@ func (v *view) object(name, data string, version, after uint64, relists bool) er
 	return nil
 }
 
-// patched applies a merge patch to what the follower has; of what it does not have there must be none.
+// patched applies a merge patch to an object of the follower. There must be no patch for an object that it does not
+// have.
 func (v *view) patched(data string, version, after uint64, relists bool) error {
 	var change struct {
 		UID, ResourceVersion string

@@ -39,7 +39,7 @@ func (s *stage) startWatch(t *testing.T, args ...string) *process.Process {
 	return p
 }
 
-// printed feeds what gateway watch -o json printed to a follower's views, which check it.
+// printed gives the output of gateway watch -o json to a follower's views, which check it.
 func printed(out string) (*follower, error) {
 	f := &follower{watches: single(), views: map[string]*view{"": newView()}, relists: true}
 	start, err := f.begin("", "")
@@ -47,7 +47,7 @@ func printed(out string) (*follower, error) {
 		return nil, err
 	}
 	lines := strings.SplitAfter(out, "\n")
-	for _, line := range lines[:len(lines)-1] { // the last one may not be whole
+	for _, line := range lines[:len(lines)-1] { // the last one may not be complete
 		var read struct {
 			Event, ID string
 			Data      json.RawMessage
@@ -62,7 +62,7 @@ func printed(out string) (*follower, error) {
 	return f, nil
 }
 
-// gateway watch goes on by itself when the gateway is killed and comes back, and prints everything.
+// gateway watch goes on by itself when the gateway is killed and comes back, and prints all events.
 func TestGatewayWatchResumes(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -121,7 +121,7 @@ func TestGatewayWatchResumes(t *testing.T) {
 	}
 }
 
-// What will not get better by trying again ends gateway watch, with the server's words.
+// An error that stays the same at each attempt ends gateway watch, with the server's message.
 func TestGatewayWatchSaysWhyItEnds(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -140,8 +140,8 @@ func TestGatewayWatchSaysWhyItEnds(t *testing.T) {
 	}
 }
 
-// An event that was cut in the middle is none, and its id is no position: the library under gateway watch hands on
-// what there was of it, and remembers the id.
+// An event that was cut off in the middle does not count, nor does its id. The library under gateway watch passes on
+// the part that came, and remembers the id.
 func TestGatewayWatchForgetsTornEvents(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -207,7 +207,7 @@ func cut(t *testing.T, w http.ResponseWriter) {
 	_ = connection.Close()
 }
 
-// A person reads lines.
+// For people, gateway watch prints lines.
 func TestGatewayWatchPrintsLines(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)

@@ -21,8 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Two users ask the same of one cache, in every form there is, while what each of them may see changes all the time. What
-// comes over the wire to the one has no byte of what only the other may see.
+// Two users send the same requests to one cache, in every form there is, while what each of them may see changes all
+// the time. The bytes that one of them gets contain nothing that only the other may see.
 func TestTwoUsersSeeNothingOfEachOther(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -82,13 +82,13 @@ func TestTwoUsersSeeNothingOfEachOther(t *testing.T) {
 	}
 }
 
-// wiretapped is a user of whose connections every byte that the gateway sends is kept.
+// wiretapped is a user on whose connections every byte from the gateway is kept.
 type wiretapped struct {
 	name, token, url string
 	wire             *wiretap
 
 	mu   sync.Mutex
-	seen map[string]int // answers, by form
+	seen map[string]int // number of answers, by form
 	last string         // the newest event id
 }
 
@@ -108,7 +108,7 @@ func (s *stage) tap(t *testing.T, g *gateway, name string) *wiretapped {
 	return &wiretapped{name: name, token: token, url: "http://" + w.listener.Addr().String(), wire: w, seen: map[string]int{}}
 }
 
-// wiretap passes connections on, and keeps what comes back.
+// wiretap forwards connections, and keeps all bytes that come back.
 type wiretap struct {
 	to       string
 	listener net.Listener
@@ -134,7 +134,7 @@ func (w *wiretap) run() {
 			_ = to.Close()
 		})
 		w.running.Go(func() {
-			var kept bytes.Buffer // of one connection, so that what is split over two reads is found
+			var kept bytes.Buffer // one buffer per connection, so that a text is found even if it is split over two reads
 			_, _ = io.Copy(from, io.TeeReader(to, &kept))
 			_ = from.Close()
 			w.mu.Lock()
@@ -149,13 +149,13 @@ func (w *wiretap) close() {
 	w.running.Wait()
 }
 
-// bytes is what came over all connections, once they have ended.
+// bytes ends all connections, and returns what came over them.
 func (w *wiretap) bytes() []byte {
 	w.close()
 	return w.kept.Bytes()
 }
 
-// do makes one request over a connection of its own, and reads the answer as far as the context lets it.
+// do makes one request over its own connection, and reads the answer until its end or the context's.
 func (u *wiretapped) do(ctx context.Context, form, path string, headers ...string) []byte {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.url+path, nil)
 	if err != nil {
@@ -207,7 +207,7 @@ func (u *wiretapped) readLists(ctx context.Context) {
 		for _, path := range []string{"/auth/me", "/auth/me?kinds=pods,configmaps,namespaces,secrets", "/clusters", "/api", "/api/v1", "/version"} {
 			u.do(ctx, "documents", path)
 		}
-		// What he may not see; the answers name only what he asked for.
+		// These the user may not see; the answers name only what was asked for.
 		for _, path := range []string{"/api/v1/secrets", "/api/v1/nodes", "/api/v1/namespaces/kube-system/pods", "/apis/batch/v1/jobs", "/api/v1/pods?continue=x"} {
 			u.do(ctx, "refusals", path)
 		}
@@ -226,7 +226,7 @@ func (u *wiretapped) walk(ctx context.Context, path string) {
 	}
 }
 
-// readStreams follows streams and watches for a moment each, resumes them, and also with positions of another user.
+// readStreams follows streams and watches for a moment each, and resumes them, also with positions of the other user.
 func (u *wiretapped) readStreams(ctx context.Context, other *wiretapped) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -270,7 +270,7 @@ func (u *wiretapped) position() string {
 	return u.last
 }
 
-// note remembers the last event id of a stream.
+// note records the last event id of a stream.
 func (u *wiretapped) note(body []byte) {
 	at := bytes.LastIndex(body, []byte("\nid: "))
 	if at < 0 {
@@ -311,7 +311,7 @@ func (s *stage) allowIn(t *testing.T, user, namespace string, resources ...strin
 	}
 }
 
-// makeOf makes objects that are a user's.
+// makeOf makes objects that only one user may see.
 func (s *stage) makeOf(t *testing.T, user string, i int) {
 	t.Helper()
 	namespace, name := "wire-"+user, fmt.Sprintf("%s-%d", user, i)
@@ -342,7 +342,7 @@ func (s *stage) churnOf(ctx context.Context, user string) {
 	}
 }
 
-// uidsOf are those of a user's objects.
+// uidsOf returns the uids of a user's objects.
 func (s *stage) uidsOf(t *testing.T, user string) (uids []string) {
 	t.Helper()
 	pods, err := s.kube.CoreV1().Pods("wire-"+user).List(t.Context(), metav1.ListOptions{})

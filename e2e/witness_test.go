@@ -20,16 +20,16 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// scope is what a watch asks for, in words that the API server and the gateway both understand.
+// scope is what a watch asks for, in terms that both the API server and the gateway understand.
 type scope struct {
 	kind          schema.GroupVersionResource
 	namespace     string
 	labelSelector string
 	fieldSelector string
 
-	// What only the gateway understands.
-	only     []string // namespaces, beyond which the caller may see nothing; none: they see all
-	fields   string   // paths, by commas
+	// Only the gateway understands the rest.
+	only     []string // the only namespaces that the caller may see; none: all
+	fields   string   // paths, separated by commas
 	conflate time.Duration
 	deltas   bool
 }
@@ -47,7 +47,7 @@ func (s scope) resource(client dynamic.Interface) dynamic.ResourceInterface {
 	return client.Resource(s.kind).Namespace(s.namespace)
 }
 
-// path is the scope's at the gateway, with its query.
+// path is the scope's path at the gateway, with its query.
 func (s scope) path() string {
 	path := "/apis/" + s.kind.Group + "/" + s.kind.Version
 	if s.kind.Group == "" {
@@ -72,7 +72,7 @@ func (s scope) sees(namespace string) bool {
 	return len(s.only) == 0 || slices.Contains(s.only, namespace)
 }
 
-// project is what a client of the scope is told of an object: what identifies it, and the fields.
+// project returns the part of an object that a client of the scope is told: what identifies it, and the fields.
 func (s scope) project(text string) (string, error) {
 	if s.fields == "" {
 		return text, nil
@@ -95,7 +95,7 @@ func (s scope) project(text string) (string, error) {
 	return string(projected), err
 }
 
-// witness is a watch of our own on the API server: it sees what a client of the same scope should be told.
+// witness is the test's own watch on the API server: it sees what a client of the same scope should be told.
 type witness struct {
 	scope scope
 	from  uint64
@@ -169,7 +169,7 @@ func (w *witness) note(kind watch.EventType, o *unstructured.Unstructured) error
 	return nil
 }
 
-// readWitnessed is readObject for what the API server sends: without what the gateway leaves out.
+// readWitnessed is readObject for an object from the API server: without what the gateway leaves out.
 func readWitnessed(text []byte) (string, object, error) {
 	trimmed, err := trim(text)
 	if err != nil {
@@ -197,13 +197,13 @@ func trim(text []byte) (string, error) {
 	return string(ordered), err
 }
 
-// sameJSON reports whether two texts are the same value.
+// sameJSON reports whether two texts encode the same value.
 func sameJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// list is what the API server has of the scope now, by namespace/name.
+// list returns the objects of the scope that the API server has now, by namespace/name.
 func (s *stage) list(scope scope) (map[string]object, error) {
 	list, err := scope.resource(s.dynamic).List(context.Background(), metav1.ListOptions{
 		LabelSelector: scope.labelSelector, FieldSelector: scope.fieldSelector,
@@ -243,7 +243,7 @@ func (s *stage) waitEqual(t *testing.T, f *follower, watch string, scope scope) 
 	})
 }
 
-// differs is nil if the view is of these objects and no others.
+// differs returns nil if the view has exactly these objects.
 func (v *view) differs(want map[string]object) error {
 	if v.snapshot != nil {
 		return fmt.Errorf("a snapshot is under way")

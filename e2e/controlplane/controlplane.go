@@ -30,20 +30,20 @@ const ProgramVariable = "KUBECAST_DEVCLUSTER_BIN"
 // Options configure a control plane.
 type Options struct {
 	Program string // the devcluster program, unless ProgramVariable names it
-	Dir     string // for its data; made if it is not there
-	Nodes   int    // simulated ones
+	Dir     string // for its data; made if it does not exist
+	Nodes   int    // how many simulated nodes
 }
 
-// ControlPlane is a running one.
+// ControlPlane is a running control plane.
 type ControlPlane struct {
 	opts    Options
 	process *process.Process
 }
 
-// readyWithin is generous: it is 5 s on two idle cores.
+// readyWithin is how long a start may take; on two idle cores it takes 5 s.
 const readyWithin = 2 * time.Minute
 
-// Start runs a control plane and returns when it is ready. The error is ErrMissing if there is none to run.
+// Start starts a control plane, and returns when it is ready. The error is ErrMissing if its programs were not built.
 func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	if program := os.Getenv(ProgramVariable); program != "" {
 		opts.Program = program
@@ -68,7 +68,7 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	return c, nil
 }
 
-// check looks for the programs, of which devcluster expects those of the control plane beside its own.
+// check looks for the programs: devcluster, and beside it those of the control plane.
 func check(program string) error {
 	resolved, err := filepath.EvalSymlinks(program)
 	if err != nil {
@@ -82,13 +82,13 @@ func check(program string) error {
 	return nil
 }
 
-// Stop ends it, and everything that it started.
+// Stop ends the control plane with all its processes.
 func (c *ControlPlane) Stop() { c.process.Terminate(20 * time.Second) }
 
-// Kubeconfig is the file with the cluster-admin's.
+// Kubeconfig is the path of the cluster-admin's kubeconfig.
 func (c *ControlPlane) Kubeconfig() string { return filepath.Join(c.opts.Dir, "kubeconfig") }
 
-// RESTConfig is the cluster-admin's, without a limit of requests.
+// RESTConfig is the cluster-admin's configuration for client-go, without a limit of requests.
 func (c *ControlPlane) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
 	if err != nil {
@@ -98,18 +98,18 @@ func (c *ControlPlane) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// Fault hurts it, as devcluster fault says.
+// Fault makes the control plane fail by one of the faults of devcluster.
 func (c *ControlPlane) Fault(ctx context.Context, name string) error {
 	_, err := c.run(ctx, nil, "fault", "--dir", c.opts.Dir, name)
 	return err
 }
 
-// Kubectl runs kubectl as cluster-admin and returns what it prints.
+// Kubectl runs kubectl as cluster-admin, and returns its output.
 func (c *ControlPlane) Kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	return c.run(ctx, stdin, append(c.KubectlCommand()[1:], args...)...)
 }
 
-// KubectlCommand is the program and the first arguments of what Kubectl runs.
+// KubectlCommand is the program and the first arguments that Kubectl runs.
 func (c *ControlPlane) KubectlCommand() []string {
 	return []string{c.opts.Program, "kubectl", "--dir", c.opts.Dir}
 }

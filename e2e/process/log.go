@@ -38,7 +38,7 @@ func (l *Log) tell() {
 	l.changed = make(chan struct{})
 }
 
-// String is all that was printed so far.
+// String returns all that has been printed so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *Log) String() string {
 }
 
 // WaitFor waits until the expression matches what was printed, and returns the match and its groups. It fails when
-// the context ends, or when the program has without printing it.
+// the context ends, or when the program ends without printing a match.
 func (l *Log) WaitFor(ctx context.Context, expression *regexp.Regexp) ([]string, error) {
 	for {
 		l.mu.Lock()

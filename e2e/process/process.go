@@ -1,6 +1,6 @@
-// Package process runs the programs that tests and benchmarks are about: control planes and gateways. What it starts
-// dies with the process that started it, also when that one is killed, so a test that ends badly leaves nothing
-// behind. Linux only, because that promise needs Linux's parent death signal.
+// Package process runs the programs of tests and benchmarks: control planes and gateways. A process that it starts
+// dies with the process that started it, even if that is killed. So a test that ends badly leaves nothing behind. It
+// works only on Linux, because that promise needs Linux's parent death signal.
 package process
 
 import (
@@ -22,7 +22,7 @@ type Process struct {
 	done chan struct{} // closed when it has ended
 }
 
-// Options say how a program is run.
+// Options say how to run a program.
 type Options struct {
 	Path string   // of the program
 	Args []string // without the program's name
@@ -38,7 +38,7 @@ func Start(opts Options) (*Process, error) {
 	p.cmd.Dir = opts.Dir
 	p.cmd.Stdout, p.cmd.Stderr = p.Stdout, p.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	// A grandchild may hold the pipes for longer than the program lives; it is not waited for.
+	// A grandchild may hold the pipes after the program has ended; it is not waited for.
 	p.cmd.WaitDelay = time.Second
 	if err := fork(p.cmd); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", opts.Path, err)
@@ -65,18 +65,18 @@ func (p *Process) Running() bool {
 	}
 }
 
-// ExitCode is that of a program that has ended; -1 if a signal ended it.
+// ExitCode waits for the program's end, and returns its exit code; -1 if a signal ended it.
 func (p *Process) ExitCode() int {
 	<-p.done
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Signal sends a signal; to a program that has ended, nothing.
+// Signal sends a signal, unless the program has ended.
 func (p *Process) Signal(signal syscall.Signal) {
 	_ = p.cmd.Process.Signal(signal) // fails only if it has ended
 }
 
-// Kill ends the program with SIGKILL and returns when it is gone.
+// Kill ends the program with SIGKILL, and returns when it is gone.
 func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL)
 	<-p.done
@@ -92,7 +92,7 @@ func (p *Process) Terminate(grace time.Duration) {
 	}
 }
 
-// forks makes all forks in one thread that lasts as long as the process: Linux ties the parent death signal to the
+// forks makes all forks in one thread that lasts as long as the process. Linux ties the parent death signal to the
 // thread that forked, and Go ends threads as it likes.
 var forks = sync.OnceValue(func() chan<- func() {
 	requests := make(chan func())
