@@ -7,14 +7,14 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// clusters are those that are served at one time. They are replaced together, and never changed.
+// clusters are the clusters that are served at one moment. The value never changes; it is replaced as a whole.
 type clusters struct {
 	all    []*cache.Kinds // the first is the default one
 	byName map[string]*cache.Kinds
 }
 
-// SetClusters replaces the clusters that are served; the first is the default one. It does nothing to those that are not
-// among them any more: their streams end when their kinds do (cache.Kinds.Remove).
+// SetClusters replaces the clusters that are served; the first is the default one. It does nothing to clusters that
+// are no longer among them: their streams end with their kinds (cache.Kinds.Remove).
 func (a *Access) SetClusters(all []*cache.Kinds) error {
 	if len(all) == 0 {
 		return errors.New("there must be one")
@@ -39,5 +39,5 @@ func (a *Access) Cluster(name string) (*cache.Kinds, error) {
 	return nil, reply.NotFound("there is no cluster of this name")
 }
 
-// All is the clusters that are served, the default one first.
+// All returns the clusters that are served, the default one first.
 func (a *Access) All() []*cache.Kinds { return a.clusters.Load().all }

@@ -14,17 +14,17 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// Discovery is the path by which it is decided who may know what a cluster has. Kubernetes gives it to all who are signed in
-// (system:discovery), and to no strangers.
+// Discovery is the path whose permission decides who may know which kinds a cluster has. By Kubernetes' default
+// (system:discovery), all users that are signed in may read it, and strangers may not.
 const Discovery = "/apis"
 
-// MayRead asks whether a caller may read a URL that is no resource.
+// MayRead asks whether a caller may read a URL that is not a resource.
 func (a *Access) MayRead(ctx context.Context, kinds *cache.Kinds, id auth.Identity, path string) (bool, error) {
 	decision, err := a.opts.Authorizer.Authorize(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: "get", Path: path})
 	return decision.Allowed, err
 }
 
-// ForbiddenPath is worded as the API server's own.
+// ForbiddenPath is a 403 in the API server's own words.
 func ForbiddenPath(id auth.Identity, path string) error {
 	return &reply.Error{
 		Code:    http.StatusForbidden,
@@ -33,9 +33,9 @@ func ForbiddenPath(id auth.Identity, path string) error {
 	}
 }
 
-// isMadeUp reports whether a kind is known not to exist. Then nothing of it can be seen anywhere, and it need not be asked where:
-// that may cost the API server hundreds of questions. Only callers who may read discovery anyway are spared them, or others
-// could tell by the time that it takes whether a kind exists.
+// isMadeUp reports whether a kind is known not to exist. Nobody can see anything of such a kind, so it is not asked
+// where the caller may see it, which may cost the API server hundreds of questions. It reports true only for callers
+// who may read discovery anyway: others could tell by the time of the answer whether a kind exists.
 func (a *Access) isMadeUp(ctx context.Context, kinds *cache.Kinds, id auth.Identity, find func(context.Context) (cluster.Kind, error)) bool {
 	if discovers, err := a.MayRead(ctx, kinds, id, Discovery); err != nil || !discovers {
 		return false

@@ -1,8 +1,9 @@
-// Package access owns what a Kubernetes path names, and what of that a caller may see: it finds the store of a target for
-// those who are granted something of it, and says how much that is.
+// Package access owns what a Kubernetes path names, and how much of it a caller may see. For a caller who may see
+// something of a target, it finds the store, and says what the caller may see.
 //
-// What it promises: permission comes first, so that nobody learns of a kind that they may not see whether it exists. A
-// Visibility never changes, and is told from all others by the whole of what it shows.
+// What it promises: the permission is checked first, so that callers do not learn whether a kind exists that they may
+// not see. A Visibility never changes, and is identified by all that it shows.
 //
-// What it refuses: to remember. Each request is decided for itself, and whoever goes on with a grant asks again (See).
+// What it refuses: to remember. Each request is decided by itself, and a stream that goes on with a grant asks again
+// (See).
 package access

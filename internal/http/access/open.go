@@ -19,19 +19,19 @@ type Options struct {
 	SyncTimeout time.Duration // how long a request waits for a kind's first list
 }
 
-// Access says what paths name, and what of it a caller may see.
+// Access finds what paths name, and how much of it a caller may see.
 type Access struct {
 	opts     Options
 	clusters atomic.Pointer[clusters]
 }
 
-// New builds one.
+// New returns an Access. An error means that there are no clusters.
 func New(opts Options) (*Access, error) {
 	a := &Access{opts: opts}
 	return a, a.SetClusters(opts.Clusters)
 }
 
-// Grant is what a request was granted: the store of what its path names, and how much of it its caller may see. It must be
+// Grant is what a request was granted: the store of its target, and how much of it the caller may see. It must be
 // released.
 type Grant struct {
 	Kinds   *cache.Kinds
@@ -40,8 +40,8 @@ type Grant struct {
 	Release func()
 }
 
-// Open authorizes a verb on a target, and finds the store that serves it. Permission comes first: who may not see a
-// kind does not learn whether it exists.
+// Open authorizes a verb on a target, and finds the store that serves it. The permission is checked first: a caller
+// who may not see a kind does not learn whether it exists.
 func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {
 	defer func() { trail.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err) }()
 	if g.Kinds, err = a.Cluster(t.Cluster); err != nil {
@@ -72,7 +72,7 @@ func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb stri
 	return g, err
 }
 
-// OpenSynced finds the store of a target, waiting for its first list; but not for a cluster that is away.
+// OpenSynced is Open, but waits for the store's first list. It does not wait for a cluster that is away.
 func (a *Access) OpenSynced(ctx context.Context, id auth.Identity, t Target, verb string) (Grant, error) {
 	g, err := a.Open(ctx, id, t, verb)
 	if err != nil || g.Store.Upstream().Synced {
@@ -87,10 +87,10 @@ func (a *Access) OpenSynced(ctx context.Context, id auth.Identity, t Target, ver
 	return g, nil
 }
 
-// versionWithin is how long a list or an object waits for a version that is yet to come, as at the API server.
+// versionWithin is how long a list or get waits for a version that is yet to come. It is the API server's own limit.
 const versionWithin = 3 * time.Second
 
-// AwaitVersion waits until a store is as new as a version; 0 is any.
+// AwaitVersion waits until a store has reached a version; 0 means any.
 func AwaitVersion(ctx context.Context, store *cache.Store, version uint64) error {
 	if version == 0 {
 		return nil
@@ -107,8 +107,9 @@ func AwaitVersion(ctx context.Context, store *cache.Store, version uint64) error
 	return reply.TooLarge(version, have)
 }
 
-// permitted asks what a caller may do a verb to, of what a target names. Of what is served already it is known that it exists; a
-// kind that is removed ends its streams by itself, and not for want of a permission.
+// permitted asks on which part of a target a caller may do a verb. Exists says that the target is being served, so
+// that its existence is not checked again: when a kind is removed, its streams end with that reason, and not for lack
+// of a permission.
 func (a *Access) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string, exists bool) (auth.Scope, error) {
 	request := t.Request(kinds.Cluster().Name(), verb)
 	decision, err := a.opts.Authorizer.Authorize(ctx, id, request)
@@ -127,7 +128,8 @@ func (a *Access) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Iden
 	return a.opts.Authorizer.Scope(ctx, id, request)
 }
 
-// See asks again what a caller sees of a target that is being served, which is of a kind; ok is false if that is nothing.
+// See asks again how much a caller may see of a target of a kind that is being served; ok is false if that is
+// nothing.
 func (a *Access) See(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, kind cluster.Kind, verb string) (_ *Visibility, ok bool, err error) {
 	scope, err := a.permitted(ctx, kinds, id, t, verb, true)
 	if err != nil {
@@ -137,7 +139,7 @@ func (a *Access) See(ctx context.Context, kinds *cache.Kinds, id auth.Identity, 
 	return visible, ok, nil
 }
 
-// Scope asks where a caller may do a verb to a kind, in whatever version.
+// Scope asks where a caller may do a verb on a kind, in any version.
 func (a *Access) Scope(ctx context.Context, id auth.Identity, kinds *cache.Kinds, group, resource, verb string) (auth.Scope, error) {
 	name := resource
 	if group != "" {

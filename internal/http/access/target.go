@@ -12,18 +12,19 @@ import (
 	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
-// Target is what a Kubernetes path names: a resource of a cluster, all of it, that of a namespace, or one object.
+// Target is what a Kubernetes path names: all objects of a resource in a cluster, those of a namespace, or one
+// object.
 type Target struct {
 	Cluster   string // "" for the default one
 	Group     string
 	Version   string
 	Resource  string
-	Namespace string // "" for all, and for what has none
+	Namespace string // "" for all, and for resources without namespaces
 	Name      string // "" for all
 }
 
-// Parse reads /api/VERSION/… and /apis/GROUP/VERSION/…, behind /clusters/NAME or not. It is false for all
-// other paths, subresources included: the cache has none.
+// Parse reads /api/VERSION/… and /apis/GROUP/VERSION/…, with or without /clusters/NAME before it. It reports false
+// for all other paths, subresources included, since the cache has none.
 func Parse(path string) (t Target, ok bool) {
 	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
 	for _, part := range parts {
@@ -56,7 +57,7 @@ func Parse(path string) (t Target, ok bool) {
 	return t, true
 }
 
-// Request is the question whether a verb may be done to the target.
+// Request is the authorizer's question whether a verb may be done on the target.
 func (t Target) Request(cluster, verb string) auth.Request {
 	req := auth.Request{
 		Cluster:   cluster,
@@ -67,14 +68,15 @@ func (t Target) Request(cluster, verb string) auth.Request {
 		Namespace: t.Namespace,
 		Name:      t.Name,
 	}
-	// As at the API server, a namespace is in itself: who may see what is in it may be let see it, too.
+	// As at the API server, a Namespace counts as being within itself: a role in a namespace may allow to see the
+	// Namespace, too.
 	if t.Group == "" && t.Resource == "namespaces" && t.Name != "" {
 		req.Namespace = t.Name
 	}
 	return req
 }
 
-// Read is the target as the audit log names it.
+// Read is the target in the form of the audit log.
 func (t Target) Read(verb string) trail.Read {
 	return trail.Read{
 		Cluster: t.Cluster, Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Verb: verb,
@@ -89,7 +91,7 @@ func (t Target) Qualified() string {
 	return t.Resource + "." + t.Group
 }
 
-// Forbidden is worded as the API server's own.
+// Forbidden is a 403 in the API server's own words.
 func Forbidden(id auth.Identity, t Target, verb string) error {
 	message := t.Qualified()
 	if t.Name != "" {

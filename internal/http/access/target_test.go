@@ -24,7 +24,7 @@ func TestPathsNameResources(t *testing.T) {
 		"/clusters/api/api/api/api":                                   {Cluster: "api", Version: "api", Resource: "api"},
 		"/api/v1/namespaces/../pods":                                  {Version: "v1", Resource: "pods", Namespace: ".."},
 		"/api/v1/namespaces/a b/pods":                                 {Version: "v1", Resource: "pods", Namespace: "a b"},
-		"/api/v1/namespaces/team-a/status":                            {Version: "v1", Resource: "status", Namespace: "team-a"}, // which no cluster serves
+		"/api/v1/namespaces/team-a/status":                            {Version: "v1", Resource: "status", Namespace: "team-a"}, // no cluster serves it
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node": {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles", Name: "system:node"},
 	} {
 		if got, ok := Parse(path); !ok || got != want {
@@ -44,8 +44,8 @@ func TestPathsNameResources(t *testing.T) {
 	}
 }
 
-// FuzzParseTarget: what is authorized and what is served are made of the same target, so each part of the path must be
-// in exactly one of its fields.
+// The question to the authorizer and the answer are made from the same target. So each part of the path must be in
+// exactly one of its fields.
 func FuzzParseTarget(f *testing.F) {
 	for _, seed := range []string{
 		"/api/v1/pods", "/clusters/east/apis/batch/v1/namespaces/a/jobs/b", "/api/v1/namespaces/team-a", "/api//v1", "\x00", "/api/v1/namespaces/..%2f/pods",

@@ -16,32 +16,32 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Visibility is what a caller may see of what a path names, if that is not all of it: who may see some namespaces, or single
-// objects, is shown these. It never changes; a nil one is all.
+// Visibility is how much of a target a caller may see, if that is not all of it: some namespaces, or single objects.
+// It never changes. A nil Visibility means all.
 type Visibility struct {
 	scope  auth.Scope
-	where  stream.Scope  // in which all of that is
-	itself bool          // the kind is that of namespaces, each of which is in itself
-	key    visibilityKey // tells it from all others, on all replicas
+	where  stream.Scope  // the scope that contains all of it
+	itself bool          // the kind is Namespace, and each counts as being within itself
+	key    visibilityKey // identifies it, on all replicas
 }
 
-// visibilityKey is the digest of what it shows. Two callers are taken for the same only by the whole of it: of a shorter
-// one, somebody who can choose names that they may see could search for another's.
+// visibilityKey is a digest of what a visibility shows. Only equal digests mean the same visibility, and never a part
+// of them: a user who can choose names that they may see could search for a match with a short part of another's.
 type visibilityKey [sha256.Size]byte
 
-// text is the key as it stands in tags and tokens.
+// text is the key in the form in which tags and tokens contain it.
 func (k visibilityKey) text() string {
 	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(k[:]))
 }
 
-// maxNarrow is how many namespaces are looked into one by one. Who may see more of them, but not all, is served from
-// all, and passed over what he may not see.
+// maxNarrow is how many namespaces are read one by one. For a caller who may see more of them, but not all, all are
+// read, and what the caller may not see is skipped.
 const maxNarrow = 64
 
-// VisibilityOf is what a scope shows of a target, which is of a kind; ok is false if that is nothing.
+// VisibilityOf returns what a scope shows of a target of a kind; ok is false if that is nothing.
 func VisibilityOf(scope auth.Scope, t Target, kind cluster.Kind) (_ *Visibility, ok bool) {
 	s := &Visibility{scope: scope, itself: kind.Group == "" && kind.Resource == "namespaces"}
-	if !kind.Namespaced && !s.itself { // then it is in no namespace, whatever one may see in them
+	if !kind.Namespaced && !s.itself { // it is in no namespace, so permissions in namespaces do not matter
 		s.scope.Namespaces, s.scope.Names = nil, maps.Clone(scope.Names)
 		maps.DeleteFunc(s.scope.Names, func(namespace string, _ []string) bool { return namespace != "" })
 	}
@@ -73,7 +73,7 @@ func (v *Visibility) Sees(o *cluster.Object) bool {
 	return v.scope.Sees(o.GetNamespace(), o.GetName())
 }
 
-// Covers reports whether all that another one shows may be seen.
+// Covers reports whether everything that another visibility shows may be seen.
 func (v *Visibility) Covers(other *Visibility) bool {
 	switch {
 	case v == nil:
@@ -96,8 +96,8 @@ func (v *Visibility) Covers(other *Visibility) bool {
 	return true
 }
 
-// Name is what it is called in event ids, which are to be short; "" is all. It tells one client's visibilities from each other, by which
-// the client is reset, and nobody else's: whoever makes one up deceives themselves.
+// Name is the visibility's name in event ids, which must be short; "" is all. It only distinguishes the visibilities
+// of one client, to decide whether that client is reset. A client that invents a name deceives only itself.
 func (v *Visibility) Name() string {
 	if v == nil {
 		return ""
@@ -105,7 +105,7 @@ func (v *Visibility) Name() string {
 	return "s" + strings.ToLower(base32.HexEncoding.EncodeToString(v.key[:5]))
 }
 
-// Tag is what it is called wherever an answer is named; "" is all.
+// Tag is the visibility's name in ETags and continue tokens; "" is all.
 func (v *Visibility) Tag() string {
 	if v == nil {
 		return ""
@@ -113,7 +113,7 @@ func (v *Visibility) Tag() string {
 	return "s" + v.key.text()
 }
 
-// Same reports whether two show the same.
+// Same reports whether two visibilities show the same.
 func (v *Visibility) Same(other *Visibility) bool {
 	if v == nil || other == nil {
 		return v == other
@@ -121,11 +121,11 @@ func (v *Visibility) Same(other *Visibility) bool {
 	return v.key == other.key
 }
 
-// Summary is a visibility as clients are told it.
+// Summary is a visibility in the form that clients are told.
 type Summary struct {
 	All        bool                `json:"all,omitempty"`
 	Namespaces []string            `json:"namespaces"`
-	Names      map[string][]string `json:"names,omitempty"` // by namespace; under "" those of every namespace
+	Names      map[string][]string `json:"names,omitempty"` // by namespace; names under "" are visible in every namespace
 }
 
 func (v *Visibility) Summary() Summary {
@@ -135,20 +135,20 @@ func (v *Visibility) Summary() Summary {
 	return Summary{Namespaces: append([]string{}, v.scope.Namespaces...), Names: v.scope.Names}
 }
 
-// Part is what a request reads of a store: what its path names, of that, what its caller may see.
+// Part is what a request reads of a store: its target, as far as its caller may see it.
 type Part struct {
 	Target
 	Visible *Visibility
 }
 
-// PartKey tells parts from each other.
+// PartKey identifies a part.
 type PartKey struct {
 	target  Target
 	visible visibilityKey
-	narrow  bool // it is not all of the target; the key tells what it is
+	narrow  bool // not all of the target is visible; visible says what is
 }
 
-// Read is the part as the audit log names it.
+// Read is the part in the form of the audit log.
 func (p Part) Read(verb string) trail.Read {
 	read := p.Target.Read(verb)
 	read.Partly = p.Visible != nil
@@ -162,7 +162,7 @@ func (p Part) Key() PartKey {
 	return PartKey{target: p.Target, visible: p.Visible.key, narrow: true}
 }
 
-// Scope is where all of the part is.
+// Scope is a stream.Scope that contains all of the part.
 func (p Part) Scope() stream.Scope {
 	switch {
 	case p.Visible != nil:
@@ -173,7 +173,7 @@ func (p Part) Scope() stream.Scope {
 	return stream.AllNamespaces()
 }
 
-// List is the part's objects that a selector selects; see cache.Snapshot.List.
+// List returns the part's objects that a selector selects; see cache.Snapshot.List.
 func (p Part) List(snapshot *cache.Snapshot, selector cache.Selector, afterNamespace, afterName string) iter.Seq[*cluster.Object] {
 	all := snapshot.List(p.Scope(), selector, afterNamespace, afterName)
 	if p.Visible == nil {

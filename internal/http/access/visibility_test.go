@@ -91,8 +91,8 @@ func TestVisibilitiesCoverEachOther(t *testing.T) {
 	}
 }
 
-// Names that are short enough for event ids can be searched for: these two begin with the same 40 bits. They tell the
-// same, and nothing else does.
+// Names that are short enough for event ids can be found by a search: the digests of these two visibilities begin
+// with the same 40 bits. Only the names are the same, and nothing else.
 func TestShortNamesOfVisibilitiesTellNobodyApart(t *testing.T) {
 	pods := cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true}
 	hers, _ := VisibilityOf(auth.Scope{Namespaces: []string{"team-1458946"}}, Target{}, pods)

@@ -6,10 +6,11 @@ import (
 	"net/http"
 )
 
-// connKey is where a request's context has its connection.
+// connKey is the key of a request's connection in its context.
 type connKey struct{}
 
-// Remember lets answers see how much of them a client has taken.
+// Remember puts a connection into the context of its requests, so that answers can see how much of them the client
+// has taken.
 func Remember(ctx context.Context, conn net.Conn) context.Context {
 	if tcp := TCPBelow(conn); tcp != nil && conn != net.Conn(tcp) {
 		tellRoomEarly(tcp)
@@ -17,7 +18,7 @@ func Remember(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// TCPBelow is the TCP connection that a connection is, or that is below its TLS; nil if there is none.
+// TCPBelow returns the TCP connection that a connection is, or that lies below its TLS; nil if there is none.
 func TCPBelow(conn net.Conn) *net.TCPConn {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secure.NetConn()
@@ -26,15 +27,15 @@ func TCPBelow(conn net.Conn) *net.TCPConn {
 	return tcp
 }
 
-// tcpOf is the connection of a request that has one for itself; nil if it cannot be told.
+// tcpOf returns the TCP connection of a request that has it for itself; nil if it does not, or that is not known.
 func tcpOf(r *http.Request) *net.TCPConn {
 	if r.ProtoMajor != 1 {
-		return nil // other answers are on it, too
+		return nil // other answers share it
 	}
 	return TCPBelow(Of(r))
 }
 
-// Of is the connection that a request came by; nil if it is not known.
+// Of returns the connection of a request; nil if it is not known.
 func Of(r *http.Request) net.Conn {
 	c, _ := r.Context().Value(connKey{}).(net.Conn)
 	return c

@@ -12,26 +12,27 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// Conn is what a stream is written to.
+// Conn is the connection to which a stream is written.
 type Conn interface {
-	// Frame makes what was collected, which begins with ChunkRoom bytes of the connection's own, ready to be sent. It
-	// may append to it.
+	// Frame makes collected bytes ready to be sent. They must begin with ChunkRoom bytes that the connection may use.
+	// It may append to them.
 	Frame(collected []byte) []byte
-	// Send sends a piece and says how much of it was taken. With patience it waits until all of it is, and fails if
-	// nothing is taken for so long, or with ErrOutgrown once that says so, if it is not nil. Without, it does not wait: less
-	// than all is no error.
+	// Send sends a piece, and returns how many bytes were taken. With a patience, it waits until all are taken. It
+	// fails if none is taken for that long, or with ErrOutgrown once outgrown, unless nil, returns true. Without a
+	// patience it does not wait, and it is no error if not all is taken.
 	Send(piece []byte, patience time.Duration, outgrown func() bool) (int, error)
-	// Close ends the stream: as complete if it ended as planned. Only the first call counts.
+	// Close ends the stream. Complete says that the body ends as planned; otherwise the client can tell that it was
+	// broken off. Only the first call counts.
 	Close(complete bool)
 }
 
 // ChunkRoom is the room for the head of a chunk (RFC 9112, 7.1): eight digits and CRLF.
 const ChunkRoom = 10
 
-// Open answers a request with the head of an event stream, and gives what its events are to be written to.
+// Open answers a request with the head of an event stream, and returns the connection for its events.
 //
-// An HTTP/1.1 connection is taken over from net/http, which need not keep anything for it then: the handler returns,
-// and the stream goes on. HTTP/2, and HTTP/1.0, which knows no chunks, stay with net/http.
+// An HTTP/1.1 connection is taken over from net/http, which then keeps nothing for it: the handler returns, and the
+// stream goes on. HTTP/2 stays with net/http, and so does HTTP/1.0, which has no chunks.
 func Open(w http.ResponseWriter, r *http.Request, contentType string) (Conn, error) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
@@ -54,7 +55,7 @@ func Open(w http.ResponseWriter, r *http.Request, contentType string) (Conn, err
 	return c, nil
 }
 
-// served is a connection that net/http keeps. It cannot be written to without waiting.
+// served is a connection that stays with net/http. It cannot be written to without waiting.
 type served struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -62,7 +63,7 @@ type served struct {
 
 func (c *served) Frame(collected []byte) []byte { return collected[ChunkRoom:] }
 
-// pieceSize is how much is sent under one deadline where it cannot be told how far a write has got.
+// pieceSize is how many bytes are sent under one deadline if the progress of a write cannot be seen.
 const pieceSize = 16 << 10
 
 func (c *served) Send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
@@ -85,8 +86,8 @@ func (c *served) Send(piece []byte, patience time.Duration, outgrown func() bool
 	return n, nil
 }
 
-// flush sends what was written; of a stream that has nothing to tell yet, its head. It leaves no deadline: one that passes
-// while nothing is being written ends an HTTP/2 stream all the same.
+// flush sends what was written; before the first event that is the head. It leaves no deadline behind: one that
+// passes while nothing is being written would still end an HTTP/2 stream.
 func (c *served) flush(patience time.Duration) error {
 	err := c.control.SetWriteDeadline(time.Now().Add(patience))
 	if err == nil {
@@ -98,13 +99,13 @@ func (c *served) flush(patience time.Duration) error {
 	return err
 }
 
-// Close leaves it to net/http, which ends the answer when the handler returns, if the client still is there.
+// Close does nothing: net/http ends the answer when the handler returns.
 func (c *served) Close(bool) {}
 
 // Direct is an HTTP/1.1 connection that was taken over.
 type Direct struct {
 	conn   net.Conn
-	socket socket // none unless it can be written to without waiting
+	socket socket // none if it cannot be written to without waiting
 	reader sync.WaitGroup
 	closed bool
 }
@@ -113,17 +114,17 @@ func takeOver(conn net.Conn, header http.Header) (Conn, error) {
 	c := &Direct{conn: conn, socket: none}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		if c.socket = socketOf(tcp); c.socket != none {
-			_ = tcp.SetReadBuffer(maxScrap) // nobody reads; a larger one does, too
+			_ = tcp.SetReadBuffer(maxScrap) // nothing is read; a larger buffer would do, too
 		}
 	}
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 200 OK\r\n")
 	header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	header.Set("Connection", "close") // when the stream ends, so does the connection
+	header.Set("Connection", "close") // the connection ends with the stream
 	header.Set("Transfer-Encoding", "chunked")
-	_ = header.Write(&head) // to memory
+	_ = header.Write(&head) // cannot fail: it writes to memory
 	head.WriteString("\r\n")
-	// Taking the connection over has ended net/http's deadlines.
+	// net/http's deadlines must not stay.
 	err := conn.SetDeadline(time.Time{})
 	if err == nil {
 		_, err = c.Send(head.Bytes(), headTimeout, nil)
@@ -135,14 +136,14 @@ func takeOver(conn net.Conn, header http.Header) (Conn, error) {
 	return c, nil
 }
 
-const headTimeout = 5 * time.Second // for a client to take the head
+const headTimeout = 5 * time.Second // how long a client may take to take the head
 
-// maxScrap is how much a client may send that it should not, in bytes: before it is cut, where it has to be read, or
-// before the kernel takes no more.
+// maxScrap is how many bytes a client may send that it should not send: then it is disconnected if they are read,
+// else the kernel takes no more.
 const maxScrap = 4 << 10
 
-// Watch reads what the client should not send, until he leaves, and then calls gone. It is for connections of which
-// nobody else tells when that happens.
+// Watch calls gone when the client leaves, or sends more than maxScrap bytes. Until then it reads, and drops, what
+// the client should not send. It is for connections for which nothing else notices that the client leaves.
 func (c *Direct) Watch(gone func()) {
 	c.reader.Go(func() {
 		defer gone()
@@ -159,7 +160,7 @@ func (c *Direct) Watch(gone func()) {
 
 const hexDigits = "0123456789abcdef"
 
-// Waitless reports whether it can be written to without waiting.
+// Waitless reports whether the connection can be written to without waiting.
 func (c *Direct) Waitless() bool { return c.socket != none }
 
 func (c *Direct) Frame(collected []byte) []byte {
@@ -194,19 +195,19 @@ func (c *Direct) Send(piece []byte, patience time.Duration, outgrown func() bool
 	return n, c.conn.SetWriteDeadline(time.Time{})
 }
 
-// writeSome writes what it can before the deadline. It fails with os.ErrDeadlineExceeded if that is not all, having
-// written nothing only if the client took nothing.
+// writeSome writes as much as it can before the deadline. If that is not all, it fails with os.ErrDeadlineExceeded.
+// It has written nothing only if the client took nothing.
 func (c *Direct) writeSome(piece []byte) (n int, err error) {
 	if c.socket == none {
-		// Under TLS a write that was not complete is the connection's last.
+		// Under TLS, no write can follow one that was not complete. So the pieces are small.
 		return c.conn.Write(piece[:min(len(piece), pieceSize)])
 	}
 	n, err = c.conn.Write(piece)
 	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
-	// The kernel says that there is room again only when a third of its buffer is free; what a slow client has taken
-	// since may be less.
+	// The kernel reports room only when a third of its buffer is free. A slow client may have taken less than that,
+	// so this tries once more.
 	if n, refused := c.socket.offer(piece); n > 0 || refused != nil {
 		return n, refused
 	}
@@ -223,16 +224,16 @@ func (c *Direct) Close(complete bool) {
 		_, _ = c.conn.Write([]byte("0\r\n\r\n")) // a client that has gone is no error
 	}
 	if c.socket != none {
-		c.socket.discard(maxScrap) // to close it with something unread in it may cost the client the end
+		c.socket.discard(maxScrap) // closing with unread bytes may lose the end of what was sent
 	}
-	_ = c.conn.Close() // as above
+	_ = c.conn.Close() // a client that has gone is no error
 	c.reader.Wait()
 }
 
-// Cut ends whatever is being written. Somebody may be using the socket, so it is left to close to close it.
+// Cut ends any write that is under way. The socket may be in use, so Cut does not close it: Close does.
 func (c *Direct) Cut() {
 	if tcp := TCPBelow(c.conn); tcp != nil {
-		_ = tcp.CloseWrite() // a client that has gone is no error; and TLS' own close would wait for one that takes nothing
+		_ = tcp.CloseWrite() // a client that has gone is no error; TLS' own close would wait for a client that takes nothing
 		return
 	}
 	_ = c.conn.Close() // likewise

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// Disconnects tells which clients have left, for all connections by one goroutine: one for each, waiting in a read,
-// would be most of what an idle stream costs.
+// Disconnects notices clients that leave, with one goroutine for all connections. A goroutine for each, waiting in a
+// read, would be most of the cost of an idle stream.
 //
-// It is an epoll instance of its own (epoll(7)), which itself is waited for by the runtime's. A socket leaves it when it
-// is closed. Events name streams by number, never by descriptor, since the kernel uses those again.
+// It is an epoll instance (epoll(7)), for which the runtime's own instance waits. A socket leaves it when it is
+// closed. Events name streams by number, never by descriptor, since the kernel reuses descriptors.
 type Disconnects struct {
 	file *os.File
 	raw  syscall.RawConn
@@ -23,7 +23,7 @@ func NewDisconnects() (*Disconnects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	if err := syscall.SetNonblock(fd, true); err != nil { // which makes os.NewFile use the runtime's poller
+	if err := syscall.SetNonblock(fd, true); err != nil { // makes os.NewFile use the runtime's poller
 		return nil, errors.Join(err, syscall.Close(fd))
 	}
 	d := &Disconnects{file: os.NewFile(uintptr(fd), "epoll")}
@@ -33,10 +33,10 @@ func NewDisconnects() (*Disconnects, error) {
 	return d, nil
 }
 
-// Add has the leaving of a connection's client told, once, under a number.
+// Add makes Run call gone once, with a number, when the client of a connection leaves.
 func (d *Disconnects) Add(c *Direct, number uint64) error {
 	event := syscall.EpollEvent{
-		Events: syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, // EPOLLERR and EPOLLHUP are always told
+		Events: syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, // EPOLLERR and EPOLLHUP are always reported
 		Fd:     int32(number),
 		Pad:    int32(number >> 32),
 	}
@@ -47,10 +47,10 @@ func (d *Disconnects) Add(c *Direct, number uint64) error {
 	return errors.Join(err, refused)
 }
 
-// Run calls gone with the numbers of those who leave, until the context ends.
+// Run calls gone with the numbers of clients that leave, until the context ends.
 func (d *Disconnects) Run(ctx context.Context, gone func(number uint64)) error {
 	defer d.file.Close()
-	defer context.AfterFunc(ctx, func() { _ = d.file.Close() })() // which ends the wait
+	defer context.AfterFunc(ctx, func() { _ = d.file.Close() })() // ends the wait
 	var events [128]syscall.EpollEvent
 	for {
 		var n int

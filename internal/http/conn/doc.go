@@ -1,8 +1,9 @@
-// Package conn owns connections as those who answer on them need them: a stream's connection, which can be written to
-// without waiting, answers that wait for a client as long as it takes anything, and who has left.
+// Package conn owns the connections on which answers are written. It has a stream's connection, which can be written
+// to without waiting; writers that wait for a client as long as it takes anything; and the detection of clients that
+// leave.
 //
-// What it promises: a client that takes nothing is cut after the patience that its writer was given, and one that takes a
-// little is not. What is ended before its end never looks complete.
+// What it promises: a client that takes nothing is disconnected after the writer's patience, and one that takes a
+// little is not. An answer that is broken off never looks complete.
 //
-// What it refuses: to queue. What a connection does not take stays with whoever wrote it.
+// What it refuses: to queue. Bytes that a connection does not take stay with the caller.
 package conn

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// PatientWriter writes pieces of an answer, each under a deadline. While a client takes anything of what was written,
-// the deadline is put off: the kernel accepts more only when a third of its buffer is free, which may be a megabyte,
-// and take a slow client much longer than he may take nothing.
+// PatientWriter writes pieces of an answer, each under a deadline. While the client takes anything of what was
+// written, the deadline is put off. That is necessary because the kernel accepts more only when a third of its buffer
+// is free. This may be a megabyte, and a slow client may need much longer for it than it may take nothing.
 type PatientWriter struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration // how long a client may take nothing
 	tcp      *net.TCPConn
-	Outgrown func() bool // what is being sent is too old to be kept for a slow client; nil: it never is
+	Outgrown func() bool // whether the answer's objects are too old to be kept for a slow client; nil: never
 }
 
-// ErrOutgrown means that a client takes what it is sent so slowly that too much of it has been replaced since: to keep all
-// of it for every such client could take any amount of memory.
+// ErrOutgrown means that a client takes its answer so slowly that too many of the answer's objects have been replaced
+// in the meantime. Keeping the old ones for such clients could take any amount of memory.
 var ErrOutgrown = errors.New("the client reads too slowly for how fast things change")
 
-// NewPatientWriter is for the answer to a request.
+// NewPatientWriter returns a writer for the answer to a request.
 func NewPatientWriter(w http.ResponseWriter, r *http.Request, patience time.Duration) *PatientWriter {
 	return &PatientWriter{w: w, control: http.NewResponseController(w), patience: patience, tcp: tcpOf(r)}
 }
@@ -52,20 +52,20 @@ func (p *PatientWriter) Write(piece []byte) (int, error) {
 	return n, err
 }
 
-// wait puts the deadline off. What a client has taken is seen only some time after.
+// wait puts the deadline off. It adds the interval, since progress of the client is noticed that much later.
 func (p *PatientWriter) wait() error {
 	return p.control.SetWriteDeadline(time.Now().Add(p.patience + p.interval()))
 }
 
 func (p *PatientWriter) interval() time.Duration { return p.patience / 8 }
 
-// attendant looks from time to time whether a client takes something while a write waits for him.
+// attendant checks from time to time whether a client takes anything while a write waits for it.
 type attendant struct {
 	writer *PatientWriter
 
 	mu    sync.Mutex
 	timer *time.Timer // nil once the write has ended
-	taken uint64      // when it looked last
+	taken uint64      // at the last check
 }
 
 func (a *attendant) begin() {
@@ -81,7 +81,7 @@ func (a *attendant) look() {
 		return
 	}
 	if a.writer.Outgrown != nil && a.writer.Outgrown() {
-		_ = a.writer.control.SetWriteDeadline(time.Now()) // which ends the write
+		_ = a.writer.control.SetWriteDeadline(time.Now()) // ends the write
 		return
 	}
 	if taken, known := bytesTaken(a.writer.tcp); known && taken != a.taken {
@@ -98,13 +98,13 @@ func (a *attendant) end() {
 	a.timer = nil
 }
 
-// patientResponse is an answer whose body has a deadline for each piece.
+// patientResponse is an answer whose body is written by a PatientWriter.
 type patientResponse struct {
 	http.ResponseWriter
 	body *PatientWriter
 }
 
-// NewPatientResponse is the answer to a request whose body is written patiently.
+// NewPatientResponse returns an answer whose body is written by a PatientWriter.
 func NewPatientResponse(w http.ResponseWriter, r *http.Request, patience time.Duration) http.ResponseWriter {
 	return &patientResponse{w, NewPatientWriter(w, r, patience)}
 }

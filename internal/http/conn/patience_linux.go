@@ -6,12 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellRoomEarly lets the kernel say that a connection can be written to once less than half of earlyRoom is still to be
-// sent, not only when a third of its buffer is free: that may be megabytes, and take a slow client longer than he is
-// waited for. It is for connections that have no other way to find out that he takes something.
+// tellRoomEarly makes the kernel report a connection as writable once less than half of earlyRoom is still to be
+// sent, and not only when a third of its buffer is free. That third may be megabytes, for which a slow client may
+// need longer than a write waits. It is for connections that cannot find out otherwise that the client takes
+// anything.
 func tellRoomEarly(conn *net.TCPConn) {
 	if raw, err := conn.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { // it fails if the connection is closed
+		_ = raw.Control(func(fd uintptr) { // fails only if the connection is closed
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, earlyRoom)
 		})
 	}
@@ -19,7 +20,7 @@ func tellRoomEarly(conn *net.TCPConn) {
 
 const earlyRoom = 64 << 10
 
-// bytesTaken is how many bytes the other side's kernel has ever acknowledged.
+// bytesTaken returns how many bytes the client's kernel has acknowledged since the connection was opened.
 func bytesTaken(conn *net.TCPConn) (bytes uint64, known bool) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// socket is a connection's descriptor, which can be written to without waiting. It is good until the connection is
-// closed; so it is for whoever closes that, and for nobody else.
+// socket is a connection's descriptor, which can be written to without waiting. It is valid until the connection is
+// closed. So only the code that closes the connection may use it.
 type socket int
 
 const none socket = -1
@@ -14,12 +14,12 @@ const none socket = -1
 func socketOf(conn *net.TCPConn) socket {
 	s := none
 	if raw, err := conn.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { s = socket(fd) }) // it fails if the connection is closed
+		_ = raw.Control(func(fd uintptr) { s = socket(fd) }) // fails only if the connection is closed
 	}
 	return s
 }
 
-// offer writes what the kernel takes of a piece at once.
+// offer writes as much of a piece as the kernel takes at once.
 func (s socket) offer(piece []byte) (taken int, err error) {
 	for taken < len(piece) {
 		n, err := syscall.Write(int(s), piece[taken:])
@@ -36,7 +36,7 @@ func (s socket) offer(piece []byte) (taken int, err error) {
 	return taken, nil
 }
 
-// discard throws away what has arrived, up to so many bytes.
+// discard reads and drops what has arrived, up to so many bytes.
 func (s socket) discard(most int) {
 	var scrap [512]byte
 	for most > 0 {

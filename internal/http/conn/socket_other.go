@@ -7,7 +7,8 @@ import (
 	"net"
 )
 
-// Elsewhere than on Linux each stream has a goroutine of its own, and one that notices when the client leaves.
+// On systems other than Linux, each stream has a goroutine of its own, and another one that notices when the client
+// leaves.
 
 type socket int
 
@@ -19,7 +20,7 @@ func (socket) offer([]byte) (int, error) { panic("unreachable") }
 func (socket) discard(int)               { panic("unreachable") }
 
 // tellRoomEarly makes the kernel's buffer so small that a third of it is soon taken.
-func tellRoomEarly(conn *net.TCPConn) { _ = conn.SetWriteBuffer(256 << 10) } // a smaller or larger one does, too
+func tellRoomEarly(conn *net.TCPConn) { _ = conn.SetWriteBuffer(256 << 10) } // a smaller or larger one would do, too
 
 func bytesTaken(*net.TCPConn) (bytes uint64, known bool) { return 0, false }
 

@@ -13,17 +13,17 @@ import (
 type Form int
 
 const (
-	FormNone   Form = iota // none that the gateway has
-	FormJSON               // objects as they are
+	FormNone   Form = iota // no form that the gateway has
+	FormJSON               // whole objects
 	FormEvents             // an event stream
-	// Forms of meta.k8s.io in v1, and in v1beta1.
+	// The forms of meta.k8s.io exist in v1 and in v1beta1.
 	formTable
 	formTableBeta
-	formMetadata // PartialObjectMetadata, and the list of it
+	formMetadata // PartialObjectMetadata, and its list
 	formMetadataBeta
 )
 
-// String is the form as the audit log names it.
+// String is the form's name in the audit log.
 func (f Form) String() string {
 	switch {
 	case f == FormEvents:
@@ -36,13 +36,13 @@ func (f Form) String() string {
 	return "json"
 }
 
-// IsTable reports whether objects are rows of a table.
+// IsTable reports whether objects are answered as rows of a table.
 func (f Form) IsTable() bool { return f == formTable || f == formTableBeta }
 
-// IsMetadata reports whether objects have nothing but metadata.
+// IsMetadata reports whether only the metadata of objects is answered.
 func (f Form) IsMetadata() bool { return f == formMetadata || f == formMetadataBeta }
 
-// MetaVersion is the version of meta.k8s.io that a form is of.
+// MetaVersion is the form's version of meta.k8s.io.
 func (f Form) MetaVersion() string {
 	if f == formTableBeta || f == formMetadataBeta {
 		return "v1beta1"
@@ -53,14 +53,14 @@ func (f Form) MetaVersion() string {
 // Negotiate chooses the form in which objects are answered.
 func Negotiate(h http.Header) Form {
 	if accept := h["Accept"]; len(accept) == 1 && accept[0] == "application/json" {
-		return FormJSON // most ask for it in these words
+		return FormJSON // the usual case
 	}
 	return Choose(h, formOf)
 }
 
-// Choose finds the form that the client prefers of those that it accepts (RFC 9110, 12.5.1): by quality, then what is
-// named before what is meant by *, then in the client's order, as the API server does. Without an Accept header it is
-// JSON. A form's zero value is none; of tells which one a media range is.
+// Choose finds the form that the client prefers among those that it accepts (RFC 9110, 12.5.1). The order is that of
+// the API server: by quality, then named media types before ranges with *, then as in the header. Without an Accept
+// header the form is JSON. Of returns the form of a media range; the zero value means none.
 func Choose[F comparable](h http.Header, of func(media string, params map[string]string) F) (chosen F) {
 	ranges := acceptRanges(h)
 	if len(ranges) == 0 {
@@ -80,7 +80,7 @@ func Choose[F comparable](h http.Header, of func(media string, params map[string
 	return chosen
 }
 
-// AcceptsEvents reports whether an event stream is among what the client accepts. Without an Accept header it is.
+// AcceptsEvents reports whether the client accepts an event stream. Without an Accept header it does.
 func AcceptsEvents(h http.Header) bool {
 	ranges := acceptRanges(h)
 	for _, r := range ranges {
@@ -96,18 +96,19 @@ type acceptRange struct {
 	media   string
 	params  map[string]string
 	quality float64
-	named   bool // has no *
+	named   bool // without a *
 }
 
-// acceptRanges reads the header; what makes no sense in it is left out, and if all of it makes none it accepts nothing.
+// acceptRanges reads the Accept header. It leaves out malformed ranges. If all are malformed, nothing is accepted.
+// Without a header it returns nil.
 func acceptRanges(h http.Header) []acceptRange {
 	accept := strings.Join(h.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
 		return nil
 	}
-	ranges := []acceptRange{{}} // there is a header
+	ranges := []acceptRange{{}} // not empty, since there is a header
 	for part := range strings.SplitSeq(accept, ",") {
-		// client-go asks for com.github.proto-openapi.spec.v2@v1.0+protobuf, though @ cannot stand there.
+		// client-go asks for com.github.proto-openapi.spec.v2@v1.0+protobuf, although @ is not allowed there.
 		media, params, err := mime.ParseMediaType(strings.ReplaceAll(part, "@", "."))
 		if err != nil {
 			continue
@@ -147,7 +148,8 @@ func formOf(media string, params map[string]string) Form {
 	return FormNone
 }
 
-// WantsWatch reports whether a query asks for a watch, as the API server reads it: with everything but false.
+// WantsWatch reports whether a query asks for a watch. Like the API server, it takes every value but "false" and "0"
+// for true.
 func WantsWatch(query url.Values) bool {
 	return query.Has("watch") && !slices.ContainsFunc([]string{"false", "0"}, func(no string) bool {
 		return strings.EqualFold(query.Get("watch"), no)

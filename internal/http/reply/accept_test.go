@@ -34,7 +34,7 @@ func TestNegotiation(t *testing.T) {
 		{"application/yaml", FormNone, false},
 		{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", FormJSON, true},
 		{"text/event-stream, */*", FormEvents, true},
-		{"*/*, text/event-stream", FormEvents, true}, // what is named comes first
+		{"*/*, text/event-stream", FormEvents, true}, // a named type comes first
 		{"*/*;q=0.9, text/event-stream;q=0.8", FormJSON, true},
 		{"application/json, text/event-stream", FormJSON, true},
 		{"text/event-stream;q=0.1, application/json;q=0.2", FormJSON, true},

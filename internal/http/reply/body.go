@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TooLong says what of a request is larger than it may be.
+// TooLong is the error for a part of a request that is larger than most, in bytes.
 func TooLong(code int, what string, most int) error {
 	return &Error{
 		Code:    code,
@@ -18,7 +18,7 @@ func TooLong(code int, what string, most int) error {
 	}
 }
 
-// Unreadable is what a body that could not be read is answered with.
+// Unreadable is the error for a request's body that could not be read.
 func Unreadable(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {

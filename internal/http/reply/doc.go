@@ -1,9 +1,9 @@
-// Package reply owns what an HTTP answer is made of, whichever room gives it: the errors that clients are told, in one
-// table and one format, the form that the Accept header chooses, ETags, and the headers that answers have in common.
+// Package reply owns what all HTTP answers have in common: the errors that clients are told, in one table and one
+// format, the form that the Accept header chooses, ETags, and common headers.
 //
-// What it promises: an error says to a client what that client can do about it, in Kubernetes' own words where
-// Kubernetes has them. No error text of the inside reaches a client: what the table does not know is a bare 500, whose
-// cause is for the log.
+// What it promises: an error tells the client what it can do about it, in Kubernetes' own words where there are any.
+// No internal error text reaches a client: an error that is not in the table is a bare 500, and its cause goes to the
+// log.
 //
-// What it refuses: to know who asks, or what for. It imports none of the rooms.
+// What it refuses: to know who asks, or for what. It imports none of the packages that handle requests.
 package reply

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Error is an error that is meant for the client as it stands.
+// Error is an error that is written for the client, and sent as it is.
 type Error struct {
 	Code       int
 	Reason     metav1.StatusReason
@@ -17,15 +17,15 @@ type Error struct {
 	Challenge  string        // of 401
 	Allow      string        // of 405
 	Details    *metav1.StatusDetails
-	List       metav1.ListMeta // of 410: a fresh continue token
-	Close      bool            // the connection ends with this
-	Cause      error           // for the log
+	List       metav1.ListMeta // of 410: has a fresh continue token
+	Close      bool            // the connection is closed after this answer
+	Cause      error           // only for the log
 }
 
 func (e *Error) Error() string { return e.Message }
 func (e *Error) Unwrap() error { return e.Cause }
 
-// BadRequest is a 400 in the words of fmt.Sprintf.
+// BadRequest is a 400 with a message made by fmt.Sprintf.
 func BadRequest(format string, args ...any) error {
 	return &Error{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: fmt.Sprintf(format, args...)}
 }
@@ -35,12 +35,12 @@ func NotFound(message string) error {
 	return &Error{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: message}
 }
 
-// NotAcceptable is a 406: the client accepts no form that there is.
+// NotAcceptable is a 406: the client accepts none of the forms that there are.
 func NotAcceptable(message string) error {
 	return &Error{Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable, Message: message}
 }
 
-// TooManyRequests is a 429, which may be tried again at once.
+// TooManyRequests is a 429; the client may try again after a second.
 func TooManyRequests(message string, cause error) *Error {
 	return &Error{
 		Code:       http.StatusTooManyRequests,
@@ -51,7 +51,7 @@ func TooManyRequests(message string, cause error) *Error {
 	}
 }
 
-// Unavailable is a 503, which may be tried again after some time.
+// Unavailable is a 503; the client may try again after retryAfter.
 func Unavailable(message string, retryAfter time.Duration, cause error) *Error {
 	return &Error{
 		Code:       http.StatusServiceUnavailable,

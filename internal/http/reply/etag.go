@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// NotModified sets an answer's ETag and reports whether the client has it already, in which case the answer is 304
-// (RFC 9110, 13.1.2). The comparison is the weak one, as it is for If-None-Match. "" is no ETag.
+// NotModified sets an answer's ETag. If the client already has that content, it answers 304 and returns true (RFC
+// 9110, 13.1.2). The comparison is the weak one, as If-None-Match requires. The etag "" means that there is none.
 func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 	if etag == "" {
 		return false
@@ -23,7 +23,7 @@ func NotModified(w http.ResponseWriter, r *http.Request, etag string) bool {
 func matches(fields []string, etag string) bool {
 	etag = strings.TrimPrefix(etag, "W/")
 	for _, field := range fields {
-		for candidate := range strings.SplitSeq(field, ",") { // the gateway's own have no comma
+		for candidate := range strings.SplitSeq(field, ",") { // the gateway's own ETags have no comma
 			candidate = strings.TrimSpace(candidate)
 			if candidate == "*" || strings.TrimPrefix(candidate, "W/") == etag {
 				return true

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Expired is a 410: what was asked for is not there any more. A fresh continue token, if there is one, goes on with a list.
+// Expired is a 410: what was asked for no longer exists. With the fresh continue token, unless it is "", the client
+// can go on with a list.
 func Expired(message, fresh string) error {
 	return &Error{
 		Code:    http.StatusGone,
@@ -18,7 +19,7 @@ func Expired(message, fresh string) error {
 	}
 }
 
-// InvalidOption is worded as the API server's own.
+// InvalidOption is a 422 for a list option, in the API server's own words.
 func InvalidOption(field string, cause metav1.CauseType, message string) error {
 	text := message
 	if cause == metav1.CauseTypeForbidden {
@@ -35,7 +36,7 @@ func InvalidOption(field string, cause metav1.CauseType, message string) error {
 	}
 }
 
-// TooLarge is Kubernetes' answer to a version that is yet to come, of which client-go's informers know what to do.
+// TooLarge is Kubernetes' answer for a version that is yet to come. client-go's informers know how to handle it.
 func TooLarge(asked, have uint64) error {
 	return &Error{
 		Code:       http.StatusGatewayTimeout,

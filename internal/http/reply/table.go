@@ -17,7 +17,8 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// To is the one table from errors to what clients are told. What is not in it is a 500 that says nothing.
+// To is the only table from errors to what clients are told. An error that is not in it becomes a 500 that says
+// nothing.
 func To(err error) *Error {
 	var r *Error
 	switch {
@@ -85,11 +86,11 @@ func To(err error) *Error {
 	}
 }
 
-// Level keeps what clients do wrong, and that they leave, out of the log; and what a cluster does out of the
-// errors, which are the gateway's own.
+// Level is the level at which a reply is logged. Faults of clients, and their leaving, are logged only at level
+// debug. Failures of a cluster are warnings; only the gateway's own are errors.
 func Level(r *http.Request, reply *Error) slog.Level {
 	switch {
-	case r.Context().Err() != nil, reply.Code < 500, reply.Code == http.StatusGatewayTimeout: // 504: of a version that is yet to come
+	case r.Context().Err() != nil, reply.Code < 500, reply.Code == http.StatusGatewayTimeout: // 504: a future version
 		return slog.LevelDebug
 	case reply.Code == http.StatusInternalServerError:
 		return slog.LevelError

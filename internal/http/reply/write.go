@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OnKubernetesPath reports whether a path is one of the Kubernetes API, of whatever cluster.
+// OnKubernetesPath reports whether a path belongs to the Kubernetes API of any cluster.
 func OnKubernetesPath(path string) bool {
 	if rest, ok := strings.CutPrefix(path, "/clusters/"); ok {
 		_, path, _ = strings.Cut(rest, "/")
@@ -20,7 +20,7 @@ func OnKubernetesPath(path string) bool {
 	return slices.Contains([]string{"api", "apis", "version", "openapi"}, first)
 }
 
-// Status is the reply as Kubernetes' clients read it.
+// Status is the reply in the form that Kubernetes' clients read.
 func (e *Error) Status() metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -33,7 +33,7 @@ func (e *Error) Status() metav1.Status {
 	}
 }
 
-// Head sends the status and what the reply says in headers.
+// Head sends the reply's status and headers.
 func (e *Error) Head(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
@@ -44,7 +44,7 @@ func (e *Error) Head(w http.ResponseWriter) {
 		header.Set("Allow", e.Allow)
 	}
 	if e.Close {
-		header.Set("Connection", "close") // over HTTP/2 net/http lets it end
+		header.Set("Connection", "close") // over HTTP/2, net/http ends the connection then
 	}
 	if e.RetryAfter > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
@@ -52,7 +52,8 @@ func (e *Error) Head(w http.ResponseWriter) {
 	w.WriteHeader(e.Code)
 }
 
-// Write sends the reply as a metav1.Status, which kubectl prints, or elsewhere as application/problem+json (RFC 9457).
+// Write sends the reply: on Kubernetes' paths as a metav1.Status, which kubectl prints, elsewhere as
+// application/problem+json (RFC 9457).
 func (e *Error) Write(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	var body any
@@ -72,7 +73,7 @@ func (e *Error) Write(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body) // a client that has gone is no error
 }
 
-// JSON answers a value that must not be kept.
+// JSON answers a value that must not be cached.
 func JSON(w http.ResponseWriter, body any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -80,7 +81,8 @@ func JSON(w http.ResponseWriter, body any) error {
 	return nil
 }
 
-// MustJSON is a value as JSON; it is for values that are made of texts and numbers only, of which none can fail.
+// MustJSON encodes a value as JSON. It panics if that fails, so it is only for values made of texts and numbers, for
+// which it cannot.
 func MustJSON(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -89,10 +91,10 @@ func MustJSON(value any) string {
 	return string(text)
 }
 
-// AnswerPolicy is the Content-Security-Policy of all that is no page: whatever an object holds, a browser that is led to
-// show an answer loads, runs and frames nothing.
+// AnswerPolicy is the Content-Security-Policy of all answers that are not pages. If a browser is led to show such an
+// answer, it loads, runs and frames nothing, whatever an object contains.
 const AnswerPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// DiffersBy is what answers from the cache differ by, beside their address: the form, and who asks. A browser keeps them
-// for the same caller only.
+// DiffersBy is the Vary header of answers from the cache: they depend on the form and on the caller. A browser that
+// keeps an answer reuses it only for the same caller.
 const DiffersBy = "Accept, Authorization, Cookie"

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Address is where a client is counted: what the nearest proxy says of it, else where the connection comes from.
+// Address is the address for which a request counts: the last one in X-Forwarded-For, which the nearest proxy wrote,
+// or else the connection's own.
 func Address(r *http.Request) string {
 	if forwarded := r.Header.Values("X-Forwarded-For"); len(forwarded) > 0 {
 		hops := strings.Split(forwarded[len(forwarded)-1], ",")
@@ -22,7 +23,7 @@ func Address(r *http.Request) string {
 	return host
 }
 
-// Network is what is counted as one stranger.
+// Network is the network that counts as one stranger, for an address as a text.
 func Network(address string) string {
 	if ip, err := netip.ParseAddr(address); err == nil {
 		return NetworkOf(ip).String()
@@ -30,7 +31,7 @@ func Network(address string) string {
 	return address
 }
 
-// NetworkOf is what belongs to one client: an address, or of IPv6 a /64.
+// NetworkOf is the network that counts as one client: an IPv4 address, or a /64 of IPv6.
 func NetworkOf(address netip.Addr) netip.Addr {
 	address = address.Unmap().WithZone("")
 	if address.Is6() {

@@ -1,7 +1,7 @@
-// Package request owns what is known of a request before anybody has looked at what it asks for: its id, the address that
-// it counts for, whether it was HEAD, its query, and what of it may be logged.
+// Package request owns what is known of each request, whatever it asks for: its id, the address for which it counts,
+// whether it was HEAD, its query, and which parts of it may be logged.
 //
-// What it promises: what is logged of an address holds no token, and no query.
+// What it promises: the part of a URL that is logged has no token and no query.
 //
-// What it refuses: to say who sent a request; that is for whoever reads its credentials.
+// What it refuses: to say who sent a request. That is known only to the code that checks credentials.
 package request

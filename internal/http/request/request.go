@@ -16,7 +16,7 @@ func WithID(r *http.Request, id string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
 }
 
-// ID is a request's id, which the answer and the log carry; "" if it was given none.
+// ID is a request's id, which is also in the answer and in the log; "" if it has none.
 func ID(r *http.Request) string {
 	id, _ := r.Context().Value(requestIDKey{}).(string)
 	return id
@@ -24,7 +24,7 @@ func ID(r *http.Request) string {
 
 type headKey struct{}
 
-// HeadAsGet lets every route of GET answer HEAD; net/http leaves the body out.
+// HeadAsGet makes every route of GET answer HEAD, too; net/http leaves the body out.
 func HeadAsGet(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
@@ -35,15 +35,16 @@ func HeadAsGet(next http.Handler) http.Handler {
 	})
 }
 
-// IsHead reports whether a request was HEAD: a stream's headers can be sent then, but nothing more.
+// IsHead reports whether a request was HEAD. A stream then sends its headers, and nothing more.
 func IsHead(r *http.Request) bool { return r.Context().Value(headKey{}) != nil }
 
-// MayName reports whether a query may have a parameter in whose name a text is. It spares others to read the query.
+// MayName reports whether a raw query may have a parameter whose name contains a text. It is a quick check: if it
+// says no, the query need not be parsed.
 func MayName(query, text string) bool {
-	return strings.Contains(query, text) || strings.IndexByte(query, '%') >= 0 // that may be how it is written
+	return strings.Contains(query, text) || strings.IndexByte(query, '%') >= 0 // the name may be percent-encoded
 }
 
-// Query is a request's query. What cannot be read must not be passed over: it may have been a selector.
+// Query parses a request's query. A malformed part is an error, and not ignored: it may have been a selector.
 func Query(r *http.Request) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -6,10 +6,11 @@ import (
 	"regexp"
 )
 
-// jsonWebToken is the compact form (RFC 7515, 3.1) of what begins with {" as each header does.
+// jsonWebToken matches the compact form of a token (RFC 7515, 3.1). Each begins with eyJ, since each header begins
+// with {".
 var jsonWebToken = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
 
-// HoldsToken reports whether a token, or what looks like one, stands in an address.
+// HoldsToken reports whether a URL contains a token, or something that looks like one.
 func HoldsToken(address *url.URL) bool {
 	if !MayName(address.RawQuery, "token") {
 		return jsonWebToken.MatchString(address.Path) || jsonWebToken.MatchString(address.RawQuery)
@@ -23,13 +24,14 @@ func HoldsToken(address *url.URL) bool {
 	return jsonWebToken.MatchString(address.Path) || jsonWebToken.MatchString(address.RawQuery)
 }
 
-// Redact takes out of a text what looks like a token.
+// Redact replaces everything in a text that looks like a token.
 func Redact(text string) string { return jsonWebToken.ReplaceAllString(text, "[token]") }
 
-// maxLoggedPath is more than the path of any object takes.
+// maxLoggedPath bounds a logged path, in bytes; no object's path is that long.
 const maxLoggedPath = 1 << 10
 
-// PathForLog is a request's path as it may be logged. A query never may: it holds what people search for, and tickets.
+// PathForLog is a request's path in the form that may be logged. The query is never logged: it has tickets, and the
+// words for which users search.
 func PathForLog(r *http.Request) string {
 	path := Redact(r.URL.Path)
 	if len(path) > maxLoggedPath {

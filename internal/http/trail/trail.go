@@ -16,28 +16,28 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// Trail is what the audit log will say of a request. A stream takes it along. All methods may be called on a nil one,
-// which is that of a gateway without an audit log, by several at once.
+// Trail is what the audit log will say of a request. A stream keeps it until its end. Methods may be called
+// concurrently, and on a nil Trail, which a gateway without an audit log has.
 type Trail struct {
 	log       *audit.Log
-	request   string // its id
+	request   string // the request's id
 	path      string
 	address   string
 	userAgent string
 	received  time.Time
 
-	mu         sync.Mutex // the watches of a stream are opened side by side
+	mu         sync.Mutex // the watches of a stream are opened concurrently
 	user       *audit.User
 	credential string
-	session    string          // as its issuer names it
-	logout     auth.Revocation // by whom the request is sent, who is none of the users
+	session    string          // the issuer's name for it
+	logout     auth.Revocation // what a logout by the provider ended; its request is sent by no user
 	form       string
 	query      url.Values // nil once the stream has begun
 	reads      []*decided
-	streams    bool // the stream tells the rest
+	streams    bool // a stream goes on with the request, and logs the rest
 }
 
-// Read is one thing that is asked for: what a Kubernetes path names, and what is to be done to it.
+// Read is one thing that is asked for: what a Kubernetes path names, and the verb.
 type Read struct {
 	Cluster   string // "" for the default one
 	Group     string
@@ -46,22 +46,22 @@ type Read struct {
 	Namespace string
 	Name      string
 	Verb      string
-	Partly    bool   // the caller is shown a part of it
-	Watch     string // its name on a stream of several
+	Partly    bool   // the caller is shown only a part of it
+	Watch     string // its name on a stream of several watches
 }
 
-// decided is what came of a read.
+// decided is a read with its outcome.
 type decided struct {
 	Read
 	decision string // "" if it was not decided
-	visible  string // what of it is shown
+	visible  string // how much of it is shown
 	code     int
 	selected map[string]string
 }
 
 type key struct{}
 
-// Begin gives a request a trail, which lies in its context.
+// Begin puts a new trail into a request's context.
 func Begin(log *audit.Log, r *http.Request) (*Trail, *http.Request) {
 	t := &Trail{
 		log: log, request: request.ID(r), path: strings.Clone(request.PathForLog(r)), address: strings.Clone(request.Address(r)),
@@ -70,21 +70,21 @@ func Begin(log *audit.Log, r *http.Request) (*Trail, *http.Request) {
 	return t, r.WithContext(context.WithValue(r.Context(), key{}, t))
 }
 
-// Of is the trail of a request, by its context; nil if it has none.
+// Of returns the trail in a request's context; nil if there is none.
 func Of(ctx context.Context) *Trail {
 	t, _ := ctx.Value(key{}).(*Trail)
 	return t
 }
 
-// Credentials by which callers are known.
+// The credentials by which callers are identified.
 const (
 	ByToken   = "token"
 	BySession = "session"
 	ByTicket  = "ticket"
-	ByLogin   = "login" // at the provider, now
+	ByLogin   = "login" // by this request, at the provider
 )
 
-// Is says who sent the request.
+// Is records who sent the request.
 func (t *Trail) Is(id auth.Identity, credential string) {
 	if t == nil {
 		return
@@ -98,7 +98,7 @@ func (t *Trail) Is(id auth.Identity, credential string) {
 	t.session = forAudit(id.Session)
 }
 
-// Ends says whose session ends by the request, which is sent by the provider.
+// Ends records whose session the request ends; the provider sends such a request.
 func (t *Trail) Ends(ended auth.Revocation) {
 	if t == nil {
 		return
@@ -108,7 +108,7 @@ func (t *Trail) Ends(ended auth.Revocation) {
 	t.logout = ended
 }
 
-// By says by which credential somebody tries to be known.
+// By records by which credential the caller tries to be identified.
 func (t *Trail) By(credential string) {
 	if t == nil {
 		return
@@ -118,7 +118,7 @@ func (t *Trail) By(credential string) {
 	t.credential = credential
 }
 
-// Asked says in which form a Kubernetes path was asked for, and with what query.
+// Asked records the form and the query with which a Kubernetes path was asked for.
 func (t *Trail) Asked(form reply.Form, query url.Values) {
 	if t == nil {
 		return
@@ -128,7 +128,7 @@ func (t *Trail) Asked(form reply.Form, query url.Values) {
 	t.form, t.query = form.String(), query
 }
 
-// Decided says what was decided of one thing that was asked for: it is shown, or there is an error.
+// Decided records the decision on one thing that was asked for: it is shown, or refused with an error.
 func (t *Trail) Decided(read Read, err error) {
 	if t == nil {
 		return
@@ -154,12 +154,13 @@ func shown(read Read) *decided {
 	return d
 }
 
-// selectors are the parameters that say what of a kind is read, and the annotations that tell them.
+// selectors are the parameters that select objects of a kind, with the annotations that have their values.
 var selectors = map[string]string{
 	"labelSelector": "kubecast.io/label-selector", "fieldSelector": "kubecast.io/field-selector", "search": "kubecast.io/search",
 }
 
-// selectedOf is what of a kind was selected, by annotation. What was asked of Secrets is withheld: somebody may have guessed at what they say.
+// selectedOf returns the selectors of a read, by annotation. Those on Secrets are left out, since they may be guesses
+// at the Secrets' values.
 func (t *Trail) selectedOf(read *decided) map[string]string {
 	own := url.Values{}
 	if read.Watch != "" {
@@ -184,8 +185,9 @@ func (t *Trail) selectedOf(read *decided) map[string]string {
 	return selected
 }
 
-// Answered tells what came of a request, unless a stream goes on with it. What reads no objects and was not refused is not
-// told, but for signing in and out. If nothing was decided, named says what the path names, if that is anything.
+// Answered logs the outcome of a request, unless a stream goes on with it. A request that reads no objects and was
+// not refused is logged only if it signs in or out. If nothing was decided, named returns what the path names, if
+// anything.
 func (t *Trail) Answered(method string, code int, signsIn bool, named func() (Read, bool)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +195,7 @@ func (t *Trail) Answered(method string, code int, signsIn bool, named func() (Re
 		return
 	}
 	if code == 0 {
-		code = http.StatusOK // net/http's
+		code = http.StatusOK // net/http's default
 	}
 	refused := slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, code)
 	if len(t.reads) > 0 {
@@ -213,7 +215,7 @@ func (t *Trail) Answered(method string, code int, signsIn bool, named func() (Re
 	t.tell(audit.StageComplete, read, code, map[string]string{"method": method})
 }
 
-// Began tells that a stream has begun, of so many watches.
+// Began logs that a stream with these watches has begun.
 func (t *Trail) Began(watches []Read) {
 	if t == nil {
 		return
@@ -233,7 +235,7 @@ func (t *Trail) Began(watches []Read) {
 	t.query = nil
 }
 
-// Ended tells that a stream has ended, and why.
+// Ended logs that a stream has ended, and why.
 func (t *Trail) Ended(reason string, events int64) {
 	if t == nil {
 		return
@@ -249,7 +251,7 @@ func (t *Trail) Ended(reason string, events int64) {
 	}
 }
 
-// tell puts one line into the log. The lock is held.
+// tell puts one line into the log. The caller holds the lock.
 func (t *Trail) tell(stage string, read *decided, code int, more map[string]string) {
 	e := &audit.Event{
 		RequestID: t.request, Stage: stage, Path: t.path, User: t.user, Address: t.address, UserAgent: t.userAgent,
@@ -288,14 +290,15 @@ func (t *Trail) tell(stage string, read *decided, code int, more map[string]stri
 	t.log.Record(e)
 }
 
-// maxAudited bounds what a client can have written into the log by one of its values.
+// maxAudited bounds the logged part of one value that a client sent, in bytes.
 const maxAudited = 512
 
-// forAudit is a client's value as it may be kept: of bounded length, and without what looks like a token.
+// forAudit is a client's value in the form that may be logged: of bounded length, and without anything that looks
+// like a token.
 func forAudit(value string) string {
 	value = request.Redact(value)
 	if len(value) > maxAudited {
 		value = value[:maxAudited] + "…"
 	}
-	return strings.Clone(value) // a request's parts keep all of its header in memory
+	return strings.Clone(value) // a part of a request would keep its whole header in memory
 }
