@@ -60,13 +60,14 @@ type Cluster struct {
 
 	definitions definitions
 
-	mu      sync.Mutex
-	catalog *catalog        // the newest one; nil before the first
-	changes int             // how many changes of what is served became known; see Changed
-	changed map[string]int  // by group, the number of its last change
-	newest  map[Kind]newest // the last answer for each kind
-	epoch   string          // empty before it is known
-	life    context.Context // Run's; nil before it runs
+	mu       sync.Mutex
+	catalog  *catalog        // the newest one; nil before the first
+	changes  int             // how many changes of what is served became known; see Changed
+	changed  map[string]int  // by group, the number of its last change
+	newest   map[Kind]newest // the last answer for each kind
+	epoch    string          // empty before it is known
+	identity string          // the epoch that it had at first
+	life     context.Context // Run's; nil before it runs
 }
 
 // Connect prepares the connection. It does not use it, so a cluster that is away is no error here.
@@ -227,9 +228,20 @@ func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.epoch == "" {
-		c.epoch = answer.(string)
+		c.epoch, c.identity = answer.(string), answer.(string)
 	}
 	return c.epoch, nil
+}
+
+// Identity is the epoch that the cluster had at first: it stays the same when versions go back, and after a restart of the
+// gateway. What is kept for good is kept by it. An error wraps ErrUnavailable.
+func (c *Cluster) Identity(ctx context.Context) (string, error) {
+	if _, err := c.Epoch(ctx); err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.identity, nil
 }
 
 // Restarted gives the cluster a new epoch, because its versions went back and earlier positions mean nothing.

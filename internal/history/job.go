@@ -27,7 +27,7 @@ type Seen struct {
 	Said
 	Version  uint64 // the resourceVersion
 	Created  Time
-	Deleted  bool // the object is gone; Said is what it said last
+	Deleted  bool // the object is gone; Said says nothing then
 	Observed Time
 	Late     bool // found after the fact: what lay between is not known
 }

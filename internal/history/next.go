@@ -24,6 +24,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		return nil, nil
 	case seen.Deleted:
 		to = Deleted
+		seen.Said = Said{Owner: was.Owner, Queue: was.Queue} // what it said last was of the state before
 	case to == "" && was == nil:
 		to = Submitted
 	}
@@ -34,9 +35,6 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		Identity: identity(was, seen), Owner: name(seen.Owner), Queue: name(seen.Queue), Requests: requests(seen.Requests),
 		State: to, Reason: text(seen.Reason), Message: text(seen.Message),
 		Attempt: 1, Version: seen.Version, Created: seen.Created,
-	}
-	if to == Deleted {
-		next.Reason, next.Message = "", "" // what it said last was of the state before
 	}
 	t := &Transition{
 		Identity: next.Identity, Version: seen.Version, To: to, Observed: seen.Observed, Late: seen.Late,

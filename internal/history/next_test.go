@@ -103,7 +103,7 @@ func TestTimesNeverGoBack(t *testing.T) {
 		Seen{Said: Said{State: Failed, At: 4_000}, Observed: 9_000}, // before it was seen to run
 		Seen{Said: Said{State: Running}, Observed: 10_000},
 		Seen{Said: Said{State: Succeeded, At: 12_000}, Observed: 13_000},
-		Seen{Deleted: true, Observed: 20_000},
+		Seen{Deleted: true, Observed: 20_000, Said: Said{Reason: "of the state before", At: 13_000}},
 	)
 	var at []Time
 	for _, tr := range all {
@@ -130,6 +130,14 @@ func TestAJobThatIsOpenedAgainHasNotEnded(t *testing.T) {
 	}
 	if job, _ = life(t, says(Running, Deleted)...); job.Ended != 0 || job.Deleted == 0 {
 		t.Errorf("a job that was deleted before its end: ended %v, deleted %v", job.Ended, job.Deleted)
+	}
+}
+
+// A deletion says nothing of whose the job was: it stays theirs.
+func TestADeletedJobStaysItsOwners(t *testing.T) {
+	job, all := life(t, Seen{Said: Said{State: Running, Owner: "ann", Queue: "q", Requests: map[string]string{"cpu": "1"}}}, Seen{Deleted: true})
+	if last := all[1]; job.Owner != "ann" || job.Queue != "q" || job.Requests["cpu"] != "1" || last.Owner != "ann" || last.Queue != "q" {
+		t.Errorf("%+v, %+v", job, last)
 	}
 }
 

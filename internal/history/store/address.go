@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// Options say where the database is.
+type Options struct {
+	// Address is a file in StateDir ("sqlite"), sqlite:///path, postgres://… as libpq has it, or mysql://user@host:port/database with
+	// tls=true, tls=skip-verify, or ca= a file of certificates.
+	Address  string
+	StateDir string
+	// PasswordFile has the password for an address without one. It is read for each connection, so it may change.
+	PasswordFile string
+}
+
+// fileName is that of the SQLite file in the state directory.
+const fileName = "history.db"
+
+// Store is a database. Its methods may be called concurrently, and fail while the database is away.
+type Store struct {
+	db      *sql.DB
+	dialect dialect
+}
+
+// New reads the address. It does not connect, so its errors are those of what was configured.
+func New(opts Options) (*Store, error) {
+	db, d, err := open(opts)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(8)
+	db.SetMaxIdleConns(8)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	return &Store{db: db, dialect: d}, nil
+}
+
+// Close ends all connections.
+func (s *Store) Close() error { return s.db.Close() }
+
+func open(opts Options) (*sql.DB, dialect, error) {
+	if opts.Address == "sqlite" {
+		if opts.StateDir == "" {
+			return nil, nil, errors.New("sqlite needs a state directory")
+		}
+		return openSQLite(opts, filepath.Join(opts.StateDir, fileName))
+	}
+	address, err := url.Parse(opts.Address)
+	if err != nil {
+		return nil, nil, errors.New("is no address: sqlite, sqlite:///path, postgres://… or mysql://… is expected") // without what may be a password
+	}
+	if _, has := address.User.Password(); has && opts.PasswordFile != "" {
+		return nil, nil, errors.New("has a password, beside a passwordFile; one of them is too many")
+	}
+	switch address.Scheme {
+	case "sqlite":
+		if address.Host != "" || address.Path == "" {
+			return nil, nil, errors.New("of a file begins with three slashes: sqlite:///path")
+		}
+		return openSQLite(opts, address.Path)
+	case "postgres", "postgresql":
+		return openPostgres(opts)
+	case "mysql":
+		return openMySQL(opts, address)
+	}
+	return nil, nil, fmt.Errorf("has the scheme %q; known are sqlite, postgres and mysql", address.Scheme)
+}
+
+func openSQLite(opts Options, path string) (*sql.DB, dialect, error) {
+	if opts.PasswordFile != "" {
+		return nil, nil, errors.New("is a file, which takes no passwordFile")
+	}
+	values := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: values.Encode()}).String())
+	return db, sqlite{}, err
+}
+
+func openPostgres(opts Options) (*sql.DB, dialect, error) {
+	config, err := pgx.ParseConfig(opts.Address)
+	if err != nil {
+		return nil, nil, err // which hides the password
+	}
+	return stdlib.OpenDB(*config, stdlib.OptionBeforeConnect(func(_ context.Context, c *pgx.ConnConfig) (err error) {
+		if opts.PasswordFile != "" {
+			c.Password, err = readPassword(opts.PasswordFile)
+		}
+		return err
+	})), postgres{}, nil
+}
+
+func openMySQL(opts Options, address *url.URL) (*sql.DB, dialect, error) {
+	config := mysql.NewConfig()
+	config.Net, config.Addr = "tcp", address.Host
+	if address.Port() == "" {
+		config.Addr += ":3306"
+	}
+	config.User = address.User.Username()
+	config.Passwd, _ = address.User.Password()
+	config.DBName = strings.TrimPrefix(address.Path, "/")
+	if config.DBName == "" || address.Host == "" {
+		return nil, nil, errors.New("needs a host and a database: mysql://user@host:3306/database")
+	}
+	config.ClientFoundRows = true // a row that is updated to what it was counts: the compare-and-set rests on that
+	config.InterpolateParams = true
+	config.Timeout = 10 * time.Second
+	config.Params = map[string]string{"sql_mode": "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"}
+	config.Collation = "utf8mb4_general_ci"
+	if err := config.Apply(mysql.BeforeConnect(func(_ context.Context, c *mysql.Config) (err error) {
+		if opts.PasswordFile != "" {
+			c.Passwd, err = readPassword(opts.PasswordFile)
+		}
+		return err
+	})); err != nil {
+		return nil, nil, err
+	}
+	for name, values := range address.Query() {
+		switch value := values[0]; {
+		case name == "socket":
+			config.Net, config.Addr = "unix", value
+		case name == "tls" && (value == "true" || value == "skip-verify" || value == "preferred"):
+			config.TLSConfig = value
+		case name == "ca":
+			pem, err := os.ReadFile(value)
+			if err != nil {
+				return nil, nil, fmt.Errorf("ca: %w", err)
+			}
+			roots := x509.NewCertPool()
+			if !roots.AppendCertsFromPEM(pem) {
+				return nil, nil, fmt.Errorf("ca: %s holds no certificate", value)
+			}
+			config.TLS = &tls.Config{RootCAs: roots, ServerName: address.Hostname(), MinVersion: tls.VersionTLS12}
+		default:
+			return nil, nil, fmt.Errorf("has the parameter %s=%s; known are tls (true, skip-verify, preferred), ca and socket", name, value)
+		}
+	}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sql.OpenDB(connector), mariadb{}, nil
+}
+
+func readPassword(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("passwordFile: %w", err)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+	"strings"
+)
+
+// dialect is in what the databases differ.
+type dialect interface {
+	// bind turns ? into what the database takes.
+	bind(query string) string
+	// types replaces $ID, $KEY, $TEXT and $OPTIONS, and what else the database has otherwise, in a statement of the schema.
+	types() *strings.Replacer
+	// now is an expression for the database's clock, in milliseconds.
+	now() string
+	// upsert is what follows VALUES (…) to replace columns of a row that is there by its key.
+	upsert(key, columns []string) string
+	// keep is what follows VALUES (…) to leave a row that is there as it is.
+	keep(key []string) string
+	// lock is taken by whoever changes the schema, within a transaction that it outlasts at most until unlock.
+	lock(ctx context.Context, conn *sql.Conn) error
+	unlock(ctx context.Context, conn *sql.Conn) error
+}
+
+// schemaLock names the lock; the number is that of PostgreSQL's advisory lock.
+const (
+	schemaLock       = "kubecast-history-schema"
+	schemaLockNumber = 0x6b756265636173
+)
+
+type sqlite struct{}
+
+func (sqlite) bind(query string) string { return query }
+
+func (sqlite) types() *strings.Replacer {
+	return strings.NewReplacer("$ID", "INTEGER PRIMARY KEY", "$KEY", "TEXT", "$TEXT", "TEXT", "$OPTIONS", "")
+}
+
+func (sqlite) now() string { return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)" }
+
+func (sqlite) upsert(key, columns []string) string { return onConflict(key, columns) }
+
+func (sqlite) keep(key []string) string { return onConflict(key, nil) }
+
+// Every transaction takes the file's only lock for writers at its beginning.
+func (sqlite) lock(context.Context, *sql.Conn) error { return nil }
+
+func (sqlite) unlock(context.Context, *sql.Conn) error { return nil }
+
+type postgres struct{}
+
+func (postgres) bind(query string) string {
+	var b strings.Builder
+	n := 0
+	for {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		n++
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+		query = after
+	}
+}
+
+func (postgres) types() *strings.Replacer {
+	return strings.NewReplacer("$ID", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "$KEY", `TEXT COLLATE "C"`, "$TEXT", "TEXT", "$OPTIONS", "")
+}
+
+func (postgres) now() string { return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)" }
+
+func (postgres) upsert(key, columns []string) string { return onConflict(key, columns) }
+
+func (postgres) keep(key []string) string { return onConflict(key, nil) }
+
+func (postgres) lock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock("+strconv.Itoa(schemaLockNumber)+")")
+	return err
+}
+
+func (postgres) unlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock("+strconv.Itoa(schemaLockNumber)+")")
+	return err
+}
+
+// mariadb is MySQL's dialect, too.
+type mariadb struct{}
+
+func (mariadb) bind(query string) string { return query }
+
+// Binary types, since all collations either fold letters or ignore spaces at the end: another's name would be as good as one's own.
+func (mariadb) types() *strings.Replacer {
+	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "BLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX", "$OPTIONS", "ENGINE=InnoDB ROW_FORMAT=DYNAMIC")
+}
+
+func (mariadb) now() string { return "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)" }
+
+func (mariadb) upsert(_, columns []string) string {
+	sets := make([]string, len(columns))
+	for i, c := range columns {
+		sets[i] = c + " = VALUES(" + c + ")"
+	}
+	return " ON DUPLICATE KEY UPDATE " + strings.Join(sets, ", ")
+}
+
+func (mariadb) keep(key []string) string {
+	return " ON DUPLICATE KEY UPDATE " + key[0] + " = " + key[0]
+}
+
+func (mariadb) lock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT GET_LOCK('"+schemaLock+"', -1)")
+	return err
+}
+
+func (mariadb) unlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT RELEASE_LOCK('"+schemaLock+"')")
+	return err
+}
+
+func onConflict(key, columns []string) string {
+	if len(columns) == 0 {
+		return " ON CONFLICT (" + strings.Join(key, ", ") + ") DO NOTHING"
+	}
+	sets := make([]string, len(columns))
+	for i, c := range columns {
+		sets[i] = c + " = excluded." + c
+	}
+	return " ON CONFLICT (" + strings.Join(key, ", ") + ") DO UPDATE SET " + strings.Join(sets, ", ")
+}

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Cause is what is the matter with the database, for metrics: one of a few words.
+type Cause string
+
+// The causes.
+const (
+	CauseMoved    Cause = "moved"    // somebody else has written
+	CausePassword Cause = "password" // it lets nobody in by this name and password
+	CauseSchema   Cause = "schema"   // it is not the one that is known
+	CauseFull     Cause = "full"
+	CauseReadOnly Cause = "readonly"
+	CauseAway     Cause = "away" // it cannot be reached, or broke off
+	CauseOther    Cause = "other"
+)
+
+// CauseOf says what an error of a Store's method comes from.
+func CauseOf(err error) Cause {
+	var pg *pgconn.PgError
+	var my *mysql.MySQLError
+	var lite *driver.Error
+	switch {
+	case errors.Is(err, ErrMoved):
+		return CauseMoved
+	case errors.Is(err, ErrNewer), errors.Is(err, ErrOlder), isMissingTable(err):
+		return CauseSchema
+	case errors.As(err, &pg):
+		switch {
+		case strings.HasPrefix(pg.Code, "28"):
+			return CausePassword
+		case strings.HasPrefix(pg.Code, "53") && pg.Code != "53300":
+			return CauseFull
+		case pg.Code == "25006":
+			return CauseReadOnly
+		case strings.HasPrefix(pg.Code, "57P"), strings.HasPrefix(pg.Code, "08"), pg.Code == "53300":
+			return CauseAway
+		}
+		return CauseOther
+	case errors.As(err, &my):
+		switch my.Number {
+		case 1044, 1045, 1698:
+			return CausePassword
+		case 1021, 1114, 3:
+			return CauseFull
+		case 1290, 1792, 1836:
+			return CauseReadOnly
+		case 1040, 1053, 1205:
+			return CauseAway
+		}
+		return CauseOther
+	case errors.As(err, &lite):
+		switch lite.Code() & 0xff {
+		case sqlite3.SQLITE_FULL:
+			return CauseFull
+		case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+			return CauseReadOnly
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+			return CauseAway
+		}
+		return CauseOther
+	}
+	return CauseAway // the connection's own errors
+}
+
+// isMissingTable reports whether there is no schema at all.
+func isMissingTable(err error) bool {
+	var pg *pgconn.PgError
+	var my *mysql.MySQLError
+	return errors.As(err, &pg) && pg.Code == "42P01" || errors.As(err, &my) && my.Number == 1146 ||
+		err != nil && strings.Contains(err.Error(), "no such table")
+}
+
+// isIndexThere reports whether an index was made before a migration broke off: MySQL knows no IF NOT EXISTS for them.
+func isIndexThere(err error) bool {
+	var my *mysql.MySQLError
+	return errors.As(err, &my) && my.Number == 1061
+}

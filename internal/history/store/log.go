@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// LogName is what a log is of.
+type LogName struct {
+	Cluster  string // identifies the cluster for good
+	Resource string // jobs.batch
+}
+
+// Log is one log as somebody found it.
+type Log struct {
+	LogName
+	ID      int64
+	Version uint64 // everything up to here has been written; 0: nothing is known
+	Seq     uint64 // the last transition's number
+	Expired uint64 // the highest number that was removed
+}
+
+var (
+	// ErrMoved means that somebody else has written what was to be written, or part of it.
+	ErrMoved = errors.New("another has written to this log")
+	// ErrHeld means that another holds the log's lease.
+	ErrHeld = errors.New("another records this log")
+	// ErrNoLog means that nobody has ever recorded a log.
+	ErrNoLog = errors.New("no such log")
+)
+
+// Take takes or renews the lease of a log for a holder, and finds where the log stands; a log that is new stands at 0. The error is
+// ErrHeld while it is another's. Time is the database's.
+func (s *Store) Take(ctx context.Context, name LogName, people, holder string, lease time.Duration) (Log, error) {
+	result, err := s.exec(ctx, s.db, `UPDATE logs SET holder = ?, lease = `+s.dialect.now()+` + ?, name = ?
+		WHERE cluster = ? AND resource = ? AND (holder = ? OR lease <= `+s.dialect.now()+`)`,
+		holder, lease.Milliseconds(), people, name.Cluster, name.Resource, holder)
+	if err != nil {
+		return Log{}, fmt.Errorf("take the lease of %s: %w", name.Resource, err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return Log{}, fmt.Errorf("take the lease of %s: %w", name.Resource, err)
+	}
+	log, err := s.Find(ctx, name)
+	switch {
+	case n > 0:
+		return log, err
+	case err == nil:
+		return Log{}, ErrHeld
+	case !errors.Is(err, ErrNoLog):
+		return Log{}, err
+	}
+	if _, err := s.exec(ctx, s.db, `INSERT INTO logs (cluster, resource, name, version, seq, expired, holder, lease, moved)
+		VALUES (?, ?, ?, 0, 0, 0, '', 0, 0)`+s.dialect.keep([]string{"cluster", "resource"}), name.Cluster, name.Resource, people); err != nil {
+		return Log{}, fmt.Errorf("begin the log of %s: %w", name.Resource, err)
+	}
+	return s.Take(ctx, name, people, holder, lease)
+}
+
+// Release gives up a lease, so that another need not wait for its end.
+func (s *Store) Release(ctx context.Context, name LogName, holder string) error {
+	_, err := s.exec(ctx, s.db, `UPDATE logs SET lease = 0 WHERE cluster = ? AND resource = ? AND holder = ?`, name.Cluster, name.Resource, holder)
+	if err != nil {
+		return fmt.Errorf("release the lease of %s: %w", name.Resource, err)
+	}
+	return nil
+}
+
+// Find is where a log stands. The error is ErrNoLog if there is none.
+func (s *Store) Find(ctx context.Context, name LogName) (Log, error) {
+	log := Log{LogName: name}
+	err := s.db.QueryRowContext(ctx, s.dialect.bind(`SELECT id, version, seq, expired FROM logs WHERE cluster = ? AND resource = ?`),
+		name.Cluster, name.Resource).Scan(&log.ID, &log.Version, &log.Seq, &log.Expired)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Log{}, ErrNoLog
+	case err != nil:
+		return Log{}, fmt.Errorf("find the log of %s: %w", name.Resource, err)
+	}
+	return log, nil
+}
+
+// Batch is what was read of a log, from where it stood up to a version.
+type Batch struct {
+	To          uint64
+	Transitions []*history.Transition // in order; they get their numbers
+	Jobs        []*history.Job        // as the transitions left them, each once
+}
+
+// Write writes a batch and moves the log, or does neither. It gives the log as it is then. The error is ErrMoved if the log does
+// not stand where it did. After any other error it is not known which: the log has to be found again.
+func (s *Store) Write(ctx context.Context, log Log, b Batch) (Log, error) {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return log, fmt.Errorf("write: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
+	next := log
+	next.Version, next.Seq = b.To, log.Seq+uint64(len(b.Transitions))
+	result, err := s.exec(ctx, tx, `UPDATE logs SET version = ?, seq = ?, moved = `+s.dialect.now()+` WHERE id = ? AND version = ? AND seq = ?`,
+		int64(next.Version), int64(next.Seq), log.ID, int64(log.Version), int64(log.Seq))
+	if err != nil {
+		return log, fmt.Errorf("move the log: %w", err)
+	}
+	if n, err := result.RowsAffected(); err != nil {
+		return log, fmt.Errorf("move the log: %w", err)
+	} else if n == 0 {
+		return log, ErrMoved
+	}
+	seq := log.Seq
+	rows := make([][]any, 0, len(b.Transitions))
+	for _, t := range b.Transitions {
+		seq++
+		t.Seq = seq
+		rows = append(rows, []any{log.ID, int64(seq), t.UID, t.Namespace, t.Name, int64(t.Version), string(t.From), string(t.To), int64(t.At),
+			int64(t.Observed), asInt(t.Late), t.Attempt, t.Reason, t.Message, t.Owner, t.Queue})
+	}
+	if err := s.insert(ctx, tx, "transitions", transitionColumns, rows, ""); err != nil {
+		return log, fmt.Errorf("write transitions: %w", err)
+	}
+	rows = rows[:0]
+	for _, j := range b.Jobs {
+		row, err := jobRow(log.ID, j)
+		if err != nil {
+			return log, err
+		}
+		rows = append(rows, row)
+	}
+	if err := s.insert(ctx, tx, "jobs", jobColumns, rows, s.dialect.upsert(jobColumns[:2], jobColumns[2:])); err != nil {
+		return log, fmt.Errorf("write jobs: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return log, fmt.Errorf("commit: %w", err)
+	}
+	return next, nil
+}
+
+var (
+	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue")
+	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests")
+)
+
+func jobRow(log int64, j *history.Job) ([]any, error) {
+	spent := make(map[history.State]int64, len(j.Spent))
+	for state, d := range j.Spent {
+		spent[state] = d.Milliseconds()
+	}
+	spentText, err := json.Marshal(spent)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := json.Marshal(j.Requests)
+	if err != nil {
+		return nil, err
+	}
+	return []any{log, j.UID, j.Namespace, j.Name, j.Owner, j.Queue, string(j.State), int64(j.Since), j.Reason, j.Message, j.Attempt,
+		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests)}, nil
+}
+
+func asInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// insertSizes are how many rows go into one statement: few sizes, so that few statements have to be prepared.
+var insertSizes = []int{100, 10, 1}
+
+func (s *Store) insert(ctx context.Context, tx *sql.Tx, table string, columns []string, rows [][]any, suffix string) error {
+	one := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
+	for _, size := range insertSizes {
+		if len(rows) < size {
+			continue
+		}
+		statement := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + one + strings.Repeat(", "+one, size-1) + suffix
+		for len(rows) >= size {
+			if _, err := s.exec(ctx, tx, statement, slices.Concat(rows[:size]...)...); err != nil {
+				return err
+			}
+			rows = rows[size:]
+		}
+	}
+	return nil
+}
+
+// executor is a database or a transaction.
+type executor interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+func (s *Store) exec(ctx context.Context, on executor, query string, args ...any) (sql.Result, error) {
+	return on.ExecContext(ctx, s.dialect.bind(query), args...)
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// Living are the jobs of a log that are not deleted: what its recorder has to know to go on.
+func (s *Store) Living(ctx context.Context, log Log) ([]*history.Job, error) {
+	return s.jobs(ctx, `WHERE log = ? AND deleted = 0`, log.ID)
+}
+
+// Filter says which jobs or transitions are meant; what is empty filters nothing.
+type Filter struct {
+	// Within are what may be seen, and is asked for; nil is everything, and an empty list nothing.
+	Within []Place
+	States []history.State // of transitions: to which they lead
+	Owners []string
+	Queues []string
+	UIDs   []string
+	Since  history.Time // of jobs: of their state; of transitions: at
+	Until  history.Time // exclusive; 0: no end
+}
+
+// Place is a namespace, or an object of a name in it; a Namespace of "*" is any.
+type Place struct{ Namespace, Name string }
+
+// AnyNamespace is the Namespace of a Place in all of them.
+const AnyNamespace = "*"
+
+// where collects conditions.
+type where struct {
+	texts []string
+	args  []any
+}
+
+func (w *where) add(text string, args ...any) {
+	w.texts = append(w.texts, text)
+	w.args = append(w.args, args...)
+}
+
+func (w *where) String() string { return "WHERE " + strings.Join(w.texts, " AND ") }
+
+func oneOf[T ~string](w *where, column string, values []T) {
+	if len(values) == 0 {
+		return
+	}
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = string(v)
+	}
+	w.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
+}
+
+func (f Filter) where(log Log, state, time string) *where {
+	w := &where{}
+	w.add("log = ?", log.ID)
+	if f.Within != nil {
+		w.within(f.Within)
+	}
+	oneOf(w, state, f.States)
+	oneOf(w, "owner", f.Owners)
+	oneOf(w, "queue", f.Queues)
+	oneOf(w, "uid", f.UIDs)
+	if f.Since != 0 {
+		w.add(time+" >= ?", int64(f.Since))
+	}
+	if f.Until != 0 {
+		w.add(time+" < ?", int64(f.Until))
+	}
+	return w
+}
+
+func (w *where) within(places []Place) {
+	var whole []string
+	var texts []string
+	var args []any
+	for _, p := range places {
+		switch {
+		case p.Name == "" && p.Namespace == AnyNamespace:
+			return
+		case p.Name == "":
+			whole = append(whole, p.Namespace)
+		case p.Namespace == AnyNamespace:
+			texts, args = append(texts, "name = ?"), append(args, p.Name)
+		default:
+			texts, args = append(texts, "(namespace = ? AND name = ?)"), append(args, p.Namespace, p.Name)
+		}
+	}
+	inner := &where{}
+	oneOf(inner, "namespace", whole)
+	texts, args = append(texts, inner.texts...), append(args, inner.args...)
+	if len(texts) == 0 {
+		texts = []string{"1 = 0"}
+	}
+	w.add("("+strings.Join(texts, " OR ")+")", args...)
+}
+
+// JobAfter is where a page of jobs ended; the zero value is before the first.
+type JobAfter struct {
+	Created history.Time
+	UID     string
+}
+
+// Jobs is a page of jobs, the newest first by creation, then by uid.
+func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, limit int) ([]*history.Job, error) {
+	w := f.where(log, "state", "since")
+	if after.UID != "" {
+		w.add("created <= ? AND (created < ? OR uid < ?)", int64(after.Created), int64(after.Created), after.UID)
+	}
+	return s.jobs(ctx, w.String()+" ORDER BY created DESC, uid DESC LIMIT ?", append(w.args, limit)...)
+}
+
+func (s *Store) jobs(ctx context.Context, where string, args ...any) (found []*history.Job, err error) {
+	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT "+strings.Join(jobColumns[1:], ", ")+" FROM jobs "+where), args...)
+	if err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		j := &history.Job{}
+		var version int64
+		var spentText, requests string
+		if err := rows.Scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
+			&version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests); err != nil {
+			return nil, fmt.Errorf("read jobs: %w", err)
+		}
+		j.Version = uint64(version)
+		var spent map[history.State]int64
+		if err := json.Unmarshal([]byte(spentText), &spent); err != nil {
+			return nil, fmt.Errorf("read job %s: %w", j.UID, err)
+		}
+		if len(spent) > 0 {
+			j.Spent = make(map[history.State]time.Duration, len(spent))
+		}
+		for state, ms := range spent {
+			j.Spent[state] = time.Duration(ms) * time.Millisecond
+		}
+		if err := json.Unmarshal([]byte(requests), &j.Requests); err != nil {
+			return nil, fmt.Errorf("read job %s: %w", j.UID, err)
+		}
+		found = append(found, j)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	return found, nil
+}
+
+// Transitions is a page of transitions, the newest first, of those before a number; 0 is before all.
+func (s *Store) Transitions(ctx context.Context, log Log, f Filter, before uint64, limit int) ([]*history.Transition, error) {
+	w := f.where(log, "to_state", "at")
+	if before != 0 {
+		w.add("seq < ?", int64(before))
+	}
+	return s.transitions(ctx, w, "DESC", limit)
+}
+
+// TransitionsAfter are those that follow a number, in order.
+func (s *Store) TransitionsAfter(ctx context.Context, log Log, f Filter, after uint64, limit int) ([]*history.Transition, error) {
+	w := f.where(log, "to_state", "at")
+	w.add("seq > ?", int64(after))
+	return s.transitions(ctx, w, "ASC", limit)
+}
+
+func (s *Store) transitions(ctx context.Context, w *where, order string, limit int) (found []*history.Transition, err error) {
+	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT "+strings.Join(transitionColumns[1:], ", ")+" FROM transitions "+w.String()+
+		" ORDER BY seq "+order+" LIMIT ?"), append(w.args, limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("read transitions: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		t := &history.Transition{}
+		var seq, version, late int64
+		if err := rows.Scan(&seq, &t.UID, &t.Namespace, &t.Name, &version, &t.From, &t.To, &t.At, &t.Observed, &late, &t.Attempt,
+			&t.Reason, &t.Message, &t.Owner, &t.Queue); err != nil {
+			return nil, fmt.Errorf("read transitions: %w", err)
+		}
+		t.Seq, t.Version, t.Late = uint64(seq), uint64(version), late != 0
+		found = append(found, t)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read transitions: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// migrations bring a schema from each version to the next. One that was released is never changed.
+//
+// MySQL and MariaDB end a transaction at each statement that changes a schema. So each statement can be repeated: a migration
+// that broke off in the middle is begun again.
+var migrations = [][]string{{
+	`CREATE TABLE IF NOT EXISTS logs (
+		id $ID,
+		cluster $KEY NOT NULL,
+		resource $KEY NOT NULL,
+		name $KEY NOT NULL,
+		version BIGINT NOT NULL,
+		seq BIGINT NOT NULL,
+		expired BIGINT NOT NULL,
+		holder $KEY NOT NULL,
+		lease BIGINT NOT NULL,
+		moved BIGINT NOT NULL,
+		UNIQUE (cluster, resource)
+	) $OPTIONS`,
+	`CREATE TABLE IF NOT EXISTS jobs (
+		log BIGINT NOT NULL,
+		uid $KEY NOT NULL,
+		namespace $KEY NOT NULL,
+		name $KEY NOT NULL,
+		owner $KEY NOT NULL,
+		queue $KEY NOT NULL,
+		state $KEY NOT NULL,
+		since BIGINT NOT NULL,
+		reason $TEXT NOT NULL,
+		message $TEXT NOT NULL,
+		attempt BIGINT NOT NULL,
+		version BIGINT NOT NULL,
+		created BIGINT NOT NULL,
+		started BIGINT NOT NULL,
+		ended BIGINT NOT NULL,
+		deleted BIGINT NOT NULL,
+		spent $TEXT NOT NULL,
+		requests $TEXT NOT NULL,
+		PRIMARY KEY (log, uid)
+	) $OPTIONS`,
+	`CREATE INDEX IF NOT EXISTS jobs_created ON jobs (log, created, uid)`,
+	`CREATE INDEX IF NOT EXISTS jobs_namespace ON jobs (log, namespace, created, uid)`,
+	`CREATE INDEX IF NOT EXISTS jobs_owner ON jobs (log, owner, created, uid)`,
+	`CREATE INDEX IF NOT EXISTS jobs_queue ON jobs (log, queue, created, uid)`,
+	`CREATE INDEX IF NOT EXISTS jobs_state ON jobs (log, state, created, uid)`,
+	`CREATE INDEX IF NOT EXISTS jobs_deleted ON jobs (log, deleted)`,
+	`CREATE TABLE IF NOT EXISTS transitions (
+		log BIGINT NOT NULL,
+		seq BIGINT NOT NULL,
+		uid $KEY NOT NULL,
+		namespace $KEY NOT NULL,
+		name $KEY NOT NULL,
+		version BIGINT NOT NULL,
+		from_state $KEY NOT NULL,
+		to_state $KEY NOT NULL,
+		at BIGINT NOT NULL,
+		observed BIGINT NOT NULL,
+		late BIGINT NOT NULL,
+		attempt BIGINT NOT NULL,
+		reason $TEXT NOT NULL,
+		message $TEXT NOT NULL,
+		owner $KEY NOT NULL,
+		queue $KEY NOT NULL,
+		PRIMARY KEY (log, seq)
+	) $OPTIONS`,
+	`CREATE INDEX IF NOT EXISTS transitions_uid ON transitions (log, uid, seq)`,
+	`CREATE INDEX IF NOT EXISTS transitions_namespace ON transitions (log, namespace, seq)`,
+	`CREATE INDEX IF NOT EXISTS transitions_owner ON transitions (log, owner, seq)`,
+	`CREATE INDEX IF NOT EXISTS transitions_to ON transitions (log, to_state, seq)`,
+}}
+
+var (
+	// ErrNewer means that a newer gateway has changed the schema.
+	ErrNewer = errors.New("the database's schema is newer than this gateway knows")
+	// ErrOlder means that the schema has to be brought up to date first.
+	ErrOlder = errors.New("the database's schema is older than this gateway needs, or there is none")
+)
+
+// Migrate brings the schema up to date; of several replicas that start at once, one does. The error is ErrNewer if that would be a step back.
+func (s *Store) Migrate(ctx context.Context) (err error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	defer conn.Close()
+	if err := s.dialect.lock(ctx, conn); err != nil {
+		return fmt.Errorf("migrate: lock: %w", err)
+	}
+	defer func() {
+		// Without the lock nobody else could; a connection that is gone has none.
+		if unlock := s.dialect.unlock(context.WithoutCancel(ctx), conn); err == nil && unlock != nil {
+			err = fmt.Errorf("migrate: unlock: %w", unlock)
+		}
+	}()
+	if err := s.create(ctx, conn); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	for {
+		done, err := s.migrateOnce(ctx, conn)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) create(ctx context.Context, conn *sql.Conn) error {
+	for _, statement := range []string{
+		`CREATE TABLE IF NOT EXISTS history_schema (id BIGINT PRIMARY KEY, version BIGINT NOT NULL) $OPTIONS`,
+		`INSERT INTO history_schema (id, version) VALUES (1, 0)` + s.dialect.keep([]string{"id"}),
+	} {
+		if _, err := conn.ExecContext(ctx, s.dialect.types().Replace(statement)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// migrateOnce is one migration, in a transaction where the database has that for schemas.
+func (s *Store) migrateOnce(ctx context.Context, conn *sql.Conn) (done bool, err error) {
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return false, fmt.Errorf("migrate: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
+	var version int
+	if err := tx.QueryRowContext(ctx, `SELECT version FROM history_schema WHERE id = 1`).Scan(&version); err != nil {
+		return false, fmt.Errorf("migrate: %w", err)
+	}
+	if version >= len(migrations) {
+		return true, s.fits(version)
+	}
+	for _, statement := range migrations[version] {
+		if _, err := tx.ExecContext(ctx, s.dialect.types().Replace(statement)); err != nil && !isIndexThere(err) {
+			return false, fmt.Errorf("migrate to version %d: %w", version+1, err)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, s.dialect.bind(`UPDATE history_schema SET version = ? WHERE id = 1`), version+1); err != nil {
+		return false, fmt.Errorf("migrate to version %d: %w", version+1, err)
+	}
+	if err := tx.Commit(); err != nil {
+		return false, fmt.Errorf("migrate to version %d: %w", version+1, err)
+	}
+	return false, nil
+}
+
+// Check reports whether the schema is the one that this gateway knows: nil, ErrNewer or ErrOlder, or that it cannot be read.
+func (s *Store) Check(ctx context.Context) error {
+	var version int
+	err := s.db.QueryRowContext(ctx, `SELECT version FROM history_schema WHERE id = 1`).Scan(&version)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), isMissingTable(err):
+		return ErrOlder
+	case err != nil:
+		return fmt.Errorf("check the schema: %w", err)
+	}
+	return s.fits(version)
+}
+
+func (s *Store) fits(version int) error {
+	switch {
+	case version > len(migrations):
+		return fmt.Errorf("%w: it has version %d, this gateway knows %d", ErrNewer, version, len(migrations))
+	case version < len(migrations):
+		return fmt.Errorf("%w: it has version %d, this gateway needs %d", ErrOlder, version, len(migrations))
+	}
+	return nil
+}

@@ -1,0 +1,415 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// What is written is found again as it was, whatever is in it.
+func TestWhatIsWrittenIsFoundAgain(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		if log.Version != 0 || log.Seq != 0 {
+			t.Fatalf("a new log stands at %+v", log)
+		}
+		b := seen(7, "team-a", "ann", numbered("u", 123), history.Pending, history.Running, history.Failed)
+		next := write(t, s, log, b)
+		found, err := s.Find(t.Context(), jobs)
+		if err != nil || found != next || next.Version != 7 || next.Seq != 369 {
+			t.Fatalf("%+v, %+v, %v", found, next, err)
+		}
+		living, err := s.Living(t.Context(), next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byUID := func(a, b *history.Job) int { return strings.Compare(a.UID, b.UID) }
+		slices.SortFunc(living, byUID)
+		if diff := cmp.Diff(b.Jobs, living); diff != "" {
+			t.Error(diff)
+		}
+		transitions, err := s.TransitionsAfter(t.Context(), next, Filter{}, 0, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(b.Transitions, transitions); diff != "" {
+			t.Error(diff)
+		}
+		for i, tr := range transitions {
+			if tr.Seq != uint64(i+1) {
+				t.Fatalf("number %d stands at place %d", tr.Seq, i)
+			}
+		}
+		// Written again, a job is replaced; once deleted, it lives no more.
+		again := seen(9, "team-a", "ann", []string{"u000"}, history.Pending, history.Running, history.Deleted)
+		again.Transitions = again.Transitions[2:]
+		next = write(t, s, next, again)
+		if living, err = s.Living(t.Context(), next); err != nil || len(living) != 122 {
+			t.Errorf("%d jobs live, %v", len(living), err)
+		}
+	})
+}
+
+// Of several who write the same stretch, one does: nothing is written twice, and numbers have no gaps.
+func TestOfSeveralWritersOneWrites(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		const writers, rounds = 4, 12
+		var running sync.WaitGroup
+		var mu sync.Mutex
+		wrote := map[uint64]int{}
+		for w := range writers {
+			running.Go(func() {
+				mine := log
+				for round := uint64(1); round <= rounds; {
+					// Half of the rounds move no version, as the second of two deletions in one revision does.
+					next, err := s.Write(t.Context(), mine, seen((round+1)/2, "n", "o", []string{fmt.Sprintf("%d-%d", round, w)}, history.Running))
+					switch {
+					case err == nil:
+						mu.Lock()
+						wrote[round]++
+						mu.Unlock()
+						mine = next
+					case CauseOf(err) == CauseOther || ctxDone(t.Context()):
+						t.Errorf("%v", err)
+						return
+					default: // moved; or a deadlock or a lock that could not be had, which are the database's to decide
+						if mine, err = s.Find(t.Context(), jobs); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+					round = mine.Seq + 1
+				}
+			})
+		}
+		running.Wait()
+		all, err := s.TransitionsAfter(t.Context(), log, Filter{}, 0, 1000)
+		if err != nil || len(all) != rounds {
+			t.Fatalf("%d transitions, %v", len(all), err)
+		}
+		for i, tr := range all {
+			if tr.Seq != uint64(i+1) || !strings.HasPrefix(tr.UID, fmt.Sprintf("%d-", i+1)) {
+				t.Errorf("place %d: %+v", i, tr)
+			}
+			if wrote[tr.Seq] != 1 {
+				t.Errorf("number %d was written %d times", tr.Seq, wrote[tr.Seq])
+			}
+		}
+	})
+}
+
+func ctxDone(ctx context.Context) bool { return ctx.Err() != nil }
+
+// A writer that found the log elsewhere writes nothing of its batch.
+func TestWhoComesTooLateWritesNothing(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		next := write(t, s, log, seen(5, "n", "o", []string{"u1"}, history.Running))
+		for name, from := range map[string]Log{"version": {ID: log.ID, Version: 4, Seq: next.Seq}, "number": {ID: log.ID, Version: 5, Seq: 0}} {
+			if _, err := s.Write(t.Context(), from, seen(6, "n", "o", []string{"u2"}, history.Running)); !errors.Is(err, ErrMoved) || CauseOf(err) != CauseMoved {
+				t.Errorf("from another %s: %v", name, err)
+			}
+		}
+		if all, err := s.Jobs(t.Context(), log, Filter{}, JobAfter{}, 10); err != nil || len(all) != 1 {
+			t.Errorf("%d jobs, %v", len(all), err)
+		}
+		if found, err := s.Find(t.Context(), jobs); err != nil || found != next {
+			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
+// A lease is one holder's until it is released or ends; it can be renewed.
+func TestALeaseIsOneHolders(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		take(t, s, "a")
+		take(t, s, "a")
+		if _, err := s.Take(t.Context(), jobs, "default", "b", time.Minute); !errors.Is(err, ErrHeld) {
+			t.Errorf("while it is another's: %v", err)
+		}
+		if err := s.Release(t.Context(), jobs, "b"); err != nil { // which is not b's to give up
+			t.Error(err)
+		}
+		if _, err := s.Take(t.Context(), jobs, "default", "b", time.Minute); !errors.Is(err, ErrHeld) {
+			t.Errorf("after a release by who does not hold it: %v", err)
+		}
+		if err := s.Release(t.Context(), jobs, "a"); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Take(t.Context(), jobs, "default", "b", -time.Second); err != nil { // which ends at once
+			t.Errorf("after the release: %v", err)
+		}
+		take(t, s, "a")
+		if _, err := s.Find(t.Context(), LogName{"c2", "jobs.batch"}); !errors.Is(err, ErrNoLog) {
+			t.Errorf("a log that nobody began: %v", err)
+		}
+	})
+}
+
+// Replicas that start at once bring up the schema once.
+func TestReplicasThatStartAtOnceMigrateOnce(t *testing.T) {
+	for name, address := range addresses {
+		t.Run(name, func(t *testing.T) {
+			at := address(t)
+			first := openAt(t, at)
+			if err := first.Check(t.Context()); !errors.Is(err, ErrOlder) || CauseOf(err) != CauseSchema {
+				t.Errorf("an empty database: %v", err)
+			}
+			var starting sync.WaitGroup
+			for range 5 {
+				s := openAt(t, at)
+				starting.Go(func() {
+					if err := s.Migrate(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			starting.Wait()
+			if err := first.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+			// What broke off in the middle is begun again.
+			for _, statement := range []string{"UPDATE history_schema SET version = 0", "DROP TABLE transitions", "DROP INDEX jobs_queue"} {
+				if strings.HasPrefix(statement, "DROP INDEX") && name == "MariaDB" {
+					statement += " ON jobs"
+				}
+				if _, err := first.db.ExecContext(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(first.Migrate(t.Context()), first.Check(t.Context())); err != nil {
+				t.Errorf("after a migration that broke off: %v", err)
+			}
+			if _, err := first.db.ExecContext(t.Context(), "UPDATE history_schema SET version = 99"); err != nil {
+				t.Fatal(err)
+			}
+			for what, err := range map[string]error{"Migrate": first.Migrate(t.Context()), "Check": first.Check(t.Context())} {
+				if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "version 99, this gateway knows 1") {
+					t.Errorf("%s of a newer schema: %v", what, err)
+				}
+			}
+		})
+	}
+}
+
+// Pages go on where they ended, whatever was written since, and each filter finds what it should and nothing else.
+func TestPagesAndFilters(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		log = write(t, s, log, seen(5, "team-a", "ann", numbered("a", 30), history.Running))
+		log = write(t, s, log, seen(6, "team-b", "ann ", numbered("b", 30), history.Running, history.Failed))
+		log = write(t, s, log, seen(7, "Team-b", "Ann", numbered("c", 30), history.Pending))
+		var all []string
+		for after := (JobAfter{}); ; {
+			page, err := s.Jobs(t.Context(), log, Filter{}, after, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, j := range page {
+				all = append(all, j.UID)
+			}
+			if len(page) < 7 {
+				break
+			}
+			after = JobAfter{page[6].Created, page[6].UID}
+			if len(all) == 14 {
+				newer := seen(8, "team-a", "ann", []string{"d"}, history.Running)
+				newer.Jobs[0].Created = 1_000_000
+				log = write(t, s, log, newer)
+			}
+		}
+		distinct := slices.Compact(slices.Sorted(slices.Values(all)))
+		if len(all) != 90 || len(distinct) != 90 || slices.Contains(all, "d") {
+			t.Errorf("%d jobs on all pages, %d of them distinct", len(all), len(distinct))
+		}
+		for name, test := range map[string]struct {
+			filter            Filter
+			jobs, transitions int
+		}{
+			"all":           {Filter{}, 91, 121},
+			"nothing":       {Filter{Within: []Place{}}, 0, 0},
+			"a namespace":   {Filter{Within: []Place{{"team-b", ""}}}, 30, 60},
+			"two":           {Filter{Within: []Place{{"team-b", ""}, {"team-a", ""}}}, 61, 91},
+			"names":         {Filter{Within: []Place{{"team-b", "name-b001"}, {"team-a", "name-b002"}, {"Team-b", ""}}}, 31, 32},
+			"a name in any": {Filter{Within: []Place{{"*", "name-c001"}}}, 1, 1},
+			"everything":    {Filter{Within: []Place{{"*", ""}, {"x", "y"}}}, 91, 121},
+			"an owner":      {Filter{Owners: []string{"ann"}}, 31, 31}, // neither Ann nor one with a space
+			"owners":        {Filter{Owners: []string{"ann", "Ann"}}, 61, 61},
+			"a state":       {Filter{States: []history.State{history.Running}}, 31, 61},
+			"states":        {Filter{States: []history.State{history.Failed, history.Pending}}, 60, 60},
+			"a uid":         {Filter{UIDs: []string{"b003"}}, 1, 2},
+			"a queue":       {Filter{Queues: []string{"Q"}}, 0, 0},
+			"a time":        {Filter{Since: 2000, Until: 2050}, 16, 21},
+			"a quote":       {Filter{Owners: []string{`' OR 1=1 --`}}, 0, 0},
+		} {
+			found, err := s.Jobs(t.Context(), log, test.filter, JobAfter{}, 1000)
+			transitions, err2 := s.Transitions(t.Context(), log, test.filter, 0, 1000)
+			if err != nil || err2 != nil || len(found) != test.jobs || len(transitions) != test.transitions {
+				t.Errorf("%s: %d jobs and %d transitions, %v %v; not %d and %d", name, len(found), len(transitions), err, err2, test.jobs, test.transitions)
+			}
+			if !slices.IsSortedFunc(transitions, func(a, b *history.Transition) int { return int(b.Seq) - int(a.Seq) }) {
+				t.Errorf("%s: the newest is not first", name)
+			}
+		}
+		if page, err := s.Transitions(t.Context(), log, Filter{}, 100, 5); err != nil || len(page) != 5 || page[0].Seq != 99 || page[4].Seq != 95 {
+			t.Errorf("%v, %v", page, err)
+		}
+	})
+}
+
+// What was deleted long ago is removed in small pieces, and what position that makes too old is remembered; what still is in the
+// cluster stays.
+func TestWhatWasDeletedLongAgoIsRemoved(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		log = write(t, s, log, seen(5, "n", "o", numbered("gone", 25), history.Running, history.Deleted))
+		log = write(t, s, log, seen(6, "n", "o", numbered("ended", 5), history.Running, history.Succeeded))
+		later := seen(7, "n", "o", []string{"later"}, history.Running, history.Deleted)
+		later.Jobs[0].Deleted = 10_000
+		log = write(t, s, log, later)
+		for _, want := range []int{10, 10, 5, 0} {
+			if n, err := s.Expire(t.Context(), log, 5_000, 10); n != want || err != nil {
+				t.Fatalf("%d removed, %v, not %d", n, err, want)
+			}
+		}
+		found, err := s.Find(t.Context(), jobs)
+		if want := log; err != nil {
+			t.Fatal(err)
+		} else if want.Expired = 50; found != want {
+			t.Errorf("%+v, not %+v", found, want)
+		}
+		left, err := s.Jobs(t.Context(), log, Filter{}, JobAfter{}, 100)
+		transitions, err2 := s.Transitions(t.Context(), log, Filter{}, 0, 100)
+		if err != nil || err2 != nil || len(left) != 6 || len(transitions) != 12 {
+			t.Errorf("%d jobs, %d transitions, %v %v", len(left), len(transitions), err, err2)
+		}
+		write(t, s, log, seen(8, "n", "o", []string{"next"}, history.Running)) // which retention does not disturb
+	})
+}
+
+// An address that cannot be meant is refused before anything is connected to, without telling a password.
+func TestAddressesThatCannotBeMeant(t *testing.T) {
+	dir := t.TempDir()
+	noCertificate := filepath.Join(dir, "ca")
+	if err := os.WriteFile(noCertificate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, opts := range map[string]Options{
+		"needs a state directory": {Address: "sqlite"},
+		"three slashes":           {Address: "sqlite://path/file"},
+		`scheme "oracle"`:         {Address: "oracle://x"},
+		`scheme ""`:               {Address: "nonsense"},
+		"one of them is too many": {Address: "postgres://u:secret@h/d", PasswordFile: "f"},
+		"takes no passwordFile":   {Address: "sqlite:///f", PasswordFile: "f"},
+		"a host and a database":   {Address: "mysql://u@h"},
+		"the parameter x=y":       {Address: "mysql://u:secret@h/d?x=y"},
+		"no such file":            {Address: "mysql://u@h/d?ca=" + dir + "/none"},
+		"holds no certificate":    {Address: "mysql://u@h/d?ca=" + noCertificate},
+		"is no address":           {Address: "postgres://u:secret@h:port%zz/d"},
+		"cannot parse":            {Address: "postgres://u:secret@h/d?sslmode=perhaps"},
+	} {
+		s, err := New(opts)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, not %s", opts.Address, err, want)
+		}
+		if s != nil {
+			t.Errorf("%s: is opened", opts.Address)
+		}
+	}
+}
+
+// What is wrong in the world is told by a cause, and heals when it is put right.
+func TestWhatIsWrongWithADatabaseIsTold(t *testing.T) {
+	dir := t.TempDir()
+	password := filepath.Join(dir, "password")
+	say := func(text string) {
+		if err := os.WriteFile(password, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("MariaDB's password", func(t *testing.T) {
+		maria.Database(t)
+		maria.Exec(t, "CREATE DATABASE secrets")
+		maria.Exec(t, "CREATE USER 'kc'@'%' IDENTIFIED BY 'right'")
+		maria.Exec(t, "GRANT ALL ON secrets.* TO 'kc'@'%'")
+		s, err := New(Options{Address: maria.Address("secrets", "kc", ""), PasswordFile: password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		say("wrong")
+		if err := s.Migrate(t.Context()); CauseOf(err) != CausePassword {
+			t.Errorf("%v is taken for %s", err, CauseOf(err))
+		}
+		say("right\n")
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		address := postgresql.Database(t)
+		s := openAt(t, address)
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		readOnly := openAt(t, address+"&default_transaction_read_only=on")
+		if _, err := readOnly.Take(t.Context(), jobs, "p", "h", time.Minute); CauseOf(err) != CauseReadOnly {
+			t.Errorf("%v is taken for %s", err, CauseOf(err))
+		}
+		stranger := openAt(t, strings.Replace(address, "root@", "nobody@", 1))
+		if err := stranger.Check(t.Context()); CauseOf(err) != CausePassword {
+			t.Errorf("%v is taken for %s", err, CauseOf(err))
+		}
+		log := take(t, s, "a")
+		postgresql.Kill()
+		if _, err := s.Write(t.Context(), log, seen(5, "n", "o", []string{"u"}, history.Running)); err == nil || CauseOf(err) != CauseAway {
+			t.Errorf("%v is taken for %s", err, CauseOf(err))
+		}
+		if err := postgresql.Up(); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		for range 10 { // as many as connections may have been kept
+			if _, err = s.Write(t.Context(), log, seen(5, "n", "o", []string{"u"}, history.Running)); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			t.Errorf("after it came back: %v", err)
+		}
+	})
+	t.Run("SQLite", func(t *testing.T) {
+		if err := openAt(t, "sqlite://"+dir+"/none/file").Migrate(t.Context()); err == nil || CauseOf(err) != CauseAway {
+			t.Errorf("%v is taken for %s", err, CauseOf(err))
+		}
+		s := openAt(t, "sqlite://"+dir+"/full")
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := take(t, s, "a")
+		s.db.SetMaxOpenConns(1) // or the pragma is another connection's
+		if _, err := s.db.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil {
+			t.Fatal(err)
+		}
+		b := seen(5, "n", "o", numbered("u", 2000), history.Running)
+		if _, err := s.Write(t.Context(), log, b); CauseOf(err) != CauseFull {
+			t.Errorf("%v is taken for %s", err, CauseOf(err))
+		}
+		if _, err := s.db.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
+			t.Fatal(err)
+		}
+		write(t, s, log, b)
+	})
+}
