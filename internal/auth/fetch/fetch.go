@@ -1,5 +1,6 @@
-// Package fetch gets the documents of issuers: what they say of themselves, and their keys. Whoever can change these on their way
-// can sign in as anybody, so they come over TLS, or from this very machine; they are of a bounded size, and waited for only so long.
+// Package fetch gets the documents of issuers: their metadata and their keys. An attacker who could change these on
+// their way could sign in as any user. So they must come over TLS, or from this machine. Their size is bounded, and
+// so is the wait for them.
 package fetch
 
 import (
@@ -14,17 +15,17 @@ import (
 )
 
 const (
-	// Timeout is of one document.
+	// Timeout bounds the fetch of one document, which has at most maxDocument bytes.
 	Timeout     = 10 * time.Second
 	maxDocument = 1 << 20
 )
 
-// Client goes by a transport, and follows redirects to where documents may come from.
+// Client returns a client that follows redirects only to addresses from which documents may come.
 func Client(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: transport, Timeout: Timeout, CheckRedirect: refuseUnsafeRedirect}
 }
 
-// Document gets one.
+// Document gets one document.
 func Document(ctx context.Context, client *http.Client, where string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 	if err != nil {
@@ -49,8 +50,8 @@ func Document(ctx context.Context, client *http.Client, where string) ([]byte, e
 	return data, nil
 }
 
-// Safe says whether documents, and what is sent to sign somebody in, may be exchanged with an address: whoever is on the way of a plain connection
-// could replace them, and then sign as anybody.
+// Safe reports whether documents and credentials may be exchanged with an address: only by https, or with this
+// machine. On the way of a plain connection an attacker could replace the keys, and then sign tokens for any user.
 func Safe(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {

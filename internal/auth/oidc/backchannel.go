@@ -9,9 +9,10 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// EndAt takes the provider's word that a session, or all of a user's, ended there (OpenID Connect Back-Channel Logout 1.0):
-// it ends here, too, and on all replicas if they share what was revoked. An error is ErrRefused; or auth.ErrUnavailable if
-// it can help to send the same again. Whose session it is that ended is returned whenever it ended here.
+// EndAt takes a logout token, by which the provider says that a session, or all sessions of a user, ended there
+// (OpenID Connect Back-Channel Logout 1.0). They end here, too, and on all replicas that share the list of what was
+// revoked. The error is ErrRefused, or auth.ErrUnavailable if sending the same again may help. Whenever the sessions
+// ended here, the revocation is returned.
 func (l *Login) EndAt(ctx context.Context, logoutToken string) (ended auth.Revocation, err error) {
 	defer func() { l.count("ended", err) }()
 	entry, jti, err := l.client.LogoutToken(ctx, logoutToken)
@@ -21,8 +22,8 @@ func (l *Login) EndAt(ctx context.Context, logoutToken string) (ended auth.Revoc
 	case err != nil:
 		return auth.Revocation{}, refused("logout token: %w", err)
 	}
-	// The same token is the same entry, so that to send it again does no harm if it did not get through; one that did is
-	// refused.
+	// The same token makes the same entry. So sending it again does no harm if it did not get through before. If it
+	// did, it is refused.
 	if l.ended.Taken(jti) {
 		return auth.Revocation{}, refused("logout token: used before")
 	}

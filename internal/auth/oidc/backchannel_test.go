@@ -39,7 +39,7 @@ func TestLogoutAtTheProviderEndsTheSessionsHere(t *testing.T) {
 		if _, err := l.Renew(t.Context(), first.Session, first.Renewal); !errors.Is(err, auth.ErrBadToken) {
 			t.Error(err)
 		}
-		// A provider may name the session only when one signs in, and not in later tokens.
+		// A provider may name the session only at the sign-in, and not in later tokens.
 		provider.Set(func(p *authtest.Provider) { p.Claims = nil })
 		time.Sleep(50 * time.Minute)
 		second, err := l.Renew(t.Context(), second.Session, second.Renewal)
@@ -75,7 +75,7 @@ func TestLogoutAtTheProviderEndsTheSessionsHere(t *testing.T) {
 	})
 }
 
-// Whoever could end others' sessions would have a way to lock them out.
+// An attacker who could end others' sessions could lock them out.
 func TestLogoutTokensThatAreNoneEndNothing(t *testing.T) {
 	const event = "http://schemas.openid.net/event/backchannel-logout"
 	for name, c := range map[string]struct {
@@ -136,7 +136,7 @@ func TestLogoutTokensThatAreNoneEndNothing(t *testing.T) {
 	}
 }
 
-// The provider's keys sign logout tokens, too, and those of some do not say in their header what they are.
+// The provider's keys also sign logout tokens, and those of some providers do not say in their header what they are.
 func TestLogoutTokenLetsNobodyIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		provider := authtest.New()
@@ -150,7 +150,7 @@ func TestLogoutTokenLetsNobodyIn(t *testing.T) {
 	})
 }
 
-// A session that is revoked just as another replica, which does not know it yet, renews it does not live on.
+// A session does not live on if it is revoked just when another replica, which does not know that yet, renews it.
 func TestRenewalDoesNotOutrunARevocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		provider := authtest.New()
@@ -181,7 +181,7 @@ func TestRenewalDoesNotOutrunARevocation(t *testing.T) {
 		if again := signedIn(t, l, provider); again.Session == "" {
 			t.Error("who signs in again is not let in")
 		}
-		// Who is barred is told so, and causes no more than that.
+		// A barred user is told so, and nothing else happens.
 		if err := l.revocations.Revoke(t.Context(), "b", auth.Revocation{Username: "jane", Until: time.Now().Add(time.Minute)}); err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestRenewalDoesNotOutrunARevocation(t *testing.T) {
 		if _, err := l.Finish(t.Context(), pending, answer); !errors.Is(err, ErrDenied) || provider.Asked("/keys") != keys {
 			t.Errorf("barred: %v", err)
 		}
-		// Once it is forgotten, cookies that somebody kept are too old.
+		// Once the revocation is forgotten, kept cookies are too old.
 		time.Sleep(auth.RenewalTime + time.Hour)
 		if _, err := l.Renew(t.Context(), in.Session, in.Renewal); !errors.Is(err, auth.ErrTokenExpired) {
 			t.Error(err)

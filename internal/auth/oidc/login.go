@@ -1,9 +1,10 @@
-// Package oidc lets people sign in at an OpenID provider, with the authorization code flow and PKCE, renews their sessions, and ends them
-// when they or the provider want that. Who an ID token is for, and what a logout token ends, is said by an auth.Client, which checks
-// them as it does all tokens.
+// Package oidc lets users sign in at an OpenID provider, by the authorization code flow with PKCE. It renews their
+// sessions, and ends them when the user or the provider wants that. An auth.Client checks ID tokens and logout tokens
+// like all other tokens.
 //
-// It keeps nothing that another replica would need: what a login or a renewal takes is sealed, and in the browser's hands. Strangers
-// can make it ask the provider only so much, and never in the place of those who have a session.
+// It keeps nothing that another replica would need: the state of a login or a renewal is sealed, and the browser
+// keeps it. Strangers can cause only a bounded number of requests to the provider, and never delay users who have a
+// session.
 package oidc
 
 import (
@@ -28,17 +29,19 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// Errors of a Login, beside auth.ErrUnavailable and session.ErrTooLarge.
+// The errors of a Login, besides auth.ErrUnavailable and session.ErrTooLarge.
 var (
-	// ErrProviderAway: the provider does not answer, or not as it should. To try again helps.
+	// ErrProviderAway means that the provider does not answer, or not as it should. Trying again may help.
 	ErrProviderAway = errors.New("the identity provider does not answer as it should")
-	// ErrRefused: what the browser came back with does not belong to a login that it began, or is not accepted.
+	// ErrRefused means that what the browser came back with does not belong to a login that it began, or is not
+	// accepted.
 	ErrRefused = errors.New("the sign-in is not valid")
-	// ErrDenied: the provider did not let the user in, or they did not want to; or they are barred here.
+	// ErrDenied means that the provider did not sign the user in, that the user did not want that, or that the user
+	// is barred here.
 	ErrDenied = errors.New("the provider did not sign the user in")
 )
 
-// loginError is one of these with its cause, which is for the log and never contains a code or a token.
+// loginError is one of these errors with its cause. The cause is for the log, and never contains a code or a token.
 type loginError struct{ kind, cause error }
 
 func (e *loginError) Error() string { return e.kind.Error() + ": " + e.cause.Error() }
@@ -51,16 +54,16 @@ func refused(format string, args ...any) error {
 // Options configure a Login.
 type Options struct {
 	Issuer           string                // one of the Authenticator's, among whose audiences is ClientID
-	ClientID         string                // of the gateway at the provider
+	ClientID         string                // the gateway's id at the provider
 	ClientSecretFile string                // read at each use, so that it can be replaced; empty: a public client
 	RedirectURL      string                // where the provider sends browsers back to, exactly
-	Scopes           []string              // empty: those of openid, profile, email, groups, offline_access that the provider has
+	Scopes           []string              // empty: openid, and profile, email, groups, offline_access if the provider has them
 	Registerer       prometheus.Registerer // may be nil
 }
 
-// Login lets people sign in at an OpenID provider (authorization code flow with PKCE), and renews their sessions. It keeps
-// nothing: what a login needs until its end is in a sealed cookie, so that any replica can finish it, and renew the session.
-// The ID token is checked as every other token, by the Authenticator. Safe for concurrent use.
+// Login lets users sign in at an OpenID provider, and renews their sessions. The state of a login is in a sealed
+// cookie, so that any replica can finish the login, and renew the session. The Authenticator checks the ID token like
+// every other token. Its methods may be called concurrently.
 type Login struct {
 	opts     Options
 	client   *auth.Client
@@ -71,21 +74,21 @@ type Login struct {
 	finished session.Once
 	ended    session.Once // logout tokens
 	renewals renewals
-	logins   *prometheus.CounterVec // steps
+	logins   *prometheus.CounterVec // steps of logins, by result
 	log      *slog.Logger
 }
 
 const (
-	// exchanges is how many requests to the provider are under way at once. Strangers can cause some, by coming back from it
-	// with a code that they made up: a network of theirs has an eighth of the turns, and some that wait. Those who have a
-	// session have turns of their own.
+	// exchanges is how many requests to the provider may be under way at once. Strangers can cause some, by coming
+	// back with an invented code: one network of strangers gets an eighth of the turns, and a bounded number may
+	// wait. Each user with a session has turns of their own.
 	exchanges        = 32
 	exchangesWaiting = 64
-	// exchangeTurn is for how long a turn is waited for.
+	// exchangeTurn is how long a request waits for its turn.
 	exchangeTurn = 10 * time.Second
 )
 
-// New is for one of the authenticator's issuers. It asks the provider nothing.
+// New returns a Login for one of the authenticator's issuers. It does not ask the provider anything.
 func New(opts Options, authenticator *auth.Authenticator, sealer *session.Sealer, logger *slog.Logger) (*Login, error) {
 	client, err := authenticator.Client(opts.Issuer, opts.ClientID)
 	if err != nil {
@@ -128,7 +131,7 @@ func (l *Login) secret() (string, error) {
 	return secret, nil
 }
 
-// party is the gateway as the provider knows it.
+// party returns the gateway's configuration as a client of the provider, and the provider's metadata.
 func (l *Login) party(ctx context.Context) (*oauth2.Config, *providerMetadata, error) {
 	secret, err := l.secret()
 	if err != nil {
@@ -148,10 +151,10 @@ func (l *Login) party(ctx context.Context) (*oauth2.Config, *providerMetadata, e
 	}, m, nil
 }
 
-// LoginTime is how long somebody may take to sign in at the provider.
+// LoginTime is how long a user may take to sign in at the provider.
 const LoginTime = 10 * time.Minute
 
-// pendingLogin is what a browser keeps of a login until it comes back.
+// pendingLogin is the state of a login, which the browser keeps until it comes back.
 type pendingLogin struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -162,12 +165,12 @@ type pendingLogin struct {
 
 // Started is a login that has begun.
 type Started struct {
-	Location string // of the provider, where the browser goes
-	Name     string // tells this login from others of the same browser; see LoginName
-	Pending  string // for the browser to keep, and nobody else
+	Location string // the provider's address to which the browser goes
+	Name     string // distinguishes the logins of one browser; see LoginName
+	Pending  string // sealed state that only the browser keeps
 }
 
-// Begin starts a login, after which the browser is to be sent to returnTo.
+// Begin starts a login. After it, the browser is to be sent to returnTo.
 func (l *Login) Begin(ctx context.Context, returnTo string) (_ Started, err error) {
 	defer func() { l.count("begun", err) }()
 	if !IsReturnPath(returnTo) {
@@ -189,20 +192,21 @@ func (l *Login) Begin(ctx context.Context, returnTo string) (_ Started, err erro
 	return Started{Location: location, Name: LoginName(p.State), Pending: sealed}, nil
 }
 
-// LoginName is what a login is called, given the state that a browser comes back with: "" if that is none.
+// LoginName returns the name of a login, from the state with which a browser comes back; "" if that is malformed.
 func LoginName(state string) string {
-	const size, name = 26, 10 // of rand.Text, and enough to tell a browser's logins apart
+	const size, name = 26, 10 // the size of rand.Text, and enough to distinguish a browser's logins
 	if len(state) != size || strings.Trim(state, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
 		return ""
 	}
 	return state[:name]
 }
 
-// maxReturnPath bounds what stands in a cookie.
+// maxReturnPath bounds a path, in bytes, since it must fit into a cookie.
 const maxReturnPath = 1 << 10
 
-// IsReturnPath reports whether a text is a path of this gateway and nothing else: what a browser reads as another host's
-// (//host, /\host, or the same with tabs and line breaks in between, which browsers leave out) is none.
+// IsReturnPath reports whether a browser takes a text for a path of this gateway, and for nothing else. It refuses
+// what a browser may take for an address of another host: //host, /\host, and the same with tabs or line breaks in
+// between, which browsers drop.
 func IsReturnPath(text string) bool {
 	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || len(text) > maxReturnPath {
 		return false
@@ -216,15 +220,16 @@ func IsReturnPath(text string) bool {
 	return err == nil && u.Host == "" && u.Scheme == "" && u.Opaque == "" && !strings.HasPrefix(u.Path, "//") && !strings.HasPrefix(u.Path, "/auth/")
 }
 
-// LoggedIn is what a browser keeps of a session that it has by a login.
+// LoggedIn is what a browser keeps after a login.
 type LoggedIn struct {
 	Identity auth.Identity
-	Session  string // sealed; empty: as it was
+	Session  string // sealed; empty: unchanged
 	Renewal  string // sealed, for Renew and End; empty: the session cannot be renewed
 	ReturnTo string
 }
 
-// Finish ends a login, with what the browser kept of it and what the provider sent it back with. Each login ends once.
+// Finish completes a login, with the state that the browser kept and the provider's answer. Each login can be
+// completed once.
 func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (_ LoggedIn, err error) {
 	defer func() { l.count("finished", err) }()
 	var p pendingLogin
@@ -244,7 +249,7 @@ func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (
 	if err != nil {
 		return LoggedIn{}, err
 	}
-	// RFC 9207: an answer of another provider must not be taken for this one's.
+	// An answer of another provider must not be taken for this one's (RFC 9207).
 	if answer.Has("iss") && answer.Get("iss") != l.opts.Issuer || metadata.NamesItself && !answer.Has("iss") {
 		return LoggedIn{}, refused("the answer is of another provider")
 	}
@@ -268,7 +273,7 @@ func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (
 	if subtle.ConstantTimeCompare([]byte(nonce), []byte(p.Nonce)) != 1 {
 		return LoggedIn{}, refused("the ID token's nonce is another's")
 	}
-	if id.Begun.IsZero() { // a provider that leaves iat out; what was revoked before is not meant
+	if id.Begun.IsZero() { // the provider leaves iat out; earlier revocations do not concern this login
 		id.Begun = now
 	}
 	subject, _ := id.Claims["sub"].(string)
@@ -277,7 +282,7 @@ func (l *Login) Finish(ctx context.Context, pending string, answer url.Values) (
 	return begun, err
 }
 
-// answeredError is what a provider's own error means.
+// answeredError returns the error for a provider's error code.
 func answeredError(code string) error {
 	if code == "server_error" || code == "temporarily_unavailable" {
 		return fmt.Errorf("%w: it answers %s", ErrProviderAway, code)
@@ -285,7 +290,7 @@ func answeredError(code string) error {
 	return &loginError{ErrDenied, errors.New(code)}
 }
 
-// ask sends one of the requests that the provider answers with tokens, when it is somebody's turn.
+// ask sends a request that the provider answers with tokens, when it is the turn of the given user or network.
 func (l *Login) ask(ctx context.Context, turn string, request func(context.Context) (*oauth2.Token, error)) (*oauth2.Token, error) {
 	release, err := l.turn(ctx, turn)
 	if err != nil {
@@ -295,7 +300,7 @@ func (l *Login) ask(ctx context.Context, turn string, request func(context.Conte
 	return request(context.WithValue(ctx, oauth2.HTTPClient, l.exchange))
 }
 
-// turn waits until the provider may be asked something for somebody.
+// turn waits until the provider may be asked for a user or network.
 func (l *Login) turn(ctx context.Context, of string) (release func(), err error) {
 	waiting, cancel := context.WithTimeout(ctx, exchangeTurn)
 	defer cancel()
@@ -306,7 +311,7 @@ func (l *Login) turn(ctx context.Context, of string) (release func(), err error)
 	return release, err
 }
 
-// identify says who the ID token of an answer is for.
+// identify returns the identity in an answer's ID token, and that token.
 func (l *Login) identify(ctx context.Context, token *oauth2.Token) (auth.Identity, string, error) {
 	idToken, _ := token.Extra("id_token").(string)
 	if idToken == "" {

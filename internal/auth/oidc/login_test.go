@@ -48,12 +48,12 @@ func mustSealer(t testing.TB) *session.Sealer {
 	return s
 }
 
-// believing confirms everybody.
+// believing is a Confirmer that confirms every identity.
 type believing struct{}
 
 func (believing) Confirm(_ context.Context, id auth.Identity) (auth.Identity, error) { return id, nil }
 
-// runUntilEnd runs the authenticator for as long as the test lasts, and waits for its end.
+// runUntilEnd runs the authenticator until the test ends, and waits for its end.
 func runUntilEnd(t *testing.T, a *auth.Authenticator) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -67,14 +67,14 @@ func runUntilEnd(t *testing.T, a *auth.Authenticator) {
 	})
 }
 
-// party is a login with what stands behind it.
+// party is a Login with what it needs.
 type party struct {
 	*Login
 	authenticator *auth.Authenticator
 	revocations   *auth.Revocations
 }
 
-// loginAt runs a login at a provider, in a bubble, with an option's changes.
+// loginAt runs a Login at a provider in a synctest bubble, with changed options.
 func loginAt(t *testing.T, provider *authtest.Provider, change ...func(*Options)) party {
 	t.Helper()
 	revocations := auth.NewRevocations(auth.RevocationOptions{Keep: 48 * time.Hour})
@@ -98,7 +98,7 @@ func loginAt(t *testing.T, provider *authtest.Provider, change ...func(*Options)
 	return party{l, a, revocations}
 }
 
-// comeBack begins a login, and signs in: what the browser kept, and comes back with.
+// comeBack begins a login and signs in. It returns what the browser kept, and the answer with which it comes back.
 func comeBack(t *testing.T, l party, provider *authtest.Provider) (pending string, answer url.Values) {
 	t.Helper()
 	begun, err := l.Begin(t.Context(), "/#jobs")
@@ -174,7 +174,7 @@ func TestLoginIsTheUserOfTheIDToken(t *testing.T) {
 	}
 }
 
-// What a browser comes back with that is not the end of its own login.
+// A browser that comes back with anything but the end of its own login is refused.
 func TestLoginsThatAreNoneAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		provider func(*authtest.Provider)
@@ -256,7 +256,7 @@ func TestLoginsThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// Keys belong to their issuer: another one that the gateway trusts, too, cannot sign in the users of this one.
+// Keys belong to their issuer: another trusted issuer cannot sign in the users of this one.
 func TestIDTokenOfAnotherTrustedIssuerIsRefused(t *testing.T) {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(key.Public()))})
@@ -336,7 +336,7 @@ func TestLoginEndsOnce(t *testing.T) {
 		if provider.Asked("/token") != asked {
 			t.Error("the provider is asked again")
 		}
-		// Another replica does not know; there the provider refuses the code.
+		// Another replica does not know that the login has ended. There the provider refuses the code.
 		if _, err := loginAt(t, provider).Finish(t.Context(), pending, answer); !errors.Is(err, ErrRefused) {
 			t.Errorf("at another replica: %v", err)
 		}
@@ -373,7 +373,7 @@ func TestProviderThatWasAwayIsAskedAgain(t *testing.T) {
 		provider.Set(func(p *authtest.Provider) { p.Away = false })
 		time.Sleep(2 * time.Second)
 		pending, answer := comeBack(t, l, provider)
-		time.Sleep(10 * time.Second) // for the keys, which are asked for on their own
+		time.Sleep(10 * time.Second) // for the keys, which are fetched independently
 		if _, err := l.Finish(t.Context(), pending, answer); err != nil {
 			t.Error(err)
 		}
@@ -385,7 +385,8 @@ func TestProviderThatWasAwayIsAskedAgain(t *testing.T) {
 	})
 }
 
-// Strangers' tokens cause a fetch of the keys now and then; the provider's own at once, or a rotation would lock people out.
+// Strangers' tokens cause a fetch of the keys only now and then. The provider's own tokens cause it at once, or a
+// rotation would lock users out.
 func TestNewKeyOfTheProviderIsKnownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		provider := authtest.New()
@@ -456,7 +457,7 @@ func FuzzIsReturnPath(f *testing.F) {
 		if !IsReturnPath(text) {
 			return
 		}
-		// As a browser reads it, for whom a backslash is a slash.
+		// Browsers read a backslash as a slash.
 		u, err := home.Parse(strings.ReplaceAll(text, `\`, "/"))
 		if err != nil || u.Host != home.Host || u.Scheme != home.Scheme || strings.HasPrefix(u.EscapedPath(), "//") && u.Host == "" {
 			t.Errorf("%q leads to %v", text, u)
@@ -464,7 +465,7 @@ func FuzzIsReturnPath(f *testing.F) {
 	})
 }
 
-// FuzzFinish: whatever a browser comes back with, it is refused, with an error that does not repeat it.
+// Whatever invented answer a browser comes back with, it is refused, with an error that does not repeat it.
 func FuzzFinish(f *testing.F) {
 	provider := authtest.New()
 	a, err := auth.New(auth.Options{Issuers: []auth.Issuer{{Issuer: authtest.Issuer, Audiences: []string{authtest.ClientID}, Claims: usual}}, Transport: provider}, nil)
@@ -547,8 +548,8 @@ func TestRenewedSessionGoesOn(t *testing.T) {
 	})
 }
 
-// Tabs renew at once, each with the cookies that it had when it began; and answers get lost. A provider that takes a token
-// used twice for stolen must never see one twice.
+// Several tabs renew at the same time, each with the cookies that it had when it began, and answers get lost. A
+// provider that takes a token that is used twice for stolen must never see one twice.
 func TestRenewalsAtOnceAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		provider := authtest.New()
@@ -563,7 +564,7 @@ func TestRenewalsAtOnceAreOne(t *testing.T) {
 		for i := range results {
 			renewing.Go(func() {
 				ctx := t.Context()
-				if i == 0 { // a browser that leaves must not take the others with it
+				if i == 0 { // a browser that leaves must not end the renewal for the others
 					var cancel context.CancelFunc
 					ctx, cancel = context.WithTimeout(ctx, time.Second)
 					defer cancel()
@@ -588,7 +589,7 @@ func TestRenewalsAtOnceAreOne(t *testing.T) {
 		if n := provider.Asked("/token") - asked; n != 1 {
 			t.Errorf("the provider was asked %d times", n)
 		}
-		// Who has the new cookies already is left alone.
+		// A session that already has the new cookies is left as it is.
 		fresh := signedIn(t, l, provider)
 		asked = provider.Asked("/token")
 		if again, err := l.Renew(t.Context(), fresh.Session, fresh.Renewal); err != nil || again.Session != "" || provider.Asked("/token") != asked {
@@ -597,7 +598,7 @@ func TestRenewalsAtOnceAreOne(t *testing.T) {
 	})
 }
 
-// What was answered a minute ago may have ended meanwhile, if tokens are that short.
+// A session that was renewed a minute ago may have ended since, if tokens are that short-lived.
 func TestRenewalWhoseAnswerHasEndedGoesFurther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		provider := authtest.New()
@@ -686,7 +687,7 @@ func noise(n int) (text string) {
 	return text[:n]
 }
 
-// What does not fit is said, or done without; never cut.
+// What does not fit into a cookie is an error, or is left out; it is never truncated.
 func TestSessionsFitIntoCookies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		provider := authtest.New()
@@ -765,5 +766,5 @@ func TestLoginNeedsItsIssuerAndClient(t *testing.T) {
 	}
 }
 
-// sessionsOf are those that a login makes.
+// sessionsOf returns the Sessions for what a Login makes.
 func sessionsOf(l party) *session.Sessions { return session.NewSessions(l.sealer, l.client) }

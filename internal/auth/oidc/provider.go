@@ -17,20 +17,20 @@ import (
 	"github.com/kubecast/kubecast/internal/auth/fetch"
 )
 
-// provider is an issuer as the place where people sign in: what it says of itself (OpenID Connect Discovery 1.0), asked for
-// when it is first needed. What was known once stays in use while the provider is away.
+// provider is an issuer at which users sign in. Its metadata (OpenID Connect Discovery 1.0) is asked for when it is
+// first needed. Metadata that is known stays in use while the provider is away.
 type provider struct {
 	issuer string
 	client *http.Client
-	flight singleflight.Group // of the one question that there is
+	flight singleflight.Group // of the only request that there is
 
 	mu     sync.Mutex
 	known  *providerMetadata
-	failed error     // of the last time it was asked; nil: it answered
-	until  time.Time // after which it is asked again
+	failed error     // why the last request failed; nil: it did not
+	until  time.Time // when it may be asked again
 }
 
-// providerMetadata is what the gateway needs of it.
+// providerMetadata is the part of the metadata that the gateway needs.
 type providerMetadata struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -44,19 +44,19 @@ type providerMetadata struct {
 
 const (
 	metadataFor   = time.Hour
-	metadataRetry = time.Second // while it does not answer: strangers can cause questions
+	metadataRetry = time.Second // while it does not answer: strangers can cause these requests
 )
 
-// metadata asks the provider if it is time to, once for all who come meanwhile: strangers can cause questions. Who comes
-// when something is known already waits a moment at most.
+// metadata returns the provider's metadata, and asks for it if it is old. Concurrent callers share one request, since
+// strangers can cause it. If older metadata is known, a caller waits only a moment.
 func (p *provider) metadata(ctx context.Context) (*providerMetadata, error) {
 	known, failed, fresh := p.state()
 	if fresh {
 		return orAway(known, failed)
 	}
-	answer := p.flight.DoChan("", func() (any, error) { // it outlives who asks first
+	answer := p.flight.DoChan("", func() (any, error) { // the request outlives the caller that began it
 		if _, _, fresh := p.state(); fresh {
-			return nil, nil // who came before has just been answered
+			return nil, nil // an earlier caller has just been answered
 		}
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetch.Timeout)
 		defer cancel()
@@ -86,7 +86,7 @@ func (p *provider) metadata(ctx context.Context) (*providerMetadata, error) {
 	return orAway(known, failed)
 }
 
-// state is what is known, and whether the provider need not be asked yet.
+// state returns what is known, and whether it is too early to ask the provider again.
 func (p *provider) state() (known *providerMetadata, failed error, fresh bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *provider) discover(ctx context.Context) (*providerMetadata, error) {
 			return nil, fmt.Errorf("%s: %s is %.200q; allowed: https, and http on loopback", where, name, endpoint)
 		}
 	}
-	// One can sign in without these, too.
+	// A sign-in does not need these.
 	if !fetch.Safe(m.EndSession) {
 		m.EndSession = ""
 	}
@@ -128,8 +128,8 @@ func (p *provider) discover(ctx context.Context) (*providerMetadata, error) {
 	return &m, nil
 }
 
-// authStyle is how the gateway says who it is where a code or a token is exchanged. A wrong guess would spend the code, so
-// the library's own detection by trying is not used.
+// authStyle is how the gateway authenticates where a code or a token is exchanged. The library would detect that by
+// trying, but a wrong guess would use up the code.
 func (m *providerMetadata) authStyle(secret string) oauth2.AuthStyle {
 	basic := len(m.AuthMethods) == 0 || slices.Contains(m.AuthMethods, "client_secret_basic")
 	if secret == "" || !basic {
@@ -138,7 +138,8 @@ func (m *providerMetadata) authStyle(secret string) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// defaultScopes are asked for if the provider has them: who it is, his groups, and that the session can be renewed.
+// defaultScopes are asked for if the provider has them: for the user's identity and groups, and for the renewal of
+// the session.
 var defaultScopes = []string{"openid", "profile", "email", "groups", "offline_access"}
 
 func (m *providerMetadata) scopes() []string {
@@ -151,11 +152,11 @@ func (m *providerMetadata) scopes() []string {
 	return scopes
 }
 
-// refuseRedirect is for requests that carry what must not go elsewhere.
+// refuseRedirect is for requests whose secrets must not be sent to another address.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// providerError says what came of a request to the provider. The answer's text is the provider's, and may repeat what was
-// sent, so only the code of the error is kept.
+// providerError returns the error of a failed request to the provider. The answer's text may repeat what was sent, so
+// only the error code is kept.
 func providerError(doing string, err error) error {
 	var told *oauth2.RetrieveError
 	if !errors.As(err, &told) {
@@ -165,12 +166,12 @@ func providerError(doing string, err error) error {
 	switch {
 	case code == "invalid_grant", code == "invalid_request", code == "invalid_scope", code == "access_denied":
 		return &loginError{kind: ErrRefused, cause: fmt.Errorf("%s: the provider answers %d %s", doing, status, code)}
-	default: // its own fault, or the configuration's: the browser has done nothing wrong
+	default: // a fault of the provider or of the configuration, and not of the browser
 		return fmt.Errorf("%w: %s: the provider answers %d %s", ErrProviderAway, doing, status, code)
 	}
 }
 
-// errorCode is an OAuth error code, as far as it is one: it is a stranger's text.
+// errorCode returns an OAuth error code, or "unknown_error" if the text, which may come from a stranger, is none.
 func errorCode(text string) string {
 	const most = 64
 	for _, c := range text {

@@ -19,17 +19,18 @@ import (
 	"github.com/kubecast/kubecast/internal/auth/session"
 )
 
-// renewal is what a browser keeps beside its session, for the gateway to renew and to end it. It names its session: who puts
-// a renewal of his own into another's browser, which a neighbouring host can, does not put him into his session.
+// renewal is what a browser keeps beside its session, so that the gateway can renew and end it. It names its session.
+// So an attacker who puts their own renewal into another user's browser, as a neighbouring host can, does not bring
+// that user into the attacker's session.
 type renewal struct {
 	Session string `json:"s"`
 	Subject string `json:"u"`
 	Refresh string `json:"r,omitempty"`
-	IDToken string `json:"h,omitempty"` // the last one, as the hint whose session ends at the provider
+	IDToken string `json:"h,omitempty"` // the last one: a hint for the provider whose session to end
 }
 
-// seal makes the cookies of a session. The refresh token must fit into one, as all headers of a request must fit into what
-// proxies take (8 KiB); the hint is left out if it does not.
+// seal makes the cookies of a session. The refresh token must fit into one cookie, since all headers of a request
+// must fit into the 8 KiB that proxies accept. If the hint does not fit, too, it is left out.
 func (l *Login) seal(id auth.Identity, r renewal) (LoggedIn, error) {
 	sealed, err := l.sealer.SealSession(session.Sealed{Identity: id, ID: r.Session, At: time.Now()})
 	if err != nil {
@@ -47,7 +48,7 @@ func (l *Login) seal(id auth.Identity, r renewal) (LoggedIn, error) {
 	return LoggedIn{Identity: id, Session: sealed, Renewal: kept}, err
 }
 
-// Renewable reports whether Renew may be of use for these cookies: they belong together, and have a refresh token.
+// Renewable reports whether Renew may succeed with these cookies: they belong together, and have a refresh token.
 func (l *Login) Renewable(session, kept string) bool {
 	_, r, err := l.openBoth(session, kept)
 	return err == nil && r.Refresh != ""
@@ -67,16 +68,16 @@ func (l *Login) openBoth(sealed, kept string) (read session.Sealed, r renewal, e
 	return read, r, nil
 }
 
-// Renew lets a session go on with a new ID token, also if it has ended. A session that was renewed just now stays as it is:
-// several pages of one browser ask at the same time. An error is an ErrBadToken if the user must sign in anew, or else
-// ErrProviderAway, after which to try again helps.
+// Renew continues a session with a new ID token, even if the session has ended. A session that was renewed just now
+// stays as it is, since several pages of one browser ask at the same time. The error is auth.ErrBadToken if the user
+// must sign in anew, or ErrProviderAway if trying again may help.
 func (l *Login) Renew(ctx context.Context, sealed, kept string) (LoggedIn, error) {
 	read, r, err := l.openBoth(sealed, kept)
 	if err != nil {
 		return LoggedIn{}, err
 	}
 	id, now, begun := read.Identity, time.Now(), read.At
-	// Browsers forget it by then; and so may those who know what was revoked.
+	// Browsers drop the renewal by then, and the list of what was revoked may have forgotten the session.
 	if now.Sub(begun) > auth.RenewalTime {
 		return LoggedIn{}, auth.Refused(fmt.Errorf("renewal: %w: the session was last renewed at %v", auth.ErrTokenExpired, begun))
 	}
@@ -94,17 +95,18 @@ func (l *Login) Renew(ctx context.Context, sealed, kept string) (LoggedIn, error
 		return l.renew(ctx, r, id)
 	})
 	if err == nil && renewed.Renewal != "" && !time.Now().Before(renewed.Identity.ExpiresAt) {
-		// What was answered a while ago, to who did not get it; that, too, has ended meanwhile.
+		// This is an earlier answer, which the browser did not get. That session, too, has ended since.
 		return l.Renew(ctx, renewed.Session, renewed.Renewal)
 	}
 	return renewed, err
 }
 
-// justNow is how long a session counts as just renewed, at most.
+// justNow is how long at most a session counts as just renewed.
 const justNow = 10 * time.Second
 
-// renew also reports whether the refresh token was replaced. A session began when its first one did, however often it is
-// renewed: else one that is revoked, and is renewed just then at a replica that does not know it yet, would live on.
+// renew renews a session, and reports whether the refresh token was replaced. The new session keeps the time at which
+// the first one began. Otherwise a session that is revoked while a replica that does not know that yet renews it
+// would live on.
 func (l *Login) renew(ctx context.Context, r renewal, before auth.Identity) (_ LoggedIn, replaced bool, _ error) {
 	party, _, err := l.party(ctx)
 	if err != nil {
@@ -126,7 +128,7 @@ func (l *Login) renew(ctx context.Context, r renewal, before auth.Identity) (_ L
 	case err != nil:
 		return LoggedIn{}, false, err
 	}
-	// OpenID Connect Core, section 12.2.
+	// OpenID Connect Core, section 12.2, requires the same subject.
 	if id.Claims["sub"] != r.Subject {
 		return LoggedIn{}, false, auth.Refused(errors.New("renewal: the new ID token is another user's"))
 	}
@@ -134,23 +136,23 @@ func (l *Login) renew(ctx context.Context, r renewal, before auth.Identity) (_ L
 	if id.Session == "" {
 		id.Session = before.Session
 	}
-	replaced = token.RefreshToken != r.Refresh // the library keeps the old one if there is no new one
+	replaced = token.RefreshToken != r.Refresh // the library keeps the old one if the answer has none
 	r.Refresh = token.RefreshToken
 	renewed, err := l.seal(id, r)
 	return renewed, replaced, err
 }
 
-// turnOf is whose turn it is of those who have a session.
+// turnOf is the name under which a user with a session takes turns.
 func turnOf(r renewal) string { return "user " + r.Subject }
 
-// End says where a browser goes to end its session at the provider, too, and lets the provider take the refresh token back;
-// "" if it cannot be done there. The gateway itself has nothing to end.
+// End makes the provider revoke the refresh token, and returns the address at which the browser ends its session at
+// the provider, too; "" if that is not possible. The gateway itself has nothing to end.
 func (l *Login) End(ctx context.Context, kept string) (location string) {
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	var r renewal
 	if err := l.sealer.Open(session.PurposeRenewal, kept, &r); err != nil {
-		return "" // not signed in here by a login: there is nothing to end
+		return "" // the session did not begin with a login, so there is nothing to end
 	}
 	party, metadata, err := l.party(ctx)
 	if err != nil {
@@ -165,7 +167,7 @@ func (l *Login) End(ctx context.Context, kept string) (location string) {
 	if metadata.EndSession == "" {
 		return ""
 	}
-	// OpenID Connect RP-Initiated Logout 1.0. The portal is where the browser comes back to.
+	// By OpenID Connect RP-Initiated Logout 1.0, the browser comes back, to the portal.
 	address, err := url.Parse(metadata.EndSession)
 	if err != nil {
 		return ""
@@ -181,7 +183,7 @@ func (l *Login) End(ctx context.Context, kept string) (location string) {
 	return address.String()
 }
 
-// endTimeout is how long somebody who signs out waits for the provider.
+// endTimeout is how long a user who signs out waits for the provider.
 const endTimeout = 3 * time.Second
 
 func redirectPath(text string) string {
@@ -192,7 +194,7 @@ func redirectPath(text string) string {
 	return u.EscapedPath()
 }
 
-// revoke is RFC 7009.
+// revoke revokes the refresh token (RFC 7009).
 func (l *Login) revoke(ctx context.Context, party *oauth2.Config, where string, r renewal) error {
 	release, err := l.turn(ctx, turnOf(r))
 	if err != nil {
@@ -225,8 +227,9 @@ func (l *Login) revoke(ctx context.Context, party *oauth2.Config, where string, 
 	return nil
 }
 
-// renewals are those under way, and those that were answered just now. A refresh token may be of use once: two pages of one
-// browser that renew at once must not take it for stolen, and a browser that did not get the answer can ask again.
+// renewals are the renewals that are under way, and those that were answered recently. A refresh token may be valid
+// only once. So two pages of one browser that renew at the same time share one request, and a browser that did not
+// get the answer can ask again.
 type renewals struct {
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]*renewing
@@ -234,20 +237,20 @@ type renewals struct {
 }
 
 type renewing struct {
-	done  chan struct{} // closed when result and err are there
-	until time.Time     // of use; zero while it is under way
+	done  chan struct{} // closed when the result and err are set
+	until time.Time     // how long the answer is kept; zero while it is under way
 	LoggedIn
 	err error
 }
 
-// renewedFor is how long an answer is given again to who comes with a refresh token that it has replaced.
+// renewedFor is how long an answer is repeated for requests with the refresh token that it has replaced.
 const renewedFor = time.Minute
 
-// renewWithin is for one renewal, with new keys of the provider if they are needed.
+// renewWithin bounds one renewal, including a fetch of the provider's new keys if they are needed.
 const renewWithin = fetch.Timeout + 5*time.Second
 
-// share runs renew once for all who come with a refresh token. It goes on though the browser that came first leaves, since
-// by then the provider may have replaced the token.
+// share runs renew once for all requests with the same refresh token. It goes on even if the browser that came first
+// leaves, since the provider may already have replaced the token.
 func (r *renewals) share(ctx context.Context, refresh string, renew func(context.Context) (LoggedIn, bool, error)) (LoggedIn, error) {
 	key := sha256.Sum256([]byte(refresh))
 	known, first := r.join(key, time.Now())
@@ -271,13 +274,13 @@ func (r *renewals) share(ctx context.Context, refresh string, renew func(context
 		delete(r.known, key)
 	case replaced:
 		known.until = time.Now().Add(renewedFor)
-	default: // the next renewal comes with the same one
+	default: // the next renewal has the same token
 		known.until = time.Now().Add(min(time.Until(result.Identity.ExpiresAt)/4, justNow))
 	}
 	return result, err
 }
 
-// join finds what is under way or was answered for a refresh token, or begins it.
+// join returns the renewal that is under way or was answered for a refresh token, or begins one.
 func (r *renewals) join(key [sha256.Size]byte, now time.Time) (known *renewing, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

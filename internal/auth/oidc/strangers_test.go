@@ -14,7 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
-// Whoever goes to /auth/login, however often, asks the provider nothing that it was not just asked.
+// Strangers who open /auth/login, however often, cause no request to the provider that was just made.
 func TestStrangersLoginsAskTheProviderOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := authtest.New()
@@ -43,7 +43,7 @@ func TestStrangersLoginsAskTheProviderOnce(t *testing.T) {
 		if asked := slow.Asked("/.well-known/openid-configuration") - before; asked != 1 {
 			t.Errorf("4000 logins are %d questions", asked)
 		}
-		// Who asks first and leaves leaves the answer to the others, and nobody waits for what is known already.
+		// If the first caller leaves, the others still get the answer. With known metadata nobody waits.
 		time.Sleep(metadataFor + time.Second)
 		began := time.Now()
 		begin()
@@ -57,14 +57,14 @@ func TestStrangersLoginsAskTheProviderOnce(t *testing.T) {
 		time.Sleep(2*metadataFor + time.Second)
 		before = slow.Asked("/.well-known/openid-configuration")
 		begin()
-		if asked := slow.Asked("/.well-known/openid-configuration") - before; asked > 3 { // keys are asked for, too
+		if asked := slow.Asked("/.well-known/openid-configuration") - before; asked > 3 { // keys are fetched, too
 			t.Errorf("of a provider that is away: %d questions", asked)
 		}
 	})
 }
 
-// Who comes back with made-up codes takes turns with others like that: those who have a session, or come from elsewhere, are
-// not kept waiting.
+// Strangers who come back with invented codes share their network's turns. Users with a session, and users from
+// elsewhere, do not wait for them.
 func TestMadeUpCodesDoNotKeepLoginsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		provider := authtest.New()

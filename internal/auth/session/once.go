@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Once remembers what was used and must not be again, until it ends by itself. Nothing is forgotten before: that would
-// let it be used again. Safe for concurrent use.
+// Once remembers ids that must be used only once, until each expires. Nothing is forgotten earlier, since it could
+// then be used again. Its methods may be called concurrently.
 type Once struct {
 	mu    sync.Mutex
-	used  map[string]time.Time // when they end
-	sweep time.Time            // when those that have ended are forgotten next
+	used  map[string]time.Time // by id: when it expires
+	sweep time.Time            // when expired ids are forgotten next
 }
 
 const sweepEvery = 30 * time.Second
 
-// Taken reports whether something was used, and has not ended yet.
+// Taken reports whether an id was used, and may not have been forgotten yet.
 func (o *Once) Taken(id string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -23,7 +23,7 @@ func (o *Once) Taken(id string) bool {
 	return before
 }
 
-// Take reports whether something is used for the first time.
+// Take records that an id is used, and reports whether it is the first time.
 func (o *Once) Take(id string, now, expires time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,8 +1,9 @@
-// Package session keeps identities in the hands of browsers, sealed so that nobody else can read or make them: sessions in cookies,
-// and tickets in addresses, each for one request. The gateway remembers none of them but the tickets that were used, until they end.
+// Package session lets browsers keep identities, sealed so that only the gateway can read or make them: sessions in
+// cookies, and tickets in URLs, each for one request. The gateway remembers only the tickets that were used, until
+// they expire.
 //
-// What a session or ticket is worth is asked each time that it is opened (Confirmer): no more than the token that it began with. The
-// package serves no HTTP: how a cookie is called, and when it is sent, is its caller's business.
+// A session or ticket is worth no more than the token with which it began. That is checked each time that it is
+// opened (Confirmer). The package serves no HTTP: its callers choose the names of cookies, and when they are sent.
 package session
 
 import (
@@ -22,10 +23,11 @@ import (
 	"strings"
 )
 
-// Purpose separates what is sealed: a text sealed for one cannot be opened as the other.
+// Purpose separates sealed texts: one that is sealed for a purpose cannot be opened for another.
 type Purpose string
 
-// What is sealed: sessions and tickets by this package, and by package oidc what a browser keeps of a login, and to renew a session.
+// The purposes. This package seals sessions and tickets. Package oidc seals what a browser keeps of a login, and for
+// the renewal of a session.
 const (
 	purposeSession Purpose = "kubecast session v1"
 	purposeTicket  Purpose = "kubecast ticket v1"
@@ -37,16 +39,18 @@ const (
 // KeySize is the size of a Sealer's key.
 const KeySize = 32
 
-// maxSealed bounds what is opened: a browser's cookie, with room to spare.
+// maxSealed bounds the texts that are opened, in bytes: more than a browser's cookie takes.
 const maxSealed = 8 << 10
 
-// Sealer makes texts of what the gateway gives to browsers and gets back, which nobody else can read or make (AES-256-GCM, with
-// a key for each purpose that HKDF derives). Replicas that share a key open each other's. Safe for concurrent use.
+// Sealer encrypts values that the gateway gives to browsers and gets back, so that only gateways can read or make
+// them. It uses AES-256-GCM, with a key for each purpose that HKDF derives. Replicas that share a key can open each
+// other's texts. Its methods may be called concurrently.
 type Sealer struct {
-	seals map[Purpose][]cipher.AEAD // the first seals, all open
+	seals map[Purpose][]cipher.AEAD // the first one seals, all open
 }
 
-// NewSealer is for keys of KeySize; the first seals, the others only open, so that a key can be replaced.
+// NewSealer returns a Sealer for keys of KeySize. The first key seals. The others only open, so that a key can be
+// replaced.
 func NewSealer(keys ...[]byte) (*Sealer, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no key")
@@ -75,14 +79,15 @@ func NewSealer(keys ...[]byte) (*Sealer, error) {
 	return s, nil
 }
 
-// RandomKey is for a gateway alone: nobody else opens what it seals, nor does it itself after a restart.
+// RandomKey returns a key for a single gateway: what is sealed with it cannot be opened by other replicas, nor after
+// a restart.
 func RandomKey() []byte {
 	key := make([]byte, KeySize)
 	_, _ = rand.Read(key) // never fails
 	return key
 }
 
-// ReadKeys reads keys from a file: each on a line of its own, in base64.
+// ReadKeys reads keys from a file, one a line, in base64.
 func ReadKeys(path string) (keys [][]byte, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -101,7 +106,7 @@ func ReadKeys(path string) (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// Seal makes a text of characters that stand in cookies and queries as they are.
+// Seal returns a text that needs no escapes in cookies and queries.
 func (s *Sealer) Seal(p Purpose, value any) (string, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -114,11 +119,11 @@ func (s *Sealer) Seal(p Purpose, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.seals[p][0].Seal(nil, nil, packed, nil)), nil
 }
 
-// packFrom is the size from which on data is compressed, so that more fits into a cookie. To unpack costs each request
-// more than to decrypt, so what is small is left as it is.
+// packFrom is the size from which on data is compressed, in bytes, so that more fits into a cookie. Smaller data is
+// left as it is, since decompression costs each request more than decryption.
 const packFrom = 2 << 10
 
-// pack puts a byte before the data that says whether it is compressed.
+// pack compresses data from packFrom on. A byte before the result says whether it is compressed.
 func pack(data []byte) ([]byte, error) {
 	if len(data) < packFrom {
 		return append([]byte{0}, data...), nil
@@ -144,14 +149,14 @@ func unpack(packed []byte) ([]byte, error) {
 	case packed[0] == 0:
 		return packed[1:], nil
 	}
-	// What was sealed here is what is unpacked, so its size needs no bound.
+	// Only data that the gateway itself sealed is unpacked, so its size needs no bound.
 	return io.ReadAll(flate.NewReader(bytes.NewReader(packed[1:])))
 }
 
-// errNotSealed: the text was not sealed for this purpose with a key that is known.
+// errNotSealed means that a text was not sealed for this purpose with a known key.
 var errNotSealed = errors.New("not sealed by this gateway, or with a key that it does not know any more")
 
-// Open reads what was sealed for the same purpose into value, which may be anybody's text.
+// Open decrypts a text that was sealed for the same purpose into value. The text may come from anyone.
 func (s *Sealer) Open(p Purpose, text string, value any) error {
 	if len(text) > maxSealed {
 		return fmt.Errorf("%d bytes, more than %d", len(text), maxSealed)

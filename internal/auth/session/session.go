@@ -9,18 +9,20 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// session is what a session's cookie says.
+// session is the content of a session's cookie.
 type session struct {
 	Username string         `json:"u,omitempty"`
 	Groups   []string       `json:"g,omitempty"`
 	Claims   map[string]any `json:"c,omitempty"`
 	Expires  int64          `json:"e"` // seconds since 1970
 	Cluster  string         `json:"k,omitempty"`
-	Begun    int64          `json:"b,omitempty"` // likewise; 0: not known
+	Begun    int64          `json:"b,omitempty"` // in the same form; 0: not known
 	SignedIn string         `json:"l,omitempty"` // auth.Identity.Session
-	// Token is all that the session of a ServiceAccount is: what its cluster says of it counts, not what it said once.
+	// Token is the only content of a ServiceAccount's session: what its cluster now says of the token counts, and not
+	// what it said once.
 	Token string `json:"t,omitempty"`
-	// Of a session that can be renewed: what ties it to its renewal, and when it was sealed, in milliseconds since 1970.
+	// A session that can be renewed has these: the id that ties it to its renewal, and when it was sealed, in
+	// milliseconds since 1970.
 	ID     string `json:"i,omitempty"`
 	Sealed int64  `json:"s,omitempty"`
 }
@@ -49,31 +51,33 @@ func (s session) identity() auth.Identity {
 	return id
 }
 
-// MaxCookie is what browsers keep of a cookie with its name (RFC 6265, section 6.1), less the name and attributes.
+// MaxCookie is the size of a value that fits into a browser's cookie, in bytes: the limit of RFC 6265, section 6.1,
+// less the name and attributes.
 const MaxCookie = 3800
 
-// ErrTooLarge: the identity does not fit into a cookie.
+// ErrTooLarge means that the identity does not fit into a cookie.
 var ErrTooLarge = errors.New("the identity has too many groups or claims for a cookie")
 
-// Confirmer says whether what an identity once stood on still counts, and who that is now. Authenticator is one.
+// Confirmer checks whether the credentials of an identity still count, and returns the identity as it is now.
+// Authenticator implements it.
 type Confirmer interface {
 	Confirm(ctx context.Context, id auth.Identity) (auth.Identity, error)
 }
 
-// Sessions are identities in cookies. The gateway remembers none of them: a session lasts as long as the token did that it
-// began with, and whoever has the cookie is its user. But each time that one is opened it is confirmed, so that it is
-// worth no more than its token would be.
+// Sessions are identities in cookies. The gateway remembers none of them: a session lasts as long as the token with
+// which it began, and a client that has the cookie is its user. Each time that a session is opened, it is confirmed,
+// so that it is worth no more than its token.
 type Sessions struct {
 	sealer    *Sealer
 	confirmer Confirmer
 }
 
-// NewSessions are sealed by the sealer, and confirmed by the confirmer.
+// NewSessions returns Sessions that are sealed by the sealer, and confirmed by the confirmer.
 func NewSessions(sealer *Sealer, confirmer Confirmer) *Sessions {
 	return &Sessions{sealer: sealer, confirmer: confirmer}
 }
 
-// Seal makes a cookie of an identity that ends.
+// Seal makes a cookie for an identity, which must expire and not be anonymous.
 func (s *Sessions) Seal(id auth.Identity) (string, error) {
 	if id.Anonymous || id.ExpiresAt.IsZero() {
 		return "", auth.ErrNoCredentials
@@ -81,7 +85,8 @@ func (s *Sessions) Seal(id auth.Identity) (string, error) {
 	return s.sealer.SealSession(Sealed{Identity: id})
 }
 
-// Open says whose session a cookie is. An error is an ErrBadToken (ErrTokenExpired), ErrUnavailable, or the context's.
+// Open returns the identity of a session's cookie. An error wraps auth.ErrBadToken (also ErrTokenExpired) or
+// auth.ErrUnavailable, or is the context's.
 func (s *Sessions) Open(ctx context.Context, cookie string) (auth.Identity, error) {
 	read, err := s.sealer.OpenSession(cookie)
 	if err != nil {
@@ -94,15 +99,16 @@ func (s *Sessions) Open(ctx context.Context, cookie string) (auth.Identity, erro
 	return s.confirmer.Confirm(ctx, id)
 }
 
-// Sealed is a session as its cookie has it.
+// Sealed is the content of a session's cookie.
 type Sealed struct {
 	Identity auth.Identity
-	// ID ties a session that can be renewed to its renewal; empty: it cannot be. At is when such a one was sealed.
+	// ID ties a session to its renewal; empty: it cannot be renewed. At is when a session that can be renewed was
+	// sealed.
 	ID string
 	At time.Time
 }
 
-// SealSession makes a cookie of a session. An error may be ErrTooLarge.
+// SealSession makes a session's cookie. The error may be ErrTooLarge.
 func (s *Sealer) SealSession(sealed Sealed) (string, error) {
 	write := sessionOf(sealed.Identity)
 	if sealed.ID != "" {
@@ -118,7 +124,8 @@ func (s *Sealer) SealSession(sealed Sealed) (string, error) {
 	return cookie, nil
 }
 
-// OpenSession reads a session's cookie, of a session that may have ended and that nobody has confirmed. An error is an ErrBadToken.
+// OpenSession reads a session's cookie. The session may have ended, and is not confirmed. An error wraps
+// auth.ErrBadToken.
 func (s *Sealer) OpenSession(cookie string) (Sealed, error) {
 	var read session
 	if err := s.Open(purposeSession, cookie, &read); err != nil {

@@ -48,7 +48,7 @@ func mustSealer(t testing.TB, keys ...[]byte) *Sealer {
 	return s
 }
 
-// believing confirms everybody.
+// believing is a Confirmer that confirms every identity.
 type believing struct{}
 
 func (believing) Confirm(_ context.Context, id auth.Identity) (auth.Identity, error) { return id, nil }
@@ -116,7 +116,7 @@ func TestReplicasWithTheKeyOpenEachOthersSessions(t *testing.T) {
 	}
 }
 
-// Whatever is changed in a cookie or a ticket, and whatever is used in place of the other, opens nothing.
+// A cookie or ticket with any change opens nothing, nor does one in place of the other.
 func TestWhatWasChangedIsNotOpened(t *testing.T) {
 	s := mustSessions(t, keyA)
 	tickets := NewTickets(s)
@@ -169,7 +169,7 @@ func TestWhoDoesNotEndHasNoSession(t *testing.T) {
 	}
 }
 
-// Many groups of a company are much alike, and a cookie holds hundreds of them.
+// The names of a company's groups are much alike, so hundreds of them fit into a cookie.
 func TestCookieHoldsManyGroups(t *testing.T) {
 	s := mustSessions(t, keyA)
 	id := janeUntil(time.Now().Add(time.Hour))
@@ -239,7 +239,7 @@ func TestTicketIsForOneRequestSoon(t *testing.T) {
 		if _, err := tickets.Redeem(context.Background(), late, "/stream?pods=x"); !errors.Is(err, auth.ErrTokenExpired) {
 			t.Errorf("late: %v", err)
 		}
-		// No longer than the identity itself.
+		// A ticket does not last longer than the identity itself.
 		id.ExpiresAt = time.Unix(time.Now().Add(5*time.Second).Unix(), 0)
 		text, expires, err := tickets.Issue(id, "/")
 		if err != nil || expires.After(id.ExpiresAt) {

@@ -13,8 +13,9 @@ import (
 // TicketTime is how long a ticket may be used.
 const TicketTime = 30 * time.Second
 
-// Tickets are for requests that can carry neither a header nor a cookie: each for one request of its caller, soon.
-// The gateway remembers those that were used. Replicas share no memory, so each of them would take a ticket once.
+// Tickets are for requests that can carry neither a header nor a cookie. Each is for one request of its caller,
+// within TicketTime. The gateway remembers used tickets. Replicas do not share that memory, so each of them would
+// accept a ticket once.
 type Tickets struct {
 	sessions *Sessions
 	used     Once
@@ -22,17 +23,18 @@ type Tickets struct {
 
 type ticket struct {
 	ID      string  `json:"i"`
-	For     string  `json:"f"` // the request
+	For     string  `json:"f"` // the request that it is for
 	Expires int64   `json:"x"` // milliseconds since 1970
 	Caller  session `json:"s"`
 }
 
-// NewTickets are sealed and confirmed as the sessions are.
+// NewTickets returns Tickets that are sealed and confirmed like the sessions.
 func NewTickets(sessions *Sessions) *Tickets {
 	return &Tickets{sessions: sessions}
 }
 
-// Issue makes a ticket for one request, in whatever form the caller of Redeem gives it, too.
+// Issue makes a ticket for one request. The request may be written in any form, as long as the caller of Redeem uses
+// the same.
 func (t *Tickets) Issue(id auth.Identity, request string) (text string, expires time.Time, err error) {
 	if id.Anonymous || id.ExpiresAt.IsZero() {
 		return "", time.Time{}, auth.ErrNoCredentials
@@ -48,8 +50,8 @@ func (t *Tickets) Issue(id auth.Identity, request string) (text string, expires 
 	return text, expires, err
 }
 
-// Redeem says whose ticket it is, and takes it: it is of no more use, also if the request is another than that it is
-// for. An error is an ErrBadToken (ErrTokenExpired), ErrUnavailable, or the context's.
+// Redeem returns the identity of a ticket, and uses the ticket up, even if the request is not the one that it is for.
+// An error wraps auth.ErrBadToken (also ErrTokenExpired) or auth.ErrUnavailable, or is the context's.
 func (t *Tickets) Redeem(ctx context.Context, text, request string) (auth.Identity, error) {
 	var read ticket
 	if err := t.sessions.sealer.Open(purposeTicket, text, &read); err != nil {

@@ -29,7 +29,7 @@ const (
 
 var signer = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 
-// issuer is the one that signs with signer.
+// issuer returns the issuer whose tokens signer signs.
 func issuer(t *testing.T) auth.Issuer {
 	t.Helper()
 	public := must(x509.MarshalPKIXPublicKey(signer.Public()))
@@ -39,7 +39,7 @@ func issuer(t *testing.T) auth.Issuer {
 	}
 }
 
-// token is one for an hour, with changes.
+// token returns a token that lasts an hour, with changes.
 func token(t *testing.T, issuer, subject string, changes map[string]any) string {
 	t.Helper()
 	claims := jwt.MapClaims{"iss": issuer, "aud": "kubecast", "sub": subject, "exp": time.Now().Add(time.Hour).Unix()}
@@ -47,7 +47,7 @@ func token(t *testing.T, issuer, subject string, changes map[string]any) string 
 	return must(jwt.NewWithClaims(jwt.SigningMethodES256, claims).SignedString(signer))
 }
 
-// followed runs a replica's revocations, in a bubble.
+// followed runs a replica's revocations in a synctest bubble.
 func followed(t *testing.T, f *authtest.ConfigMaps) *auth.Revocations {
 	t.Helper()
 	r := auth.NewRevocations(auth.RevocationOptions{ConfigMap: "revoked", Keep: 48 * time.Hour})
@@ -63,7 +63,8 @@ func followed(t *testing.T, f *authtest.ConfigMaps) *auth.Revocations {
 	return r
 }
 
-// A session of a ServiceAccount is worth what its token is: nothing, once the cluster says so, nor in another cluster.
+// A ServiceAccount's session is worth as much as its token: nothing once the cluster says so, and nothing in another
+// cluster.
 func TestServiceAccountsSessionIsWorthItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &authtest.TokenReviewer{Status: authenticationv1.TokenReviewStatus{
@@ -98,19 +99,19 @@ func TestServiceAccountsSessionIsWorthItsToken(t *testing.T) {
 		if err != nil || again.Username != id.Username || again.Cluster != "main" || !again.ExpiresAt.Equal(id.ExpiresAt) || f.Count() != 1 {
 			t.Errorf("%+v, %v, %d questions", again, err, f.Count())
 		}
-		// As versions sealed them that kept what the cluster had said.
+		// Earlier versions sealed what the cluster had said.
 		kept := id
 		kept.Token = ""
 		if id, err := sessions.Open(t.Context(), must(sessions.Seal(kept))); !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("without its token: %+v, %v", id, err)
 		}
-		// What the cluster says now counts: groups, too.
+		// What the cluster says now counts, the groups included.
 		f.Set(func(f *authtest.TokenReviewer) { f.Status.User.Groups = []string{"system:serviceaccounts", "new"} })
 		time.Sleep(11 * time.Second)
 		if again, err := sessions.Open(t.Context(), cookie); err != nil || again.Groups[0] != "new" {
 			t.Errorf("%+v, %v", again, err)
 		}
-		// The cluster is away: nobody can say.
+		// While the cluster is away, it is not known.
 		f.Set(func(f *authtest.TokenReviewer) { f.Err = errors.New("away") })
 		time.Sleep(11 * time.Second)
 		if _, err := sessions.Open(t.Context(), cookie); !errors.Is(err, auth.ErrUnavailable) || errors.Is(err, auth.ErrBadToken) {
@@ -124,7 +125,7 @@ func TestServiceAccountsSessionIsWorthItsToken(t *testing.T) {
 		if _, err := tickets.Redeem(t.Context(), issue(), "/"); !errors.Is(err, auth.ErrBadToken) {
 			t.Error(err)
 		}
-		// Another cluster takes the name; it knows nothing of the token.
+		// Another cluster takes the name, and does not know the token.
 		f.Set(func(f *authtest.TokenReviewer) { f.Status.Authenticated = true })
 		time.Sleep(11 * time.Second)
 		if _, err := sessions.Open(t.Context(), cookie); err != nil {
@@ -140,7 +141,8 @@ func TestServiceAccountsSessionIsWorthItsToken(t *testing.T) {
 	})
 }
 
-// An operator writes an entry with kubectl; tokens and sessions are refused, at each replica, until it is taken out.
+// An operator writes an entry with kubectl. Each replica refuses the user's tokens and sessions until the entry is
+// removed.
 func TestWhatAnOperatorRevokesIsRefusedEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &authtest.ConfigMaps{Data: map[string]string{}}
@@ -189,7 +191,7 @@ func TestWhatAnOperatorRevokesIsRefusedEverywhere(t *testing.T) {
 			t.Errorf("told %d times", told)
 		}
 		stop()
-		// What is not understood has no effect on the rest.
+		// Entries that cannot be understood have no effect on the others.
 		f.Put("nonsense", "jane")
 		f.Put("more", `{"username":"jane"}`)
 		synctest.Wait()
