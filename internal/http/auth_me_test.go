@@ -13,6 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
 func TestMeTellsWhoAndUntilWhenAndWhere(t *testing.T) {
@@ -29,10 +30,10 @@ func TestMeTellsWhoAndUntilWhenAndWhere(t *testing.T) {
 				return req.Resource == "pods" || req.Group == "batch" && req.Namespace == "b", nil
 			}
 		})
-		var got me
-		read := func(path string) me {
+		var got rest.Me
+		read := func(path string) rest.Me {
 			t.Helper()
-			got = me{}
+			got = rest.Me{}
 			a := g.get(path)
 			if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.code != 200 || a.header.Get("Cache-Control") != "no-store" ||
 				a.header.Get("Content-Type") != "application/json" || strings.Contains(a.body, apitest.SecretDetail) {
@@ -41,7 +42,7 @@ func TestMeTellsWhoAndUntilWhenAndWhere(t *testing.T) {
 			return got
 		}
 		expires := time.Now().Add(time.Hour).UTC()
-		want := me{Username: "alice", ExpiresAt: &expires, Clusters: []myCluster{{Name: "default", Default: true, Watch: []myKind{
+		want := rest.Me{Username: "alice", ExpiresAt: &expires, Clusters: []rest.MyCluster{{Name: "default", Default: true, Watch: []rest.MyKind{
 			{Resource: "pods", All: true, Namespaces: []string{}},
 			{Group: "batch", Resource: "jobs", Namespaces: []string{"b"}},
 			{Group: "example.org", Resource: "widgets", Namespaces: []string{}},
@@ -61,7 +62,7 @@ func TestMeTellsWhoAndUntilWhenAndWhere(t *testing.T) {
 		}
 		for path, code := range map[string]int{
 			"/auth/me?kinds=": 400, "/auth/me?kinds=pods,": 400, "/auth/me?kinds=.batch": 400, "/auth/me?cluster=x": 400, "/auth/me?kinds=%zz": 400,
-			"/auth/me?kinds=" + strings.Repeat("pods,", maxMyKinds) + "pods": 400, "/auth/me?token=eyJ": 400,
+			"/auth/me?kinds=" + strings.Repeat("pods,", rest.MaxMyKinds) + "pods": 400, "/auth/me?token=eyJ": 400,
 			"/auth/me?kinds=" + strings.Repeat("x", 400): 400,
 		} {
 			if a := g.get(path); a.code != code || a.header.Get("Content-Type") != "application/problem+json" {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
 // manyPods are there before the cache begins to read.
@@ -46,16 +46,20 @@ func TestWhatClientsLeftIsNotComputedOn(t *testing.T) {
 				return task.Step(bytes + 1<<20) // so that the clock is looked at
 			}
 			query := g.newRequest(ctx, "GET", "/api/v1/pods?"+query, nil).URL.Query()
-			req, err := parseList(query, reply.FormJSON)
+			selector, err := cache.ParseSelector("", query.Get("fieldSelector"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			objects := access.Part{Target: access.Target{Resource: "pods"}}.List(store.Snapshot(), req.selector.Stepping(step), "", "")
+			order, err := cache.ParseOrder(query.Get("sort"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects := access.Part{Target: access.Target{Resource: "pods"}}.List(store.Snapshot(), selector.Stepping(step), "", "")
 			switch {
-			case req.countBy != "":
-				_, _ = cache.CountBy(objects, req.countBy, task.Step)
-			case req.order.String() != "":
-				req.order.Sort(objects, task.Step)
+			case query.Has("countBy"):
+				_, _ = cache.CountBy(objects, query.Get("countBy"), task.Step)
+			case order.String() != "":
+				order.Sort(objects, task.Step)
 			default:
 				for range objects {
 				}
@@ -73,7 +77,10 @@ func TestSortedListsAreBoundedInBytes(t *testing.T) {
 	const pods, bound = 500, 1 << 20
 	g := newGateway(t, manyPods(pods), cached(streamOptions(), "pods"))
 	g.eventually("pods are there", func() bool { return len(g.list("/api/v1/pods?fields=metadata.name").Items) == pods })
-	g.server.pages = newPages(budget.NewMemory(bound))
+	memory := budget.NewMemory(bound)
+	g.server.rest = rest.New(rest.Options{
+		Access: g.server.access, Processors: g.server.processors, Memory: memory, Refuse: g.server.hold, WriteTimeout: time.Minute, SyncTimeout: time.Minute, Log: g.server.log,
+	})
 	var asking sync.WaitGroup
 	for i := range 20 { // some 140 KB each
 		asking.Go(func() {
@@ -84,7 +91,7 @@ func TestSortedListsAreBoundedInBytes(t *testing.T) {
 		})
 	}
 	asking.Wait()
-	if bytes, _ := g.server.pages.memory.Held(); bytes > bound || bytes < bound/2 {
+	if bytes, _ := memory.Held(); bytes > bound || bytes < bound/2 {
 		t.Errorf("%d bytes are kept; at most %d may be, and there were more", bytes, bound)
 	}
 }

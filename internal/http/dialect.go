@@ -98,7 +98,7 @@ func (serverSentEvents) upstream(ss *session, w *watch, u cache.Upstream) {
 	if !u.Live {
 		name = "stale"
 	}
-	ss.send(w, name, `{"since":`+strconv.Quote(u.Since.UTC().Format(time.RFC3339Nano))+`,"reason":`+strconv.Quote(upstreamReason(u))+`}`)
+	ss.send(w, name, `{"since":`+strconv.Quote(u.Since.UTC().Format(time.RFC3339Nano))+`,"reason":`+strconv.Quote(reply.UpstreamReason(u))+`}`)
 }
 
 func (serverSentEvents) expiring(ss *session) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/sar"
+	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
 // With auth.anonymous, strangers are told what Kubernetes' own rules tell them: by default the version, and neither discovery nor
@@ -101,20 +102,20 @@ func TestMadeUpKindsAreNotAskedAbout(t *testing.T) {
 		}
 	}
 	var kinds []string
-	for i := range maxMyKinds {
+	for i := range rest.MaxMyKinds {
 		kinds = append(kinds, fmt.Sprintf("x%d", i))
 	}
-	if n := cost("/auth/me?kinds=" + strings.Join(kinds, ",")); n > int64(2*maxMyKinds) {
+	if n := cost("/auth/me?kinds=" + strings.Join(kinds, ",")); n > int64(2*rest.MaxMyKinds) {
 		t.Errorf("%d questions for kinds that do not exist", n)
 	}
 	kinds = nil
-	for i := range maxMyKinds {
+	for i := range rest.MaxMyKinds {
 		kinds = append(kinds, []string{"pods", "nodes", "secrets", "jobs.batch", "widgets.example.org"}[i%5])
 	}
-	if n := cost("/auth/me?kinds=" + strings.Join(kinds, ",")); n > maxQuestions {
+	if n := cost("/auth/me?kinds=" + strings.Join(kinds, ",")); n > rest.MaxQuestions {
 		t.Errorf("%d questions of one request", n)
 	}
-	var me me
+	var me rest.Me
 	a := g.get("/auth/me?kinds=madeup,pods")
 	if err := json.Unmarshal([]byte(a.body), &me); err != nil || len(me.Clusters) != 1 || len(me.Clusters[0].Watch) != 2 {
 		t.Fatalf("%v %s", err, a.body)

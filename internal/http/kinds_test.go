@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
 // serving lets a gateway serve some kinds only, and at most so many at once.
@@ -49,7 +51,7 @@ func TestDeniedKindIsAsIfItDidNotExist(t *testing.T) {
 		t.Errorf("%d %s", a.code, a.body)
 	}
 	for _, path := range []string{"/api/v1", "/apis/batch/v1", "/api", "/apis"} {
-		for _, accept := range []string{asJSON, asDiscovery + "," + asJSON + ";q=0.5"} {
+		for _, accept := range []string{rest.AsJSON, rest.AsDiscovery + "," + rest.AsJSON + ";q=0.5"} {
 			a := g.get(path, "Accept: "+accept)
 			for _, name := range []string{`"secrets"`, `"jobs"`} {
 				if strings.Contains(a.body, name) {
@@ -61,7 +63,7 @@ func TestDeniedKindIsAsIfItDidNotExist(t *testing.T) {
 			}
 		}
 	}
-	var me me
+	var me rest.Me
 	if err := json.Unmarshal([]byte(g.get("/auth/me?kinds=pods,secrets,jobs.batch").body), &me); err != nil {
 		t.Fatal(err)
 	}

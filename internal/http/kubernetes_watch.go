@@ -2,7 +2,6 @@ package http
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -27,7 +27,7 @@ import (
 // which is ordered by version with deletions first, is told with deletions as old as the state before: whoever is cut
 // off in it comes back with a version from before the list's, and gets all of it again.
 type watchEvents struct {
-	printer   *printer
+	printer   *render.Printer
 	bookmarks bool // are wanted
 	initial   bool // the end of the snapshot is to be marked
 	told      bool // something was: a table's columns are told once
@@ -43,7 +43,7 @@ func (d *watchEvents) send(ss *session, kind string, object []byte) {
 }
 
 func (d *watchEvents) object(ss *session, kind stream.Type, o *cluster.Object) {
-	d.send(ss, watchEventTypes[kind], d.printer.event(o, !d.told))
+	d.send(ss, watchEventTypes[kind], d.printer.Event(o, !d.told))
 	d.told = true
 }
 
@@ -95,7 +95,7 @@ func (d *watchEvents) bookmark(ss *session, w *watch) {
 
 func (d *watchEvents) mark(ss *session, w *watch, more string) {
 	meta := `{"resourceVersion":"` + strconv.FormatUint(w.claim().All, 10) + `","creationTimestamp":null` + more + `}`
-	d.send(ss, "BOOKMARK", d.printer.bookmark([]byte(meta)))
+	d.send(ss, "BOOKMARK", d.printer.Bookmark([]byte(meta)))
 }
 
 func (d *watchEvents) goodbye(ss *session, reason string) {
@@ -150,7 +150,7 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 		giveUp()
 		return err
 	}
-	if ss.dialect, err = s.watchDialect(r, req, granted.Store); err != nil {
+	if ss.dialect, err = watchDialect(r, req, granted); err != nil {
 		granted.Release()
 		giveUp()
 		return err
@@ -166,21 +166,18 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 }
 
 // watchDialect is the dialect in which a watch is told, once its store is as new as it has to be.
-func (s *Server) watchDialect(r *http.Request, req kubernetesWatchRequest, store *cache.Store) (dialect, error) {
-	if err := access.AwaitVersion(r.Context(), store, req.notBefore); err != nil {
+func watchDialect(r *http.Request, req kubernetesWatchRequest, granted access.Grant) (dialect, error) {
+	if err := access.AwaitVersion(r.Context(), granted.Store, req.notBefore); err != nil {
 		return nil, err
 	}
-	printer, err := s.printer(r.Context(), req.watch.target, store.Kind(), req.view)
-	if err != nil {
-		return nil, err
-	}
+	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), granted.Store.Kind(), req.view)
 	return &watchEvents{printer: printer, bookmarks: req.bookmarks, initial: req.initial}, nil
 }
 
 // kubernetesWatchRequest is what a client asks of a watch in Kubernetes' own form.
 type kubernetesWatchRequest struct {
 	watch     watchRequest
-	view      view
+	view      render.View
 	bookmarks bool
 	initial   bool          // the state comes first, and its end is marked
 	notBefore uint64        // of which version that state is at the least
@@ -191,7 +188,7 @@ type kubernetesWatchRequest struct {
 // changes" and "Streaming lists"). What is unknown is passed over, as the API server does.
 func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form) (req kubernetesWatchRequest, err error) {
 	req.watch.target = t
-	if req.view, err = parseView(query, accepted); err != nil {
+	if req.view, err = render.ParseView(query, accepted); err != nil {
 		return req, err
 	}
 	for _, key := range []string{"sort", "countBy"} {
@@ -252,26 +249,4 @@ func boolOf(key, text string) (bool, error) {
 		return false, reply.BadRequest("%s: %q is neither true nor false", key, text)
 	}
 	return value, nil
-}
-
-// event is one object in a watch event; columns says whether a table names them. It is valid until the next call.
-func (p *printer) event(o *cluster.Object, columns bool) []byte {
-	if p.table == nil {
-		return p.item(o)
-	}
-	p.rows.Now = time.Now()
-	meta := fmt.Appendf(nil, `{"resourceVersion":%q}`, o.GetResourceVersion())
-	return append(append(p.begin(meta, columns), p.item(o)...), "]}"...)
-}
-
-// bookmark is an object that has nothing but metadata, in a watch event.
-func (p *printer) bookmark(meta []byte) []byte {
-	if p.table != nil {
-		return append(p.begin(meta, false), "]}"...)
-	}
-	kind, apiVersion := p.kind.Kind, p.kind.APIVersion()
-	if p.view.form.IsMetadata() {
-		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/"+p.view.form.MetaVersion()
-	}
-	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s}`, kind, apiVersion, meta)
 }

@@ -80,16 +80,6 @@ func decrement[K comparable](counts map[K]int, key K) {
 }
 
 const (
-	waitingRequests = 16               // of one user, for each that may be under way
-	requestPatience = 10 * time.Second // for which a request waits
-)
-
-// newRequests makes the queue of lists and gets: so many of one user are answered at a time, and some more wait.
-func newRequests(perUser int) *budget.Queue {
-	return budget.NewQueue(0, perUser, waitingRequests*perUser)
-}
-
-const (
 	// burstSeconds is for how long of rest one may make up: a client of Kubernetes reads what a cluster can do with some hundred requests
 	// at once, and begins as many watches.
 	burstSeconds = 4
@@ -134,18 +124,4 @@ func (s *Server) hold(ctx context.Context, payer string, refusal *reply.Error) e
 		return err
 	}
 	return refusal
-}
-
-// takeRequest waits until a user's request may be answered; the request is over with release.
-func (s *Server) takeRequest(ctx context.Context, user string) (release func(), err error) {
-	waiting, cancel := context.WithTimeout(ctx, requestPatience)
-	defer cancel()
-	release, err = s.requests.Take(waiting, user)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return nil, budget.ErrTooMuch
-	case errors.Is(err, budget.ErrTooMuch):
-		return nil, s.hold(ctx, user, reply.To(err))
-	}
-	return release, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
 // fivePods are in two namespaces, and differ in what they can be sorted by.
@@ -111,9 +112,10 @@ func TestSortedPagesAreOfOneVersion(t *testing.T) {
 
 // forgetPages makes the gateway forget all snapshots, as one does that has been restarted or that never had them.
 func (g *gateway) forgetPages() {
-	g.server.pages.mu.Lock()
-	defer g.server.pages.mu.Unlock()
-	clear(g.server.pages.kept)
+	g.server.rest = rest.New(rest.Options{
+		Access: g.server.access, Processors: g.server.processors, Memory: g.server.memory, Refuse: g.server.hold,
+		WriteTimeout: time.Minute, SyncTimeout: time.Minute, Log: g.server.log,
+	})
 }
 
 // TestPagesOfAQuietNamespaceAreServedByAnyReplica: nothing changed there, so every newer snapshot has the same.

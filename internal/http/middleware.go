@@ -206,6 +206,17 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 	}
 }
 
+// signedIn lets a handler know who sends a request.
+func (s *Server) signedIn(handle func(http.ResponseWriter, *http.Request, auth.Identity) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id, err := s.caller(r)
+		if err != nil {
+			return err
+		}
+		return handle(w, r, id)
+	}
+}
+
 // identity is who sent a request: the holder of its token, else of its session, else of its ticket.
 func (s *Server) identity(r *http.Request) (auth.Identity, error) {
 	if request.HoldsToken(r.URL) {

@@ -192,10 +192,12 @@ func readParameters(t *testing.T, file string, functions ...string) []string {
 // TestEveryParameterIsDescribed, and what is described is read.
 func TestEveryParameterIsDescribed(t *testing.T) {
 	d := readOpenAPI(t)
-	ofLists := readParameters(t, "list_request.go", "parseList", "parseView", "limitOf", "askedVersionOf")
+	ofLists := readParameters(t, "rest/list_request.go", "parseList", "limitOf", "askedVersionOf")
 	ofLists = append(ofLists, readParameters(t, "reply/accept.go", "WantsWatch")...)
 	ofLists = append(ofLists, readParameters(t, "kubernetes_watch.go", "parseKubernetesWatch")...)
-	ofObjects := append(readParameters(t, "list_request.go", "parseView", "versionOf"), "watch")
+	ofViews := readParameters(t, "render/view.go", "ParseView")
+	ofLists = append(ofLists, ofViews...)
+	ofObjects := slices.Concat(readParameters(t, "rest/list_request.go", "versionOf"), ofViews, []string{"watch"})
 	ofStreams := slices.Concat(watchParameters, connectionParameters)
 	if len(ofLists) < 10 || len(ofObjects) < 3 {
 		t.Fatalf("this test does not find what the code reads: %v, %v", ofLists, ofObjects)

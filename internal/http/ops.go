@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // OpsOptions say what the ops listener shows, and to whom.
@@ -119,7 +120,7 @@ func (s *Server) debugKinds(w http.ResponseWriter, _ *http.Request) {
 				failure = fmt.Sprintf("%q", upstream.Err)
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%s\n", kinds.Cluster().Name(), store.Kind(),
-				store.Kind().APIVersion(), upstreamReason(upstream), time.Since(upstream.Since).Round(time.Second),
+				store.Kind().APIVersion(), reply.UpstreamReason(upstream), time.Since(upstream.Since).Round(time.Second),
 				store.Snapshot().Len(), ring.Watermark, ring.Events, ring.Bytes, oldest, ring.Waiting, failure)
 		}
 	}

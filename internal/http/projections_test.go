@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/render"
 )
 
 func object(t testing.TB, name string, version int) *cluster.Object {
@@ -75,7 +76,7 @@ func TestRenderingsAreForgotten(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "team-a/web", "spec.n:=1")
 		o := g.latest("web", 1)
-		want := fields(t, "spec.n").of(o.JSON())
+		want := fields(t, "spec.n").Of(o.JSON())
 		for range 3 {
 			s := g.stream("/api/v1/pods?fields=spec.n")
 			if f := s.next(); f.data != want {
@@ -93,9 +94,9 @@ func TestRenderingsAreForgotten(t *testing.T) {
 	}, cached(streamOptions(), "pods"))
 }
 
-func fields(t testing.TB, text string) *projection {
+func fields(t testing.TB, text string) *render.Fields {
 	t.Helper()
-	f, err := parseFields(text)
+	f, err := render.ParseFields(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,14 +109,14 @@ func BenchmarkSnapshotOfFields(b *testing.B) {
 	b.Run("made", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			f.of(o.JSON())
+			f.Of(o.JSON())
 		}
 	})
 	b.Run("found", func(b *testing.B) {
 		b.ReportAllocs()
 		memory := budget.NewMemory(keptBytes)
 		for b.Loop() {
-			o.Texts().Get(memory, "u", f.variant, func() string { return f.of(o.JSON()) })
+			o.Texts().Get(memory, "u", f.Variant, func() string { return f.Of(o.JSON()) })
 		}
 	})
 }

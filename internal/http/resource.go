@@ -8,6 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/rest"
 	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
@@ -20,8 +21,8 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if d, ok := parseDocument(r.URL.Path); ok {
-		return s.document(w, r, id, d)
+	if d, ok := rest.ParseDocument(r.URL.Path); ok {
+		return s.rest.Document(w, r, id, d)
 	}
 	t, ok := access.Parse(r.URL.Path)
 	if !ok {
@@ -39,15 +40,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	case request.MayName(r.URL.RawQuery, "watch") && reply.WantsWatch(r.URL.Query()):
 		return s.kubernetesWatch(w, r, id, t, accepted)
 	}
-	release, err := s.takeRequest(r.Context(), id.Payer())
-	if err != nil {
-		return err
-	}
-	defer release()
-	if t.Name != "" {
-		return s.get(w, r, id, t, accepted)
-	}
-	return s.list(w, r, id, t, accepted)
+	return s.rest.Resource(w, r, id, t, accepted)
 }
 
 // noSuchPath says why a path below /api or /apis names nothing. Logs, proxies and the like are not objects: whoever asks

@@ -13,10 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/apitest"
-	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
 type list struct {
@@ -102,36 +100,36 @@ func TestListsAreKubernetesLists(t *testing.T) {
 func TestBadListsAreRefused(t *testing.T) {
 	g := newGateway(t)
 	for query, code := range map[string]int{
-		"labelSelector=%3D":                                       400,
-		"fieldSelector=a":                                         400,
-		"limit=-1":                                                400,
-		"limit=many":                                              400,
-		"limit=99999999999999999999":                              400,
-		"resourceVersion=x":                                       400,
-		"resourceVersion=-5":                                      400,
-		"resourceVersion=007":                                     400,
-		"resourceVersionMatch=Exact":                              422,
-		"resourceVersion=5&resourceVersionMatch=Newer":            422,
-		"resourceVersion=0&resourceVersionMatch=Exact":            422,
-		"continue=x&resourceVersionMatch=Exact":                   422,
-		"sendInitialEvents=true":                                  422,
-		"resourceVersion=5&continue=" + token{Name: "x"}.encode(): 400,
-		"continue=garbage":                                        400,
-		"continue=e30":                                            400, // {}
-		"continue=" + token{}.encode():                            400,
-		"continue=%00":                                            400,
-		"sort=a..b":                                               400,
-		"sort=a,b,c,d,e,f,g,h,i":                                  400,
-		"sort=-":                                                  400,
-		"fields=a..b":                                             400,
-		"countBy=.":                                               400,
-		"countBy=a&sort=b":                                        400,
-		"countBy=a&continue=" + token{Name: "x"}.encode():         400,
-		"includeObject=Some":                                      400,
-		"sort=metadata.name&continue=" + token{Name: "x"}.encode():                                            400,
-		"sort=a&continue=" + token{Name: "x", Order: "a"}.encode():                                            400,
-		"sort=a&continue=" + token{Name: "x", Order: "a", Values: []cache.SortValue{{Class: 7}}}.encode():     400,
-		"sort=a&continue=" + token{Name: "x", Order: "a", Values: []cache.SortValue{{Class: 1}, {}}}.encode(): 400,
+		"labelSelector=%3D":                            400,
+		"fieldSelector=a":                              400,
+		"limit=-1":                                     400,
+		"limit=many":                                   400,
+		"limit=99999999999999999999":                   400,
+		"resourceVersion=x":                            400,
+		"resourceVersion=-5":                           400,
+		"resourceVersion=007":                          400,
+		"resourceVersionMatch=Exact":                   422,
+		"resourceVersion=5&resourceVersionMatch=Newer": 422,
+		"resourceVersion=0&resourceVersionMatch=Exact": 422,
+		"continue=x&resourceVersionMatch=Exact":        422,
+		"sendInitialEvents=true":                       422,
+		"resourceVersion=5&continue=" + rest.Token{Name: "x"}.Encode(): 400,
+		"continue=garbage":                  400,
+		"continue=e30":                      400, // {}
+		"continue=" + rest.Token{}.Encode(): 400,
+		"continue=%00":                      400,
+		"sort=a..b":                         400,
+		"sort=a,b,c,d,e,f,g,h,i":            400,
+		"sort=-":                            400,
+		"fields=a..b":                       400,
+		"countBy=.":                         400,
+		"countBy=a&sort=b":                  400,
+		"countBy=a&continue=" + rest.Token{Name: "x"}.Encode(): 400,
+		"includeObject=Some": 400,
+		"sort=metadata.name&continue=" + rest.Token{Name: "x"}.Encode():                                            400,
+		"sort=a&continue=" + rest.Token{Name: "x", Order: "a"}.Encode():                                            400,
+		"sort=a&continue=" + rest.Token{Name: "x", Order: "a", Values: []cache.SortValue{{Class: 7}}}.Encode():     400,
+		"sort=a&continue=" + rest.Token{Name: "x", Order: "a", Values: []cache.SortValue{{Class: 1}, {}}}.Encode(): 400,
 		"watch=true&resourceVersion=x":                                     400,
 		"watch=true&timeoutSeconds=x":                                      400,
 		"watch=true&timeoutSeconds=-1":                                     400,
@@ -233,20 +231,20 @@ func TestExpiredPageComesWithATokenThatGoesOn(t *testing.T) {
 		if !slices.Equal(second.names(), []string{"team-a/pod-4"}) {
 			t.Fatalf("the second page is %v", second.names())
 		}
-		pass(keepFor)
+		pass(rest.KeepFor)
 		a := g.get("/api/v1/pods?limit=4&continue=" + first.Metadata.Continue)
 		s := a.status(t)
 		if a.code != http.StatusGone || s.Reason != metav1.StatusReasonExpired || s.Continue == "" {
 			t.Fatalf("%d %s", a.code, a.body)
 		}
-		rest := g.list("/api/v1/pods?continue=" + s.Continue)
+		others := g.list("/api/v1/pods?continue=" + s.Continue)
 		want := []string{"team-a/pod-3a", "team-a/pod-5", "team-a/pod-6", "team-a/pod-7", "team-a/pod-8", "team-a/pod-9"}
-		if !slices.Equal(rest.names(), want) || rest.Metadata.ResourceVersion == first.Metadata.ResourceVersion {
-			t.Errorf("%v of %s", rest.names(), rest.Metadata.ResourceVersion)
+		if !slices.Equal(others.names(), want) || others.Metadata.ResourceVersion == first.Metadata.ResourceVersion {
+			t.Errorf("%v of %s", others.names(), others.Metadata.ResourceVersion)
 		}
 		// The newest snapshot needs not be kept to be found.
 		now := g.list("/api/v1/pods?limit=2")
-		pass(keepFor)
+		pass(rest.KeepFor)
 		if l := g.list("/api/v1/pods?limit=2&continue=" + now.Metadata.Continue); len(l.Items) != 2 {
 			t.Errorf("%+v", l)
 		}
@@ -256,31 +254,23 @@ func TestExpiredPageComesWithATokenThatGoesOn(t *testing.T) {
 // TestSnapshotsOfPagesAreLetGo, though nobody asks for another page.
 func TestSnapshotsOfPagesAreLetGo(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
-		kept := func() int {
-			g.server.pages.mu.Lock()
-			defer g.server.pages.mu.Unlock()
-			n := 0
-			for _, snapshots := range g.server.pages.kept {
-				n += len(snapshots)
-			}
-			return n
-		}
 		for i := range 100 {
 			g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", i))
 			g.eventually("it is cached", func() bool { return len(g.list("/api/v1/pods").Items) == i+1 })
 			g.list("/api/v1/pods?limit=1")
-			if n := kept(); n != i {
+			if n, _ := g.server.rest.Kept(); n != i {
 				t.Fatalf("%d snapshots are kept", n)
 			}
 			pass(time.Second)
 		}
-		pass(keepFor - 30*time.Second)
-		if n := kept(); n == 0 || n > 40 {
+		pass(rest.KeepFor - 30*time.Second)
+		if n, _ := g.server.rest.Kept(); n == 0 || n > 40 {
 			t.Errorf("%d snapshots are kept", n)
 		}
 		pass(time.Minute)
-		if bytes, users := g.server.memory.Held(); kept() != 0 || len(g.server.pages.kept) != 0 || bytes != 0 || users != 0 {
-			t.Errorf("%d snapshots are still kept, %d bytes of %d users", kept(), bytes, users)
+		snapshots, stores := g.server.rest.Kept()
+		if bytes, users := g.server.memory.Held(); snapshots != 0 || stores != 0 || bytes != 0 || users != 0 {
+			t.Errorf("%d snapshots of %d stores are still kept, %d bytes of %d users", snapshots, stores, bytes, users)
 		}
 	})
 }
@@ -323,27 +313,3 @@ func TestOneUserCannotEndAnothersWalk(t *testing.T) {
 
 // accounted is how long it takes at most until what changes is accounted for.
 const accounted = time.Second
-
-// FuzzContinueToken: a token is what a stranger sends. What is accepted continues at one place.
-func FuzzContinueToken(f *testing.F) {
-	for _, seed := range []string{"", "garbage", token{Version: 5, Namespace: "a", Name: "b"}.encode(), token{Name: "\x00"}.encode(), "bnVsbA", "W10", "e30"} {
-		f.Add(seed)
-	}
-	g := newGateway(f)
-	g.api.Put("pods", "team-a/web")
-	g.list("/api/v1/pods")
-	store := g.kinds.All()[0]
-	f.Fuzz(func(t *testing.T, text string) {
-		page, err := newPages(budget.NewMemory(keptBytes)).open(store, access.Part{}, listRequest{token: text})
-		switch {
-		case err == nil && page.snapshot == nil:
-			t.Errorf("%q: no snapshot", text)
-		case err == nil && text != "" && page.after == nil:
-			t.Errorf("%q: no place", text)
-		case err != nil:
-			if code := reply.To(err).Code; code != http.StatusBadRequest && code != http.StatusGone {
-				t.Errorf("%q: %d", text, code)
-			}
-		}
-	})
-}

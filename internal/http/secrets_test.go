@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
 // TestSecretsValuesInAnnotationsAreShownToNobody: tools keep what a Secret says in its annotations. It is in no form of the
@@ -23,7 +25,7 @@ func TestSecretsValuesInAnnotationsAreShownToNobody(t *testing.T) {
 		put(g, 0)
 		const path = "/api/v1/namespaces/a/secrets"
 		said := map[string]string{}
-		accepts := map[string]string{"json": asJSON, "table": "application/json;as=Table;v=v1;g=meta.k8s.io", "metadata": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+		accepts := map[string]string{"json": rest.AsJSON, "table": "application/json;as=Table;v=v1;g=meta.k8s.io", "metadata": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
 			"metadata list": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
 		for form, accept := range accepts {
 			said[form] = g.get(path, "Accept: "+accept).body

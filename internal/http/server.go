@@ -33,6 +33,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/rest"
 )
 
 // Authenticator says who holds a token.
@@ -81,10 +82,9 @@ type Server struct {
 	opts        Options
 	access      *access.Access
 	connections *connections
-	pages       *pages
+	rest        *rest.Handler
 	places      *places
 	processors  *budget.Queue // who does something that takes long
-	requests    *budget.Queue // of lists and gets
 	rates       rates
 	memory      *budget.Memory // of what is kept to be made once
 	metrics     *metrics
@@ -112,7 +112,6 @@ func New(opts Options) (*Server, error) {
 		places:     newPlaces(opts.Limits),
 		memory:     budget.NewMemory(keptBytes),
 		processors: budget.NewQueue(runtime.GOMAXPROCS(0), 0, 0),
-		requests:   newRequests(opts.Limits.RequestsPerUser),
 		rates:      newRates(opts.Limits.RequestsPerSecond),
 		metrics:    newMetrics(opts.Registerer),
 		open:       newOpenStreams(),
@@ -121,7 +120,6 @@ func New(opts Options) (*Server, error) {
 		log:        opts.Log,
 	}
 	s.processors.Share(s.workers.shared)
-	s.pages = newPages(s.memory)
 	var drain context.CancelFunc
 	s.draining, drain = context.WithCancel(context.Background())
 	s.drain = func() {
@@ -139,6 +137,10 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
+	s.rest = rest.New(rest.Options{
+		Access: s.access, Processors: s.processors, Memory: s.memory, RequestsPerUser: opts.Limits.RequestsPerUser, Refuse: s.hold,
+		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Log: opts.Log,
+	})
 	return s, nil
 }
 
@@ -194,7 +196,7 @@ func (s *Server) route(r chi.Router) {
 		}
 	}
 	r.Get("/stream", s.answer("stream", s.multiStream))
-	r.Get("/auth/me", s.answer("auth", s.authMe))
+	r.Get("/auth/me", s.answer("auth", s.signedIn(s.rest.Me)))
 	r.Get("/auth/session", s.answer("auth", s.tellSession))
 	r.Post("/auth/session", s.answer("auth", s.beginSession))
 	r.Get("/auth/login", s.answer("auth", s.forPeople(s.beginLogin)))
@@ -202,7 +204,11 @@ func (s *Server) route(r chi.Router) {
 	r.Post("/auth/ticket", s.answer("auth", s.issueTicket))
 	r.Post("/auth/logout", s.answer("auth", s.logout))
 	r.Post(backchannelPath, s.answer("auth", s.endedAtProvider))
-	r.Get("/clusters", s.answer("clusters", s.listClusters))
+	r.Get("/clusters", s.answer("clusters", s.signedIn(s.rest.Clusters)))
 	r.Get("/openapi.yaml", s.answer("openapi", describe))
 	r.Get("/*", s.answer("portal", s.portal()))
 }
+
+// keptBytes is how much is kept in memory for all users together only so that it needs not be made again: what was rendered
+// of objects, lists that were sorted, snapshots that pages walk.
+const keptBytes = 48 << 20

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/conn"
@@ -254,17 +253,4 @@ func resetReason(err error) string {
 		return resetSlow
 	}
 	return resetExpired
-}
-
-// upstreamReason says publicly why a store's watch is lost: the class of the error, and nothing of the inside.
-func upstreamReason(u cache.Upstream) string {
-	switch {
-	case u.Live:
-		return "live"
-	case u.Refused():
-		return "refused"
-	case u.Err == nil:
-		return "starting"
-	}
-	return "unreachable"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -27,7 +28,7 @@ type watchRequest struct {
 	// quiet is sendInitialEvents=false: start now, without a snapshot.
 	quiet bool
 	// fields is what is wanted of each object; nil: all.
-	fields *projection
+	fields *render.Fields
 	// deltas asks for merge patches in place of modified objects.
 	deltas bool
 	// conflate is the interval within which at most one modification of each object is told; 0: all are.
@@ -203,7 +204,7 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 // view reads the parameters that say how much the client wants to be told.
 func (w *watchRequest) view(get func(string) string) (err error) {
 	if text := get("fields"); text != "" {
-		if w.fields, err = parseFields(text); err != nil {
+		if w.fields, err = render.ParseFields(text); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -59,10 +60,10 @@ func (ss *session) patched(w *watch, event *cache.Event, base *cluster.Object) s
 		variant += " " + base.GetResourceVersion()
 	}
 	if w.fields != nil {
-		variant += " " + w.fields.variant
+		variant += " " + w.fields.Variant
 	}
 	return ss.made(event.Object, variant, func() string {
-		patch := mergePatch(w.fields.of(base.JSON()), w.fields.of(event.Object.JSON()))
+		patch := render.MergePatch(w.fields.Of(base.JSON()), w.fields.Of(event.Object.JSON()))
 		if patch == "" {
 			return ""
 		}

@@ -150,3 +150,9 @@ func (a *Access) Scope(ctx context.Context, id auth.Identity, kinds *cache.Kinds
 	}
 	return a.opts.Authorizer.Scope(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: verb, Group: group, Resource: resource})
 }
+
+// ScopeIn asks where a caller may do what is asked about in a cluster, of a kind that is known to exist.
+func (a *Access) ScopeIn(ctx context.Context, id auth.Identity, kinds *cache.Kinds, about auth.Request) (auth.Scope, error) {
+	about.Cluster = kinds.Cluster().Name()
+	return a.opts.Authorizer.Scope(ctx, id, about)
+}

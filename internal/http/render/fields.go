@@ -1,4 +1,4 @@
-package http
+package render
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 )
 
-// projection is fields=: what a client wants of each object, as a tree of keys. A nil one wants all.
-type projection struct {
-	variant string // the parameter, in one spelling; names what it makes
+// Fields is fields=: what a client wants of each object, as a tree of keys. A nil one wants all.
+type Fields struct {
+	Variant string // the parameter, in one spelling; names what it makes
 	root    fieldTree
 }
 
@@ -23,14 +23,14 @@ var always = []string{"apiVersion", "kind", "metadata.name", "metadata.namespace
 
 const maxFields = 64
 
-// parseFields reads comma-separated paths; a dot within a key is written \. , and a path goes into each element of
+// ParseFields reads comma-separated paths; a dot within a key is written \. , and a path goes into each element of
 // the arrays on its way.
-func parseFields(text string) (*projection, error) {
+func ParseFields(text string) (*Fields, error) {
 	paths := strings.Split(text, ",")
 	if len(paths) > maxFields {
 		return nil, fmt.Errorf("fields: %d paths are more than %d", len(paths), maxFields)
 	}
-	p := &projection{variant: "fields=" + text, root: fieldTree{}}
+	p := &Fields{Variant: "fields=" + text, root: fieldTree{}}
 	for _, path := range append(paths, always...) {
 		keys, err := cache.SplitPath(path)
 		if err != nil {
@@ -56,8 +56,8 @@ func (t fieldTree) want(keys []string) {
 	}
 }
 
-// of is the wanted part of an object, as JSON on one line.
-func (p *projection) of(json string) string {
+// Of is the wanted part of an object, as JSON on one line.
+func (p *Fields) Of(json string) string {
 	if p == nil {
 		return json
 	}

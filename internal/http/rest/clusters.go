@@ -1,9 +1,8 @@
-package http
+package rest
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -14,16 +13,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
-
-// readiness is why a cluster cannot be served yet, or nil.
-func (s *Server) readiness(kinds *cache.Kinds) error {
-	var other error
-	if s.opts.Ready != nil {
-		other = s.opts.Ready(kinds.Cluster().Name())
-	}
-	return errors.Join(other, kinds.Ready())
-}
 
 // clusterState is one entry of /clusters.
 type clusterState struct {
@@ -44,20 +35,16 @@ type kindState struct {
 // clusterWithin is how long /clusters waits to be told who may know of a cluster: it is asked for when something is not well.
 const clusterWithin = 2 * time.Second
 
-// listClusters tells which clusters there are and how they are to those who may read their discovery, and of the kinds that are
+// Clusters tells which clusters there are and how they are to those who may read their discovery, and of the kinds that are
 // cached those which the caller may list: which ones others look at is nobody's business.
-func (s *Server) listClusters(w http.ResponseWriter, r *http.Request) error {
-	id, err := s.caller(r)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(auth.WithQuestions(r.Context(), maxQuestions), clusterWithin)
+func (h *Handler) Clusters(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
+	ctx, cancel := context.WithTimeout(auth.WithQuestions(r.Context(), MaxQuestions), clusterWithin)
 	defer cancel()
-	all := s.access.All()
+	all := h.access.All()
 	states := make([]*clusterState, len(all))
 	var asking sync.WaitGroup
 	for i, kinds := range all {
-		asking.Go(func() { states[i] = s.stateFor(ctx, id, kinds, i == 0) })
+		asking.Go(func() { states[i] = h.stateFor(ctx, id, kinds, i == 0) })
 	}
 	asking.Wait()
 	answer := struct {
@@ -74,8 +61,8 @@ func (s *Server) listClusters(w http.ResponseWriter, r *http.Request) error {
 
 // stateFor is what of a cluster's state a caller may know; nil for nothing. While it cannot be decided, who is signed in is told
 // that it is there and how it is, since that may be why.
-func (s *Server) stateFor(ctx context.Context, id auth.Identity, kinds *cache.Kinds, isDefault bool) *clusterState {
-	allowed, err := s.access.MayRead(ctx, kinds, id, access.Discovery)
+func (h *Handler) stateFor(ctx context.Context, id auth.Identity, kinds *cache.Kinds, isDefault bool) *clusterState {
+	allowed, err := h.access.MayRead(ctx, kinds, id, access.Discovery)
 	if err == nil && !allowed || err != nil && id.Anonymous {
 		return nil
 	}
@@ -89,7 +76,7 @@ func (s *Server) stateFor(ctx context.Context, id auth.Identity, kinds *cache.Ki
 	asking.SetLimit(myKindsAtOnce)
 	for i, kind := range state.Kinds {
 		asking.Go(func() error {
-			scope, err := s.opts.Authorizer.Scope(ctx, id, auth.Request{Cluster: state.Name, Verb: "list", Group: kind.Group, Version: kind.Version, Resource: kind.Resource})
+			scope, err := h.access.ScopeIn(ctx, id, kinds, auth.Request{Verb: "list", Group: kind.Group, Version: kind.Version, Resource: kind.Resource})
 			seen[i] = err == nil && !scope.Empty()
 			return nil
 		})
@@ -112,7 +99,7 @@ func stateOf(kinds *cache.Kinds, isDefault bool) clusterState {
 		if !upstream.Live && upstream.Synced {
 			c.State = "stale"
 		}
-		c.Kinds = append(c.Kinds, kindState{kind.Group, kind.Version, kind.Resource, upstreamReason(upstream), upstream.Since.UTC()})
+		c.Kinds = append(c.Kinds, kindState{kind.Group, kind.Version, kind.Resource, reply.UpstreamReason(upstream), upstream.Since.UTC()})
 	}
 	switch {
 	case kinds.Cluster().Away() != nil:

@@ -1,4 +1,4 @@
-package http
+package rest
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func (k *keptSnapshot) key(version uint64, of access.PartKey) walkKey {
 	return walkKey{version, of}
 }
 
-const keepFor = 5 * time.Minute // after the last page; etcd's default compaction interval
+const KeepFor = 5 * time.Minute // after the last page; etcd's default compaction interval
 
 // reader is who reads a list, and the task in which they do.
 type reader struct {
@@ -74,8 +74,8 @@ type rest struct {
 	items int    // how many are left; 0 if that is not known
 }
 
-// token is what a client hands back. A version of 0 asks for the newest snapshot.
-type token struct {
+// Token is what a client hands back. A version of 0 asks for the newest snapshot.
+type Token struct {
 	Version   uint64            `json:"v"`
 	Namespace string            `json:"ns,omitempty"`
 	Name      string            `json:"n"`
@@ -85,12 +85,12 @@ type token struct {
 }
 
 // token makes one that goes on with this page's list behind a place.
-func (p page) token(at token) string {
+func (p page) token(at Token) string {
 	at.Version, at.Sight = p.version, p.part.Visible.Tag()
-	return at.encode()
+	return at.Encode()
 }
 
-func (t token) encode() string {
+func (t Token) Encode() string {
 	text, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // plain fields, and no number that JSON lacks
@@ -98,7 +98,7 @@ func (t token) encode() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-func decodeToken(text string, order cache.Order) (t token, key *cache.SortKey, err error) {
+func decodeToken(text string, order cache.Order) (t Token, key *cache.SortKey, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || json.Unmarshal(raw, &t) != nil || t.Name == "" {
 		return t, nil, reply.BadRequest("continue key is not valid")
@@ -136,7 +136,7 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 		return page{}, reply.Expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
 			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+
 			"the results. Continuing with the provided token results in an inconsistent list - objects that were created, "+
-			"modified, or deleted between the time the first chunk was returned and now may show up in the list.", t.encode())
+			"modified, or deleted between the time the first chunk was returned and now may show up in the list.", t.Encode())
 	}
 	found.after = key
 	return found, nil
@@ -182,7 +182,7 @@ func readPlain(page page, req listRequest) (items []*cluster.Object, left rest) 
 		}
 		if left.token == "" {
 			last := items[len(items)-1]
-			left.token = page.token(token{Namespace: last.GetNamespace(), Name: last.GetName()})
+			left.token = page.token(Token{Namespace: last.GetNamespace(), Name: last.GetName()})
 		}
 		if !req.selector.Empty() {
 			break // as at the API server, it is not known how many are left
@@ -210,7 +210,7 @@ func (p *pages) readSorted(ctx context.Context, page page, req listRequest, by r
 	}
 	if left.items = sorted.Len() - end; left.items > 0 {
 		last := sorted.Key(end - 1)
-		left.token = page.token(token{Namespace: last.Namespace, Name: last.Name, Order: req.order.String(), Values: last.Values})
+		left.token = page.token(Token{Namespace: last.Namespace, Name: last.Name, Order: req.order.String(), Values: last.Values})
 	}
 	return items, left, nil
 }
@@ -243,7 +243,7 @@ func (p *pages) keep(page page, user string) {
 		return
 	}
 	size := func() int64 { return p.size(page.store, k) }
-	charge := p.memory.Charge(user, keepFor, func() { p.drop(page.store, k, walk, user) }).Measure(size)
+	charge := p.memory.Charge(user, KeepFor, func() { p.drop(page.store, k, walk, user) }).Measure(size)
 	if k.walks[walk] == nil {
 		k.walks[walk] = map[string]*budget.Charge{}
 	}

@@ -1,4 +1,4 @@
-package http
+package render
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// mergePatch is the RFC 7386 patch from one state of an object to the next; "" if there is none that is exact (in a
+// MergePatch is the RFC 7386 patch from one state of an object to the next; "" if there is none that is exact (in a
 // merge patch null means absence, so a value that becomes null cannot be told) or that is shorter than the object.
-func mergePatch(before, after string) string {
+func MergePatch(before, after string) string {
 	patch, err := jsonpatch.CreateMergePatch([]byte(before), []byte(after))
 	if err != nil || len(patch) >= len(after) {
 		return ""

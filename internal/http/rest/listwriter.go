@@ -1,4 +1,4 @@
-package http
+package rest
 
 import (
 	"bufio"
@@ -10,7 +10,9 @@ import (
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -48,8 +50,8 @@ var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, li
 const smallAnswer = 16 << 10
 
 // writeSmall writes a small answer. A client that takes some of it slowly takes all of it in time.
-func (s *Server) writeSmall(w http.ResponseWriter, answer string) error {
-	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.opts.Stream.WriteTimeout))
+func writeSmall(w http.ResponseWriter, answer string, patience time.Duration) error {
+	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	if err == nil {
 		_, err = io.WriteString(w, answer)
 	}
@@ -101,4 +103,31 @@ func (l *listWriter) close() error {
 		return &reply.Error{Message: "the client did not take the answer", Cause: l.err}
 	}
 	return nil
+}
+
+// list writes a list with its metadata.
+func (l *listWriter) list(p *render.Printer, items []*cluster.Object, meta []byte) {
+	begin := p.Begin(meta, true)
+	if p.IsPlain() {
+		size := len(begin) + max(len(items)-1, 0) + len("]}\n")
+		for _, o := range items {
+			size += len(o.JSON())
+		}
+		l.length(size)
+	}
+	l.bytes(begin)
+	for i, o := range items {
+		if i > 0 {
+			l.text(",")
+		}
+		switch {
+		case p.IsPlain():
+			l.text(o.JSON())
+		case l.step(len(o.JSON())):
+			l.bytes(p.Item(o))
+		default:
+			return
+		}
+	}
+	l.text("]}\n")
 }

@@ -1,4 +1,4 @@
-package http
+package rest
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // listRequest is what a client asks of a list.
 type listRequest struct {
-	view
+	render.View
 	selector  cache.Selector
 	selection string // the selector, as it was asked for
 	order     cache.Order
@@ -24,15 +25,8 @@ type listRequest struct {
 	countBy   string // "" for the objects themselves
 }
 
-// view is in which form, and how much of it, a client wants to see an object.
-type view struct {
-	form    reply.Form
-	fields  *projection                // nil: all
-	include metav1.IncludeObjectPolicy // in the rows of a table
-}
-
 func parseList(query url.Values, accepted reply.Form) (req listRequest, err error) {
-	if req.view, err = parseView(query, accepted); err != nil {
+	if req.View, err = render.ParseView(query, accepted); err != nil {
 		return req, err
 	}
 	if req.selector, err = cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
@@ -70,25 +64,6 @@ func parseList(query url.Values, accepted reply.Form) (req listRequest, err erro
 		return req, reply.NotAcceptable("counts are answered as application/json only")
 	}
 	return req, nil
-}
-
-func parseView(query url.Values, accepted reply.Form) (v view, err error) {
-	v.form = accepted
-	if text := query.Get("fields"); text != "" {
-		if accepted.IsTable() {
-			return v, reply.BadRequest("fields: a table has columns in place of fields")
-		}
-		if v.fields, err = parseFields(text); err != nil {
-			return v, reply.BadRequest("%s", err)
-		}
-	}
-	v.include = metav1.IncludeObjectPolicy(query.Get("includeObject"))
-	switch v.include {
-	case "", metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
-	default:
-		return v, reply.BadRequest("unrecognized includeObject value: %q", v.include)
-	}
-	return v, nil
 }
 
 func limitOf(query url.Values) (int, error) {

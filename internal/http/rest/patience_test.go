@@ -1,10 +1,11 @@
-package http
+package rest
 
 import (
 	"bufio"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,7 +32,7 @@ func TestLongAnswerWaitsForWhoeverTakesSomething(t *testing.T) {
 			ends <- out.close()
 		}))
 		server.Config.ConnContext = conn.Remember
-		server.Config.ErrorLog = discardLog()
+		server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 		if secure {
 			server.StartTLS()
 		} else {
@@ -79,11 +80,10 @@ func TestLongAnswerWaitsForWhoeverTakesSomething(t *testing.T) {
 
 // Who asks again and again and takes no answer is cut, however small the answers are.
 func TestClientThatTakesNoSmallAnswersIsCut(t *testing.T) {
-	s := &Server{opts: Options{Stream: StreamOptions{WriteTimeout: 300 * time.Millisecond}}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = s.writeSmall(w, strings.Repeat("x", smallAnswer)) // its last part is written by net/http, after the handler
+		_ = writeSmall(w, strings.Repeat("x", smallAnswer), 300*time.Millisecond) // its last part is written by net/http, after the handler
 	}))
-	server.Config.ErrorLog = discardLog()
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	server.Start()
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())

@@ -1,4 +1,4 @@
-package http
+package rest
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ import (
 
 // The forms of documents, as the API server is asked for them.
 const (
-	asJSON         = "application/json"
-	asDiscovery    = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	AsJSON         = "application/json"
+	AsDiscovery    = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	asOpenAPIv2    = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 	asOpenAPIv3    = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 	openAPIv2      = "/openapi/v2"
@@ -32,8 +32,8 @@ type documentTarget struct {
 	prefix  string // of the gateway's own path: /clusters/NAME, or ""
 }
 
-// parseDocument reads the path of a document, behind /clusters/NAME or not.
-func parseDocument(path string) (d documentTarget, ok bool) {
+// ParseDocument reads the path of a document, behind /clusters/NAME or not.
+func ParseDocument(path string) (d documentTarget, ok bool) {
 	d.path = strings.TrimSuffix(path, "/")
 	if rest, named := strings.CutPrefix(d.path, "/clusters/"); named {
 		d.cluster, d.path, _ = strings.Cut(rest, "/")
@@ -56,14 +56,14 @@ func parseDocument(path string) (d documentTarget, ok bool) {
 	return d, false
 }
 
-// document answers a document to those whom the cluster's own rules for URLs that are no resources let read it: by default, what
+// Document answers a document to those whom the cluster's own rules for URLs that are no resources let read it: by default, what
 // a cluster can do is told to all who are signed in (system:discovery), and its version to everybody.
-func (s *Server) document(w http.ResponseWriter, r *http.Request, id auth.Identity, d documentTarget) error {
-	kinds, err := s.access.Cluster(d.cluster)
+func (h *Handler) Document(w http.ResponseWriter, r *http.Request, id auth.Identity, d documentTarget) error {
+	kinds, err := h.access.Cluster(d.cluster)
 	if err != nil {
 		return err
 	}
-	switch allowed, err := s.access.MayRead(r.Context(), kinds, id, d.path); {
+	switch allowed, err := h.access.MayRead(r.Context(), kinds, id, d.path); {
 	case err != nil:
 		return err
 	case !allowed:
@@ -97,23 +97,23 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, id auth.Identi
 	if reply.NotModified(w, r, `"`+tag+`"`) {
 		return nil
 	}
-	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
+	out := newListWriter(w, r, h.opts.WriteTimeout)
 	out.bytes(body)
 	return out.close()
 }
 
 // form is the form that a media range means.
 func (d documentTarget) form(media string, params map[string]string) string {
-	isJSON := media == asJSON || media == "application/*" || media == "*/*"
+	isJSON := media == AsJSON || media == "application/*" || media == "*/*"
 	switch {
 	case params["as"] != "":
 		if isJSON && (d.path == "/api" || d.path == "/apis") && params["as"] == "APIGroupDiscoveryList" &&
 			params["g"] == "apidiscovery.k8s.io" && params["v"] == "v2" {
-			return asDiscovery
+			return AsDiscovery
 		}
 		return ""
 	case isJSON:
-		return asJSON
+		return AsJSON
 	case media == asOpenAPIv2 && d.path == openAPIv2:
 		return asOpenAPIv2
 	case media == asOpenAPIv3 && strings.HasPrefix(d.path, openAPIv3Paths):
@@ -129,7 +129,7 @@ func (d documentTarget) check(r *http.Request, c *cluster.Cluster) error {
 	if parent == "" {
 		return nil
 	}
-	document, err := c.Document(r.Context(), parent, asJSON)
+	document, err := c.Document(r.Context(), parent, AsJSON)
 	if err != nil {
 		return err
 	}

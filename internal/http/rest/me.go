@@ -1,4 +1,4 @@
-package http
+package rest
 
 import (
 	"context"
@@ -16,24 +16,24 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// me is what GET /auth/me answers: who the caller is, until when, and what he may watch where, so that a portal can
+// Me is what GET /auth/me answers: who the caller is, until when, and what he may watch where, so that a portal can
 // draw only what works.
-type me struct {
+type Me struct {
 	Username  string      `json:"username"`
 	Groups    []string    `json:"groups"`
 	Anonymous bool        `json:"anonymous"`
 	ExpiresAt *time.Time  `json:"expiresAt"` // null: never
-	Clusters  []myCluster `json:"clusters"`
+	Clusters  []MyCluster `json:"clusters"`
 }
 
-type myCluster struct {
+type MyCluster struct {
 	Name    string   `json:"name"`
 	Default bool     `json:"default"`
-	Watch   []myKind `json:"watch"`
+	Watch   []MyKind `json:"watch"`
 }
 
-// myKind says what of a kind the caller may watch: all of it, or the namespaces and the names, of which there may be none.
-type myKind struct {
+// MyKind says what of a kind the caller may watch: all of it, or the namespaces and the names, of which there may be none.
+type MyKind struct {
 	Group      string              `json:"group"`
 	Resource   string              `json:"resource"`
 	All        bool                `json:"all"`
@@ -43,23 +43,19 @@ type myKind struct {
 }
 
 // none reports whether nothing of the kind may be watched, as far as that is known.
-func (k myKind) none() bool { return !k.All && len(k.Namespaces) == 0 && len(k.Names) == 0 }
+func (k MyKind) none() bool { return !k.All && len(k.Namespaces) == 0 && len(k.Names) == 0 }
 
-// maxMyKinds bounds the kinds that one request may ask about, and myKindsAtOnce those that are asked about at once: each may cost
-// the API server some questions (authorizer mode sar), of which maxQuestions are for all of them together.
+// MaxMyKinds bounds the kinds that one request may ask about, and myKindsAtOnce those that are asked about at once: each may cost
+// the API server some questions (authorizer mode sar), of which MaxQuestions are for all of them together.
 const (
-	maxMyKinds    = 50
+	MaxMyKinds    = 50
 	myKindsAtOnce = 4
-	maxQuestions  = 2500 // ten kinds, in a cluster of 250 namespaces of which the caller sees some
+	MaxQuestions  = 2500 // ten kinds, in a cluster of 250 namespaces of which the caller sees some
 )
 
-// authMe answers GET /auth/me. The parameter kinds names what is asked about, as in pods,jobs.batch; without it that is
+// Me answers GET /auth/me. The parameter kinds names what is asked about, as in pods,jobs.batch; without it that is
 // what is cached now.
-func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
-	id, err := s.caller(r)
-	if err != nil {
-		return err
-	}
+func (h *Handler) Me(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -69,34 +65,34 @@ func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
 			return reply.BadRequest("unknown parameter %.50q; known: kinds", name)
 		}
 	}
-	var asked []myKind
+	var asked []MyKind
 	if query.Has("kinds") {
 		for _, name := range strings.Split(query.Get("kinds"), ",") {
 			resource, group, _ := strings.Cut(name, ".")
 			if resource == "" || len(name) > 317 { // a DNS label, a dot, and a DNS name
 				return reply.BadRequest("kinds is a list such as pods,jobs.batch; %.50q is no kind", name)
 			}
-			asked = append(asked, myKind{Group: group, Resource: resource})
+			asked = append(asked, MyKind{Group: group, Resource: resource})
 		}
-		if len(asked) > maxMyKinds {
-			return reply.BadRequest("%d kinds are asked about; allowed: %d", len(asked), maxMyKinds)
+		if len(asked) > MaxMyKinds {
+			return reply.BadRequest("%d kinds are asked about; allowed: %d", len(asked), MaxMyKinds)
 		}
 	}
-	answer := me{Username: id.Username, Groups: id.Groups, Anonymous: id.Anonymous}
+	answer := Me{Username: id.Username, Groups: id.Groups, Anonymous: id.Anonymous}
 	if !id.ExpiresAt.IsZero() {
 		expires := id.ExpiresAt.UTC()
 		answer.ExpiresAt = &expires
 	}
-	ctx, cancel := context.WithTimeout(auth.WithQuestions(r.Context(), maxQuestions), s.opts.SyncTimeout)
+	ctx, cancel := context.WithTimeout(auth.WithQuestions(r.Context(), MaxQuestions), h.opts.SyncTimeout)
 	defer cancel()
-	for i, kinds := range s.access.All() {
-		var mine []myKind
+	for i, kinds := range h.access.All() {
+		var mine []MyKind
 		if asked != nil {
-			mine = s.mayWatch(ctx, id, kinds, asked)
+			mine = h.mayWatch(ctx, id, kinds, asked)
 		} else { // which kinds others look at is told to those who may look at them
-			mine = slices.DeleteFunc(s.mayWatch(ctx, id, kinds, cachedKinds(kinds)), myKind.none)
+			mine = slices.DeleteFunc(h.mayWatch(ctx, id, kinds, cachedKinds(kinds)), MyKind.none)
 		}
-		answer.Clusters = append(answer.Clusters, myCluster{Name: kinds.Cluster().Name(), Default: i == 0, Watch: mine})
+		answer.Clusters = append(answer.Clusters, MyCluster{Name: kinds.Cluster().Name(), Default: i == 0, Watch: mine})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -104,26 +100,26 @@ func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func cachedKinds(kinds *cache.Kinds) []myKind {
-	cached := []myKind{}
+func cachedKinds(kinds *cache.Kinds) []MyKind {
+	cached := []MyKind{}
 	for _, store := range kinds.All() {
-		if len(cached) < maxMyKinds {
-			cached = append(cached, myKind{Group: store.Kind().Group, Resource: store.Kind().Resource})
+		if len(cached) < MaxMyKinds {
+			cached = append(cached, MyKind{Group: store.Kind().Group, Resource: store.Kind().Resource})
 		}
 	}
 	return cached
 }
 
 // mayWatch fills in what may be watched. What cannot be decided is marked so, since the rest is of use without it.
-func (s *Server) mayWatch(ctx context.Context, id auth.Identity, kinds *cache.Kinds, about []myKind) []myKind {
-	filled := make([]myKind, len(about))
+func (h *Handler) mayWatch(ctx context.Context, id auth.Identity, kinds *cache.Kinds, about []MyKind) []MyKind {
+	filled := make([]MyKind, len(about))
 	var asking errgroup.Group
 	asking.SetLimit(myKindsAtOnce)
 	for i, kind := range about {
 		asking.Go(func() error {
-			scope, err := s.access.Scope(ctx, id, kinds, kind.Group, kind.Resource, "watch")
+			scope, err := h.access.Scope(ctx, id, kinds, kind.Group, kind.Resource, "watch")
 			if err != nil {
-				s.log.Warn("what a caller may watch cannot be decided", "cluster", kinds.Cluster().Name(), "kind", kind.Resource, "error", err)
+				h.opts.Log.Warn("what a caller may watch cannot be decided", "cluster", kinds.Cluster().Name(), "kind", kind.Resource, "error", err)
 			}
 			kind.All, kind.Namespaces, kind.Names, kind.Unknown = scope.All, append([]string{}, scope.Namespaces...), scope.Names, err != nil
 			filled[i] = kind

@@ -1,4 +1,4 @@
-package http
+package rest
 
 import (
 	"context"
@@ -13,17 +13,18 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // get answers one object.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
 	}
-	v, err := parseView(query, accepted)
+	v, err := render.ParseView(query, accepted)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	if err != nil {
 		return err
 	}
-	granted, err := s.access.OpenSynced(r.Context(), id, t, "get")
+	granted, err := h.access.OpenSynced(r.Context(), id, t, "get")
 	if err != nil {
 		return err
 	}
@@ -49,26 +50,23 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 			Details: &metav1.StatusDetails{Name: t.Name, Group: t.Group, Kind: t.Resource},
 		}
 	}
-	printer, err := s.printer(r.Context(), t, store.Kind(), v)
-	if err != nil {
-		return err
-	}
+	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), store.Kind(), v)
 	setHeaders(w)
-	if reply.NotModified(w, r, s.etag(r.Context(), access.Part{Target: t, Visible: granted.Visible}, o.Version(), v)) {
+	if reply.NotModified(w, r, etag(r.Context(), granted, o.Version(), v)) {
 		return nil
 	}
-	body := printer.object(o)
+	body := printer.Object(o)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if len(body) <= smallAnswer {
-		return s.writeSmall(w, body)
+		return writeSmall(w, body, h.opts.WriteTimeout)
 	}
-	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
+	out := newListWriter(w, r, h.opts.WriteTimeout)
 	out.text(body)
 	return out.close()
 }
 
 // list answers the objects that the selectors select, all or a page of them, or how many there are.
-func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -77,7 +75,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if err != nil {
 		return err
 	}
-	granted, err := s.access.OpenSynced(r.Context(), id, t, "list")
+	granted, err := h.access.OpenSynced(r.Context(), id, t, "list")
 	if err != nil {
 		return err
 	}
@@ -86,33 +84,30 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if err := access.AwaitVersion(r.Context(), store, req.asked.version); err != nil {
 		return err
 	}
-	page, err := s.pages.open(store, visible, req)
+	page, err := h.pages.open(store, visible, req)
 	if err != nil {
 		return err
 	}
 	setHeaders(w)
-	if reply.NotModified(w, r, s.etag(r.Context(), visible, page.changed, req.view)) {
+	if reply.NotModified(w, r, etag(r.Context(), granted, page.changed, req.View)) {
 		return nil
 	}
-	task := budget.NewTask(r.Context(), s.processors, id.Payer())
+	task := budget.NewTask(r.Context(), h.opts.Processors, id.Payer())
 	defer task.Rest()
 	req.selector = req.selector.Stepping(task.Step)
 	if req.countBy != "" {
-		return s.count(w, r, page, req, task)
+		return h.count(w, r, page, req, task)
 	}
-	printer, err := s.printer(r.Context(), t, store.Kind(), req.view)
-	if err != nil {
-		return err
-	}
+	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), store.Kind(), req.View)
 	// The continue token stands in the list's metadata, so it has to be known before the first item.
-	items, rest, err := s.pages.read(r.Context(), page, req, reader{id.Payer(), task})
+	items, rest, err := h.pages.read(r.Context(), page, req, reader{id.Payer(), task})
 	if err != nil {
 		return err
 	}
-	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
+	out := newListWriter(w, r, h.opts.WriteTimeout)
 	out.of(store, page.snapshot)
 	out.task = task
-	printer.list(out, items, listMeta(page, rest))
+	out.list(printer, items, listMeta(page, rest))
 	return out.close()
 }
 
@@ -130,7 +125,7 @@ func listMeta(page page, rest rest) []byte {
 }
 
 // count answers how many objects there are of each value at a path.
-func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, req listRequest, task *budget.Task) error {
+func (h *Handler) count(w http.ResponseWriter, r *http.Request, page page, req listRequest, task *budget.Task) error {
 	counts, err := cache.CountBy(page.part.List(page.snapshot, req.selector, "", ""), req.countBy, task.Step)
 	switch {
 	case task.Err() != nil:
@@ -149,7 +144,7 @@ func (s *Server) count(w http.ResponseWriter, r *http.Request, page page, req li
 		return err
 	}
 	task.Rest() // nobody waits for a turn while the client takes this
-	out := newListWriter(w, r, s.opts.Stream.WriteTimeout)
+	out := newListWriter(w, r, h.opts.WriteTimeout)
 	out.bytes(body)
 	return out.close()
 }
@@ -164,14 +159,13 @@ func setHeaders(w http.ResponseWriter) {
 // etag names what an answer is made of: the history, the version of its content, what the Accept header chose, and what its
 // caller may not see; the rest is in the address, which caches tell apart anyway. It is weak, since a list that did not change is still told
 // with the newest version. Without an answer to which history it is, there is none.
-func (s *Server) etag(ctx context.Context, p access.Part, version uint64, v view) string {
-	kinds, err := s.access.Cluster(p.Cluster)
-	if err != nil || v.form.IsTable() { // ages are told as of now
+func etag(ctx context.Context, granted access.Grant, version uint64, v render.View) string {
+	if v.Form.IsTable() { // ages are told as of now
 		return ""
 	}
-	epoch, err := kinds.Cluster().Epoch(ctx)
+	epoch, err := granted.Kinds.Cluster().Epoch(ctx)
 	if err != nil {
 		return ""
 	}
-	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.form)) + p.Visible.Tag() + `"`
+	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.Form)) + granted.Visible.Tag() + `"`
 }

@@ -1,0 +1,108 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/table"
+)
+
+// Printer writes objects in the form that a client wants.
+type Printer struct {
+	kind  cluster.Kind
+	view  View
+	table *table.Table // nil in all other forms
+	rows  table.Options
+	buf   []byte // of the object in work
+}
+
+// NewPrinter makes one for the objects of a kind.
+func NewPrinter(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, v View) *Printer {
+	p := &Printer{kind: kind, view: v}
+	if v.Form.IsTable() {
+		p.table = table.For(ctx, c, kind)
+		p.rows = table.Options{Include: v.Include, Version: v.Form.MetaVersion(), Now: time.Now()}
+	}
+	return p
+}
+
+// IsPlain reports whether objects are sent as they are kept.
+func (p *Printer) IsPlain() bool { return p.view.Form == reply.FormJSON && p.view.Fields == nil }
+
+// Item is one object in a list. What it returns is valid until the next call.
+func (p *Printer) Item(o *cluster.Object) []byte {
+	p.buf = p.buf[:0]
+	switch {
+	case p.table != nil:
+		p.buf = p.table.AppendRow(p.buf, o, p.rows)
+	case p.view.Form.IsMetadata():
+		p.buf = table.AppendMetadata(p.buf, o, p.view.Form.MetaVersion())
+		if p.view.Fields != nil {
+			p.buf = p.view.Fields.root.project(nil, gjson.ParseBytes(p.buf))
+		}
+	case p.view.Fields != nil:
+		p.buf = p.view.Fields.root.project(p.buf, gjson.Parse(o.JSON()))
+	default:
+		p.buf = append(p.buf, o.JSON()...)
+	}
+	return p.buf
+}
+
+// Object is one object as an answer of its own.
+func (p *Printer) Object(o *cluster.Object) string {
+	switch {
+	case p.IsPlain():
+		return o.JSON()
+	case p.table != nil:
+		return string(p.Begin([]byte(`{"resourceVersion":`+o.Path("metadata.resourceVersion").Raw+`}`), true)) + string(p.Item(o)) + "]}"
+	}
+	return string(p.Item(o))
+}
+
+// Begin is what stands before the first item of a list; columns says whether a table names them.
+func (p *Printer) Begin(meta []byte, columns bool) []byte {
+	kind, apiVersion, items := p.kind.Kind+"List", p.kind.APIVersion(), "items"
+	switch {
+	case p.table != nil:
+		kind, apiVersion, items = "Table", "meta.k8s.io/"+p.view.Form.MetaVersion(), "rows"
+	case p.view.Form.IsMetadata():
+		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/"+p.view.Form.MetaVersion()
+	}
+	begin := append([]byte(`{"kind":"`+kind+`","apiVersion":"`+apiVersion+`","metadata":`), meta...)
+	if p.table != nil {
+		begin = append(begin, `,"columnDefinitions":`...)
+		if columns {
+			begin = p.table.AppendColumns(begin)
+		} else {
+			begin = append(begin, "[]"...)
+		}
+	}
+	return append(begin, `,"`+items+`":[`...)
+}
+
+// Event is one object in a watch event; columns says whether a table names them. It is valid until the next call.
+func (p *Printer) Event(o *cluster.Object, columns bool) []byte {
+	if p.table == nil {
+		return p.Item(o)
+	}
+	p.rows.Now = time.Now()
+	meta := fmt.Appendf(nil, `{"resourceVersion":%q}`, o.GetResourceVersion())
+	return append(append(p.Begin(meta, columns), p.Item(o)...), "]}"...)
+}
+
+// Bookmark is an object that has nothing but metadata, in a watch event.
+func (p *Printer) Bookmark(meta []byte) []byte {
+	if p.table != nil {
+		return append(p.Begin(meta, false), "]}"...)
+	}
+	kind, apiVersion := p.kind.Kind, p.kind.APIVersion()
+	if p.view.Form.IsMetadata() {
+		kind, apiVersion = "PartialObjectMetadata", "meta.k8s.io/"+p.view.Form.MetaVersion()
+	}
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s}`, kind, apiVersion, meta)
+}

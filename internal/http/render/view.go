@@ -1,0 +1,35 @@
+package render
+
+import (
+	"net/url"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
+)
+
+// View is in which form, and how much of it, a client wants to see an object.
+type View struct {
+	Form    reply.Form
+	Fields  *Fields                    // nil: all
+	Include metav1.IncludeObjectPolicy // in the rows of a table
+}
+
+func ParseView(query url.Values, accepted reply.Form) (v View, err error) {
+	v.Form = accepted
+	if text := query.Get("fields"); text != "" {
+		if accepted.IsTable() {
+			return v, reply.BadRequest("fields: a table has columns in place of fields")
+		}
+		if v.Fields, err = ParseFields(text); err != nil {
+			return v, reply.BadRequest("%s", err)
+		}
+	}
+	v.Include = metav1.IncludeObjectPolicy(query.Get("includeObject"))
+	switch v.Include {
+	case "", metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
+	default:
+		return v, reply.BadRequest("unrecognized includeObject value: %q", v.Include)
+	}
+	return v, nil
+}

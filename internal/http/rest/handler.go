@@ -1,0 +1,87 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/reply"
+)
+
+// Options configure a Handler; all are required but the limit.
+type Options struct {
+	Access          *access.Access
+	Processors      *budget.Queue  // who does something that takes long
+	Memory          *budget.Memory // of what is kept to be made once
+	RequestsPerUser int            // lists and gets that are answered at once, and some more wait; 0: any number
+	// Refuse holds a refusal of somebody until it may be told.
+	Refuse       func(ctx context.Context, payer string, refusal *reply.Error) error
+	WriteTimeout time.Duration // a client that takes no byte for so long is cut
+	SyncTimeout  time.Duration // how long /auth/me asks what may be watched
+	Log          *slog.Logger
+}
+
+// Handler answers what is no stream: objects, lists, documents, and what clusters and kinds there are.
+type Handler struct {
+	opts     Options
+	access   *access.Access
+	pages    *pages
+	requests *budget.Queue // of lists and gets
+}
+
+// New builds one.
+func New(opts Options) *Handler {
+	return &Handler{opts: opts, access: opts.Access, pages: newPages(opts.Memory), requests: newRequests(opts.RequestsPerUser)}
+}
+
+// Kept is how many snapshots are kept for lists that are being walked, and of how many stores.
+func (h *Handler) Kept() (snapshots, stores int) {
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
+	for _, kept := range h.pages.kept {
+		snapshots += len(kept)
+	}
+	return snapshots, len(h.pages.kept)
+}
+
+// Resource answers a get or a list, once its user's turn has come.
+func (h *Handler) Resource(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+	release, err := h.takeRequest(r.Context(), id.Payer())
+	if err != nil {
+		return err
+	}
+	defer release()
+	if t.Name != "" {
+		return h.get(w, r, id, t, accepted)
+	}
+	return h.list(w, r, id, t, accepted)
+}
+
+const (
+	waitingRequests = 16               // of one user, for each that may be under way
+	requestPatience = 10 * time.Second // for which a request waits
+)
+
+// newRequests makes the queue of lists and gets: so many of one user are answered at a time, and some more wait.
+func newRequests(perUser int) *budget.Queue {
+	return budget.NewQueue(0, perUser, waitingRequests*perUser)
+}
+
+// takeRequest waits until a user's request may be answered; the request is over with release.
+func (h *Handler) takeRequest(ctx context.Context, user string) (release func(), err error) {
+	waiting, cancel := context.WithTimeout(ctx, requestPatience)
+	defer cancel()
+	release, err = h.requests.Take(waiting, user)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return nil, budget.ErrTooMuch
+	case errors.Is(err, budget.ErrTooMuch):
+		return nil, h.opts.Refuse(ctx, user, reply.To(err))
+	}
+	return release, err
+}
