@@ -19,34 +19,34 @@ import (
 
 // Options configure an Authenticator.
 type Options struct {
-	// Anonymous lets requests without a token in as system:anonymous.
+	// Anonymous accepts requests without a token, as system:anonymous.
 	Anonymous bool
-	// Issuers whose tokens are accepted; with none, no token is.
+	// Issuers are the issuers whose tokens are accepted.
 	Issuers []Issuer
-	// Transport fetches discovery documents and key sets of issuers without a CAFile; nil: one of our own,
-	// with the proxy of the environment.
+	// Transport fetches discovery documents and key sets of issuers without a CAFile; nil: a new transport with the
+	// environment's proxy.
 	Transport http.RoundTripper
-	// ServiceAccounts, if not nil, lets those of a cluster in with their tokens.
+	// ServiceAccounts, if not nil, accepts the tokens of a cluster's service accounts.
 	ServiceAccounts *ServiceAccounts
-	// Revocations say what was ended before its time; nil: they are this replica's own.
+	// Revocations says what was ended before its time; nil: this replica keeps its own list.
 	Revocations *Revocations
 	// Registerer takes the metrics; may be nil.
 	Registerer prometheus.Registerer
 }
 
-// Issuer is one issuer of tokens. Its keys come from JWKSURL, PublicKeyFile or HMACKeyFile, else from
-// OIDC discovery at the issuer's own address.
+// Issuer is one issuer of tokens. Its keys come from JWKSURL, PublicKeyFile or HMACKeyFile, or else from OIDC
+// discovery at the issuer's own address.
 type Issuer struct {
 	Issuer        string   // compared exactly with the claim iss
 	Audiences     []string // one of them must be in the claim aud
 	JWKSURL       string
 	PublicKeyFile string // PEM: public keys or certificates; read again when it changes
 	HMACKeyFile   string // a shared secret of 32 bytes or more; read again when it changes
-	CAFile        string // PEM: certificates of those who vouch for where keys are fetched; empty: the system's
+	CAFile        string // PEM: CAs trusted for fetching keys; empty: the system's
 	Claims        Claims
 }
 
-// Claims names the claims that say who the holder is, and what is put before their values.
+// Claims names the claims that identify the holder, and the prefixes for their values.
 type Claims struct {
 	Username       string // required; its value must be a non-empty string
 	Groups         string // its value may be a string or a list of strings; empty: no groups
@@ -54,19 +54,19 @@ type Claims struct {
 	GroupsPrefix   string
 }
 
-// Authenticator turns bearer tokens into identities. Safe for concurrent use.
+// Authenticator turns bearer tokens into identities. Its methods may be called concurrently.
 type Authenticator struct {
 	anonymous       bool
 	issuers         map[string]*issuer // by the claim iss
-	serviceAccounts *ServiceAccounts   // nil: theirs are not accepted
+	serviceAccounts *ServiceAccounts   // nil: their tokens are not accepted
 	revocations     *Revocations
-	transports      []*http.Transport // our own
+	transports      []*http.Transport // those that New made
 	metrics         *metrics
 	verified        verified
 }
 
-// New builds an Authenticator; it fetches nothing. An unreadable PublicKeyFile is an error, an
-// issuer that does not answer is not. Errors name the field.
+// New returns an Authenticator. It fetches nothing, so an issuer that does not answer is no error; an unreadable
+// PublicKeyFile is one. Errors name the field.
 func New(opts Options, logger *slog.Logger) (*Authenticator, error) {
 	a := &Authenticator{
 		anonymous:       opts.Anonymous,
@@ -126,7 +126,7 @@ func (a *Authenticator) newIssuer(o Issuer, transport http.RoundTripper, logger 
 		return nil, errors.New("field CAFile: nothing is fetched from this issuer")
 	}
 	for _, aud := range o.Audiences {
-		// An empty one would let the library accept a token that names none.
+		// With an empty audience, the library would accept a token that names none.
 		if aud == "" {
 			return nil, errors.New("field Audiences: must not be empty")
 		}
@@ -194,11 +194,10 @@ func (a *Authenticator) Run(ctx context.Context) error {
 	return nil
 }
 
-// Authenticate says whose token this is. Without a token it is the anonymous identity, where allowed;
-// a bad token is never taken for none. It waits for keys only where none fit and a fetch may help, for
-// some seconds at most.
+// Authenticate returns the identity of a token. Without a token it is the anonymous identity, if that is allowed; a
+// bad token never counts as none. It waits for keys only if none fits and a fetch may help, for some seconds at most.
 //
-// Errors: ErrNoCredentials, ErrBadToken (ErrTokenExpired), ErrUnavailable, or ctx's. Their text is for
+// An error wraps ErrNoCredentials, ErrBadToken (also ErrTokenExpired) or ErrUnavailable, or is ctx's. Its text is for
 // the log; see PublicText and Challenge.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
 	id, err := a.authenticate(ctx, token)
@@ -223,8 +222,9 @@ func (a *Authenticator) authenticate(ctx context.Context, token string) (Identit
 	return answered(ctx, id, err)
 }
 
-// Confirm says whether what an identity of before stood on still counts: it was not revoked, and the ServiceAccount whose
-// token it was is still known to its cluster. It returns who that is now. Errors are those of Authenticate.
+// Confirm checks that the credentials of an earlier identity still count: they were not revoked, and a
+// ServiceAccount's token is still known to its cluster. It returns the identity as it is now. Its errors are those of
+// Authenticate.
 func (a *Authenticator) Confirm(ctx context.Context, id Identity) (Identity, error) {
 	if id.Anonymous {
 		return id, nil
@@ -232,7 +232,7 @@ func (a *Authenticator) Confirm(ctx context.Context, id Identity) (Identity, err
 	var err error
 	switch {
 	case id.Token == "" && strings.HasPrefix(id.Username, serviceAccountPrefix):
-		// Sealed by a version before this one, which took what the cluster said once for good.
+		// An earlier version sealed this session, and kept what the cluster had said once.
 		return Identity{}, Refused(errors.New("a ServiceAccount's without its token"))
 	case id.Token != "":
 		if a.serviceAccounts == nil {
@@ -246,7 +246,7 @@ func (a *Authenticator) Confirm(ctx context.Context, id Identity) (Identity, err
 	return answered(ctx, id, err)
 }
 
-// answered is what becomes of an error.
+// answered turns the outcome of a check into what Authenticate and Confirm return.
 func answered(ctx context.Context, id Identity, err error) (Identity, error) {
 	switch {
 	case err == nil:
@@ -266,8 +266,8 @@ type tokenError struct {
 	cause error
 }
 
-// Refused makes an ErrBadToken of a cause, for those who take something in place of a token. It is an ErrTokenExpired or ErrRevoked, too,
-// if its cause is.
+// Refused makes an ErrBadToken from a cause, for packages that accept something in place of a token. It is also an
+// ErrTokenExpired or ErrRevoked if its cause is.
 func Refused(cause error) error {
 	e := &tokenError{kinds: []error{ErrBadToken}, cause: cause}
 	for _, kind := range []error{ErrTokenExpired, ErrRevoked} {
@@ -278,8 +278,8 @@ func Refused(cause error) error {
 	return e
 }
 
-// Error is for the log. Causes may quote a name from the token, never the token; and they are cut,
-// since the name is a stranger's.
+// Error is for the log. Causes may quote a name from the token, but never the token. They are truncated, since a
+// stranger may have chosen that name.
 func (e *tokenError) Error() string {
 	const most = 200
 	cause := strings.ToValidUTF8(e.cause.Error(), "?")

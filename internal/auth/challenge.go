@@ -2,8 +2,8 @@ package auth
 
 import "errors"
 
-// Challenge is the value of WWW-Authenticate for an error of Authenticate (RFC 6750, section 3). It
-// tells a holder whether to fetch a new token, and nobody what exactly was wrong with a forged one.
+// Challenge is the value of WWW-Authenticate for an error of Authenticate (RFC 6750, section 3). It says whether the
+// client should fetch a new token, but not what exactly was wrong with a forged one.
 func Challenge(err error) string {
 	const realm = `Bearer realm="kubecast"`
 	switch {

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// Client is the gateway as a client of one of an Authenticator's issuers, at which people sign in (package oidc). It checks what the
-// provider sends: as any token, and that it is of this very issuer and for this very client.
+// Client is the gateway as a client of an issuer at which users sign in (package oidc). It checks the provider's
+// tokens like any token, and also that they are from this very issuer and for this very client.
 type Client struct {
 	authenticator *Authenticator
 	issuer        *issuer
 	id            string
 }
 
-// RenewalTime is how long after it was sealed a session can be renewed; after that, one signs in anew. What is revoked must be
-// known for longer (RevocationOptions.Keep).
+// RenewalTime is how long after it was sealed a session can be renewed. After that, the user must sign in anew.
+// Revocations must be kept for longer (RevocationOptions.Keep).
 const RenewalTime = 24 * time.Hour
 
-// Client is for one of the issuers, of whose audiences the id must be one. Errors name the field.
+// Client returns the client with an id at one of the issuers. The id must be one of the issuer's audiences. Errors
+// name the field.
 func (a *Authenticator) Client(issuer, id string) (*Client, error) {
 	iss := a.issuers[issuer]
 	switch {
@@ -33,25 +34,26 @@ func (a *Authenticator) Client(issuer, id string) (*Client, error) {
 	return &Client{authenticator: a, issuer: iss, id: id}, nil
 }
 
-// Transport is how the issuer is reached.
+// Transport is the transport to the issuer.
 func (c *Client) Transport() http.RoundTripper { return c.issuer.transport }
 
-// Confirm is the Authenticator's.
+// Confirm is the Authenticator's Confirm.
 func (c *Client) Confirm(ctx context.Context, id Identity) (Identity, error) {
 	return c.authenticator.Confirm(ctx, id)
 }
 
-// Revoke is that of the Authenticator's Revocations, for what the provider ended.
+// Revoke records in the Authenticator's Revocations what a logout token of the provider ended.
 func (c *Client) Revoke(ctx context.Context, jti string, entry Revocation) error {
 	return c.authenticator.revocations.revokeLogout(ctx, c.issuer.Issuer.Issuer, jti, entry)
 }
 
-// IDToken says who an ID token that the provider has just sent is for (OpenID Connect Core, section 3.1.3.7). Errors are those of
-// Authenticate.
+// IDToken returns the identity in an ID token that the provider has just sent (OpenID Connect Core, section 3.1.3.7).
+// Its errors are those of Authenticate.
 func (c *Client) IDToken(ctx context.Context, token string) (Identity, error) {
 	id, err := c.authenticator.Authenticate(ctx, token)
 	if keys, ok := c.issuer.keys.(*remoteKeys); ok && errors.Is(err, ErrBadToken) && !errors.Is(err, ErrRevoked) {
-		// The provider itself sent the token, so if its keys do not fit, they are new; there is no stranger to be wary of.
+		// The provider itself sent the token. If no known key fits, its keys are new; no stranger can have caused
+		// that.
 		keys.wait(ctx, 0)
 		id, err = c.authenticator.Authenticate(ctx, token)
 	}
@@ -68,7 +70,7 @@ func (c *Client) IDToken(ctx context.Context, token string) (Identity, error) {
 	return id, nil
 }
 
-// claimTexts is a claim that may be a string or a list of them.
+// claimTexts returns the values of a claim that may be a string or a list of strings.
 func claimTexts(claim any) (texts []string) {
 	switch claim := claim.(type) {
 	case string:

@@ -19,10 +19,9 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// DevelopmentToken describes a token signed with a key of one's own. Every field but Groups is
-// required.
+// DevelopmentToken describes a token that is signed with a local key. Every field but Groups is required.
 type DevelopmentToken struct {
-	KeyFile  string // made when it is not there, with its public half as KeyFile.pub
+	KeyFile  string // made if it does not exist, with its public half as KeyFile.pub
 	User     string
 	Groups   []string
 	Issuer   string
@@ -41,7 +40,7 @@ func SignDevelopmentToken(opts DevelopmentToken) (string, error) {
 	if opts.TTL <= 0 {
 		return "", fmt.Errorf("development token: TTL: %v given; allowed: more than 0", opts.TTL)
 	}
-	// The gateway would refuse the token; better to say so here.
+	// The gateway would refuse such a token, so it is refused here.
 	for _, name := range append([]string{opts.User}, opts.Groups...) {
 		if _, err := unreserved(name); err != nil {
 			return "", fmt.Errorf("development token: %w", err)
@@ -81,7 +80,7 @@ func SignDevelopmentToken(opts DevelopmentToken) (string, error) {
 	return signed, nil
 }
 
-// developmentKey reads the key, or makes it, and sees to its public half.
+// developmentKey reads the key, or makes it, and makes sure that KeyFile.pub is its public half.
 func developmentKey(path string) (crypto.Signer, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +103,7 @@ func developmentKey(path string) (crypto.Signer, error) {
 	if !errors.Is(err, fs.ErrExist) {
 		return signer, err
 	}
-	// A gateway given a public half of another key would refuse the token, and could not say why.
+	// A gateway with the public half of another key would refuse the token, and could not say why.
 	if data, err = os.ReadFile(pub); err != nil {
 		return nil, err
 	}
@@ -120,7 +119,7 @@ func developmentKey(path string) (crypto.Signer, error) {
 	return nil, fmt.Errorf("%s is not overwritten: it is the public half of another key than %s", pub, path)
 }
 
-// makeDevelopmentKey makes the file, or reads the one that somebody else made in the meantime.
+// makeDevelopmentKey makes the file, or reads one that another process made in the meantime.
 func makeDevelopmentKey(path string) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -139,8 +138,8 @@ func makeDevelopmentKey(path string) ([]byte, error) {
 	return data, nil
 }
 
-// writeNew makes a file that is there whole or not at all, and never replaces one: that is what
-// linking does, and renaming does not.
+// writeNew makes a file that exists either completely or not at all, and never replaces one. It links the finished
+// file, since renaming would replace an existing one.
 func writeNew(path string, data []byte, mode fs.FileMode) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s: %w", path, fs.ErrExist)

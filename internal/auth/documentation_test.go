@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The page about security says which test shows each promise; a promise whose test has gone, or never was, is none.
+// The page about security names a test for each promise. Each of these tests must exist.
 func TestSecurityPageNamesTestsThatExist(t *testing.T) {
 	const root = "../.."
 	page, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
@@ -28,7 +28,7 @@ func TestSecurityPageNamesTestsThatExist(t *testing.T) {
 		promise, shown := strings.TrimSpace(cells[1]), 0
 		for _, part := range strings.Split(cells[2], ";") {
 			dir, tests, found := strings.Cut(strings.TrimSpace(part), "`: ")
-			if !found { // a program that shows it
+			if !found { // a program shows it
 				dir = strings.Trim(dir, "`")
 				if info, err := os.Stat(filepath.Join(root, dir)); err != nil || !info.IsDir() {
 					t.Errorf("%s: there is no %q", promise, dir)
@@ -56,7 +56,7 @@ func TestSecurityPageNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// sources are the tests of a folder.
+// sources returns the tests of a folder.
 func sources(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// rereadEvery is how soon a changed key file is noticed. It is read rather than watched: a mounted
-// Secret or ConfigMap is replaced by renaming directories above it.
+// rereadEvery is the interval at which a key file is read again. It is not watched, since a mounted Secret or
+// ConfigMap is replaced by renaming directories above the file.
 const rereadEvery = 10 * time.Second
 
 // fileKeys are keys from a file.
@@ -20,7 +20,7 @@ type fileKeys struct {
 	parse  func([]byte) (keySet, error)
 	logger *slog.Logger
 	keys   atomic.Pointer[keySet]
-	data   []byte // what keys was made from; run's
+	data   []byte // the content from which keys was made; used only by run
 }
 
 func newFileKeys(path string, parse func([]byte) (keySet, error), logger *slog.Logger) (*fileKeys, error) {
@@ -33,7 +33,7 @@ func newFileKeys(path string, parse func([]byte) (keySet, error), logger *slog.L
 
 func (f *fileKeys) current(context.Context) (keySet, error) { return *f.keys.Load(), nil }
 
-// newer has nothing to offer: the file is read again by the clock, not because strangers ask.
+// newer never has other keys: the file is read again at intervals, and not because of strangers' tokens.
 func (f *fileKeys) newer(context.Context, keySet) (keySet, bool) { return nil, false }
 
 func (f *fileKeys) run(ctx context.Context) {

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Guard is an Authorizer in front of another. It sees to what all have in common: who is known to one cluster only
-// (Identity.Cluster) has no permissions in others, where his name is somebody else's. And it counts.
+// Guard is an Authorizer in front of another. An identity that is known to only one cluster (Identity.Cluster) gets
+// no permissions in others, where another user may have its name. Guard also counts decisions.
 type Guard struct {
 	Authorizer
 	allowed, denied, failed prometheus.Counter

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// allowing allows everything, and counts what it is asked.
+// allowing allows everything, and counts the questions.
 type allowing struct{ asked int }
 
 func (a *allowing) Authorize(context.Context, Identity, Request) (Decision, error) {
@@ -20,7 +20,7 @@ func (a *allowing) Scope(context.Context, Identity, Request) (Scope, error) {
 
 func (*allowing) Changes(Identity, func()) (stop func()) { return func() {} }
 
-// The ServiceAccount of a name in one cluster is another than that in the next.
+// ServiceAccounts of the same name in two clusters are different identities.
 func TestServiceAccountsHaveNoPermissionsElsewhere(t *testing.T) {
 	behind := &allowing{}
 	g := NewGuard(behind, nil)

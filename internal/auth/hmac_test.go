@@ -32,7 +32,7 @@ func writeFile(t testing.TB, data []byte) string {
 	return path
 }
 
-// A shared secret verifies the tokens of the issuer that it was configured for, and nothing else does.
+// A shared secret verifies only the tokens of the issuer for which it was configured.
 func TestSharedSecretIsItsIssuersOnly(t *testing.T) {
 	a, err := New(Options{Issuers: []Issuer{
 		{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual},
@@ -86,7 +86,7 @@ func TestSecretsThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// An issuer of a private authority is believed with its authority's certificate, and not without.
+// An issuer whose certificate a private CA signed is accepted only with the CA's certificate.
 func TestIssuerOfAPrivateAuthority(t *testing.T) {
 	mux := http.NewServeMux()
 	server := httptest.NewUnstartedServer(mux)

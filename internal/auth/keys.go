@@ -18,43 +18,44 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// algorithms are those that a public key verifies (RFC 7518, RFC 8037).
+// algorithms are the signature algorithms with public keys (RFC 7518, RFC 8037).
 var algorithms = []string{
 	"RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
 	"ES256", "ES384", "ES512", "EdDSA",
 }
 
-// hmacAlgorithms are those that a shared secret verifies, with the size that it must have (RFC 7518, section 3.2).
-// They go with a file that the configuration names as a secret's, and with no key that is fetched or public.
+// hmacAlgorithms are the signature algorithms with a shared secret, with the least size of the secret in bytes (RFC
+// 7518, section 3.2). They are accepted only for a file that the configuration names as a secret, and for no key that
+// is fetched or public.
 var hmacAlgorithms = []struct {
 	name string
 	size int
 }{{"HS256", 32}, {"HS384", 48}, {"HS512", 64}}
 
 const (
-	// maxKeys bounds a key set; issuers publish a handful.
+	// maxKeys bounds a key set; issuers publish a few keys.
 	maxKeys = 100
-	// maxTries bounds the signatures checked for one token that names no key.
+	// maxTries bounds the signature checks for one token, which need not name its key.
 	maxTries = 16
 )
 
-// verificationKey is a public key with the algorithms that it may be used with.
+// verificationKey is a key with the algorithms for which it may be used.
 type verificationKey struct {
 	id         string           // empty: its source does not name it
 	public     crypto.PublicKey // or a []byte: a shared secret
 	algorithms []string
 }
 
-// keySet are the keys of one issuer. It is not changed once made.
+// keySet is the set of one issuer's keys. It never changes.
 type keySet []verificationKey
 
-// has says that a key goes by that id, so that fetching the keys again would bring nothing new.
+// has reports whether a key has that id. If so, it is not worth while to fetch the keys again.
 func (s keySet) has(kid string) bool {
 	return kid != "" && slices.ContainsFunc(s, func(k verificationKey) bool { return k.id == kid })
 }
 
-// fitting returns the keys a signature may be by: those that the algorithm is for, and of these the
-// ones of that id, and those that have none.
+// fitting returns the keys that may have made a signature: they fit the algorithm, and have either that id or none.
+// If the token names no key, any id will do.
 func (s keySet) fitting(kid, alg string) (jwt.VerificationKeySet, error) {
 	var set jwt.VerificationKeySet
 	for _, k := range s {
@@ -68,8 +69,8 @@ func (s keySet) fitting(kid, alg string) (jwt.VerificationKeySet, error) {
 	return set, nil
 }
 
-// newVerificationKey pins the algorithms by the type of the key. The library checks a signature with
-// whichever key it is given: that ES256 goes with P-256 only, for one, is not its concern.
+// newVerificationKey fixes the algorithms by the type of the key. The library checks a signature with whichever key
+// it is given. It does not care, for example, that ES256 requires P-256.
 func newVerificationKey(id string, public crypto.PublicKey) (verificationKey, error) {
 	k := verificationKey{id: id, public: public}
 	switch public := public.(type) {
@@ -100,8 +101,8 @@ func newVerificationKey(id string, public crypto.PublicKey) (verificationKey, er
 	return k, nil
 }
 
-// parseJWKS reads a key set (RFC 7517). Keys that are not for verifying signatures, or that we do not
-// understand, are passed over and named in skipped; without one that is left, it is an error.
+// parseJWKS reads a key set (RFC 7517). It skips keys that are not for verifying signatures, or that it does not
+// understand, and names them in skipped. If none is left, that is an error.
 func parseJWKS(data []byte) (keys keySet, skipped []error, err error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -140,7 +141,7 @@ func parseJWK(raw []byte) (verificationKey, error) {
 	case len(m.KEYOPS) > 0 && !slices.Contains(m.KEYOPS, jwkset.KeyOpsVerify):
 		return bad, errors.New("key_ops does not have verify")
 	}
-	// Only the key itself: it is trusted because of where it comes from, not for a certificate beside it.
+	// Only the key itself is read. It is trusted because of its source, and not because of a certificate beside it.
 	material := jwkset.JWKMarshal{KTY: m.KTY, CRV: m.CRV, X: m.X, Y: m.Y, N: m.N, E: m.E}
 	jwk, err := jwkset.NewJWKFromMarshal(material, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil {
@@ -151,7 +152,7 @@ func parseJWK(raw []byte) (verificationKey, error) {
 		return key, err
 	}
 	alg := string(m.ALG)
-	if alg == "Ed25519" { // RFC 9864's name for it
+	if alg == "Ed25519" { // RFC 9864's name for EdDSA with Ed25519
 		alg = "EdDSA"
 	}
 	if !slices.Contains(key.algorithms, alg) {
@@ -161,8 +162,8 @@ func parseJWK(raw []byte) (verificationKey, error) {
 	return key, nil
 }
 
-// parsePEM reads public keys and certificates, of which only the key counts: their dates and issuers
-// do not. Anything else in the file is an error, for it was put there to be used.
+// parsePEM reads public keys and certificates. Of a certificate only the key counts, and neither dates nor issuer.
+// Anything else in the file is an error, since somebody meant it to be used.
 func parsePEM(data []byte) (keySet, error) {
 	var keys keySet
 	for {
@@ -205,7 +206,7 @@ func parsePEM(data []byte) (keySet, error) {
 	return keys, nil
 }
 
-// parseSecret reads a shared secret: the file as it is, but for a line break at its end.
+// parseSecret reads a shared secret: the whole file, without line breaks at its end.
 func parseSecret(data []byte) (keySet, error) {
 	secret := bytes.Clone(bytes.TrimRight(data, "\r\n"))
 	key := verificationKey{public: secret}
@@ -218,7 +219,7 @@ func parseSecret(data []byte) (keySet, error) {
 		return nil, fmt.Errorf("a secret of %d bytes; allowed: %d or more, chosen at random", len(secret), hmacAlgorithms[0].size)
 	}
 	if bytes.Contains(secret, []byte("-----BEGIN")) {
-		// Everybody may know a public key, and who knows the secret can sign.
+		// A public key is known to others, and anyone who knows the secret can sign.
 		return nil, errors.New("PEM; allowed: a secret, which is no key's public half")
 	}
 	return keySet{key}, nil

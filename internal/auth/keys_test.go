@@ -23,7 +23,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// jwk is the public half of a key as issuers publish it; changes replace or, being nil, remove members.
+// jwk is the public half of a key in the form that issuers publish. Changes replace members; a nil value removes one.
 func jwk(t testing.TB, kid string, key crypto.Signer, changes map[string]any) map[string]any {
 	t.Helper()
 	b64 := base64.RawURLEncoding.EncodeToString
@@ -86,7 +86,7 @@ func TestOnlyKeysThatVerifySignaturesAreUsed(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			// A bad key must not take the good ones with it.
+			// A bad key must not make the good ones unusable.
 			keys, skipped, err := parseJWKS(jwks(c.key, jwk(t, "good", otherKey, nil)))
 			if err != nil {
 				t.Fatal(err)

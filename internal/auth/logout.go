@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// logoutEvent is the claim events' member by which a token is a logout token (OpenID Connect Back-Channel Logout 1.0,
-	// section 2.4).
+	// logoutEvent is the member of the claim events that makes a token a logout token (OpenID Connect Back-Channel
+	// Logout 1.0, section 2.4).
 	logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
-	// LogoutLasts is how old a logout token may be: a provider sends it at once, and perhaps again.
+	// LogoutLasts is how old a logout token may be. A provider sends it at once, and perhaps a second time.
 	LogoutLasts = 10 * time.Minute
 )
 
@@ -24,9 +24,10 @@ func isLogout(claims jwt.MapClaims) bool {
 	return ok
 }
 
-// LogoutToken says what a logout token of the provider ends (OpenID Connect Back-Channel Logout 1.0, section 2.6), and its name (jti): the
-// same token has the same. What began after it was issued goes on: the user may have signed in again. The issuer's clock says
-// what that is. An error is an ErrUnavailable, the context's, or says why it is no such token.
+// LogoutToken returns what a logout token of the provider ends, and the token's id, the claim jti (OpenID Connect
+// Back-Channel Logout 1.0, section 2.6). Sessions that began after the token was issued, by the issuer's clock, go
+// on: the user may have signed in again. An error wraps ErrUnavailable, is the context's, or says why it is not a
+// logout token.
 func (c *Client) LogoutToken(ctx context.Context, token string) (entry Revocation, jti string, err error) {
 	claims, iss, _, err := c.authenticator.signed(ctx, token, "jwt", "logout+jwt")
 	switch {
@@ -64,7 +65,7 @@ func (c *Client) logoutOf(claims jwt.MapClaims, now time.Time) (entry Revocation
 	case entry.Subject == "" && entry.Session == "", len(entry.Subject) > 512, len(entry.Session) > 512:
 		return entry, jti, errors.New("claims sub and sid: both missing, or too long")
 	}
-	// The specification asks for exp; some providers leave it out. One of what is no number is no exp.
+	// The specification requires exp, but some providers leave it out. An exp that is not a number is refused.
 	if exp, given := claims["exp"]; given {
 		if end, ok := exp.(float64); !ok || end <= float64(now.Unix()) {
 			return entry, jti, ErrTokenExpired

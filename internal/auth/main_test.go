@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Keys are made once: an RSA key takes a while.
+// The keys are made once, since making an RSA key takes a while.
 var (
 	rsaKey   = must(rsa.GenerateKey(rand.Reader, 2048))
 	ecKey    = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
@@ -40,7 +40,7 @@ func must[T any](v T, err error) T {
 
 const testIssuer = "https://id.example.org"
 
-// goodClaims are those of a token that is accepted; changes replace or, being nil, remove some.
+// goodClaims returns the claims of a token that is accepted. Changes replace claims; a nil value removes one.
 func goodClaims(changes ...map[string]any) jwt.MapClaims {
 	claims := jwt.MapClaims{
 		"iss":    testIssuer,
@@ -56,7 +56,7 @@ func goodClaims(changes ...map[string]any) jwt.MapClaims {
 	return claims
 }
 
-// sign makes a token; header replaces or, being nil, removes some of the usual header.
+// sign makes a token. Header replaces members of the usual header; a nil value removes one.
 func sign(t testing.TB, method jwt.SigningMethod, key any, claims jwt.MapClaims, header map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, claims)
@@ -82,7 +82,7 @@ func publicPEM(t testing.TB, keys ...crypto.Signer) []byte {
 	return data
 }
 
-// publicFile is a file with the public halves of the keys.
+// publicFile writes a file with the public halves of the keys.
 func publicFile(t testing.TB, keys ...crypto.Signer) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.pem")
@@ -92,7 +92,7 @@ func publicFile(t testing.TB, keys ...crypto.Signer) string {
 	return path
 }
 
-// fromFile is an Authenticator for tokens of testIssuer signed with one of the keys.
+// fromFile returns an Authenticator for tokens of testIssuer that are signed with one of the keys.
 func fromFile(t testing.TB, claims Claims, keys ...crypto.Signer) *Authenticator {
 	t.Helper()
 	a, err := New(Options{Issuers: []Issuer{{

@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are of who came and what keys are known. Issuers are labels, since the configuration names them all.
+// metrics count authentications, and describe the known keys. Issuers may be labels, since the configuration names
+// them all.
 type metrics struct {
 	requests *prometheus.CounterVec
 	keys     *prometheus.GaugeVec
@@ -36,7 +37,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	return m
 }
 
-// authenticated counts an answer of Authenticate.
+// authenticated counts an outcome of Authenticate.
 func (m *metrics) authenticated(id Identity, err error) {
 	result := "accepted"
 	switch {
@@ -56,7 +57,7 @@ func (m *metrics) authenticated(id Identity, err error) {
 	m.requests.WithLabelValues(result).Inc()
 }
 
-// fetched counts the fetches of an issuer's keys.
+// fetched returns a function that counts the fetches of an issuer's keys.
 func (m *metrics) fetched(issuer string) func(keys int, err error) {
 	ok, failed := m.fetches.WithLabelValues(issuer, "ok"), m.fetches.WithLabelValues(issuer, "failed")
 	known, when := m.keys.WithLabelValues(issuer), m.time.WithLabelValues(issuer)

@@ -16,34 +16,34 @@ import (
 )
 
 const (
-	refreshEvery = 10 * time.Minute // so soon is a key that the issuer withdrew refused
+	refreshEvery = 10 * time.Minute // within this time, a key that the issuer withdrew is refused
 	firstRetry   = time.Second      // after a failed fetch; doubled up to lastRetry
 	lastRetry    = time.Minute
 
-	// askEvery is how often tokens that fit no key may cause a fetch: strangers can make such tokens
-	// at will, and the issuer must not notice.
+	// askEvery is how often tokens that fit no key may cause a fetch. Strangers can make any number of such tokens,
+	// and must not cause load at the issuer.
 	askEvery = 10 * time.Second
 	// waitAtMost is how long a request waits for a fetch. The fetch itself goes on.
 	waitAtMost = 5 * time.Second
 )
 
-// remoteKeys are keys fetched from a JWKS URL, which is either given or found by OIDC discovery. Once
-// known they stay in use through an outage of the issuer, however long; a new answer replaces them
-// all, so that a key the issuer withdrew is gone.
+// remoteKeys are keys that are fetched from a JWKS URL, which is either given or found by OIDC discovery. Known keys
+// stay in use during an outage of the issuer, however long. A new answer replaces all of them, so that keys that the
+// issuer withdrew are gone.
 //
-// jwkset reads the keys, but its own storage is not used: it starts a goroutine in its constructor that
-// nobody can wait for, holds requests back while its limiter is exhausted, retries a failed first
-// fetch only at the next interval, and lets one malformed key or an empty set take all keys away.
+// jwkset parses the keys, but its own storage is not used, for four reasons: its constructor starts a goroutine that
+// cannot be waited for; requests wait while its limiter is exhausted; a failed first fetch is repeated only after the
+// whole interval; and one malformed key, or an empty set, removes all keys.
 type remoteKeys struct {
 	issuer string
 	url    string // empty: by discovery
 	client *http.Client
 	logger *slog.Logger
-	// fetched is told of each fetch.
+	// fetched is called after each fetch.
 	fetched func(keys int, err error)
 
 	known atomic.Pointer[keySet] // nil: never fetched
-	wake  chan struct{}          // asks run for a fetch; holds one
+	wake  chan struct{}          // asks run for a fetch; has room for one token
 
 	mu      sync.Mutex
 	attempt chan struct{} // closed at the end of the fetch that is due or under way; nil: there is none
@@ -59,7 +59,7 @@ func newRemoteKeys(issuer, url string, client *http.Client, logger *slog.Logger)
 		logger:  logger,
 		wake:    make(chan struct{}, 1),
 		fetched: func(int, error) {},
-		// The first fetch is due as soon as run begins; requests that come before it wait for it.
+		// The first fetch is due as soon as run begins. Requests that come earlier wait for it.
 		attempt: make(chan struct{}),
 	}
 }
@@ -81,7 +81,8 @@ func (r *remoteKeys) newer(ctx context.Context, known keySet) (keySet, bool) {
 	return now, &now[0] != &known[0]
 }
 
-// wait sees to it that a fetch is under way, and waits for its end; unless there was one so recently.
+// wait starts a fetch, unless one is under way, and waits for its end. If the last one ended more recently than that,
+// it does neither.
 func (r *remoteKeys) wait(ctx context.Context, recently time.Duration) {
 	r.mu.Lock()
 	first := r.attempt == nil && !r.stopped && time.Since(r.ended) >= recently
@@ -93,7 +94,7 @@ func (r *remoteKeys) wait(ctx context.Context, recently time.Duration) {
 	if attempt == nil {
 		return
 	}
-	// Only the first asks: those who join may come as the fetch ends, and would cause another.
+	// Only the first caller asks for the fetch: one that joins just when the fetch ends would cause another.
 	if first {
 		select {
 		case r.wake <- struct{}{}:
@@ -115,7 +116,7 @@ func (r *remoteKeys) run(ctx context.Context) {
 	for {
 		err := r.refresh(ctx)
 		if ctx.Err() == nil {
-			r.fetched(r.count(), err) // before those who wait go on
+			r.fetched(r.count(), err) // before the waiting requests go on
 		}
 		r.end(false)
 		pause := refreshEvery
@@ -129,7 +130,7 @@ func (r *remoteKeys) run(ctx context.Context) {
 		default:
 			retry = firstRetry
 		}
-		// Spread, so that replicas do not come together.
+		// The pause is spread, so that replicas do not fetch at the same time.
 		timer := time.NewTimer(pause - rand.N(pause/5))
 		select {
 		case <-ctx.Done():
@@ -150,7 +151,7 @@ func (r *remoteKeys) begin() {
 	}
 }
 
-// end lets those go who waited for the fetch.
+// end releases the requests that waited for the fetch.
 func (r *remoteKeys) end(stopped bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +160,7 @@ func (r *remoteKeys) end(stopped bool) {
 		r.attempt = nil
 	}
 	r.ended, r.stopped = time.Now(), stopped
-	// Whoever asked has been served by this fetch.
+	// This fetch has served all requests for one.
 	select {
 	case <-r.wake:
 	default:
@@ -210,8 +211,8 @@ func sameIDs(a, b keySet) bool {
 	return true
 }
 
-// discover asks the issuer where its keys are (OpenID Connect Discovery 1.0, section 4). It is asked
-// each time, for the place may change.
+// discover asks the issuer where its keys are (OpenID Connect Discovery 1.0, section 4). It asks before each fetch,
+// since the place may change.
 func (r *remoteKeys) discover(ctx context.Context) (string, error) {
 	where := strings.TrimSuffix(r.issuer, "/") + "/.well-known/openid-configuration"
 	data, err := r.get(ctx, where)

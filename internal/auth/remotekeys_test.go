@@ -17,7 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// runUntilEnd runs the authenticator for as long as the test lasts, and waits for its end.
+// runUntilEnd runs the authenticator until the test ends, and waits for its end.
 func runUntilEnd(t *testing.T, a *Authenticator) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -31,7 +31,7 @@ func runUntilEnd(t *testing.T, a *Authenticator) {
 	})
 }
 
-// idp is an issuer without a network, so that it can live in a synctest bubble.
+// idp is an issuer without a network, for synctest bubbles.
 type idp struct {
 	mu      sync.Mutex
 	answers map[string]func() (*http.Response, error) // by URL
@@ -59,7 +59,7 @@ func (i *idp) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// answer sets what is at the URL; without status and body the issuer is away.
+// answer sets the answer at a URL; without status and body the issuer is away.
 func (i *idp) answer(url string, status int, body []byte, header ...string) {
 	i.set(url, func() (*http.Response, error) {
 		rec := httptest.NewRecorder()
@@ -127,7 +127,7 @@ func TestRotatedKeyIsFetchedWhenItsFirstTokenComes(t *testing.T) {
 			t.Errorf("%d fetches, waited %v", n, time.Since(start))
 		}
 
-		// What the issuer withdrew is refused at the latest after the next refresh.
+		// A key that the issuer withdrew is refused at the latest after the next refresh.
 		idp.answer(keysURL, 200, jwks(jwk(t, "new", otherKey, nil)))
 		time.Sleep(refreshEvery)
 		if _, err := a.Authenticate(t.Context(), tokenOf(t, "old", ecKey)); !errors.Is(err, ErrBadToken) {
@@ -322,7 +322,7 @@ func TestDiscoveryIsBelievedAboutItsOwnIssuerOnly(t *testing.T) {
 	}
 }
 
-// The same over real connections: goleak sees what they leave behind.
+// Here the connections are real, so that goleak sees what they leave behind.
 func TestKeysOverRealConnectionsLeaveNothingBehind(t *testing.T) {
 	var mu sync.Mutex
 	keys := jwks(jwk(t, "a", ecKey, nil))

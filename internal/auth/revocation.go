@@ -9,26 +9,27 @@ import (
 	"time"
 )
 
-// Revocation ends sessions and tokens before their time: those of a user, of a subject of an issuer, or of one session at an
-// issuer. It is one entry of the ConfigMap that replicas share.
+// Revocation ends sessions and tokens before their time: those of a user, of a subject of an issuer, or of one
+// session at an issuer. It is one entry in the ConfigMap that replicas share.
 type Revocation struct {
-	// Username is as the cluster's bindings have it. In place of it: Issuer with Subject, or with Session, or with both, as in
-	// the claims iss, sub and sid. With both it is that session, and of what names no session all that is the subject's.
+	// Username is the name as in the cluster's bindings. In place of it, an entry may have Issuer with Subject, with
+	// Session, or with both, which are the claims iss, sub and sid. With both, it ends that session, and also all
+	// tokens of the subject that name no session.
 	Username string `json:"username,omitzero"`
 	Issuer   string `json:"issuer,omitzero"`
 	Subject  string `json:"subject,omitzero"`
 	Session  string `json:"session,omitzero"`
-	// Before is when what is revoked had begun, to the second and inclusive; zero: it does not matter when, so that the user
-	// is barred. What does not say when it began is revoked, too. A Session is, whenever it began.
+	// Before limits the entry to what began at that second or earlier. Zero means no limit, so that the user is
+	// barred. Tokens that do not say when they began are revoked, too. A Session is revoked whenever it began.
 	Before time.Time `json:"before,omitzero"`
-	// Until is when the entry is forgotten; zero: some time after Before, or never if there is none.
+	// Until is when the entry is forgotten; zero: some time after Before, or never without a Before.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// maxRevocation bounds the text of one.
+// maxRevocation bounds the text of an entry, in bytes.
 const maxRevocation = 4 << 10
 
-// parseRevocation reads an entry. What is not understood is an error: it would end something else than was meant.
+// parseRevocation reads an entry. An unknown field is an error, since the entry would not end what was meant.
 func parseRevocation(text string, keep time.Duration) (r Revocation, err error) {
 	if len(text) > maxRevocation {
 		return r, fmt.Errorf("%d bytes, more than %d", len(text), maxRevocation)
@@ -58,12 +59,12 @@ func (r Revocation) String() string {
 
 func (r Revocation) over(now time.Time) bool { return !r.Until.IsZero() && !now.Before(r.Until) }
 
-// covers reports whether it ends something that began at a time.
+// covers reports whether the entry's Before includes something that began at a time.
 func (r Revocation) covers(begun time.Time) bool {
 	return r.Before.IsZero() || begun.IsZero() || !begun.After(r.Before)
 }
 
-// revocationIndex finds the entries that may concern somebody.
+// revocationIndex finds the entries that may concern an identity.
 type revocationIndex map[revocationKey][]Revocation
 
 // revocationKey is one way to name what is revoked.
@@ -82,7 +83,7 @@ func (x revocationIndex) add(r Revocation) {
 	}
 }
 
-// find returns an entry that ends what an identity stands on.
+// find returns an entry that ends the token or session of an identity.
 func (x revocationIndex) find(id Identity, now time.Time) (Revocation, bool) {
 	if len(x) == 0 || id.Anonymous {
 		return Revocation{}, false

@@ -24,37 +24,41 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// ErrRevoked: the token or session was good, and was ended before its time. It is an ErrBadToken, too.
+// ErrRevoked means that the token or session was good, and was ended before its time. It is an ErrBadToken, too.
 var ErrRevoked = errors.New("revoked")
 
 const (
-	// revocationsAgain is how soon the ConfigMap is read again after that failed, at first; doubled up to a few seconds.
+	// revocationsAgain is the first wait before the ConfigMap is read again after a failure. It is doubled up to
+	// revocationsLast.
 	revocationsAgain = 100 * time.Millisecond
 	revocationsLast  = 5 * time.Second
-	// revocationsWatch is how long one watch of it lasts, so that a connection that died unnoticed does not blind for longer.
+	// revocationsWatch is how long one watch of the ConfigMap lasts. So a connection that died unnoticed hides
+	// changes no longer than that.
 	revocationsWatch = 2 * time.Minute
-	// revocationsRead bounds one list, and how long a watch may take to begin.
+	// revocationsRead bounds one list, and the beginning of a watch.
 	revocationsRead = 10 * time.Second
 	// revocationsWrite bounds one write.
 	revocationsWrite = 5 * time.Second
-	// unreadFor is for how long the ConfigMap may not be read, whatever the reason, while the API server answers otherwise, until
-	// nobody is let in.
+	// unreadFor is for how long the ConfigMap may be unreadable, whatever the reason, while the API server answers
+	// other requests. After that, all credentials are refused.
 	unreadFor = time.Minute
-	// revocationsConfirm is how often the API server is asked for something else while the ConfigMap cannot be read.
+	// revocationsConfirm is how often the API server is sent another request while the ConfigMap cannot be read.
 	revocationsConfirm = 5 * time.Second
-	// maxOwnRevocations bounds what waits to be shared, or cannot be.
+	// maxOwnRevocations bounds the entries that wait to be shared, or cannot be shared.
 	maxOwnRevocations = 100_000
 
-	// logoutPrefix begins the keys of what the provider ended. Users cause these entries, by signing in and out again and again,
-	// and a ConfigMap holds 1 MiB: the rest of it is for operators.
+	// logoutPrefix is the prefix of the keys of entries that the provider caused. Users can cause any number of
+	// these, by signing in and out. A ConfigMap holds 1 MiB, so such entries get only logoutsRoom, in bytes; the rest
+	// is for operators.
 	logoutPrefix = "logout-"
 	logoutsRoom  = 512 << 10
-	// maxLogoutsEach is how many sessions of one subject are ended one by one while the entries last. The next logout ends all
-	// of theirs that began before it, and is the only entry.
+	// maxLogoutsEach is how many entries for single sessions of one subject are kept at the same time. The next
+	// logout becomes an entry that ends all earlier sessions of the subject, and replaces the others.
 	maxLogoutsEach = 16
 )
 
-// ConfigMaps are those of one namespace. client-go's CoreV1().ConfigMaps(namespace) is one.
+// ConfigMaps is the API for the ConfigMaps of one namespace. client-go's CoreV1().ConfigMaps(namespace) implements
+// it.
 type ConfigMaps interface {
 	List(ctx context.Context, opts metav1.ListOptions) (*corev1.ConfigMapList, error)
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
@@ -63,19 +67,21 @@ type ConfigMaps interface {
 
 // RevocationOptions configure Revocations.
 type RevocationOptions struct {
-	// ConfigMap is its name, if there is one that replicas share; its values are entries, under keys of any name.
+	// ConfigMap is the name of the ConfigMap that replicas share, if there is one. Its values are entries, under any
+	// keys.
 	ConfigMap string
-	// Keep is for how long after its time an entry counts that does not say itself: longer than any token lasts.
+	// Keep is how long after its Before an entry without an Until counts. It must be longer than any token lasts.
 	Keep       time.Duration
 	Registerer prometheus.Registerer // may be nil
 	Log        *slog.Logger          // may be nil
 }
 
-// Revocations know what was ended before its time: what a ConfigMap of the default cluster says, which is watched, and what
-// this replica was told itself, until the ConfigMap has it. Safe for concurrent use.
+// Revocations knows what was ended before its time: the entries of a ConfigMap in the default cluster, which it
+// watches, and this replica's own entries until the ConfigMap has them. Its methods may be called concurrently.
 //
-// While the cluster is away, what was known counts on. Before the ConfigMap has been read once, and when it cannot be read for a
-// minute in which the API server answers otherwise, nothing can be confirmed, so nobody is let in.
+// While the cluster is away, the known entries count. Nothing can be confirmed, and so all credentials are refused,
+// before the ConfigMap has been read once. The same holds when it could not be read for unreadFor while the API
+// server answered other requests.
 type Revocations struct {
 	opts RevocationOptions
 
@@ -84,27 +90,27 @@ type Revocations struct {
 
 	mu        sync.Mutex
 	shared    map[string]Revocation
-	own       map[string]Revocation // by their key in the ConfigMap: not seen there yet
+	own       map[string]Revocation // by key: entries not seen in the ConfigMap yet
 	synced    bool
-	failed    error // why it cannot be read; nil: it can
+	failed    error // why the ConfigMap cannot be read; nil: it can
 	since     time.Time
-	lost      time.Duration   // for how long of that the API server has answered otherwise
-	unread    map[string]bool // keys of entries that were complained of
+	lost      time.Duration   // for how long of that time the API server answered other requests
+	unread    map[string]bool // keys of malformed entries that were logged
 	listeners map[*func()]struct{}
-	unwritten chan struct{} // holds one: there is something to write
-	unreadNow chan struct{} // holds one: it cannot be read since a moment ago
+	unwritten chan struct{} // has a token when there is something to write
+	unreadNow chan struct{} // has a token when the ConfigMap has just become unreadable
 	live      prometheus.Gauge
 }
 
-// revocationsHome is where the ConfigMap is.
+// revocationsHome is the cluster that has the ConfigMap.
 type revocationsHome struct {
 	maps     ConfigMaps
 	answers  func(context.Context) error
-	replaced context.Context // done: it is somewhere else by now
+	replaced context.Context // done once another cluster has it
 	replace  context.CancelFunc
 }
 
-// NewRevocations knows nothing until it runs.
+// NewRevocations returns a Revocations that knows nothing before Run.
 func NewRevocations(opts RevocationOptions) *Revocations {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -132,7 +138,8 @@ func NewRevocations(opts RevocationOptions) *Revocations {
 	return r
 }
 
-// Settle says where the ConfigMap is, from now on. answers asks the API server there for something else, and is nil if it answers.
+// Settle sets the cluster that has the ConfigMap from now on. Answers sends the API server there another request, and
+// returns nil if it is answered.
 func (r *Revocations) Settle(configMaps ConfigMaps, answers func(context.Context) error) {
 	next := &revocationsHome{maps: configMaps, answers: answers}
 	next.replaced, next.replace = context.WithCancel(context.Background())
@@ -141,7 +148,8 @@ func (r *Revocations) Settle(configMaps ConfigMaps, answers func(context.Context
 	}
 }
 
-// Check says whether an identity was revoked (ErrRevoked), or whether nobody can tell (ErrUnavailable).
+// Check returns nil if an identity was not revoked. The error wraps ErrRevoked, or ErrUnavailable if that is not
+// known.
 func (r *Revocations) Check(id Identity) error {
 	if err := r.Ready(); err != nil {
 		return err
@@ -152,7 +160,7 @@ func (r *Revocations) Check(id Identity) error {
 	return nil
 }
 
-// Ready says why it cannot be told what was revoked, if so.
+// Ready says why it is not known what was revoked; nil if it is known.
 func (r *Revocations) Ready() error {
 	if r.opts.ConfigMap == "" {
 		return nil
@@ -170,7 +178,8 @@ func (r *Revocations) Ready() error {
 	return nil
 }
 
-// Changes has changed called when something was revoked; it must return at once. stop must be called, and may be called again.
+// Changes arranges for changed to be called when something was revoked. Changed must return at once. The caller must
+// call stop in the end; further calls do nothing.
 func (r *Revocations) Changes(changed func()) (stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,8 +191,9 @@ func (r *Revocations) Changes(changed func()) (stop func()) {
 	}
 }
 
-// Revoke ends what an entry says: here at once, and at the other replicas once it is written to the ConfigMap. It returns
-// when that is done. An error says that it was not, and is tried again by Run. The same name twice is one entry.
+// Revoke adds an entry under a name. It counts here at once, and at the other replicas once it is written to the
+// ConfigMap. Revoke returns when it is written. An error means that it was not; Run tries again. The same name twice
+// makes one entry.
 func (r *Revocations) Revoke(ctx context.Context, name string, entry Revocation) error {
 	if entry.Until.IsZero() && !entry.Before.IsZero() {
 		entry.Until = entry.Before.Add(r.opts.Keep)
@@ -212,13 +222,13 @@ func (r *Revocations) Revoke(ctx context.Context, name string, entry Revocation)
 	return err
 }
 
-// revokeLogout is Revoke for what an issuer ended, by a logout token of that name.
+// revokeLogout is Revoke for what an issuer ended, by the logout token with the id jti.
 func (r *Revocations) revokeLogout(ctx context.Context, issuer, jti string, entry Revocation) error {
 	sum := sha256.Sum256([]byte(issuer + "\n" + jti))
 	return r.Revoke(ctx, logoutPrefix+strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16])), entry)
 }
 
-// Run follows the ConfigMap until the context ends. Settle must have said where it is.
+// Run follows the ConfigMap until the context ends. Settle must have been called before.
 func (r *Revocations) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { r.forgetAll(ctx) })
@@ -231,7 +241,7 @@ func (r *Revocations) Run(ctx context.Context) error {
 	return nil
 }
 
-// followAll follows the ConfigMap wherever it is.
+// followAll follows the ConfigMap in whichever cluster has it.
 func (r *Revocations) followAll(ctx context.Context) {
 	pause := revocationsAgain
 	for ctx.Err() == nil {
@@ -258,7 +268,7 @@ func (r *Revocations) followAll(ctx context.Context) {
 	}
 }
 
-// follow reads the ConfigMap, and what becomes of it for a while.
+// follow reads the ConfigMap, and watches it for a while.
 func (r *Revocations) follow(ctx context.Context, configMaps ConfigMaps, stands func()) error {
 	only := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", r.opts.ConfigMap).String()}
 	listing, cancel := context.WithTimeout(ctx, revocationsRead)
@@ -309,7 +319,7 @@ func (r *Revocations) follow(ctx context.Context, configMaps ConfigMaps, stands 
 	}
 }
 
-// fail notes that the ConfigMap cannot be followed.
+// fail records that the ConfigMap cannot be followed.
 func (r *Revocations) fail(err error) {
 	r.live.Set(0)
 	r.mu.Lock()
@@ -326,8 +336,8 @@ func (r *Revocations) fail(err error) {
 	r.failed = err
 }
 
-// confirmAll counts for how long the ConfigMap cannot be read, as mode rbac does for permissions: time counts only if the API server
-// was asked for something else in it, and answered. While it is away nothing changes there.
+// confirmAll counts for how long the ConfigMap cannot be read, as mode rbac does for permissions. Time counts only if
+// the API server answered another request in it: while it is away, nothing changes there.
 func (r *Revocations) confirmAll(ctx context.Context) {
 	asked := time.Now()
 	for {
@@ -343,7 +353,7 @@ func (r *Revocations) confirmAll(ctx context.Context) {
 				asked = time.Now()
 			}
 		case <-again:
-			passed := min(time.Since(asked), 2*revocationsConfirm) // a machine that slept has asked nobody meanwhile
+			passed := min(time.Since(asked), 2*revocationsConfirm) // a machine that slept did not ask in that time
 			asked = time.Now()
 			if r.home.Load().answers(ctx) == nil {
 				r.count(passed)
@@ -358,7 +368,7 @@ func (r *Revocations) isUnread() bool {
 	return r.failed != nil
 }
 
-// count adds to the time for which the ConfigMap cannot be read though the API server answers.
+// count adds to the time for which the ConfigMap could not be read although the API server answered.
 func (r *Revocations) count(passed time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -403,7 +413,8 @@ func (r *Revocations) take(data map[string]string) (listeners []*func()) {
 	return r.rebuild()
 }
 
-// rebuild makes the index anew, and returns those who are to be told, without the lock. It is held here.
+// rebuild makes the index anew, and returns the listeners. The caller holds the lock, and must release it before it
+// calls them.
 func (r *Revocations) rebuild() (listeners []*func()) {
 	index, now := revocationIndex{}, time.Now()
 	for _, entries := range []map[string]Revocation{r.shared, r.own} {
@@ -423,7 +434,7 @@ func tell(listeners []*func()) {
 	}
 }
 
-// write adds to the ConfigMap what it does not have yet, and takes out what is over. Each entry has a key of its own, so
+// write adds the missing entries to the ConfigMap, and removes those that are over. Each entry has its own key, so
 // that replicas can write at the same time without reading first.
 func (r *Revocations) write(ctx context.Context) error {
 	now := time.Now()
@@ -468,7 +479,7 @@ func (r *Revocations) write(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, revocationsWrite)
 	defer cancel()
-	// What was written is kept here until the watch has seen it.
+	// The entries stay in own until the watch has seen them in the ConfigMap.
 	_, err = home.maps.Patch(ctx, r.opts.ConfigMap, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubecast"})
 	if err != nil {
 		return fmt.Errorf("ConfigMap %s: %w", r.opts.ConfigMap, err)
@@ -479,7 +490,8 @@ func (r *Revocations) write(ctx context.Context) error {
 	return nil
 }
 
-// brief is an entry as it is written: without what goes without saying, since space is short.
+// brief is an entry in the form in which it is written: without an Until that follows from Before, since room is
+// scarce.
 func (r *Revocations) brief(entry Revocation) string {
 	if entry.Until.Equal(entry.Before.Add(r.opts.Keep)) {
 		entry.Until = time.Time{}
@@ -487,12 +499,13 @@ func (r *Revocations) brief(entry Revocation) string {
 	return entry.String()
 }
 
-// size is the room that an entry takes.
+// size is the room that an entry takes, in bytes.
 func (r *Revocations) size(name string, entry Revocation) int { return len(name) + len(r.brief(entry)) }
 
 func isLogoutEntry(name string) bool { return strings.HasPrefix(name, logoutPrefix) }
 
-// gather makes of one logout more than enough of a subject the end of all that began before it. The lock is held.
+// gather returns the entry for a logout. Once a subject has maxLogoutsEach entries, that is one which ends all
+// earlier sessions of the subject, and own entries that it covers are dropped. The caller holds the lock.
 func (r *Revocations) gather(name string, entry Revocation) Revocation {
 	if !isLogoutEntry(name) || entry.Subject == "" {
 		return entry
@@ -513,7 +526,7 @@ func (r *Revocations) gather(name string, entry Revocation) Revocation {
 	return entry
 }
 
-// logouts are those of whole subjects, by issuer and subject.
+// logouts are the entries that end all sessions of a subject, by issuer and subject.
 type logouts map[[2]string]Revocation
 
 func wideLogouts(entries map[string]Revocation) logouts {
@@ -527,13 +540,13 @@ func wideLogouts(entries map[string]Revocation) logouts {
 	return wide
 }
 
-// cover reports whether one of them ends all that an earlier logout does, for as long.
+// cover reports whether one of them ends all that another logout ends, for at least as long.
 func (l logouts) cover(name string, entry Revocation) bool {
 	wide, found := l[[2]string{entry.Issuer, entry.Subject}]
 	return found && isLogoutEntry(name) && !entry.Before.After(wide.Before) && !entry.Until.After(wide.Until)
 }
 
-// writeAgain writes what could not be written at once.
+// writeAgain writes the entries that could not be written at once.
 func (r *Revocations) writeAgain(ctx context.Context) {
 	for {
 		select {
@@ -555,7 +568,7 @@ func (r *Revocations) writeAgain(ctx context.Context) {
 	}
 }
 
-// forgetAll lets go of what is over, now and then.
+// forgetAll forgets entries that are over, once an hour.
 func (r *Revocations) forgetAll(ctx context.Context) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
@@ -571,7 +584,7 @@ func (r *Revocations) forgetAll(ctx context.Context) {
 	}
 }
 
-// forget lets go of this replica's own entries that are over. The lock is held.
+// forget forgets this replica's own entries that are over. The caller holds the lock.
 func (r *Revocations) forget(now time.Time) {
 	maps.DeleteFunc(r.own, func(_ string, entry Revocation) bool { return entry.over(now) })
 }

@@ -26,7 +26,7 @@ import (
 
 var _ ConfigMaps = corev1client.ConfigMapInterface(nil)
 
-// followed runs a replica's revocations, in a bubble.
+// followed runs a replica's revocations in a synctest bubble.
 func followed(t *testing.T, f *authtest.ConfigMaps, logs ...io.Writer) *Revocations {
 	t.Helper()
 	r := NewRevocations(RevocationOptions{
@@ -44,7 +44,7 @@ func followed(t *testing.T, f *authtest.ConfigMaps, logs ...io.Writer) *Revocati
 	return r
 }
 
-// revokedWith says whether an identity is revoked by entries.
+// revokedWith reports whether entries revoke an identity.
 func revokedWith(t *testing.T, id Identity, entries ...string) bool {
 	t.Helper()
 	index := revocationIndex{}
@@ -109,7 +109,7 @@ func TestRevocationsEndWhatTheyNameAndNothingElse(t *testing.T) {
 	}
 }
 
-// Whatever somebody writes into the ConfigMap ends those whom it names, and is written as it is read.
+// Whatever is written into the ConfigMap ends only what it names, and is written again as it was read.
 func FuzzRevocation(f *testing.F) {
 	f.Add(`{"username":"jane","before":"2026-01-02T03:04:05Z"}`)
 	f.Add(`{"issuer":"https://a","subject":"b","session":"c","until":"2026-01-02T03:04:05+02:00"}`)
@@ -130,7 +130,7 @@ func ecToken(t testing.TB, changes ...map[string]any) string {
 	return sign(t, jwt.SigningMethodES256, ecKey, goodClaims(changes...), nil)
 }
 
-// What one replica is told the others know, also if it cannot be written down at once; and it is forgotten in the end.
+// The other replicas learn of an entry, even if it cannot be written at once. In the end it is forgotten.
 func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &authtest.ConfigMaps{Data: map[string]string{"operator": `{"username":"joe"}`}}
@@ -170,13 +170,13 @@ func TestRevocationsAreSharedWrittenAgainAndForgotten(t *testing.T) {
 		if err := other.Revoke(t.Context(), "c", Revocation{Username: "jim", Before: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
-		if keys := f.Keys(); len(keys) != 2 { // the operator's, and jim's
+		if keys := f.Keys(); len(keys) != 2 { // the operator's and jim's
 			t.Errorf("%q are kept", keys)
 		}
 	})
 }
 
-// Who signs in and out again and again must not fill the one list that all share.
+// A user who signs in and out again and again must not fill the list that all share.
 func TestLogoutsOfOneUserDoNotFillTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &authtest.ConfigMaps{Data: map[string]string{"operator": `{"username":"joe"}`}}
@@ -221,12 +221,13 @@ func TestLogoutsOfOneUserDoNotFillTheList(t *testing.T) {
 	})
 }
 
-// However much the provider ends, operators find room, and what was not written is tried again once there is some.
+// However many sessions the provider ends, operators find room. Entries that were not written are tried again once
+// there is room.
 func TestLogoutsLeaveRoomForOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &authtest.ConfigMaps{Data: map[string]string{}}
 		now := time.Now().Truncate(time.Second)
-		for i, size := 0, 0; size < logoutsRoom; i++ { // of a provider that names sessions only
+		for i, size := 0, 0; size < logoutsRoom; i++ { // a provider that names only sessions
 			key := fmt.Sprint(logoutPrefix, i)
 			f.Data[key] = Revocation{Issuer: testIssuer, Session: fmt.Sprint("s-", i) + strings.Repeat("x", 400), Before: now.Add(time.Minute - 48*time.Hour)}.String()
 			size += len(key) + len(f.Data[key])
@@ -244,14 +245,15 @@ func TestLogoutsLeaveRoomForOperators(t *testing.T) {
 		if err := one.Revoke(t.Context(), "operators", Revocation{Username: "joe"}); err == nil || !slices.Contains(f.Keys(), "operators") {
 			t.Errorf("what is no logout is not written: %v", err)
 		}
-		time.Sleep(time.Minute + 2*revocationsLast) // what filled it is over
+		time.Sleep(time.Minute + 2*revocationsLast) // the entries that filled it are over
 		if keys := f.Keys(); len(keys) != 2 || !slices.Contains(keys, logoutPrefix+"late") {
 			t.Errorf("%d are kept", len(keys))
 		}
 	})
 }
 
-// Nobody is let in while it cannot be known who was revoked; but an API server that is away does not lock out those inside.
+// While it is not known what was revoked, all credentials are refused. But an API server that is away does not end
+// running sessions.
 func TestWhatCannotBeReadIsNotTakenForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &authtest.ConfigMaps{Data: map[string]string{"a": `{"username":"jane"}`}}
@@ -291,7 +293,7 @@ func TestWhatCannotBeReadIsNotTakenForNothing(t *testing.T) {
 		if r.Check(joe) != nil {
 			t.Error(r.Check(joe))
 		}
-		// It is deleted, and made again: nothing is asked meanwhile.
+		// The ConfigMap is deleted, and made again.
 		f.Set(func(f *authtest.ConfigMaps) { f.Data = nil })
 		f.Fail(nil) // the watches end
 		time.Sleep(revocationsLast)
@@ -319,7 +321,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// hangingConfigMaps answer nothing to those who read, until they give up.
+// hangingConfigMaps never answers a list, until the caller gives up.
 type hangingConfigMaps struct{ *authtest.ConfigMaps }
 
 func (hangingConfigMaps) List(ctx context.Context, _ metav1.ListOptions) (*corev1.ConfigMapList, error) {
@@ -327,7 +329,8 @@ func (hangingConfigMaps) List(ctx context.Context, _ metav1.ListOptions) (*corev
 	return nil, ctx.Err()
 }
 
-// Whatever is said instead of the list, and if nothing is said at all: an entry that was written a minute ago may be missing.
+// Whatever is answered in place of the list, or if there is no answer: an entry that was written a minute ago may be
+// missing.
 func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) {
 	for name, failure := range map[string]error{
 		"403":               apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "revoked", errors.New("no")),
@@ -361,7 +364,7 @@ func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) 
 				if !strings.Contains(log.String(), "nobody is let in any more") {
 					t.Error("the log does not tell")
 				}
-				// While it is away after that, nothing is known better.
+				// While the API server is away after that, nothing more is known.
 				f.Leave(errors.New("connection refused"))
 				time.Sleep(time.Minute)
 				if r.Ready() == nil {
@@ -373,7 +376,7 @@ func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) 
 				if err := errors.Join(r.Check(joe), r.Ready()); err != nil {
 					t.Errorf("it is read again: %v", err)
 				}
-				// It is asked from anew what breaks off then.
+				// After a break, the time counts from the beginning.
 				if failure != nil {
 					f.Fail(failure)
 					time.Sleep(45 * time.Second)
@@ -386,7 +389,7 @@ func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) 
 	}
 }
 
-// A watch that is not answered is not waited for until it would have ended.
+// A watch that is not answered is given up early, and not only when it would have ended.
 func TestWatchThatHangsBlindsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &authtest.ConfigMaps{Data: map[string]string{}}
@@ -401,7 +404,7 @@ func TestWatchThatHangsBlindsNobody(t *testing.T) {
 	})
 }
 
-// hangingWatches never begin.
+// hangingWatches has watches that never begin.
 type hangingWatches struct{ *authtest.ConfigMaps }
 
 func (hangingWatches) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
@@ -409,7 +412,7 @@ func (hangingWatches) Watch(ctx context.Context, _ metav1.ListOptions) (watch.In
 	return nil, ctx.Err()
 }
 
-// The default cluster is replaced by another: what that says counts.
+// After another cluster became the default one, only its entries count.
 func TestRevocationsMoveWithTheDefaultCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := followed(t, &authtest.ConfigMaps{Data: map[string]string{"a": `{"username":"jane"}`}})
@@ -422,7 +425,7 @@ func TestRevocationsMoveWithTheDefaultCluster(t *testing.T) {
 	})
 }
 
-// A token from the future would outlive every revocation by time.
+// A revocation by time would never cover a token from the future.
 func TestTokenFromTheFutureCanBeRevoked(t *testing.T) {
 	revocations := NewRevocations(RevocationOptions{Keep: 48 * time.Hour})
 	a, err := New(Options{

@@ -7,12 +7,12 @@ import (
 
 // Scope is the part of a resource that an identity may see with one verb. The zero Scope is nothing.
 type Scope struct {
-	// All says that everything may be seen, whatever its namespace, and what has none. Then the rest is empty.
+	// All means that everything may be seen, in all namespaces and outside of them. The other fields are then empty.
 	All bool
-	// Namespaces are those in which everything may be seen, sorted. Not all of them need exist.
+	// Namespaces are the namespaces in which everything may be seen, sorted. Not all of them need exist.
 	Namespaces []string
-	// Names are single objects that may be seen besides, by their namespace; under "" are those that may be seen in
-	// every namespace, or that have none. Sorted.
+	// Names are the names of single objects that may be seen, too, sorted, by namespace. Under "" are names that may
+	// be seen in every namespace, and those of objects without a namespace.
 	Names map[string][]string
 }
 
@@ -29,7 +29,7 @@ func (s Scope) SeesNamespace(namespace string) bool {
 	return s.All || namespace != "" && has(s.Namespaces, namespace)
 }
 
-// In is the part of the scope that is in a namespace.
+// In returns the part of the scope within a namespace.
 func (s Scope) In(namespace string) Scope {
 	if s.SeesNamespace(namespace) {
 		return Scope{Namespaces: []string{namespace}}
@@ -53,10 +53,11 @@ func has(sorted []string, s string) bool {
 	return found
 }
 
-// Namespaces knows the namespaces of clusters. Those who cannot enumerate permissions ask about each of them.
+// Namespaces knows the namespaces of clusters. Authorizers that cannot enumerate permissions ask about each of them.
 type Namespaces interface {
-	// Names are a cluster's, sorted; ok is false if they are not known. Callers must not change them.
+	// Names returns a cluster's namespaces, sorted; ok is false if they are not known. Callers must not change the
+	// slice.
 	Names(cluster string) (names []string, ok bool)
-	// Changes has changed called when a namespace has come or gone, as Authorizer's Changes does.
+	// Changes arranges for changed to be called when a namespace has come or gone, like Authorizer's Changes.
 	Changes(changed func()) (stop func())
 }

@@ -22,39 +22,39 @@ import (
 const (
 	serviceAccountPrefix = "system:serviceaccount:"
 
-	// reviewedFor is how long an answer of the API server about a token counts, good or bad, as at an API server that
-	// asks a webhook. So soon is a token refused whose ServiceAccount or pod is gone.
+	// reviewedFor is how long an answer of the API server about a token counts, whether good or bad, as at an API
+	// server that asks a webhook. Within this time, a token is refused whose ServiceAccount or pod is gone.
 	reviewedFor = 10 * time.Second
-	// reviewTimeout is for one answer, waiting for a turn included.
+	// reviewTimeout bounds one answer, including the wait for a turn.
 	reviewTimeout = 5 * time.Second
-	// reviewTurns bounds the questions under way: strangers can make tokens that look like a ServiceAccount's. One network of
-	// theirs has at most half of the turns, and some that wait; those whose token was good lately have turns of their own.
+	// reviewTurns bounds the reviews under way, since strangers can make tokens that look like a ServiceAccount's.
+	// One network of strangers gets at most half of the turns, and a bounded number may wait. A ServiceAccount whose
+	// token was good recently has turns of its own.
 	reviewTurns     = 8
 	reviewsWaiting  = 256
 	reviewsRemember = 4096
 	goodLately      = time.Hour
 )
 
-// TokenReviewer asks one cluster. client-go's AuthenticationV1().TokenReviews() is one.
+// TokenReviewer asks one cluster. client-go's AuthenticationV1().TokenReviews() implements it.
 type TokenReviewer interface {
 	Create(ctx context.Context, review *authenticationv1.TokenReview, opts metav1.CreateOptions) (*authenticationv1.TokenReview, error)
 }
 
-// ServiceAccounts lets ServiceAccounts of one cluster in with the tokens that the cluster gave them for one of the
-// audiences, by asking its API server (TokenReview). It asks about tokens only that say of themselves that they are
-// such, and accepts nobody but ServiceAccounts.
+// ServiceAccounts accepts the tokens that one cluster gave its ServiceAccounts for one of the audiences. It asks the
+// cluster's API server (TokenReview), but only about tokens that claim to be such, and accepts no other users.
 type ServiceAccounts struct {
 	audiences []string
 	turns     *budget.Queue
 	home      atomic.Pointer[home]
 }
 
-// home is the cluster whose ServiceAccounts they are, with what it has said: that counts for no other.
+// home is the cluster of the ServiceAccounts, with its answers, which count for no other cluster.
 type home struct {
 	cluster  string
 	reviewer TokenReviewer
-	answers  *cache.LRUExpireCache // by the token's hash
-	good     *cache.LRUExpireCache // likewise: whose token it was, not long ago
+	answers  *cache.LRUExpireCache // answers by the token's hash
+	good     *cache.LRUExpireCache // by the token's hash: whose token was good within goodLately
 	flight   singleflight.Group
 }
 
@@ -64,19 +64,19 @@ type reviewed struct {
 	err error
 }
 
-// NewServiceAccounts lets nobody in before it is settled in a cluster.
+// NewServiceAccounts returns a ServiceAccounts that accepts no token before Settle.
 func NewServiceAccounts(audiences []string) *ServiceAccounts {
 	return &ServiceAccounts{audiences: audiences, turns: budget.NewQueue(reviewTurns, reviewTurns/2, reviewsWaiting)}
 }
 
-// Settle lets the ServiceAccounts of a cluster in, by the gateway's name for it, and from now on no others.
+// Settle accepts the ServiceAccounts of a cluster, given by the gateway's name for it, and from now on no others.
 func (s *ServiceAccounts) Settle(cluster string, reviewer TokenReviewer) {
 	s.home.Store(&home{
 		cluster: cluster, reviewer: reviewer, answers: cache.NewLRUExpireCache(reviewsRemember), good: cache.NewLRUExpireCache(reviewsRemember),
 	})
 }
 
-// review says whose token this is. Errors: ErrUnavailable, ctx's, or why it is no good token.
+// review returns the identity of a token. An error wraps ErrUnavailable, is ctx's, or says why the token is not good.
 func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, error) {
 	claims, expires, err := s.look(token, time.Now())
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, e
 		answer := known.(reviewed)
 		return answer.id, answer.err
 	}
-	// Outlives who asks first: others may wait for the same answer.
+	// The request outlives the caller that began it, since others may wait for the same answer.
 	asked := home.flight.DoChan(string(hash[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
@@ -126,7 +126,7 @@ func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, e
 	}
 }
 
-// look reads what a token says of itself, which nobody has verified yet.
+// look reads the claims of a token, which are not verified yet.
 func (s *ServiceAccounts) look(token string, now time.Time) (claims jwt.MapClaims, expires time.Time, err error) {
 	claims = jwt.MapClaims{}
 	if _, _, err = parser.ParseUnverified(token, claims); err != nil {
@@ -169,7 +169,7 @@ func (s *ServiceAccounts) ask(ctx context.Context, home *home, turn, token strin
 	switch {
 	case !status.Authenticated:
 		return "", nil, fmt.Errorf("the API server of cluster %s does not know the token: %s", home.cluster, status.Error)
-	// An API server that knows no audiences answers without any, and has not checked ours.
+	// An API server that does not know audiences answers without any, and has not checked them.
 	case !slices.ContainsFunc(status.Audiences, func(a string) bool { return slices.Contains(s.audiences, a) }):
 		return "", nil, fmt.Errorf("the API server of cluster %s knows the token for other audiences", home.cluster)
 	case !strings.HasPrefix(status.User.Username, serviceAccountPrefix):

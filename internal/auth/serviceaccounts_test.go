@@ -25,7 +25,8 @@ var _ TokenReviewer = authenticationclient.TokenReviewInterface(nil)
 
 const serviceAccount = "system:serviceaccount:team-a:bot"
 
-// withServiceAccounts accepts tokens of testIssuer signed with ecKey, and of ServiceAccounts.
+// withServiceAccounts returns an Authenticator for tokens of testIssuer signed with ecKey, and for those of
+// ServiceAccounts.
 func withServiceAccounts(t testing.TB) (*Authenticator, *authtest.TokenReviewer) {
 	t.Helper()
 	f := &authtest.TokenReviewer{Status: authenticationv1.TokenReviewStatus{
@@ -44,7 +45,7 @@ func withServiceAccounts(t testing.TB) (*Authenticator, *authtest.TokenReviewer)
 	return a, f
 }
 
-// What one cluster has said of a token does not count for the one that takes its place, though it has its name.
+// What one cluster has said of a token does not count for another one that replaces it under the same name.
 func TestServiceAccountsMoveWithTheDefaultCluster(t *testing.T) {
 	accounts := NewServiceAccounts([]string{"kubecast"})
 	token := accountToken(t)
@@ -103,7 +104,7 @@ func TestServiceAccountIsWhomItsClusterSays(t *testing.T) {
 	})
 }
 
-// What does not look like a ServiceAccount's token for us costs the API server nothing.
+// A token that does not look like a ServiceAccount's for the gateway costs the API server nothing.
 func TestForeignTokensAreNotReviewed(t *testing.T) {
 	a, f := withServiceAccounts(t)
 	for name, token := range map[string]string{
@@ -147,7 +148,7 @@ func TestDoubtfulReviewsLetNobodyIn(t *testing.T) {
 	}
 }
 
-// An API server that does not answer is no reason to call a token bad, nor to remember anything.
+// If the API server does not answer, a token is not called bad, and nothing is remembered.
 func TestReviewsThatFailAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, f := withServiceAccounts(t)
@@ -170,7 +171,8 @@ func TestReviewsThatFailAreTriedAgain(t *testing.T) {
 	})
 }
 
-// Forged tokens that look like ServiceAccounts' must not be the API server's problem; the same token at once is one question.
+// Forged tokens that look like ServiceAccounts' must not burden the API server. The same token several times at once
+// is one question.
 func TestReviewsAreBoundedAndShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, f := withServiceAccounts(t)
@@ -203,7 +205,7 @@ func TestReviewsAreBoundedAndShared(t *testing.T) {
 	})
 }
 
-// Strangers' tokens that look like a ServiceAccount's wait for each other, not the good ones for them.
+// Strangers' tokens that look like a ServiceAccount's wait for each other. Good tokens do not wait for them.
 func TestForgedAccountsDoNotKeepGoodOnesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, f := withServiceAccounts(t)
@@ -216,10 +218,10 @@ func TestForgedAccountsDoNotKeepGoodOnesOut(t *testing.T) {
 		template := accountToken(t)
 		var wg sync.WaitGroup
 		for i := range 5000 {
-			forged := template[:len(template)-7] + fmt.Sprintf("%06dA", i) // which could be a signature
+			forged := template[:len(template)-7] + fmt.Sprintf("%06dA", i) // it could be a signature
 			wg.Go(func() { _, _ = a.Authenticate(From(context.Background(), "stranger"), forged) })
 		}
-		time.Sleep(time.Millisecond) // all of them wait, or were told to
+		time.Sleep(time.Millisecond) // all of them wait, or were refused
 		for name, c := range map[string]struct{ from, token string }{
 			"new, from elsewhere":              {"office", template},
 			"used lately, from the very place": {"stranger", old},

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// maxToken is more than any header line that proxies let through.
+	// maxToken is larger than any header line that proxies accept, in bytes.
 	maxToken = 16 << 10
 
-	// leeway is how far an issuer's clock may be ahead of ours, for nbf. None is given for exp: a
-	// stream ends at exp, so one that begins after it would have to end at once. The API server's own
-	// OIDC authenticator gives none either.
+	// leeway is how far an issuer's clock may be ahead of the gateway's, for nbf and iat. There is none for exp: a
+	// stream ends at exp, so one that begins later would have to end at once. The API server's own OIDC authenticator
+	// has none either.
 	leeway = 30 * time.Second
 
-	// maxTime is the end of the year 9999: the last second that RFC 3339 can write, and far below
-	// where a float stops fitting an int64, whose conversion would be undefined.
+	// maxTime is the end of the year 9999, the last second that RFC 3339 can express. It is far below the largest
+	// float that fits into an int64; the conversion of larger ones would be undefined.
 	maxTime = 253402300799
 )
 
@@ -31,23 +31,23 @@ const (
 type issuer struct {
 	Issuer
 	keys      keySource
-	transport http.RoundTripper // by which the issuer is reached
+	transport http.RoundTripper // to the issuer
 }
 
 // keySource holds the keys of one issuer.
 type keySource interface {
-	// current returns the keys; if there are none yet it may wait for them, and then gives
+	// current returns the keys. If there are none yet, it may wait for them; if none come, the error is
 	// ErrUnavailable.
 	current(ctx context.Context) (keySet, error)
-	// newer is asked after a token fitted none of the keys in known: it returns other ones, if it has
-	// or can get some now.
+	// newer is called when a token fits none of the keys in known. It returns other keys, if it has some or can get
+	// some now.
 	newer(ctx context.Context, known keySet) (keySet, bool)
-	// run keeps them fresh until ctx ends.
+	// run keeps the keys fresh until ctx ends.
 	run(ctx context.Context)
 }
 
-// parser knows neither none nor anything new. Which of the algorithms fit is up to the key: HMAC goes with
-// no public one, where the secret would be what everybody knows.
+// parser accepts only known algorithms, and never "none". The key decides which of them fit: HMAC never fits a public
+// key, which as a secret would be known to everyone.
 var parser = jwt.NewParser(jwt.WithValidMethods(validMethods()), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 
 func validMethods() []string {
@@ -58,10 +58,10 @@ func validMethods() []string {
 	return methods
 }
 
-// errForeignIssuer: the token is of none of the configured issuers.
+// errForeignIssuer means that the token is of none of the configured issuers.
 var errForeignIssuer = errors.New("not configured")
 
-// verify checks everything about a token and maps its claims.
+// verify checks everything about a token, and maps its claims to an identity.
 func (a *Authenticator) verify(ctx context.Context, token string) (Identity, error) {
 	digest := tokenDigest(sha256.Sum256([]byte(token)))
 	if id, ok := a.verified.find(ctx, digest); ok {
@@ -78,13 +78,13 @@ func (a *Authenticator) verify(ctx context.Context, token string) (Identity, err
 	return id, err
 }
 
-// signed returns the claims of a token that one of the issuers has signed, with the keys that it was checked with. Its type,
-// if it says one, must be one of those. Of the claims only the issuer was looked at.
+// signed returns the claims of a token that one of the issuers has signed, and the keys with which it was checked.
+// The token's type, if it has one, must be among types. Of the claims, only the issuer is checked.
 func (a *Authenticator) signed(ctx context.Context, token string, types ...string) (claims jwt.MapClaims, iss *issuer, tried keySet, err error) {
 	if len(token) > maxToken {
 		return nil, nil, nil, fmt.Errorf("%d bytes, more than %d", len(token), maxToken)
 	}
-	// Go's base64 passes over line breaks, so that one token could be written in many ways.
+	// Go's base64 ignores line breaks, so one token could be written in many ways.
 	if strings.ContainsAny(token, "\r\n") {
 		return nil, nil, nil, errors.New("line break")
 	}
@@ -92,7 +92,7 @@ func (a *Authenticator) signed(ctx context.Context, token string, types ...strin
 	claims = jwt.MapClaims{}
 	_, err = parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		var err error
-		// The header and the claims are not verified here. They choose the keys, nothing else.
+		// The header and the claims are not verified yet. They are used only to choose the keys.
 		if kid, err = checkHeader(t.Header, types); err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func (a *Authenticator) signed(ctx context.Context, token string, types ...strin
 	return claims, iss, tried, nil
 }
 
-// issuerOf picks the issuer by the claim iss, which must be equal, not alike.
+// issuerOf returns the issuer whose name equals the claim iss exactly.
 func (a *Authenticator) issuerOf(claims jwt.MapClaims) (*issuer, error) {
 	name, ok := claims["iss"].(string)
 	if !ok {
@@ -134,19 +134,19 @@ func (a *Authenticator) issuerOf(claims jwt.MapClaims) (*issuer, error) {
 	return iss, nil
 }
 
-// checkHeader refuses what would change the token's meaning, and returns its key id, if it has one.
-// Keys that a header brings along or points at (jwk, jku, x5c, x5u) are not looked at.
+// checkHeader refuses headers that would change the token's meaning, and returns the key id, if there is one. Keys
+// that a header contains or points at (jwk, jku, x5c, x5u) are ignored.
 func checkHeader(header map[string]any, types []string) (kid string, err error) {
-	// RFC 7515, section 4.1.11: what is critical and not understood must be refused. We understand none.
+	// By RFC 7515, section 4.1.11, critical headers that are not understood must be refused. None is understood here.
 	if _, ok := header["crit"]; ok {
 		return "", errors.New("header crit: not supported")
 	}
-	// A token inside a token (RFC 7519, section 5.2).
+	// This would be a token inside a token (RFC 7519, section 5.2).
 	if _, ok := header["cty"]; ok {
 		return "", errors.New("header cty: nested tokens are not supported")
 	}
-	// Other kinds of JWT, such as logout tokens and DPoP proofs, come signed by the same key and must
-	// not be taken for access tokens (RFC 8725, section 3.11).
+	// Other sorts of JWT, such as logout tokens and DPoP proofs, are signed by the same keys, and must not be taken
+	// for access tokens (RFC 8725, section 3.11).
 	if v, ok := header["typ"]; ok {
 		typ, ok := v.(string)
 		typ = strings.TrimPrefix(strings.ToLower(typ), "application/")
@@ -162,7 +162,7 @@ func checkHeader(header map[string]any, types []string) (kid string, err error) 
 	return kid, nil
 }
 
-// identify checks the claims of a token whose signature is good, and says who its holder is.
+// identify checks the claims of a token whose signature is good, and returns the holder's identity.
 func (iss *issuer) identify(claims jwt.MapClaims, now time.Time) (Identity, error) {
 	for _, name := range []string{"exp", "nbf"} {
 		if t, ok := claims[name].(float64); ok && t > maxTime {
@@ -189,7 +189,7 @@ func (iss *issuer) identify(claims jwt.MapClaims, now time.Time) (Identity, erro
 	if !now.Before(expires.Time) {
 		return Identity{}, fmt.Errorf("%w: at %v", ErrTokenExpired, expires)
 	}
-	if isLogout(claims) { // the same keys sign these, also where they do not say so in their header
+	if isLogout(claims) { // the same keys sign logout tokens, some of which do not say in their header what they are
 		return Identity{}, errors.New("claim events: a logout token lets nobody in")
 	}
 	username, err := iss.username(claims)
@@ -210,8 +210,8 @@ func (iss *issuer) identify(claims jwt.MapClaims, now time.Time) (Identity, erro
 	}, nil
 }
 
-// begunOf is when a token was issued, as it says itself; zero: it does not, or not so that it can be. One from the future could not be
-// revoked otherwise.
+// begunOf returns when a token was issued, by the claim iat; zero if that is missing or cannot be true. A time in the
+// future counts as missing, since no revocation by time would cover it.
 func begunOf(claims jwt.MapClaims) time.Time {
 	at, ok := claims["iat"].(float64)
 	if !ok || at <= 0 || at > float64(time.Now().Add(leeway).Unix()) {
@@ -230,7 +230,7 @@ func (iss *issuer) username(claims jwt.MapClaims) (string, error) {
 	if !ok || name == "" {
 		return "", fmt.Errorf("claim %s: missing, empty or no string", iss.Claims.Username)
 	}
-	// As in Kubernetes: an address that its owner did not confirm may be another's.
+	// As in Kubernetes: an address that was not confirmed may belong to another user.
 	if verified, ok := claims["email_verified"]; ok && iss.Claims.Username == "email" && verified != true {
 		return "", errors.New("claim email_verified: not true")
 	}
@@ -267,10 +267,10 @@ func (iss *issuer) groups(claims jwt.MapClaims) ([]string, error) {
 	return slices.Compact(groups), nil
 }
 
-// unreserved refuses Kubernetes' own names. An API server gives them to those whom it knows itself,
-// and a SubjectAccessReview believes the asker: with a claimed group system:masters, whoever may
-// choose a group's name at the issuer would be cluster-admin. The whole token is refused, not only the name,
-// because such a claim is an attack or a mistake that should be seen.
+// unreserved refuses Kubernetes' own names. An API server gives them only to callers that it knows itself, but a
+// SubjectAccessReview believes the names in it. So a user who may choose a group's name at the issuer could become
+// cluster-admin, by the group system:masters. The whole token is refused, and not only the name, because such a claim
+// is an attack, or a mistake that should be noticed.
 func unreserved(name string) (string, error) {
 	if strings.HasPrefix(name, reservedPrefix) {
 		return "", fmt.Errorf("name %.100q: those that begin with %s are Kubernetes' own", name, reservedPrefix)

@@ -23,7 +23,7 @@ func TestEveryPinnedAlgorithmIsAccepted(t *testing.T) {
 		if !ok {
 			key = rsaKey
 		}
-		// The kid is the issuer's own business where the keys' source names none.
+		// Any kid will do if the source of the keys names none.
 		token := sign(t, jwt.GetSigningMethod(alg), key, goodClaims(), map[string]any{"kid": "whatever"})
 		id, err := a.Authenticate(t.Context(), token)
 		if err != nil || id.Username != "jane" {
@@ -92,7 +92,7 @@ func TestWithoutTokenNobodyUnlessAnonymous(t *testing.T) {
 	}
 }
 
-// badTokens are all that must be refused by fromFile(t, usual, rsaKey, ecKey).
+// badTokens are tokens that fromFile(t, usual, rsaKey, ecKey) must refuse.
 func badTokens(t testing.TB) map[string]string {
 	es256 := jwt.SigningMethodES256
 	changed := func(name string, value any) string {
@@ -246,7 +246,7 @@ func TestBadTokensAreRefusedAndTheCallerLearnsNothing(t *testing.T) {
 			if len(err.Error()) > 250 {
 				t.Errorf("%d bytes for the log", len(err.Error()))
 			}
-			// Whoever reads the log must not be able to use what was in it.
+			// A reader of the log must not be able to use a token from it.
 			if i := strings.LastIndexByte(token, '.'); i > 0 && len(token)-i > 20 && strings.Contains(err.Error(), token[i+1:]) {
 				t.Errorf("the signature is in the log: %v", err)
 			}

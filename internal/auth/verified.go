@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// verified remembers which tokens were found good, since to check a signature costs more than to answer most requests.
-// What is remembered holds only while its issuer's keys are the very same, and until the token ends: a key that is
-// withdrawn ends its tokens as if nothing were remembered. Tokens themselves are not kept.
+// verified remembers good tokens, since checking a signature costs more than answering most requests. An entry counts
+// until the token expires, and only while its issuer's keys are the very same. So a key that is withdrawn ends its
+// tokens as if nothing were remembered. Tokens themselves are not kept, only their digests.
 type verified struct {
 	mu         sync.Mutex
 	young, old map[tokenDigest]verifiedToken
@@ -20,10 +20,10 @@ type tokenDigest [sha256.Size]byte
 type verifiedToken struct {
 	identity Identity
 	issuer   *issuer
-	keys     keySet // that it was checked with
+	keys     keySet // with which it was checked
 }
 
-// maxVerified is how many are remembered at least, and half of how many at most.
+// maxVerified is how many tokens are remembered at least; at most it is twice as many.
 const maxVerified = 4096
 
 // find returns the identity of a token that was verified before.
@@ -52,7 +52,7 @@ func (v *verified) keep(digest tokenDigest, token verifiedToken) {
 	v.add(digest, token)
 }
 
-// add forgets the older half when there are too many.
+// add remembers a token. If there are too many, it forgets the older half.
 func (v *verified) add(digest tokenDigest, token verifiedToken) {
 	if v.young == nil || len(v.young) >= maxVerified {
 		v.young, v.old = map[tokenDigest]verifiedToken{}, v.young

@@ -12,7 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// TestVerifiedTokenIsNotBelievedLongerThanItsKeyOrItself: to remember must not change who is let in.
+// Remembering tokens must not change which ones are accepted.
 func TestVerifiedTokenIsNotBelievedLongerThanItsKeyOrItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := fromFile(t, usual, ecKey)
@@ -26,7 +26,7 @@ func TestVerifiedTokenIsNotBelievedLongerThanItsKeyOrItself(t *testing.T) {
 		if n := len(a.verified.young); n != 1 {
 			t.Errorf("%d tokens are remembered", n)
 		}
-		// One bit of it makes it another.
+		// One changed bit makes it another token.
 		other := token[:len(token)-2] + "AA"
 		if _, err := a.Authenticate(t.Context(), other); !errors.Is(err, ErrBadToken) {
 			t.Errorf("a forged token: %v", err)

@@ -15,26 +15,26 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// ConfigMaps holds one ConfigMap, called revoked, and tells all who watch.
+// ConfigMaps is a fake API with one ConfigMap, called revoked, and its watches.
 type ConfigMaps struct {
 	mu       sync.Mutex
-	Data     map[string]string // nil: there is none
+	Data     map[string]string // nil: the ConfigMap does not exist
 	version  int
 	watchers map[*watch.RaceFreeFakeWatcher]struct{}
-	err      error // of reading
-	Refuses  error // of writing
-	away     error // the API server answers nothing else, either
-	Patches  int   // that were sent
+	err      error // fails all reading
+	Refuses  error // fails all writing
+	away     error // fails all other requests
+	Patches  int   // number of patches that were sent
 }
 
-// Answers asks the API server for something else.
+// Answers stands for another request to the API server.
 func (f *ConfigMaps) Answers(context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.away
 }
 
-// Leave lets the API server be away, as err has it.
+// Leave makes the API server be away, with an error; nil brings it back.
 func (f *ConfigMaps) Leave(err error) {
 	f.mu.Lock()
 	f.away = err
@@ -105,7 +105,7 @@ func (f *ConfigMaps) Patch(_ context.Context, name string, kind types.PatchType,
 	return f.object(), nil
 }
 
-// changed tells of a change. The lock is held.
+// changed sends a change to all watches. The caller holds the lock.
 func (f *ConfigMaps) changed() {
 	f.version++
 	for w := range f.watchers {
@@ -124,7 +124,7 @@ func (f *ConfigMaps) Put(key, entry string) {
 	f.changed()
 }
 
-// Fail lets reading fail, and ends the watches.
+// Fail makes reading fail, and ends the watches.
 func (f *ConfigMaps) Fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,14 +135,14 @@ func (f *ConfigMaps) Fail(err error) {
 	clear(f.watchers)
 }
 
-// Set changes it at once, without telling anybody.
+// Set changes the fields without an event.
 func (f *ConfigMaps) Set(change func(*ConfigMaps)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change(f)
 }
 
-// Keys are those of the entries.
+// Keys returns the keys of the entries.
 func (f *ConfigMaps) Keys() (keys []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

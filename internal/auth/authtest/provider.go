@@ -1,5 +1,5 @@
-// Package authtest is an OpenID provider without a network, for tests: it does what a provider may do wrong, which a real
-// one does not. The real one is in the tests of the portal.
+// Package authtest has fakes for tests without a network, among them an OpenID provider. Unlike a real one, that can
+// make the mistakes of faulty providers. The tests of the portal use a real provider.
 package authtest
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// What a Provider and its only client are called.
+// The names of a Provider and its only client.
 const (
 	Issuer      = "https://id.example.org"
 	ClientID    = "kubecast-portal"
 	RedirectURL = "https://kubecast.example.org/auth/callback"
 )
 
-// Provider signs everybody in as jane. It is an http.RoundTripper: what is sent to Issuer, it answers. Its fields may be
+// Provider signs every user in as jane. It is an http.RoundTripper that answers requests to Issuer. Its fields may be
 // changed by Set.
 type Provider struct {
 	mu     sync.Mutex
@@ -39,22 +39,22 @@ type Provider struct {
 	used   map[string]bool  // refresh tokens
 
 	Lasts    time.Duration         // of ID tokens
-	Away     bool                  // nothing is answered
+	Away     bool                  // no request is answered
 	Fails    string                // the token endpoint answers 400 with this error; 5xx: with that status
-	Claims   func(map[string]any)  // changes what ID tokens claim; may be nil
-	Answer   func(map[string]any)  // changes what the token endpoint answers; may be nil
+	Claims   func(map[string]any)  // changes the claims of ID tokens; may be nil
+	Answer   func(map[string]any)  // changes the token endpoint's answers; may be nil
 	Metadata func(map[string]any)  // changes the discovery document; may be nil
-	Rotates  bool                  // each refresh token is of use once
-	Secret   string                // of the client; empty: it is public
-	Requests []string              // paths that were asked for
+	Rotates  bool                  // each refresh token is valid only once
+	Secret   string                // the client's; empty: the client is public
+	Requests []string              // paths of the requests so far
 	See      func(*http.Request)   // sees each request; may be nil
-	Hold     <-chan struct{}       // the token endpoint answers when it is closed; may be nil
+	Hold     <-chan struct{}       // the token endpoint answers once it is closed; may be nil
 	Forms    map[string]url.Values // the last form that a path was sent
 }
 
 type grant struct{ challenge, nonce, redirect string }
 
-// New makes a provider with one key.
+// New returns a provider with one key.
 func New() *Provider {
 	p := &Provider{
 		codes: map[string]grant{}, tokens: map[string]grant{}, used: map[string]bool{}, Forms: map[string]url.Values{},
@@ -71,7 +71,7 @@ func (p *Provider) Set(change func(*Provider)) {
 	change(p)
 }
 
-// Asked is how often a path was asked for.
+// Asked returns how often a path was asked for.
 func (p *Provider) Asked(path string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *Provider) Asked(path string) (n int) {
 	return n
 }
 
-// RotateKey lets the provider sign with a new key, and forget the old one.
+// RotateKey makes the provider sign with a new key, and forget the old one.
 func (p *Provider) RotateKey() {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *Provider) RotateKey() {
 	p.key, p.kid = key, rand.Text()[:8]
 }
 
-// SignIn is what a browser does at the provider that a login sends it to: where it is sent back.
+// SignIn plays the browser that a login sends to the provider, and returns the address to which it is sent back.
 func (p *Provider) SignIn(location string) (callback string, err error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -146,8 +146,8 @@ func (p *Provider) idToken(nonce string) string {
 	return signed
 }
 
-// LogoutToken signs one that ends all of jane's sessions, or what change makes of it (OpenID Connect Back-Channel Logout 1.0).
-// It may change the header, too; a nil claim is left out.
+// LogoutToken signs a logout token that ends all of jane's sessions (OpenID Connect Back-Channel Logout 1.0). Change
+// may change its header and claims; a nil claim is left out.
 func (p *Provider) LogoutToken(change func(header, claims map[string]any)) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,7 +229,7 @@ func (p *Provider) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// form reads what was sent, and reports whether it is the client's.
+// form reads the form that was sent, and reports whether the client's credentials are right.
 func (p *Provider) form(r *http.Request) bool {
 	if r.ParseForm() != nil {
 		return false

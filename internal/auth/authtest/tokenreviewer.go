@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TokenReviewer answers as told, after a while, and counts.
+// TokenReviewer answers as it is told, after a while, and counts.
 type TokenReviewer struct {
 	mu     sync.Mutex
 	Asked  []authenticationv1.TokenReviewSpec
 	atOnce int
-	Most   int           // at once
-	Takes  time.Duration // to answer
+	Most   int           // the most that were under way at once
+	Takes  time.Duration // how long an answer takes
 	Status authenticationv1.TokenReviewStatus
 	Err    error
 }
@@ -43,7 +43,7 @@ func (f *TokenReviewer) Create(ctx context.Context, review *authenticationv1.Tok
 	return &authenticationv1.TokenReview{Status: f.Status}, f.Err
 }
 
-// Count is how often it was asked.
+// Count returns how often it was asked.
 func (f *TokenReviewer) Count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
