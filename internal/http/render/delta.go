@@ -7,8 +7,9 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// MergePatch is the RFC 7386 patch from one state of an object to the next; "" if there is none that is exact (in a
-// merge patch null means absence, so a value that becomes null cannot be told) or that is shorter than the object.
+// MergePatch is the RFC 7386 patch from one state of an object to the next. It is "" if the patch would not be
+// shorter than the object, or not exact: null means absence in a merge patch, so a value that becomes null cannot be
+// expressed.
 func MergePatch(before, after string) string {
 	patch, err := jsonpatch.CreateMergePatch([]byte(before), []byte(after))
 	if err != nil || len(patch) >= len(after) {
@@ -21,7 +22,7 @@ func MergePatch(before, after string) string {
 	return string(patch)
 }
 
-// sameJSON compares by value. It is stricter than jsonpatch.Equal, to which null and absence are the same.
+// sameJSON compares by value. It is stricter than jsonpatch.Equal, for which null and absence are the same.
 func sameJSON(a, b []byte) bool {
 	var ca, cb any
 	if decode(a, &ca) != nil || decode(b, &cb) != nil {

@@ -1,8 +1,8 @@
-// Package render owns the forms in which an object is told: as it is, reduced to some fields, as a row of a table, as its
-// metadata, or as a patch.
+// Package render owns the forms in which an object is sent: whole, reduced to some fields, as a row of a table, as
+// its metadata, or as a patch.
 //
-// What it promises: a form holds nothing that the object does not, and always what identifies the object and its version. A
-// patch, applied to what it was made from, gives exactly what it was made to.
+// What it promises: a form has nothing that the object does not have, and always what identifies the object and its
+// version. A patch, applied to the state before, gives exactly the state after.
 //
-// What it refuses: to know who asks. What may be seen was decided before.
+// What it refuses: to know who asks. Its callers have already decided what may be seen.
 package render

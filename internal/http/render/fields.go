@@ -9,21 +9,22 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 )
 
-// Fields is fields=: what a client wants of each object, as a tree of keys. A nil one wants all.
+// Fields is the parameter fields=: the part of each object that a client wants, as a tree of keys. A nil Fields means
+// all.
 type Fields struct {
-	Variant string // the parameter, in one spelling; names what it makes
+	Variant string // the parameter in a fixed spelling; names the form
 	root    fieldTree
 }
 
-// fieldTree holds the wanted keys of a JSON object; a nil subtree wants the whole value.
+// fieldTree holds the wanted keys of a JSON object; a nil subtree means the whole value.
 type fieldTree map[string]fieldTree
 
-// always is what every projection keeps: what identifies an object and its version.
+// always are the paths that every projection keeps: those that identify an object and its version.
 var always = []string{"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
 
 const maxFields = 64
 
-// ParseFields reads comma-separated paths; a dot within a key is written \. , and a path goes into each element of
+// ParseFields reads comma-separated paths. A dot within a key is written \. in them. A path goes into each element of
 // the arrays on its way.
 func ParseFields(text string) (*Fields, error) {
 	paths := strings.Split(text, ",")
@@ -56,7 +57,7 @@ func (t fieldTree) want(keys []string) {
 	}
 }
 
-// Of is the wanted part of an object, as JSON on one line.
+// Of returns the wanted part of an object, as JSON on one line.
 func (p *Fields) Of(json string) string {
 	if p == nil {
 		return json

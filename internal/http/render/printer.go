@@ -18,10 +18,10 @@ type Printer struct {
 	view  View
 	table *table.Table // nil in all other forms
 	rows  table.Options
-	buf   []byte // of the object in work
+	buf   []byte // the object that is being written
 }
 
-// NewPrinter makes one for the objects of a kind.
+// NewPrinter returns a printer for the objects of a kind.
 func NewPrinter(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, v View) *Printer {
 	p := &Printer{kind: kind, view: v}
 	if v.Form.IsTable() {
@@ -31,10 +31,10 @@ func NewPrinter(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, v Vi
 	return p
 }
 
-// IsPlain reports whether objects are sent as they are kept.
+// IsPlain reports whether objects are sent as they are cached.
 func (p *Printer) IsPlain() bool { return p.view.Form == reply.FormJSON && p.view.Fields == nil }
 
-// Item is one object in a list. What it returns is valid until the next call.
+// Item renders one object of a list. The result is valid until the next call.
 func (p *Printer) Item(o *cluster.Object) []byte {
 	p.buf = p.buf[:0]
 	switch {
@@ -53,7 +53,7 @@ func (p *Printer) Item(o *cluster.Object) []byte {
 	return p.buf
 }
 
-// Object is one object as an answer of its own.
+// Object renders one object as a whole answer.
 func (p *Printer) Object(o *cluster.Object) string {
 	switch {
 	case p.IsPlain():
@@ -64,7 +64,8 @@ func (p *Printer) Object(o *cluster.Object) string {
 	return string(p.Item(o))
 }
 
-// Begin is what stands before the first item of a list; columns says whether a table names them.
+// Begin renders what comes before the first item of a list. Columns says whether a table includes its column
+// definitions.
 func (p *Printer) Begin(meta []byte, columns bool) []byte {
 	kind, apiVersion, items := p.kind.Kind+"List", p.kind.APIVersion(), "items"
 	switch {
@@ -85,7 +86,8 @@ func (p *Printer) Begin(meta []byte, columns bool) []byte {
 	return append(begin, `,"`+items+`":[`...)
 }
 
-// Event is one object in a watch event; columns says whether a table names them. It is valid until the next call.
+// Event renders the object of a watch event. Columns says whether a table includes its column definitions. The result
+// is valid until the next call.
 func (p *Printer) Event(o *cluster.Object, columns bool) []byte {
 	if p.table == nil {
 		return p.Item(o)
@@ -95,7 +97,7 @@ func (p *Printer) Event(o *cluster.Object, columns bool) []byte {
 	return append(append(p.Begin(meta, columns), p.Item(o)...), "]}"...)
 }
 
-// Bookmark is an object that has nothing but metadata, in a watch event.
+// Bookmark renders the object of a bookmark event, which has only metadata.
 func (p *Printer) Bookmark(meta []byte) []byte {
 	if p.table != nil {
 		return append(p.Begin(meta, false), "]}"...)

@@ -8,7 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// View is in which form, and how much of it, a client wants to see an object.
+// View says in which form a client wants objects, and which part of them.
 type View struct {
 	Form    reply.Form
 	Fields  *Fields                    // nil: all

@@ -20,8 +20,8 @@ import (
 type clusterState struct {
 	Name    string      `json:"name"`
 	Default bool        `json:"default"`
-	State   string      `json:"state"` // live, stale (it is away, or a watch is lost) or starting (a kind to preload is not read yet)
-	Kinds   []kindState `json:"kinds"` // that are cached now
+	State   string      `json:"state"` // live, stale (away, or a watch is lost) or starting (a kind to preload is not read yet)
+	Kinds   []kindState `json:"kinds"` // those that are cached now
 }
 
 type kindState struct {
@@ -32,11 +32,12 @@ type kindState struct {
 	Since    time.Time `json:"since"`
 }
 
-// clusterWithin is how long /clusters waits to be told who may know of a cluster: it is asked for when something is not well.
+// clusterWithin is how long /clusters waits for the decision whether the caller may know of a cluster. It is short,
+// since /clusters is asked for when something is wrong.
 const clusterWithin = 2 * time.Second
 
-// Clusters tells which clusters there are and how they are to those who may read their discovery, and of the kinds that are
-// cached those which the caller may list: which ones others look at is nobody's business.
+// Clusters answers GET /clusters: the clusters whose discovery the caller may read, with their states. Of the cached
+// kinds, it names those that the caller may list, since the others would tell what other users look at.
 func (h *Handler) Clusters(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	ctx, cancel := context.WithTimeout(auth.WithQuestions(r.Context(), MaxQuestions), clusterWithin)
 	defer cancel()
@@ -59,8 +60,8 @@ func (h *Handler) Clusters(w http.ResponseWriter, r *http.Request, id auth.Ident
 	return nil
 }
 
-// stateFor is what of a cluster's state a caller may know; nil for nothing. While it cannot be decided, who is signed in is told
-// that it is there and how it is, since that may be why.
+// stateFor returns the part of a cluster's state that a caller may know; nil for nothing. If that cannot be decided,
+// a user that is signed in is still told the cluster's name and state, which may be the reason.
 func (h *Handler) stateFor(ctx context.Context, id auth.Identity, kinds *cache.Kinds, isDefault bool) *clusterState {
 	allowed, err := h.access.MayRead(ctx, kinds, id, access.Discovery)
 	if err == nil && !allowed || err != nil && id.Anonymous {
@@ -81,7 +82,7 @@ func (h *Handler) stateFor(ctx context.Context, id auth.Identity, kinds *cache.K
 			return nil
 		})
 	}
-	_ = asking.Wait() // none returns one
+	_ = asking.Wait() // none returns an error
 	told := []kindState{}
 	for i, kind := range state.Kinds {
 		if seen[i] {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// The forms of documents, as the API server is asked for them.
+// The media types by which the API server is asked for documents.
 const (
 	AsJSON         = "application/json"
 	AsDiscovery    = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -25,14 +25,14 @@ const (
 	openAPIv3Paths = openAPIv3 + "/"
 )
 
-// documentTarget is a document that a path names: the API server's version, discovery, or OpenAPI.
+// documentTarget is the document that a path names: the API server's version, discovery, or OpenAPI.
 type documentTarget struct {
 	cluster string // "" for the default one
 	path    string // at the API server
-	prefix  string // of the gateway's own path: /clusters/NAME, or ""
+	prefix  string // prefix of the gateway's path: /clusters/NAME, or ""
 }
 
-// ParseDocument reads the path of a document, behind /clusters/NAME or not.
+// ParseDocument reads the path of a document, with or without /clusters/NAME before it.
 func ParseDocument(path string) (d documentTarget, ok bool) {
 	d.path = strings.TrimSuffix(path, "/")
 	if rest, named := strings.CutPrefix(d.path, "/clusters/"); named {
@@ -56,8 +56,9 @@ func ParseDocument(path string) (d documentTarget, ok bool) {
 	return d, false
 }
 
-// Document answers a document to those whom the cluster's own rules for URLs that are no resources let read it: by default, what
-// a cluster can do is told to all who are signed in (system:discovery), and its version to everybody.
+// Document answers a document. The cluster's own rules for URLs that are not resources decide who may read it: by
+// default, users that are signed in may read what the cluster can do (system:discovery), and everyone may read its
+// version.
 func (h *Handler) Document(w http.ResponseWriter, r *http.Request, id auth.Identity, d documentTarget) error {
 	kinds, err := h.access.Cluster(d.cluster)
 	if err != nil {
@@ -91,7 +92,7 @@ func (h *Handler) Document(w http.ResponseWriter, r *http.Request, id auth.Ident
 	header.Set("Content-Type", document.ContentType)
 	header.Set("Cache-Control", "no-cache, private")
 	if hash := r.URL.Query().Get("hash"); hash != "" && hash == document.Hash {
-		header.Set("Cache-Control", "private, max-age=31536000, immutable") // its address names its content
+		header.Set("Cache-Control", "private, max-age=31536000, immutable") // the address contains a hash of the content
 	}
 	header.Add("Vary", reply.DiffersBy)
 	if reply.NotModified(w, r, `"`+tag+`"`) {
@@ -102,7 +103,7 @@ func (h *Handler) Document(w http.ResponseWriter, r *http.Request, id auth.Ident
 	return out.close()
 }
 
-// form is the form that a media range means.
+// form returns the media type to ask for, if a media range includes it; "" if none fits.
 func (d documentTarget) form(media string, params map[string]string) string {
 	isJSON := media == AsJSON || media == "application/*" || media == "*/*"
 	switch {
@@ -122,8 +123,8 @@ func (d documentTarget) form(media string, params map[string]string) string {
 	return ""
 }
 
-// check asks the document above whether there is such a one: not every path that somebody makes up shall cost the API
-// server a request, and the memory of documents a place.
+// check looks into the parent document whether this one exists. Otherwise each invented path would cost the API
+// server a request, and a place in the memory of documents.
 func (d documentTarget) check(r *http.Request, c *cluster.Cluster) error {
 	parent, is := d.parent()
 	if parent == "" {
@@ -139,7 +140,7 @@ func (d documentTarget) check(r *http.Request, c *cluster.Cluster) error {
 	return nil
 }
 
-// parent is the document that lists this one; "" if nothing has to.
+// parent returns the document that must list this one, and how to find it there; "" if there is none.
 func (d documentTarget) parent() (path string, is func(gjson.Result) bool) {
 	parts := strings.Split(d.path, "/")[1:]
 	switch {
@@ -172,7 +173,7 @@ func contains(array gjson.Result, is func(gjson.Result) bool) (found bool) {
 	return found
 }
 
-// relocate puts a cluster's prefix before the addresses in an OpenAPI index.
+// relocate adds a cluster's prefix to the addresses in an OpenAPI index.
 func relocate(index []byte, prefix string) ([]byte, error) {
 	var document struct {
 		Paths map[string]struct {

@@ -16,17 +16,17 @@ import (
 // Options configure a Handler; all are required but the limit.
 type Options struct {
 	Access          *access.Access
-	Processors      *budget.Queue  // who does something that takes long
-	Memory          *budget.Memory // of what is kept to be made once
-	RequestsPerUser int            // lists and gets that are answered at once, and some more wait; 0: any number
-	// Refuse holds a refusal of somebody until it may be told.
+	Processors      *budget.Queue  // turns for long work
+	Memory          *budget.Memory // memory for results that are kept
+	RequestsPerUser int            // lists and gets of one user that are answered at once; some more wait; 0: no limit
+	// Refuse holds a refusal back until the payer may be told.
 	Refuse       func(ctx context.Context, payer string, refusal *reply.Error) error
-	WriteTimeout time.Duration // a client that takes no byte for so long is cut
-	SyncTimeout  time.Duration // how long /auth/me asks what may be watched
+	WriteTimeout time.Duration // a client that takes no byte for so long is disconnected
+	SyncTimeout  time.Duration // how long /auth/me may ask what may be watched
 	Log          *slog.Logger
 }
 
-// Handler answers what is no stream: objects, lists, documents, and what clusters and kinds there are.
+// Handler answers requests that are not for streams: objects, lists, documents, and the caller's clusters and kinds.
 type Handler struct {
 	opts     Options
 	access   *access.Access
@@ -34,12 +34,12 @@ type Handler struct {
 	requests *budget.Queue // of lists and gets
 }
 
-// New builds one.
+// New returns a Handler.
 func New(opts Options) *Handler {
 	return &Handler{opts: opts, access: opts.Access, pages: newPages(opts.Memory), requests: newRequests(opts.RequestsPerUser)}
 }
 
-// Kept is how many snapshots are kept for lists that are being walked, and of how many stores.
+// Kept returns how many snapshots are kept for lists whose pages are being read, and of how many stores.
 func (h *Handler) Kept() (snapshots, stores int) {
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
@@ -49,7 +49,7 @@ func (h *Handler) Kept() (snapshots, stores int) {
 	return snapshots, len(h.pages.kept)
 }
 
-// Resource answers a get or a list, once its user's turn has come.
+// Resource answers a get or a list, once it is its user's turn.
 func (h *Handler) Resource(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
 	release, err := h.takeRequest(r.Context(), id.Payer())
 	if err != nil {
@@ -63,16 +63,16 @@ func (h *Handler) Resource(w http.ResponseWriter, r *http.Request, id auth.Ident
 }
 
 const (
-	waitingRequests = 16               // of one user, for each that may be under way
-	requestPatience = 10 * time.Second // for which a request waits
+	waitingRequests = 16               // waiting requests of one user, per request that may be under way
+	requestPatience = 10 * time.Second // how long a request waits for its turn
 )
 
-// newRequests makes the queue of lists and gets: so many of one user are answered at a time, and some more wait.
+// newRequests returns the queue of lists and gets: perUser of one user are answered at a time, and some more wait.
 func newRequests(perUser int) *budget.Queue {
 	return budget.NewQueue(0, perUser, waitingRequests*perUser)
 }
 
-// takeRequest waits until a user's request may be answered; the request is over with release.
+// takeRequest waits until a user's request may be answered. The caller calls release when it is answered.
 func (h *Handler) takeRequest(ctx context.Context, user string) (release func(), err error) {
 	waiting, cancel := context.WithTimeout(ctx, requestPatience)
 	defer cancel()

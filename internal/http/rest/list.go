@@ -111,7 +111,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	return out.close()
 }
 
-// listMeta is a list's metadata as JSON.
+// listMeta returns a list's metadata as JSON.
 func listMeta(page page, rest rest) []byte {
 	meta := append([]byte(`{"resourceVersion":"`), strconv.FormatUint(page.version, 10)...)
 	meta = append(meta, '"')
@@ -124,7 +124,7 @@ func listMeta(page page, rest rest) []byte {
 	return append(meta, '}')
 }
 
-// count answers how many objects there are of each value at a path.
+// count answers how many objects have each value at a path.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, page page, req listRequest, task *budget.Task) error {
 	counts, err := cache.CountBy(page.part.List(page.snapshot, req.selector, "", ""), req.countBy, task.Step)
 	switch {
@@ -143,7 +143,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, page page, req l
 	if err != nil {
 		return err
 	}
-	task.Rest() // nobody waits for a turn while the client takes this
+	task.Rest() // no other user waits while the client takes this
 	out := newListWriter(w, r, h.opts.WriteTimeout)
 	out.bytes(body)
 	return out.close()
@@ -156,11 +156,11 @@ func setHeaders(w http.ResponseWriter) {
 	header.Add("Vary", reply.DiffersBy)
 }
 
-// etag names what an answer is made of: the history, the version of its content, what the Accept header chose, and what its
-// caller may not see; the rest is in the address, which caches tell apart anyway. It is weak, since a list that did not change is still told
-// with the newest version. Without an answer to which history it is, there is none.
+// etag names what an answer depends on beside its address: the history (epoch), the version of its content, the form
+// that the Accept header chose, and the caller's visibility. It is weak, since an unchanged list may still carry a
+// newer version. If the epoch is not known, there is no ETag.
 func etag(ctx context.Context, granted access.Grant, version uint64, v render.View) string {
-	if v.Form.IsTable() { // ages are told as of now
+	if v.Form.IsTable() { // ages depend on the moment
 		return ""
 	}
 	epoch, err := granted.Kinds.Cluster().Epoch(ctx)

@@ -13,11 +13,11 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// listRequest is what a client asks of a list.
+// listRequest is what a client asks for in a list.
 type listRequest struct {
 	render.View
 	selector  cache.Selector
-	selection string // the selector, as it was asked for
+	selection string // the selector as the client wrote it
 	order     cache.Order
 	limit     int // 0: all
 	token     string
@@ -40,7 +40,7 @@ func parseList(query url.Values, accepted reply.Form) (req listRequest, err erro
 	if req.limit, err = limitOf(query); err != nil {
 		return req, err
 	}
-	if text := query.Get("timeoutSeconds"); text != "" { // lists are quick; but what is no number is a mistake
+	if text := query.Get("timeoutSeconds"); text != "" { // lists are quick, but a text that is not a number is a mistake
 		if _, err := strconv.ParseUint(text, 10, 31); err != nil {
 			return req, reply.BadRequest("timeoutSeconds: %q is not a number of seconds", text)
 		}
@@ -79,7 +79,7 @@ func limitOf(query url.Values) (int, error) {
 }
 
 // askedVersion is what a list's resourceVersion and resourceVersionMatch ask for, as Kubernetes defines them (API
-// concepts, "Resource versions"): not older than a version, or exactly it.
+// concepts, "Resource versions"): a list that is not older than a version, or exactly of that version.
 type askedVersion struct {
 	version uint64 // 0: any
 	exactly bool
@@ -114,7 +114,7 @@ func askedVersionOf(query url.Values) (asked askedVersion, err error) {
 	return asked, nil
 }
 
-// versionOf is the version that an answer must not be older than; 0 if that does not matter.
+// versionOf returns the version than which an answer must not be older; 0 for any.
 func versionOf(query url.Values) (uint64, error) {
 	text := query.Get("resourceVersion")
 	if text == "" {

@@ -16,17 +16,17 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// listWriter writes a long answer in pieces, each under a deadline: a reader that takes nothing is cut, and since a
-// snapshot holds no lock, one that reads slowly delays nobody.
+// listWriter writes a long answer in pieces, each under a deadline. A client that takes nothing is disconnected. One
+// that reads slowly delays no others, since a snapshot holds no lock.
 type listWriter struct {
 	header http.Header
 	w      *bufio.Writer
-	task   *budget.Task // that rests while the client takes what was written; may be nil
+	task   *budget.Task // rests while the client takes what was written; may be nil
 	to     *conn.PatientWriter
 	err    error
 }
 
-// step is called before an item is made of so many bytes. It is false once nobody wants it any more.
+// step is called before an item is made from so many bytes. It returns false once the answer has failed.
 func (l *listWriter) step(bytes int) bool {
 	if l.err == nil && l.task != nil && !l.task.Step(bytes) {
 		l.err = l.task.Err()
@@ -34,22 +34,23 @@ func (l *listWriter) step(bytes int) bool {
 	return l.err == nil
 }
 
-// rest gives the task's turn back if so many bytes more do not fit into what is collected.
+// rest gives the task's turn back if so many more bytes do not fit into the buffer, and so have to be sent.
 func (l *listWriter) rest(bytes int) {
 	if l.task != nil && bytes > l.w.Available() {
 		l.task.Rest()
 	}
 }
 
-// listPiece is how much is sent at once.
+// listPiece is how many bytes are collected and sent at once.
 const listPiece = 64 << 10
 
 var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, listPiece) }}
 
-// smallAnswer is what finds room in a socket's buffer, whose least size it is on Linux, if what was sent before was taken.
+// smallAnswer is the size of an answer, in bytes, that fits into a socket's buffer if earlier answers were taken: it
+// is the smallest such buffer on Linux.
 const smallAnswer = 16 << 10
 
-// writeSmall writes a small answer. A client that takes some of it slowly takes all of it in time.
+// writeSmall writes a small answer under one deadline. A client that takes anything at all takes so little in time.
 func writeSmall(w http.ResponseWriter, answer string, patience time.Duration) error {
 	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	if err == nil {
@@ -68,12 +69,13 @@ func newListWriter(w http.ResponseWriter, r *http.Request, patience time.Duratio
 	return &listWriter{header: w.Header(), w: buffer, to: to}
 }
 
-// of says what the answer is made of: who takes it too slowly for how fast that changes does not get all of it.
+// of sets the snapshot from which the answer is made. A client that takes the answer too slowly for how fast the
+// store changes is disconnected.
 func (l *listWriter) of(store *cache.Store, snapshot *cache.Snapshot) {
 	l.to.Outgrown = func() bool { return store.Outgrown(snapshot) }
 }
 
-// length says how long the answer is going to be, so that net/http needs not cut it into chunks.
+// length sets the length of the answer, so that net/http need not send it in chunks.
 func (l *listWriter) length(bytes int) { l.header.Set("Content-Length", strconv.Itoa(bytes)) }
 
 func (l *listWriter) text(s string) {
@@ -90,7 +92,7 @@ func (l *listWriter) bytes(b []byte) {
 	}
 }
 
-// close sends what is left. It fails if the client got less than all. The writer is of no use afterwards.
+// close sends the rest. It fails if the client did not get everything. The writer must not be used afterwards.
 func (l *listWriter) close() error {
 	if l.err == nil {
 		l.rest(listPiece + 1)

@@ -16,8 +16,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// Me is what GET /auth/me answers: who the caller is, until when, and what he may watch where, so that a portal can
-// draw only what works.
+// Me is the answer to GET /auth/me: who the caller is, until when, and what they may watch where. So a portal can
+// show only what works.
 type Me struct {
 	Username  string      `json:"username"`
 	Groups    []string    `json:"groups"`
@@ -32,29 +32,31 @@ type MyCluster struct {
 	Watch   []MyKind `json:"watch"`
 }
 
-// MyKind says what of a kind the caller may watch: all of it, or the namespaces and the names, of which there may be none.
+// MyKind says how much of a kind the caller may watch: all of it, or the namespaces and the names, of which there may
+// be none.
 type MyKind struct {
 	Group      string              `json:"group"`
 	Resource   string              `json:"resource"`
 	All        bool                `json:"all"`
 	Namespaces []string            `json:"namespaces"`
-	Names      map[string][]string `json:"names,omitempty"` // by namespace; under "" those of every namespace
+	Names      map[string][]string `json:"names,omitempty"` // by namespace; names under "" are visible in every namespace
 	Unknown    bool                `json:"unknown,omitempty"`
 }
 
-// none reports whether nothing of the kind may be watched, as far as that is known.
+// none reports whether nothing of the kind may be watched, as far as is known.
 func (k MyKind) none() bool { return !k.All && len(k.Namespaces) == 0 && len(k.Names) == 0 }
 
-// MaxMyKinds bounds the kinds that one request may ask about, and myKindsAtOnce those that are asked about at once: each may cost
-// the API server some questions (authorizer mode sar), of which MaxQuestions are for all of them together.
+// MaxMyKinds bounds the kinds about which one request may ask, and myKindsAtOnce those that are decided concurrently.
+// In authorizer mode sar, each may cost the API server some questions; MaxQuestions bounds the questions for all of
+// them together.
 const (
 	MaxMyKinds    = 50
 	myKindsAtOnce = 4
-	MaxQuestions  = 2500 // ten kinds, in a cluster of 250 namespaces of which the caller sees some
+	MaxQuestions  = 2500 // enough for ten kinds, if the caller sees some of 250 namespaces
 )
 
-// Me answers GET /auth/me. The parameter kinds names what is asked about, as in pods,jobs.batch; without it that is
-// what is cached now.
+// Me answers GET /auth/me. The parameter kinds names the kinds in question, as in pods,jobs.batch; without it, they
+// are the kinds that are cached now.
 func (h *Handler) Me(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	query, err := request.Query(r)
 	if err != nil {
@@ -89,7 +91,7 @@ func (h *Handler) Me(w http.ResponseWriter, r *http.Request, id auth.Identity) e
 		var mine []MyKind
 		if asked != nil {
 			mine = h.mayWatch(ctx, id, kinds, asked)
-		} else { // which kinds others look at is told to those who may look at them
+		} else { // which kinds are cached is told only for kinds that the caller may watch
 			mine = slices.DeleteFunc(h.mayWatch(ctx, id, kinds, cachedKinds(kinds)), MyKind.none)
 		}
 		answer.Clusters = append(answer.Clusters, MyCluster{Name: kinds.Cluster().Name(), Default: i == 0, Watch: mine})
@@ -110,7 +112,8 @@ func cachedKinds(kinds *cache.Kinds) []MyKind {
 	return cached
 }
 
-// mayWatch fills in what may be watched. What cannot be decided is marked so, since the rest is of use without it.
+// mayWatch fills in what may be watched. A kind that cannot be decided is marked as unknown, since the others are
+// useful without it.
 func (h *Handler) mayWatch(ctx context.Context, id auth.Identity, kinds *cache.Kinds, about []MyKind) []MyKind {
 	filled := make([]MyKind, len(about))
 	var asking errgroup.Group
@@ -126,6 +129,6 @@ func (h *Handler) mayWatch(ctx context.Context, id auth.Identity, kinds *cache.K
 			return nil
 		})
 	}
-	_ = asking.Wait() // none returns one
+	_ = asking.Wait() // none returns an error
 	return filled
 }

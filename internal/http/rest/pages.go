@@ -16,9 +16,9 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// pages remembers the snapshots that lists with a limit are walking, so that all pages of a walk are of one version.
-// A token whose snapshot is gone, or was another replica's, is answered with 410 and a token that goes on at the same
-// place in the newest snapshot, as the API server does after a compaction.
+// pages remembers the snapshots of lists that are read in pages, so that all pages of a walk are of one version. A
+// token whose snapshot is gone, or was another replica's, gets a 410 with a token that goes on at the same place in
+// the newest snapshot. The API server does the same after a compaction.
 type pages struct {
 	memory *budget.Memory
 	sorted sortedLists
@@ -29,14 +29,14 @@ type pages struct {
 
 type keptSnapshot struct {
 	snapshot *cache.Snapshot
-	walks    map[walkKey]map[string]*budget.Charge // of each user: nobody's ends with another's
+	walks    map[walkKey]map[string]*budget.Charge // by user: one user's walk does not end with another's
 	charges  int
 }
 
-// walkKey is as what a snapshot was told: under its own version, or under another one that is the same in a part.
+// walkKey is the version under which clients know a snapshot: its own, or another one that is the same in a part.
 type walkKey struct {
 	version uint64
-	of      access.PartKey // the zero value under its own
+	of      access.PartKey // the zero value for the snapshot's own version
 }
 
 func (k *keptSnapshot) key(version uint64, of access.PartKey) walkKey {
@@ -46,9 +46,9 @@ func (k *keptSnapshot) key(version uint64, of access.PartKey) walkKey {
 	return walkKey{version, of}
 }
 
-const KeepFor = 5 * time.Minute // after the last page; etcd's default compaction interval
+const KeepFor = 5 * time.Minute // after the last page was read; etcd's default compaction interval
 
-// reader is who reads a list, and the task in which they do.
+// reader is the user who reads a list, with the task that makes it.
 type reader struct {
 	user string
 	task *budget.Task
@@ -58,33 +58,33 @@ func newPages(memory *budget.Memory) *pages {
 	return &pages{memory: memory, sorted: newSortedLists(memory), kept: map[*cache.Store][]*keptSnapshot{}}
 }
 
-// page is where a list goes on.
+// page is the place at which a list goes on.
 type page struct {
 	store    *cache.Store
 	part     access.Part
 	snapshot *cache.Snapshot
-	version  uint64         // that the list is told to be of: the snapshot's, or another one that has the same in this part
+	version  uint64         // the list's version: the snapshot's, or another one that is the same in this part
 	changed  uint64         // when this part of the snapshot last changed
-	after    *cache.SortKey // of the last object of the page before; nil on the first
+	after    *cache.SortKey // the last object of the page before; nil on the first page
 }
 
-// rest is what a page leaves for later.
+// rest is what a page leaves for the next ones.
 type rest struct {
-	token string // "" if it is the last
+	token string // "" on the last page
 	items int    // how many are left; 0 if that is not known
 }
 
-// Token is what a client hands back. A version of 0 asks for the newest snapshot.
+// Token is a continue token. The version 0 asks for the newest snapshot.
 type Token struct {
 	Version   uint64            `json:"v"`
 	Namespace string            `json:"ns,omitempty"`
 	Name      string            `json:"n"`
-	Order     string            `json:"s,omitempty"` // what the list was sorted by
-	Values    []cache.SortValue `json:"k,omitempty"` // of the last object, at the paths of the order
-	Sight     string            `json:"p,omitempty"` // of the caller, by which the pages until now were made
+	Order     string            `json:"s,omitempty"` // the list's order
+	Values    []cache.SortValue `json:"k,omitempty"` // the last object's values at the paths of the order
+	Sight     string            `json:"p,omitempty"` // the visibility with which the pages so far were made
 }
 
-// token makes one that goes on with this page's list behind a place.
+// token returns a token that goes on with this page's list behind a place.
 func (p page) token(at Token) string {
 	at.Version, at.Sight = p.version, p.part.Visible.Tag()
 	return at.Encode()
@@ -110,7 +110,7 @@ func decodeToken(text string, order cache.Order) (t Token, key *cache.SortKey, e
 	return t, key, nil
 }
 
-// open finds the snapshot, and the place in it, that a request asks for.
+// open returns the snapshot that a request asks for, and the place in it.
 func (p *pages) open(store *cache.Store, visible access.Part, req listRequest) (page, error) {
 	newest, changed := store.View(visible.Scope())
 	found := page{store: store, part: visible, snapshot: newest, version: newest.Version(), changed: changed}
@@ -129,8 +129,8 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	// Pages that were made under other permissions lack what stands before the key and is seen by now, or have what is not
-	// seen any more: together they are the list of no version.
+	// Pages that were made under another visibility may lack objects before the key that are visible now, or have
+	// objects that are not visible any more. All pages together would be the list of no version.
 	if t.Version != 0 && (t.Sight != found.part.Visible.Tag() || !p.at(&found, t.Version)) {
 		t.Version = 0
 		return page{}, reply.Expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
@@ -142,10 +142,11 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	return found, nil
 }
 
-// at moves a page of the newest snapshot to a version: to the snapshot that is kept, or nowhere if nothing in this part has
-// changed since, which makes tokens of other replicas good, too.
+// at moves a page of the newest snapshot to a version: to a kept snapshot, or nowhere if nothing in this part has
+// changed since that version. The latter makes tokens of other replicas valid, too. It reports false if neither is
+// possible.
 func (p *pages) at(found *page, version uint64) bool {
-	if kept := p.find(found.store, found.part.Key(), version); kept != nil { // first, since events may share a version
+	if kept := p.find(found.store, found.part.Key(), version); kept != nil { // this comes first, since events may share a version
 		found.snapshot, found.version, found.changed = kept, version, min(found.changed, version)
 		return true
 	}
@@ -156,7 +157,7 @@ func (p *pages) at(found *page, version uint64) bool {
 	return false
 }
 
-// read collects a page's objects, and says what is left. The snapshot is kept if anything is.
+// read returns a page's objects, and what is left. The snapshot is kept if anything is left.
 func (p *pages) read(ctx context.Context, page page, req listRequest, by reader) (items []*cluster.Object, left rest, err error) {
 	if req.order.String() != "" {
 		items, left, err = p.readSorted(ctx, page, req, by)
@@ -185,7 +186,7 @@ func readPlain(page page, req listRequest) (items []*cluster.Object, left rest) 
 			left.token = page.token(Token{Namespace: last.GetNamespace(), Name: last.GetName()})
 		}
 		if !req.selector.Empty() {
-			break // as at the API server, it is not known how many are left
+			break // as at the API server, the number of those left is not known
 		}
 		left.items++
 	}
@@ -227,12 +228,12 @@ func (p *pages) find(store *cache.Store, of access.PartKey, version uint64) *cac
 }
 
 const (
-	// What a snapshot takes though nothing has changed since: of each tree that does change, the nodes above it.
+	// snapshotBytes is what a snapshot costs even if few objects change: the nodes above them in each tree.
 	snapshotBytes = 32 << 10
-	walkBytes     = 512 // what it takes to remember a walk
+	walkBytes     = 512 // what remembering a walk costs
 )
 
-// keep remembers a page's snapshot, on the account of whoever walks it.
+// keep remembers a page's snapshot, charged to the user who reads the list.
 func (p *pages) keep(page page, user string) {
 	p.mu.Lock()
 	k := p.snapshot(page)
@@ -253,7 +254,7 @@ func (p *pages) keep(page page, user string) {
 	charge.Set(size())
 }
 
-// snapshot finds what is kept of a page's, or begins to keep it.
+// snapshot returns the entry of a page's snapshot, and makes it if there is none.
 func (p *pages) snapshot(page page) *keptSnapshot {
 	kept := p.kept[page.store]
 	at := len(kept)
@@ -267,7 +268,7 @@ func (p *pages) snapshot(page page) *keptSnapshot {
 	return k
 }
 
-// size is a walk's part of what its snapshot holds and no later one does.
+// size is a walk's share of what its snapshot holds and no later snapshot does, in bytes.
 func (p *pages) size(store *cache.Store, k *keptSnapshot) int64 {
 	p.mu.Lock()
 	var later *cache.Snapshot

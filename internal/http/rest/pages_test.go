@@ -17,7 +17,7 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// FuzzContinueToken: a token is what a stranger sends. What is accepted continues at one place.
+// A continue token may come from a stranger. One that is accepted must continue at one definite place.
 func FuzzContinueToken(f *testing.F) {
 	for _, seed := range []string{"", "garbage", Token{Version: 5, Namespace: "a", Name: "b"}.Encode(), Token{Name: "\x00"}.Encode(), "bnVsbA", "W10", "e30"} {
 		f.Add(seed)
@@ -38,7 +38,7 @@ func FuzzContinueToken(f *testing.F) {
 	})
 }
 
-// syncedStore is the store of a cluster's pods, of which there is one.
+// syncedStore returns the store of a cluster's pods, of which there is one.
 func syncedStore(t testing.TB) *cache.Store {
 	t.Helper()
 	api, url := apitest.Start(t)

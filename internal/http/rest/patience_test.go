@@ -17,7 +17,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
-// Who takes something is waited for, however slow he is; who takes nothing is cut.
+// A client that takes something is waited for, however slow it is. One that takes nothing is disconnected.
 func TestLongAnswerWaitsForWhoeverTakesSomething(t *testing.T) {
 	const size, patience = 16 << 20, 2 * time.Second
 	text := strings.Repeat("x", 1<<20)
@@ -43,7 +43,7 @@ func TestLongAnswerWaitsForWhoeverTakesSomething(t *testing.T) {
 			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 				if err == nil {
-					err = conn.(*net.TCPConn).SetReadBuffer(128 << 10) // so that it is the server's kernel that waits
+					err = conn.(*net.TCPConn).SetReadBuffer(128 << 10) // so that the server's kernel has to wait
 				}
 				return conn, err
 			}
@@ -78,10 +78,10 @@ func TestLongAnswerWaitsForWhoeverTakesSomething(t *testing.T) {
 	t.Run("TLS", func(t *testing.T) { test(t, true) })
 }
 
-// Who asks again and again and takes no answer is cut, however small the answers are.
+// A client that asks again and again and takes no answer is disconnected, however small the answers are.
 func TestClientThatTakesNoSmallAnswersIsCut(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = writeSmall(w, strings.Repeat("x", smallAnswer), 300*time.Millisecond) // its last part is written by net/http, after the handler
+		_ = writeSmall(w, strings.Repeat("x", smallAnswer), 300*time.Millisecond) // net/http writes its last part after the handler
 	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	server.Start()

@@ -11,11 +11,11 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 )
 
-// sortedLists remembers the lists that were sorted last: the pages of one walk, and all who look at the same table, need
-// not sort it again. What is sorted is pointers; the objects are the snapshot's.
+// sortedLists remembers lists that were sorted recently, so that they are not sorted again for the next page, or for
+// another user who looks at the same list. Only pointers are sorted; the objects are the snapshot's.
 type sortedLists struct {
 	memory *budget.Memory
-	sorts  *budget.Queue // who sorts: what that takes is only accounted for once it is done
+	sorts  *budget.Queue // turns for sorting, whose memory is charged only when it is done
 
 	mu   sync.Mutex
 	kept map[sortedKey]*sortedList
@@ -29,7 +29,7 @@ type sortedKey struct {
 }
 
 type sortedList struct {
-	done   chan struct{} // closed once it is sorted, or was given up
+	done   chan struct{} // closed once the list is sorted, or was given up
 	list   *cache.Sorted // nil if it was given up
 	charge *budget.Charge
 }
@@ -40,7 +40,7 @@ func newSortedLists(memory *budget.Memory) sortedLists {
 	return sortedLists{memory: memory, sorts: budget.NewQueue(runtime.GOMAXPROCS(0), 1, 0), kept: map[sortedKey]*sortedList{}}
 }
 
-// get is a page's list in order. Those who want the same wait for whoever sorts it.
+// get returns a page's list in order. Concurrent requests for the same list wait for the one that sorts it.
 func (l *sortedLists) get(ctx context.Context, page page, req listRequest, by reader) (*cache.Sorted, error) {
 	key := sortedKey{page.snapshot, page.part.Key(), req.selection, req.order.String()}
 	for {
@@ -64,7 +64,7 @@ func (l *sortedLists) get(ctx context.Context, page page, req listRequest, by re
 	}
 }
 
-// find returns the list that is kept, or one that the caller has to sort.
+// find returns the entry of a list, and whether the caller has to sort it.
 func (l *sortedLists) find(key sortedKey, page page, by reader) (found *sortedList, own bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
