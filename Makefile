@@ -34,10 +34,10 @@ controlplane:
 	@scripts/downloads.sh devcluster devcluster/build.sh bin/controlplane
 
 demo: build controlplane
-	scripts/demo.sh
+	@scripts/demo.sh
 
 test:
-	scripts/test.sh
+	@scripts/test.sh
 
 # The model tests for long: random faults, clients of every sort, several gateways; over a fake API server in virtual time,
 # then over a real one. Each seed is named as it begins, and the first that finds something ends it. SOAK=1h for longer, SEED=n to

@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+umask 077 # keys, and a token that may see everything
 dir=.demo
 mkdir -p "$dir"
 # What an earlier run said must not be taken for this one's.
