@@ -8,27 +8,29 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Rate lets each user do so much a second, and a burst of more after a rest. What comes too early waits for its time, as long as that
-// is within the patience; since times are given in order, no more of one user wait at once than come of age in that time.
+// Rate lets each user do perSecond things a second, and after a rest a burst of them at once. A request that comes
+// too early waits for its time, or is refused if that is further away than patience. Times are given in order, so at
+// most as many requests of one user wait as come due within the patience.
 type Rate struct {
 	perSecond rate.Limit
 	burst     int
 	patience  time.Duration
 
 	mu    sync.Mutex
-	users map[string]*rate.Limiter // who have not rested
-	sweep int                      // how many there may be before those who have are looked for
+	users map[string]*rate.Limiter // by user, those that may not have rested
+	sweep int                      // how many there may be before those that have rested are dropped
 }
 
-// NewRate makes one; perSecond 0 is no limit.
+// NewRate returns a Rate; a perSecond of 0 means no limit.
 func NewRate(perSecond float64, burst int, patience time.Duration) *Rate {
 	return &Rate{perSecond: rate.Limit(perSecond), burst: burst, patience: patience, users: map[string]*rate.Limiter{}, sweep: leastSweep}
 }
 
 const leastSweep = 64
 
-// Wait waits until a user may do one thing more. It returns ErrTooMuch, at once, if that would take longer than the patience, which costs
-// the user nothing, and the context's error if that ends before: then the time is given back unless somebody has the next one.
+// Wait waits until a user may do one more thing. If that would take longer than the patience, it returns ErrTooMuch
+// at once, which costs the user nothing. If the context ends first, it returns the context's error, and gives the
+// time back unless a later one was already given.
 func (r *Rate) Wait(ctx context.Context, user string) error {
 	wait, cancel, ok := r.Reserve(user)
 	switch {
@@ -48,8 +50,8 @@ func (r *Rate) Wait(ctx context.Context, user string) error {
 	}
 }
 
-// Reserve says how long a user has to wait, who is going to; cancel takes that back, as Wait does. It is not ok if that is longer than
-// the patience.
+// Reserve takes the next time of a user, and returns how long the caller has to wait for it. Cancel gives it back, as
+// Wait does. It is not ok, and nothing is taken, if that is longer than the patience.
 func (r *Rate) Reserve(user string) (wait time.Duration, cancel func(), ok bool) {
 	if r.perSecond == 0 {
 		return 0, func() {}, true
@@ -71,7 +73,7 @@ func (r *Rate) Reserve(user string) (wait time.Duration, cancel func(), ok bool)
 	return wait, reserved.Cancel, true
 }
 
-// forget takes out who have rested, once there are many.
+// forget drops the users that have rested, once there are many.
 func (r *Rate) forget(now time.Time) {
 	if len(r.users) < r.sweep {
 		return

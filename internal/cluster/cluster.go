@@ -233,8 +233,8 @@ func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 	return c.epoch, nil
 }
 
-// Identity is the epoch that the cluster had at first: it stays the same when versions go back, and after a restart of the
-// gateway. What is kept for good is kept by it. An error wraps ErrUnavailable.
+// Identity is the epoch that the cluster had at first. It stays the same when versions go back, and after a restart
+// of the gateway, so permanent data is stored under it. An error wraps ErrUnavailable.
 func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	if _, err := c.Epoch(ctx); err != nil {
 		return "", err

@@ -19,9 +19,9 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interv
 
 // ways are the transports to an API server.
 //
-// A whole list takes a third less time, and less of both sides' processors, over HTTP/1.1 than over HTTP/2, where Go
-// sends frames of 16 KiB and a window update for every few of them. All other requests use HTTP/2, where they share a
-// connection.
+// A whole list takes a third less time over HTTP/1.1 than over HTTP/2, and less of both sides' processors: over
+// HTTP/2, Go sends frames of 16 KiB, and a window update for every few of them. All other requests use HTTP/2, where
+// they share a connection.
 type ways struct {
 	usual, lists http.RoundTripper
 }

@@ -120,10 +120,11 @@ type Stream struct {
 	WatchesPerUser int `yaml:"watchesPerUser"`
 }
 
-// Requests bounds what one user asks for; 0 is no limit, each. What is beyond waits, and is refused if it is too much.
+// Requests bounds the requests of one user. For each key, 0 means no limit. Requests beyond it wait, and are refused
+// if too many wait.
 type Requests struct {
-	PerUser   int `yaml:"perUser"`   // lists and gets that are being answered at a time
-	PerSecond int `yaml:"perSecond"` // requests of any kind, streams that begin included
+	PerUser   int `yaml:"perUser"`   // lists and gets that are answered at the same time
+	PerSecond int `yaml:"perSecond"` // requests of any sort, including the beginnings of streams
 }
 
 // Auth says who may sign in.
