@@ -7,11 +7,12 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// impersonation is how the headers begin by which a request asks the API server to be taken for somebody else's.
+// impersonation is the prefix of the headers by which a request asks the API server to be handled as another user's.
 const impersonation = "Impersonate-"
 
-// refuseImpersonation refuses requests that are to be answered as somebody else. The gateway answers as to who they come
-// from, and if it passed the wish over, a backend that impersonates its users would show each of them what itself may see.
+// refuseImpersonation refuses requests that ask to be handled as another user's. The gateway always answers for the
+// user who sends the request. If it ignored the headers, a backend that impersonates its users would show each of
+// them what the backend itself may see.
 func refuseImpersonation(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {

@@ -7,7 +7,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// A backend that signs in as itself and names its user in Impersonate-User must not be shown, for the user, what itself may see.
+// A backend that signs in as itself and names its user in Impersonate-User must not be shown what the backend itself
+// may see.
 func TestImpersonationIsRefusedAndNotPassedOver(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "a/web", "spec.image=ONLY-ALICE")

@@ -90,7 +90,7 @@ func (d openAPIDocument) parameters(t *testing.T, in string, parameters ...[]ope
 	return names
 }
 
-// TestEveryRouteIsDescribed, and what is described is routed.
+// Every route is described, and every described route exists.
 func TestEveryRouteIsDescribed(t *testing.T) {
 	g := newGateway(t)
 	d := readOpenAPI(t)
@@ -146,7 +146,8 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 }
 
-// readParameters are the names that functions of a file ask a query for: query.Get("name"), query.Has, get("name").
+// readParameters returns the names for which functions of a file ask a query: query.Get("name"), query.Has,
+// get("name").
 func readParameters(t *testing.T, file string, functions ...string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(gotoken.NewFileSet(), file, nil, 0)
@@ -189,7 +190,7 @@ func readParameters(t *testing.T, file string, functions ...string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// TestEveryParameterIsDescribed, and what is described is read.
+// Every parameter is described, and every described parameter is read.
 func TestEveryParameterIsDescribed(t *testing.T) {
 	d := readOpenAPI(t)
 	ofLists := readParameters(t, "rest/list_request.go", "parseList", "limitOf", "askedVersionOf")

@@ -21,16 +21,17 @@ import (
 // OpsOptions say what the ops listener shows, and to whom.
 type OpsOptions struct {
 	Gatherer prometheus.Gatherer
-	// Profiles are served: what they cost, and what memory they show, is for who asked for it.
+	// Profiles says whether profiles are served. They cost time and show memory, so they are only served if that was
+	// asked for.
 	Profiles bool
-	// Tokens are those of which one has to come as a bearer token, read for each request; nil: there are none.
+	// Tokens returns the accepted bearer tokens, read for each request; nil: there are none.
 	Tokens func() ([]string, error)
-	// Open shows everything to everybody if there are no tokens: who reaches the listener is on this machine. Else they are
-	// shown whether the gateway lives, and is ready.
+	// Open shows everything to every caller if there are no tokens, because only this machine can reach the listener.
+	// Otherwise callers without a token see only whether the gateway lives and is ready.
 	Open bool
 }
 
-// OpsHandler is the ops listener's: metrics, health and what people need to look inside.
+// OpsHandler is the handler of the ops listener: metrics, health, and debug pages.
 func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	r := chi.NewRouter()
 	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -49,10 +50,10 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	return r
 }
 
-// ready says whether requests should come here: the kinds to preload are synced, permissions can be decided, and the
-// gateway is not draining. Kinds that the cluster does not have, or does not show the gateway, are named but waited for
-// by nobody. So is a cluster that cannot be reached, if another one is ready: who is here for that one shall not suffer.
-// Names are for who may see them.
+// ready answers /readyz, which says whether requests should come here: the kinds to preload are synced, permissions
+// can be decided, and the gateway is not draining. Kinds that the cluster does not have, or does not show the
+// gateway, are named, but do not count. Nor does a cluster that cannot be reached if another one is ready, since the
+// users of that one are not to suffer. Names says whether the caller may see names.
 func (s *Server) ready(w http.ResponseWriter, names bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	all := s.access.All()
@@ -92,7 +93,7 @@ func (s *Server) ready(w http.ResponseWriter, names bool) {
 	}
 }
 
-// tellEach writes a line for each of the errors that one joins; it reports whether there is any.
+// tellEach writes a line for each of the joined errors, and reports whether there are any.
 func tellEach(w io.Writer, what string, err error) bool {
 	if err == nil {
 		return false
@@ -103,7 +104,7 @@ func tellEach(w io.Writer, what string, err error) bool {
 	return true
 }
 
-// debugKinds is a table of the stores.
+// debugKinds answers a table of the stores.
 func (s *Server) debugKinds(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)

@@ -17,7 +17,7 @@ var (
 	errNoOpsTokens = errors.New("this listener is not on loopback, so this is shown to holders of a token only, and ops.tokenFile names none")
 )
 
-// refuses says why a request may not look inside; nil: it may.
+// refuses says why a request may not see everything; nil: it may.
 func (o OpsOptions) refuses(r *http.Request) error {
 	if o.Tokens == nil {
 		switch {
@@ -47,7 +47,7 @@ func (o OpsOptions) refuses(r *http.Request) error {
 	return nil
 }
 
-// guard lets those in who may look inside.
+// guard passes on the requests that may see everything.
 func (o OpsOptions) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch err := o.refuses(r); {
@@ -58,14 +58,14 @@ func (o OpsOptions) guard(next http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 		case errors.Is(err, errNoOpsTokens), errors.Is(err, errForeignHost):
 			http.Error(w, err.Error(), http.StatusForbidden)
-		default: // what it is stands in the log of who began to use the file
+		default: // the reason is in the log, since the start of the gateway
 			http.Error(w, "ops.tokenFile cannot be read", http.StatusServiceUnavailable)
 		}
 	})
 }
 
-// isAddress reports whether a host is an address, or localhost. A name may be anybody's: a page elsewhere whose name leads to
-// loopback could read this listener with its visitor's browser (DNS rebinding).
+// isAddress reports whether a host is an address, or localhost. Any other name may be an attacker's: a page whose
+// name leads to loopback could read this listener by its visitor's browser (DNS rebinding).
 func isAddress(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -73,7 +73,7 @@ func isAddress(host string) bool {
 	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil
 }
 
-// minOpsToken is the least length of a token: nobody counts how often one is guessed at.
+// minOpsToken is the least length of a token, since attempts to guess one are not counted.
 const minOpsToken = 16
 
 // ReadOpsTokens reads tokens from a file, one a line.

@@ -27,8 +27,9 @@ func (g *gateway) opsAs(opts OpsOptions, path, authorization string) answer {
 	return answer{w.Code, w.Result().Header, w.Body.String()}
 }
 
-// TestOpsListenerShowsTheInsideToWhoMaySeeIt: on loopback to everybody, unless there is a token; elsewhere to holders of one;
-// and to kubelet, which has none, whether the gateway lives and is ready, without names. Profiles are there if asked for.
+// On loopback the ops listener shows everything to every caller, unless there are tokens. Elsewhere it does so only
+// to holders of a token. kubelet, which has none, sees whether the gateway lives and is ready, without names.
+// Profiles are served only if asked for.
 func TestOpsListenerShowsTheInsideToWhoMaySeeIt(t *testing.T) {
 	g := newGateway(t, cached(streamOptions(), "gadgets.example.org"))
 	g.eventually("it is ready", func() bool { return g.ops("/readyz").code == 200 })
@@ -96,8 +97,8 @@ func TestOpsListenerShowsTheInsideToWhoMaySeeIt(t *testing.T) {
 	}
 }
 
-// TestReadyWhenThePreloadedKindsAre, but for those that the cluster lacks or refuses: these are named, and waited for
-// by nobody.
+// The gateway is ready when the kinds to preload are. Those that the cluster lacks or refuses are named, but do not
+// count.
 func TestReadyWhenThePreloadedKindsAre(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		if a := g.ops("/readyz"); a.code != 503 || !strings.Contains(a.body, "waiting:") || !strings.Contains(a.body, "pods") {
@@ -114,7 +115,7 @@ func TestReadyWhenThePreloadedKindsAre(t *testing.T) {
 		if !strings.HasPrefix(a.body, "ok\n") || strings.Contains(a.body, "waiting:") {
 			t.Error(a.body)
 		}
-		// What is lost later changes nothing: others could not serve it better.
+		// A cluster that is lost later changes nothing, since other replicas could not serve it better.
 		g.api.Fail(apitest.Everything, 500)
 		g.api.DropWatches("pods")
 		g.eventually("it is stale", func() bool { return !g.kinds.All()[0].Upstream().Live })
@@ -134,7 +135,7 @@ func TestReadyWhenThePreloadedKindsAre(t *testing.T) {
 	}))
 }
 
-// TestDebugPagesShowNothingSecret: who may look inside sees who and what, but neither tokens nor objects.
+// The debug pages show users and requests, but neither tokens nor objects.
 func TestDebugPagesShowNothingSecret(t *testing.T) {
 	g := newGateway(t, cached(streamOptions(), "secrets"))
 	g.api.Put("secrets", "team-a/password", "data.key=c2VjcmV0LXZhbHVl", "metadata.labels.app=secret-label")

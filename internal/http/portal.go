@@ -16,7 +16,7 @@ const portalMissing = `The portal is not part of this binary. Build it with
 which needs Node 20 or later. The API is served all the same: see /clusters.
 `
 
-// portal serves the portal's files, or says how to build them.
+// portal serves the portal's files. If they are not built, it says how to build them.
 func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 	if s.opts.Portal == nil {
 		return func(w http.ResponseWriter, r *http.Request) error {
@@ -34,7 +34,7 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 		if name == "" {
 			name = "index.html"
 		}
-		// The file server would list folders.
+		// The file server would list folders, so only files are served.
 		if info, err := fs.Stat(s.opts.Portal, name); err != nil || !info.Mode().IsRegular() {
 			return reply.NotFound("there is nothing at this address")
 		}
@@ -42,7 +42,7 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 		pageHeaders(h)
 		h.Set("Cache-Control", "no-cache")
 		if strings.HasPrefix(r.URL.Path, "/assets/") {
-			h.Set("Cache-Control", "public, max-age=31536000, immutable") // their names change with their content
+			h.Set("Cache-Control", "public, max-age=31536000, immutable") // the names of these files change with their content
 		}
 		files.ServeHTTP(conn.NewPatientResponse(w, r, s.opts.Stream.WriteTimeout), r)
 		return nil

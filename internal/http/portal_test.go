@@ -23,7 +23,7 @@ func TestPortalIsServedAndNothingElse(t *testing.T) {
 		"/favicon.svg":        {"image/svg+xml", "no-cache", "<svg/>"},
 		"/assets/app-1234.js": {"text/javascript; charset=utf-8", "public, max-age=31536000, immutable", "export {}"},
 	} {
-		a := g.get(path, "Authorization: ") // whoever signs in must see where
+		a := g.get(path, "Authorization: ") // a user who signs in must see the page
 		if a.code != 200 || a.body != want.body || a.header.Get("Content-Type") != want.kind || a.header.Get("Cache-Control") != want.cache {
 			t.Errorf("%s: %d %v %s", path, a.code, a.header, a.body)
 		}
@@ -63,7 +63,7 @@ func TestWithoutAPortalItSaysHowToBuildOne(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotBuiltOfTheAPI is answered as the API server would, so that kubectl understands.
+// Parts of the API that are not built are answered as by an API server, so that kubectl understands.
 func TestWhatIsNotBuiltOfTheAPI(t *testing.T) {
 	g := newGateway(t)
 	for _, path := range []string{"/api/v1/namespaces/a/pods/b/log", "/clusters/default/api/v1/nodes/b/proxy/metrics"} {

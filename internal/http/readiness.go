@@ -6,7 +6,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 )
 
-// readiness is why a cluster cannot be served yet, or nil.
+// readiness says why a cluster cannot be served yet; nil if it can.
 func (s *Server) readiness(kinds *cache.Kinds) error {
 	var other error
 	if s.opts.Ready != nil {
