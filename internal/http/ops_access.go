@@ -58,7 +58,7 @@ func (o OpsOptions) guard(next http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 		case errors.Is(err, errNoOpsTokens), errors.Is(err, errForeignHost):
 			http.Error(w, err.Error(), http.StatusForbidden)
-		default: // the reason is in the log, since the start of the gateway
+		default: // the file's path and fault are not for callers
 			http.Error(w, "ops.tokenFile cannot be read", http.StatusServiceUnavailable)
 		}
 	})
