@@ -170,6 +170,7 @@ func (b *bench) config() string {
   - {issuer: %q, audiences: [%s], publicKeyFile: %s.pub}
 authorizer: {mode: sar}
 cache: {preload: [configmaps, pods]}
+trustedProxies: [] # everybody comes from an address of their own, the hostile one from another than the good ones
 `, issuer, audience, b.key())
 }
 

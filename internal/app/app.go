@@ -164,7 +164,7 @@ func Run(ctx context.Context, opts Options) error {
 		defer close(streamsEnded)
 		gateway.Run(serving)
 	}()
-	group.Go(func() error { return serve(public, listener) })
+	group.Go(func() error { return serve(public, gateway.Listen(listener)) })
 	group.Go(func() error { return serve(ops, opsListener) })
 
 	select {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/request"
 )
@@ -24,6 +25,7 @@ import (
 // a trusted proxy's neither.
 type connections struct {
 	limits  ConnectionLimits
+	pace    *budget.Rate          // at which a peer may open them
 	isProxy func(netip.Addr) bool // whose clients are many
 	streams func() int            // that are open
 	refused *prometheus.CounterVec
@@ -58,7 +60,7 @@ type peer struct {
 
 func newConnections(limits ConnectionLimits, isProxy func(netip.Addr) bool, streams func() int, refused *prometheus.CounterVec, log *slog.Logger) *connections {
 	return &connections{
-		limits: limits, isProxy: isProxy, streams: streams, refused: refused, log: log,
+		limits: limits, pace: newPeers(limits), isProxy: isProxy, streams: streams, refused: refused, log: log,
 		open: map[net.Conn]*opened{}, peers: map[netip.Addr]*peer{},
 	}
 }

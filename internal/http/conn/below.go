@@ -10,9 +10,9 @@ import (
 type connKey struct{}
 
 // Remember puts a connection into the context of its requests, so that answers can see how much of them the client
-// has taken.
+// has taken. It also bounds how much of them the kernel holds before it is sent.
 func Remember(ctx context.Context, conn net.Conn) context.Context {
-	if tcp := TCPBelow(conn); tcp != nil && conn != net.Conn(tcp) {
+	if tcp := TCPBelow(conn); tcp != nil {
 		tellRoomEarly(tcp)
 	}
 	return context.WithValue(ctx, connKey{}, conn)

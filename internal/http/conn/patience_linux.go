@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellRoomEarly makes the kernel report a connection as writable once less than half of earlyRoom is still to be
-// sent, and not only when a third of its buffer is free. That third may be megabytes, for which a slow client may
-// need longer than a write waits. It is for connections that cannot find out otherwise that the client takes
-// anything.
+// tellRoomEarly makes the kernel take no more than earlyRoom before it is sent, and report a connection as writable once
+// less than half of that is still to be sent, not only when a third of its buffer is free. That third may be megabytes,
+// for which a slow client may need longer than a write waits, and which would be copied for a client that takes nothing.
 func tellRoomEarly(conn *net.TCPConn) {
 	if raw, err := conn.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { // fails only if the connection is closed
