@@ -1,0 +1,303 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/rules"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Database is what a recorder needs of a store.Store.
+type Database interface {
+	Take(ctx context.Context, name store.LogName, people, holder string, lease time.Duration) (store.Log, error)
+	Release(ctx context.Context, name store.LogName, holder string) error
+	Living(ctx context.Context, log store.Log) ([]*history.Job, error)
+	Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error)
+}
+
+// Options say what is recorded, and where.
+type Options struct {
+	Database Database
+	Cluster  *cluster.Cluster
+	Store    *cache.Store // of the kind; in use for as long as the recorder runs
+	Rule     *rules.Rule
+	Holder   string // names this recorder among all that share the database
+	Log      *slog.Logger
+}
+
+const (
+	// lease is how long after its last sign of life a recorder is replaced.
+	lease = 10 * time.Second
+	// renewal is how often the lease is renewed, and a position saved that nothing was written at.
+	renewal = 3 * time.Second
+	// leastWait and mostWait bound how long is waited after an error.
+	leastWait, mostWait = time.Second, 15 * time.Second
+	// batchSize is how many events are read at once, unless one revision has more.
+	batchSize = 512
+)
+
+// Recorder records one log. Its method is for one goroutine.
+type Recorder struct {
+	opts Options
+	name store.LogName
+	log  *slog.Logger
+
+	rewritten bool // versions went back: the position is of another history
+
+	// Of one tenure.
+	at     store.Log               // where the database stands
+	read   uint64                  // everything up to here has been read, and what of it changed a state is written
+	living map[string]*history.Job // by uid
+	cursor *cache.Cursor
+	bell   *stream.Bell
+}
+
+// New makes a recorder.
+func New(opts Options) *Recorder {
+	return &Recorder{
+		opts: opts, log: opts.Log.With("cluster", opts.Cluster.Name(), "kind", opts.Store.Kind().String()), bell: stream.NewBell(),
+	}
+}
+
+// Run records until the context ends, or the kind is no longer served.
+func (r *Recorder) Run(ctx context.Context) error {
+	wait, told := leastWait, ""
+	for {
+		began := time.Now()
+		err := r.tenure(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, cache.ErrGone):
+			return err
+		case errors.Is(err, stream.ErrEpoch):
+			r.rewritten = true
+			continue
+		case errors.Is(err, store.ErrHeld):
+			wait = renewal
+		default:
+			if time.Since(began) > mostWait { // it had worked
+				wait, told = leastWait, ""
+			}
+			if err.Error() != told {
+				told = err.Error()
+				r.log.Warn("history is not recorded for now", "cause", string(store.CauseOf(err)), "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.opts.Store.Gone():
+			return r.opts.Store.Err()
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, mostWait)
+	}
+}
+
+// tenure takes the log and records until something goes wrong.
+func (r *Recorder) tenure(ctx context.Context) error {
+	r.cursor, r.living = nil, nil
+	if err := r.opts.Store.WaitSynced(ctx); err != nil {
+		return err
+	}
+	identity, err := r.opts.Cluster.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	r.name = store.LogName{Cluster: identity, Resource: r.opts.Store.Kind().String()}
+	if r.at, err = r.take(ctx); err != nil {
+		return err
+	}
+	defer r.release(ctx)
+	jobs, err := r.opts.Database.Living(ctx, r.at)
+	if err != nil {
+		return err
+	}
+	r.living = make(map[string]*history.Job, len(jobs))
+	for _, job := range jobs {
+		r.living[job.UID] = job
+	}
+	r.read = r.at.Version
+	if err := r.place(ctx); err != nil {
+		return err
+	}
+	defer func() { r.cursor.Disarm() }()
+	r.log.Info("history is recorded", "version", r.at.Version, "seq", r.at.Seq, "jobs", len(r.living))
+	return r.follow(ctx)
+}
+
+func (r *Recorder) take(ctx context.Context) (store.Log, error) {
+	return r.opts.Database.Take(ctx, r.name, r.opts.Cluster.Name(), r.opts.Holder, lease)
+}
+
+// release lets another go on at once, also when the context has ended.
+func (r *Recorder) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewal)
+	defer cancel()
+	if err := r.opts.Database.Release(ctx, r.name, r.opts.Holder); err != nil {
+		r.log.Debug("the lease ends by itself", "error", err)
+	}
+}
+
+// place finds where to go on reading.
+func (r *Recorder) place(ctx context.Context) error {
+	if r.at.Version == 0 || r.rewritten {
+		return r.compare(ctx)
+	}
+	known := stream.UpTo(r.at.Version)
+	topic := r.opts.Store.Topic()
+	cursor, err := topic.Resume(known, stream.AllNamespaces())
+	if errors.Is(err, stream.ErrAhead) {
+		// Another replica was further. Or the versions went back while nobody was there to see it.
+		exists, unknown := r.opts.Cluster.HasVersion(ctx, r.opts.Store.Kind(), known.All)
+		switch {
+		case unknown != nil:
+			return unknown
+		case !exists:
+			r.log.Warn("the position is ahead of the cluster, which was restored: jobs are compared", "version", known.All)
+			return r.compare(ctx)
+		}
+		cursor, err = topic.Ahead(known, stream.AllNamespaces())
+	}
+	if errors.Is(err, stream.ErrExpired) {
+		cursor, err = r.catchUp(ctx, known)
+		if errors.Is(err, cache.ErrNoCatchUp) {
+			r.log.Warn("the cluster has no longer what happened in the meantime: jobs are compared", "version", known.All, "error", err)
+			return r.compare(ctx)
+		}
+	}
+	r.cursor = cursor
+	return err
+}
+
+func (r *Recorder) catchUp(ctx context.Context, known stream.Known) (*cache.Cursor, error) {
+	// From before the version, since several events may share it.
+	before := known.All - 1
+	if before == 0 {
+		return nil, cache.ErrNoCatchUp
+	}
+	caught, err := r.opts.Store.CatchUp(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	return r.opts.Store.Topic().CaughtUp(caught.Head, caught.From(before), known, stream.AllNamespaces()), nil
+}
+
+// follow reads and writes until something goes wrong.
+func (r *Recorder) follow(ctx context.Context) error {
+	renew := time.NewTicker(renewal)
+	defer renew.Stop()
+	checked := false
+	for {
+		events, position, more, err := r.next()
+		if err != nil {
+			return err
+		}
+		if err := r.record(ctx, events, position); err != nil {
+			return err
+		}
+		if more {
+			select {
+			case <-renew.C:
+				if err := r.renew(ctx); err != nil {
+					return err
+				}
+			default:
+			}
+			continue
+		}
+		if !checked {
+			if checked, err = r.check(ctx); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.opts.Store.Gone():
+			return r.opts.Store.Err()
+		case <-renew.C:
+			if err := r.renew(ctx); err != nil {
+				return err
+			}
+		case <-r.bell.C:
+		}
+	}
+}
+
+// renew renews the lease, and saves the position if nothing was written there. Whoever was taken for dead meanwhile finds out.
+func (r *Recorder) renew(ctx context.Context) error {
+	at, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	if at.Version != r.at.Version || at.Seq != r.at.Seq {
+		return store.ErrMoved
+	}
+	if r.read == at.Version {
+		return nil
+	}
+	r.at, err = r.opts.Database.Write(ctx, at, store.Batch{To: r.read})
+	return err
+}
+
+// next reads events that end with a revision, and the position after them; more says that there are others. A second writer that
+// goes on from within a revision would see states of its objects that have been overcome already.
+func (r *Recorder) next() (events []*cache.Event, position uint64, more bool, err error) {
+	batch := make([]*cache.Event, 0, batchSize)
+	for {
+		if batch, position, err = r.cursor.Next(batch, r.bell); err != nil {
+			return nil, 0, false, err
+		}
+		if len(batch) < cap(batch) {
+			return batch, position, false, nil
+		}
+		last := batch[len(batch)-1].Pos
+		whole := len(batch) - 1
+		for whole > 0 && batch[whole-1].Pos == last {
+			whole--
+		}
+		if whole > 0 {
+			r.cursor.Back(batch[whole:])
+			return batch[:whole], batch[whole-1].Pos, true, nil
+		}
+		grown := make([]*cache.Event, len(batch), 2*cap(batch))
+		copy(grown, batch)
+		batch = grown
+	}
+}
+
+// record writes what events change, if that is anything.
+func (r *Recorder) record(ctx context.Context, events []*cache.Event, position uint64) error {
+	var b batch
+	for _, e := range events {
+		observed := e.At
+		if observed.IsZero() { // it is from the API server's history
+			observed = time.Now()
+		}
+		r.see(&b, e.Object, e.Type == stream.Deleted, observed, false)
+	}
+	r.read = max(r.read, position)
+	return r.write(ctx, &b)
+}
+
+func (r *Recorder) write(ctx context.Context, b *batch) error {
+	if len(b.transitions) == 0 {
+		return nil
+	}
+	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: b.jobs()})
+	if err != nil {
+		return fmt.Errorf("record up to version %d: %w", r.read, err)
+	}
+	r.at = at
+	return nil
+}

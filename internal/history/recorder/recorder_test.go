@@ -1,0 +1,481 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/rules"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+func TestMain(m *testing.M) {
+	klog.LogToStderr(false) // client-go's warnings of what is done to it on purpose
+	klog.SetOutput(io.Discard)
+	goleak.VerifyTestMain(m)
+}
+
+// memory is a database as package store promises it, with faults on demand.
+type memory struct {
+	mu          sync.Mutex
+	log         store.Log
+	holder      string
+	until       time.Time
+	jobs        map[string]*history.Job
+	transitions []history.Transition
+	calls       int
+
+	away      bool
+	fault     func() error // nil: none
+	forgetful bool         // leases are not given up, as by who is killed
+}
+
+var errAway = errors.New("the database is away")
+
+func (m *memory) Take(_ context.Context, name store.LogName, _, holder string, lease time.Duration) (store.Log, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	switch {
+	case m.away:
+		return store.Log{}, errAway
+	case m.holder != holder && time.Now().Before(m.until):
+		return store.Log{}, store.ErrHeld
+	}
+	m.holder, m.until, m.log.LogName = holder, time.Now().Add(lease), name
+	return m.log, nil
+}
+
+func (m *memory) Release(_ context.Context, _ store.LogName, holder string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.holder == holder && !m.forgetful {
+		m.until = time.Time{}
+	}
+	return nil
+}
+
+func (m *memory) Living(context.Context, store.Log) (living []*history.Job, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	if m.away {
+		return nil, errAway
+	}
+	for _, j := range m.jobs {
+		if j.Deleted == 0 {
+			living = append(living, j)
+		}
+	}
+	return living, nil
+}
+
+// Write may fail before it has written, and after.
+func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.Log, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	broken := func() error {
+		if m.fault == nil {
+			return nil
+		}
+		return m.fault()
+	}
+	if m.away {
+		return log, errAway
+	}
+	if err := broken(); err != nil {
+		return log, err
+	}
+	if log.Version != m.log.Version || log.Seq != m.log.Seq {
+		return log, store.ErrMoved
+	}
+	for _, t := range b.Transitions {
+		m.log.Seq++
+		t.Seq = m.log.Seq
+		m.transitions = append(m.transitions, *t)
+	}
+	for _, j := range b.Jobs {
+		m.jobs[j.UID] = j
+	}
+	m.log.Version = b.To
+	if err := broken(); err != nil {
+		return log, err
+	}
+	return m.log, nil
+}
+
+func (m *memory) told() []history.Transition {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.transitions)
+}
+
+// stands is where the log is, after how many calls.
+func (m *memory) stands() (version uint64, calls int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.log.Version, m.calls
+}
+
+func (m *memory) set(change func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change()
+}
+
+func batchRule(t testing.TB) *rules.Rule {
+	t.Helper()
+	set, err := rules.New(rules.Options{Key: "history"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.For(rules.Jobs)
+}
+
+// replica is a gateway as far as it records.
+type replica struct{ stop func() }
+
+// ring is small, so that a recorder that was away does not find everything there.
+var ring = stream.Options{Events: 20, Bytes: 1 << 20, Gather: 5 * time.Millisecond}
+
+func start(t *testing.T, api *clustertest.API, db Database, name string, opts stream.Options) *replica {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
+	kinds, err := cache.NewKinds(api.Connect(t), cache.Options{Topic: opts, CatchUp: cache.CatchUpBound{Events: 10_000, Bytes: 1 << 24, Timeout: 20 * time.Second}}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = kinds.Run(ctx) })
+	running.Go(func() {
+		using, release, err := kinds.Use(clustertest.Jobs, "")
+		if ctx.Err() != nil && err != nil {
+			return
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer release()
+		if err := New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Holder: name, Log: quiet}).Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return &replica{stop: func() {
+		cancel()
+		running.Wait()
+	}}
+}
+
+// lives are jobs' statuses, by the state that they say.
+var lives = map[history.State]map[string]any{
+	history.Submitted: {},
+	history.Suspended: {"spec": map[string]any{"suspend": true}},
+	history.Pending:   {"status": map[string]any{"active": 1}},
+	history.Running:   {"status": map[string]any{"active": 1, "ready": 1}},
+	history.Retrying:  {"status": map[string]any{"failed": 1}},
+	history.Succeeded: {"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}},
+	history.Failed:    {"status": map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True"}}}},
+}
+
+// observer knows all that happened, from who did it.
+type observer struct {
+	api   *clustertest.API
+	jobs  map[string]*history.Job // by uid
+	names map[string]string       // the uid of the job that has a name
+	lines []string
+}
+
+func (o *observer) put(t *testing.T, name string, state history.State) {
+	t.Helper()
+	version := o.api.Put(clustertest.Jobs, clustertest.Object{Namespace: "n", Name: name, Fields: lives[state]})
+	object, err := cluster.NewObject(o.api.Objects(clustertest.Jobs)["n/"+name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.names[name] = object.UID()
+	o.see(history.Seen{Identity: history.Identity{UID: object.UID(), Namespace: "n", Name: name}, Version: version, Said: history.Said{State: state}})
+}
+
+func (o *observer) remove(name string) {
+	uid := o.names[name]
+	if uid == "" {
+		return
+	}
+	delete(o.names, name)
+	version := o.api.Delete(clustertest.Jobs, "n/"+name)
+	o.see(history.Seen{Identity: history.Identity{UID: uid}, Version: version, Deleted: true})
+}
+
+func (o *observer) see(seen history.Seen) {
+	if next, transition := history.Next(o.jobs[seen.UID], seen); next != nil {
+		o.jobs[seen.UID] = next
+		o.lines = append(o.lines, line(*transition))
+	}
+}
+
+func line(t history.Transition) string {
+	return fmt.Sprintf("%s %d %s→%s attempt %d", t.UID, t.Version, t.From, t.To, t.Attempt)
+}
+
+func linesOf(transitions []history.Transition) (lines []string) {
+	for _, t := range transitions {
+		lines = append(lines, line(t))
+	}
+	return lines
+}
+
+func newWorld() (*observer, *memory) {
+	api := clustertest.New(clustertest.Jobs)
+	api.Skip(1) // or the first position is where its history begins, and a catch-up reads from the version before
+	return &observer{api: api, jobs: map[string]*history.Job{}, names: map[string]string{}}, &memory{jobs: map[string]*history.Job{}}
+}
+
+// inOrder checks what holds whatever happens: numbers without gaps, each job's states a chain, no time before the one before.
+func inOrder(t *testing.T, transitions []history.Transition) map[string]history.State {
+	t.Helper()
+	states, at := map[string]history.State{}, map[string]history.Time{}
+	for i, tr := range transitions {
+		if tr.Seq != uint64(i+1) || tr.From != states[tr.UID] || tr.To == tr.From || tr.At < at[tr.UID] {
+			t.Errorf("place %d: %+v after %s", i, tr, states[tr.UID])
+		}
+		states[tr.UID], at[tr.UID] = tr.To, tr.At
+	}
+	return states
+}
+
+// settle lets everything happen that is under way, back-offs and leases included.
+func settle() {
+	time.Sleep(2 * time.Minute)
+	synctest.Wait()
+}
+
+// While jobs live at random, recorders are killed and started, two at once, and the database fails at random, before it has
+// written and after: the table is what one sees who was there, each transition once.
+func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
+	for seed := range uint64(12) {
+		synctest.Test(t, func(t *testing.T) {
+			random, faults := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
+			world, db := newWorld()
+			replicas := []*replica{start(t, world.api, db, "r0", ring), start(t, world.api, db, "r1", ring)}
+			settle()
+			db.set(func() {
+				db.fault = func() error {
+					if faults.IntN(6) == 0 {
+						return errAway
+					}
+					return nil
+				}
+			})
+			states := slices.Sorted(maps.Keys(lives))
+			for step := range 400 {
+				name := fmt.Sprintf("job-%d", random.IntN(8))
+				switch n := random.IntN(100); {
+				case n < 70:
+					world.put(t, name, states[random.IntN(len(states))])
+				case n < 85:
+					world.remove(name)
+				case n < 88:
+					i := random.IntN(2)
+					db.set(func() { db.forgetful = random.IntN(2) == 0 })
+					replicas[i].stop()
+					for range random.IntN(40) {
+						world.put(t, name, states[random.IntN(len(states))])
+					}
+					replicas[i] = start(t, world.api, db, fmt.Sprintf("r%d-%d", i, step), ring)
+				case n < 90:
+					db.set(func() { db.away = !db.away })
+				case n < 92: // whoever has the lease is taken for dead, and goes on
+					db.set(func() { db.until = time.Time{} })
+				default:
+					time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)
+				}
+			}
+			db.set(func() { db.away, db.fault = false, nil })
+			settle()
+			for _, r := range replicas {
+				r.stop()
+			}
+			told := db.told()
+			inOrder(t, told)
+			for i, got := range linesOf(told) {
+				if i >= len(world.lines) || got != world.lines[i] || told[i].Late {
+					t.Fatalf("seed %d, place %d of %d: %s (late: %v); there was %s", seed, i, len(told), got, told[i].Late, strings.Join(world.lines[min(i, len(world.lines)):min(i+1, len(world.lines))], ""))
+				}
+			}
+			if len(told) != len(world.lines) {
+				t.Fatalf("seed %d: %d transitions were recorded, of %d", seed, len(told), len(world.lines))
+			}
+		})
+	}
+}
+
+// Where the API server itself has no history any more, or another one, what differs is late, and the table still ends at the cluster's
+// state: each job in the state that it is in, and deleted if it is gone.
+func TestWhatCannotBeKnownIsLate(t *testing.T) {
+	for name, lose := range map[string]func(*observer){
+		"compacted": func(o *observer) { o.api.Compact() },
+		"restored":  func(o *observer) { o.api.Rewind(o.api.Version() - 3) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWorld()
+				r := start(t, world.api, db, "r", ring)
+				time.Sleep(time.Second)
+				for _, job := range []string{"a", "b", "c"} {
+					world.put(t, job, history.Pending)
+				}
+				time.Sleep(time.Minute)
+				if told := db.told(); len(told) != 3 || told[0].Late {
+					t.Fatalf("%v", linesOf(told))
+				}
+				r.stop()
+				world.put(t, "a", history.Running)
+				world.put(t, "a", history.Succeeded)
+				world.remove("b")
+				world.put(t, "d", history.Running)
+				lose(world)
+				r = start(t, world.api, db, "r", ring)
+				settle()
+				told := db.told()
+				states := inOrder(t, told)
+				for i, tr := range told {
+					if tr.Late != (i >= 3) {
+						t.Errorf("%s: late %v", line(tr), tr.Late)
+					}
+				}
+				there := world.api.Objects(clustertest.Jobs)
+				var recorded map[string]*history.Job
+				db.set(func() { recorded = maps.Clone(db.jobs) })
+				for uid, job := range recorded {
+					if _, is := there["n/"+job.Name]; is != (states[uid] != history.Deleted) {
+						t.Errorf("%s is %s", job.Name, states[uid])
+					}
+				}
+				if name == "compacted" && (states[told[0].UID] != history.Succeeded || len(told) != 6) {
+					t.Errorf("%v", linesOf(told))
+				}
+				before := len(told)
+				world.put(t, "c", history.Running) // and goes on
+				settle()
+				if told = db.told(); len(told) != before+1 || told[before].Late || told[before].To != history.Running {
+					t.Errorf("%v", linesOf(told[before:]))
+				}
+				r.stop()
+			})
+		})
+	}
+}
+
+// Versions that go back under a recorder that runs cost nothing but that what differs is late.
+func TestARecorderOutlivesARestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		r := start(t, world.api, db, "r", ring)
+		defer r.stop()
+		time.Sleep(time.Second)
+		world.put(t, "a", history.Pending)
+		at := world.api.Version()
+		world.put(t, "a", history.Running)
+		world.put(t, "b", history.Running)
+		settle()
+		world.api.Rewind(at)
+		world.api.CutWatches()
+		settle()
+		world.put(t, "a", history.Succeeded)
+		settle()
+		var got []string
+		for _, tr := range db.told() {
+			got = append(got, fmt.Sprintf("%s %s→%s %v", tr.Name, tr.From, tr.To, tr.Late))
+		}
+		want := []string{"a →Pending false", "a Pending→Running false", "b →Running false", "b Running→Deleted true", "a Running→Pending true", "a Pending→Succeeded false"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, not %q", got, want)
+		}
+	})
+}
+
+// What changes no state costs no call to the database, and a restart with finished jobs writes nothing.
+func TestWhatChangesNoStateCostsNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		for i := range 50 {
+			world.put(t, fmt.Sprintf("done-%d", i), history.Succeeded)
+		}
+		roomy := stream.Options{Events: 10_000, Bytes: 1 << 24}
+		r := start(t, world.api, db, "r", roomy)
+		settle()
+		if told := db.told(); len(told) != 50 || !told[0].Late {
+			t.Fatalf("%d transitions at the first start", len(told))
+		}
+		r.stop()
+		r = start(t, world.api, db, "r", roomy)
+		time.Sleep(2 * renewal)
+		_, before := db.stands()
+		began := time.Now()
+		for range 600 {
+			world.put(t, "done-1", history.Succeeded)
+			time.Sleep(time.Millisecond)
+		}
+		most := 2*int(time.Since(began)/renewal) + 2
+		if _, calls := db.stands(); calls-before > most {
+			t.Errorf("%d calls while nothing changed, more than %d of the lease and the position", calls-before, most)
+		}
+		settle()
+		if told := db.told(); len(told) != 50 {
+			t.Errorf("%v", linesOf(told[50:]))
+		}
+		if version, _ := db.stands(); version != world.api.Version() {
+			t.Errorf("the position is %d, not %d", version, world.api.Version())
+		}
+		r.stop()
+	})
+}
+
+// A recorder that ends is replaced at once, and one that was killed within seconds.
+func TestARecorderIsReplaced(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			world, db := newWorld()
+			db.forgetful = killed
+			first := start(t, world.api, db, "first", ring)
+			time.Sleep(time.Second)
+			second := start(t, world.api, db, "second", ring)
+			time.Sleep(time.Minute)
+			first.stop()
+			ended := time.Now()
+			world.put(t, "a", history.Running)
+			for len(db.told()) == 0 && time.Since(ended) < time.Minute {
+				time.Sleep(100 * time.Millisecond)
+			}
+			most := renewal + time.Second
+			if killed {
+				most += lease
+			}
+			if took := time.Since(ended); took > most {
+				t.Errorf("killed %v: it took %v", killed, took)
+			}
+			second.stop()
+		})
+	}
+}
