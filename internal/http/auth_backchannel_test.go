@@ -15,7 +15,7 @@ import (
 // logout is what the provider sends.
 func (g *gateway) logout(token string, headers ...string) answer {
 	g.t.Helper()
-	return g.post(backchannelPath, url.Values{"logout_token": {token}}.Encode(),
+	return g.post("/auth/backchannel-logout", url.Values{"logout_token": {token}}.Encode(),
 		append([]string{"Authorization: ", "Content-Type: application/x-www-form-urlencoded"}, headers...)...)
 }
 
@@ -109,11 +109,11 @@ func TestLogoutsThatAreNoneAreRefused(t *testing.T) {
 		}{
 			"an ID token":    {g.logout(provider.IDToken("")), 400},
 			"nothing":        {g.logout(""), 400},
-			"no form":        {g.post(backchannelPath, `{"logout_token":"x"}`, "Authorization: ", "Content-Type: application/json"), 415},
-			"two":            {g.post(backchannelPath, "logout_token="+good+"&logout_token="+good, form...), 400},
-			"in the address": {g.post(backchannelPath+"?logout_token="+good, "", form...), 400},
-			"too much":       {g.post(backchannelPath, "logout_token="+strings.Repeat("x", 1<<20), form...), 413},
-			"GET":            {g.get(backchannelPath, "Authorization: "), 404},
+			"no form":        {g.post("/auth/backchannel-logout", `{"logout_token":"x"}`, "Authorization: ", "Content-Type: application/json"), 415},
+			"two":            {g.post("/auth/backchannel-logout", "logout_token="+good+"&logout_token="+good, form...), 400},
+			"in the address": {g.post("/auth/backchannel-logout"+"?logout_token="+good, "", form...), 400},
+			"too much":       {g.post("/auth/backchannel-logout", "logout_token="+strings.Repeat("x", 1<<20), form...), 413},
+			"GET":            {g.get("/auth/backchannel-logout", "Authorization: "), 404},
 		} {
 			if c.a.code != c.code || strings.Contains(c.a.body, "eyJ") {
 				t.Errorf("%s: %d %s", name, c.a.code, c.a.body)

@@ -46,6 +46,22 @@ func withLogin(provider *authtest.Provider) option {
 	}
 }
 
+// What the contract of signing in has.
+const (
+	maxFailures   = 100 // to sign in, a minute
+	renewalCookie = "__Secure-kubecast-renewal"
+	// maxLoginCookies are of logins that a browser has begun.
+	maxLoginCookies = 5
+)
+
+// sessionAnswer is what /auth/session tells.
+type sessionAnswer struct {
+	Login     bool       `json:"login"`
+	Username  string     `json:"username"`
+	ExpiresAt *time.Time `json:"expiresAt"`
+	Renewable bool       `json:"renewable"`
+}
+
 // browser keeps cookies as browsers do, as far as it matters here: by name, with their path, and for a time.
 type browser struct {
 	g       *gateway
@@ -70,7 +86,7 @@ func (b *browser) header(path string, fromElsewhere bool) string {
 func (b *browser) keep(a answer) answer {
 	b.g.t.Helper()
 	for _, c := range (&http.Response{Header: a.header}).Cookies() {
-		if !c.Secure || !c.HttpOnly || c.Domain != "" || c.SameSite != http.SameSiteStrictMode && !strings.HasPrefix(c.Name, loginCookiePrefix) ||
+		if !c.Secure || !c.HttpOnly || c.Domain != "" || c.SameSite != http.SameSiteStrictMode && !strings.HasPrefix(c.Name, "__Host-kubecast-login-") ||
 			strings.HasPrefix(c.Name, "__Host-") && c.Path != "/" || len(c.Name)+len(c.Value) > 4000 {
 			b.g.t.Errorf("a cookie that is not safe: %v", c)
 		}
@@ -146,7 +162,7 @@ func TestLoginFromTheFirstPageToTheLast(t *testing.T) {
 		if told.Username != "jane" || !told.Renewable || time.Until(*told.ExpiresAt) > 10*time.Minute {
 			t.Errorf("%+v", told)
 		}
-		if header := b.header("/stream", false); strings.Contains(header, renewalCookieName) {
+		if header := b.header("/stream", false); strings.Contains(header, renewalCookie) {
 			t.Error("what renews a session is sent with each request")
 		}
 		s := g.stream("/stream?pods=/api/v1/pods", "Authorization: ", b.header("/stream", false))
@@ -337,12 +353,12 @@ func TestRenewalOfAStrangerIsOfNoUse(t *testing.T) {
 		attacker, victim := g.browser(), g.browser()
 		attacker.signIn(provider)
 		victim.signIn(provider)
-		victim.cookies[renewalCookieName] = attacker.cookies[renewalCookieName]
+		victim.cookies[renewalCookie] = attacker.cookies[renewalCookie]
 		pass(59*time.Minute + 30*time.Second)
 		if a := victim.post("/auth/session"); a.code != 401 || a.header.Get("Set-Cookie") != "" {
 			t.Errorf("%d %s", a.code, a.body)
 		}
-		delete(victim.cookies, cookieName)
+		delete(victim.cookies, "__Host-kubecast")
 		if a := victim.post("/auth/session"); a.code != 401 {
 			t.Errorf("without a session: %d", a.code)
 		}
@@ -402,7 +418,7 @@ func TestWithoutALoginThereIsNone(t *testing.T) {
 		if a := g.post("/auth/session", "", "Authorization: ", cookie); a.code != 401 {
 			t.Errorf("%d", a.code)
 		}
-		if a := g.post("/auth/logout", "", "Authorization: ", cookie+"; "+renewalCookieName+"=x"); a.code != 204 {
+		if a := g.post("/auth/logout", "", "Authorization: ", cookie+"; "+renewalCookie+"=x"); a.code != 204 {
 			t.Errorf("%d", a.code)
 		}
 	}, sealed)

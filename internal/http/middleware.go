@@ -9,16 +9,14 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/signin"
 	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
@@ -42,8 +40,7 @@ func (s *Server) audited(next http.Handler) http.Handler {
 		t, traced := trail.Begin(s.opts.Audit, r)
 		tracked := &statusWriter{ResponseWriter: w}
 		defer func() {
-			signsIn := isSignIn(r.URL.Path) && r.Method == http.MethodPost || r.URL.Path == config.CallbackPath
-			t.Answered(r.Method, tracked.code, signsIn, func() (trail.Read, bool) { return namedBy(r) })
+			t.Answered(r.Method, tracked.code, signin.Concludes(r.Method, r.URL.Path), func() (trail.Read, bool) { return namedBy(r) })
 		}()
 		next.ServeHTTP(tracked, traced)
 	})
@@ -132,58 +129,6 @@ func (w *statusWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// What pages of other origins may send and read, beside what every page may (Fetch, section 3.2).
-const (
-	corsRequestHeaders  = "Authorization, Content-Type, If-None-Match, Last-Event-ID"
-	corsResponseHeaders = "ETag, Retry-After, WWW-Authenticate, X-Request-Id"
-	corsMaxAge          = "7200" // seconds; browsers do not remember a preflight for longer
-)
-
-// cors lets pages of the configured origins call, and answers OPTIONS. Origins are named one by one, so that a session's
-// cookie may go with them; `*` is no origin that the configuration takes.
-func (s *Server) cors(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		origin := r.Header.Get("Origin")
-		preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
-		if len(s.opts.Origins) > 0 {
-			h.Add("Vary", "Origin")
-			if preflight {
-				h.Add("Vary", "Access-Control-Request-Method")
-				h.Add("Vary", "Access-Control-Request-Headers")
-			}
-		}
-		if origin != "" && slices.Contains(s.opts.Origins, origin) {
-			h.Set("Access-Control-Allow-Origin", origin)
-			if s.opts.Sessions != nil {
-				h.Set("Access-Control-Allow-Credentials", "true") // a session's cookie, from another origin of the same site
-			}
-			if preflight {
-				h.Set("Access-Control-Allow-Methods", allowedMethods(r.URL.Path))
-				h.Set("Access-Control-Allow-Headers", corsRequestHeaders)
-				h.Set("Access-Control-Max-Age", corsMaxAge)
-			} else {
-				h.Set("Access-Control-Expose-Headers", corsResponseHeaders)
-			}
-		}
-		if r.Method == http.MethodOptions {
-			h.Set("Allow", allowedMethods(r.URL.Path))
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func allowedMethods(path string) string {
-	if reads, changes := authChanges[path]; changes && reads {
-		return "GET, HEAD, POST, OPTIONS"
-	} else if changes {
-		return "POST, OPTIONS"
-	}
-	return "GET, HEAD, OPTIONS"
-}
-
 // answer runs a handler and sends what its error says, if the first byte was not sent.
 func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -209,45 +154,10 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 // signedIn lets a handler know who sends a request.
 func (s *Server) signedIn(handle func(http.ResponseWriter, *http.Request, auth.Identity) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		id, err := s.caller(r)
+		id, err := s.signin.Caller(r)
 		if err != nil {
 			return err
 		}
 		return handle(w, r, id)
 	}
-}
-
-// identity is who sent a request: the holder of its token, else of its session, else of its ticket.
-func (s *Server) identity(r *http.Request) (auth.Identity, error) {
-	if request.HoldsToken(r.URL) {
-		return auth.Identity{}, reply.BadRequest("a token in the address would end up in logs: send it as Authorization: Bearer")
-	}
-	var token string
-	if header := r.Header.Get("Authorization"); header != "" {
-		scheme, value, _ := strings.Cut(header, " ")
-		if !strings.EqualFold(scheme, "Bearer") || strings.TrimSpace(value) == "" {
-			return auth.Identity{}, auth.ErrBadToken
-		}
-		token = strings.TrimSpace(value)
-	}
-	trace := trail.Of(r.Context())
-	switch cookie, ticket := sessionCookie(r), ticketOf(r); {
-	case token != "":
-		trace.By(trail.ByToken)
-	case cookie != "" && s.opts.Sessions != nil:
-		trace.By(trail.BySession)
-		if err := s.refuseForeign(r); err != nil {
-			return auth.Identity{}, err
-		}
-		id, err := s.opts.Sessions.Open(from(r), cookie)
-		if errors.Is(err, auth.ErrTokenExpired) && ticket != nil { // browsers keep a session that can be renewed beyond its end
-			trace.By(trail.ByTicket)
-			return s.tickets.Redeem(from(r), ticket.text, ticket.request)
-		}
-		return id, err
-	case ticket != nil && s.opts.Sessions != nil:
-		trace.By(trail.ByTicket)
-		return s.tickets.Redeem(from(r), ticket.text, ticket.request)
-	}
-	return s.opts.Authenticator.Authenticate(from(r), token)
 }

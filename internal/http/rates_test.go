@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/pace"
 )
 
 // crowd sends requests at once, and counts what becomes of them.
@@ -55,16 +56,16 @@ func (c *crowd) of(outcome string) int {
 func TestWhoAsksTooOftenWaits(t *testing.T) {
 	const (
 		perSecond = 5
-		atOnce    = burstSeconds * perSecond
-		waiting   = int(ratePatience/time.Second) * perSecond
-		held      = int(refusalPatience/time.Second) * refusalsPerSecond
+		atOnce    = pace.BurstSeconds * perSecond
+		waiting   = int(pace.Patience/time.Second) * perSecond
+		held      = int(pace.RefusalPatience/time.Second) * pace.RefusalsPerSecond
 		more      = 7
 	)
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.get("/api/v1/pods", "Authorization: Bearer bob")
 		c := &crowd{g: g, codes: map[string]int{}}
-		c.ask(atOnce+waiting+refusalsAtOnce+held+more, "/api/v1/pods")
-		for outcome, want := range map[string]int{"200": atOnce, "429": refusalsAtOnce, "429 closed": more} {
+		c.ask(atOnce+waiting+pace.RefusalsAtOnce+held+more, "/api/v1/pods")
+		for outcome, want := range map[string]int{"200": atOnce, "429": pace.RefusalsAtOnce, "429 closed": more} {
 			if got := c.of(outcome); got != want {
 				t.Errorf("at once %d were told %s, want %d (%v)", got, outcome, want, c.codes)
 			}
@@ -75,12 +76,12 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 		}
 		pass(time.Second)
 		synctest.Wait()
-		if answered, refused := c.of("200"), c.of("429"); answered != atOnce+perSecond || refused != refusalsAtOnce+refusalsPerSecond {
-			t.Errorf("within a second %d were answered and %d refused, want %d and %d", answered, refused, atOnce+perSecond, refusalsAtOnce+refusalsPerSecond)
+		if answered, refused := c.of("200"), c.of("429"); answered != atOnce+perSecond || refused != pace.RefusalsAtOnce+pace.RefusalsPerSecond {
+			t.Errorf("within a second %d were answered and %d refused, want %d and %d", answered, refused, atOnce+perSecond, pace.RefusalsAtOnce+pace.RefusalsPerSecond)
 		}
 		c.asking.Wait()
-		if answered, refused := c.of("200"), c.of("429"); answered != atOnce+waiting || refused != refusalsAtOnce+held {
-			t.Errorf("in the end %d were answered and %d refused, want %d and %d", answered, refused, atOnce+waiting, refusalsAtOnce+held)
+		if answered, refused := c.of("200"), c.of("429"); answered != atOnce+waiting || refused != pace.RefusalsAtOnce+held {
+			t.Errorf("in the end %d were answered and %d refused, want %d and %d", answered, refused, atOnce+waiting, pace.RefusalsAtOnce+held)
 		}
 	}, options(func(o *Options) { o.Limits.RequestsPerSecond = perSecond }))
 }
@@ -90,8 +91,8 @@ func TestStreamsThatBeginTooOftenAreTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		c := &crowd{g: g, codes: map[string]int{}}
 		for range 4 {
-			c.ask(burstSeconds, "/api/v1/pods")
-			c.ask(2*int(ratePatience/time.Second), "/version")
+			c.ask(pace.BurstSeconds, "/api/v1/pods")
+			c.ask(2*int(pace.Patience/time.Second), "/version")
 			for _, path := range []string{"/api/v1/pods", "/stream?pods=/api/v1/pods"} {
 				g.stream(path).expect("goodbye limit")
 			}
@@ -109,13 +110,13 @@ func TestForgedTokensAreToldLate(t *testing.T) {
 	for name, credentials := range map[string]string{"a forged one": "Authorization: Bearer forged", "none": "Authorization: "} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, g *gateway) {
-				const held, more = int(refusalPatience/time.Second) * refusalsPerSecond, 3
+				const held, more = int(pace.RefusalPatience/time.Second) * pace.RefusalsPerSecond, 3
 				from := "X-Forwarded-For: 2001:db8::1"
 				c := &crowd{g: g, codes: map[string]int{}}
-				c.ask(refusalsAtOnce+held+more, "/api/v1/pods", credentials, from)
+				c.ask(pace.RefusalsAtOnce+held+more, "/api/v1/pods", credentials, from)
 				told := func() int { return c.of("401") + c.of("429") }
-				if told() != refusalsAtOnce || c.of("401 closed")+c.of("429 closed") != more {
-					t.Errorf("at once: %v; want %d told, and %d cut off", c.codes, refusalsAtOnce, more)
+				if told() != pace.RefusalsAtOnce || c.of("401 closed")+c.of("429 closed") != more {
+					t.Errorf("at once: %v; want %d told, and %d cut off", c.codes, pace.RefusalsAtOnce, more)
 				}
 				began := time.Now()
 				if a := g.get("/api/v1/pods", from); a.code != 200 || time.Since(began) > 0 {
@@ -126,8 +127,8 @@ func TestForgedTokensAreToldLate(t *testing.T) {
 				}
 				pass(time.Second)
 				synctest.Wait()
-				if told() != refusalsAtOnce+refusalsPerSecond {
-					t.Errorf("within a second %d were told, want %d", told(), refusalsAtOnce+refusalsPerSecond)
+				if told() != pace.RefusalsAtOnce+pace.RefusalsPerSecond {
+					t.Errorf("within a second %d were told, want %d", told(), pace.RefusalsAtOnce+pace.RefusalsPerSecond)
 				}
 				c.asking.Wait()
 			})

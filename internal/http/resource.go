@@ -14,7 +14,7 @@ import (
 
 // resource answers a Kubernetes path: an object, a list, or a stream of either.
 func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
-	id, err := s.caller(r)
+	id, err := s.signin.Caller(r)
 	if goodbye := goodbyeFor(err); goodbye != "" && reply.Negotiate(r.Header) == reply.FormEvents {
 		return s.refuse(w, r, goodbye)
 	}

@@ -31,22 +31,17 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
+	"github.com/kubecast/kubecast/internal/http/signin"
 )
-
-// Authenticator says who holds a token.
-type Authenticator interface {
-	Authenticate(ctx context.Context, token string) (auth.Identity, error)
-	// Confirm says whether what somebody signed in with still counts, and who that is now.
-	sessions.Confirmer
-}
 
 // Options configure a Server; all fields are required unless they say otherwise.
 type Options struct {
 	Clusters      []*cache.Kinds // the first is the default one; SetClusters changes them
-	Authenticator Authenticator
+	Authenticator signin.Authenticator
 	Authorizer    auth.Authorizer
 	Sessions      *sessions.Sessions         // of browsers, and tickets; nil: there are none
 	Login         *oidc.Login                // of people with a browser; nil: there is none. Needs Sessions
@@ -77,15 +72,14 @@ type StreamOptions struct {
 
 // Server answers the gateway's requests.
 type Server struct {
-	failures    failures
-	tickets     *sessions.Tickets
+	signin      *signin.Handler
 	opts        Options
 	access      *access.Access
 	connections *connections
 	rest        *rest.Handler
 	places      *places
 	processors  *budget.Queue // who does something that takes long
-	rates       rates
+	rates       *pace.Rates
 	memory      *budget.Memory // of what is kept to be made once
 	metrics     *metrics
 	open        *openStreams
@@ -107,18 +101,20 @@ type Server struct {
 // New builds a server.
 func New(opts Options) (*Server, error) {
 	s := &Server{
-		tickets:    sessions.NewTickets(opts.Sessions),
 		opts:       opts,
 		places:     newPlaces(opts.Limits),
 		memory:     budget.NewMemory(keptBytes),
 		processors: budget.NewQueue(runtime.GOMAXPROCS(0), 0, 0),
-		rates:      newRates(opts.Limits.RequestsPerSecond),
+		rates:      pace.New(opts.Limits.RequestsPerSecond),
 		metrics:    newMetrics(opts.Registerer),
 		open:       newOpenStreams(),
 		workers:    newWorkers(),
 		alarm:      newAlarm(),
 		log:        opts.Log,
 	}
+	s.signin = signin.New(signin.Options{
+		Authenticator: opts.Authenticator, Sessions: opts.Sessions, Login: opts.Login, Origins: opts.Origins, Rates: s.rates, Log: opts.Log,
+	})
 	s.processors.Share(s.workers.shared)
 	var drain context.CancelFunc
 	s.draining, drain = context.WithCancel(context.Background())
@@ -138,7 +134,7 @@ func New(opts Options) (*Server, error) {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
 	s.rest = rest.New(rest.Options{
-		Access: s.access, Processors: s.processors, Memory: s.memory, RequestsPerUser: opts.Limits.RequestsPerUser, Refuse: s.hold,
+		Access: s.access, Processors: s.processors, Memory: s.memory, RequestsPerUser: opts.Limits.RequestsPerUser, Refuse: s.rates.Hold,
 		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Log: opts.Log,
 	})
 	return s, nil
@@ -175,14 +171,14 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.trustProxies, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.cors, refuseImpersonation, takeTicket)
+	r.Use(s.trustProxies, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", func(_ http.ResponseWriter, r *http.Request) error {
 		return &reply.Error{
 			Code:    http.StatusMethodNotAllowed,
 			Reason:  metav1.StatusReasonMethodNotAllowed,
 			Message: "the gateway only reads: send this request to the Kubernetes API server itself",
-			Allow:   allowedMethods(r.URL.Path),
+			Allow:   signin.AllowedMethods(r.URL.Path),
 		}
 	}))
 	return request.HeadAsGet(r)
@@ -197,13 +193,9 @@ func (s *Server) route(r chi.Router) {
 	}
 	r.Get("/stream", s.answer("stream", s.multiStream))
 	r.Get("/auth/me", s.answer("auth", s.signedIn(s.rest.Me)))
-	r.Get("/auth/session", s.answer("auth", s.tellSession))
-	r.Post("/auth/session", s.answer("auth", s.beginSession))
-	r.Get("/auth/login", s.answer("auth", s.forPeople(s.beginLogin)))
-	r.Get("/auth/callback", s.answer("auth", s.forPeople(s.finishLogin)))
-	r.Post("/auth/ticket", s.answer("auth", s.issueTicket))
-	r.Post("/auth/logout", s.answer("auth", s.logout))
-	r.Post(backchannelPath, s.answer("auth", s.endedAtProvider))
+	s.signin.Route(r, func(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+		return s.answer("auth", handle)
+	})
 	r.Get("/clusters", s.answer("clusters", s.signedIn(s.rest.Clusters)))
 	r.Get("/openapi.yaml", s.answer("openapi", describe))
 	r.Get("/*", s.answer("portal", s.portal()))

@@ -210,7 +210,7 @@ func (p *sharedPermission) whatIsPermitted(ctx context.Context, answer *permissi
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	confirm := func() {
-		err := p.server.confirm(ctx, p.id)
+		err := p.server.signin.Confirm(ctx, p.id)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {

@@ -47,7 +47,7 @@ func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Id
 
 // multiStream is /stream.
 func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
-	id, err := s.caller(r)
+	id, err := s.signin.Caller(r)
 	if goodbye := goodbyeFor(err); goodbye != "" {
 		return s.refuse(w, r, goodbye)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -59,8 +60,8 @@ var (
 	// What Kubernetes' clients add to a watch, and what holds of every event stream anyway.
 	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty", "limit"}
 	listParameters    = []string{"sort", "countBy", "continue"}
-	// What is taken off the address before a handler sees it; see takeTicket.
-	takenParameters = []string{ticketParam}
+	// What is taken off the address before a handler sees it; see signin.TakeTicket.
+	takenParameters = []string{request.TicketParameter}
 )
 
 // parseSingle reads the request for a stream of one watch, whose path is the request's own.

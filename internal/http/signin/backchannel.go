@@ -1,4 +1,4 @@
-package http
+package signin
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/oidc"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
@@ -19,8 +18,8 @@ const backchannelPath = "/auth/backchannel-logout"
 
 // endedAtProvider answers POST /auth/backchannel-logout (OpenID Connect Back-Channel Logout 1.0, section 2.5). No browser sends
 // it, and it stands for nobody: what counts is the token in it.
-func (s *Server) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
-	if s.opts.Login == nil {
+func (h *Handler) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
+	if h.opts.Login == nil {
 		return reply.NotFound("this gateway has no login of its own")
 	}
 	if request.HoldsToken(r.URL) {
@@ -39,33 +38,18 @@ func (s *Server) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
 	if len(tokens) != 1 {
 		return reply.BadRequest("the body must have one logout_token")
 	}
-	ended, err := s.opts.Login.EndAt(from(r), tokens[0])
+	ended, err := h.opts.Login.EndAt(from(r), tokens[0])
 	trail.Of(r.Context()).Ends(ended)
 	switch {
 	case errors.Is(err, oidc.ErrRefused):
-		return s.refusedAt(r, &reply.Error{
+		return h.refusedAt(r, &reply.Error{
 			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: "this is no logout token that counts here", Cause: err,
 		})
 	case err != nil:
 		return err
 	}
-	s.logger(r).Info("a session was ended by the provider")
+	h.logger(r).Info("a session was ended by the provider")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
 	return nil
-}
-
-// endRevoked ends the streams of those who were revoked.
-func (s *Server) endRevoked() {
-	for _, ss := range s.open.all() {
-		ss.checkRevoked()
-	}
-}
-
-// checkRevoked has the session end if its caller was revoked. It may be called by anybody, at any time.
-func (ss *session) checkRevoked() {
-	if revocations := ss.server.opts.Revocations; revocations != nil && errors.Is(revocations.Check(ss.id), auth.ErrRevoked) {
-		ss.revoked.Store(true)
-		ss.Wake()
-	}
 }

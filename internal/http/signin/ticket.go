@@ -1,4 +1,4 @@
-package http
+package signin
 
 import (
 	"context"
@@ -13,30 +13,27 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-const (
-	// maxTicketPath is what a request's line can hold with a ticket in it.
-	maxTicketPath = 8 << 10
-	ticketParam   = "ticket"
-)
+// maxTicketPath is what a request's line can hold with a ticket in it.
+const maxTicketPath = 8 << 10
 
 // ticketOf a request: its text, and the request as tickets are bound to.
 type presented struct{ text, request string }
 
 type ticketKey struct{}
 
-// takeTicket takes a ticket out of the address, so that nothing behind knows it: neither the handlers, which take no unknown
+// TakeTicket takes a ticket out of the address, so that nothing behind knows it: neither the handlers, which take no unknown
 // parameters, nor what they log.
-func takeTicket(next http.Handler) http.Handler {
+func TakeTicket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.RawQuery, ticketParam) {
+		if strings.Contains(r.URL.RawQuery, request.TicketParameter) {
 			query, err := url.ParseQuery(r.URL.RawQuery)
 			// A path is no ticket but a watch of that name, which is refused where the watches are read.
-			if tickets := query[ticketParam]; err == nil && len(tickets) > 0 && !strings.HasPrefix(tickets[0], "/") {
+			if tickets := query[request.TicketParameter]; err == nil && len(tickets) > 0 && !strings.HasPrefix(tickets[0], "/") {
 				text := tickets[0]
 				if len(tickets) > 1 {
 					text = "ambiguous"
 				}
-				query.Del(ticketParam)
+				query.Del(request.TicketParameter)
 				r = r.WithContext(context.WithValue(r.Context(), ticketKey{}, &presented{text, boundTo(r.URL.Path, query)}))
 				address := *r.URL
 				address.RawQuery = query.Encode()
@@ -57,7 +54,7 @@ func ticketOf(r *http.Request) *presented {
 func boundTo(path string, query url.Values) string {
 	bound := url.Values{}
 	for name, values := range query {
-		if name != "lastEventId" && name != "last_event_id" && name != ticketParam {
+		if name != "lastEventId" && name != "last_event_id" && name != request.TicketParameter {
 			bound[name] = values
 		}
 	}
@@ -66,15 +63,15 @@ func boundTo(path string, query url.Values) string {
 
 // issueTicket answers POST /auth/ticket: a ticket for one GET of the path in the body, for a client that can send neither a
 // header nor a cookie with it, as an EventSource of another site.
-func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) issueTicket(w http.ResponseWriter, r *http.Request) error {
 	if ticketOf(r) != nil {
 		return reply.BadRequest("a ticket is of no use for another ticket")
 	}
-	id, err := s.caller(r)
+	id, err := h.Caller(r)
 	if err != nil {
 		return err
 	}
-	if s.opts.Sessions == nil {
+	if h.opts.Sessions == nil {
 		return reply.NotFound("this gateway has no tickets")
 	}
 	body, err := io.ReadAll(r.Body)
@@ -96,7 +93,7 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || request.HoldsToken(address) {
 		return reply.BadRequest("the query of the path is malformed, or holds a token")
 	}
-	text, expires, err := s.tickets.Issue(id, boundTo(address.Path, query))
+	text, expires, err := h.tickets.Issue(id, boundTo(address.Path, query))
 	if err != nil {
 		return err
 	}

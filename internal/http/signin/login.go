@@ -1,4 +1,4 @@
-package http
+package signin
 
 import (
 	"errors"
@@ -32,8 +32,8 @@ const (
 
 // beginLogin answers GET /auth/login: the browser goes to the provider. What the gateway needs when it is back stands in a
 // cookie, which must come along though another site sends the browser back: hence SameSite=Lax.
-func (s *Server) beginLogin(w http.ResponseWriter, r *http.Request) error {
-	query, err := s.loginQuery(r)
+func (h *Handler) beginLogin(w http.ResponseWriter, r *http.Request) error {
+	query, err := h.loginQuery(r)
 	if err != nil {
 		return err
 	}
@@ -49,19 +49,19 @@ func (s *Server) beginLogin(w http.ResponseWriter, r *http.Request) error {
 	if !oidc.IsReturnPath(returnTo) {
 		return reply.BadRequest("returnTo is a path of this gateway, such as /#jobs")
 	}
-	begun, err := s.opts.Login.Begin(from(r), returnTo)
+	begun, err := h.opts.Login.Begin(from(r), returnTo)
 	if err != nil {
 		return err
 	}
-	s.forgetLogins(w, r, maxLoginCookies-1)
+	h.forgetLogins(w, r, maxLoginCookies-1)
 	setLogin(w, begun.Name, begun.Pending)
 	return redirect(w, begun.Location)
 }
 
 // finishLogin answers GET /auth/callback, to where the provider sends the browser back. Whatever comes of it, the login is
 // over: who comes a second time with the same address has no cookie for it any more.
-func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
-	query, err := s.loginQuery(r)
+func (h *Handler) finishLogin(w http.ResponseWriter, r *http.Request) error {
+	query, err := h.loginQuery(r)
 	if err != nil {
 		return err
 	}
@@ -77,46 +77,46 @@ func (s *Server) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	}
 	if pending == "" {
 		// A page elsewhere may have sent the browser here, with an answer to a login of its own.
-		return s.refusedAt(r, &reply.Error{
+		return h.refusedAt(r, &reply.Error{
 			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Cause: errors.New("no cookie of a login with this state"),
 			Message: "this sign-in did not begin in this browser, took too long, or is over: begin it anew",
 		})
 	}
 	setLogin(w, name, "")
-	begun, err := s.opts.Login.Finish(from(r), pending, query)
+	begun, err := h.opts.Login.Finish(from(r), pending, query)
 	if errors.Is(err, oidc.ErrRefused) {
-		return s.refusedAt(r, err)
+		return h.refusedAt(r, err)
 	}
 	if err != nil {
 		return err
 	}
 	trail.Of(r.Context()).Is(begun.Identity, trail.ByLogin)
-	s.setSession(w, begun)
+	h.setSession(w, begun)
 	return redirect(w, begun.ReturnTo)
 }
 
 // renewSession lets a session that began with a login go on. Who has none is told that he needs credentials.
-func (s *Server) renewSession(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) renewSession(w http.ResponseWriter, r *http.Request) error {
 	session, kept := sessionCookie(r), onlyCookie(r, renewalCookieName)
-	if s.opts.Login == nil || session == "" || kept == "" {
+	if h.opts.Login == nil || session == "" || kept == "" {
 		return auth.ErrNoCredentials
 	}
-	renewed, err := s.opts.Login.Renew(from(r), session, kept)
+	renewed, err := h.opts.Login.Renew(from(r), session, kept)
 	if errors.Is(err, auth.ErrBadToken) {
-		return s.refusedAt(r, err)
+		return h.refusedAt(r, err)
 	}
 	if err != nil {
 		return err
 	}
 	trail.Of(r.Context()).Is(renewed.Identity, trail.BySession)
 	if renewed.Session != "" { // else another page of this browser was faster
-		s.setSession(w, renewed)
+		h.setSession(w, renewed)
 	}
-	return s.answerSession(w, renewed.Identity, renewed.Renewal != "")
+	return h.answerSession(w, renewed.Identity, renewed.Renewal != "")
 }
 
 // setSession gives a browser what it keeps of its session. One that can be renewed is kept beyond its end: it says which.
-func (s *Server) setSession(w http.ResponseWriter, begun oidc.LoggedIn) {
+func (h *Handler) setSession(w http.ResponseWriter, begun oidc.LoggedIn) {
 	kept := begun.Identity.ExpiresAt
 	if begun.Renewal != "" {
 		kept = time.Now().Add(renewalKept)
@@ -135,7 +135,7 @@ func setLogin(w http.ResponseWriter, name, value string) {
 
 // forgetLogins lets a browser forget its logins if there are more than some: those that nobody finished would fill the
 // headers of its requests.
-func (s *Server) forgetLogins(w http.ResponseWriter, r *http.Request, most int) {
+func (h *Handler) forgetLogins(w http.ResponseWriter, r *http.Request, most int) {
 	var names []string
 	for _, cookie := range r.Cookies() {
 		if name, ok := strings.CutPrefix(cookie.Name, loginCookiePrefix); ok {
@@ -150,8 +150,8 @@ func (s *Server) forgetLogins(w http.ResponseWriter, r *http.Request, most int) 
 }
 
 // loginQuery is the query of a request by which somebody signs in, if he can, and does so in view.
-func (s *Server) loginQuery(r *http.Request) (url.Values, error) {
-	if s.opts.Login == nil {
+func (h *Handler) loginQuery(r *http.Request) (url.Values, error) {
+	if h.opts.Login == nil {
 		return nil, reply.NotFound("this gateway has no login of its own")
 	}
 	if err := refuseEmbedded(r); err != nil {
@@ -190,18 +190,18 @@ var loginPage = template.Must(template.New("login").Parse(`<!doctype html>
 `))
 
 // forPeople tells errors as a page to those who read one.
-func (s *Server) forPeople(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+func (h *Handler) forPeople(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := handle(w, r)
 		if err == nil || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 			return err
 		}
 		failed := reply.To(err)
-		s.logger(r).Log(r.Context(), reply.Level(r, failed), "sign-in failed", "status", failed.Code, "error", err, "cause", failed.Cause)
-		h := w.Header()
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", reply.AnswerPolicy)
-		h.Set("X-Frame-Options", "DENY")
+		h.logger(r).Log(r.Context(), reply.Level(r, failed), "sign-in failed", "status", failed.Code, "error", err, "cause", failed.Cause)
+		header := w.Header()
+		header.Set("Content-Type", "text/html; charset=utf-8")
+		header.Set("Content-Security-Policy", reply.AnswerPolicy)
+		header.Set("X-Frame-Options", "DENY")
 		failed.Head(w)
 		_ = loginPage.Execute(w, struct{ Message, Request string }{failed.Message, request.ID(r)}) // a client that has gone is no error
 		return nil

@@ -1,8 +1,6 @@
-package http
+package signin
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -10,10 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
-	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
 const (
@@ -50,36 +46,11 @@ func (f *failures) add(address string) (wait time.Duration, first bool) {
 	return max(f.since.Add(failuresWindow).Sub(now), time.Second), f.counts[address] == maxFailures+1
 }
 
-// from is a request's context for questions about who sends it, which are shared fairly between those who cause them.
-func from(r *http.Request) context.Context {
-	return auth.From(r.Context(), request.Network(request.Address(r)))
-}
-
-// caller is who sent a request, once it is time for another one of theirs. An address from which too much comes that is nobody's is told
-// 429; whoever comes from there with a good token is let in, since what they send is looked at all the same. Event streams are told
-// 401 nonetheless: that ends an EventSource for good, which is what is wanted, and so would 429.
-func (s *Server) caller(r *http.Request) (auth.Identity, error) {
-	id, err := s.identity(r)
-	if id.Anonymous {
-		id.From = request.Network(request.Address(r))
-	}
-	switch {
-	case err == nil:
-		trail.Of(r.Context()).Is(id, "")
-		return id, s.pace(r.Context(), id)
-	case errors.Is(err, auth.ErrNoCredentials):
-		return id, s.hold(r.Context(), request.Network(request.Address(r)), reply.To(err))
-	case errors.Is(err, auth.ErrBadToken):
-		return id, s.refusedAt(r, err)
-	}
-	return id, err
-}
-
 // refusedAt counts a failure to sign in, and says what the caller is told of it.
-func (s *Server) refusedAt(r *http.Request, err error) error {
-	wait, first := s.failures.add(request.Address(r))
+func (h *Handler) refusedAt(r *http.Request, err error) error {
+	wait, first := h.failures.add(request.Address(r))
 	if first {
-		s.log.Warn("too many failures to sign in from an address", "address", request.Address(r), "within", failuresWindow)
+		h.log.Warn("too many failures to sign in from an address", "address", request.Address(r), "within", failuresWindow)
 	}
 	refusal := reply.To(err)
 	if wait > 0 && r.URL.Path != "/stream" && !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
@@ -88,5 +59,5 @@ func (s *Server) refusedAt(r *http.Request, err error) error {
 			Message: "too many requests from this address could not sign in; send good credentials, or wait",
 		}
 	}
-	return s.hold(r.Context(), request.Network(request.Address(r)), refusal)
+	return h.opts.Rates.Hold(r.Context(), request.Network(request.Address(r)), refusal)
 }

@@ -1,0 +1,102 @@
+package signin
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
+)
+
+// What pages of other origins may send and read, beside what every page may (Fetch, section 3.2).
+const (
+	corsRequestHeaders  = "Authorization, Content-Type, If-None-Match, Last-Event-ID"
+	corsResponseHeaders = "ETag, Retry-After, WWW-Authenticate, X-Request-Id"
+	corsMaxAge          = "7200" // seconds; browsers do not remember a preflight for longer
+)
+
+// CORS lets pages of the configured origins call, and answers OPTIONS. Origins are named one by one, so that a session's
+// cookie may go with them; `*` is no origin that the configuration takes.
+func (h *Handler) CORS(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		origin := r.Header.Get("Origin")
+		preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+		if len(h.opts.Origins) > 0 {
+			header.Add("Vary", "Origin")
+			if preflight {
+				header.Add("Vary", "Access-Control-Request-Method")
+				header.Add("Vary", "Access-Control-Request-Headers")
+			}
+		}
+		if origin != "" && slices.Contains(h.opts.Origins, origin) {
+			header.Set("Access-Control-Allow-Origin", origin)
+			if h.opts.Sessions != nil {
+				header.Set("Access-Control-Allow-Credentials", "true") // a session's cookie, from another origin of the same site
+			}
+			if preflight {
+				header.Set("Access-Control-Allow-Methods", AllowedMethods(r.URL.Path))
+				header.Set("Access-Control-Allow-Headers", corsRequestHeaders)
+				header.Set("Access-Control-Max-Age", corsMaxAge)
+			} else {
+				header.Set("Access-Control-Expose-Headers", corsResponseHeaders)
+			}
+		}
+		if r.Method == http.MethodOptions {
+			header.Set("Allow", AllowedMethods(r.URL.Path))
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// AllowedMethods are those that a path takes, as Allow says it.
+func AllowedMethods(path string) string {
+	reads, ok := changes[path]
+	switch {
+	case ok && reads:
+		return "GET, HEAD, POST, OPTIONS"
+	case ok:
+		return "POST, OPTIONS"
+	}
+	return "GET, HEAD, OPTIONS"
+}
+
+// refuseForeign refuses what a page of another origin lets a browser send, with the user's cookie: only this gateway's own
+// pages and those of the configured origins may. Sec-Fetch-Site, which no page can write, counts before the comparison of
+// Origin with Host: it is right behind a proxy that does not pass the Host on, and knows a plain page of the same host for
+// another site's.
+func (h *Handler) refuseForeign(r *http.Request) error {
+	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	ours := false
+	switch {
+	case origin != "" && slices.Contains(h.opts.Origins, origin):
+		ours = true
+	case site == "same-origin", site == "none": // none: the user himself, by the address bar or a bookmark
+		ours = true
+	case site != "": // somebody follows a link; pages' images and scripts are no navigation
+		ours = origin == "" && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate"
+	case origin != "":
+		ours = isOriginOf(origin, r.Host)
+	default: // no browser, or one so old that SameSite alone protects its user
+		ours = true
+	}
+	if ours {
+		return nil
+	}
+	return &reply.Error{
+		Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+		Message: "a page of another origin may not use the session of this one; cors.origins names those that may",
+	}
+}
+
+// isOriginOf reports whether an origin is that of the host that a request was sent to. What is before a proxy is https,
+// behind it http, so the scheme is not compared.
+func isOriginOf(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && strings.EqualFold(u.Host, host)
+}
