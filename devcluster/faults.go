@@ -64,8 +64,16 @@ func (c *cluster) killAPIServer(context.Context) error {
 	if !c.running(apiServer) {
 		return errors.New("kube-apiserver is not running")
 	}
-	c.kill(apiServer)
+	c.takeAPIServer()
 	return nil
+}
+
+// takeAPIServer kills the API server, and before it those who would miss it. One that was just started gives it ten seconds
+// (the controller manager), and ends then; and after an outage they would sleep out back-offs of up to half a minute, kwok
+// for each pod. New ones are at work in a second.
+func (c *cluster) takeAPIServer() {
+	c.kill(clients...)
+	c.kill(apiServer)
 }
 
 func (c *cluster) startAPIServer(ctx context.Context) error {
@@ -78,9 +86,6 @@ func (c *cluster) startAPIServer(ctx context.Context) error {
 	if err := c.waitForAPIServer(ctx); err != nil {
 		return err
 	}
-	// After an outage its clients would sleep out back-offs of up to half a minute, kwok for each pod; new ones are at
-	// work in a second.
-	c.kill(clients...)
 	return c.start(clients...)
 }
 
@@ -88,6 +93,7 @@ func (c *cluster) restartAPIServer(ctx context.Context) error {
 	if !c.running(apiServer) {
 		return errors.New("kube-apiserver is not running; apiserver-start starts it")
 	}
+	c.kill(clients...) // see takeAPIServer
 	c.processes[apiServer].terminate(ctx, 10*time.Second)
 	return c.startAPIServer(ctx)
 }
@@ -96,7 +102,7 @@ func (c *cluster) restartAPIServer(ctx context.Context) error {
 // server answers watches from its own cache of recent changes. So the API server is restarted: the cache of a new one
 // begins with the present state. While none runs, nothing writes, so the present is one well-defined revision.
 func (c *cluster) compact(ctx context.Context) error {
-	c.kill(apiServer)
+	c.takeAPIServer()
 	revision, err := etcdRevision(ctx, c.etcdPort)
 	if err != nil {
 		return fmt.Errorf("asking etcd for its revision: %w", err)
@@ -148,8 +154,8 @@ func (c *cluster) restore(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("asking etcd for its revision: %w", err)
 	}
-	c.kill(clients...)
-	c.kill(apiServer, "etcd")
+	c.takeAPIServer()
+	c.kill("etcd")
 	if err := c.restoreEtcdData(); err != nil {
 		return err
 	}
