@@ -35,6 +35,23 @@ type follower struct {
 	position string
 	resets   map[string]int
 	faults   []string
+	recent   []string // what happened to it at last
+}
+
+// note writes down what happened, for whoever asks why a copy is wrong. The caller holds the lock.
+func (f *follower) note(format string, args ...any) {
+	const enough = 2000
+	if len(f.recent) >= enough {
+		f.recent = append(f.recent[:0], f.recent[enough/2:]...)
+	}
+	f.recent = append(f.recent, time.Now().Format("04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// story is what was written down.
+func (f *follower) story() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.recent, "\n")
 }
 
 func newFollower(replicas []*gateway, user string, paths map[string]string, random *rand.Rand) *follower {
@@ -89,7 +106,9 @@ func (f *follower) run(done <-chan struct{}) {
 			headers = append(headers, "Last-Event-ID: "+f.position)
 		}
 		f.mu.Lock()
-		f.g = f.replicas[f.random.IntN(len(f.replicas))]
+		to := f.random.IntN(len(f.replicas))
+		f.g = f.replicas[to]
+		f.note("to replica %d with %q", to, f.position)
 		for _, c := range f.copies {
 			c.told, c.versions = map[string]bool{}, map[string]uint64{}
 		}
@@ -172,6 +191,7 @@ func (f *follower) apply(frame frame) {
 	defer f.mu.Unlock()
 	if frame.id != "" {
 		f.position = frame.id
+		f.note("%s %s %s@%s", frame.id, frame.event, uidOf(frame), frame.field("metadata", "resourceVersion"))
 	}
 	if !f.reads && frame.event != "" {
 		f.reads, f.since = true, time.Now()

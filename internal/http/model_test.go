@@ -124,7 +124,8 @@ func (m *model) play() {
 	for _, f := range m.followers {
 		for healed := time.Now(); !f.same(m.api.api.Contents("pods")); pass(time.Second) {
 			if time.Since(healed) > 5*time.Minute {
-				m.Fatalf("%s of %q is not as the cluster, after %v; faults: %v", f.path, f.user, f.resets, f.faults)
+				m.Fatalf("%s of %q is not as the cluster, after %v: %s; faults: %v; what it was told at last:\n%s",
+					f.path, f.user, f.resets, f.difference(m.api.api.Contents("pods")), f.faults, f.story())
 			}
 		}
 		for reason, n := range f.resets {
@@ -143,6 +144,9 @@ func (m *model) play() {
 	for _, f := range m.followers {
 		for _, fault := range f.faults {
 			m.Errorf("%s of %q: %s", f.path, f.user, fault)
+		}
+		if len(f.faults) > 0 {
+			m.Logf("what it was told:\n%s", f.story())
 		}
 	}
 }
