@@ -21,7 +21,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/load"
 	"github.com/kubecast/kubecast/bench/internal/process"
-	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/devtoken"
 )
 
 func main() {
@@ -146,7 +146,7 @@ func (b *bench) key() string { return filepath.Join(b.dir, "key.pem") }
 // signIn makes all users' tokens, and the key with which the gateway accepts them.
 func (b *bench) signIn() (err error) {
 	sign := func(user string) (token string, err error) {
-		return auth.SignDevelopmentToken(auth.DevelopmentToken{
+		return devtoken.Sign(devtoken.Token{
 			KeyFile: b.key(), User: user, Issuer: issuer, Audience: audience, TTL: 12 * time.Hour,
 		})
 	}

@@ -12,7 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/devtoken"
 )
 
 // The development tokens' issuer and audience.
@@ -93,7 +93,7 @@ func (b *bench) prepare(ctx context.Context) error {
 // signIn makes a token for each user, and the key with which the gateway accepts them.
 func (b *bench) signIn() (err error) {
 	for _, u := range b.people {
-		if u.token, err = auth.SignDevelopmentToken(auth.DevelopmentToken{
+		if u.token, err = devtoken.Sign(devtoken.Token{
 			KeyFile: b.key, User: u.name, Issuer: issuer, Audience: audience, TTL: 12 * time.Hour,
 		}); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/app"
+	"github.com/kubecast/kubecast/internal/devtoken"
 )
 
 // list is a flag that may be given several times.
@@ -33,7 +33,7 @@ func token(args []string, out io.Writer) error {
 	if *key == "" || *user == "" {
 		return errors.New("token: --key FILE and --user NAME are required")
 	}
-	signed, err := app.SignToken(app.Token{
+	signed, err := devtoken.Sign(devtoken.Token{
 		KeyFile: *key, User: *user, Groups: groups, Issuer: *issuer, Audience: *audience, TTL: *ttl,
 	})
 	if err != nil {

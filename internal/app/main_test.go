@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/devtoken"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,7 +41,7 @@ type gateway struct {
 func configuration(t *testing.T, clusterURL string) (cfg config.Config, token string) {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "key")
-	token, err := SignToken(Token{KeyFile: key, User: "jane", Issuer: "https://test", Audience: "kubecast", TTL: time.Hour})
+	token, err := devtoken.Sign(devtoken.Token{KeyFile: key, User: "jane", Issuer: "https://test", Audience: "kubecast", TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

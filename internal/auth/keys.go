@@ -224,3 +224,21 @@ func parseSecret(data []byte) (keySet, error) {
 	}
 	return keySet{key}, nil
 }
+
+// ParsePublicKeys reads a PublicKeyFile as an Authenticator does.
+func ParsePublicKeys(pem []byte) (keys []crypto.PublicKey, err error) {
+	known, err := parsePEM(pem)
+	for _, key := range known {
+		keys = append(keys, key.public)
+	}
+	return keys, err
+}
+
+// Algorithm is one that an Authenticator accepts with a key. An error says that it accepts none.
+func Algorithm(public crypto.PublicKey) (string, error) {
+	key, err := newVerificationKey("", public)
+	if err != nil {
+		return "", err
+	}
+	return key.algorithms[0], nil
+}

@@ -277,3 +277,9 @@ func unreserved(name string) (string, error) {
 	}
 	return name, nil
 }
+
+// CheckName returns an error for the name of a user or group that no token may have.
+func CheckName(name string) error {
+	_, err := unreserved(name)
+	return err
+}

@@ -1,6 +1,11 @@
-package auth
+package devtoken
 
 import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -12,15 +17,24 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
 
-func developmentToken(path string) DevelopmentToken {
-	return DevelopmentToken{KeyFile: path, User: "jane", Groups: []string{"team-a"}, Issuer: "https://kubecast.local", Audience: "kubecast", TTL: time.Hour}
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func developmentToken(path string) Token {
+	return Token{KeyFile: path, User: "jane", Groups: []string{"team-a"}, Issuer: "https://kubecast.local", Audience: "kubecast", TTL: time.Hour}
 }
 
 func accepts(t *testing.T, pub, token string) bool {
 	t.Helper()
-	a, err := New(Options{Issuers: []Issuer{{Issuer: "https://kubecast.local", Audiences: []string{"kubecast"}, PublicKeyFile: pub, Claims: usual}}}, nil)
+	a, err := auth.New(auth.Options{Issuers: []auth.Issuer{{Issuer: "https://kubecast.local", Audiences: []string{"kubecast"}, PublicKeyFile: pub, Claims: auth.Claims{Username: "sub", Groups: "groups"}}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +47,7 @@ func accepts(t *testing.T, pub, token string) bool {
 
 func TestDevelopmentTokenIsAcceptedWithItsPublicHalf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dev.key")
-	first, err := SignDevelopmentToken(developmentToken(path))
+	first, err := Sign(developmentToken(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +55,7 @@ func TestDevelopmentTokenIsAcceptedWithItsPublicHalf(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	before, _ := os.ReadFile(path)
-	second, err := SignDevelopmentToken(developmentToken(path))
+	second, err := Sign(developmentToken(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +69,7 @@ func TestDevelopmentTokenIsAcceptedWithItsPublicHalf(t *testing.T) {
 	if err := os.Remove(path + ".pub"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := SignDevelopmentToken(developmentToken(path)); err != nil {
+	if _, err := Sign(developmentToken(path)); err != nil {
 		t.Fatal(err)
 	}
 	if !accepts(t, path+".pub", first) {
@@ -69,15 +83,15 @@ func TestDevelopmentTokenIsAcceptedWithItsPublicHalf(t *testing.T) {
 func TestKeysOfOtherToolsSignToo(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"openssl ecparam": append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"),
-			pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: must(x509.MarshalECPrivateKey(ecKey))})...),
-		"openssl genrsa": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)}),
-		"ed25519":        pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(edKey))}),
+			pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: must(x509.MarshalECPrivateKey(must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))))})...),
+		"openssl genrsa": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(must(rsa.GenerateKey(rand.Reader, 2048)))}),
+		"ed25519":        pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))))}),
 	} {
 		path := filepath.Join(t.TempDir(), "key")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		token, err := SignDevelopmentToken(developmentToken(path))
+		token, err := Sign(developmentToken(path))
 		if err != nil || !accepts(t, path+".pub", token) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -90,7 +104,7 @@ func TestFilesThatAreSomethingElseAreNotOverwritten(t *testing.T) {
 	if err := os.WriteFile(diary, []byte("dear diary"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := SignDevelopmentToken(developmentToken(diary))
+	_, err := Sign(developmentToken(diary))
 	if err == nil || !strings.Contains(err.Error(), diary+" is not overwritten: it holds no private key") {
 		t.Error(err)
 	}
@@ -102,27 +116,27 @@ func TestFilesThatAreSomethingElseAreNotOverwritten(t *testing.T) {
 	}
 
 	key := filepath.Join(dir, "key")
-	if _, err := SignDevelopmentToken(developmentToken(key)); err != nil {
+	if _, err := Sign(developmentToken(key)); err != nil {
 		t.Fatal(err)
 	}
 	for says, data := range map[string][]byte{
 		"no PEM block":                   []byte("ssh-ed25519 AAAA"),
-		"is the public half of another ": publicPEM(t, otherKey),
+		"is the public half of another ": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Public()))}),
 	} {
 		if err := os.WriteFile(key+".pub", data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := SignDevelopmentToken(developmentToken(key)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := Sign(developmentToken(key)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want %s, got %v", says, err)
 		}
 		if after, _ := os.ReadFile(key + ".pub"); string(after) != string(data) {
 			t.Error("the public file was overwritten")
 		}
 	}
-	if _, err := SignDevelopmentToken(developmentToken(filepath.Join(dir, "not", "there"))); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Sign(developmentToken(filepath.Join(dir, "not", "there"))); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := SignDevelopmentToken(developmentToken(dir)); err == nil {
+	if _, err := Sign(developmentToken(dir)); err == nil {
 		t.Error("a directory is a key")
 	}
 }
@@ -134,7 +148,7 @@ func TestManyWhoNeedTheFirstKeyMakeOne(t *testing.T) {
 	for i := range tokens {
 		wg.Go(func() {
 			var err error
-			if tokens[i], err = SignDevelopmentToken(developmentToken(path)); err != nil {
+			if tokens[i], err = Sign(developmentToken(path)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -149,18 +163,18 @@ func TestManyWhoNeedTheFirstKeyMakeOne(t *testing.T) {
 
 func TestDevelopmentTokenThatWouldBeRefusedIsNotSigned(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dev.key")
-	for says, change := range map[string]func(*DevelopmentToken){
-		"User: required":     func(d *DevelopmentToken) { d.User = "" },
-		"KeyFile: required":  func(d *DevelopmentToken) { d.KeyFile = "" },
-		"Issuer: required":   func(d *DevelopmentToken) { d.Issuer = "" },
-		"Audience: required": func(d *DevelopmentToken) { d.Audience = "" },
-		"TTL: 0s given":      func(d *DevelopmentToken) { d.TTL = 0 },
-		`"system:masters"`:   func(d *DevelopmentToken) { d.Groups = []string{"a", "system:masters"} },
-		`"system:admin"`:     func(d *DevelopmentToken) { d.User = "system:admin" },
+	for says, change := range map[string]func(*Token){
+		"User: required":     func(d *Token) { d.User = "" },
+		"KeyFile: required":  func(d *Token) { d.KeyFile = "" },
+		"Issuer: required":   func(d *Token) { d.Issuer = "" },
+		"Audience: required": func(d *Token) { d.Audience = "" },
+		"TTL: 0s given":      func(d *Token) { d.TTL = 0 },
+		`"system:masters"`:   func(d *Token) { d.Groups = []string{"a", "system:masters"} },
+		`"system:admin"`:     func(d *Token) { d.User = "system:admin" },
 	} {
 		opts := developmentToken(path)
 		change(&opts)
-		if _, err := SignDevelopmentToken(opts); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := Sign(opts); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want %s, got %v", says, err)
 		}
 	}

@@ -1,4 +1,6 @@
-package auth
+// Package devtoken signs tokens for demonstrations and tests with a key of one's own, as an issuer would whose publicKeyFile is the public
+// half of that key. It makes the key where there is none, and never overwrites a file.
+package devtoken
 
 import (
 	"crypto"
@@ -17,10 +19,12 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// DevelopmentToken describes a token that is signed with a local key. Every field but Groups is required.
-type DevelopmentToken struct {
+// Token describes a token that is signed with a local key. Every field but Groups is required.
+type Token struct {
 	KeyFile  string // made if it does not exist, with its public half as KeyFile.pub
 	User     string
 	Groups   []string
@@ -29,9 +33,9 @@ type DevelopmentToken struct {
 	TTL      time.Duration
 }
 
-// SignDevelopmentToken signs a token for demos and tests, as an issuer whose publicKeyFile is
+// Sign signs a token for demos and tests, as an issuer whose publicKeyFile is
 // KeyFile.pub would. Neither file is ever overwritten; a missing KeyFile.pub is written again.
-func SignDevelopmentToken(opts DevelopmentToken) (string, error) {
+func Sign(opts Token) (string, error) {
 	for name, value := range map[string]string{"KeyFile": opts.KeyFile, "User": opts.User, "Issuer": opts.Issuer, "Audience": opts.Audience} {
 		if value == "" {
 			return "", fmt.Errorf("development token: %s: required", name)
@@ -42,7 +46,7 @@ func SignDevelopmentToken(opts DevelopmentToken) (string, error) {
 	}
 	// The gateway would refuse such a token, so it is refused here.
 	for _, name := range append([]string{opts.User}, opts.Groups...) {
-		if _, err := unreserved(name); err != nil {
+		if err := auth.CheckName(name); err != nil {
 			return "", fmt.Errorf("development token: %w", err)
 		}
 	}
@@ -50,7 +54,7 @@ func SignDevelopmentToken(opts DevelopmentToken) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("development token: %w", err)
 	}
-	public, err := newVerificationKey("", signer.Public())
+	algorithm, err := auth.Algorithm(signer.Public())
 	if err != nil {
 		return "", fmt.Errorf("development token: %s: %w", opts.KeyFile, err)
 	}
@@ -70,7 +74,7 @@ func SignDevelopmentToken(opts DevelopmentToken) (string, error) {
 	if len(opts.Groups) > 0 {
 		claims["groups"] = opts.Groups
 	}
-	token := jwt.NewWithClaims(jwt.GetSigningMethod(public.algorithms[0]), claims)
+	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), claims)
 	id := sha256.Sum256(der)
 	token.Header["kid"] = base64.RawURLEncoding.EncodeToString(id[:12])
 	signed, err := token.SignedString(signer)
@@ -107,12 +111,12 @@ func developmentKey(path string) (crypto.Signer, error) {
 	if data, err = os.ReadFile(pub); err != nil {
 		return nil, err
 	}
-	keys, err := parsePEM(data)
+	keys, err := auth.ParsePublicKeys(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not overwritten: %w", pub, err)
 	}
 	for _, k := range keys {
-		if public, ok := k.public.(interface{ Equal(crypto.PublicKey) bool }); ok && public.Equal(signer.Public()) {
+		if public, ok := k.(interface{ Equal(crypto.PublicKey) bool }); ok && public.Equal(signer.Public()) {
 			return signer, nil
 		}
 	}
