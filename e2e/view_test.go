@@ -258,6 +258,7 @@ func (v *view) object(name, data string, version, after uint64, relists bool) er
 	case o.version == after && name == "deleted" && relists: // part of the rest of a version that several objects share
 	case o.version <= after:
 		return fmt.Errorf("%s at version %d is not after the position %d", key, o.version, after)
+	case name == "deleted" && version == o.version-1: // whose revision may go on
 	case version > o.version && !v.conflated, version < o.version && !relists:
 		return fmt.Errorf("%s has version %d", key, o.version)
 	}

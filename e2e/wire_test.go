@@ -190,7 +190,9 @@ const (
 // readLists asks for lists, counts, tables and pages.
 func (u *wiretapped) readLists(ctx context.Context) {
 	for round := 0; ctx.Err() == nil; round++ {
-		for _, path := range []string{"/api/v1/pods", "/api/v1/configmaps", "/api/v1/namespaces", "/clusters/default/api/v1/pods"} {
+		for i, path := range []string{"/api/v1/pods", "/api/v1/configmaps", "/api/v1/namespaces", "/clusters/default/api/v1/pods"} {
+			// Some are not there at some moments, and on a slow machine there is one round only.
+			u.do(ctx, "one", fmt.Sprintf("/api/v1/namespaces/wire-%s/configmaps/%s-%d", u.name, u.name, i))
 			for _, query := range []string{
 				"", "labelSelector=wire%3Dyes", "fieldSelector=metadata.name!%3Dx", "search=-1", "sort=-metadata.name", "fields=metadata.labels",
 				"resourceVersion=0", "countBy=metadata.namespace", "countBy=metadata.labels.owner", "sort=metadata.creationTimestamp,metadata.uid",
@@ -203,7 +205,6 @@ func (u *wiretapped) readLists(ctx context.Context) {
 				u.walk(ctx, path+"?"+query)
 			}
 		}
-		u.do(ctx, "one", fmt.Sprintf("/api/v1/namespaces/wire-%s/configmaps/%s-1", u.name, u.name))
 		for _, path := range []string{"/auth/me", "/auth/me?kinds=pods,configmaps,namespaces,secrets", "/clusters", "/api", "/api/v1", "/version"} {
 			u.do(ctx, "documents", path)
 		}

@@ -261,8 +261,8 @@ func asEvents(past []cluster.Past) []*Event {
 	types := map[watch.EventType]stream.Type{watch.Added: stream.Added, watch.Modified: stream.Modified, watch.Deleted: stream.Deleted}
 	events := make([]*Event, len(past))
 	for i, p := range past {
-		version := p.Object.Version()
-		events[i] = &Event{Change: change{Type: types[p.Type], Object: p.Object}, Pos: version, ID: version}
+		c := change{Type: types[p.Type], Object: p.Object}
+		events[i] = stream.EventAt(p.Object.Version(), c)
 	}
 	return events
 }

@@ -79,8 +79,9 @@ func (c *client) come() {
 	}
 	c.seen["snapshot"]++
 	snapshot := store.Snapshot()
-	c.cursor, c.position, c.epoch = store.Topic().From(snapshot.Head, c.scope), snapshot.Version(), epoch
-	c.has, c.knows = map[string]string{}, 0
+	known := snapshot.Head.Known()
+	c.cursor, c.position, c.epoch = store.Topic().From(snapshot.Head, c.scope), known.All, epoch
+	c.has, c.knows = map[string]string{}, known.Some
 	for o := range snapshot.List(c.scope, c.selector, "", "") {
 		c.upsert(o)
 	}
@@ -141,21 +142,20 @@ func (c *client) read(room int) (more bool) {
 	return false
 }
 
-// check compares what the client has with what the API server had at the client's position. The client may still have
-// some objects that were deleted in that very revision.
+// check compares what the client has with what the API server had at the client's position.
 func (c *client) check() {
 	if c.restored || c.knows > c.position {
 		return
 	}
 	c.seen["checked"]++
-	want, before := c.filtered(c.position), c.filtered(c.position-1)
+	want := c.filtered(c.position)
 	for key, version := range want {
 		if c.has[key] != version {
 			c.t.Errorf("at %d a client of %v has %s %q, not %q", c.position, c.scope, key, c.has[key], version)
 		}
 	}
 	for key, version := range c.has {
-		if _, there := want[key]; !there && before[key] != version {
+		if _, there := want[key]; !there {
 			c.t.Errorf("at %d a client of %v has %s %q, which is gone", c.position, c.scope, key, version)
 		}
 	}

@@ -245,6 +245,7 @@ func (w *world) restore() {
 
 func (w *world) heal() {
 	w.note("healed")
+	w.put() // behind a deletion a client would not stand at the newest version: its revision may go on
 	time.Sleep(5 * time.Minute)
 	w.api.Bookmark()
 	synctest.Wait()

@@ -165,7 +165,7 @@ func (w *watch) find(ctx context.Context, at position, epoch string) place {
 		known = stream.UpTo(w.after)
 	case w.quiet:
 		head := w.Store.Topic().Head()
-		return place{cursor: w.Store.Topic().From(head, w.part().Scope()), known: stream.UpTo(head.Version)}
+		return place{cursor: w.Store.Topic().From(head, w.part().Scope()), known: head.Known()}
 	default:
 		return place{}
 	}

@@ -56,7 +56,7 @@ func (d *watchEvents) synced(ss *session, w *watch, _ int) {
 }
 
 func (d *watchEvents) change(ss *session, _ *watch, event *cache.Event, kind stream.Type, o *cluster.Object) {
-	if kind == stream.Deleted && event.ID < event.Pos {
+	if kind == stream.Deleted && event.FromRelist() {
 		o = o.WithVersion(event.ID)
 	}
 	d.object(ss, kind, o)

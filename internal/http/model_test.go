@@ -157,10 +157,15 @@ func (m *model) rest(began time.Time) {
 	if m.IntN(3) == 0 {
 		long = 4 * time.Second // so that nothing is held back any more from most of those who conflate
 	}
+	before := map[*gateway]uint64{}
+	for _, replica := range m.replicas {
+		_, before[replica] = replica.known("pods")
+	}
 	pass(long)
 	synctest.Wait()
 	for _, f := range m.followers {
-		if f.settled(long) {
+		// A replica whose watch was back only just now may hold for them what it has learned only just now.
+		if _, version := f.replica().known("pods"); version == before[f.replica()] && f.settled(long) {
 			m.check(f, fmt.Sprintf("%v after the last change, at %v", long, time.Since(began)))
 		} else {
 			m.checked["not settled"]++

@@ -111,13 +111,14 @@ func TestTheRestOfARevisionIsCaughtUp(t *testing.T) {
 		s := one.stream("/api/v1/namespaces/team-1/pods")
 		s.until("synced")
 		version := one.api.DeleteTogether("pods", one.api.Keys("pods")...)
-		if first := s.expect("deleted e01"); first.id != id(version) {
+		first := s.expect("deleted e01")
+		if first.id != id(version-1)+fmt.Sprint("-", version) {
 			t.Fatalf("%q", first.raw)
 		}
 		s.close()
 		one.api.Put("pods", "team-1/end")
 		// The other one has read its list only now.
-		s = other.stream("/api/v1/namespaces/team-1/pods", "Last-Event-ID: "+id(version))
+		s = other.stream("/api/v1/namespaces/team-1/pods", "Last-Event-ID: "+first.id)
 		told := map[string]bool{}
 		for f := s.next(); f.String() != "added end"; f = s.next() {
 			told[f.String()] = true
@@ -128,6 +129,39 @@ func TestTheRestOfARevisionIsCaughtUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTheRestOfARevisionIsToldByAReplicaThatListedAtIt: to that one everything up to the list's version is old, so a client
+// that was told the first deletion of it by another replica must not claim it.
+func TestTheRestOfARevisionIsToldByAReplicaThatListedAtIt(t *testing.T) {
+	for _, compacted := range []bool{false, true} {
+		t.Run(fmt.Sprint("compacted ", compacted), func(t *testing.T) {
+			inBubbleOf(t, 2, func(t *testing.T, replicas []*gateway) {
+				one, other := replicas[0], replicas[1]
+				one.api.Put("pods", "team-a/first")
+				other.stream("/api/v1/pods").expect("added first", "synced")
+				other.way.cut()
+				one.api.Put("pods", "team-a/second") // the other never sees it
+				s := one.stream("/api/v1/pods")
+				s.expect("added first", "added second", "synced")
+				version := one.api.DeleteTogether("pods", "team-a/first", "team-a/second")
+				first := s.expect("deleted first")
+				s.close()
+				if compacted {
+					one.api.Compact("pods")
+				}
+				other.way.mend()
+				other.eventually("it has listed again", func() bool { _, at := other.known("pods"); return at == version })
+				s = other.stream("/api/v1/pods", "Last-Event-ID: "+first.id)
+				one.api.Put("pods", "team-a/end")
+				for f := s.next(); f.String() != "deleted second" && f.event != "reset"; f = s.next() {
+					if f.String() == "added end" {
+						t.Fatal("the rest of the revision was not told, nor was there a reset: the client keeps it for ever")
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestCatchUpFromTheFirstVersionIsAReset: what happened from there on cannot be asked for, since before 1 is any.

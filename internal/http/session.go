@@ -160,7 +160,7 @@ func (ss *session) snapshot(ctx context.Context, w *watch) string {
 	if ss.task.Err() != nil {
 		return endLeft
 	}
-	w.begin(w.Store.Topic().From(snapshot.Head, w.part().Scope()), stream.UpTo(snapshot.Version()))
+	w.begin(w.Store.Topic().From(snapshot.Head, w.part().Scope()), snapshot.Head.Known())
 	ss.dialect.synced(ss, w, count)
 	return ""
 }

@@ -53,7 +53,7 @@ func (ss *session) shift(ctx context.Context, w *watch) (stop string) {
 		}
 	}
 	w.adopt()
-	w.begin(w.Store.Topic().From(s.snapshot.Head, w.part().Scope()), stream.UpTo(s.snapshot.Version()))
+	w.begin(w.Store.Topic().From(s.snapshot.Head, w.part().Scope()), s.snapshot.Head.Known())
 	ss.dialect.bookmark(ss, w)
 	return ""
 }

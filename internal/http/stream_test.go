@@ -65,7 +65,7 @@ func TestIDsBeforeAndAfterSynced(t *testing.T) {
 		t.Errorf("live: %q", f.raw)
 	}
 	version = g.api.Delete("pods", "team-a/web")
-	if f := s.next(); f.String() != "deleted web" || f.id != id(version) || f.field("metadata", "resourceVersion") != fmt.Sprint(version) {
+	if f := s.next(); f.String() != "deleted web" || f.id != id(version-1)+fmt.Sprint("-", version) || f.field("metadata", "resourceVersion") != fmt.Sprint(version) {
 		t.Errorf("live: %q", f.raw)
 	}
 }

@@ -39,7 +39,9 @@ type Cursor[O Object[O]] struct {
 	past       *past[O] // comes before what is in the ring; nil once it is read
 	next       uint64   // number of the next event to look at
 	generation int
-	known      Known // what its client knew at the beginning; zero once the topic has passed that
+	known      Known  // what its client knew at the beginning
+	passed     bool   // all of that was read; Back takes it back
+	sole       uint64 // the number of the event that was alone in the version of which the client was told something
 	armed      []registration
 }
 
@@ -80,15 +82,15 @@ func (c *Cursor[O]) Next(batch []*Event[O], w Waiter) (_ []*Event[O], position u
 		} else {
 			batch = c.nextOfChains(batch)
 		}
-		position = t.watermark
+		position = t.complete()
 		if c.next != t.ring.next {
 			position = batch[len(batch)-1].ID
 		}
-		if c.known.Some > 0 {
-			live := slices.DeleteFunc(batch[caughtUp:], func(e *Event[O]) bool { return e.floor() <= c.known.All })
+		if c.isWary() {
+			live := slices.DeleteFunc(batch[caughtUp:], c.told)
 			batch = batch[:caughtUp+len(live)]
 			if position >= c.known.Some {
-				c.known = Known{}
+				c.passed = true
 			}
 			position = max(position, c.known.All)
 		}
@@ -122,11 +124,33 @@ func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 		if !ok {
 			break
 		}
-		if event.floor() > c.known.All {
+		if !c.told(event) {
 			events = append(events, event)
 		}
 	}
 	return events, nil
+}
+
+// isWary reports whether what comes may be what the client knew at the beginning.
+func (c *Cursor[O]) isWary() bool { return c.known.Some > 0 && !c.passed }
+
+// told reports whether the client was told an event of the ring before it came back. It was if it claims the event, and if
+// it was told something of the very next version, of which there is nothing else. Behind a deletion it comes back like
+// that.
+func (c *Cursor[O]) told(e *Event[O]) bool {
+	if e.floor() <= c.known.All {
+		return true
+	}
+	if !c.known.isNext(e.Pos) || e.leap || e.tie || c.topic.continues(e) && e.seq != c.sole {
+		return false
+	}
+	c.sole = e.seq // for the client it remains that, whatever else comes of the version
+	return true
+}
+
+// continues reports whether the event behind one in the ring shares its version.
+func (t *Topic[O]) continues(e *Event[O]) bool {
+	return e.seq+1 < t.ring.next && t.ring.at(e.seq+1).Pos == e.Pos
 }
 
 // following returns the scope's next event whose number is below end, and moves the cursor behind it. If there is
@@ -179,7 +203,7 @@ func (c *Cursor[O]) err() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if c.known.Some > 0 && c.topic.leapt(c.known) {
+	if c.isWary() && c.topic.leapt(c.known) {
 		return ErrExpired
 	}
 	return nil

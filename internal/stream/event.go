@@ -35,15 +35,29 @@ type Event[O Object[O]] struct {
 	// event.
 	Pos uint64
 	// ID is the version up to which a client that has been told this event has been told everything. It lags
-	// behind Pos within the burst of a relist, so that a client which is cut off in one gets it again.
+	// behind Pos within the burst of a relist, and for a deletion, which may share its revision with others: a client
+	// which is cut off there gets them again.
 	ID uint64
 	// At is when the event was appended.
 	At time.Time
 
 	seq  uint64 // its number in the ring; 0 if it was never in one
+	leap bool   // part of the difference that a relist found
 	tie  bool   // shares its version with an earlier event; see Topic.Append
 	left atomic.Pointer[weak.Pointer[O]]
 }
+
+// EventAt is a change that happened at a version, in no topic yet.
+func EventAt[O Object[O]](version uint64, change Change[O]) *Event[O] {
+	e := &Event[O]{Change: change, Pos: version, ID: version}
+	if change.Type == Deleted {
+		e.ID--
+	}
+	return e
+}
+
+// FromRelist reports whether the event is part of the difference that a relist found.
+func (e *Event[O]) FromRelist() bool { return e.leap }
 
 // floor is the lowest position with which a client is not told the event again.
 func (e *Event[O]) floor() uint64 {

@@ -17,20 +17,22 @@ type model struct {
 	floor      uint64
 	forgotten  uint64 // the end of the last gap that is not remembered
 	watermark  uint64
+	open       bool // the newest event is a deletion, to whose revision there may be more
 	gaps       []gap
 	generation int
 }
 
 type modelEvent struct {
 	*item
-	pos uint64
-	tie bool // its position was reached before it came
-	at  time.Time
+	pos  uint64
+	tie  bool // its position was reached before it came
+	leap bool // it is part of the difference that a relist found
+	at   time.Time
 }
 
 func (m *model) begin(version uint64) {
 	m.begun, m.evicted = len(m.history), len(m.history)
-	m.floor, m.watermark, m.gaps, m.forgotten = version, version, nil, 0
+	m.floor, m.watermark, m.open, m.gaps, m.forgotten = version, version, false, nil, 0
 }
 
 func (m *model) add(i *item, version uint64) {
@@ -53,7 +55,7 @@ func (m *model) evict() {
 
 func (m *model) relisted(version uint64) {
 	if version > m.watermark {
-		m.gaps = append(m.gaps, gap{m.watermark, version})
+		m.gaps = append(m.gaps, gap{m.watermark, version, Known{m.complete(), version}})
 	}
 	if len(m.gaps) > maxGaps {
 		m.floor, m.forgotten = m.gaps[0].to, m.gaps[0].to
@@ -62,7 +64,15 @@ func (m *model) relisted(version uint64) {
 			m.evicted++
 		}
 	}
-	m.watermark = version
+	m.watermark, m.open = version, false
+}
+
+// complete is the version up to which a client that has read everything has been told all there is.
+func (m *model) complete() uint64 {
+	if m.open {
+		return m.watermark - 1
+	}
+	return m.watermark
 }
 
 func in(scope Scope, namespace string) bool {
@@ -75,8 +85,7 @@ func (e modelEvent) due(version uint64) bool { return e.pos > version || e.tie &
 // leapt reports whether a relist passed over a stretch of which the client knows some.
 func (m *model) leapt(known Known) bool {
 	return slices.ContainsFunc(m.gaps, func(g gap) bool {
-		same := g.from == known.All && g.to == known.Some
-		return known.Some > g.from && known.All < g.to && !same
+		return known.Some > g.from && known.All < g.to && known != g.burst
 	})
 }
 
@@ -109,9 +118,11 @@ type follower struct {
 	start      int    // what comes before this is read from a past
 	after      uint64 // the past begins behind the first event of this version
 	known      Known
-	wary       bool // has not yet passed all that its client knew
-	ahead      bool // began before all that its client knew
-	ties       bool // events that share the version after which it resumed are due
+	sole       int   // what was alone in its version when it was passed
+	knew       Known // the same for what is read from the past
+	wary       bool  // has not yet passed all that its client knew
+	ahead      bool  // began before all that its client knew
+	ties       bool  // events that share the version after which it resumed are due
 	generation int
 	position   uint64
 }
@@ -139,6 +150,9 @@ func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err 
 		places[i] = f.next
 		f.next++
 	}
+	if len(batch) < room {
+		f.pass(m)
+	}
 	if len(batch) > 0 && random.IntN(4) == 0 {
 		untold := random.IntN(len(batch))
 		f.cursor.Back(batch[untold:])
@@ -146,10 +160,10 @@ func (f *follower) read(m *model, room int, random *rand.Rand) (alive bool, err 
 		return true, nil
 	}
 	if len(batch) < room {
-		if f.pass(m); f.next < len(m.history) {
+		if f.next < len(m.history) {
 			return false, fmt.Errorf("%+v was not read", m.history[f.next].item)
 		}
-		if want := max(m.watermark, f.known.All); position != want {
+		if want := max(m.complete(), f.known.All); position != want {
 			return false, fmt.Errorf("everything was read, but the position is %d, not %d", position, want)
 		}
 	}
@@ -202,7 +216,11 @@ func (f *follower) expects(m *model, n int) bool {
 	case !in(f.scope, e.namespace):
 		return false
 	case n < f.start:
-		return e.pos > f.after || e.pos == f.after && !f.first(m, n)
+		sole := f.knew.isNext(e.pos) && f.first(m, n) && (n+1 == f.start || m.history[n+1].pos > e.pos)
+		return e.pos > f.after && !sole || e.pos == f.after && !f.first(m, n)
+	case f.known.isNext(e.pos) && !e.tie && !e.leap && (n == f.sole || n+1 == len(m.history) || m.history[n+1].pos > e.pos):
+		f.sole = n // the client was told something of this version, and this is all there is
+		return false
 	}
 	return e.pos > f.known.All || e.pos == f.known.All && e.tie && f.ties
 }

@@ -19,6 +19,7 @@ func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, scope Sc
 	if len(events) > 0 && events[0].Pos == known.All {
 		events = events[1:]
 	}
+	events = withoutSole(events, known)
 	// What the client may know beyond the head is yet to come here, and a relist may still pass over it.
 	after := Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}
 	c := &Cursor[O]{topic: t, scope: scope, next: head.seq, generation: head.generation, known: after}
@@ -26,6 +27,16 @@ func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, scope Sc
 		c.past = &past[O]{events: events}
 	}
 	return c
+}
+
+// withoutSole leaves out the only event of the version of which the client was told something; see Cursor.told.
+func withoutSole[O Object[O]](events []*Event[O], known Known) []*Event[O] {
+	of := func(i int) bool { return i < len(events) && known.isNext(events[i].Pos) }
+	i := slices.IndexFunc(events, func(e *Event[O]) bool { return known.isNext(e.Pos) })
+	if i < 0 || of(i+1) {
+		return events
+	}
+	return slices.Concat(events[:i], events[i+1:])
 }
 
 // nextOfPast appends the events of the scope that follow in the past, up to batch's capacity.
@@ -63,6 +74,7 @@ func (c *Cursor[O]) restOfPast() (events []*Event[O]) {
 // not been told it, and it is to be read again. The ring does not keep these events for the reader: the next Next may
 // fail with ErrSlow.
 func (c *Cursor[O]) Back(untold []*Event[O]) {
+	c.passed = false
 	caughtUp := 0
 	for caughtUp < len(untold) && untold[caughtUp].seq == 0 {
 		caughtUp++

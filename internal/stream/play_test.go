@@ -70,7 +70,9 @@ func (p *play) step() error {
 	case n < 57:
 		version := p.model.watermark + uint64(p.IntN(5)) - 1
 		p.topic.Progress(version)
-		p.model.watermark = max(p.model.watermark, version)
+		if version > p.model.watermark {
+			p.model.watermark, p.model.open = version, false
+		}
 	case n < 62:
 		time.Sleep(time.Duration(p.IntN(20)) * time.Second)
 		p.topic.mu.Lock()
@@ -101,8 +103,13 @@ func (p *play) live() {
 		p.seen["tie"]++
 	}
 	i := p.object(version)
-	p.topic.Append(version, Change[*item]{Object: i})
+	c := Change[*item]{Object: i}
+	if p.IntN(3) == 0 {
+		c.Type = Deleted
+	}
+	p.topic.Append(version, c)
 	p.model.add(i, version)
+	p.model.open = c.Type == Deleted && (p.model.open || version > p.model.watermark)
 	p.model.watermark = version
 	p.model.evict()
 }
@@ -114,6 +121,7 @@ func (p *play) relist() {
 		i := p.object(version)
 		changes = append(changes, Change[*item]{Object: i})
 		p.model.add(i, version)
+		p.model.history[len(p.model.history)-1].leap = true
 	}
 	p.topic.AppendBurst(version, changes)
 	if len(changes) > 0 {
@@ -131,13 +139,13 @@ func (p *play) follow() error {
 	case 2:
 		scope = Namespaces("a", "never", "busy", "c", "a")
 	}
-	f := &follower{scope: scope, generation: p.model.generation}
+	f := &follower{sole: -1, scope: scope, generation: p.model.generation}
 	if p.IntN(3) == 0 {
 		head := p.topic.Head()
 		if head.Version != p.model.watermark {
 			return fmt.Errorf("the head is at %d, not %d", head.Version, p.model.watermark)
 		}
-		f.cursor, f.next, f.position = p.topic.From(head, scope), len(p.model.history), head.Version
+		f.cursor, f.next, f.position = p.topic.From(head, scope), len(p.model.history), head.Known().All
 	} else {
 		known := p.known()
 		cursor, err := p.topic.Resume(known, scope)
@@ -160,6 +168,13 @@ func (p *play) follow() error {
 			return nil
 		}
 		f.cursor, f.known, f.position, f.ties, f.wary = cursor, known, known.All, true, true
+		f.ahead = f.ahead || known.Some > p.model.watermark
+		for f.next < len(p.model.history) && !p.model.history[f.next].due(known.All) {
+			f.next++
+		}
+		if f.next < len(p.model.history) {
+			f.expects(p.model, f.next) // what is alone in its version now may not be later
+		}
 	}
 	p.followers = append(p.followers, f)
 	return nil
@@ -175,20 +190,23 @@ func (p *play) catchUp(known Known, scope Scope) *follower {
 		}
 	}
 	return &follower{
-		cursor: p.topic.CaughtUp(head, events, known, scope), scope: scope, generation: m.generation,
+		sole: -1, cursor: p.topic.CaughtUp(head, events, known, scope), scope: scope, generation: m.generation,
 		next: m.begun, begun: m.begun, start: len(m.history), after: known.All,
-		known: Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}, wary: true, ahead: true, ties: true,
+		known: Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}, knew: known, wary: true, ahead: true, ties: true,
 	}
 }
 
 // known is what some client may know, told by this replica or by another one.
 func (p *play) known() Known {
-	known := UpTo(p.model.watermark + 3 - uint64(p.IntN(70)))
+	newest := p.model.watermark + 3
+	known := UpTo(newest - min(newest-1, uint64(p.IntN(70))))
 	switch n := len(p.model.gaps); {
 	case p.IntN(3) > 0:
 	case n > 0 && p.IntN(2) == 0:
 		g := p.model.gaps[p.IntN(n)]
-		known = Known{All: g.from, Some: g.to} // it was cut off in a burst
+		known = g.burst // it was cut off in one
+	case p.IntN(2) == 0:
+		known.Some++ // behind a deletion
 	default:
 		known.Some += uint64(p.IntN(10))
 	}

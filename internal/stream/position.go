@@ -7,8 +7,8 @@ import (
 )
 
 // Known is what a client has been told of a watch: everything up to one version, and some of what happened up to
-// another. The two differ within the burst of a relist, where the second is the list's version, and while a
-// modification is held back.
+// another. The two differ within the burst of a relist, where the second is the list's version, while a modification
+// is held back, and behind a deletion, of whose revision there may be more.
 //
 // The second matters to a client that is cut off there, and comes back to a replica that made its lists at other
 // versions. An object that came and went between two lists is in no difference between them. A client that never
@@ -20,6 +20,9 @@ type Known struct {
 
 // UpTo is what a client knows that has been told everything up to a version, and nothing after it.
 func UpTo(version uint64) Known { return Known{All: version, Some: version} }
+
+// isNext reports whether a version is the only one of which the client was told some, but may not have been told all.
+func (k Known) isNext(version uint64) bool { return k.Some == version && k.All+1 == version }
 
 // Told is what an event id says of one watch: how far its client has been told, and under which visibility.
 type Told struct {

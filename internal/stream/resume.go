@@ -6,6 +6,7 @@ import "sort"
 // nothing else.
 type Head struct {
 	Version    uint64
+	complete   uint64 // less, if there may be more of the version's revision
 	seq        uint64
 	generation int
 }
@@ -14,8 +15,11 @@ type Head struct {
 func (t *Topic[O]) Head() Head {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Head{Version: t.watermark, seq: t.ring.next, generation: t.generation}
+	return Head{Version: t.watermark, complete: t.complete(), seq: t.ring.next, generation: t.generation}
 }
+
+// Known is what a client knows that has been shown the state at the head.
+func (h Head) Known() Known { return Known{All: h.complete, Some: h.Version} }
 
 // From returns a cursor that begins at a head of this topic.
 func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {
@@ -55,7 +59,11 @@ func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
 	for next > first && t.ring.at(next-1).floor() > version {
 		next-- // shares the version; the client may not have been told it
 	}
-	return &Cursor[O]{topic: t, scope: scope, next: next, generation: t.generation, known: known}, nil
+	c := &Cursor[O]{topic: t, scope: scope, next: next, generation: t.generation, known: known}
+	if next < t.ring.next && c.told(t.ring.at(next)) {
+		c.next++ // or the client would be cut off for being overtaken by what it was told
+	}
+	return c, nil
 }
 
 // Ahead returns a cursor for a client that Resume found ahead of the topic, though its version is a real one: it
@@ -78,7 +86,7 @@ func (t *Topic[O]) leapt(known Known) bool {
 		return true
 	}
 	for _, g := range t.gaps {
-		if g.from < known.Some && known.All < g.to && g != (gap{known.All, known.Some}) {
+		if g.from < known.Some && known.All < g.to && known != g.burst {
 			return true
 		}
 	}

@@ -22,7 +22,8 @@ type Topic[O Object[O]] struct {
 
 	mu           sync.Mutex
 	ring         ring[O]
-	watermark    uint64 // everything up to this version has been appended
+	watermark    uint64 // everything up to this version has been appended, unless it is open
+	open         bool   // there may be more of the watermark's revision; see Append
 	generation   int    // how often versions went back
 	gaps         []gap
 	forgottenGap uint64            // the end of the last gap that was forgotten
@@ -38,7 +39,10 @@ type Topic[O Object[O]] struct {
 // whose position is the beginning can be told that difference. A client whose position lies within was told by
 // another replica, which did see that history. It cannot go on: it may know of objects that came and went here
 // unseen.
-type gap struct{ from, to uint64 }
+type gap struct {
+	from, to uint64
+	burst    Known // claimed by a client that was cut off in the burst of the difference
+}
 
 // maxGaps bounds the gaps that are remembered. A position before the end of a forgotten gap has expired.
 const maxGaps = 64
@@ -94,7 +98,7 @@ func (t *Topic[O]) Begin(version uint64) {
 }
 
 func (t *Topic[O]) begin(version uint64) {
-	t.watermark = version
+	t.watermark, t.open = version, false
 	t.gaps, t.forgottenGap = nil, 0
 	t.ring.evictAll(version)
 	t.forgotten = t.ring.evicted
@@ -118,13 +122,19 @@ func (t *Topic[O]) Restart(version uint64) {
 // Append adds a change that came live. Its version must not be lower than any seen before.
 //
 // It may equal the last one: when a lease ends, etcd deletes all that was bound to it in one revision, and
-// Kubernetes' Events end that way. A client that was told the first of these deletions claims their common version,
-// although the others are still to come. So a client that resumes after that version is told all but the first again.
+// Kubernetes' Events end that way. So a client that was told a deletion claims everything before its version, until
+// something later shows that there is no more of that revision. What resumes after the version itself (a Kubernetes
+// watch does) is told all but the first again.
 func (t *Topic[O]) Append(version uint64, change Change[O]) {
 	now := time.Now()
 	t.mu.Lock()
-	t.append(&Event[O]{Change: change, Pos: version, ID: version, At: now})
-	t.watermark = version
+	e := EventAt(version, change)
+	e.At = now
+	if version == t.watermark && !t.open {
+		e.ID = version // what came before it has shown that already
+	}
+	t.append(e)
+	t.watermark, t.open = version, e.ID < version
 	t.evict(now)
 	t.mu.Unlock()
 	t.signal()
@@ -135,17 +145,18 @@ func (t *Topic[O]) Append(version uint64, change Change[O]) {
 func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
 	now := time.Now()
 	t.mu.Lock()
+	complete := t.complete()
 	for _, change := range changes {
-		t.append(&Event[O]{Change: change, Pos: version, ID: t.watermark, At: now})
+		t.append(&Event[O]{Change: change, Pos: version, ID: complete, At: now, leap: true})
 		t.evict(now)
 	}
 	if version > t.watermark {
-		t.gaps = append(t.gaps, gap{from: t.watermark, to: version})
+		t.gaps = append(t.gaps, gap{from: t.watermark, to: version, burst: Known{complete, version}})
 		if len(t.gaps) > maxGaps {
 			t.expireBefore(t.gaps[0].to)
 		}
 	}
-	t.watermark = version
+	t.watermark, t.open = version, false
 	t.mu.Unlock()
 	if len(changes) > 0 {
 		t.signal()
@@ -155,8 +166,18 @@ func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
 // Progress records that nothing else happened up to a version, as a bookmark of the API server says.
 func (t *Topic[O]) Progress(version uint64) {
 	t.mu.Lock()
-	t.watermark = max(t.watermark, version)
+	if version > t.watermark {
+		t.watermark, t.open = version, false
+	}
 	t.mu.Unlock()
+}
+
+// complete is the version up to which everything has been appended.
+func (t *Topic[O]) complete() uint64 {
+	if t.open {
+		return t.watermark - 1
+	}
+	return t.watermark
 }
 
 // Notify wakes all readers although nothing was appended, because something else changed that their clients are told.
