@@ -21,6 +21,7 @@ type watch struct {
 
 	cursor *cache.Cursor // nil before the watch has begun
 	known  stream.Known  // up to which everything was told or is held, and up to which something was told
+	open   bool          // all that keeps these two apart is that there may be more of a deletion's revision
 	before uint64        // up to which another stream, or a snapshot, may have told the client
 	held   *conflator    // nil unless modifications are conflated
 	stale  bool          // the client has been told so
@@ -89,6 +90,7 @@ func readsOf(watches []*watch) []trail.Read {
 func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {
 	w.end()
 	w.cursor, w.known, w.before = cursor, known, known.Some
+	w.open = known.All+1 == known.Some
 	if w.conflate > 0 {
 		w.held = stream.NewConflator[*cluster.Object](w.conflate)
 	}
@@ -112,13 +114,15 @@ func (w *watch) reaches(event *cache.Event, told bool) {
 	w.known.All = max(w.known.All, event.ID)
 	if told {
 		w.known.Some = max(w.known.Some, event.Pos)
+		w.open = !event.FromRelist() && w.known.All+1 == w.known.Some
 	}
 }
 
 // passes moves the client's position over all that was read up to a version. It reports whether the client had been told
-// more than its position said, and now has not.
+// more than its position said, and now has not, so that it is worth a bookmark. Behind a deletion it is not: what comes next
+// says it, and a bookmark for each deletion would be as much as the deletions.
 func (w *watch) passes(version uint64) (complete bool) {
-	partly := w.known.Some > w.known.All
+	partly := w.known.Some > w.known.All && !w.open
 	w.known.All = max(w.known.All, version)
 	return partly && w.known.All >= w.known.Some
 }
