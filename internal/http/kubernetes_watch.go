@@ -56,8 +56,8 @@ func (d *watchEvents) synced(ss *session, w *watch, _ int) {
 }
 
 func (d *watchEvents) change(ss *session, _ *watch, event *cache.Event, kind stream.Type, o *cluster.Object) {
-	if kind == stream.Deleted && event.FromRelist() {
-		o = o.WithVersion(event.ID)
+	if before, is := event.FromRelist(); is && kind == stream.Deleted {
+		o = o.WithVersion(before)
 	}
 	d.object(ss, kind, o)
 }

@@ -208,6 +208,29 @@ func TestKubernetesWatchEnds(t *testing.T) {
 	})
 }
 
+// TestVersionsOfAKubernetesWatchNeverGoBack, not in a relist's difference behind a deletion either: a gateway that reads here
+// would take that for another history.
+func TestVersionsOfAKubernetesWatchNeverGoBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		for _, name := range []string{"gone-1", "gone-2"} {
+			g.api.Put("pods", "team-a/"+name)
+		}
+		w := g.watch("/api/v1/pods?watch=true")
+		w.expect("ADDED gone-1", "ADDED gone-2")
+		live := g.api.Delete("pods", "team-a/gone-1")
+		w.expect("DELETED gone-1")
+		g.api.Fail("pods", http.StatusServiceUnavailable)
+		g.api.DropWatches("pods")
+		g.watches("pods", 0)
+		g.api.Delete("pods", "team-a/gone-2")
+		g.api.Compact("pods")
+		g.api.Fail("pods", 0)
+		if event := w.next(); told(event) != "DELETED gone-2" || event.Get("object.metadata.resourceVersion").Uint() < live {
+			t.Errorf("behind version %d: %s", live, event.Raw)
+		}
+	})
+}
+
 // TestKubernetesWatchCutInARelistIsToldItAgain: the client's position is the version of what it was told last.
 func TestKubernetesWatchCutInARelistIsToldItAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {

@@ -114,7 +114,8 @@ func (w *watch) reaches(event *cache.Event, told bool) {
 	w.known.All = max(w.known.All, event.ID)
 	if told {
 		w.known.Some = max(w.known.Some, event.Pos)
-		w.open = !event.FromRelist() && w.known.All+1 == w.known.Some
+		_, found := event.FromRelist()
+		w.open = !found && w.known.All+1 == w.known.Some
 	}
 }
 

@@ -43,6 +43,7 @@ type Event[O Object[O]] struct {
 
 	seq  uint64 // its number in the ring; 0 if it was never in one
 	leap bool   // part of the difference that a relist found
+	from uint64 // then the version from before the relist
 	tie  bool   // shares its version with an earlier event; see Topic.Append
 	left atomic.Pointer[weak.Pointer[O]]
 }
@@ -56,8 +57,9 @@ func EventAt[O Object[O]](version uint64, change Change[O]) *Event[O] {
 	return e
 }
 
-// FromRelist reports whether the event is part of the difference that a relist found.
-func (e *Event[O]) FromRelist() bool { return e.leap }
+// FromRelist reports whether the event is part of the difference that a relist found, and the version from before it. That
+// is not less than of any event before; ID may be, behind a deletion.
+func (e *Event[O]) FromRelist() (before uint64, is bool) { return e.from, e.leap }
 
 // floor is the lowest position with which a client is not told the event again.
 func (e *Event[O]) floor() uint64 {
