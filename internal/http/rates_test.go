@@ -23,10 +23,14 @@ type crowd struct {
 }
 
 func (c *crowd) ask(n int, path string, headers ...string) {
+	c.send(n, http.MethodGet, path, headers...)
+}
+
+func (c *crowd) send(n int, method, path string, headers ...string) {
 	for range n {
 		c.asking.Go(func() {
 			outcome := "cut"
-			if response, err := c.g.client.Do(c.g.newRequest(c.g.t.Context(), http.MethodGet, path, headers)); err == nil {
+			if response, err := c.g.client.Do(c.g.newRequest(c.g.t.Context(), method, path, headers)); err == nil {
 				body, _ := io.ReadAll(response.Body)
 				response.Body.Close()
 				outcome = fmt.Sprint(response.StatusCode)
@@ -107,13 +111,17 @@ func TestStreamsThatBeginTooOftenAreTold(t *testing.T) {
 
 // TestForgedTokensAreToldLate, from where there are many, or each refusal is worth another attempt; who has a good one is not held.
 func TestForgedTokensAreToldLate(t *testing.T) {
-	for name, credentials := range map[string]string{"a forged one": "Authorization: Bearer forged", "none": "Authorization: "} {
+	for name, attempt := range map[string]struct{ method, path, credentials string }{
+		"a forged one":               {http.MethodGet, "/api/v1/pods", "Authorization: Bearer forged"},
+		"none":                       {http.MethodGet, "/api/v1/pods", "Authorization: "},
+		"none, to go on without one": {http.MethodPost, "/auth/session", "Authorization: "},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, g *gateway) {
 				const held, more = int(pace.RefusalPatience/time.Second) * pace.RefusalsPerSecond, 3
 				from := "X-Forwarded-For: 2001:db8::1"
 				c := &crowd{g: g, codes: map[string]int{}}
-				c.ask(pace.RefusalsAtOnce+held+more, "/api/v1/pods", credentials, from)
+				c.send(pace.RefusalsAtOnce+held+more, attempt.method, attempt.path, attempt.credentials, from)
 				told := func() int { return c.of("401") + c.of("429") }
 				if told() != pace.RefusalsAtOnce || c.of("401 closed")+c.of("429 closed") != more {
 					t.Errorf("at once: %v; want %d told, and %d cut off", c.codes, pace.RefusalsAtOnce, more)

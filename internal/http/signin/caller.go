@@ -14,28 +14,25 @@ import (
 
 // from is a request's context for questions about who sends it, which are shared fairly between those who cause them.
 func from(r *http.Request) context.Context {
-	return auth.From(r.Context(), request.Network(request.Address(r)))
+	return auth.From(r.Context(), network(r))
 }
+
+// network is where a request comes from, by which those are told apart who did not sign in.
+func network(r *http.Request) string { return request.Network(request.Address(r)) }
 
 // Caller is who sent a request, once it is time for another one of theirs. An address from which too much comes that is nobody's is told
 // 429; whoever comes from there with a good token is let in, since what they send is looked at all the same. Event streams are told
 // 401 nonetheless: that ends an EventSource for good, which is what is wanted, and so would 429.
 func (h *Handler) Caller(r *http.Request) (auth.Identity, error) {
 	id, err := h.identity(r)
-	network := request.Network(request.Address(r))
+	if err != nil {
+		return id, h.refused(r, err)
+	}
 	if id.Anonymous {
-		id.From = network
+		id.From = network(r)
 	}
-	switch {
-	case err == nil:
-		trail.Of(r.Context()).Is(id, "")
-		return id, h.opts.Rates.Next(r.Context(), id)
-	case errors.Is(err, auth.ErrNoCredentials):
-		return id, h.opts.Rates.Hold(r.Context(), network, reply.To(err))
-	case errors.Is(err, auth.ErrBadToken):
-		return id, h.refusedAt(r, err)
-	}
-	return id, err
+	trail.Of(r.Context()).Is(id, "")
+	return id, h.opts.Rates.Next(r.Context(), id)
 }
 
 // identity is who sent a request: the holder of its token, else of its session, else of its ticket.

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -8,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/oidc"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 )
@@ -46,6 +49,17 @@ func (f *failures) add(address string) (wait time.Duration, first bool) {
 	return max(f.since.Add(failuresWindow).Sub(now), time.Second), f.counts[address] == maxFailures+1
 }
 
+// refused holds what is told to those who could not sign in, and counts what they sent if it was bad. Other errors are not theirs.
+func (h *Handler) refused(r *http.Request, err error) error {
+	switch {
+	case errors.Is(err, auth.ErrNoCredentials):
+		return h.opts.Rates.Hold(r.Context(), network(r), reply.To(err))
+	case errors.Is(err, auth.ErrBadToken), errors.Is(err, oidc.ErrRefused):
+		return h.refusedAt(r, err)
+	}
+	return err
+}
+
 // refusedAt counts a failure to sign in, and says what the caller is told of it.
 func (h *Handler) refusedAt(r *http.Request, err error) error {
 	wait, first := h.failures.add(request.Address(r))
@@ -59,5 +73,5 @@ func (h *Handler) refusedAt(r *http.Request, err error) error {
 			Message: "too many requests from this address could not sign in; send good credentials, or wait",
 		}
 	}
-	return h.opts.Rates.Hold(r.Context(), request.Network(request.Address(r)), refusal)
+	return h.opts.Rates.Hold(r.Context(), network(r), refusal)
 }

@@ -84,11 +84,8 @@ func (h *Handler) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	}
 	setLogin(w, name, "")
 	begun, err := h.opts.Login.Finish(from(r), pending, query)
-	if errors.Is(err, oidc.ErrRefused) {
-		return h.refusedAt(r, err)
-	}
 	if err != nil {
-		return err
+		return h.refused(r, err)
 	}
 	trail.Of(r.Context()).Is(begun.Identity, trail.ByLogin)
 	h.setSession(w, begun)
@@ -99,14 +96,11 @@ func (h *Handler) finishLogin(w http.ResponseWriter, r *http.Request) error {
 func (h *Handler) renewSession(w http.ResponseWriter, r *http.Request) error {
 	session, kept := sessionCookie(r), onlyCookie(r, renewalCookieName)
 	if h.opts.Login == nil || session == "" || kept == "" {
-		return auth.ErrNoCredentials
+		return h.refused(r, auth.ErrNoCredentials)
 	}
 	renewed, err := h.opts.Login.Renew(from(r), session, kept)
-	if errors.Is(err, auth.ErrBadToken) {
-		return h.refusedAt(r, err)
-	}
 	if err != nil {
-		return err
+		return h.refused(r, err)
 	}
 	trail.Of(r.Context()).Is(renewed.Identity, trail.BySession)
 	if renewed.Session != "" { // else another page of this browser was faster
