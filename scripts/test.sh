@@ -53,7 +53,7 @@ why() { sed 's/^/  /' <<<"${1:-no message was found; see above}" >>"$logs/why"; 
 go_test() {
 	local log=$logs/go status=0 packages test
 	packages=$(scripts/downloads.sh "$1" go list -C "$1" -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | wc -l)
-	# Packages run one after the other: several of them keep both cores busy, and share the machine with a cluster.
+	# No more than two packages at a time: several of them keep both cores busy, and share the machine with a cluster.
 	scripts/downloads.sh "$1" go test -C "$1" -race -p 2 -timeout 15m -v ./... 2>&1 | tee "$log" |
 		awk -v all="$packages" '/^(ok  |FAIL)\t/ { print $0 " (" ++n " of " all ")"; fflush() }'
 	if [ "${PIPESTATUS[0]}" != 0 ]; then

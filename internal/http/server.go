@@ -1,7 +1,7 @@
 // Package http is the gateway's face: routes, handlers, content negotiation, server-sent events and the table of
 // errors. The contract of docs/wire.md is kept here and nowhere else.
 //
-// What it promises: nothing is shown before the authenticator said who is asking and the authorizer that he may see
+// What it promises: nothing is shown before the authenticator said who is asking and the authorizer that they may see
 // it. A stream gives its client every event after the client's position, or tells it `reset`. No error text of the
 // inside reaches a client.
 //
