@@ -92,7 +92,27 @@ test('while the gateway is asked nothing says that one may not see what one may'
   expect(feed.getSnapshot().connection.getSnapshot().phase).toBe('connecting');
   expect(feed.getSnapshot().forbidden).toBe(false);
   await answer({});
+  for (let left = 2; left > 0; left--) {
+    await refuse();
+    expect(feed.getSnapshot().connection.getSnapshot().phase).toBe('connecting');
+    expect(feed.getSnapshot().forbidden).toBe(false);
+    await answer({});
+  }
   expect(feed.getSnapshot().connection.getSnapshot()).toMatchObject({ phase: 'denied', reason: 'http:403' });
+});
+
+test('a gateway that does not look for namespaces may still show one that is asked for', async () => {
+  await open('team-a');
+  await refuse();
+  await answer({});
+  expect(names()).toBe('jobs,pods');
+  await refuse('pods is forbidden');
+  await answer({});
+  expect(names()).toBe('jobs');
+  server.last.accept(job('a', 'team-a'));
+  await settle();
+  expect(rows()).toEqual(['a']);
+  expect(feed.getSnapshot()).toMatchObject({ forbidden: false, refusal: 'jobs is forbidden' });
 });
 
 test('nothing at all: says so in the words of the first refusal, and asks no more', async () => {
@@ -150,8 +170,10 @@ test('another namespace, or another try, starts from the full set where nothing 
   await settle();
   expect(names()).toBe('jobs,pods,namespaces');
   expect(feed.getSnapshot()).toMatchObject({ forbidden: false, refusal: undefined });
-  await refuse();
-  await answer({ jobs: ['team-b'] });
+  for (let attempt = 0; attempt < 3; attempt++) {
+    await refuse();
+    await answer({ jobs: ['team-b'] });
+  }
   expect(feed.getSnapshot()).toMatchObject({ forbidden: true });
   feed.retry();
   await settle();

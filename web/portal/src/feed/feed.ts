@@ -116,11 +116,12 @@ export class Feed implements Observable<FeedState> {
     if (this.#closed || live !== this.#state.live) return;
     this.#allowed = answer;
     const { namespace, watches, visible } = this.#state;
-    const less = allowedIn(answer, namespace);
+    const said = allowedIn(answer, namespace);
+    // A large cluster's gateway may not look for namespaces, and does not know of this one before it is asked for.
+    const less = said.length > 0 || namespace === '' ? said : fewer(watches);
     // An answer that was refused, too, is followed by less or by nothing, or this would never end.
     if (less.length === 0 || (this.#answered && less.length >= watches.length)) {
-      const forbidden = { ...this.#state, connection: live.connection, forbidden: true, visible: namespace === '' ? undefined : visible };
-      this.#become(forbidden);
+      this.#become({ ...this.#state, connection: live.connection, forbidden: true, visible: namespace === '' ? undefined : visible });
       return;
     }
     this.#answered = true;
@@ -158,6 +159,10 @@ function allowedIn(answer: readonly Watchable[] | undefined, namespace: string):
 }
 
 const tables = (watches: readonly WatchName[]): ('jobs' | 'pods')[] => watches.filter((name) => name !== 'namespaces');
+
+/** The next to try without an answer: nothing but the tables, then jobs alone, then nothing. */
+const fewer = (watches: readonly WatchName[]): readonly WatchName[] =>
+  watches.includes('namespaces') ? tables(watches) : watches.slice(0, -1);
 
 /** All of some lists; undefined if one of them is unrestricted. */
 function union(lists: readonly (readonly string[] | undefined)[]): readonly string[] | undefined {
