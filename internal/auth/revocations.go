@@ -38,7 +38,7 @@ type RevocationOptions struct {
 // watches, and this replica's own entries until the ConfigMap has them. Its methods may be called concurrently.
 //
 // While the cluster is away, the known entries count. Nothing can be confirmed, and so all credentials are refused,
-// before the ConfigMap has been read once. The same holds when it could not be read for unreadFor while the API
+// before the ConfigMap has been read once. The same holds when it could not be read for UnreadFor while the API
 // server answered other requests.
 type Revocations struct {
 	opts RevocationOptions
@@ -112,7 +112,7 @@ func (r *Revocations) Ready() error {
 		return fmt.Errorf("%w: ConfigMap %s: what was revoked: %w", ErrUnavailable, r.opts.ConfigMap, r.failed)
 	case !r.synced:
 		return fmt.Errorf("%w: ConfigMap %s: what was revoked is not read yet", ErrUnavailable, r.opts.ConfigMap)
-	case r.failed != nil && r.lost >= unreadFor:
+	case r.failed != nil && r.lost >= UnreadFor:
 		return fmt.Errorf("%w: ConfigMap %s: what was revoked cannot be read any more, though the cluster answers: %w", ErrUnavailable, r.opts.ConfigMap, r.failed)
 	}
 	return nil

@@ -24,11 +24,6 @@ const (
 	revocationsWatch = 2 * time.Minute
 	// revocationsRead bounds one list, and the beginning of a watch.
 	revocationsRead = 10 * time.Second
-	// unreadFor is for how long the ConfigMap may be unreadable, whatever the reason, while the API server answers
-	// other requests. After that, all credentials are refused.
-	unreadFor = time.Minute
-	// revocationsConfirm is how often the API server is sent another request while the ConfigMap cannot be read.
-	revocationsConfirm = 5 * time.Second
 )
 
 // ConfigMaps is the API for the ConfigMaps of one namespace. client-go's CoreV1().ConfigMaps(namespace) implements
@@ -64,7 +59,7 @@ func (r *Revocations) Run(ctx context.Context) error {
 	if r.opts.ConfigMap != "" {
 		wg.Go(func() { r.writeAgain(ctx) })
 		wg.Go(func() { r.followAll(ctx) })
-		wg.Go(func() { r.confirmAll(ctx) })
+		wg.Go(func() { CountUnread(ctx, r.unreadNow, r.isUnread, r.answers, r.count) })
 	}
 	wg.Wait()
 	return nil
@@ -165,31 +160,8 @@ func (r *Revocations) fail(err error) {
 	r.failed = err
 }
 
-// confirmAll counts for how long the ConfigMap cannot be read, as mode rbac does for permissions. Time counts only if
-// the API server answered another request in it: while it is away, nothing changes there.
-func (r *Revocations) confirmAll(ctx context.Context) {
-	asked := time.Now()
-	for {
-		var again <-chan time.Time
-		if r.isUnread() {
-			again = time.After(max(revocationsConfirm-time.Since(asked), 0))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.unreadNow:
-			if again == nil {
-				asked = time.Now()
-			}
-		case <-again:
-			passed := min(time.Since(asked), 2*revocationsConfirm) // a machine that slept did not ask in that time
-			asked = time.Now()
-			if r.home.Load().answers(ctx) == nil {
-				r.count(passed)
-			}
-		}
-	}
-}
+// answers sends another request to the API server of the cluster that has the ConfigMap now.
+func (r *Revocations) answers(ctx context.Context) error { return r.home.Load().answers(ctx) }
 
 func (r *Revocations) isUnread() bool {
 	r.mu.Lock()
@@ -206,7 +178,7 @@ func (r *Revocations) count(passed time.Duration) {
 	}
 	before := r.lost
 	r.lost = min(before+passed, time.Since(r.since))
-	if before < unreadFor && r.lost >= unreadFor {
+	if before < UnreadFor && r.lost >= UnreadFor {
 		r.opts.Log.Error("nobody is let in any more: what was revoked cannot be read, though the cluster answers",
 			"configMap", r.opts.ConfigMap, "error", r.failed)
 	}

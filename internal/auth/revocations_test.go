@@ -284,7 +284,7 @@ func TestWhatCannotBeReadIsNotTakenForNothing(t *testing.T) {
 		if r.Check(joe) != nil {
 			t.Errorf("at once: %v", r.Check(joe))
 		}
-		time.Sleep(unreadFor)
+		time.Sleep(UnreadFor)
 		if err := r.Check(joe); !errors.Is(err, ErrUnavailable) || r.Ready() == nil {
 			t.Errorf("refused for a minute: %v", err)
 		}

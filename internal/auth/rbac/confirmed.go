@@ -11,15 +11,6 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-const (
-	// trustedFor is how long permissions still count if a part of them can no longer be read, whatever the reason,
-	// while the API server answers other requests. While the API server is away they count without limit, since
-	// nobody can change them there.
-	trustedFor = time.Minute
-	// confirmEvery is how often the API server is sent another request while a part cannot be read.
-	confirmEvery = 5 * time.Second
-)
-
 // confirmation knows for how long a cluster's permissions could not be confirmed although the cluster answered.
 type confirmation struct {
 	changed chan struct{}         // holds a token when a feed has changed
@@ -37,39 +28,24 @@ func (c *confirmation) wake() {
 	}
 }
 
-// confirm follows the feeds until the context ends. Time counts against a feed only if the API server answered
-// another request in it. So an API server that restarts takes no permissions away, nor does a proxy that answers for
-// it.
+// confirm follows the feeds until the context ends. Permissions still count for auth.UnreadFor if a part of them can no
+// longer be read.
 func (m *member) confirm(ctx context.Context, tell func()) {
 	var lost [4]time.Duration // by feed
-	asked := time.Now()
-	for {
-		var again <-chan time.Time
-		if m.lostNow(&lost) {
-			again = time.After(max(confirmEvery-time.Since(asked), 0))
-		}
+	unread := func() bool {
+		any := m.lostNow(&lost)
 		m.judge(lost, tell)
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.confirmation.changed:
-			if again == nil {
-				asked = time.Now()
-			}
-		case <-again:
-			passed := min(time.Since(asked), 2*confirmEvery) // a machine that slept did not ask in that time
-			asked = time.Now()
-			if m.cluster.Answers(ctx) != nil {
-				continue
-			}
-			for i, f := range m.feeds {
-				if state := f.State(); state.Err != nil {
-					// A kind that can be listed is confirmed by each list, even without a watch.
-					lost[i] = min(lost[i]+passed, time.Since(state.Since), time.Since(state.Listed))
-				}
+		return any
+	}
+	count := func(passed time.Duration) {
+		for i, f := range m.feeds {
+			if state := f.State(); state.Err != nil {
+				// A kind that can be listed is confirmed by each list, even without a watch.
+				lost[i] = min(lost[i]+passed, time.Since(state.Since), time.Since(state.Listed))
 			}
 		}
 	}
+	auth.CountUnread(ctx, m.confirmation.changed, unread, m.cluster.Answers, count)
 }
 
 // lostNow reports whether any feed is lost. It clears the time of each feed that is not.
@@ -95,17 +71,17 @@ func (m *member) judge(lost [4]time.Duration, tell func()) {
 	c := &m.confirmation
 	c.lost.Store(int64(lost[worst]))
 	switch doubted := c.doubt.Load() != nil; {
-	case lost[worst] >= trustedFor && !doubted:
+	case lost[worst] >= auth.UnreadFor && !doubted:
 		state := m.feeds[worst].State()
 		err := m.cannot(worst, state.Err)
 		if !state.Refused() {
 			err = fmt.Errorf("%w: cluster %s answers, but %s could not be read for %v, so nobody knows which permissions were taken away: %w",
-				auth.ErrUnconfirmed, m.name, m.feeds[worst].Kind(), trustedFor, state.Err)
+				auth.ErrUnconfirmed, m.name, m.feeds[worst].Kind(), auth.UnreadFor, state.Err)
 		}
 		c.doubt.Store(&err)
 		m.log.Error("permissions do not count any more: they cannot be confirmed", "cluster", m.name, "error", err)
 		tell()
-	case lost[worst] < trustedFor && doubted:
+	case lost[worst] < auth.UnreadFor && doubted:
 		c.doubt.Store(nil)
 		m.log.Info("permissions can be confirmed again", "cluster", m.name)
 		tell()
