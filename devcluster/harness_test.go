@@ -131,6 +131,9 @@ func startUp(t *testing.T, devcluster, dir string, args ...string) *instance {
 	t.Cleanup(func() {
 		i.cmd.Process.Kill()
 		<-i.done
+		if t.Failed() {
+			t.Logf("devcluster said, and ended with %v:\n%s", i.err, i.stderr)
+		}
 	})
 	ready := false
 	for lines := bufio.NewScanner(stdout); !ready && lines.Scan(); {

@@ -9,6 +9,7 @@ function short(s) { return substr(s, 1, 300) "\n" }
 /^ *--- / { next }
 /^ +[A-Za-z0-9_]+\.go:[0-9]+: / { # a message, of which up to three lines are shown
 	more = 0
+	if (/the end of .* log:|: [0-9]+ connections, /) next # what is told of any failed test at its end
 	if (++seen[test, $1] <= 2 && ++said[test] <= 15) {
 		text[test] = text[test] short("    " $0)
 		more = 2
