@@ -11,17 +11,18 @@ import (
 type position struct {
 	epoch    string
 	versions map[string]uint64 // by watch; "" for the one of a single stream
+	some     map[string]uint64 // where it is more, the version of which some is known
 }
 
 var (
 	epochForm = regexp.MustCompile(`^[a-z0-9]{1,16}$`)
-	watchForm = regexp.MustCompile(`^([a-z][a-z0-9]*)-([1-9][0-9]*)(?:-[1-9][0-9]*)?(?:-(?:s[0-9a-v]+|x))?$`) // until when more is known, and what may be seen
+	watchForm = regexp.MustCompile(`^([a-z][a-z0-9]*)-([1-9][0-9]*)(?:-([1-9][0-9]*))?(?:-(?:s[0-9a-v]+|x))?$`) // until when more is known, and what may be seen
 )
 
 // parsePosition reads the id of an event on a stream with these watches.
 func parsePosition(id string, watches []string) (position, error) {
 	parts := strings.Split(id, ".")
-	p := position{epoch: parts[0], versions: map[string]uint64{}}
+	p := position{epoch: parts[0], versions: map[string]uint64{}, some: map[string]uint64{}}
 	if !epochForm.MatchString(p.epoch) {
 		return p, fmt.Errorf("id %q begins with no epoch", id)
 	}
@@ -29,13 +30,17 @@ func parsePosition(id string, watches []string) (position, error) {
 		if len(parts) != 2 {
 			return p, fmt.Errorf("id %q of a single stream has %d parts", id, len(parts))
 		}
-		digits, _, _ := strings.Cut(parts[1], "-") // within a relist the list's version follows
+		digits, more, _ := strings.Cut(parts[1], "-") // within a relist the list's version follows
 		version, err := strconv.ParseUint(digits, 10, 64)
 		if err != nil || strconv.FormatUint(version, 10) != digits {
 			return p, fmt.Errorf("id %q has no version", id)
 		}
 		if version > 0 {
 			p.versions[""] = version
+		}
+		more, _, _ = strings.Cut(more, "-")
+		if some, err := strconv.ParseUint(more, 10, 64); err == nil {
+			p.some[""] = some
 		}
 		return p, nil
 	}
@@ -52,6 +57,9 @@ func parsePosition(id string, watches []string) (position, error) {
 			return p, fmt.Errorf("id %q names %s twice", id, match[1])
 		}
 		p.versions[match[1]] = version
+		if some, err := strconv.ParseUint(match[3], 10, 64); err == nil {
+			p.some[match[1]] = some
+		}
 	}
 	return p, nil
 }

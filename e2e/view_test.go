@@ -21,6 +21,7 @@ type view struct {
 	freshness []string   // stale and live, as they came
 
 	position   uint64              // everything up to it has been told; 0: a snapshot is under way
+	some       uint64              // some is known of what lies up to it; 0: of no more than the position
 	from       uint64              // the position when that snapshot began
 	snapshot   map[string]bool     // keys that the snapshot under way has told
 	connection map[occurrence]bool // what this connection has told since the snapshot, if there was one
@@ -143,6 +144,7 @@ func (f *follower) take(start *connectionStart, read frame) error {
 	if name == "reset" {
 		delete(start.position.versions, prefix) // earlier positions are void
 	}
+	v.some = p.some[prefix]
 	if err := v.take(name, read.data, p.versions[prefix], start.position.versions[prefix], f.relists); err != nil {
 		return fmt.Errorf("%s %s: %w", read.event, read.id, err)
 	}
@@ -226,8 +228,9 @@ func (v *view) synced(version uint64, count int) error {
 	}
 	v.snapshot = nil
 	v.position = version
-	// It also covers the rest of the version from which it began, of which the client may have been told a part.
-	v.covered = append(v.covered, interval{max(v.from, 1) - 1, version})
+	// It also covers the rest of the version from which it began, of which the client may have been told a part, and what
+	// is known of the version in which it ended.
+	v.covered = append(v.covered, interval{max(v.from, 1) - 1, max(version, v.some)})
 	return nil
 }
 
