@@ -64,6 +64,21 @@ func (s *Store) CatchUp(ctx context.Context, after uint64) (*CatchUp, error) {
 	}
 }
 
+// CaughtUp returns a cursor for a client that the topic's Resume refused as too far back: it reads what happened since
+// from the API server, and then goes on in the ring. Its errors are those of CatchUp.
+func (s *Store) CaughtUp(ctx context.Context, known stream.Known, scope stream.Scope) (*Cursor, error) {
+	// From before the version, since several events may share it, of which the client has been told the first only.
+	before := known.All - 1
+	if before == 0 { // which the API server takes for any version
+		return nil, fmt.Errorf("%w: from the first version", ErrNoCatchUp)
+	}
+	caught, err := s.CatchUp(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	return s.topic.CaughtUp(caught.Head, caught.From(before), known, scope), nil
+}
+
 // CatchUpBound bounds one catch-up.
 type CatchUpBound struct {
 	Events  int

@@ -174,28 +174,14 @@ func (w *watch) find(ctx context.Context, at position, epoch string) place {
 		cursor, err = w.findAhead(ctx, known)
 	}
 	if errors.Is(err, stream.ErrExpired) {
-		cursor, err = w.catchUp(ctx, known)
+		if cursor, err = w.Store.CaughtUp(ctx, known, w.part().Scope()); err != nil {
+			err = stream.ErrExpired // whatever keeps the API server from telling, a snapshot serves the client
+		}
 	}
 	if err != nil {
 		return place{reset: resetReason(err)}
 	}
 	return place{cursor: cursor, known: known}
-}
-
-// catchUp finds the place of a client that is further back than the ring, or of which it is not known what it was told:
-// the API server may know what happened since.
-func (w *watch) catchUp(ctx context.Context, known stream.Known) (*cache.Cursor, error) {
-	// From before the version, since several events may share it, of which the client has been told the first only. Before
-	// version 1 is 0, of which the API server takes any for the same.
-	before := known.All - 1
-	if before == 0 {
-		return nil, stream.ErrExpired
-	}
-	caught, err := w.Store.CatchUp(ctx, before)
-	if err != nil {
-		return nil, stream.ErrExpired
-	}
-	return w.Store.Topic().CaughtUp(caught.Head, caught.From(before), known, w.part().Scope()), nil
 }
 
 // findAhead finds the place of a client whose position is ahead of the store: another replica may have seen more, if

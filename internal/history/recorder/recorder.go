@@ -169,7 +169,7 @@ func (r *Recorder) place(ctx context.Context) error {
 		cursor, err = topic.Ahead(known, stream.AllNamespaces())
 	}
 	if errors.Is(err, stream.ErrExpired) {
-		cursor, err = r.catchUp(ctx, known)
+		cursor, err = r.opts.Store.CaughtUp(ctx, known, stream.AllNamespaces())
 		if errors.Is(err, cache.ErrNoCatchUp) {
 			r.log.Warn("the cluster has no longer what happened in the meantime: jobs are compared", "version", known.All, "error", err)
 			return r.compare(ctx)
@@ -177,19 +177,6 @@ func (r *Recorder) place(ctx context.Context) error {
 	}
 	r.cursor = cursor
 	return err
-}
-
-func (r *Recorder) catchUp(ctx context.Context, known stream.Known) (*cache.Cursor, error) {
-	// From before the version, since several events may share it.
-	before := known.All - 1
-	if before == 0 {
-		return nil, cache.ErrNoCatchUp
-	}
-	caught, err := r.opts.Store.CatchUp(ctx, before)
-	if err != nil {
-		return nil, err
-	}
-	return r.opts.Store.Topic().CaughtUp(caught.Head, caught.From(before), known, stream.AllNamespaces()), nil
 }
 
 // follow reads and writes until something goes wrong.
