@@ -31,9 +31,8 @@ func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, scope Sc
 
 // withoutSole leaves out the only event of the version of which the client was told something; see Cursor.told.
 func withoutSole[O Object[O]](events []*Event[O], known Known) []*Event[O] {
-	of := func(i int) bool { return i < len(events) && known.isNext(events[i].Pos) }
 	i := slices.IndexFunc(events, func(e *Event[O]) bool { return known.isNext(e.Pos) })
-	if i < 0 || of(i+1) {
+	if i < 0 || i+1 < len(events) && events[i+1].Pos == events[i].Pos {
 		return events
 	}
 	return slices.Concat(events[:i], events[i+1:])
