@@ -113,7 +113,7 @@ func TestSortedPagesAreOfOneVersion(t *testing.T) {
 // forgetPages makes the gateway forget all snapshots, as one does that has been restarted or that never had them.
 func (g *gateway) forgetPages() {
 	g.server.rest = rest.New(rest.Options{
-		Access: g.server.access, Processors: g.server.processors, Memory: g.server.memory, Refuse: g.server.rates.Hold,
+		Access: g.server.access, Processors: g.server.processors, Memory: g.server.memory, Rates: g.server.rates,
 		WriteTimeout: time.Minute, SyncTimeout: time.Minute, Log: g.server.log,
 	})
 }

@@ -134,7 +134,7 @@ func New(opts Options) (*Server, error) {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
 	s.rest = rest.New(rest.Options{
-		Access: s.access, Processors: s.processors, Memory: s.memory, RequestsPerUser: opts.Limits.RequestsPerUser, Refuse: s.rates.Hold,
+		Access: s.access, Processors: s.processors, Memory: s.memory, RequestsPerUser: opts.Limits.RequestsPerUser, Rates: s.rates,
 		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Log: opts.Log,
 	})
 	return s, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -19,11 +20,10 @@ type Options struct {
 	Processors      *budget.Queue  // turns for long work
 	Memory          *budget.Memory // memory for results that are kept
 	RequestsPerUser int            // lists and gets of one user that are answered at once; some more wait; 0: no limit
-	// Refuse holds a refusal back until the payer may be told.
-	Refuse       func(ctx context.Context, payer string, refusal *reply.Error) error
-	WriteTimeout time.Duration // a client that takes no byte for so long is disconnected
-	SyncTimeout  time.Duration // how long /auth/me may ask what may be watched
-	Log          *slog.Logger
+	Rates           *pace.Rates    // by which refusals are held
+	WriteTimeout    time.Duration  // a client that takes no byte for so long is disconnected
+	SyncTimeout     time.Duration  // how long /auth/me may ask what may be watched
+	Log             *slog.Logger
 }
 
 // Handler answers requests that are not for streams: objects, lists, documents, and the caller's clusters and kinds.
@@ -81,7 +81,7 @@ func (h *Handler) takeRequest(ctx context.Context, user string) (release func(),
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return nil, budget.ErrTooMuch
 	case errors.Is(err, budget.ErrTooMuch):
-		return nil, h.opts.Refuse(ctx, user, reply.To(err))
+		return nil, h.opts.Rates.Hold(ctx, user, reply.To(err))
 	}
 	return release, err
 }
