@@ -1,4 +1,4 @@
-# Everything starts here; see README.md. Go 1.26, Node 20 or later and make are all that must be there.
+# Everything starts here; see README.md. Go 1.26, Node 20.19 or later and make are all that must be there.
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
