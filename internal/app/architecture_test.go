@@ -3,9 +3,8 @@ package app
 import (
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,12 +18,10 @@ const modulePath = "github.com/kubecast/kubecast/"
 // the bottom, and what each may import of the others: only what stands below it, and nothing that it does not need. Tests
 // may import whatever is below, and the packages that are for tests, which nothing else may.
 func TestArrowsBetweenPackagesPointDown(t *testing.T) {
-	_, section, _ := strings.Cut(document(t, "docs/architecture.md"), "\n## Packages\n")
-	section, _, _ = strings.Cut(section, "\n## ")
 	name := regexp.MustCompile("`([a-z/]+)`")
 	var order []string
 	allowed := map[string][]string{} // nil for those that are for tests
-	for row := range strings.Lines(section) {
+	for row := range strings.Lines(section(t, "docs/architecture.md", "Packages")) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
 		match := name.FindStringSubmatch(cells[0])
 		if !strings.HasPrefix(row, "|") || match == nil {
@@ -87,45 +84,30 @@ func importsOf(t *testing.T) (code, tests map[string]map[string]bool) {
 	t.Helper()
 	code, tests = map[string]map[string]bool{}, map[string]map[string]bool{}
 	short := func(path string) string { return strings.TrimPrefix(path, "internal/") }
-	for _, directory := range []string{"cmd", "internal", "web"} {
-		err := filepath.WalkDir(filepath.Join(root, directory), func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "testdata"):
-				return fs.SkipDir
-			case !strings.HasSuffix(path, ".go"):
-				return nil
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-			if err != nil {
-				return err
-			}
-			from, err := filepath.Rel(root, filepath.Dir(path))
-			if err != nil {
-				return err
-			}
-			of := short(filepath.ToSlash(from))
-			into := code
-			if strings.HasSuffix(path, "_test.go") {
-				into = tests
-			}
-			if into[of] == nil {
-				into[of] = map[string]bool{}
-			}
-			for _, spec := range file.Imports {
-				imported, err := strconv.Unquote(spec.Path.Value)
-				if err != nil {
-					return err
-				}
-				if own, ok := strings.CutPrefix(imported, modulePath); ok && short(own) != of {
-					into[of][short(own)] = true
-				}
-			}
-			return nil
-		})
+	for name, text := range files(t, ".go") {
+		top, _, _ := strings.Cut(name, "/")
+		if !slices.Contains([]string{"cmd", "internal", "web"}, top) {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly)
 		if err != nil {
 			t.Fatal(err)
+		}
+		of, into := short(path.Dir(name)), code
+		if strings.HasSuffix(name, "_test.go") {
+			into = tests
+		}
+		if into[of] == nil {
+			into[of] = map[string]bool{}
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if own, ok := strings.CutPrefix(imported, modulePath); ok && short(own) != of {
+				into[of][short(own)] = true
+			}
 		}
 	}
 	return code, tests

@@ -66,6 +66,17 @@ func document(t *testing.T, name string) string {
 	return string(text)
 }
 
+// section is the text under a heading of the second level.
+func section(t *testing.T, name, heading string) string {
+	t.Helper()
+	_, text, found := strings.Cut(document(t, name), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no heading %q", name, heading)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	return text
+}
+
 // Each promise of docs/security.md names at least one test, and each test is in the package where that document says.
 // Tests that other documents name exist somewhere.
 func TestTestsThatDocumentsNameExist(t *testing.T) {
@@ -85,15 +96,10 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 		}
 	}), "\n")
 
-	_, promises, found := strings.Cut(document(t, "docs/security.md"), "## What is promised\n")
-	promises, _, ended := strings.Cut(promises, "\n## ")
-	if !found || !ended {
-		t.Fatal("docs/security.md has no promises")
-	}
-	place := regexp.MustCompile("`([a-z0-9/]+)`: ([^`]*)")
+	place := regexp.MustCompile("^`([a-z0-9/]+)`(?:: (.*))?$")
 	title := regexp.MustCompile(`“([^”]+)”`)
 	rows := 0
-	for row := range strings.Lines(promises) {
+	for row := range strings.Lines(section(t, "docs/security.md", "What is promised")) {
 		cells := strings.Split(strings.TrimSpace(row), " | ")
 		if !strings.HasPrefix(row, "| ") || strings.HasPrefix(row, "| ---") || strings.HasPrefix(row, "| promise") {
 			continue
@@ -101,8 +107,16 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 		rows++
 		shownBy := cells[len(cells)-1]
 		named := 0
-		for _, match := range place.FindAllStringSubmatch(shownBy, -1) {
+		for part := range strings.SplitSeq(strings.TrimSuffix(shownBy, " |"), ";") {
+			match := place.FindStringSubmatch(strings.TrimSpace(part))
+			if match == nil {
+				t.Errorf("%q is no place, which shall show: %s", part, cells[0])
+				continue
+			}
 			directory := match[1]
+			if info, err := os.Stat(filepath.Join(root, directory)); err != nil || !info.IsDir() {
+				t.Errorf("there is no %s, which shall show: %s", directory, cells[0])
+			}
 			for _, name := range testName.FindAllString(match[2], -1) {
 				named++
 				if !slices.Contains(tests[directory], name) {
@@ -111,7 +125,7 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 			}
 			for _, name := range title.FindAllStringSubmatch(match[2], -1) {
 				named++
-				if directory != "web/e2e" || !strings.Contains(browsers, name[1]) {
+				if directory != "web/e2e" || !strings.Contains(browsers, "test('"+name[1]+"'") {
 					t.Errorf("%s has no “%s”, which shall show: %s", directory, name[1], cells[0])
 				}
 			}
@@ -218,9 +232,7 @@ func TestDocumentsThatAreCitedExist(t *testing.T) {
 
 // Each rule of docs/wire.md names a test.
 func TestRulesOfTheWireAreShown(t *testing.T) {
-	_, text, _ := strings.Cut(document(t, "docs/wire.md"), "\n## The rules of event streams\n")
-	text, _, _ = strings.Cut(text, "\n## ")
-	rules := regexp.MustCompile(`(?m)^\d+\. `).Split(text, -1)[1:]
+	rules := regexp.MustCompile(`(?m)^\d+\. `).Split(section(t, "docs/wire.md", "The rules of event streams"), -1)[1:]
 	if len(rules) < 12 {
 		t.Errorf("only %d rules were found", len(rules))
 	}
