@@ -2,12 +2,10 @@ package auth
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,7 +180,7 @@ func (r *remoteKeys) refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	data, err := r.get(ctx, where)
+	data, err := fetch.Document(ctx, r.client, where)
 	if err != nil {
 		return err
 	}
@@ -211,30 +209,18 @@ func sameIDs(a, b keySet) bool {
 	return true
 }
 
-// discover asks the issuer where its keys are (OpenID Connect Discovery 1.0, section 4). It asks before each fetch,
+// discover asks the issuer where its keys are. It asks before each fetch,
 // since the place may change.
 func (r *remoteKeys) discover(ctx context.Context) (string, error) {
-	where := strings.TrimSuffix(r.issuer, "/") + "/.well-known/openid-configuration"
-	data, err := r.get(ctx, where)
-	if err != nil {
-		return "", err
-	}
 	var doc struct {
-		Issuer  string `json:"issuer"`
 		JWKSURI string `json:"jwks_uri"`
 	}
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return "", fmt.Errorf("%s: %w", where, err)
-	}
-	if doc.Issuer != r.issuer {
-		return "", fmt.Errorf("%s: is of issuer %.200q; configured is %q, and they must be equal", where, doc.Issuer, r.issuer)
+	where, err := fetch.Discovery(ctx, r.client, r.issuer, &doc)
+	if err != nil {
+		return "", err
 	}
 	if !fetch.Safe(doc.JWKSURI) {
 		return "", fmt.Errorf("%s: jwks_uri is %.200q; allowed: https, and http on loopback", where, doc.JWKSURI)
 	}
 	return doc.JWKSURI, nil
-}
-
-func (r *remoteKeys) get(ctx context.Context, where string) ([]byte, error) {
-	return fetch.Document(ctx, r.client, where)
 }

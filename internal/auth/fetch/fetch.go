@@ -5,12 +5,14 @@ package fetch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -48,6 +50,30 @@ func Document(ctx context.Context, client *http.Client, where string) ([]byte, e
 		return nil, fmt.Errorf("GET %s: more than %d bytes", where, maxDocument)
 	}
 	return data, nil
+}
+
+// Discovery reads the document in which an issuer says where its endpoints and its keys are (OpenID Connect Discovery
+// 1.0, section 4) into a struct, and returns its address for the caller's errors. A document of another issuer is an
+// error. The addresses in it are the caller's to check.
+func Discovery(ctx context.Context, client *http.Client, issuer string, into any) (where string, err error) {
+	where = strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
+	data, err := Document(ctx, client, where)
+	if err != nil {
+		return where, err
+	}
+	var of struct {
+		Issuer string `json:"issuer"`
+	}
+	if err = json.Unmarshal(data, &of); err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return where, fmt.Errorf("%s: %w", where, err)
+	}
+	if of.Issuer != issuer {
+		return where, fmt.Errorf("%s: is of issuer %.200q; configured is %q, and they must be equal", where, of.Issuer, issuer)
+	}
+	return where, nil
 }
 
 // Safe reports whether documents and credentials may be exchanged with an address: only by https, or with this

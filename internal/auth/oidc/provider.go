@@ -2,12 +2,10 @@ package oidc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +30,6 @@ type provider struct {
 
 // providerMetadata is the part of the metadata that the gateway needs.
 type providerMetadata struct {
-	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
 	Token         string   `json:"token_endpoint"`
 	Revocation    string   `json:"revocation_endpoint"`
@@ -101,17 +98,10 @@ func orAway(known *providerMetadata, failed error) (*providerMetadata, error) {
 }
 
 func (p *provider) discover(ctx context.Context) (*providerMetadata, error) {
-	where := strings.TrimSuffix(p.issuer, "/") + "/.well-known/openid-configuration"
-	data, err := fetch.Document(ctx, p.client, where)
+	var m providerMetadata
+	where, err := fetch.Discovery(ctx, p.client, p.issuer, &m)
 	if err != nil {
 		return nil, err
-	}
-	var m providerMetadata
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	if m.Issuer != p.issuer {
-		return nil, fmt.Errorf("%s: is of issuer %.200q; configured is %q, and they must be equal", where, m.Issuer, p.issuer)
 	}
 	for name, endpoint := range map[string]string{"authorization_endpoint": m.Authorization, "token_endpoint": m.Token} {
 		if !fetch.Safe(endpoint) {
