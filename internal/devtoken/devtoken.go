@@ -50,15 +50,11 @@ func Sign(opts Token) (string, error) {
 			return "", fmt.Errorf("development token: %w", err)
 		}
 	}
-	signer, err := developmentKey(opts.KeyFile)
+	signer, public, err := developmentKey(opts.KeyFile)
 	if err != nil {
 		return "", fmt.Errorf("development token: %w", err)
 	}
 	algorithm, err := auth.Algorithm(signer.Public())
-	if err != nil {
-		return "", fmt.Errorf("development token: %s: %w", opts.KeyFile, err)
-	}
-	der, err := x509.MarshalPKIXPublicKey(signer.Public())
 	if err != nil {
 		return "", fmt.Errorf("development token: %s: %w", opts.KeyFile, err)
 	}
@@ -75,7 +71,7 @@ func Sign(opts Token) (string, error) {
 		claims["groups"] = opts.Groups
 	}
 	token := jwt.NewWithClaims(jwt.GetSigningMethod(algorithm), claims)
-	id := sha256.Sum256(der)
+	id := sha256.Sum256(public)
 	token.Header["kid"] = base64.RawURLEncoding.EncodeToString(id[:12])
 	signed, err := token.SignedString(signer)
 	if err != nil {
@@ -84,43 +80,44 @@ func Sign(opts Token) (string, error) {
 	return signed, nil
 }
 
-// developmentKey reads the key, or makes it, and makes sure that KeyFile.pub is its public half.
-func developmentKey(path string) (crypto.Signer, error) {
+// developmentKey reads the key, or makes it, and makes sure that KeyFile.pub is its public half, which is also returned
+// as DER.
+func developmentKey(path string) (signer crypto.Signer, public []byte, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = makeDevelopmentKey(path)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	signer, err := parsePrivateKey(data)
+	signer, err = parsePrivateKey(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not overwritten: %w", path, err)
+		return nil, nil, fmt.Errorf("%s is not overwritten: %w", path, err)
 	}
 
-	der, err := x509.MarshalPKIXPublicKey(signer.Public())
+	public, err = x509.MarshalPKIXPublicKey(signer.Public())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	pub := path + ".pub"
-	err = writeNew(pub, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o644)
+	err = writeNew(pub, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o644)
 	if !errors.Is(err, fs.ErrExist) {
-		return signer, err
+		return signer, public, err
 	}
 	// A gateway with the public half of another key would refuse the token, and could not say why.
 	if data, err = os.ReadFile(pub); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	keys, err := auth.ParsePublicKeys(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not overwritten: %w", pub, err)
+		return nil, nil, fmt.Errorf("%s is not overwritten: %w", pub, err)
 	}
 	for _, k := range keys {
-		if public, ok := k.(interface{ Equal(crypto.PublicKey) bool }); ok && public.Equal(signer.Public()) {
-			return signer, nil
+		if known, ok := k.(interface{ Equal(crypto.PublicKey) bool }); ok && known.Equal(signer.Public()) {
+			return signer, public, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not overwritten: it is the public half of another key than %s", pub, path)
+	return nil, nil, fmt.Errorf("%s is not overwritten: it is the public half of another key than %s", pub, path)
 }
 
 // makeDevelopmentKey makes the file, or reads one that another process made in the meantime.
