@@ -19,6 +19,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
 var secret = bytes.Repeat([]byte("0123456789abcdef"), 4)
@@ -35,7 +37,7 @@ func writeFile(t testing.TB, data []byte) string {
 // A shared secret verifies only the tokens of the issuer for which it was configured.
 func TestSharedSecretIsItsIssuersOnly(t *testing.T) {
 	a, err := New(Options{Issuers: []Issuer{
-		{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual},
+		{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: authtest.PublicFile(t, ecKey), Claims: usual},
 		{Issuer: "legacy", Audiences: []string{"kubecast"}, HMACKeyFile: writeFile(t, append(bytes.Clone(secret), '\n')), Claims: usual},
 	}}, nil)
 	if err != nil {
@@ -55,8 +57,8 @@ func TestSharedSecretIsItsIssuersOnly(t *testing.T) {
 		"none":                      {sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, legacy, nil), false},
 		"a key of another":          {sign(t, jwt.SigningMethodES256, ecKey, legacy, nil), false},
 		"the secret for another":    {sign(t, jwt.SigningMethodHS256, secret, goodClaims(), nil), false},
-		"the other's public half":   {sign(t, jwt.SigningMethodHS256, publicPEM(t, ecKey), goodClaims(), nil), false},
-		"a public half as a secret": {sign(t, jwt.SigningMethodHS256, publicPEM(t, ecKey), legacy, nil), false},
+		"the other's public half":   {sign(t, jwt.SigningMethodHS256, authtest.PublicPEM(t, ecKey), goodClaims(), nil), false},
+		"a public half as a secret": {sign(t, jwt.SigningMethodHS256, authtest.PublicPEM(t, ecKey), legacy, nil), false},
 	} {
 		if id, err := a.Authenticate(t.Context(), c.token); (err == nil) != c.good || !c.good && !errors.Is(err, ErrBadToken) {
 			t.Errorf("%s: %v, %v", name, id, err)
@@ -68,7 +70,7 @@ func TestSecretsThatAreNoneAreRefused(t *testing.T) {
 	for want, data := range map[string][]byte{
 		"a secret of 31 bytes": secret[:31],
 		"a secret of 0 bytes":  []byte("\n\n"),
-		"PEM":                  publicPEM(t, rsaKey),
+		"PEM":                  authtest.PublicPEM(t, rsaKey),
 	} {
 		_, err := New(Options{Issuers: []Issuer{{Issuer: "x", Audiences: []string{"a"}, HMACKeyFile: writeFile(t, data), Claims: usual}}}, nil)
 		if err == nil || !strings.Contains(err.Error(), "HMACKeyFile") || !strings.Contains(err.Error(), want) {
@@ -107,7 +109,7 @@ func TestIssuerOfAPrivateAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runUntilEnd(t, a)
+	authtest.Run(t, a.Run)
 	if _, err := a.Authenticate(t.Context(), token); err != nil {
 		t.Error(err)
 	}
@@ -131,19 +133,19 @@ kubecast_auth_requests_total{result="none"} 1
 	if err != nil {
 		t.Fatal(err)
 	}
-	runUntilEnd(t, other)
+	authtest.Run(t, other.Run)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if _, err := other.Authenticate(ctx, token); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("with the system's authorities: %v", err)
 	}
-	for want, bad := range map[string]string{"no such file": ca + ".not", "no certificate": publicFile(t, ecKey)} {
+	for want, bad := range map[string]string{"no such file": ca + ".not", "no certificate": authtest.PublicFile(t, ecKey)} {
 		issuer.CAFile = bad
 		if _, err := New(Options{Issuers: []Issuer{issuer}}, nil); err == nil || !strings.Contains(err.Error(), "CAFile") || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %s, got %v", want, err)
 		}
 	}
-	issuer.CAFile, issuer.PublicKeyFile = ca, publicFile(t, ecKey)
+	issuer.CAFile, issuer.PublicKeyFile = ca, authtest.PublicFile(t, ecKey)
 	if _, err := New(Options{Issuers: []Issuer{issuer}}, nil); err == nil || !strings.Contains(err.Error(), "nothing is fetched") {
 		t.Error(err)
 	}

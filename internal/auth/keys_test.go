@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
 // jwk is the public half of a key in the form that issuers publish. Changes replace members; a nil value removes one.
@@ -130,10 +132,10 @@ func TestKeyFileHoldsPublicKeysAndCertificatesOnly(t *testing.T) {
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Unix(1, 0)}
 	certificate := block("CERTIFICATE", must(x509.CreateCertificate(rand.Reader, template, template, ecKey.Public(), ecKey)))
-	pub := string(publicPEM(t, ecKey))
+	pub := string(authtest.PublicPEM(t, ecKey))
 
 	for name, data := range map[string]string{
-		"two":            pub + string(publicPEM(t, rsaKey)),
+		"two":            pub + string(authtest.PublicPEM(t, rsaKey)),
 		"a certificate":  certificate,
 		"both, and text": "# comment\n" + certificate + "\n" + pub,
 		"PKCS1":          block("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&rsaKey.PublicKey)),
@@ -148,7 +150,7 @@ func TestKeyFileHoldsPublicKeysAndCertificatesOnly(t *testing.T) {
 		"allowed: PUBLIC KEY":       block("CERTIFICATE REQUEST", []byte("x")),
 		"block 2 (PUBLIC KEY): asn": pub + block("PUBLIC KEY", []byte("x")),
 		"17 keys; allowed: 16":      strings.Repeat(pub, 17),
-		"on a curve other than":     string(publicPEM(t, must(ecdsa.GenerateKey(elliptic.P224(), rand.Reader)))),
+		"on a curve other than":     string(authtest.PublicPEM(t, must(ecdsa.GenerateKey(elliptic.P224(), rand.Reader)))),
 	} {
 		if _, err := parsePEM([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %s, got %v", want, err)
@@ -157,7 +159,7 @@ func TestKeyFileHoldsPublicKeysAndCertificatesOnly(t *testing.T) {
 }
 
 func TestChangedKeyFileIsReadAndABrokenOneIsNot(t *testing.T) {
-	path := publicFile(t, ecKey)
+	path := authtest.PublicFile(t, ecKey)
 	write := func(data []byte) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -168,7 +170,7 @@ func TestChangedKeyFileIsReadAndABrokenOneIsNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		runUntilEnd(t, a)
+		authtest.Run(t, a.Run)
 		knows := func(key *ecdsa.PrivateKey) bool {
 			_, err := a.Authenticate(t.Context(), sign(t, jwt.SigningMethodES256, key, goodClaims(), nil))
 			if err != nil && !errors.Is(err, ErrBadToken) {
@@ -176,7 +178,7 @@ func TestChangedKeyFileIsReadAndABrokenOneIsNot(t *testing.T) {
 			}
 			return err == nil
 		}
-		write(publicPEM(t, otherKey))
+		write(authtest.PublicPEM(t, otherKey))
 		time.Sleep(rereadEvery + time.Second)
 		if knows(ecKey) || !knows(otherKey) {
 			t.Error("the changed file is not in use")
@@ -186,7 +188,7 @@ func TestChangedKeyFileIsReadAndABrokenOneIsNot(t *testing.T) {
 		if !knows(otherKey) {
 			t.Error("a broken file took the keys away")
 		}
-		write(publicPEM(t, ecKey, otherKey))
+		write(authtest.PublicPEM(t, ecKey, otherKey))
 		time.Sleep(rereadEvery)
 		if !knows(ecKey) || !knows(otherKey) {
 			t.Error("the repaired file is not in use")

@@ -7,16 +7,14 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"go.uber.org/goleak"
+
+	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -69,34 +67,11 @@ func sign(t testing.TB, method jwt.SigningMethod, key any, claims jwt.MapClaims,
 	return s
 }
 
-func publicPEM(t testing.TB, keys ...crypto.Signer) []byte {
-	t.Helper()
-	var data []byte
-	for _, k := range keys {
-		der, err := x509.MarshalPKIXPublicKey(k.Public())
-		if err != nil {
-			t.Fatal(err)
-		}
-		data = append(data, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})...)
-	}
-	return data
-}
-
-// publicFile writes a file with the public halves of the keys.
-func publicFile(t testing.TB, keys ...crypto.Signer) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "keys.pem")
-	if err := os.WriteFile(path, publicPEM(t, keys...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // fromFile returns an Authenticator for tokens of testIssuer that are signed with one of the keys.
 func fromFile(t testing.TB, claims Claims, keys ...crypto.Signer) *Authenticator {
 	t.Helper()
 	a, err := New(Options{Issuers: []Issuer{{
-		Issuer: testIssuer, Audiences: []string{"kubecast", "portal"}, PublicKeyFile: publicFile(t, keys...), Claims: claims,
+		Issuer: testIssuer, Audiences: []string{"kubecast", "portal"}, PublicKeyFile: authtest.PublicFile(t, keys...), Claims: claims,
 	}}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,21 +15,9 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-)
 
-// runUntilEnd runs the authenticator until the test ends, and waits for its end.
-func runUntilEnd(t *testing.T, a *Authenticator) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
-}
+	"github.com/kubecast/kubecast/internal/auth/authtest"
+)
 
 // idp is an issuer without a network, for synctest bubbles.
 type idp struct {
@@ -109,7 +97,7 @@ func TestRotatedKeyIsFetchedWhenItsFirstTokenComes(t *testing.T) {
 		idp := newIDP()
 		idp.answer(keysURL, 200, jwks(jwk(t, "old", ecKey, nil)))
 		a := idp.authenticator(t, keysURL)
-		runUntilEnd(t, a)
+		authtest.Run(t, a.Run)
 		if _, err := a.Authenticate(t.Context(), tokenOf(t, "old", ecKey)); err != nil {
 			t.Fatalf("before Run has fetched, requests wait: %v", err)
 		}
@@ -141,7 +129,7 @@ func TestRotatedKeysWithoutIDAreFetchedToo(t *testing.T) {
 		idp := newIDP()
 		idp.answer(keysURL, 200, jwks(jwk(t, "", ecKey, nil)))
 		a := idp.authenticator(t, keysURL)
-		runUntilEnd(t, a)
+		authtest.Run(t, a.Run)
 		if _, err := a.Authenticate(t.Context(), tokenOf(t, nil, ecKey)); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +146,7 @@ func TestKnownKeysOutliveTheIssuer(t *testing.T) {
 		idp := newIDP()
 		idp.answer(keysURL, 200, jwks(jwk(t, "a", ecKey, nil)))
 		a := idp.authenticator(t, keysURL)
-		runUntilEnd(t, a)
+		authtest.Run(t, a.Run)
 		time.Sleep(time.Second)
 		for name, broken := range map[string]func(){
 			"away":       idp.away,
@@ -199,7 +187,7 @@ func TestIssuerThatIsAwayAtTheStartIsRetried(t *testing.T) {
 			t.Errorf("waited %v for a Run that never came", waited)
 		}
 
-		runUntilEnd(t, a)
+		authtest.Run(t, a.Run)
 		time.Sleep(90 * time.Second)
 		start = time.Now()
 		for range 100 {
@@ -233,7 +221,7 @@ func TestForgedKeyIDsNeitherFloodTheIssuerNorHoldOthersUp(t *testing.T) {
 		}
 		idp.set(keysURL, slow)
 		a := idp.authenticator(t, keysURL)
-		runUntilEnd(t, a)
+		authtest.Run(t, a.Run)
 		time.Sleep(time.Minute)
 		before := idp.count(keysURL)
 
@@ -312,7 +300,7 @@ func TestDiscoveryIsBelievedAboutItsOwnIssuerOnly(t *testing.T) {
 					idp.answer(url, 200, jwks(jwk(t, "a", ecKey, nil)))
 				}
 				a := idp.authenticator(t, "")
-				runUntilEnd(t, a)
+				authtest.Run(t, a.Run)
 				_, err := a.Authenticate(t.Context(), tokenOf(t, "a", ecKey))
 				if c.ok != (err == nil) || !c.ok && !errors.Is(err, ErrUnavailable) {
 					t.Error(err)
@@ -341,7 +329,7 @@ func TestKeysOverRealConnectionsLeaveNothingBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runUntilEnd(t, a)
+	authtest.Run(t, a.Run)
 	token := func(kid string, key crypto.Signer) string {
 		return sign(t, jwt.SigningMethodES256, key, goodClaims(map[string]any{"iss": server.URL}), map[string]any{"kid": kid})
 	}

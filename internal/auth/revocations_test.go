@@ -33,13 +33,7 @@ func followed(t *testing.T, f *authtest.ConfigMaps, logs ...io.Writer) *Revocati
 		ConfigMap: "revoked", Keep: 48 * time.Hour, Log: slog.New(slog.NewTextHandler(io.MultiWriter(logs...), nil)),
 	})
 	r.Settle(f, f.Answers)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
+	authtest.Run(t, r.Run)
 	synctest.Wait()
 	return r
 }
@@ -429,7 +423,7 @@ func TestRevocationsMoveWithTheDefaultCluster(t *testing.T) {
 func TestTokenFromTheFutureCanBeRevoked(t *testing.T) {
 	revocations := NewRevocations(RevocationOptions{Keep: 48 * time.Hour})
 	a, err := New(Options{
-		Issuers:     []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual}},
+		Issuers:     []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: authtest.PublicFile(t, ecKey), Claims: usual}},
 		Revocations: revocations,
 	}, nil)
 	if err != nil {

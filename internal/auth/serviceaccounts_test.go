@@ -36,7 +36,7 @@ func withServiceAccounts(t testing.TB) (*Authenticator, *authtest.TokenReviewer)
 	accounts := NewServiceAccounts([]string{"kubecast", "portal"})
 	accounts.Settle("main", f)
 	a, err := New(Options{
-		Issuers:         []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual}},
+		Issuers:         []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: authtest.PublicFile(t, ecKey), Claims: usual}},
 		ServiceAccounts: accounts,
 	}, nil)
 	if err != nil {

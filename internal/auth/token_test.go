@@ -13,6 +13,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
 func TestEveryPinnedAlgorithmIsAccepted(t *testing.T) {
@@ -113,7 +115,7 @@ func badTokens(t testing.TB) map[string]string {
 		return signing + "." + b64.EncodeToString(sig)
 	}
 	claims := string(must(json.Marshal(goodClaims())))
-	spki := publicPEM(t, rsaKey)
+	spki := authtest.PublicPEM(t, rsaKey)
 	p384 := fakeES256{}.sign(t)
 	embedded := jwk(t, "", otherKey, nil)
 
@@ -267,8 +269,8 @@ func TestGoodHeadersAreNotRefused(t *testing.T) {
 
 func TestKeyOfAnotherIssuerIsNotTheIssuersKey(t *testing.T) {
 	a, err := New(Options{Issuers: []Issuer{
-		{Issuer: "a", Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, ecKey), Claims: usual},
-		{Issuer: "b", Audiences: []string{"kubecast"}, PublicKeyFile: publicFile(t, otherKey), Claims: Claims{Username: "sub", UsernamePrefix: "b:"}},
+		{Issuer: "a", Audiences: []string{"kubecast"}, PublicKeyFile: authtest.PublicFile(t, ecKey), Claims: usual},
+		{Issuer: "b", Audiences: []string{"kubecast"}, PublicKeyFile: authtest.PublicFile(t, otherKey), Claims: Claims{Username: "sub", UsernamePrefix: "b:"}},
 	}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +319,7 @@ func TestTokenEndsAtExpToTheSecond(t *testing.T) {
 }
 
 func TestMisconfiguredIssuersAreNamed(t *testing.T) {
-	file := publicFile(t, ecKey)
+	file := authtest.PublicFile(t, ecKey)
 	good := Issuer{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: file, Claims: usual}
 	for want, change := range map[string]func(*Issuer){
 		"Issuer: required":          func(i *Issuer) { i.Issuer = "" },
@@ -326,7 +328,7 @@ func TestMisconfiguredIssuersAreNamed(t *testing.T) {
 		"Claims.Username: required": func(i *Issuer) { i.Claims = Claims{} },
 		"one of them":               func(i *Issuer) { i.JWKSURL = "https://x/" },
 		"PublicKeyFile: open":       func(i *Issuer) { i.PublicKeyFile = file + ".not" },
-		"PublicKeyFile: /":          func(i *Issuer) { i.PublicKeyFile = publicFile(t) },
+		"PublicKeyFile: /":          func(i *Issuer) { i.PublicKeyFile = authtest.PublicFile(t) },
 		`not from "http://id`:       func(i *Issuer) { i.PublicKeyFile, i.JWKSURL = "", "http://id.example.org/keys" },
 		`not from "dev"`:            func(i *Issuer) { i.PublicKeyFile, i.Issuer = "", "dev" },
 	} {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/authtest"
 )
 
 func must[T any](v T, err error) T {
@@ -121,7 +122,7 @@ func TestFilesThatAreSomethingElseAreNotOverwritten(t *testing.T) {
 	}
 	for says, data := range map[string][]byte{
 		"no PEM block":                   []byte("ssh-ed25519 AAAA"),
-		"is the public half of another ": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).Public()))}),
+		"is the public half of another ": authtest.PublicPEM(t, must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))),
 	} {
 		if err := os.WriteFile(key+".pub", data, 0o600); err != nil {
 			t.Fatal(err)

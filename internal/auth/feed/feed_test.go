@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/kubecast/kubecast/internal/auth/authtest"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
@@ -43,22 +43,6 @@ func (r *recorder) take() string {
 	return strings.Join(told, "; ")
 }
 
-// run runs a function until the synctest bubble ends.
-func run(t *testing.T, what func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := what(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
-}
-
 func TestFeedKeepsWhatItWasAskedToAndTellsWhatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := clustertest.New(things)
@@ -85,7 +69,7 @@ func TestFeedKeepsWhatItWasAskedToAndTellsWhatIsGone(t *testing.T) {
 		if s := f.State(); s.Synced || s.Err != nil {
 			t.Errorf("before it runs: %+v", s)
 		}
-		run(t, f.Run)
+		authtest.Run(t, f.Run)
 		expect := func(want string) {
 			t.Helper()
 			synctest.Wait()
@@ -166,7 +150,7 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		expect("without clusters", false)
 		follow := n.Add(api.Connect(t))
 		expect("before it is read", false)
-		run(t, follow)
+		authtest.Run(t, follow)
 		expect("read", true, "a", "b")
 		put("c")
 		expect("a new one", true, "a", "b", "c")

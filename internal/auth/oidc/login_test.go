@@ -6,8 +6,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"net/http"
 	"net/url"
@@ -53,20 +51,6 @@ type believing struct{}
 
 func (believing) Confirm(_ context.Context, id auth.Identity) (auth.Identity, error) { return id, nil }
 
-// runUntilEnd runs the authenticator until the test ends, and waits for its end.
-func runUntilEnd(t *testing.T, a *auth.Authenticator) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
-}
-
 // party is a Login with what it needs.
 type party struct {
 	*Login
@@ -86,7 +70,7 @@ func loginAt(t *testing.T, provider *authtest.Provider, change ...func(*Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	runUntilEnd(t, a)
+	authtest.Run(t, a.Run)
 	opts := Options{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}
 	for _, c := range change {
 		c(&opts)
@@ -259,11 +243,7 @@ func TestLoginsThatAreNoneAreRefused(t *testing.T) {
 // Keys belong to their issuer: another trusted issuer cannot sign in the users of this one.
 func TestIDTokenOfAnotherTrustedIssuerIsRefused(t *testing.T) {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(key.Public()))})
-	file := filepath.Join(t.TempDir(), "keys.pem")
-	if err := os.WriteFile(file, public, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := authtest.PublicFile(t, key)
 	const another = authtest.Issuer + "/other"
 	synctest.Test(t, func(t *testing.T) {
 		provider := authtest.New()
@@ -277,7 +257,7 @@ func TestIDTokenOfAnotherTrustedIssuerIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		runUntilEnd(t, a)
+		authtest.Run(t, a.Run)
 		l, err := New(Options{Issuer: authtest.Issuer, ClientID: authtest.ClientID, RedirectURL: authtest.RedirectURL}, a, mustSealer(t), nil)
 		if err != nil {
 			t.Fatal(err)

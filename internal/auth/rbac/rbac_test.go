@@ -17,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/auth/authtest"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
@@ -53,18 +54,7 @@ func in(t *testing.T, test func(w *world)) {
 
 func (w *world) start() {
 	w.Authorizer = New(slog.New(slog.NewTextHandler(&lockedWriter{w: w.log}, nil)))
-	follow := w.Add(w.api.Connect(w.t))
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := follow(ctx); err != nil {
-			w.t.Error(err)
-		}
-	})
-	w.t.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	authtest.Run(w.t, w.Add(w.api.Connect(w.t)))
 }
 
 type lockedWriter struct {

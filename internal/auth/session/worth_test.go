@@ -1,12 +1,9 @@
 package session
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,10 +29,9 @@ var signer = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 // issuer returns the issuer whose tokens signer signs.
 func issuer(t *testing.T) auth.Issuer {
 	t.Helper()
-	public := must(x509.MarshalPKIXPublicKey(signer.Public()))
 	return auth.Issuer{
 		Issuer: testIssuer, Audiences: []string{"kubecast"}, Claims: auth.Claims{Username: "sub", Groups: "groups"},
-		PublicKeyFile: writeFile(t, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})),
+		PublicKeyFile: authtest.PublicFile(t, signer),
 	}
 }
 
@@ -52,13 +48,7 @@ func followed(t *testing.T, f *authtest.ConfigMaps) *auth.Revocations {
 	t.Helper()
 	r := auth.NewRevocations(auth.RevocationOptions{ConfigMap: "revoked", Keep: 48 * time.Hour})
 	r.Settle(f, f.Answers)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
+	authtest.Run(t, r.Run)
 	synctest.Wait()
 	return r
 }
