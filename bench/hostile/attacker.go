@@ -10,8 +10,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,8 +19,8 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-// Attacker is the hostile user, in a process of its own. It runs at the lowest priority: a real attacker computes on
-// another machine. Here its computing would delay the good users without any fault of the gateway.
+// Attacker is the hostile user, in a process of its own. It runs only when nobody else wants to: a real attacker computes
+// on another machine. Here its computing would delay the good users without any fault of the gateway.
 type Attacker struct {
 	address, token string
 	client         *http.Client
@@ -30,7 +28,7 @@ type Attacker struct {
 	running        sync.WaitGroup
 	patience       time.Duration // after 429
 	wrong          atomic.Bool   // a request of a means was answered as malformed
-	result         struct{ answered, refused, failed atomic.Int64 }
+	result         struct{ answered, refused, failed, bytes atomic.Int64 }
 }
 
 // Attack says what to do.
@@ -39,11 +37,12 @@ type Attack struct {
 	Address, Token string
 }
 
-// Attacked is the result of an attack.
+// Attacked is what an attack has come to so far.
 type Attacked struct {
 	Answered int64 // requests and streams that were accepted
 	Refused  int64 // with a status of 4xx or 5xx
 	Failed   int64 // broken off, or never answered
+	Bytes    int64 // of bodies that were read
 }
 
 // hostileAddress is the hostile user's address; the good users have others.
@@ -51,7 +50,7 @@ var hostileAddress = net.IPv4(127, 0, 0, 9)
 
 // Begin begins an attack.
 func (a *Attacker) Begin(args Attack, _ *process.None) error {
-	if err := lowestPriority(); err != nil {
+	if err := process.RunLast(); err != nil {
 		return err
 	}
 	i := findMeans(args.Means)
@@ -69,30 +68,19 @@ func (a *Attacker) Begin(args Attack, _ *process.None) error {
 	return nil
 }
 
-// lowestPriority gives each thread the lowest priority; threads that they start inherit it.
-func lowestPriority() error {
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return err
-	}
-	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		if err != nil {
-			return err
-		}
-		_ = syscall.Setpriority(syscall.PRIO_PROCESS, id, 19) // the thread may have ended
-	}
+// Count returns the result so far.
+func (a *Attacker) Count(_ process.None, result *Attacked) error {
+	*result = Attacked{a.result.answered.Load(), a.result.refused.Load(), a.result.failed.Load(), a.result.bytes.Load()}
 	return nil
 }
 
 // End ends the attack.
-func (a *Attacker) End(_ process.None, result *Attacked) error {
+func (a *Attacker) End(_, _ *process.None) error {
 	a.cancel()
 	a.running.Wait()
 	if a.wrong.Load() {
 		return errors.New("the gateway did not understand a request (400)")
 	}
-	*result = Attacked{a.result.answered.Load(), a.result.refused.Load(), a.result.failed.Load()}
 	return nil
 }
 
@@ -160,7 +148,7 @@ func (a *Attacker) ask(ctx context.Context, path, token, position string, read i
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= 400 {
-		_, _ = io.Copy(io.Discard, response.Body) // lets the connection be used again
+		_, _ = io.Copy(io.Discard, a.counted(response.Body)) // lets the connection be used again
 		a.result.refused.Add(1)
 		switch response.StatusCode {
 		case http.StatusBadRequest:
@@ -171,8 +159,22 @@ func (a *Attacker) ask(ctx context.Context, path, token, position string, read i
 		return false
 	}
 	a.result.answered.Add(1)
-	_, err = io.CopyN(io.Discard, response.Body, read)
+	_, err = io.CopyN(io.Discard, a.counted(response.Body), read)
 	return err == nil || err == io.EOF
+}
+
+// counted counts what is read.
+func (a *Attacker) counted(body io.Reader) io.Reader { return &counted{body, &a.result.bytes} }
+
+type counted struct {
+	io.Reader
+	bytes *atomic.Int64
+}
+
+func (c *counted) Read(b []byte) (n int, err error) {
+	n, err = c.Reader.Read(b)
+	c.bytes.Add(int64(n))
+	return n, err
 }
 
 // stall opens a connection, sends a request, and for a while reads nothing of the answer.

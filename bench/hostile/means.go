@@ -16,9 +16,10 @@ import (
 
 // means is one way to harm others. It starts its goroutines and returns; they end with the context.
 type means struct {
-	name string
-	what string
-	run  func(context.Context, *Attacker)
+	name    string
+	what    string
+	streams bool // that last as long as the attack
+	run     func(context.Context, *Attacker)
 }
 
 const (
@@ -29,65 +30,65 @@ const (
 )
 
 var allMeans = []means{
-	{"fields", "64 streams of 4 watches, each with fields= of its own", func(ctx context.Context, a *Attacker) {
+	{"fields", "64 streams of 4 watches, each with fields= of its own", true, func(ctx context.Context, a *Attacker) {
 		a.streams(ctx, func(number, watch int) string {
 			return fmt.Sprintf("%s?fields=metadata,x%d", either(watch), number*100+watch)
 		}, 4)
 	}},
-	{"patches", "64 streams of 4 watches with deltas=merge-patch and fields= of their own", func(ctx context.Context, a *Attacker) {
+	{"patches", "64 streams of 4 watches with deltas=merge-patch and fields= of their own", true, func(ctx context.Context, a *Attacker) {
 		a.streams(ctx, func(number, watch int) string {
 			return fmt.Sprintf("%s?deltas=merge-patch&fields=metadata,spec,data,x%d", either(watch), number*100+watch)
 		}, 4)
 	}},
-	{"watches", "64 streams of 32 watches; beyond the limit they come again", func(ctx context.Context, a *Attacker) {
+	{"watches", "64 streams of 32 watches; beyond the limit they come again", false, func(ctx context.Context, a *Attacker) {
 		a.streams(ctx, func(number, watch int) string {
 			return fmt.Sprintf("%s?labelSelector=app!%%3Dx%d", either(watch), number*100+watch)
 		}, watchesOfOne)
 	}},
-	{"selectors", "64 streams of 4 watches of pods of 20 KB, with 64 terms each", func(ctx context.Context, a *Attacker) {
+	{"selectors", "64 streams of 4 watches of pods of 20 KB, with 64 terms each", true, func(ctx context.Context, a *Attacker) {
 		a.streams(ctx, func(number, watch int) string {
 			return "/api/v1/pods?fieldSelector=" + url.QueryEscape(terms(number*100+watch))
 		}, 4)
 	}},
-	{"sorted", "2,000 sorted lists of pods at once, each in another order; after 429 they wait for a second, as they are told", func(ctx context.Context, a *Attacker) {
+	{"sorted", "2,000 sorted lists of pods at once, each in another order; after 429 they wait for a second, as they are told", false, func(ctx context.Context, a *Attacker) {
 		a.patience = time.Second
 		a.each(ctx, 2000, func(ctx context.Context, number, round int) bool {
 			return a.get(ctx, fmt.Sprintf("/api/v1/pods?limit=1&sort=-spec.priority,spec.a,spec.b,spec.c,spec.d,spec.e,spec.f,spec.x%d",
 				number*1000+round))
 		})
 	}},
-	{"flood", "2,000 lists at once of one pod, and after 429 again at once", func(ctx context.Context, a *Attacker) {
+	{"flood", "2,000 lists at once of one pod, and after 429 again at once", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 2000, func(ctx context.Context, _, _ int) bool { return a.get(ctx, "/api/v1/pods?limit=1") })
 	}},
-	{"left", "64 lists of pods by 64 terms at once, whose client leaves after 50 ms", func(ctx context.Context, a *Attacker) {
+	{"left", "64 lists of pods by 64 terms at once, whose client leaves after 50 ms", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {
 			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
 			return a.get(ctx, "/api/v1/pods?fieldSelector="+url.QueryEscape(terms(number*1000+round)))
 		})
 	}},
-	{"lists", "64 whole lists of pods (20 MB) at once, each with fields= of its own", func(ctx context.Context, a *Attacker) {
+	{"lists", "64 whole lists of pods (20 MB) at once, each with fields= of its own", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {
 			return a.get(ctx, fmt.Sprintf("/api/v1/pods?fields=metadata,spec,x%d", number*1000+round))
 		})
 	}},
-	{"pages", "first pages of walks, 65 at once, of whatever version is newest", func(ctx context.Context, a *Attacker) {
+	{"pages", "first pages of walks, 65 at once, of whatever version is newest", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 65, func(ctx context.Context, number, _ int) bool {
 			return a.get(ctx, either(number)+"?limit=1")
 		})
 	}},
-	{"slow", "64 snapshots and 64 lists of pods that nobody reads, again every 2 s", func(ctx context.Context, a *Attacker) {
+	{"slow", "64 snapshots and 64 lists of pods that nobody reads, again every 2 s", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 128, func(ctx context.Context, number, _ int) bool {
 			return a.stall(ctx, "/api/v1/pods?"+[]string{"", "watch=true"}[number%2], 2*time.Second)
 		})
 	}},
-	{"snapshots", "64 streams that begin with a snapshot of their own form, and leave after it", func(ctx context.Context, a *Attacker) {
+	{"snapshots", "64 streams that begin with a snapshot of their own form, and leave after it", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, streamsOfUser, func(ctx context.Context, number, round int) bool {
 			return a.ask(ctx, fmt.Sprintf("/stream?a=%s", url.QueryEscape(fmt.Sprintf("/api/v1/pods?fields=metadata,spec,x%d", number*1000+round))),
 				a.token, "", 4<<20)
 		})
 	}},
-	{"positions", "64 streams from made-up positions, again and again", func(ctx context.Context, a *Attacker) {
+	{"positions", "64 streams from made-up positions, again and again", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, streamsOfUser, func(ctx context.Context, number, _ int) bool {
 			version := rand.Uint64N(1 << 40)
 			if number%2 == 0 {
@@ -96,17 +97,17 @@ var allMeans = []means{
 			return a.ask(ctx, either(number/2)+"?watch=true&resourceVersion="+strconv.FormatUint(version, 10), a.token, "", 100)
 		})
 	}},
-	{"kinds", "lists of made-up kinds, 64 at once", func(ctx context.Context, a *Attacker) {
+	{"kinds", "lists of made-up kinds, 64 at once", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {
 			return a.get(ctx, fmt.Sprintf("/apis/made%d.up/v1/kinds%d", round, number))
 		})
 	}},
-	{"tokens", "forged tokens and none, 64 at once", func(ctx context.Context, a *Attacker) {
+	{"tokens", "forged tokens and none, 64 at once", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 64, func(ctx context.Context, number, _ int) bool {
 			return a.ask(ctx, "/api/v1/configmaps?limit=1", forged(a.token, number), "", 1<<20)
 		})
 	}},
-	{"connections", "2,000 connections that ask for nothing, and are opened again", func(ctx context.Context, a *Attacker) {
+	{"connections", "2,000 connections that ask for nothing, and are opened again", false, func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 2000, func(ctx context.Context, _, _ int) bool {
 			return a.stall(ctx, "", time.Second)
 		})

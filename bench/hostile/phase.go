@@ -3,13 +3,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
@@ -19,11 +15,12 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// result is the effect of one means.
+// result is the effect of one means in one round.
 type result struct {
-	means         means
-	without, with phase
-	hostile       Attacked
+	without phase // no attack
+	control phase // the attack goes to a Sink
+	with    phase
+	hostile Attacked // of the attack on the gateway
 }
 
 // phase is the result of one measurement.
@@ -45,34 +42,67 @@ type stage struct {
 // settle is how long an attack goes on before the measurement.
 const settle = time.Second
 
-// measure measures one means, on a new gateway.
+// measure measures one means, on a new gateway: without the attack, with it, and at last with an attack on a Sink that
+// gives as much as the gateway gave.
 func (b *bench) measure(m means) (r result, err error) {
 	s := &stage{bench: b}
 	defer s.stop()
 	if err := s.start(m.name); err != nil {
 		return r, err
 	}
-	r.means = m
-	if r.without, err = s.measure(); err != nil {
+	if err := forgetPeak(s.gateway.Pid); err != nil {
+		return r, err
+	}
+	if r.without, err = s.measure(""); err != nil {
 		return r, fmt.Errorf("without the attack: %w", err)
 	}
-	attacker, err := process.StartChild("attacker")
+	if r.with, r.hostile, err = s.attacked(m, s.gateway.Address, m.name); err != nil {
+		return r, err
+	}
+	sink, err := process.StartChild("sink")
 	if err != nil {
 		return r, err
 	}
+	defer sink.Kill()
+	seconds := b.duration.Seconds()
+	traffic := Traffic{
+		Answers: float64(r.hostile.Answered+r.hostile.Refused) / seconds, Bytes: float64(r.hostile.Bytes) / seconds, Streams: m.streams,
+	}
+	var address string
+	if err := sink.Call("Start", traffic, &address); err != nil {
+		return r, err
+	}
+	if r.control, _, err = s.attacked(m, address, ""); err != nil {
+		return r, fmt.Errorf("control: %w", err)
+	}
+	return r, nil
+}
+
+// attacked measures while an address is attacked. It returns what the attack came to during the measurement.
+func (s *stage) attacked(m means, address, profile string) (p phase, hostile Attacked, err error) {
+	attacker, err := process.StartChild("attacker")
+	if err != nil {
+		return p, hostile, err
+	}
 	defer attacker.Kill()
-	if err := attacker.Call("Begin", Attack{Means: m.name, Address: s.gateway.Address, Token: b.bad}, nil); err != nil {
-		return r, err
+	if err := forgetPeak(s.gateway.Pid); err != nil {
+		return p, hostile, err
 	}
-	time.Sleep(min(settle, b.duration/2))
-	profiled := s.saveProfile(m.name)
-	if r.with, err = s.measure(); err != nil {
-		return r, err
+	if err := attacker.Call("Begin", Attack{Means: m.name, Address: address, Token: s.bad}, nil); err != nil {
+		return p, hostile, err
 	}
-	if err := <-profiled; err != nil {
-		return r, err
+	time.Sleep(min(settle, s.duration/2))
+	var before, after Attacked
+	if err := attacker.Call("Count", nil, &before); err != nil {
+		return p, hostile, err
 	}
-	return r, attacker.Call("End", nil, &r.hostile)
+	if p, err = s.measure(profile); err != nil {
+		return p, hostile, err
+	}
+	if err := attacker.Call("Count", nil, &after); err != nil {
+		return p, hostile, err
+	}
+	return p, after.since(before), attacker.Call("End", nil, nil)
 }
 
 func (s *stage) start(name string) (err error) {
@@ -83,8 +113,8 @@ func (s *stage) start(name string) (err error) {
 	if err := s.api.Call("Start", nil, &address); err != nil {
 		return err
 	}
-	dir := filepath.Join(s.dir, name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	dir, err := os.MkdirTemp(s.dir, name+"-")
+	if err != nil {
 		return err
 	}
 	kubeconfig, err := gateway.Kubeconfig(dir, "http://"+address)
@@ -117,8 +147,8 @@ func (s *stage) stop() {
 	}
 }
 
-// measure makes events for the good users, and lists as one of them.
-func (s *stage) measure() (p phase, err error) {
+// measure makes events for the good users, who also list. With a profile's name, the gateway's profiles are taken.
+func (s *stage) measure(profile string) (p phase, err error) {
 	var next uint64
 	if err := s.api.Call("Next", nil, &next); err != nil {
 		return p, err
@@ -126,22 +156,20 @@ func (s *stage) measure() (p phase, err error) {
 	if err := s.load.Call("Begin", load.Begin{Group: "good", Seq: next}, nil); err != nil {
 		return p, err
 	}
-	if err := forgetPeak(s.gateway.Pid); err != nil {
-		return p, err
-	}
+	profiled := s.saveProfile(profile)
 	before, err := s.used()
 	if err != nil {
 		return p, err
 	}
 	began := time.Now()
-	ctx, cancel := context.WithCancel(context.Background())
-	lists := make(chan figures.Histogram)
-	go func() { lists <- s.poll(ctx) }()
+	if err := s.load.Call("Poll", Poll{Address: s.gateway.Address, Users: s.good}, nil); err != nil {
+		return p, err
+	}
 	rounds := max(1, int(s.rate*s.duration.Seconds()/users))
-	err = s.api.Call("Emit", source.Emit{Rate: s.rate, Count: rounds * users}, nil)
-	cancel()
-	p.lists = <-lists
-	if err != nil {
+	if err := s.api.Call("Emit", source.Emit{Rate: s.rate, Count: rounds * users}, nil); err != nil {
+		return p, err
+	}
+	if err := s.load.Call("Polled", nil, &p.lists); err != nil {
 		return p, err
 	}
 	after, err := s.used()
@@ -160,7 +188,7 @@ func (s *stage) measure() (p phase, err error) {
 	p.events, p.missed, p.memory = stats.Latency, uint64(rounds*users)-stats.Delivered, memory.Peak
 	p.cpu = 100 * (after.cpu - before.cpu).Seconds() / took.Seconds()
 	p.asked = float64(after.asked-before.asked) / took.Seconds()
-	return p, nil
+	return p, <-profiled
 }
 
 // quiet is how long nothing must come before the missing events count as missed.
@@ -183,48 +211,18 @@ func forgetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// polls is how many lists a second good users ask for, all of them together.
-const polls = 25
-
-// poll lists as one good user after the other until the context ends. A list that is refused counts with the longest
-// time.
-func (s *stage) poll(ctx context.Context) (lists figures.Histogram) {
-	client := &http.Client{Timeout: 20 * time.Second}
-	tick := time.NewTicker(time.Second / polls)
-	defer tick.Stop()
-	for number := 0; ; number++ {
-		select {
-		case <-ctx.Done():
-			return lists
-		case <-tick.C:
-		}
-		user := s.good[number%users]
-		path, _, _ := strings.Cut(user.Path, "?")
-		request, err := http.NewRequest(http.MethodGet, "http://"+s.gateway.Address+path, nil)
-		if err != nil {
-			panic(err) // our own path
-		}
-		request.Header.Set("Authorization", "Bearer "+user.Token)
-		began := time.Now()
-		took := client.Timeout
-		if response, err := client.Do(request); err == nil {
-			if _, err := io.Copy(io.Discard, response.Body); err == nil && response.StatusCode == http.StatusOK {
-				took = time.Since(began)
-			}
-			response.Body.Close()
-		}
-		lists.Add(took)
-	}
-}
-
 // saveProfile takes profiles of the gateway while it is measured.
 func (s *stage) saveProfile(name string) <-chan error {
 	done := make(chan error, 1)
-	if s.profile == "" {
+	if s.profile == "" || name == "" {
 		done <- nil
 		return done
 	}
 	go func() {
+		if s.trace {
+			done <- s.gateway.Save("/debug/pprof/trace?seconds=1", filepath.Join(s.profile, name+".trace"))
+			return
+		}
 		seconds := max(1, int(s.duration.Seconds())-1)
 		err := s.gateway.Save(fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds), filepath.Join(s.profile, name+".cpu"))
 		if err == nil {
