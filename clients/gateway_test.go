@@ -63,7 +63,7 @@ func (g *gateway) start(t *testing.T, config string) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(g.dir, "gateway.yaml")
-	if err := os.WriteFile(file, []byte("auth: {anonymous: true}\n"+config), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("auth: {anonymous: true}\nhistory: {database: none}\n"+config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g.process, err = process.Start(process.Options{Path: program, Args: []string{"serve", "--config", file,

@@ -41,6 +41,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(work)
+	_ = os.Setenv("XDG_STATE_HOME", work) // cannot fail: the name is one
 	defer func() {
 		for _, f := range undo {
 			f()

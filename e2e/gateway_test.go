@@ -128,6 +128,9 @@ func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
 	config := filepath.Join(dir, "gateway.yaml")
 	text := fmt.Sprintf("auth:\n  jwt:\n  - {issuer: %q, audiences: [kubecast], publicKeyFile: %q, trusted: same}\n%s%s",
 		"https://kubecast.local", s.key+".pub", opts.auth, opts.config)
+	if !strings.Contains(opts.config, "history:") {
+		text += fmt.Sprintf("history: {stateDir: %q}\n", dir)
+	}
 	if opts.certFile != "" {
 		text += fmt.Sprintf("tls: {certFile: %q, keyFile: %q}\n", opts.certFile, opts.keyFile)
 	}

@@ -61,6 +61,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(work)
+	_ = os.Setenv("XDG_STATE_HOME", work) // cannot fail: of gateways that are told nothing else
 	defer func() {
 		for _, f := range undo {
 			f()

@@ -41,6 +41,7 @@ auth:
   cookieKeyFile: $dir/cookie.key
   jwt:
   - {issuer: "https://kubecast.local", audiences: [kubecast], publicKeyFile: $dir/key.pem.pub}
+history: {stateDir: $dir}
 YAML
 # serve LISTEN OPS starts the gateway, and waits until it listens.
 serve() {

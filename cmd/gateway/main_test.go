@@ -25,7 +25,15 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	state, err := os.MkdirTemp("", "kubecast-state-")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("XDG_STATE_HOME", state) // cannot fail: the name is one
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(state)
+		os.Exit(code)
+	}))
 }
 
 func TestCommandLines(t *testing.T) {

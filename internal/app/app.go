@@ -58,7 +58,18 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	clusters, err := newClusters(cfg, opts.Version, authorizer, log)
+	past, err := newArchive(cfg, registry, log)
+	if err != nil {
+		return err
+	}
+	if past != nil {
+		defer func() {
+			if err := past.Close(); err != nil {
+				log.Warn("the history's database does not close", "error", err)
+			}
+		}()
+	}
+	clusters, err := newClusters(cfg, opts.Version, authorizer, past, log)
 	if err != nil {
 		return err
 	}
@@ -149,6 +160,9 @@ func Run(ctx context.Context, opts Options) error {
 	group.Go(func() error { return clusters.Run(feeding) })
 	group.Go(func() error { return authenticator.Run(feeding) })
 	group.Go(func() error { return clusters.revocations.Run(feeding) })
+	if past != nil {
+		group.Go(func() error { return past.Run(feeding) })
+	}
 	reload := newReload(opts, clusters, certificate)
 	group.Go(func() error { return reload.Run(feeding) })
 	// Requests end with `serving` at the latest. Nothing else knows the connection of a stream.

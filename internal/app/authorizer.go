@@ -67,9 +67,12 @@ func reauthorize(cfg config.Authorizer) time.Duration {
 }
 
 // Check finds faults of a configuration that its validation cannot see, without running the gateway: an unusable
-// certificate or policy.
+// certificate or policy, or a rule or address of the history.
 func Check(cfg config.Config) error {
 	if _, err := newCertificate(cfg.TLS, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	if err := checkHistory(cfg.History); err != nil {
 		return err
 	}
 	if cfg.Authorizer.Mode != config.AuthorizerPolicy {

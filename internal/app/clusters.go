@@ -16,6 +16,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -25,6 +26,7 @@ type clusters struct {
 	cache      cache.Options
 	serves     func(group, resource string) bool
 	authorizer authorizer
+	archive    *archive.Archive      // nil: no history is kept
 	accounts   *auth.ServiceAccounts // follows the default cluster; nil: no service account is accepted
 	// revocationsIn is the namespace of the default cluster's ConfigMap that has the revocations; empty: there is
 	// none.
@@ -50,8 +52,10 @@ type member struct {
 }
 
 // newClusters prepares the clusters, and does not connect to any.
-func newClusters(cfg config.Config, version string, authorizer authorizer, log *slog.Logger) (*clusters, error) {
-	c := &clusters{agent: "kubecast/" + version, cache: cacheOptions(cfg), serves: cfg.Kinds.Serves, authorizer: authorizer, log: log}
+func newClusters(cfg config.Config, version string, authorizer authorizer, archive *archive.Archive, log *slog.Logger) (*clusters, error) {
+	c := &clusters{
+		agent: "kubecast/" + version, cache: cacheOptions(cfg), serves: cfg.Kinds.Serves, authorizer: authorizer, archive: archive, log: log,
+	}
 	for _, wanted := range cfg.Clusters {
 		m, err := c.connect(wanted)
 		if err != nil {
@@ -183,6 +187,9 @@ func (c *clusters) start(m *member) {
 		var running errgroup.Group
 		running.Go(func() error { return m.kinds.Run(ctx) })
 		running.Go(func() error { return m.follow(ctx) })
+		if c.archive != nil {
+			running.Go(func() error { return c.archive.Record(ctx, m.kinds) })
+		}
 		return running.Wait()
 	})
 }

@@ -51,6 +51,7 @@ func configuration(t *testing.T, clusterURL string) (cfg config.Config, token st
 	cfg.Auth.JWT = []config.JWT{{Issuer: "https://test", Audiences: []string{"kubecast"}, PublicKeyFile: key + ".pub", Claims: config.DefaultClaims()}}
 	cfg.Authorizer.Mode = config.AuthorizerSAR // the fake API server answers as the test says
 	cfg.Drain = config.Duration(2 * time.Second)
+	cfg.History.StateDir = t.TempDir()
 	return cfg, token
 }
 

@@ -225,22 +225,42 @@ func (k *Kinds) stopOne(kind cluster.Kind, r *running) {
 	k.log.Info("kind is idle, its watch ends", "kind", kind.String())
 }
 
-// keep uses a kind for as long as the gateway runs. If the cluster is away, or does not have the kind (yet, or any
-// more), it tries again: after a second at first, later every half minute, and when the definitions change.
+// keep uses a kind to preload for as long as the gateway runs.
 func (k *Kinds) keep(ctx context.Context, name string) {
-	const least, most = time.Second, 30 * time.Second
 	told := ""
-	for wait := least; ; wait = min(2*wait, most) {
-		changed := k.nextChange()
-		err := k.keepOnce(ctx, name)
-		if ctx.Err() != nil {
-			return
+	k.Follow(ctx, name, func(ctx context.Context, store *Store) error {
+		if err := store.WaitSynced(ctx); err != nil {
+			return err
 		}
+		k.setPreload(name, nil)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-store.Gone():
+			return store.Err()
+		}
+	}, func(err error) {
 		k.setPreload(name, err)
 		if err.Error() != told {
 			told = err.Error()
 			k.log.Warn("kind to preload is not there yet", "kind", name, "error", err)
 		}
+	})
+}
+
+// Follow calls use with the store of a kind, given as resource[.group], until the context ends. When use returns, or the
+// cluster is away or does not have the kind (yet, or any more), failed is told why, and Follow tries again: after a second
+// at first, later every half minute, and when the definitions change. It is for the gateway itself, whose kinds are not
+// limited.
+func (k *Kinds) Follow(ctx context.Context, name string, use func(context.Context, *Store) error, failed func(error)) {
+	const least, most = time.Second, 30 * time.Second
+	for wait := least; ; wait = min(2*wait, most) {
+		changed := k.nextChange()
+		err := k.followOnce(ctx, name, use)
+		if ctx.Err() != nil {
+			return
+		}
+		failed(err)
 		select {
 		case <-ctx.Done():
 			return
@@ -258,8 +278,8 @@ func (k *Kinds) keep(ctx context.Context, name string) {
 	}
 }
 
-// keepOnce uses a kind until it is gone or the context ends. It always returns an error.
-func (k *Kinds) keepOnce(ctx context.Context, name string) error {
+// followOnce returns an error if use does.
+func (k *Kinds) followOnce(ctx context.Context, name string, use func(context.Context, *Store) error) error {
 	kind, err := k.cluster.Named(ctx, name)
 	if err != nil {
 		return err
@@ -269,16 +289,7 @@ func (k *Kinds) keepOnce(ctx context.Context, name string) error {
 		return err
 	}
 	defer release()
-	if err := store.WaitSynced(ctx); err != nil {
-		return err
-	}
-	k.setPreload(name, nil)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-store.Gone():
-		return store.Err()
-	}
+	return use(ctx, store)
 }
 
 func (k *Kinds) setPreload(name string, err error) {

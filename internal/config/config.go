@@ -37,6 +37,7 @@ type Config struct {
 	// by address and for the audit log.
 	TrustedProxies []string `yaml:"trustedProxies"`
 	Audit          Audit    `yaml:"audit"`
+	History        History  `yaml:"history"`
 	Log            Log      `yaml:"log"`
 }
 
@@ -237,6 +238,39 @@ type Audit struct {
 	File  string `yaml:"file"`  // appended to, and opened anew after it was moved away; empty: standard output
 }
 
+// HistoryNone and HistorySQLite are values of history.database that are no addresses.
+const (
+	HistoryNone   = "none"
+	HistorySQLite = "sqlite" // a file in History.StateDir
+)
+
+// What history.owners may say of jobs that their owner may not see by other permissions.
+const (
+	OwnersAsPermitted = "as-permitted"  // they do not see them
+	OwnersSeeTheirOwn = "see-their-own" // they see them if they ask for owner=me
+)
+
+// History says what is kept of the lives of jobs, and where.
+type History struct {
+	Database     string        `yaml:"database"`     // HistoryNone, HistorySQLite, sqlite:///path, postgres://… or mysql://…
+	PasswordFile string        `yaml:"passwordFile"` // for an address without a password; read for each connection
+	StateDir     string        `yaml:"stateDir"`     // empty: the user's directory for state
+	Owner        string        `yaml:"owner"`        // a CEL expression for the user who owns an object; empty: by annotation or label
+	Owners       string        `yaml:"owners"`       // OwnersAsPermitted or OwnersSeeTheirOwn
+	Keep         Duration      `yaml:"keep"`         // how long after its deletion a job is kept
+	Migrate      bool          `yaml:"migrate"`      // whether the schema is brought up to date at start
+	Kinds        []HistoryKind `yaml:"kinds"`        // beyond jobs.batch
+}
+
+// HistoryKind is a kind of jobs with its rules: CEL expressions over `object`. Kinds with ready-made rules need none.
+type HistoryKind struct {
+	Resource string `yaml:"resource"` // with its group, without a version
+	State    string `yaml:"state"`
+	Reason   string `yaml:"reason"`
+	Message  string `yaml:"message"`
+	Queue    string `yaml:"queue"`
+}
+
 // Log says what is logged, and in which form.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
@@ -284,7 +318,10 @@ func Default() Config {
 			"127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7",
 		},
 		Audit: Audit{Level: AuditNone},
-		Log:   Log{Level: "info", Format: "text"},
+		History: History{
+			Database: HistorySQLite, Owners: OwnersAsPermitted, Keep: Duration(30 * 24 * time.Hour), Migrate: true, Kinds: []HistoryKind{},
+		},
+		Log: Log{Level: "info", Format: "text"},
 	}
 }
 

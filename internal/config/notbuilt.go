@@ -10,10 +10,6 @@ import (
 // file would promise what the gateway does not do. A key leaves this list when it gets its field in Config.
 var notBuilt = []string{
 	"stream.compress",
-	"history.database",
-	"history.owner",
-	"history.keep",
-	"history.kinds",
 	"webhooks",
 }
 

@@ -67,6 +67,7 @@ authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
 cors: {origins: []}
 trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, "fc00::/7"]
 audit: {level: none, file: ""}
+history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: as-permitted, keep: 720h, migrate: true, kinds: []}
 log: {level: info, format: text}
 `
 	var want any
@@ -101,6 +102,7 @@ func TestExampleIsDefaultAndNamesEveryKey(t *testing.T) {
 	want := Default()
 	want.Auth.JWT = []JWT{{Issuer: "https://id.example.org", Audiences: []string{"kubecast"}, Claims: DefaultClaims()}}
 	want.CORS.Origins = []string{}
+	want.History.Kinds = []HistoryKind{{Resource: "trainjobs.trainer.kubeflow.org"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("example.yaml is not the default (-want +got):\n%s", diff)
 	}
@@ -189,6 +191,16 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"alias":                      {"listen: &a ':1'", "line 1: listen: anchors and aliases are not supported"},
 		"merge":                      {"cache:\n  <<: {a: b}", "line 2: cache: << given as a key"},
 		"mode":                       {"authorizer: {mode: none}", `line 1: authorizer.mode: "none" given; allowed: rbac, sar, policy`},
+		"history in no database":     {"history: {database: oracle}", `line 1: history.database: what is given is no address; allowed: none, sqlite, sqlite:///path`},
+		"history in another":         {"history: {database: 'oracle://x'}", `line 1: history.database: an address that begins with "oracle:" given; allowed: none`},
+		"history twice":              {"history: {database: 'postgres://h/d', stateDir: /x}", `line 1: history.stateDir: given though the database is not in it`},
+		"password of a file":         {"history: {passwordFile: /x}", `line 1: history.passwordFile: given though the database takes no password`},
+		"history of a version":       {"history: {kinds: [{resource: jobs.v1.batch}]}", `line 1: history.kinds[0].resource: "jobs.v1.batch" given; allowed: a resource with its group and without a version`},
+		"history of a kind twice":    {"history: {kinds: [{resource: a.b}, {resource: a.b}]}", `line 1: history.kinds[1].resource: "a.b" given; allowed: each kind once`},
+		"history of what is denied":  {"kinds: {deny: [a.b]}\nhistory: {kinds: [{resource: a.b}]}", `line 2: history.kinds[0].resource: "a.b" given; allowed: a kind that kinds.allow and kinds.deny let be served`},
+		"history for a moment":       {"history: {keep: 1s}", `line 1: history.keep: "1s" given; allowed: 1h to`},
+		"history of owners":          {"history: {owners: all}", `line 1: history.owners: "all" given; allowed: as-permitted, see-their-own`},
+		"no room beside history":     {"kinds: {atMost: 3}\nhistory: {kinds: [{resource: a.b}]}", `line 1: kinds.atMost: "3" given; allowed: more than the 3 kinds of cache.preload`},
 		"mode without policies":      {"authorizer: {mode: policy}", `authorizer.policies: [] given; allowed: one policy or more`},
 		"policies without mode":      {"authorizer: {policies: ['true']}", `line 1: authorizer.policies: given in mode rbac; allowed: in mode policy`},
 		"level":                      {"log: {level: loud}", `line 1: log.level: "loud" given; allowed: debug, info, warn, error`},
@@ -261,10 +273,6 @@ func TestLoginIsAtTheIssuerThatKnowsTheClient(t *testing.T) {
 func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
 	for text, key := range map[string]string{
 		"stream: {compress: [gzip]}":               "stream.compress",
-		"history: {database: sqlite}":              "history.database",
-		"history: {owner: x}":                      "history.owner",
-		"history: {keep: 1h}":                      "history.keep",
-		"history: {kinds: [x]}":                    "history.kinds",
 		"webhooks: [{url: 'https://example.org'}]": "webhooks",
 		"webhooks: {url: x}":                       "webhooks",
 	} {

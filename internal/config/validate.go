@@ -54,7 +54,8 @@ func (c Config) validate() faults {
 	}
 	f.clusters(c.Clusters)
 	f.cache(c.Cache)
-	f.kinds(c.Kinds, c.Cache.Preload)
+	f.kinds(c.Kinds, c.Cache.Preload, c.History.recorded())
+	f.history(c.History, c.Kinds)
 
 	f.count("ring.events", c.Ring.Events, 1)
 	if c.Ring.Bytes < 1 {
@@ -157,10 +158,16 @@ func (f *faults) cache(c Cache) {
 	f.between("cache.syncTimeout", c.SyncTimeout, time.Second, time.Hour)
 }
 
-func (f *faults) kinds(k Kinds, preload []Kind) {
+func (f *faults) kinds(k Kinds, preload, recorded []Kind) {
 	f.count("kinds.atMost", k.AtMost, 0)
-	if k.AtMost > 0 && k.AtMost <= len(preload) {
-		f.refuse("kinds.atMost", k.AtMost, fmt.Sprintf("more than the %d kinds of cache.preload, or 0 for no limit", len(preload)))
+	always := len(preload)
+	for _, kind := range recorded {
+		if k.Serves(kind.Group, kind.Resource) && !slices.Contains(preload, kind) {
+			always++
+		}
+	}
+	if k.AtMost > 0 && k.AtMost <= always {
+		f.refuse("kinds.atMost", k.AtMost, fmt.Sprintf("more than the %d kinds of cache.preload and history, or 0 for no limit", always))
 	}
 	switch {
 	case len(k.Allow) == 0:

@@ -29,7 +29,8 @@ type Options struct {
 	Cluster  *cluster.Cluster
 	Store    *cache.Store // of the kind; in use for as long as the recorder runs
 	Rule     *rules.Rule
-	Holder   string // names this recorder among all that share the database
+	Holder   string   // names this recorder among all that share the database
+	Metrics  *Metrics // may be nil
 	Log      *slog.Logger
 }
 
@@ -44,11 +45,12 @@ const (
 	batchSize = 512
 )
 
-// Recorder records one log. Its method is for one goroutine.
+// Recorder records one log. Run is for one goroutine.
 type Recorder struct {
-	opts Options
-	name store.LogName
-	log  *slog.Logger
+	opts   Options
+	name   store.LogName
+	log    *slog.Logger
+	status status
 
 	rewritten bool // versions went back: the position is of another history
 
@@ -62,10 +64,23 @@ type Recorder struct {
 
 // New makes a recorder.
 func New(opts Options) *Recorder {
-	return &Recorder{
+	opts.Database = counted{opts.Database, opts.Metrics}
+	r := &Recorder{
 		opts: opts, log: opts.Log.With("cluster", opts.Cluster.Name(), "kind", opts.Store.Kind().String()), bell: stream.NewBell(),
 	}
+	now := time.Now()
+	r.status.now = Status{State: Waiting, Since: now, Caught: now, Behind: true}
+	return r
 }
+
+// Status may be called at any time.
+func (r *Recorder) Status() Status { return r.status.get() }
+
+// Cluster is the name of the cluster.
+func (r *Recorder) Cluster() string { return r.opts.Cluster.Name() }
+
+// Store is that of the kind that is recorded.
+func (r *Recorder) Store() *cache.Store { return r.opts.Store }
 
 // Run records until the context ends, or the kind is no longer served.
 func (r *Recorder) Run(ctx context.Context) error {
@@ -83,7 +98,9 @@ func (r *Recorder) Run(ctx context.Context) error {
 			continue
 		case errors.Is(err, store.ErrHeld):
 			wait = renewal
+			r.status.become(Standby, nil)
 		default:
+			r.status.become(Waiting, err)
 			if time.Since(began) > mostWait { // it had worked
 				wait, told = leastWait, ""
 			}
@@ -131,6 +148,7 @@ func (r *Recorder) tenure(ctx context.Context) error {
 		return err
 	}
 	defer func() { r.cursor.Disarm() }()
+	r.status.become(Recording, nil)
 	r.log.Info("history is recorded", "version", r.at.Version, "seq", r.at.Seq, "jobs", len(r.living))
 	return r.follow(ctx)
 }
@@ -192,6 +210,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 		if err := r.record(ctx, events, position); err != nil {
 			return err
 		}
+		r.status.stands(r.read, r.at.Seq, len(r.living), more)
 		if more {
 			select {
 			case <-renew.C:
@@ -281,10 +300,12 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	if len(b.transitions) == 0 {
 		return nil
 	}
-	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: b.jobs()})
+	began, jobs := time.Now(), b.jobs()
+	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: jobs})
 	if err != nil {
 		return fmt.Errorf("record up to version %d: %w", r.read, err)
 	}
+	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, b.transitions, len(jobs), time.Since(began))
 	r.at = at
 	return nil
 }

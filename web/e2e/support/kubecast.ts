@@ -45,7 +45,7 @@ export class Kubecast {
       await kubecast.token('nobody'); // makes the key
       const issuer = { issuer: 'https://kubecast.local', audiences: ['kubecast'], publicKeyFile: join(dir, 'key.pem.pub'), trusted: 'same' };
       // JSON is YAML. A short retry, or the tests would mostly wait; a history is not needed here.
-      await writeFile(join(dir, 'gateway.yaml'), JSON.stringify({ auth: { ...more, jwt: [issuer, ...(more?.jwt ?? [])] }, stream: { retry: '500ms' } }));
+      await writeFile(join(dir, 'gateway.yaml'), JSON.stringify({ auth: { ...more, jwt: [issuer, ...(more?.jwt ?? [])] }, stream: { retry: '500ms' }, history: { database: 'none' } }));
       await kubecast.startGateway();
     } catch (error) {
       await kubecast.stop();

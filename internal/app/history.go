@@ -1,0 +1,148 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/history/archive"
+	"github.com/kubecast/kubecast/internal/history/rules"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// newArchive returns nil if the configuration wants no history.
+func newArchive(cfg config.Config, registerer prometheus.Registerer, log *slog.Logger) (*archive.Archive, error) {
+	if cfg.History.Database == config.HistoryNone {
+		return nil, nil
+	}
+	set, err := historyRules(cfg.History)
+	if err != nil {
+		return nil, err
+	}
+	database, err := historyDatabase(cfg.History)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeStateDir(database); err != nil {
+		return nil, err
+	}
+	a, err := archive.New(archive.Options{
+		Database: database, Rules: set, Serves: cfg.Kinds.Serves, Migrate: cfg.History.Migrate, Registerer: registerer, Log: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("history.database: %w", err)
+	}
+	return a, nil
+}
+
+// historyRules compiles the rules. Its errors name their keys.
+func historyRules(cfg config.History) (*rules.Set, error) {
+	opts := rules.Options{Key: "history", Owner: cfg.Owner}
+	for _, k := range cfg.Kinds {
+		opts.Kinds = append(opts.Kinds, rules.Kind(k))
+	}
+	return rules.New(opts)
+}
+
+// OpenHistory opens the database of a configuration, without connecting to it. The errors name the key.
+func OpenHistory(cfg config.History) (*store.Store, error) {
+	if cfg.Database == config.HistoryNone {
+		return nil, errors.New("history.database: none: there is no history")
+	}
+	database, err := historyDatabase(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeStateDir(database); err != nil {
+		return nil, err
+	}
+	s, err := store.New(database)
+	if err != nil {
+		return nil, fmt.Errorf("history.database: %w", err)
+	}
+	return s, nil
+}
+
+// checkHistory finds faults of the rules, and of where the database is.
+func checkHistory(cfg config.History) error {
+	if cfg.Database == config.HistoryNone {
+		return nil
+	}
+	if _, err := historyRules(cfg); err != nil {
+		return err
+	}
+	database, err := historyDatabase(cfg)
+	if err != nil {
+		return err
+	}
+	s, err := store.New(database)
+	if err != nil {
+		return fmt.Errorf("history.database: %w", err)
+	}
+	return s.Close()
+}
+
+// historyDatabase says where the database is. The errors name the key of what is missing.
+func historyDatabase(cfg config.History) (store.Options, error) {
+	opts := store.Options{Address: cfg.Database, StateDir: cfg.StateDir, PasswordFile: cfg.PasswordFile}
+	if cfg.PasswordFile != "" {
+		if _, err := os.ReadFile(cfg.PasswordFile); err != nil {
+			return opts, fmt.Errorf("history.passwordFile: %w", err)
+		}
+	}
+	if cfg.Database != config.HistorySQLite {
+		return opts, hasDirectory(cfg.Database)
+	}
+	if opts.StateDir == "" {
+		var err error
+		if opts.StateDir, err = userState(); err != nil {
+			return opts, fmt.Errorf("history.stateDir: %w", err)
+		}
+	}
+	return opts, nil
+}
+
+// makeStateDir makes the directory of the default SQLite file.
+func makeStateDir(database store.Options) error {
+	if database.StateDir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(database.StateDir, 0o700); err != nil {
+		return fmt.Errorf("history.stateDir: the history's file needs a directory (or set history.database): %w", err)
+	}
+	return nil
+}
+
+// hasDirectory looks for the directory of a file that an address names.
+func hasDirectory(database string) error {
+	address, err := url.Parse(database)
+	if err != nil || address.Scheme != "sqlite" {
+		return nil // which is looked at by package store
+	}
+	directory := filepath.Dir(address.Path)
+	switch info, err := os.Stat(directory); {
+	case err != nil:
+		return fmt.Errorf("history.database: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("history.database: %s is no directory", directory)
+	}
+	return nil
+}
+
+// userState is the directory in which a user's programs keep their state (XDG Base Directory Specification).
+func userState() (string, error) {
+	if directory := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(directory) {
+		return filepath.Join(directory, "kubecast"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", errors.New("is empty, and there is no home directory: name one, or set history.database")
+	}
+	return filepath.Join(home, ".local", "state", "kubecast"), nil
+}

@@ -1,0 +1,167 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// transitions are those of the only log in a configuration's database, by their states.
+func transitions(t *testing.T, cfg config.Config) (states []string) {
+	t.Helper()
+	db, err := OpenHistory(cfg.History)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	connection, err := cluster.Connect(cluster.Options{Name: "default", Kubeconfig: cfg.Clusters[0].Kubeconfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, err := connection.Identity(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := db.Find(t.Context(), store.LogName{Cluster: identity, Resource: "jobs.batch"})
+	if errors.Is(err, store.ErrNoLog) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := db.TransitionsAfter(t.Context(), log, store.Filter{}, 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, tr := range all {
+		if tr.Seq != uint64(i+1) {
+			t.Errorf("number %d stands at %d", tr.Seq, i+1)
+		}
+		states = append(states, tr.Name+" "+string(tr.To))
+	}
+	return states
+}
+
+func TestHistoryGoesOnAfterARestart(t *testing.T) {
+	api, url := apitest.Start(t)
+	cfg, token := configuration(t, url)
+	api.Put("jobs", "team-a/train")
+	g := start(t, cfg, token)
+	tells := func(metric string) func() bool {
+		return func() bool {
+			_, body := g.get(g.ops, "/metrics")
+			return strings.Contains(body, metric)
+		}
+	}
+	g.until("the first start finds the job", tells(`kubecast_history_transitions_total{cluster="default",kind="jobs.batch",state="Submitted"} 1`))
+	api.Put("jobs", "team-a/train", "status.active:=1", "status.ready:=1")
+	g.until("it runs", tells(`state="Running"} 1`))
+	if !tells(`kubecast_history_recording{cluster="default",kind="jobs.batch"} 1`)() || !tells(`kubecast_history_lag_seconds{cluster="default",kind="jobs.batch"} 0`)() {
+		_, body := g.get(g.ops, "/metrics")
+		t.Error(body)
+	}
+	g.end()
+	if err := g.wait(); err != nil {
+		t.Fatal(err)
+	}
+	api.Put("jobs", "team-a/train", "status.failed:=1")
+	api.Put("jobs", "team-a/train", "status.active:=1", "status.ready:=1", "status.failed:=1")
+	api.Delete("jobs", "team-a/train")
+	g = start(t, cfg, token)
+	g.until("what happened meanwhile is recorded", tells(`state="Deleted"} 1`))
+	want := []string{"train Submitted", "train Running", "train Retrying", "train Running", "train Deleted"}
+	if got := transitions(t, cfg); strings.Join(got, ", ") != strings.Join(want, ", ") {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
+
+// Lists, streams and readiness do not wait for the history's database, and a log line says when it goes and comes.
+func TestNothingWaitsForTheHistorysDatabase(t *testing.T) {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nobody.Close()
+	for name, database := range map[string]string{
+		"refused": "postgres://u:secret-word@127.0.0.1:1/d?connect_timeout=1", "silent": "mysql://u:secret-word@" + nobody.Addr().String() + "/d",
+		"read-only file": "sqlite:///proc/self/history.db",
+	} {
+		t.Run(name, func(t *testing.T) {
+			api, url := apitest.Start(t)
+			api.Put("jobs", "team-a/train")
+			cfg, token := configuration(t, url)
+			cfg.History.Database, cfg.History.StateDir = database, ""
+			g := start(t, cfg, token)
+			g.until("it is ready", func() bool { code, _ := g.get(g.ops, "/readyz"); return code == 200 })
+			if code, body := g.get(g.addr, "/apis/batch/v1/jobs"); code != 200 || !strings.Contains(body, "train") {
+				t.Errorf("%d %s", code, body)
+			}
+			if name != "silent" {
+				g.until("the log says so", func() bool { return strings.Contains(g.log.String(), "history's database cannot be used for now") })
+			}
+			if _, body := g.get(g.ops, "/metrics"); !strings.Contains(body, "kubecast_history_ready 0") || strings.Contains(body+g.log.String(), "secret-word") {
+				t.Error(g.log.String())
+			}
+			g.end()
+			if err := g.wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What is wrong in the configuration of the history ends the start, as it ends `gateway check`, by a message that names the key.
+func TestFaultsOfTheHistoryAreToldAtStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*config.History){
+		"history.owner: ":                             func(h *config.History) { h.Owner = "object." },
+		"history.kinds[0].state: ":                    func(h *config.History) { h.Kinds = []config.HistoryKind{{Resource: "a.b", State: "'Sleeping'"}} },
+		"history.kinds[0].state: is missing":          func(h *config.History) { h.Kinds = []config.HistoryKind{{Resource: "a.b"}} },
+		"history.kinds[0].queue: ":                    func(h *config.History) { h.Kinds = []config.HistoryKind{{Resource: "rayjobs.ray.io", Queue: "1"}} },
+		"history.passwordFile: open /none":            func(h *config.History) { h.Database, h.PasswordFile = "postgres://h/d", "/none" },
+		"history.database: has the parameter tls=yes": func(h *config.History) { h.Database = "mysql://h/d?tls=yes" },
+		"history.database: ca: open /none":            func(h *config.History) { h.Database = "mysql://h/d?ca=/none" },
+		"history.database: has a password, beside":    func(h *config.History) { h.Database, h.PasswordFile = "postgres://u:p@h/d", file },
+		"history.database: stat /none/x: no such":     func(h *config.History) { h.Database = "sqlite:///none/x/history.db" },
+		"history.stateDir: the history's file needs":  func(h *config.History) { h.Database, h.StateDir = "sqlite", file+"/x" },
+	} {
+		cfg, _ := configuration(t, "http://127.0.0.1:1")
+		cfg.History.StateDir = ""
+		if change(&cfg.History); cfg.History.StateDir == "" && cfg.History.Database == config.HistorySQLite {
+			cfg.History.StateDir = t.TempDir()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := Run(ctx, Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Drain: ctx})
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, without %q", err, want)
+		}
+		if strings.Contains(want, "stateDir") {
+			continue // which check does not make
+		}
+		if err := Check(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("check: %v, without %q", err, want)
+		}
+	}
+	cfg := config.Default()
+	cfg.History.StateDir = filepath.Join(t.TempDir(), "none")
+	if err := Check(cfg); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(cfg.History.StateDir); err == nil {
+		t.Error("check has made a directory")
+	}
+}

@@ -1,0 +1,172 @@
+// Package archive keeps the history of a gateway: it brings the database's schema up to date, runs a recorder for each
+// cluster and kind, and finds the log that somebody wants to read.
+//
+// What it promises: nothing else waits for the database. While it is away, Run and the recorders try again, and who reads
+// is told so (ErrAway). Readers have connections of their own, so that none of them can keep a recorder from writing.
+//
+// What it refuses: to say who may see what. That is asked for by package http, which gives it as a store.Filter.
+package archive
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/history/recorder"
+	"github.com/kubecast/kubecast/internal/history/rules"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// Options configure an Archive; all are required.
+type Options struct {
+	Database   store.Options
+	Rules      *rules.Set
+	Serves     func(group, resource string) bool // the kinds that the gateway serves; others are not recorded
+	Migrate    bool                              // whether the schema is brought up to date, or only looked at
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+}
+
+// Archive is the history of all clusters. Its methods may be called concurrently.
+type Archive struct {
+	opts     Options
+	kinds    []string     // that are recorded
+	recorded *store.Store // recorders' connections
+	read     *store.Store // readers'
+	holder   string       // what the names of this replica's recorders begin with
+	metrics  *recorder.Metrics
+	log      *slog.Logger
+	ready    chan struct{} // closed once the schema is as it must be
+
+	mu        sync.Mutex
+	recorders []*recorder.Recorder
+	err       error // why the schema is not ready; nil before the first attempt has failed
+}
+
+// New reads the database's address, and does not connect. Its errors are those of the address.
+func New(opts Options) (*Archive, error) {
+	recorded, err := store.New(opts.Database)
+	if err != nil {
+		return nil, err
+	}
+	read, err := store.New(opts.Database)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "gateway"
+	}
+	a := &Archive{
+		opts: opts, recorded: recorded, read: read, holder: host[:min(len(host), 64)] + "-",
+		metrics: recorder.NewMetrics(opts.Registerer), log: opts.Log, ready: make(chan struct{}),
+	}
+	for _, name := range opts.Rules.Kinds() {
+		if resource, group := split(name); opts.Serves(group, resource) {
+			a.kinds = append(a.kinds, name)
+		}
+	}
+	opts.Registerer.MustRegister((*collector)(a))
+	return a, nil
+}
+
+// Close ends all connections. It comes after all else has ended: a recorder gives its lease back at its end.
+func (a *Archive) Close() error { return errors.Join(a.recorded.Close(), a.read.Close()) }
+
+// Run makes sure that the schema is as it must be, however long that takes.
+func (a *Archive) Run(ctx context.Context) error {
+	const least, most = time.Second, 15 * time.Second
+	told := ""
+	for wait := least; ; wait = min(2*wait, most) {
+		err := a.prepare(ctx)
+		if err == nil {
+			close(a.ready)
+			if told != "" {
+				a.log.Info("the history's database is there")
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		a.metrics.Failed(ctx, err)
+		a.mu.Lock()
+		a.err = err
+		a.mu.Unlock()
+		if err.Error() != told {
+			told = err.Error()
+			a.log.Warn("the history's database cannot be used for now; all else goes on", "cause", string(store.CauseOf(err)), "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (a *Archive) prepare(ctx context.Context) error {
+	if a.opts.Migrate {
+		return a.recorded.Migrate(ctx)
+	}
+	err := a.recorded.Check(ctx)
+	if errors.Is(err, store.ErrOlder) {
+		return fmt.Errorf("%w; `gateway history migrate` does that, since history.migrate is false", err)
+	}
+	return err
+}
+
+// Record records the kinds of a cluster until the context ends.
+func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {
+	select {
+	case <-a.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	var recording sync.WaitGroup
+	for _, name := range a.kinds {
+		recording.Go(func() { a.record(ctx, kinds, name) })
+	}
+	recording.Wait()
+	return nil
+}
+
+// record records a kind of a cluster whenever the cluster has it.
+func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, name string) {
+	log, told := a.log.With("cluster", kinds.Cluster().Name(), "kind", name), ""
+	kinds.Follow(ctx, name, func(ctx context.Context, using *cache.Store) error {
+		told = ""
+		r := recorder.New(recorder.Options{
+			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Holder: a.holder + rand.Text()[:10], Metrics: a.metrics, Log: a.log,
+		})
+		a.begin(r)
+		defer a.end(r)
+		return r.Run(ctx)
+	}, func(err error) {
+		if err != nil && err.Error() != told {
+			told = err.Error()
+			log.Info("a kind is not recorded, since the cluster does not have it for now", "error", err)
+		}
+	})
+}
+
+func (a *Archive) begin(r *recorder.Recorder) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.recorders = append(a.recorders, r)
+}
+
+func (a *Archive) end(r *recorder.Recorder) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.recorders = slices.DeleteFunc(a.recorders, func(other *recorder.Recorder) bool { return other == r })
+}

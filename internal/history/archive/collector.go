@@ -1,0 +1,82 @@
+package archive
+
+import (
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/history/recorder"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// collector gives Prometheus what the recorders do at each scrape.
+type collector Archive
+
+func recorderMetric(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("kubecast_"+name, help, []string{"cluster", "kind"}, nil)
+}
+
+var (
+	descReady     = prometheus.NewDesc("kubecast_history_ready", "1 once the database's schema is as this gateway needs it.", nil, nil)
+	descRecording = recorderMetric("history_recording", "1 where this replica records; the sum over all replicas is 1.")
+	descVersions  = recorderMetric("history_lag_versions", "By how many versions what is recorded is behind the newest change; not told by a replica on standby.")
+	descSeconds   = recorderMetric("history_lag_seconds", "For how long there has been something that is not recorded; not told by a replica on standby.")
+	descJobs      = recorderMetric("history_living_jobs", "Jobs that are not deleted, as the recorder keeps them in memory.")
+)
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descReady, descRecording, descVersions, descSeconds, descJobs} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(metrics chan<- prometheus.Metric) {
+	a := (*Archive)(c)
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	ready := 0.0
+	select {
+	case <-a.ready:
+		ready = 1
+	default:
+	}
+	gauge(descReady, ready)
+	told := map[[2]string]bool{}
+	for _, r := range slices.Backward(a.running()) {
+		now, of := r.Status(), [2]string{r.Cluster(), r.Store().Kind().String()}
+		if told[of] { // of a cluster that is being replaced
+			continue
+		}
+		told[of] = true
+		labels := of[:]
+		if now.State == recorder.Standby {
+			gauge(descRecording, 0, labels...)
+			continue
+		}
+		recording, versions, seconds := 0.0, 0.0, 0.0
+		if now.State == recorder.Recording {
+			recording = 1
+		}
+		if now.Behind {
+			seconds = time.Since(now.Caught).Seconds()
+			if _, changed := r.Store().View(stream.AllNamespaces()); now.Version != 0 && changed > now.Version {
+				versions = float64(changed - now.Version)
+			}
+		}
+		gauge(descRecording, recording, labels...)
+		gauge(descVersions, versions, labels...)
+		gauge(descSeconds, seconds, labels...)
+		gauge(descJobs, float64(now.Jobs), labels...)
+	}
+}
+
+// running are the recorders that there are now.
+func (a *Archive) running() []*recorder.Recorder {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.recorders)
+}

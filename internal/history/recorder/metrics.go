@@ -1,0 +1,99 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// Metrics are those of all recorders of a gateway. A nil Metrics counts nothing.
+type Metrics struct {
+	transitions *prometheus.CounterVec
+	late        *prometheus.CounterVec
+	rows        *prometheus.CounterVec
+	errors      *prometheus.CounterVec
+	batch       prometheus.Histogram
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_history_transitions_total", Help: "Transitions written by this replica, by the state to which they lead.",
+		}, []string{"cluster", "kind", "state"}),
+		late: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_history_late_total", Help: "Transitions written after the fact: what lay between is not known.",
+		}, []string{"cluster", "kind"}),
+		rows: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_history_rows_total", Help: "Rows of jobs and transitions that were written (jobs: also again), and removed after history.keep.",
+		}, []string{"table", "operation"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_history_errors_total", Help: "Failures of the history's database, by what is the matter with it.",
+		}, []string{"cause"}),
+		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "kubecast_history_batch_seconds", Help: "How long it took to write what was read together, in one transaction.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 10),
+		}),
+	}
+	registerer.MustRegister(m.transitions, m.late, m.rows, m.errors, m.batch)
+	return m
+}
+
+// Failed counts a failure of the database. That another records, or that the caller has given up, is none.
+func (m *Metrics) Failed(ctx context.Context, err error) {
+	if m != nil && err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrHeld) && !errors.Is(err, store.ErrNoLog) {
+		m.errors.WithLabelValues(string(store.CauseOf(err))).Inc()
+	}
+}
+
+// Removed counts rows that retention removed.
+func (m *Metrics) Removed(jobs, transitions int) {
+	if m != nil {
+		m.rows.WithLabelValues("jobs", "removed").Add(float64(jobs))
+		m.rows.WithLabelValues("transitions", "removed").Add(float64(transitions))
+	}
+}
+
+func (m *Metrics) wrote(cluster, kind string, transitions []*history.Transition, jobs int, took time.Duration) {
+	if m == nil {
+		return
+	}
+	for _, t := range transitions {
+		m.transitions.WithLabelValues(cluster, kind, string(t.To)).Inc()
+		if t.Late {
+			m.late.WithLabelValues(cluster, kind).Inc()
+		}
+	}
+	m.rows.WithLabelValues("jobs", "written").Add(float64(jobs))
+	m.rows.WithLabelValues("transitions", "written").Add(float64(len(transitions)))
+	m.batch.Observe(took.Seconds())
+}
+
+// counted is a Database whose failures are counted.
+type counted struct {
+	Database
+	metrics *Metrics
+}
+
+func (c counted) Take(ctx context.Context, name store.LogName, people, holder string, lease time.Duration) (store.Log, error) {
+	log, err := c.Database.Take(ctx, name, people, holder, lease)
+	c.metrics.Failed(ctx, err)
+	return log, err
+}
+
+func (c counted) Living(ctx context.Context, log store.Log) ([]*history.Job, error) {
+	jobs, err := c.Database.Living(ctx, log)
+	c.metrics.Failed(ctx, err)
+	return jobs, err
+}
+
+func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error) {
+	log, err := c.Database.Write(ctx, log, b)
+	c.metrics.Failed(ctx, err)
+	return log, err
+}

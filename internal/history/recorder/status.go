@@ -1,0 +1,62 @@
+package recorder
+
+import (
+	"sync"
+	"time"
+)
+
+// State says what a recorder is doing.
+type State string
+
+// The states of a recorder.
+const (
+	Waiting   State = "waiting"   // for the kind's first list, or for the database: see Status.Err
+	Standby   State = "standby"   // another replica records
+	Recording State = "recording" // this one does
+)
+
+// Status is what is known of a recorder at one moment.
+type Status struct {
+	State   State
+	Since   time.Time // when State last changed
+	Err     error     // of Waiting: why; nil before the first failure
+	Version uint64    // everything up to here has been read; 0: not known
+	Seq     uint64    // the last transition's number; 0: none, or not known
+	Jobs    int       // that live, as it knows them
+	Behind  bool      // there is more to read, or it cannot be told
+	Caught  time.Time // when it had last read all that there was; at first, when it began
+}
+
+// status is a Status that changes.
+type status struct {
+	mu  sync.Mutex
+	now Status
+}
+
+func (s *status) get() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// become changes the state.
+func (s *status) become(state State, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now.State != state {
+		s.now.State, s.now.Since = state, time.Now()
+	}
+	if s.now.Err = err; state != Recording {
+		s.now.Behind = true
+	}
+}
+
+// stands takes where a recorder stands.
+func (s *status) stands(version, seq uint64, jobs int, behind bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.Version, s.now.Seq, s.now.Jobs, s.now.Behind = version, seq, jobs, behind
+	if !behind {
+		s.now.Caught = time.Now()
+	}
+}
