@@ -38,15 +38,15 @@ func (c *CatchUp) From(version uint64) []*Event {
 // ErrNoCatchUp means that the API server does not have the history either, or that it is too long.
 var ErrNoCatchUp = errors.New("no catch-up")
 
-// CatchUp reads what happened after a version. Callers that ask at about the same time share one watch, which begins
-// at the oldest version among theirs. An error wraps ErrNoCatchUp, ErrClosed or cluster.ErrUnavailable, or is the
-// context's.
+// CatchUp reads what happened after a version, up to a recent one that is not below least, which must have been seen. Callers
+// that ask at about the same time share one watch, which begins at the oldest version among theirs. An error wraps
+// ErrNoCatchUp, ErrClosed or cluster.ErrUnavailable, or is the context's.
 //
 // With it, clients hardly notice a restart of the gateway: they come back all at once, with positions from before the
 // ring's first list, and are not reset.
-func (s *Store) CatchUp(ctx context.Context, after uint64) (*CatchUp, error) {
+func (s *Store) CatchUp(ctx context.Context, after, least uint64) (*CatchUp, error) {
 	for {
-		flight := s.catchUps.join(s.topic, after)
+		flight := s.catchUps.join(s.topic, after, least)
 		select {
 		case <-flight.done:
 		case <-ctx.Done():
@@ -67,12 +67,18 @@ func (s *Store) CatchUp(ctx context.Context, after uint64) (*CatchUp, error) {
 // CaughtUp returns a cursor for a client that the topic's Resume refused as too far back: it reads what happened since
 // from the API server, and then goes on in the ring. Its errors are those of CatchUp.
 func (s *Store) CaughtUp(ctx context.Context, known stream.Known, scope stream.Scope) (*Cursor, error) {
+	return s.CaughtUpTo(ctx, 0, known, scope)
+}
+
+// CaughtUpTo is CaughtUp for a client that was in the ring already, up to a version, but was carried over a relist there: the
+// cursor goes on in the ring behind that.
+func (s *Store) CaughtUpTo(ctx context.Context, least uint64, known stream.Known, scope stream.Scope) (*Cursor, error) {
 	// From before the version, since several events may share it, of which the client has been told the first only.
 	before := known.All - 1
 	if before == 0 { // which the API server takes for any version
 		return nil, fmt.Errorf("%w: from the first version", ErrNoCatchUp)
 	}
-	caught, err := s.CatchUp(ctx, before)
+	caught, err := s.CatchUp(ctx, before, least)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +126,8 @@ func newCatchUps(bound CatchUpBound, kept *keptCatchUps, past func(ctx context.C
 }
 
 // join returns the flight that a caller has to wait for: one that is kept, or the next to start.
-func (c *catchUps) join(topic *Topic, after uint64) *flight {
-	if f := c.kept.get(c, topic, after); f != nil {
+func (c *catchUps) join(topic *Topic, after, least uint64) *flight {
+	if f := c.kept.get(c, topic, after, least); f != nil {
 		return f
 	}
 	c.mu.Lock()

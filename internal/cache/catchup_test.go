@@ -108,7 +108,7 @@ func TestCrowdIsCaughtUpWithOneWatch(t *testing.T) {
 		for i := range 1000 {
 			crowd.Go(func() {
 				after := uint64(400 + i%100)
-				caught, err := store.CatchUp(t.Context(), after)
+				caught, err := store.CatchUp(t.Context(), after, 0)
 				if err != nil {
 					t.Error(err)
 					return
@@ -123,10 +123,10 @@ func TestCrowdIsCaughtUpWithOneWatch(t *testing.T) {
 		if len(server.asked) != 1 || server.asked[0] != 400 {
 			t.Errorf("asked after %v, want once after 400", server.asked)
 		}
-		if _, err := store.CatchUp(t.Context(), 450); err != nil || len(server.asked) != 1 {
+		if _, err := store.CatchUp(t.Context(), 450, 0); err != nil || len(server.asked) != 1 {
 			t.Errorf("who comes later is asked for again: %v, %v", server.asked, err)
 		}
-		if _, err := store.CatchUp(t.Context(), 300); err != nil || len(server.asked) != 2 {
+		if _, err := store.CatchUp(t.Context(), 300, 0); err != nil || len(server.asked) != 2 {
 			t.Errorf("who is further back: %v, %v", server.asked, err)
 		}
 	})
@@ -140,7 +140,7 @@ func TestTooOldAmongTheCrowdAreAloneInBeingReset(t *testing.T) {
 		var crowd sync.WaitGroup
 		for after := uint64(1); after <= 400; after++ {
 			crowd.Go(func() {
-				_, err := store.CatchUp(t.Context(), after)
+				_, err := store.CatchUp(t.Context(), after, 0)
 				if old := after < 250; old != errors.Is(err, ErrNoCatchUp) || !old && err != nil {
 					t.Errorf("after %d: %v", after, err)
 				}
@@ -160,7 +160,7 @@ func TestCatchUpWithoutAPIServerIsNoLoss(t *testing.T) {
 		var crowd sync.WaitGroup
 		for after := range uint64(100) {
 			crowd.Go(func() {
-				if _, err := store.CatchUp(t.Context(), after); !errors.Is(err, cluster.ErrUnavailable) {
+				if _, err := store.CatchUp(t.Context(), after, 0); !errors.Is(err, cluster.ErrUnavailable) {
 					t.Errorf("after %d: %v, want an error upon which the client keeps its position", after, err)
 				}
 			})
@@ -178,7 +178,7 @@ func TestCatchUpFromBeforeAGapIsNotUsedForAPositionWithinIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &pastServer{}
 		store := restarted(t, server, 500)
-		if _, err := store.CatchUp(t.Context(), 490); err != nil {
+		if _, err := store.CatchUp(t.Context(), 490, 0); err != nil {
 			t.Fatal(err)
 		}
 		store.pending = map[string]*cluster.Object{"a/b": changedAt(t, 600)}
@@ -186,7 +186,7 @@ func TestCatchUpFromBeforeAGapIsNotUsedForAPositionWithinIt(t *testing.T) {
 		if _, err := store.topic.Resume(stream.UpTo(550), stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
 			t.Fatalf("a position within a gap can be resumed: %v", err)
 		}
-		caught, err := store.CatchUp(t.Context(), 550)
+		caught, err := store.CatchUp(t.Context(), 550, 0)
 		if err != nil || len(server.asked) != 2 || caught.Head.Version != 600 || len(caught.From(550)) != 50 {
 			t.Errorf("asked after %v (%v), caught up to %d with %d events", server.asked, err, caught.Head.Version, len(caught.From(550)))
 		}
@@ -197,13 +197,13 @@ func TestCatchUpIsReadAgainOnceTheRingHasMovedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &pastServer{}
 		store := restarted(t, server, 500)
-		if _, err := store.CatchUp(t.Context(), 490); err != nil {
+		if _, err := store.CatchUp(t.Context(), 490, 0); err != nil {
 			t.Fatal(err)
 		}
 		for version := uint64(501); version <= 520; version++ {
 			store.change(version, func() []change { return store.state.apply(changedAt(t, version), nil) })
 		}
-		caught, err := store.CatchUp(t.Context(), 495)
+		caught, err := store.CatchUp(t.Context(), 495, 0)
 		if err != nil || len(server.asked) != 2 || len(caught.From(495)) != 25 || !store.topic.Holds(caught.Head) {
 			t.Errorf("asked after %v (%v), told %d events, want those up to 520", server.asked, err, len(caught.From(495)))
 		}
@@ -232,7 +232,7 @@ func TestHistoryThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
 			store.state.put(object("old", 99))
 			store.topic.Progress(110)
 			store.catchUps.past = func(context.Context, uint64, uint64) ([]cluster.Past, error) { return whole[:told], nil }
-			caught, err := store.CatchUp(t.Context(), 100)
+			caught, err := store.CatchUp(t.Context(), 100, 0)
 			if complete := told == len(whole); complete != (err == nil) || !complete && !errors.Is(err, ErrNoCatchUp) {
 				t.Errorf("after %d of %d events: %v, %v", told, len(whole), caught, err)
 			}
@@ -250,13 +250,13 @@ func TestWhoAskedFirstForACatchUpMayLeave(t *testing.T) {
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
 			began := time.Now()
-			if _, err := store.CatchUp(first, 400); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 500*time.Millisecond {
+			if _, err := store.CatchUp(first, 400, 0); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 500*time.Millisecond {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
 		})
 		synctest.Wait()
 		waiting.Go(func() {
-			if caught, err := store.CatchUp(t.Context(), 450); err != nil || len(caught.From(450)) != 50 {
+			if caught, err := store.CatchUp(t.Context(), 450, 0); err != nil || len(caught.From(450)) != 50 {
 				t.Errorf("who came later: %v", err)
 			}
 		})
@@ -275,7 +275,7 @@ func TestCatchUpThatAllHaveLeftEnds(t *testing.T) {
 		for asked, patience := range map[int]time.Duration{0: boarding / 2, 1: time.Second / 2} {
 			server.asked = nil
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			if _, err := store.CatchUp(ctx, 400); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := store.CatchUp(ctx, 400, 0); !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
 			cancel()
@@ -286,7 +286,7 @@ func TestCatchUpThatAllHaveLeftEnds(t *testing.T) {
 			}
 			server.left = 0
 		}
-		if caught, err := store.CatchUp(t.Context(), 400); err != nil || len(caught.From(400)) != 100 {
+		if caught, err := store.CatchUp(t.Context(), 400, 0); err != nil || len(caught.From(400)) != 100 {
 			t.Errorf("who comes after them: %v", err)
 		}
 	})
@@ -302,13 +302,13 @@ func TestCatchUpOfAStoreThatEndsIsNotWaitedFor(t *testing.T) {
 		for _, later := range []time.Duration{0, 100 * time.Millisecond} { // one is on the way, one waits for the next
 			waiting.Go(func() {
 				time.Sleep(later)
-				if _, err := store.CatchUp(t.Context(), 400); !errors.Is(err, ErrClosed) {
+				if _, err := store.CatchUp(t.Context(), 400, 0); !errors.Is(err, ErrClosed) {
 					t.Error(err)
 				}
 			})
 		}
 		waiting.Wait()
-		if _, err := store.CatchUp(t.Context(), 400); !errors.Is(err, ErrClosed) {
+		if _, err := store.CatchUp(t.Context(), 400, 0); !errors.Is(err, ErrClosed) {
 			t.Error(err)
 		}
 	})
@@ -317,7 +317,7 @@ func TestCatchUpOfAStoreThatEndsIsNotWaitedFor(t *testing.T) {
 func TestCatchUpIsForgottenAfterItsMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := restarted(t, &pastServer{}, 500)
-		if _, err := store.CatchUp(t.Context(), 400); err != nil {
+		if _, err := store.CatchUp(t.Context(), 400, 0); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -349,7 +349,7 @@ func TestKeptCatchUpsAreBoundedTogether(t *testing.T) {
 			store.catchUps.kept = kept
 			stores = append(stores, store)
 			catchUp(t, store)
-			if _, err := store.CatchUp(t.Context(), 450); err != nil {
+			if _, err := store.CatchUp(t.Context(), 450, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -362,7 +362,7 @@ func TestKeptCatchUpsAreBoundedTogether(t *testing.T) {
 			t.Errorf("%d results of %d bytes are kept", len(kept.kept), total)
 		}
 		for i, asked := range []int{4, 4, 4} { // the first is read again, and takes the second's place
-			if _, err := stores[(3-i)%3].CatchUp(t.Context(), 450); err != nil || i == 0 && len(server.asked) != asked {
+			if _, err := stores[(3-i)%3].CatchUp(t.Context(), 450, 0); err != nil || i == 0 && len(server.asked) != asked {
 				t.Errorf("asked %d times, %v", len(server.asked), err)
 			}
 		}

@@ -47,8 +47,8 @@ func (k *keptCatchUps) put(by *catchUps, f *flight) {
 	}
 }
 
-// get returns a store's kept flight if it serves a client at this version, else nil.
-func (k *keptCatchUps) get(by *catchUps, topic *Topic, after uint64) *flight {
+// get returns a store's kept flight if it serves a client at this version, and leads to least, else nil.
+func (k *keptCatchUps) get(by *catchUps, topic *Topic, after, least uint64) *flight {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := slices.IndexFunc(k.kept, func(c keptCatchUp) bool { return c.by == by })
@@ -62,7 +62,7 @@ func (k *keptCatchUps) get(by *catchUps, topic *Topic, after uint64) *flight {
 	}
 	// The flight's head must not lie before the version. Otherwise the topic would tell again what lies between, or
 	// would have a gap there that the client cannot pass.
-	if c.flight.after <= after && after <= c.flight.result.Head.Version {
+	if c.flight.after <= after && max(after, least) <= c.flight.result.Head.Version {
 		return c.flight
 	}
 	return nil

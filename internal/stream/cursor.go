@@ -38,6 +38,7 @@ type Cursor[O Object[O]] struct {
 	scope      Scope
 	past       *past[O] // comes before what is in the ring; nil once it is read
 	next       uint64   // number of the next event to look at
+	joined     uint64   // the version after which it reads the ring
 	generation int
 	known      Known  // what its client knew at the beginning
 	passed     bool   // all of that was read; Back takes it back

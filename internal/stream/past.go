@@ -22,7 +22,7 @@ func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, scope Sc
 	events = withoutSole(events, known)
 	// What the client may know beyond the head is yet to come here, and a relist may still pass over it.
 	after := Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}
-	c := &Cursor[O]{topic: t, scope: scope, next: head.seq, generation: head.generation, known: after}
+	c := &Cursor[O]{topic: t, scope: scope, next: head.seq, joined: head.Version, generation: head.generation, known: after}
 	if len(events) > 0 {
 		c.past = &past[O]{events: events}
 	}

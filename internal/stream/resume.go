@@ -1,6 +1,9 @@
 package stream
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Head is the end of the history at some moment: a cursor that starts there reads what follows the version, and
 // nothing else.
@@ -23,7 +26,7 @@ func (h Head) Known() Known { return Known{All: h.complete, Some: h.Version} }
 
 // From returns a cursor that begins at a head of this topic.
 func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {
-	return &Cursor[O]{topic: t, scope: scope, next: head.seq, generation: head.generation}
+	return &Cursor[O]{topic: t, scope: scope, next: head.seq, joined: head.Version, generation: head.generation}
 }
 
 // Holds reports whether the ring still has everything that follows a head.
@@ -59,7 +62,7 @@ func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
 	for next > first && t.ring.at(next-1).floor() > version {
 		next-- // shares the version; the client may not have been told it
 	}
-	c := &Cursor[O]{topic: t, scope: scope, next: next, generation: t.generation, known: known}
+	c := &Cursor[O]{topic: t, scope: scope, next: next, joined: version, generation: t.generation, known: known}
 	if next < t.ring.next && c.told(t.ring.at(next)) {
 		c.next++ // or the client would be cut off for being overtaken by what it was told
 	}
@@ -75,7 +78,7 @@ func (t *Topic[O]) Ahead(known Known, scope Scope) (*Cursor[O], error) {
 	if known.All <= t.watermark {
 		return t.resume(known, scope)
 	}
-	return &Cursor[O]{topic: t, scope: scope, next: t.ring.next, generation: t.generation, known: known}, nil
+	return &Cursor[O]{topic: t, scope: scope, next: t.ring.next, joined: known.All, generation: t.generation, known: known}, nil
 }
 
 // leapt reports whether a relist passed over a stretch of which the client knows some, but not all. The difference
@@ -91,6 +94,17 @@ func (t *Topic[O]) leapt(known Known) bool {
 		}
 	}
 	return false
+}
+
+// PassedOver reports whether a cursor that moved from one position to another was carried over a relist in the ring. Then it
+// has the difference that the relist found. What came and went before it is in no event, not even that there was something.
+func (c *Cursor[O]) PassedOver(from, to uint64) bool {
+	t := c.topic
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	from = max(from, c.joined)
+	return from < t.forgottenGap && t.forgottenGap <= to ||
+		slices.ContainsFunc(t.gaps, func(g gap) bool { return from < g.to && g.to <= to })
 }
 
 // evictions returns how far the events of a scope were evicted: once for all namespaces, or once for each.

@@ -176,6 +176,13 @@ func (a *API) Objects(kind cluster.Kind) map[string]string {
 	return found
 }
 
+// UID is that of an object; the key is namespace/name.
+func (a *API) UID(kind cluster.Kind, key string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.objects[kind][key].uid
+}
+
 // At returns all objects of a kind as they were at a version, which must not be older than the last Rewind.
 func (a *API) At(kind cluster.Kind, version uint64) map[string]string {
 	a.mu.Lock()

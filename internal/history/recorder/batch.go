@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -84,41 +85,42 @@ func (r *Recorder) compare(ctx context.Context) error {
 	r.cursor = r.opts.Store.Topic().From(snapshot.Head, stream.AllNamespaces())
 	b := r.differences(snapshot)
 	r.log.Info("jobs are compared with the cluster's", "version", snapshot.Version(), "objects", snapshot.Len(), "late", len(b.transitions))
-	r.read = snapshot.Version()
+	r.read = snapshot.Head.Known().All
 	if err := r.write(ctx, b); err != nil {
 		return err
 	}
 	if err := r.renew(ctx); err != nil { // so that the position is of this history, also if nothing differs
 		return err
 	}
-	r.rewritten = false
+	r.rewritten, r.checked = false, true
 	return nil
 }
 
 // check compares once, when a tenure has caught up: versions may have gone back and come again while nobody was there to see
 // it, and rules may be others than those by which was recorded. Usually there is no difference.
-func (r *Recorder) check(ctx context.Context) (checked bool, err error) {
-	snapshot := r.opts.Store.Snapshot()
-	if snapshot.Version() != r.read {
-		return false, nil // more has come; another time
+//
+// Both sides must be of one moment. So nothing may be unread, and the objects must be newer than where the database stood:
+// deletions of the version after that may have been recorded already, by who saw them, while the objects are still there.
+func (r *Recorder) check(ctx context.Context) error {
+	if r.checked {
+		return nil
 	}
+	snapshot := r.opts.Store.Snapshot()
+	if snapshot.Head.Known() != stream.UpTo(r.read) || r.read == r.from {
+		return nil
+	}
+	r.checked = true
 	b := r.differences(snapshot)
 	if len(b.transitions) > 0 {
 		r.log.Warn("jobs are not what the cluster's history led to; what differs is recorded as late", "jobs", len(b.order))
 	}
-	return true, r.write(ctx, b)
+	return r.write(ctx, b)
 }
 
 // differences are what a snapshot has otherwise than the jobs that live, in the order of their versions.
 func (r *Recorder) differences(snapshot *cache.Snapshot) *batch {
 	objects := slices.SortedStableFunc(snapshot.List(stream.AllNamespaces(), cache.Selector{}, "", ""), func(a, b *cluster.Object) int {
-		switch {
-		case a.Version() < b.Version():
-			return -1
-		case a.Version() > b.Version():
-			return 1
-		}
-		return 0
+		return cmp.Compare(a.Version(), b.Version())
 	})
 	there := make(map[string]bool, len(objects))
 	var b batch
@@ -133,7 +135,7 @@ func (r *Recorder) differences(snapshot *cache.Snapshot) *batch {
 			gone = append(gone, job)
 		}
 	}
-	slices.SortFunc(gone, func(a, b *history.Job) int { return int(a.Since - b.Since) })
+	slices.SortFunc(gone, func(a, b *history.Job) int { return cmp.Compare(a.Since, b.Since) })
 	for _, job := range gone {
 		r.change(&b, job, history.Seen{Identity: job.Identity, Version: snapshot.Version(), Created: job.Created, Deleted: true, Observed: history.At(now), Late: true})
 	}

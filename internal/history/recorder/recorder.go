@@ -55,11 +55,13 @@ type Recorder struct {
 	rewritten bool // versions went back: the position is of another history
 
 	// Of one tenure.
-	at     store.Log               // where the database stands
-	read   uint64                  // everything up to here has been read, and what of it changed a state is written
-	living map[string]*history.Job // by uid
-	cursor *cache.Cursor
-	bell   *stream.Bell
+	at      store.Log               // where the database stands
+	from    uint64                  // the version at which it stood in the beginning
+	read    uint64                  // everything up to here has been read, and what of it changed a state is written
+	checked bool                    // the jobs were compared with the objects
+	living  map[string]*history.Job // by uid
+	cursor  *cache.Cursor
+	bell    *stream.Bell
 }
 
 // New makes a recorder.
@@ -122,7 +124,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 
 // tenure takes the log and records until something goes wrong.
 func (r *Recorder) tenure(ctx context.Context) error {
-	r.cursor, r.living = nil, nil
+	r.cursor, r.living, r.checked = nil, nil, false
 	if err := r.opts.Store.WaitSynced(ctx); err != nil {
 		return err
 	}
@@ -143,7 +145,7 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	for _, job := range jobs {
 		r.living[job.UID] = job
 	}
-	r.read = r.at.Version
+	r.from, r.read = r.at.Version, r.at.Version
 	if err := r.place(ctx); err != nil {
 		return err
 	}
@@ -197,15 +199,39 @@ func (r *Recorder) place(ctx context.Context) error {
 	return err
 }
 
+// passedOver is for what was read up to a position. If a relist passed over something of that, it is read again from the API
+// server, which may still have what happened: a watch that broke off is reason enough for a relist. If again is false, what was
+// read is all that can be known.
+func (r *Recorder) passedOver(ctx context.Context, position uint64) (again bool, err error) {
+	if !r.cursor.PassedOver(r.read, position) {
+		return false, nil
+	}
+	cursor, err := r.opts.Store.CaughtUpTo(ctx, position, stream.UpTo(r.read), stream.AllNamespaces())
+	switch {
+	case errors.Is(err, cache.ErrNoCatchUp):
+		r.log.Warn("the cluster has no longer what happened while its watch was lost: what a list found is recorded as late", "after", r.read, "version", position, "error", err)
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	r.cursor.Disarm()
+	r.cursor = cursor
+	return true, nil
+}
+
 // follow reads and writes until something goes wrong.
 func (r *Recorder) follow(ctx context.Context) error {
 	renew := time.NewTicker(renewal)
 	defer renew.Stop()
-	checked := false
 	for {
 		events, position, more, err := r.next()
 		if err != nil {
 			return err
+		}
+		if again, err := r.passedOver(ctx, position); err != nil {
+			return err
+		} else if again {
+			continue
 		}
 		if err := r.record(ctx, events, position); err != nil {
 			return err
@@ -221,10 +247,8 @@ func (r *Recorder) follow(ctx context.Context) error {
 			}
 			continue
 		}
-		if !checked {
-			if checked, err = r.check(ctx); err != nil {
-				return err
-			}
+		if err := r.check(ctx); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -290,7 +314,8 @@ func (r *Recorder) record(ctx context.Context, events []*cache.Event, position u
 		if observed.IsZero() { // it is from the API server's history
 			observed = time.Now()
 		}
-		r.see(&b, e.Object, e.Type == stream.Deleted, observed, false)
+		before, leap := e.FromRelist()
+		r.see(&b, e.Object, e.Type == stream.Deleted, observed, leap && before < e.Pos) // else it is the rest of a revision
 	}
 	r.read = max(r.read, position)
 	return r.write(ctx, &b)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/rules"
@@ -206,25 +206,43 @@ type observer struct {
 	lines []string
 }
 
-func (o *observer) put(t *testing.T, name string, state history.State) {
-	t.Helper()
+func (o *observer) put(name string, state history.State) {
 	version := o.api.Put(clustertest.Jobs, clustertest.Object{Namespace: "n", Name: name, Fields: lives[state]})
-	object, err := cluster.NewObject(o.api.Objects(clustertest.Jobs)["n/"+name])
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.names[name] = object.UID()
-	o.see(history.Seen{Identity: history.Identity{UID: object.UID(), Namespace: "n", Name: name}, Version: version, Said: history.Said{State: state}})
+	uid := o.api.UID(clustertest.Jobs, "n/"+name)
+	o.names[name] = uid
+	o.see(history.Seen{Identity: history.Identity{UID: uid, Namespace: "n", Name: name}, Version: version, Said: history.Said{State: state}})
 }
 
-func (o *observer) remove(name string) {
-	uid := o.names[name]
-	if uid == "" {
+// remove removes those that are there, all in one revision.
+func (o *observer) remove(names ...string) {
+	var keys []string
+	names = slices.DeleteFunc(names, func(name string) bool { return o.names[name] == "" })
+	for _, name := range names {
+		keys = append(keys, "n/"+name)
+	}
+	if len(keys) == 0 {
 		return
 	}
-	delete(o.names, name)
-	version := o.api.Delete(clustertest.Jobs, "n/"+name)
-	o.see(history.Seen{Identity: history.Identity{UID: uid}, Version: version, Deleted: true})
+	version := o.api.Delete(clustertest.Jobs, keys...)
+	for _, name := range names {
+		o.see(history.Seen{Identity: history.Identity{UID: o.names[name]}, Version: version, Deleted: true})
+		delete(o.names, name)
+	}
+}
+
+// isWhatThereWas checks that each transition was recorded once, and in time.
+func (o *observer) isWhatThereWas(t *testing.T, db *memory) {
+	t.Helper()
+	told := db.told()
+	inOrder(t, told)
+	for i, got := range linesOf(told) {
+		if i >= len(o.lines) || got != o.lines[i] || told[i].Late {
+			t.Fatalf("place %d of %d: %s (late: %v); there was %s", i, len(told), got, told[i].Late, strings.Join(o.lines[min(i, len(o.lines)):min(i+1, len(o.lines))], ""))
+		}
+	}
+	if len(told) != len(o.lines) {
+		t.Fatalf("%d transitions were recorded, of %d; the next is %s", len(told), len(o.lines), o.lines[len(told)])
+	}
 }
 
 func (o *observer) see(seen history.Seen) {
@@ -274,6 +292,7 @@ func settle() {
 // written and after: the table is what one sees who was there, each transition once.
 func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 	for seed := range uint64(12) {
+		t.Logf("seed %d", seed)
 		synctest.Test(t, func(t *testing.T) {
 			random, faults := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
 			world, db := newWorld()
@@ -289,18 +308,22 @@ func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 			})
 			states := slices.Sorted(maps.Keys(lives))
 			for step := range 400 {
-				name := fmt.Sprintf("job-%d", random.IntN(8))
+				name := fmt.Sprintf("job-%d", random.IntN(12))
 				switch n := random.IntN(100); {
 				case n < 70:
-					world.put(t, name, states[random.IntN(len(states))])
-				case n < 85:
+					world.put(name, states[random.IntN(len(states))])
+				case n < 83:
 					world.remove(name)
+				case n < 85: // as when a lease ends
+					world.remove(fmt.Sprintf("job-%d", random.IntN(6)), fmt.Sprintf("job-%d", 6+random.IntN(3)), fmt.Sprintf("job-%d", 9+random.IntN(3)))
+				case n < 86:
+					[]func(){world.api.CutWatches, world.api.EndWatches, world.api.EndWatchesWithin}[random.IntN(3)]()
 				case n < 88:
 					i := random.IntN(2)
 					db.set(func() { db.forgetful = random.IntN(2) == 0 })
 					replicas[i].stop()
 					for range random.IntN(40) {
-						world.put(t, name, states[random.IntN(len(states))])
+						world.put(name, states[random.IntN(len(states))])
 					}
 					replicas[i] = start(t, world.api, db, fmt.Sprintf("r%d-%d", i, step), ring)
 				case n < 90:
@@ -316,18 +339,188 @@ func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 			for _, r := range replicas {
 				r.stop()
 			}
-			told := db.told()
-			inOrder(t, told)
-			for i, got := range linesOf(told) {
-				if i >= len(world.lines) || got != world.lines[i] || told[i].Late {
-					t.Fatalf("seed %d, place %d of %d: %s (late: %v); there was %s", seed, i, len(told), got, told[i].Late, strings.Join(world.lines[min(i, len(world.lines)):min(i+1, len(world.lines))], ""))
-				}
-			}
-			if len(told) != len(world.lines) {
-				t.Fatalf("seed %d: %d transitions were recorded, of %d", seed, len(told), len(world.lines))
-			}
+			world.isWhatThereWas(t, db)
 		})
 	}
+}
+
+// The watch is lost, and what it ended with is gone: all is listed anew. As long as the API server has what happened
+// meanwhile, that is recorded, and in time; also of what came and went, which is no difference between the lists.
+func TestWhatHappensWhileTheWatchIsLostIsRecorded(t *testing.T) {
+	for name, happens := range map[string]func(*observer){
+		"changes": func(o *observer) {
+			o.put("a", history.Running)
+			o.put("a", history.Failed)
+			o.put("b", history.Running)
+			o.remove("b")
+			o.put("b", history.Pending)
+		},
+		"nothing is left": func(o *observer) {
+			o.put("c", history.Running)
+			o.remove("c")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWorld()
+				r := start(t, world.api, db, "r", ring)
+				defer r.stop()
+				time.Sleep(time.Second)
+				world.put("a", history.Pending)
+				world.put("b", history.Pending)
+				world.put("last", history.Pending)
+				world.remove("last") // what proves nothing when the watch comes back
+				settle()
+				world.api.Away(true)
+				time.Sleep(time.Second)
+				happens(world)
+				world.api.Away(false)
+				settle()
+				world.put("a", history.Succeeded) // and goes on
+				settle()
+				world.isWhatThereWas(t, db)
+			})
+		})
+	}
+}
+
+// So it is with what the API server has forgotten, except that it is late: what lay between is not known.
+func TestWhatIsForgottenWhileTheWatchIsLostIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		r := start(t, world.api, db, "r", ring)
+		defer r.stop()
+		time.Sleep(time.Second)
+		world.put("a", history.Pending)
+		settle()
+		world.api.Away(true)
+		time.Sleep(time.Second)
+		world.put("a", history.Running)
+		world.put("a", history.Failed)
+		world.api.Compact()
+		world.api.Away(false)
+		settle()
+		world.put("a", history.Running)
+		settle()
+		var got []string
+		for _, tr := range db.told() {
+			got = append(got, fmt.Sprintf("%s→%s %v", tr.From, tr.To, tr.Late))
+		}
+		if want := []string{"→Pending false", "Pending→Failed true", "Failed→Running false"}; !slices.Equal(got, want) {
+			t.Errorf("%q, not %q", got, want)
+		}
+	})
+}
+
+// A deletion claims only the version before it. A recorder that follows another is at that version: it sees the job that
+// the other has recorded as deleted, and then its deletion. Neither is news.
+func TestADeletionThatAnotherRecordedIsNotRecordedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		r := start(t, world.api, db, "first", ring)
+		time.Sleep(time.Second)
+		world.put("a", history.Running)
+		settle()
+		r.stop()
+		db.set(func() { // as a recorder does whose watch is further than the next one's
+			uid := world.names["a"]
+			job, transition := history.Next(db.jobs[uid], history.Seen{Version: db.log.Version + 1, Deleted: true, Observed: history.At(time.Now())})
+			db.log.Seq++
+			transition.Seq = db.log.Seq
+			db.jobs[uid], db.transitions = job, append(db.transitions, *transition)
+		})
+		r = start(t, world.api, db, "second", ring)
+		defer r.stop()
+		settle()
+		world.remove("a")
+		settle()
+		world.put("b", history.Running)
+		settle()
+		world.isWhatThereWas(t, db)
+	})
+}
+
+// Recorders die within revisions, between batches, and at the end of each write, and others go on from the ring or from the
+// API server's history: of many deletions in one revision each is recorded once.
+func TestARevisionOverSeveralBatchesIsRecordedOnce(t *testing.T) {
+	for name, opts := range map[string]stream.Options{"caught up": ring, "from the ring": {Events: 10_000, Bytes: 1 << 24}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWorld()
+				replicas := []*replica{start(t, world.api, db, "r0", opts), start(t, world.api, db, "r1", opts)}
+				settle()
+				db.set(func() { db.away = true })
+				var all []string
+				for i := range batchSize - 3 {
+					all = append(all, fmt.Sprintf("job-%d", i))
+					world.put(all[i], history.Running)
+				}
+				world.remove(all[:7]...) // over the end of the first batch
+				world.remove(all[7:]...)
+				written := false
+				db.set(func() {
+					db.away = false
+					db.fault = func() error { // once it has written
+						written = !written
+						if !written {
+							return errAway
+						}
+						return nil
+					}
+				})
+				settle()
+				world.put("a", history.Running)
+				world.put("b", history.Running)
+				settle()
+				world.api.EndWatchesWithin() // in the midst of what comes next
+				world.remove("a", "b")
+				settle()
+				for _, r := range replicas {
+					r.stop()
+				}
+				world.isWhatThereWas(t, db)
+			})
+		})
+	}
+}
+
+// A recorder is taken for dead, replaced, and gets the lease back once the other is gone. It finds out that it knows nothing of
+// what was recorded meanwhile, and does not go on from where it was.
+func TestAZombieThatGetsItsLeaseBackBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		zombie := &frozen{memory: db}
+		first := start(t, world.api, zombie, "first", ring)
+		time.Sleep(time.Second)
+		world.put("a", history.Pending)
+		settle()
+		thawed := make(chan struct{})
+		zombie.thawed.Store(&thawed)
+		second := start(t, world.api, db, "second", ring)
+		settle()
+		world.put("a", history.Running)
+		settle()
+		second.stop()
+		close(thawed)
+		settle()
+		world.put("a", history.Succeeded)
+		settle()
+		first.stop()
+		world.isWhatThereWas(t, db)
+	})
+}
+
+// frozen holds back who renews a lease, as when a process is stopped.
+type frozen struct {
+	*memory
+	thawed atomic.Pointer[chan struct{}]
+}
+
+func (f *frozen) Take(ctx context.Context, name store.LogName, people, holder string, lease time.Duration) (store.Log, error) {
+	if thawed := f.thawed.Load(); thawed != nil {
+		<-*thawed
+	}
+	return f.memory.Take(ctx, name, people, holder, lease)
 }
 
 // Where the API server itself has no history any more, or another one, what differs is late, and the table still ends at the cluster's
@@ -343,17 +536,17 @@ func TestWhatCannotBeKnownIsLate(t *testing.T) {
 				r := start(t, world.api, db, "r", ring)
 				time.Sleep(time.Second)
 				for _, job := range []string{"a", "b", "c"} {
-					world.put(t, job, history.Pending)
+					world.put(job, history.Pending)
 				}
 				time.Sleep(time.Minute)
 				if told := db.told(); len(told) != 3 || told[0].Late {
 					t.Fatalf("%v", linesOf(told))
 				}
 				r.stop()
-				world.put(t, "a", history.Running)
-				world.put(t, "a", history.Succeeded)
+				world.put("a", history.Running)
+				world.put("a", history.Succeeded)
 				world.remove("b")
-				world.put(t, "d", history.Running)
+				world.put("d", history.Running)
 				lose(world)
 				r = start(t, world.api, db, "r", ring)
 				settle()
@@ -376,7 +569,7 @@ func TestWhatCannotBeKnownIsLate(t *testing.T) {
 					t.Errorf("%v", linesOf(told))
 				}
 				before := len(told)
-				world.put(t, "c", history.Running) // and goes on
+				world.put("c", history.Running) // and goes on
 				settle()
 				if told = db.told(); len(told) != before+1 || told[before].Late || told[before].To != history.Running {
 					t.Errorf("%v", linesOf(told[before:]))
@@ -394,15 +587,15 @@ func TestARecorderOutlivesARestore(t *testing.T) {
 		r := start(t, world.api, db, "r", ring)
 		defer r.stop()
 		time.Sleep(time.Second)
-		world.put(t, "a", history.Pending)
+		world.put("a", history.Pending)
 		at := world.api.Version()
-		world.put(t, "a", history.Running)
-		world.put(t, "b", history.Running)
+		world.put("a", history.Running)
+		world.put("b", history.Running)
 		settle()
 		world.api.Rewind(at)
 		world.api.CutWatches()
 		settle()
-		world.put(t, "a", history.Succeeded)
+		world.put("a", history.Succeeded)
 		settle()
 		var got []string
 		for _, tr := range db.told() {
@@ -420,7 +613,7 @@ func TestWhatChangesNoStateCostsNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
 		for i := range 50 {
-			world.put(t, fmt.Sprintf("done-%d", i), history.Succeeded)
+			world.put(fmt.Sprintf("done-%d", i), history.Succeeded)
 		}
 		roomy := stream.Options{Events: 10_000, Bytes: 1 << 24}
 		r := start(t, world.api, db, "r", roomy)
@@ -434,7 +627,7 @@ func TestWhatChangesNoStateCostsNoCall(t *testing.T) {
 		_, before := db.stands()
 		began := time.Now()
 		for range 600 {
-			world.put(t, "done-1", history.Succeeded)
+			world.put("done-1", history.Succeeded)
 			time.Sleep(time.Millisecond)
 		}
 		most := 2*int(time.Since(began)/renewal) + 2
@@ -464,7 +657,7 @@ func TestARecorderIsReplaced(t *testing.T) {
 			time.Sleep(time.Minute)
 			first.stop()
 			ended := time.Now()
-			world.put(t, "a", history.Running)
+			world.put("a", history.Running)
 			for len(db.told()) == 0 && time.Since(ended) < time.Minute {
 				time.Sleep(100 * time.Millisecond)
 			}
