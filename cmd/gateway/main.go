@@ -29,6 +29,7 @@ commands:
   watch     print an event stream of a gateway in the terminal
   token     sign a token with a development key
   check     validate a configuration file
+  history   migrate or check the schema of the history's database
   version   print the version
 
 gateway COMMAND -h lists a command's flags.
@@ -55,6 +56,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return token(args, out)
 	case "check":
 		return check(args, out)
+	case "history":
+		return historyCommand(ctx, args, out)
 	case "version":
 		fmt.Fprintln(out, version)
 		return nil

@@ -33,7 +33,8 @@ func newArchive(cfg config.Config, registerer prometheus.Registerer, log *slog.L
 		return nil, err
 	}
 	a, err := archive.New(archive.Options{
-		Database: database, Rules: set, Serves: cfg.Kinds.Serves, Migrate: cfg.History.Migrate, Registerer: registerer, Log: log,
+		Database: database, Rules: set, Serves: cfg.Kinds.Serves, Migrate: cfg.History.Migrate, Keep: cfg.History.Keep.Std(),
+		Registerer: registerer, Log: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("history.database: %w", err)

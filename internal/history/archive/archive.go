@@ -32,6 +32,7 @@ type Options struct {
 	Rules      *rules.Set
 	Serves     func(group, resource string) bool // the kinds that the gateway serves; others are not recorded
 	Migrate    bool                              // whether the schema is brought up to date, or only looked at
+	Keep       time.Duration                     // how long after its deletion a job is kept
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
@@ -146,7 +147,8 @@ func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, name string) {
 	kinds.Follow(ctx, name, func(ctx context.Context, using *cache.Store) error {
 		told = ""
 		r := recorder.New(recorder.Options{
-			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Holder: a.holder + rand.Text()[:10], Metrics: a.metrics, Log: a.log,
+			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Holder: a.holder + rand.Text()[:10],
+			Keep: a.opts.Keep, Metrics: a.metrics, Log: a.log,
 		})
 		a.begin(r)
 		defer a.end(r)

@@ -51,8 +51,7 @@ func (m *Metrics) Failed(ctx context.Context, err error) {
 	}
 }
 
-// Removed counts rows that retention removed.
-func (m *Metrics) Removed(jobs, transitions int) {
+func (m *Metrics) removed(jobs, transitions int) {
 	if m != nil {
 		m.rows.WithLabelValues("jobs", "removed").Add(float64(jobs))
 		m.rows.WithLabelValues("transitions", "removed").Add(float64(transitions))
@@ -96,4 +95,10 @@ func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store
 	log, err := c.Database.Write(ctx, log, b)
 	c.metrics.Failed(ctx, err)
 	return log, err
+}
+
+func (c counted) Expire(ctx context.Context, log store.Log, before history.Time, limit int) (jobs, transitions int, err error) {
+	jobs, transitions, err = c.Database.Expire(ctx, log, before, limit)
+	c.metrics.Failed(ctx, err)
+	return jobs, transitions, err
 }

@@ -21,6 +21,7 @@ type Database interface {
 	Release(ctx context.Context, name store.LogName, holder string) error
 	Living(ctx context.Context, log store.Log) ([]*history.Job, error)
 	Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error)
+	Expire(ctx context.Context, log store.Log, before history.Time, limit int) (jobs, transitions int, err error)
 }
 
 // Options say what is recorded, and where.
@@ -29,8 +30,9 @@ type Options struct {
 	Cluster  *cluster.Cluster
 	Store    *cache.Store // of the kind; in use for as long as the recorder runs
 	Rule     *rules.Rule
-	Holder   string   // names this recorder among all that share the database
-	Metrics  *Metrics // may be nil
+	Holder   string        // names this recorder among all that share the database
+	Keep     time.Duration // how long after its deletion a job is kept; 0: for ever
+	Metrics  *Metrics      // may be nil
 	Log      *slog.Logger
 }
 
@@ -52,7 +54,8 @@ type Recorder struct {
 	log    *slog.Logger
 	status status
 
-	rewritten bool // versions went back: the position is of another history
+	rewritten  bool      // versions went back: the position is of another history
+	expireNext time.Time // when it is looked for what has been kept for long enough
 
 	// Of one tenure.
 	at      store.Log               // where the database stands
@@ -243,6 +246,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 				if err := r.renew(ctx); err != nil {
 					return err
 				}
+				r.expire(ctx)
 			default:
 			}
 			continue
@@ -259,6 +263,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 			if err := r.renew(ctx); err != nil {
 				return err
 			}
+			r.expire(ctx)
 		case <-r.bell.C:
 		}
 	}

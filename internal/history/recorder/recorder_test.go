@@ -42,6 +42,7 @@ type memory struct {
 	jobs        map[string]*history.Job
 	transitions []history.Transition
 	calls       int
+	expired     []expiry
 
 	away      bool
 	fault     func() error // nil: none
@@ -123,6 +124,28 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 	return m.log, nil
 }
 
+func (m *memory) Expire(_ context.Context, _ store.Log, before history.Time, limit int) (jobs, transitions int, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.away {
+		return 0, 0, errAway
+	}
+	for uid, j := range m.jobs {
+		if j.Deleted != 0 && j.Deleted < before && jobs < limit {
+			delete(m.jobs, uid)
+			jobs++
+		}
+	}
+	m.expired = append(m.expired, expiry{time.Now(), jobs})
+	return jobs, 0, nil
+}
+
+// expiry is one batch of what retention removed.
+type expiry struct {
+	at   time.Time
+	jobs int
+}
+
 func (m *memory) told() []history.Transition {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,6 +180,9 @@ type replica struct{ stop func() }
 // ring is small, so that a recorder that was away does not find everything there.
 var ring = stream.Options{Events: 20, Bytes: 1 << 20, Gather: 5 * time.Millisecond}
 
+// keep is how long jobs are kept.
+const keep = 24 * time.Hour
+
 func start(t *testing.T, api *clustertest.API, db Database, name string, opts stream.Options) *replica {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
@@ -177,7 +203,7 @@ func start(t *testing.T, api *clustertest.API, db Database, name string, opts st
 			return
 		}
 		defer release()
-		if err := New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Holder: name, Log: quiet}).Run(ctx); err != nil {
+		if err := New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Holder: name, Keep: keep, Log: quiet}).Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -671,4 +697,46 @@ func TestARecorderIsReplaced(t *testing.T) {
 			second.stop()
 		})
 	}
+}
+
+// What was deleted is removed once it was kept for long enough, by one of the replicas, little by little. What ended and still is in the cluster stays, or it would be recorded anew.
+func TestWhatWasKeptForLongEnoughIsRemovedLittleByLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		for _, name := range []string{"first", "second"} {
+			defer start(t, world.api, db, name, ring).stop()
+		}
+		time.Sleep(time.Second)
+		const many = 3 * expireAtOnce
+		for i := range many {
+			world.put(fmt.Sprintf("gone-%d", i), history.Succeeded)
+			world.remove(fmt.Sprintf("gone-%d", i))
+			time.Sleep(time.Millisecond) // for the ring holds little
+		}
+		world.put("done", history.Succeeded)
+		left := func() (n int) { db.set(func() { n = len(db.jobs) }); return n }
+		time.Sleep(keep - time.Minute)
+		if left() != many+1 {
+			t.Fatalf("%d jobs are left before their time", left())
+		}
+		time.Sleep(time.Minute + expireAgain)
+		for before := left(); before > 1; before = left() {
+			time.Sleep(renewal + time.Second)
+			if left() >= before {
+				t.Fatalf("%d jobs are left, of %d", left(), before)
+			}
+		}
+		var looks, most int
+		db.set(func() {
+			for _, e := range db.expired {
+				looks, most = looks+1, max(most, e.jobs)
+			}
+		})
+		if most > expireAtOnce || looks > int((keep+2*expireAgain)/expireAgain)+2*many/expireAtOnce {
+			t.Errorf("%d at once, in %d looks", most, looks)
+		}
+		world.put("next", history.Running)
+		settle()
+		world.isWhatThereWas(t, db)
+	})
 }

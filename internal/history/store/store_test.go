@@ -280,8 +280,8 @@ func TestWhatWasDeletedLongAgoIsRemoved(t *testing.T) {
 		later.Jobs[0].Deleted = 10_000
 		log = write(t, s, log, later)
 		for _, want := range []int{10, 10, 5, 0} {
-			if n, err := s.Expire(t.Context(), log, 5_000, 10); n != want || err != nil {
-				t.Fatalf("%d removed, %v, not %d", n, err, want)
+			if n, transitions, err := s.Expire(t.Context(), log, 5_000, 10); n != want || transitions != 2*want || err != nil {
+				t.Fatalf("%d removed with %d transitions, %v, not %d", n, transitions, err, want)
 			}
 		}
 		found, err := s.Find(t.Context(), jobs)
