@@ -122,6 +122,8 @@ func Run(ctx context.Context, opts Options) error {
 		Connections: connectionLimits(cfg.Stream),
 		Drain:       cfg.Drain.Std(),
 		Origins:     cfg.CORS.Origins,
+		History:     past,
+		SeeTheirOwn: cfg.History.Owners == config.OwnersSeeTheirOwn,
 		Portal:      portal(),
 		Audit:       auditLog,
 		Registerer:  registry,

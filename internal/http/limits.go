@@ -9,7 +9,7 @@ type Limits struct {
 	Total      int
 
 	WatchesPerUser    int // over all streams
-	RequestsPerUser   int // lists and gets; more wait, see package rest
+	RequestsPerUser   int // lists and gets; more wait, see package pace
 	RequestsPerSecond int // of any kind, of one user; more wait, see package pace
 }
 

@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/past"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/signin"
@@ -48,7 +50,7 @@ func (s *Server) audited(next http.Handler) http.Handler {
 
 // namedBy is what a request would read that was refused before anybody looked at its path.
 func namedBy(r *http.Request) (trail.Read, bool) {
-	t, ok := access.Parse(r.URL.Path)
+	t, ok := access.Parse(strings.TrimPrefix(r.URL.Path, past.Prefix))
 	switch {
 	case !ok:
 		return trail.Read{}, false

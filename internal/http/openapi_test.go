@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kubecast/kubecast/internal/http/past"
 )
 
 type openAPIDocument struct {
@@ -207,7 +209,8 @@ func TestEveryParameterIsDescribed(t *testing.T) {
 		"/api/{version}/{resource}":                                 slices.Concat(ofLists, ofStreams),
 		"/apis/{group}/{version}/namespaces/{namespace}/{resource}": slices.Concat(ofLists, ofStreams),
 		"/api/{version}/{resource}/{name}":                          ofObjects,
-		"/stream":                                                   append([]string{"watches"}, ofStreams...),
+		"/history/apis/{group}/{version}/{resource}":                past.Parameters(),
+		"/stream": append([]string{"watches"}, ofStreams...),
 	} {
 		slices.Sort(want)
 		want = slices.Compact(want)

@@ -29,9 +29,11 @@ import (
 	sessions "github.com/kubecast/kubecast/internal/auth/session"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/past"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
@@ -54,9 +56,11 @@ type Options struct {
 	Drain         time.Duration // within which streams end once Drain was called
 	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
 	TrustedProxies []netip.Prefix
-	Origins        []string   // of pages elsewhere that may call; may be empty
-	Portal         fs.FS      // the built portal; nil if it was not built
-	Audit          *audit.Log // nil: none is kept
+	Origins        []string         // of pages elsewhere that may call; may be empty
+	History        *archive.Archive // nil: none is kept
+	SeeTheirOwn    bool             // whether owner=me shows callers their own jobs of the history without any other permission
+	Portal         fs.FS            // the built portal; nil if it was not built
+	Audit          *audit.Log       // nil: none is kept
 	Registerer     prometheus.Registerer
 	Log            *slog.Logger
 }
@@ -77,6 +81,7 @@ type Server struct {
 	access      *access.Access
 	connections *connections
 	rest        *rest.Handler
+	past        *past.Handler
 	places      *places
 	processors  *budget.Queue // who does something that takes long
 	rates       *pace.Rates
@@ -133,9 +138,14 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
+	turns := pace.NewTurns(opts.Limits.RequestsPerUser, s.rates)
 	s.rest = rest.New(rest.Options{
-		Access: s.access, Processors: s.processors, Memory: s.memory, RequestsPerUser: opts.Limits.RequestsPerUser, Rates: s.rates,
+		Access: s.access, Processors: s.processors, Memory: s.memory, Turns: turns,
 		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Log: opts.Log,
+	})
+	s.past = past.New(past.Options{
+		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns, Processors: s.processors,
+		WriteTimeout: opts.Stream.WriteTimeout,
 	})
 	return s, nil
 }
@@ -191,6 +201,7 @@ func (s *Server) route(r chi.Router) {
 			r.Get(base+path, s.answer("kubernetes", s.resource))
 		}
 	}
+	r.Get(past.Prefix+"/*", s.answer("history", s.signedIn(s.past.Answer)))
 	r.Get("/stream", s.answer("stream", s.multiStream))
 	r.Get("/auth/me", s.answer("auth", s.signedIn(s.rest.Me)))
 	s.signin.Route(r, func(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {

@@ -17,8 +17,11 @@ func (s *Store) Living(ctx context.Context, log Log) ([]*history.Job, error) {
 
 // Filter says which jobs or transitions are meant; what is empty filters nothing.
 type Filter struct {
-	// Within are what may be seen, and is asked for; nil is everything, and an empty list nothing.
+	Namespace string // the only one
+	Name      string
+	// Within are what may be seen; nil is everything, and an empty list nothing.
 	Within []Place
+	Own    string          // whose jobs may be seen wherever they are; "" for nobody's
 	States []history.State // of transitions: to which they lead
 	Owners []string
 	Queues []string
@@ -60,8 +63,14 @@ func oneOf[T ~string](w *where, column string, values []T) {
 func (f Filter) where(log Log, state, time string) *where {
 	w := &where{}
 	w.add("log = ?", log.ID)
+	if f.Namespace != "" {
+		w.add("namespace = ?", f.Namespace)
+	}
+	if f.Name != "" {
+		w.add("name = ?", f.Name)
+	}
 	if f.Within != nil {
-		w.within(f.Within)
+		w.within(f.Within, f.Own)
 	}
 	oneOf(w, state, f.States)
 	oneOf(w, "owner", f.Owners)
@@ -76,7 +85,7 @@ func (f Filter) where(log Log, state, time string) *where {
 	return w
 }
 
-func (w *where) within(places []Place) {
+func (w *where) within(places []Place, own string) {
 	var whole []string
 	var texts []string
 	var args []any
@@ -95,6 +104,9 @@ func (w *where) within(places []Place) {
 	inner := &where{}
 	oneOf(inner, "namespace", whole)
 	texts, args = append(texts, inner.texts...), append(args, inner.args...)
+	if own != "" {
+		texts, args = append(texts, "owner = ?"), append(args, own)
+	}
 	if len(texts) == 0 {
 		texts = []string{"1 = 0"}
 	}

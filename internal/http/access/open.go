@@ -44,32 +44,41 @@ type Grant struct {
 // who may not see a kind does not learn whether it exists.
 func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {
 	defer func() { trail.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err) }()
-	if g.Kinds, err = a.Cluster(t.Cluster); err != nil {
-		return g, err
-	}
-	scope, err := a.permitted(ctx, g.Kinds, id, t, verb, false)
+	g, kind, err := a.Find(ctx, id, t, verb)
 	if err != nil {
 		return g, err
-	}
-	if scope.Empty() {
-		return g, Forbidden(id, t, verb)
-	}
-	kind, err := g.Kinds.Cluster().Resolve(ctx, t.Group, t.Version, t.Resource)
-	if err != nil {
-		return g, err
-	}
-	switch {
-	case !kind.Namespaced && t.Namespace != "":
-		return g, reply.NotFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
-	case kind.Namespaced && t.Namespace == "" && t.Name != "":
-		return g, reply.NotFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
-	}
-	var ok bool
-	if g.Visible, ok = VisibilityOf(scope, t, kind); !ok {
-		return g, Forbidden(id, t, verb)
 	}
 	g.Store, g.Release, err = g.Kinds.Use(kind, id.Payer())
 	return g, err
+}
+
+// Find authorizes a verb on a target, and finds its kind, but no store. Nothing of it is told to the audit log.
+func (a *Access) Find(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, kind cluster.Kind, err error) {
+	if g.Kinds, err = a.Cluster(t.Cluster); err != nil {
+		return g, kind, err
+	}
+	scope, err := a.permitted(ctx, g.Kinds, id, t, verb, false)
+	if err != nil {
+		return g, kind, err
+	}
+	if scope.Empty() {
+		return g, kind, Forbidden(id, t, verb)
+	}
+	kind, err = g.Kinds.Cluster().Resolve(ctx, t.Group, t.Version, t.Resource)
+	if err != nil {
+		return g, kind, err
+	}
+	switch {
+	case !kind.Namespaced && t.Namespace != "":
+		return g, kind, reply.NotFound("the server could not find the requested resource: " + kind.String() + " have no namespace")
+	case kind.Namespaced && t.Namespace == "" && t.Name != "":
+		return g, kind, reply.NotFound("the server could not find the requested resource: " + kind.String() + " are in namespaces")
+	}
+	var ok bool
+	if g.Visible, ok = VisibilityOf(scope, t, kind); !ok {
+		return g, kind, Forbidden(id, t, verb)
+	}
+	return g, kind, nil
 }
 
 // OpenSynced is Open, but waits for the store's first list. It does not wait for a cluster that is away.

@@ -62,6 +62,14 @@ func VisibilityOf(scope auth.Scope, t Target, kind cluster.Kind) (_ *Visibility,
 	return s, true
 }
 
+// Shows is what may be seen, as permissions say it.
+func (v *Visibility) Shows() auth.Scope {
+	if v == nil {
+		return auth.Scope{All: true}
+	}
+	return v.scope
+}
+
 // Sees reports whether an object may be seen.
 func (v *Visibility) Sees(o *cluster.Object) bool {
 	switch {

@@ -1,0 +1,40 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/http/reply"
+)
+
+const (
+	waitingRequests = 16               // waiting requests of one user, per request that may be under way
+	turnPatience    = 10 * time.Second // how long a request waits for its turn
+)
+
+// Turns are how many answers one user may have made at once. More wait, and are refused if too many do. Safe for concurrent use.
+type Turns struct {
+	queue *budget.Queue
+	rates *Rates
+}
+
+// NewTurns lets each user have so many answers made at once; 0: any number. Refusals are held by the rates.
+func NewTurns(perUser int, rates *Rates) *Turns {
+	return &Turns{queue: budget.NewQueue(0, perUser, waitingRequests*perUser), rates: rates}
+}
+
+// Take waits until a user's request may be answered. The caller calls release when it is answered.
+func (t *Turns) Take(ctx context.Context, payer string) (release func(), err error) {
+	waiting, cancel := context.WithTimeout(ctx, turnPatience)
+	defer cancel()
+	release, err = t.queue.Take(waiting, payer)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return nil, budget.ErrTooMuch
+	case errors.Is(err, budget.ErrTooMuch):
+		return nil, t.rates.Hold(ctx, payer, reply.To(err))
+	}
+	return release, err
+}

@@ -1,0 +1,84 @@
+package past
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// job is a job as clients are told it.
+type job struct {
+	Cluster   string                    `json:"cluster"`
+	Resource  string                    `json:"resource"`
+	Namespace string                    `json:"namespace"`
+	Name      string                    `json:"name"`
+	UID       string                    `json:"uid"`
+	Owner     string                    `json:"owner"`
+	Queue     string                    `json:"queue"`
+	State     history.State             `json:"state"`
+	Since     history.Time              `json:"since"`
+	Reason    string                    `json:"reason"`
+	Message   string                    `json:"message"`
+	Attempt   int                       `json:"attempt"`
+	CreatedAt history.Time              `json:"createdAt"`
+	StartedAt history.Time              `json:"startedAt"`
+	EndedAt   history.Time              `json:"endedAt"`
+	DeletedAt history.Time              `json:"deletedAt"`
+	Durations map[history.State]float64 `json:"durations"` // in seconds
+	Requests  map[string]string         `json:"requests"`
+}
+
+func jobOf(j *history.Job, cluster, resource string, now history.Time) job {
+	told := job{
+		Cluster: cluster, Resource: resource, Namespace: j.Namespace, Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: j.Queue,
+		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
+		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
+		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests,
+	}
+	if told.Requests == nil {
+		told.Requests = map[string]string{}
+	}
+	spent := func(state history.State, d time.Duration) {
+		told.Durations[state] += d.Round(time.Millisecond).Seconds()
+	}
+	for state, d := range j.Spent {
+		spent(state, d)
+	}
+	if !j.State.Ended() && j.State != history.Deleted {
+		spent(j.State, time.Duration(max(0, now-j.Since))*time.Millisecond)
+	}
+	return told
+}
+
+// transition is a transition as clients are told it.
+type transition struct {
+	Seq             string         `json:"seq"`
+	Cluster         string         `json:"cluster"`
+	Resource        string         `json:"resource"`
+	Namespace       string         `json:"namespace"`
+	Name            string         `json:"name"`
+	UID             string         `json:"uid"`
+	ResourceVersion string         `json:"resourceVersion"`
+	From            *history.State `json:"from"`
+	To              history.State  `json:"to"`
+	At              history.Time   `json:"at"`
+	ObservedAt      history.Time   `json:"observedAt"`
+	Late            bool           `json:"late"`
+	Attempt         int            `json:"attempt"`
+	Reason          string         `json:"reason"`
+	Message         string         `json:"message"`
+	Owner           string         `json:"owner"`
+}
+
+func transitionOf(t *history.Transition, cluster, resource string) transition {
+	told := transition{
+		Seq: strconv.FormatUint(t.Seq, 10), Cluster: cluster, Resource: resource, Namespace: t.Namespace, Name: t.Name, UID: t.UID,
+		ResourceVersion: strconv.FormatUint(t.Version, 10), To: t.To, At: t.At, ObservedAt: t.Observed, Late: t.Late,
+		Attempt: t.Attempt, Reason: t.Reason, Message: t.Message, Owner: t.Owner,
+	}
+	if t.From != "" {
+		told.From = &t.From
+	}
+	return told
+}

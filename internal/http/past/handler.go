@@ -1,0 +1,221 @@
+package past
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/archive"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/http/trail"
+)
+
+// Options configure a Handler; all are required unless they say otherwise.
+type Options struct {
+	Archive *archive.Archive // nil: no history is kept
+	Access  *access.Access
+	// SeeTheirOwn says whether owner=me shows callers their own jobs without any other permission.
+	SeeTheirOwn  bool
+	Turns        *pace.Turns   // of lists and gets
+	Processors   *budget.Queue // turns for long work
+	WriteTimeout time.Duration // a client that takes no byte for so long is disconnected
+}
+
+// Handler answers requests for the history.
+type Handler struct{ opts Options }
+
+// New returns a Handler.
+func New(opts Options) *Handler { return &Handler{opts} }
+
+// Prefix is what stands before the Kubernetes path of the jobs' kind.
+const Prefix = "/history"
+
+// Target is what a path of the history names.
+func Target(path string) (access.Target, bool) {
+	rest, ok := strings.CutPrefix(path, Prefix)
+	if !ok || !utf8.ValidString(rest) || strings.IndexByte(rest, 0) >= 0 { // no database takes such texts, and nothing has such a name
+		return access.Target{}, false
+	}
+	return access.Parse(rest)
+}
+
+// awayFor is after how long who asked for the history may ask again while its database is away.
+const awayFor = 5 * time.Second
+
+// Answer answers a list of jobs or transitions.
+func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
+	t, ok := Target(r.URL.Path)
+	accepted := reply.Negotiate(r.Header)
+	if trace := trail.Of(r.Context()); trace != nil {
+		trace.Asked(accepted, r.URL.Query())
+	}
+	switch {
+	case !ok:
+		return reply.NotFound("below /history stands the path of a kind of jobs, such as /history/apis/batch/v1/jobs")
+	case h.opts.Archive == nil:
+		return reply.NotFound("the gateway keeps no history")
+	case !h.opts.Archive.Records(t.Qualified()):
+		return reply.NotFound("no history is kept of this kind")
+	case accepted == reply.FormEvents:
+		return reply.NotAcceptable("the history is answered as application/json only: streams of it are not built yet")
+	case accepted != reply.FormJSON:
+		return reply.NotAcceptable("the history is answered as application/json only")
+	}
+	query, err := request.Query(r)
+	if err != nil {
+		return err
+	}
+	q, err := parse(query, t, id.Username, time.Now())
+	if err != nil {
+		return err
+	}
+	release, err := h.opts.Turns.Take(r.Context(), id.Payer())
+	if err != nil {
+		return err
+	}
+	defer release()
+	found, err := h.find(r.Context(), id, t, &q)
+	if err != nil {
+		return err
+	}
+	page := page{task: budget.NewTask(r.Context(), h.opts.Processors, id.Payer())}
+	defer page.task.Rest()
+	if q.view == viewTransitions {
+		err = h.transitions(r.Context(), &page, found, t, q)
+	} else {
+		err = h.jobs(r.Context(), &page, found, t, q)
+	}
+	if errors.Is(err, archive.ErrAway) {
+		return reply.Unavailable("the history's database is away; try again in a moment", awayFor, err)
+	}
+	if err != nil {
+		return err
+	}
+	page.task.Rest()
+	return page.send(w, r, h.opts.WriteTimeout)
+}
+
+// find decides what the caller may see, and completes the question's filter with it.
+func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q *question) (g access.Grant, err error) {
+	verb := "list"
+	if t.Name != "" {
+		verb = "get"
+	}
+	own := h.opts.SeeTheirOwn && q.me && !id.Anonymous // all who did not sign in have one name
+	g, _, err = h.opts.Access.Find(ctx, id, t, verb)
+	shows := g.Visible.Shows()
+	if failed := reply.To(err); err != nil && own && failed.Code == http.StatusForbidden {
+		shows, err = auth.Scope{}, nil
+	}
+	read := access.Part{Target: t, Visible: g.Visible}.Read(verb)
+	read.Partly = read.Partly || !shows.All && own
+	trail.Of(ctx).Decided(read, err)
+	if err != nil {
+		return g, err
+	}
+	q.filter.Namespace, q.filter.Name = t.Namespace, t.Name
+	if q.filter.Within, err = places(shows, t.Namespace); err != nil {
+		return g, err
+	}
+	if own {
+		q.filter.Own = id.Username
+	}
+	return g, nil
+}
+
+// maxPlaces is how many namespaces and objects may be asked about at once. Databases have such a limit, too.
+const maxPlaces = 10_000
+
+// places are what a scope shows within a namespace, or everywhere; nil is all.
+func places(shows auth.Scope, namespace string) ([]store.Place, error) {
+	if namespace != "" && !shows.All {
+		shows = shows.In(namespace)
+	}
+	if shows.All {
+		return nil, nil
+	}
+	found := []store.Place{}
+	for _, namespace := range shows.Namespaces {
+		found = append(found, store.Place{Namespace: namespace})
+	}
+	for namespace, names := range shows.Names {
+		if namespace == "" {
+			namespace = store.AnyNamespace
+		}
+		for _, name := range names {
+			found = append(found, store.Place{Namespace: namespace, Name: name})
+		}
+	}
+	if len(found) > maxPlaces {
+		return nil, reply.BadRequest("what you may see of this is in more than %d pieces: ask for the history of one namespace", maxPlaces)
+	}
+	return found, nil
+}
+
+// chunk is how many rows are read at once: a page may be of large ones.
+const chunk = 100
+
+// jobs makes a page of jobs.
+func (h *Handler) jobs(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
+	now := history.At(time.Now())
+	after := q.after.job()
+	for {
+		n := min(q.limit-p.items, chunk)
+		jobs, err := h.opts.Archive.Jobs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, n+1)
+		if err != nil {
+			return err
+		}
+		for i, j := range jobs {
+			if i == n || p.isFull() {
+				if p.items < q.limit && !p.isFull() {
+					break // the next chunk begins here
+				}
+				return p.end(q.goOn(token{Created: int64(after.Created), UID: after.UID}))
+			}
+			if err := p.add(jobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now)); err != nil {
+				return err
+			}
+			after = store.JobAfter{Created: j.Created, UID: j.UID}
+		}
+		if len(jobs) <= n {
+			return p.end("")
+		}
+	}
+}
+
+// transitions makes a page of transitions.
+func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
+	before := q.after.Seq
+	for {
+		n := min(q.limit-p.items, chunk)
+		found, err := h.opts.Archive.Transitions(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, before, n+1)
+		if err != nil {
+			return err
+		}
+		for i, tr := range found {
+			if i == n || p.isFull() {
+				if p.items < q.limit && !p.isFull() {
+					break
+				}
+				return p.end(q.goOn(token{Seq: before}))
+			}
+			if err := p.add(transitionOf(tr, g.Kinds.Cluster().Name(), t.Qualified())); err != nil {
+				return err
+			}
+			before = tr.Seq
+		}
+		if len(found) <= n {
+			return p.end("")
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package past
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/reply"
+)
+
+// pageBytes bounds a page: one that has grown so large ends before its limit, with a token.
+const pageBytes = 4 << 20
+
+// page is an answer that is being made.
+type page struct {
+	task  *budget.Task
+	body  bytes.Buffer
+	items int
+}
+
+func (p *page) isFull() bool { return p.body.Len() >= pageBytes }
+
+// add adds an item.
+func (p *page) add(item any) error {
+	if p.items == 0 {
+		p.body.WriteString(`{"items":[`)
+	} else {
+		p.body.WriteByte(',')
+	}
+	text, err := json.Marshal(item)
+	if err != nil {
+		return err
+	}
+	p.body.Write(text)
+	p.items++
+	if !p.task.Step(8 * len(text)) {
+		return p.task.Err()
+	}
+	return nil
+}
+
+// end ends the page. The token is "" on the last one.
+func (p *page) end(token string) error {
+	if p.items == 0 {
+		p.body.WriteString(`{"items":[`)
+	}
+	p.body.WriteString(`],"continue":"` + token + `"}` + "\n")
+	return nil
+}
+
+// piece is how many bytes a client has to take under one deadline.
+const piece = 64 << 10
+
+func (p *page) send(w http.ResponseWriter, r *http.Request, patience time.Duration) error {
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Length", strconv.Itoa(p.body.Len()))
+	to := conn.NewPatientWriter(w, r, patience)
+	for p.body.Len() > 0 {
+		if _, err := to.Write(p.body.Next(piece)); err != nil {
+			return &reply.Error{Message: "the client did not take the answer", Cause: err}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package past
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/reply"
+)
+
+// question is what a request asks for.
+type question struct {
+	view   string
+	filter store.Filter // without what the caller may see
+	me     bool         // the caller's own are asked for
+	limit  int
+	after  token  // where the page before ended; zero at first
+	digest string // of all that has to be the same on all pages
+}
+
+const (
+	viewJobs        = "jobs"
+	viewTransitions = "transitions"
+
+	defaultLimit = 100
+	maxLimit     = 1000
+
+	maxValues = 100 // of one parameter
+	maxValue  = 256 // bytes: no name that is kept is longer
+)
+
+// me is the owner that means the caller.
+const me = "me"
+
+// parse reads a question. Username is the caller's.
+func parse(query url.Values, t access.Target, username string, now time.Time) (q question, err error) {
+	for name := range query {
+		if !slices.Contains(parameters, name) {
+			return q, reply.BadRequest("%s: there is no such parameter; there are %s", shortened(name), strings.Join(parameters, ", "))
+		}
+	}
+	if q.view, err = viewOf(query); err != nil {
+		return q, err
+	}
+	if q.limit, err = limitOf(query); err != nil {
+		return q, err
+	}
+	states, err := valuesOf("state", query["state"])
+	if err != nil {
+		return q, err
+	}
+	for _, state := range states {
+		if !history.State(state).Valid() {
+			return q, reply.BadRequest("state: %q is none; there are %v", state, history.States())
+		}
+		q.filter.States = append(q.filter.States, history.State(state))
+	}
+	if q.filter.Owners, err = valuesOf("owner", query["owner"]); err != nil {
+		return q, err
+	}
+	for i, owner := range q.filter.Owners {
+		if owner == me {
+			q.me, q.filter.Owners[i] = true, username
+		}
+	}
+	if q.filter.Queues, err = valuesOf("queue", query["queue"]); err != nil {
+		return q, err
+	}
+	if q.filter.UIDs, err = valuesOf("uid", query["uid"]); err != nil {
+		return q, err
+	}
+	if q.filter.Since, err = timeOf("since", query["since"], now); err != nil {
+		return q, err
+	}
+	if q.filter.Until, err = timeOf("until", query["until"], now); err != nil {
+		return q, err
+	}
+	q.digest = digest(query, t)
+	if text := query.Get("continue"); text != "" {
+		if q.after, err = decode(text, q); err != nil {
+			return q, err
+		}
+		q.filter.Since, q.filter.Until = q.after.Since, q.after.Until // as they were on the first page
+	}
+	return q, nil
+}
+
+var parameters = []string{"view", "state", "owner", "queue", "uid", "since", "until", "limit", "continue"}
+
+// Parameters are those that may stand in a query.
+func Parameters() []string { return slices.Clone(parameters) }
+
+func viewOf(query url.Values) (string, error) {
+	switch view := query.Get("view"); view {
+	case "":
+		return viewJobs, nil
+	case viewJobs, viewTransitions:
+		return view, nil
+	case "usage":
+		return "", reply.BadRequest("view: usage is not built yet; there are jobs and transitions")
+	default:
+		return "", reply.BadRequest("view: %q is none; there are jobs and transitions", shortened(view))
+	}
+}
+
+func limitOf(query url.Values) (int, error) {
+	text := query.Get("limit")
+	if text == "" {
+		return defaultLimit, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > maxLimit {
+		return 0, reply.BadRequest("limit: %q is not a number from 1 to %d", shortened(text), maxLimit)
+	}
+	return limit, nil
+}
+
+// valuesOf are the values of a parameter, separated by commas.
+func valuesOf(name string, given []string) (values []string, err error) {
+	for _, text := range given {
+		for value := range strings.SplitSeq(text, ",") {
+			switch {
+			case value == "":
+				return nil, reply.BadRequest("%s: has an empty value; leave it out to ask for all", name)
+			case len(value) > maxValue || !isText(value):
+				return nil, reply.BadRequest("%s: has a value that nothing can have", name)
+			}
+			values = append(values, value)
+		}
+	}
+	if len(values) > maxValues {
+		return nil, reply.BadRequest("%s: has more than %d values", name, maxValues)
+	}
+	return values, nil
+}
+
+// isText reports whether all databases take a text.
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// timeOf reads a time, or how long before now it is; 0 if it is not given.
+func timeOf(name string, given []string, now time.Time) (history.Time, error) {
+	if len(given) == 0 {
+		return 0, nil
+	}
+	text := given[0]
+	at, err := time.Parse(time.RFC3339, text)
+	if back, failed := time.ParseDuration(text); failed == nil && back >= 0 {
+		at, err = now.Add(-back), nil
+	}
+	if err != nil || len(given) > 1 {
+		return 0, reply.BadRequest("%s: %q is neither a time such as 2026-01-31T09:00:00Z nor how long ago it was, such as 24h", name, shortened(text))
+	}
+	return max(history.At(at), 1), nil // 0 would be no bound
+}
+
+// shortened is a text of a client's in an error.
+func shortened(text string) string {
+	const most = 60
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// digest tells questions apart. Equal are those whose pages can follow each other.
+func digest(query url.Values, t access.Target) string {
+	asked := url.Values{"": {t.Cluster, t.Qualified(), t.Namespace, t.Name}}
+	for name, values := range query {
+		if name != "limit" && name != "continue" {
+			asked[name] = values
+		}
+	}
+	sum := sha256.Sum256([]byte(asked.Encode()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// token is where a page ended.
+type token struct {
+	Question string       `json:"q"`
+	Created  int64        `json:"c,omitempty"` // of jobs
+	UID      string       `json:"u,omitempty"`
+	Seq      uint64       `json:"s,omitempty"` // of transitions
+	Since    history.Time `json:"-"`
+	Until    history.Time `json:"-"`
+	// From and To are Since and Until as numbers.
+	From int64 `json:"f,omitempty"`
+	To   int64 `json:"t,omitempty"`
+}
+
+func (t token) job() store.JobAfter {
+	return store.JobAfter{Created: history.Time(t.Created), UID: t.UID}
+}
+
+// goOn is the token with which the question goes on behind a place.
+func (q question) goOn(at token) string {
+	at.Question, at.From, at.To = q.digest, int64(q.filter.Since), int64(q.filter.Until)
+	return base64.RawURLEncoding.EncodeToString([]byte(reply.MustJSON(at)))
+}
+
+func decode(text string, q question) (t token, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || json.Unmarshal(raw, &t) != nil {
+		return t, reply.BadRequest("continue: is no token of this gateway's")
+	}
+	if t.Question != q.digest || (t.UID == "") != (q.view == viewTransitions) || (t.Seq == 0) != (q.view == viewJobs) ||
+		len(t.UID) > maxValue || !isText(t.UID) || int64(t.Seq) < 0 {
+		return t, reply.BadRequest("continue: is a token of another question")
+	}
+	t.Since, t.Until = history.Time(t.From), history.Time(t.To)
+	return t, nil
+}
