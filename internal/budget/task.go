@@ -25,8 +25,8 @@ type Task struct {
 var ErrOver = errors.New("the slice is over")
 
 const (
-	slice     = 2 * time.Millisecond
-	moment    = slice / 8
+	slice     = time.Millisecond
+	moment    = slice / 4
 	clockEach = 64 << 10 // bytes of work between two readings of the clock; some 0.1 ms
 )
 

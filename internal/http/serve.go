@@ -133,12 +133,13 @@ func (s *Server) watchDisconnects() (*conn.Disconnects, error) {
 	return d, nil
 }
 
-// work serves the session for a worker.
-func (ss *session) work() {
+// work serves the session for a worker. It reports whether that took a whole slice.
+func (ss *session) work() (long bool) {
 	defer ss.recover()
 	ss.out.prompt = true
 	ss.task = budget.Slice()
 	again, stop := ss.turn(ss.server.serving)
+	long = ss.task.Err() != nil
 	ss.out.prompt, ss.task = false, nil
 	switch {
 	case stop == endLeft:
@@ -148,6 +149,7 @@ func (ss *session) work() {
 	case again || !ss.park():
 		ss.server.workers.push(ss)
 	}
+	return long
 }
 
 // park makes the session idle, without a goroutine.

@@ -63,7 +63,7 @@ func (ss *session) patched(w *watch, event *cache.Event, base *cluster.Object) s
 		variant += " " + w.fields.Variant
 	}
 	return ss.made(event.Object, variant, func() string {
-		patch := render.MergePatch(w.fields.Of(base.JSON()), w.fields.Of(event.Object.JSON()))
+		patch := render.MergePatch(w.fields, base.JSON(), event.Object.JSON())
 		if patch == "" {
 			return ""
 		}

@@ -56,7 +56,7 @@ func (w *watch) cost(event *cache.Event) (bytes int) {
 		bytes += size
 	}
 	if w.deltas {
-		bytes += 4 * size
+		bytes += 2 * size // both states are read
 	}
 	return bytes
 }

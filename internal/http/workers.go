@@ -13,7 +13,8 @@ import (
 // processors taken it would also be later that their events are read at all.
 //
 // One worker does the work as long as that takes no longer than patience; only then do the others help. To have all of
-// them at it at once takes the processors from everybody else, and is sooner done only where many streams are woken.
+// them at it at once takes the processors from everybody else, and is sooner done only where many streams are woken. A
+// worker that serves somebody who always has more to be told does not count for that: others would wait for its turn's end.
 type workers struct {
 	patience time.Duration
 
@@ -24,6 +25,7 @@ type workers struct {
 	last   *line
 	since  time.Time // there have been some
 	total  int       // workers
+	long   int       // of them, those who serve lines that are long
 	asleep int       // of them, and not called
 	closed bool
 }
@@ -33,6 +35,7 @@ type line struct {
 	user        string
 	streams     int
 	served      int  // by so many workers at the moment
+	long        bool // what was told last took a whole turn
 	listed      bool // among those who wait
 	first, last *session
 	next        *line
@@ -111,9 +114,9 @@ func (w *workers) append(l *line) {
 	w.last.next, w.last = l, l
 }
 
-// call wakes a worker if all are asleep, or those who work are late.
+// call wakes a worker if nobody else will come to it soon: all are asleep, or within long turns, or late.
 func (w *workers) call() {
-	if w.asleep > 0 && (w.asleep == w.total || time.Since(w.since) > w.patience) {
+	if w.asleep > 0 && (w.asleep+w.long >= w.total || time.Since(w.since) > w.patience) {
 		w.asleep--
 		w.more.Signal()
 	}
@@ -125,18 +128,40 @@ func (w *workers) run() {
 	w.total++
 	w.mu.Unlock()
 	var served *line
-	for ss := w.pop(nil); ss != nil; ss = w.pop(served) {
+	var long bool
+	for ss := w.pop(nil, false); ss != nil; ss = w.pop(served, long) {
 		served = ss.line // it is another's once it is served
-		ss.work()
+		long = ss.work()
 	}
 }
 
-// pop is who is served next, by a worker that has served a line until now.
-func (w *workers) pop(served *line) *session {
+// serves counts one worker more, or less, that serves a line.
+func (w *workers) serves(l *line, change int) {
+	l.served += change
+	if l.long {
+		w.long += change
+	}
+}
+
+// turned notes how long a turn took.
+func (w *workers) turned(l *line, long bool) {
+	if l.long == long {
+		return
+	}
+	if l.long = long; long {
+		w.long += l.served
+	} else {
+		w.long -= l.served
+	}
+}
+
+// pop is who is served next, by a worker that has served a line until now, in a turn that took a whole slice or not.
+func (w *workers) pop(served *line, long bool) *session {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if served != nil {
-		served.served--
+		w.serves(served, -1)
+		w.turned(served, long)
 		if served.first != nil && !served.listed && w.allows(served) {
 			w.append(served)
 		}
@@ -152,7 +177,7 @@ func (w *workers) pop(served *line) *session {
 	w.first, l.next, l.listed = l.next, nil, false
 	ss := l.first
 	l.first, ss.next = ss.next, nil
-	l.served++
+	w.serves(l, 1)
 	if l.first != nil && w.allows(l) {
 		w.append(l)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // While others have streams, one worker is left to them, however many streams of one user are woken.
@@ -15,21 +16,50 @@ func TestOneUserLeavesAWorkerToOthers(t *testing.T) {
 	many := w.join("many")
 	push(many)
 	push(many)
-	if first, second := w.pop(nil), w.pop(nil); first == nil || second == nil {
+	if first, second := w.pop(nil, false), w.pop(nil, false); first == nil || second == nil {
 		t.Fatal("a worker is idle, though all streams are those of one user")
 	}
 	few := w.join("few")
 	push(many)
 	push(many)
-	if w.pop(many) != nil {
+	if w.pop(many, false) != nil {
 		t.Fatal("two workers serve one user, and there is none left")
 	}
 	push(few)
-	if ss := w.pop(nil); ss == nil || ss.line != few {
+	if ss := w.pop(nil, false); ss == nil || ss.line != few {
 		t.Fatal("the other user is not served")
 	}
-	if ss := w.pop(many); ss == nil || ss.line != many { // as the only one now
+	if ss := w.pop(many, false); ss == nil || ss.line != many { // as the only one now
 		t.Fatal("who was to wait is forgotten")
+	}
+}
+
+// Whoever always has more to be told keeps a worker busy; others do not wait until it has time for them.
+func TestNobodyWaitsForALongTurn(t *testing.T) {
+	w := newWorkers()
+	w.total, w.asleep = 2, 2
+	w.patience = time.Hour
+	busy, other := w.join("busy"), w.join("other")
+	push := func(l *line) { w.push(&session{line: l}) }
+	push(busy)
+	if w.asleep != 1 {
+		t.Fatal("nobody was called")
+	}
+	w.pop(nil, false)
+	push(other)
+	if w.asleep != 1 {
+		t.Error("a worker was called, though the first is soon done")
+	}
+	push(busy)
+	w.pop(busy, true) // the other's, and busy's is next
+	w.pop(other, false)
+	push(other)
+	if w.asleep != 0 {
+		t.Error("one waits for another's long turn")
+	}
+	w.pop(busy, false)
+	if w.long != 0 {
+		t.Errorf("%d workers are within long turns, of those that serve nobody with long ones", w.long)
 	}
 }
 
@@ -47,11 +77,11 @@ func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	var order []string
 	var served *line
 	for range 102 {
-		ss := w.pop(served)
+		ss := w.pop(served, false)
 		served = ss.line
 		order = append(order, ss.path)
 	}
-	if w.pop(served); served.served != 0 {
+	if w.pop(served, false); served.served != 0 {
 		t.Errorf("%d workers serve whom nobody serves", served.served)
 	}
 	if got := strings.Join(order[:5], ", "); got != "many 0, few 0, many 1, few 1, many 2" || order[101] != "many 99" || w.first != nil {

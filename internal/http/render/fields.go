@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
 
@@ -62,7 +63,27 @@ func (p *Fields) Of(json string) string {
 	if p == nil {
 		return json
 	}
-	return string(p.root.project(make([]byte, 0, 512), gjson.Parse(json)))
+	buf := scratch.Get().(*[]byte)
+	*buf = p.root.project((*buf)[:0], gjson.Parse(json))
+	of := string(*buf)
+	if cap(*buf) <= largestScratch {
+		scratch.Put(buf)
+	}
+	return of
+}
+
+// scratch is where forms are made: they are kept for long, and so must take no more than they need.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+const largestScratch = 1 << 20
+
+// below returns what is wanted of the member of that name, and whether anything is.
+func (t fieldTree) below(key string) (sub fieldTree, wanted bool) {
+	if t == nil {
+		return nil, true
+	}
+	sub, wanted = t[key]
+	return sub, wanted
 }
 
 func (t fieldTree) project(dst []byte, value gjson.Result) []byte {
@@ -87,7 +108,7 @@ func (t fieldTree) project(dst []byte, value gjson.Result) []byte {
 	dst = append(dst, '{')
 	first := true
 	value.ForEach(func(key, member gjson.Result) bool {
-		sub, wanted := t[key.String()]
+		sub, wanted := t.below(key.Str)
 		if !wanted {
 			return true
 		}

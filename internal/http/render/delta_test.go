@@ -1,0 +1,175 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+)
+
+// applied is what a client has that applies a patch, by a library.
+func applied(t testing.TB, before, patch string) any {
+	t.Helper()
+	got, err := jsonpatch.MergePatch([]byte(before), []byte(patch))
+	if err != nil {
+		t.Fatalf("%s applied to %s: %v", patch, before, err)
+	}
+	return value(t, string(got))
+}
+
+func value(t testing.TB, text string) (v any) {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func TestPatchIsExactOrNone(t *testing.T) {
+	const long = `,"pad":"........................................................................"}`
+	for _, test := range []struct{ fields, before, after, want string }{
+		{"", `{"a":1,"b":2` + long, `{"a":1,"b":3` + long, `{"b":3}`},
+		{"", `{"a":{"x":1,"y":2}` + long, `{"a":{"x":1}` + long, `{"a":{"y":null}}`},
+		{"", `{"a":{"x":1}` + long, `{"a":{}` + long, `{"a":{"x":null}}`},
+		{"", `{"a":[1,2]` + long, `{"a":[1,2,3]` + long, `{"a":[1,2,3]}`},
+		{"", `{"b":1,"a":2` + long, `{"a":2,"b":1` + long, `{}`},
+		{"", `{"a":1` + long, `{"a":null` + long, ``},                                            // would say that there is none
+		{"", `{"a":1` + long, `{"a":{"x":null}` + long, ``},                                      // likewise
+		{"", `{"a":1` + long, `{"a":[null]` + long, ``},                                          // libraries drop it
+		{"", `{"a":1` + long, `{"a":"\"null"` + long, `{"a":"\"null"}`},                          // no null
+		{"", `{"a":1}`, `{"a":2}`, ``},                                                           // not shorter
+		{"", `[1]`, `{"a":2}`, ``},                                                               // no object
+		{"", `{"\u0061":1` + long, `{"a":2` + long, `{"a":2}`},                                   // the same key
+		{"s.x", `{"s":{"x":1,"y":1}` + long, `{"s":{"x":1,"y":2}` + long, `{}`},                  // not wanted
+		{"s.x", `{"s":[{"x":1,"y":1}]` + long, `{"s":[{"x":1,"y":2}]` + long, `{}`},              // likewise, in an array
+		{"s.x", `{"s":[{"x":1}]` + long, `{"s":[{"x":2,"y":2}]` + long, `{"s":[{"x":2}]}`},       // no more than is wanted
+		{"s.x", `{"s":{"x":{"z":1}},"t":1` + long, `{"t":2` + long, `{"s":null}`},                // and t is not
+		{"s.x", `{"s":{"y":null},"t":1` + long, `{"s":{"y":null,"x":2}` + long, `{"s":{"x":2}}`}, // what is not told need not be expressed
+	} {
+		var fields *Fields
+		if test.fields != "" {
+			fields, _ = ParseFields(test.fields)
+		}
+		if got := MergePatch(fields, test.before, test.after); got != test.want {
+			t.Errorf("%s from %s to %s: %s, want %s", test.fields, test.before, test.after, got, test.want)
+		}
+	}
+}
+
+// Whatever objects become, a patch gives exactly the next state of what is wanted to who has the one before, and no more
+// than that.
+func TestRandomPatchesAreExact(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	fields, _ := ParseFields("k1,k2.k3,k4.k0.k1,long")
+	var told, none int
+	for range 2_000 {
+		before := randomObject(random, 0)
+		after := altered(random, before)
+		one, _ := json.Marshal(before)
+		next, _ := json.Marshal(after)
+		for _, fields := range []*Fields{nil, fields} {
+			patch := MergePatch(fields, string(one), string(next))
+			if patch == "" {
+				none++
+				continue
+			}
+			told++
+			if got, want := applied(t, fields.Of(string(one)), patch), value(t, fields.Of(string(next))); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s\nto %s\npatch %s\ngives %v", one, next, patch, got)
+			}
+		}
+	}
+	if told < none/4 {
+		t.Errorf("%d patches, and %d times none", told, none)
+	}
+}
+
+func randomValue(random *rand.Rand, depth int) any {
+	switch n := random.IntN(12); {
+	case n < 5 && depth < 4:
+		return randomObject(random, depth+1)
+	case n < 7 && depth < 4:
+		array := make([]any, random.IntN(3))
+		for i := range array {
+			array[i] = randomValue(random, depth+1)
+		}
+		return array
+	case n == 7 && random.IntN(8) == 0:
+		return nil
+	case n == 8:
+		return "null, \" and \\"
+	}
+	return random.IntN(3)
+}
+
+func randomObject(random *rand.Rand, depth int) map[string]any {
+	object := map[string]any{}
+	keys := 6
+	if random.IntN(20) == 0 {
+		keys = 3 * longObject
+	}
+	for range random.IntN(keys) {
+		object[fmt.Sprintf("k%d", random.IntN(keys))] = randomValue(random, depth)
+	}
+	if depth == 0 {
+		object["long"] = strings.Repeat("x", 200)
+	}
+	return object
+}
+
+func altered(random *rand.Rand, object map[string]any) map[string]any {
+	next := map[string]any{}
+	for key, value := range object {
+		inner, isObject := value.(map[string]any)
+		switch n := random.IntN(8); {
+		case n == 0:
+		case n == 1 && key != "long":
+			next[key] = randomValue(random, 1)
+		case isObject:
+			next[key] = altered(random, inner)
+		default:
+			next[key] = value
+		}
+	}
+	if random.IntN(3) == 0 {
+		next[fmt.Sprintf("k%d", random.IntN(5))] = randomValue(random, 1)
+	}
+	return next
+}
+
+// An object can be nested as deeply as its API server takes it.
+func TestDeepObjectsAreNotReadAtEachLevel(t *testing.T) {
+	nested := func(n int) string {
+		return strings.Repeat(`{"a":`, 9000) + fmt.Sprint(n) + strings.Repeat("}", 9000)
+	}
+	if patch := MergePatch(nil, nested(1), nested(2)); patch != "" {
+		t.Errorf("patch of %d bytes", len(patch))
+	}
+}
+
+func BenchmarkMergePatch(b *testing.B) {
+	var env strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&env, `,{"name":"PARAMETER_%03d","value":"s3://models/team/run/shard-%03d"}`, i, i)
+	}
+	pod := func(version int) string {
+		return fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"%d"},`+
+			`"spec":{"containers":[{"name":"main","env":[{}%s]}]},"status":{"phase":"Running"}}`, version, env.String())
+	}
+	before, after := pod(1), pod(2)
+	fields, _ := ParseFields("metadata,spec,x")
+	for name, fields := range map[string]*Fields{"whole": nil, "fields": fields} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				MergePatch(fields, before, after)
+			}
+		})
+	}
+}
