@@ -70,8 +70,8 @@ func TestAlarmThatRangEarlyRingsAgain(t *testing.T) {
 // A wall clock may be set back, which must not put anything off; and forth, or stand still while a machine sleeps, which
 // must not let a stream outlive its caller's token.
 func TestDueTimesDoNotDependOnTheWallClock(t *testing.T) {
-	server := &Server{alarm: newAlarm(), opts: Options{Stream: StreamOptions{Heartbeat: time.Hour, MaxAge: time.Hour, Reauthorize: time.Hour}}}
-	ss := &session{server: server, id: auth.Identity{ExpiresAt: time.Now().Add(time.Hour).Round(0)}} // a token's end is a time of the wall clock
+	hub := &Hub{alarm: newAlarm(), opts: hubOptions{Times: hubTimes{Heartbeat: time.Hour, MaxAge: time.Hour, Reauthorize: time.Hour}}}
+	ss := &session{hub: hub, id: auth.Identity{ExpiresAt: time.Now().Add(time.Hour).Round(0)}} // a token's end is a time of the wall clock
 	ss.times = newSchedule(ss)
 	defer ss.times.stop()
 	for task, due := range ss.times.due {

@@ -134,7 +134,7 @@ func TestWhatHealsIsNoStatusOnAStream(t *testing.T) {
 		"limit of the user":  {"/api/v1/pods", nil, options(func(o *Options) { o.Limits.PerUser = 1 }), nil, reply{200, 200, "limit"}},
 		"limit of addresses": {"/api/v1/pods", nil, options(func(o *Options) { o.Limits.PerAddress = 1 }), nil, reply{200, 200, "limit"}},
 		"limit of all":       {"/api/v1/pods", nil, options(func(o *Options) { o.Limits.Total = 1 }), nil, reply{200, 200, "limit"}},
-		"draining":           {"/api/v1/pods", func(g *gateway) { g.server.drain() }, nil, nil, reply{200, 200, "drain"}},
+		"draining":           {"/api/v1/pods", func(g *gateway) { g.drain() }, nil, nil, reply{200, 200, "drain"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := []option{options(func(o *Options) { o.SyncTimeout = 3 * time.Second })}

@@ -33,10 +33,10 @@ func (ss *session) begin(ctx context.Context) (stop string) {
 	if stop := ss.flush(); stop != "" {
 		return stop
 	}
-	if ss.server.draining.Err() != nil {
+	if ss.hub.draining.Err() != nil {
 		return goodbyeDrain
 	}
-	placing, cancel := context.WithTimeout(ctx, ss.server.opts.SyncTimeout)
+	placing, cancel := context.WithTimeout(ctx, ss.hub.opts.SyncTimeout)
 	placed := make(chan placement, 1)
 	go func() {
 		placed <- ss.findPlaces(placing)

@@ -14,44 +14,6 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// nowhere is a connection whose client takes everything at once.
-type nowhere struct{ bytes int }
-
-func (n *nowhere) Frame(p []byte) []byte { return p }
-func (n *nowhere) Close(bool)            {}
-func (n *nowhere) Send(p []byte, _ time.Duration, _ func() bool) (int, error) {
-	n.bytes += len(p)
-	return len(p), nil
-}
-
-// BenchmarkFrames is the writer alone: a batch of events of 2 KiB, and its flush.
-func BenchmarkFrames(b *testing.B) {
-	data := `{"metadata":{"name":"web"},"spec":"` + strings.Repeat("x", 2<<10) + `"}`
-	for _, batch := range []int{1, 10, 100} {
-		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
-			b.ReportAllocs()
-			to := &nowhere{}
-			f := frames{to: to, patience: time.Second}
-			position := []byte("mzx7ntfk.123456")
-			for b.Loop() {
-				for range batch {
-					f.event("pods.", "modified", position, data)
-					if !f.full() {
-						continue
-					}
-					if err := f.flush(); err != nil {
-						b.Fatal(err)
-					}
-				}
-				if err := f.flush(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.SetBytes(int64(to.bytes / b.N))
-		})
-	}
-}
-
 // BenchmarkDelivery appends events to a topic that clients on loopback follow. Its time is that of one event to all of
 // them; the figures per delivery include the kernel's and the clients' share.
 func BenchmarkDelivery(b *testing.B) {

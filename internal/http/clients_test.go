@@ -265,11 +265,7 @@ func TestHTTP2StreamOutlivesItsWriteDeadline(t *testing.T) {
 }
 
 // streams is how many streams are open.
-func (g *gateway) streams() int {
-	g.server.open.mu.Lock()
-	defer g.server.open.mu.Unlock()
-	return len(g.server.open.sessions)
-}
+func (g *gateway) streams() int { return g.server.streams.Stats().Open }
 
 // TestKindInUseIsNotStopped as idle, however long a stream of it is silent; without one it is.
 func TestKindInUseIsNotStopped(t *testing.T) {

@@ -47,7 +47,7 @@ type dialect interface {
 type serverSentEvents struct{}
 
 func (serverSentEvents) greet(ss *session) {
-	retry := ss.server.opts.Stream.Retry
+	retry := ss.hub.opts.Times.Retry
 	ss.out.comment("kubecast")
 	ss.out.retry(between(retry, 2*retry))
 }
@@ -110,7 +110,7 @@ func (serverSentEvents) heartbeat(ss *session) { ss.out.comment("") }
 func (serverSentEvents) goodbye(ss *session, reason string) {
 	switch reason {
 	case goodbyeDrain: // all streams of this replica end, so they are to come back spread
-		retry := ss.server.opts.Stream.Retry
+		retry := ss.hub.opts.Times.Retry
 		ss.out.retry(between(retry, 3*retry))
 		ss.bookmarks()
 	case goodbyeAge, goodbyeExpired:

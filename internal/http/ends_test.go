@@ -30,7 +30,7 @@ func TestPlannedEndsSayWhyAndLeaveTheNewestPosition(t *testing.T) {
 			g.access.decide = func(auth.Identity, auth.Request) (bool, error) { return time.Since(began) < 5*time.Minute, nil }
 		}, 5 * time.Minute, 5*time.Minute + 10*time.Second, false, 0},
 		"drain": {"drain", func(g *gateway) {
-			context.AfterFunc(timeout(g.t, 5*time.Minute), g.server.drain)
+			context.AfterFunc(timeout(g.t, 5*time.Minute), g.drain)
 		}, 5 * time.Minute, 5*time.Minute + 20*time.Second, true, 2 * time.Second},
 		"nobody can say whether it is allowed": {"unavailable", func(g *gateway) {
 			began := time.Now()
@@ -234,7 +234,7 @@ func TestOutageOfTheAPIServerEndsNoStream(t *testing.T) {
 func TestClientThatIsAlwaysBehindEndsInTime(t *testing.T) {
 	ends := map[string]func(*gateway){
 		"expired": func(g *gateway) { g.access.expires = time.Now().Add(20 * time.Second) },
-		"drain":   func(g *gateway) { context.AfterFunc(timeout(g.t, 10*time.Second), g.server.drain) },
+		"drain":   func(g *gateway) { context.AfterFunc(timeout(g.t, 10*time.Second), g.drain) },
 		"revoked": func(g *gateway) {
 			began := time.Now()
 			g.access.decide = func(auth.Identity, auth.Request) (bool, error) { return time.Since(began) < 10*time.Second, nil }

@@ -81,7 +81,7 @@ func TestKindsThatAreTooManyAreRefusedAndHeal(t *testing.T) {
 		pods := g.stream("/api/v1/pods")
 		pods.until("synced")
 		s := g.stream("/api/v1/secrets")
-		if f := s.end(); f[len(f)-1].field("reason") != goodbyeLimit {
+		if f := s.end(); f[len(f)-1].field("reason") != "limit" {
 			t.Errorf("%v", f)
 		}
 		for _, path := range []string{"/api/v1/secrets", "/api/v1/secrets?watch=1"} {

@@ -122,8 +122,8 @@ func (*watchEvents) upstream(*session, *watch, cache.Upstream) {}
 func (*watchEvents) expiring(*session)                         {}
 func (*watchEvents) heartbeat(*session)                        {}
 
-// kubernetesWatch answers a list or an object that is watched in Kubernetes' own form.
-func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+// Watch answers a list or an object that is watched in Kubernetes' own form.
+func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -132,10 +132,10 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 	if err != nil {
 		return err
 	}
-	if s.draining.Err() != nil {
+	if h.draining.Err() != nil {
 		return reply.Unavailable("the gateway is about to end; another one will answer", time.Second, nil)
 	}
-	ss := s.newSession(r, nil)
+	ss := h.newSession(r, nil)
 	ss.follow(id)
 	giveUp := func() {
 		ss.permission.stop()
@@ -145,7 +145,7 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 		giveUp()
 		return reply.TooManyRequests("too many watches and streams are open: end one, or try again later", nil)
 	}
-	granted, err := s.access.OpenSynced(r.Context(), id, t, "watch")
+	granted, err := h.opts.Access.OpenSynced(r.Context(), id, t, "watch")
 	if err != nil {
 		giveUp()
 		return err
@@ -161,7 +161,7 @@ func (s *Server) kubernetesWatch(w http.ResponseWriter, r *http.Request, id auth
 		giveUp()
 		return nil // gone, or content
 	}
-	s.start(r, ss, "")
+	h.start(r, ss, "")
 	return nil
 }
 

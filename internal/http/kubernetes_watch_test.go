@@ -293,7 +293,7 @@ func TestTooManyWatchesAndDraining(t *testing.T) {
 	}
 	w.close()
 	g.eventually("there is a place again", func() bool { return g.streams() == 0 })
-	g.server.drain()
+	g.drain()
 	if a := g.get("/api/v1/pods?watch=true"); a.code != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", a.code, a.body)
 	}

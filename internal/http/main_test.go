@@ -223,6 +223,13 @@ func streamOptions() stream.Options {
 	return stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour}
 }
 
+// drain begins to drain the server, and waits for no stream.
+func (g *gateway) drain() {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	g.server.Drain(ended)
+}
+
 // answer is a response that was read to its end.
 type answer struct {
 	code   int

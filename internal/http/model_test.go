@@ -176,7 +176,8 @@ func (m *model) rest(began time.Time) {
 // check checks that a follower has what its replica has, unless it knows more from another one.
 func (m *model) check(f *follower, when string) {
 	objects, version := f.replica().known("pods")
-	for _, told := range readPosition(f.position).Told {
+	position, _ := stream.ParsePosition(f.position) // none: it begins anew
+	for _, told := range position.Told {
 		if told.Some > version {
 			m.checked["ahead"]++
 			return

@@ -39,7 +39,7 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	inside := r.With(opts.guard)
 	inside.Handle("/metrics", promhttp.HandlerFor(opts.Gatherer, promhttp.HandlerOpts{}))
 	inside.Get("/debug/kinds", s.debugKinds)
-	inside.Handle("/debug/streams", s.open)
+	inside.HandleFunc("/debug/streams", s.streams.List)
 	if opts.Profiles {
 		inside.HandleFunc("/debug/pprof/*", pprof.Index)
 		inside.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -79,7 +79,7 @@ func (s *Server) ready(w http.ResponseWriter, names bool) {
 	}
 	state := "ok"
 	switch {
-	case s.draining.Err() != nil:
+	case s.streams.Draining():
 		state = "draining"
 	case waiting:
 		state = "waiting"

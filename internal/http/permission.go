@@ -56,7 +56,7 @@ func (ss *session) follow(id auth.Identity) {
 	p := &ss.permission
 	p.asked = time.Now()
 	p.confirmed = p.asked
-	p.stop = ss.server.opts.Authorizer.Changes(id, func() {
+	p.stop = ss.hub.opts.Authorizer.Changes(id, func() {
 		p.changed.Store(true)
 		if shared := p.shared.Load(); shared != nil {
 			shared.askSoon()

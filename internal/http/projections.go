@@ -17,5 +17,5 @@ func (ss *session) projected(fields *render.Fields, o *cluster.Object) string {
 
 // made is a text of an object, made now on this user's account, or found made.
 func (ss *session) made(o *cluster.Object, variant string, make func() string) string {
-	return o.Texts().Get(ss.server.memory, ss.id.Payer(), variant, make)
+	return o.Texts().Get(ss.hub.opts.Memory, ss.id.Payer(), variant, make)
 }

@@ -175,7 +175,7 @@ func TestRefusedStreamsGiveTheirPlacesBack(t *testing.T) {
 		s := g.stream("/stream?a=/api/v1/pods&b=/api/v1/pods")
 		s.expect("goodbye unavailable")
 		s.close()
-		g.eventually("it has ended", func() bool { return g.server.places.count() == 0 })
+		g.eventually("it has ended", func() bool { return g.server.streams.Counted() == 0 })
 	}
 	for range 3 {
 		if a := g.get("/api/v1/pods?watch=1"); a.code != http.StatusServiceUnavailable {
@@ -188,9 +188,7 @@ func TestRefusedStreamsGiveTheirPlacesBack(t *testing.T) {
 		defer s.close()
 		return s.next().event != "goodbye"
 	})
-	g.server.places.mu.Lock()
-	defer g.server.places.mu.Unlock()
-	if n := g.server.places.watches["alice"]; n > 2 {
+	if n := g.server.streams.Stats().Watches; n > 2 {
 		t.Errorf("%d watches are counted", n)
 	}
 }

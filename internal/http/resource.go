@@ -15,8 +15,8 @@ import (
 // resource answers a Kubernetes path: an object, a list, or a stream of either.
 func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.signin.Caller(r)
-	if goodbye := goodbyeFor(err); goodbye != "" && reply.Negotiate(r.Header) == reply.FormEvents {
-		return s.refuse(w, r, goodbye)
+	if err != nil && reply.Negotiate(r.Header) == reply.FormEvents {
+		return s.streams.Refuse(w, r, err)
 	}
 	if err != nil {
 		return err
@@ -36,11 +36,20 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	case accepted == reply.FormNone:
 		return reply.NotAcceptable("only application/json (as it is, as=Table or as=PartialObjectMetadata) and text/event-stream can be answered")
 	case accepted == reply.FormEvents:
-		return s.singleStream(w, r, id, t)
+		return s.streams.Single(w, r, id, t)
 	case request.MayName(r.URL.RawQuery, "watch") && reply.WantsWatch(r.URL.Query()):
-		return s.kubernetesWatch(w, r, id, t, accepted)
+		return s.streams.Watch(w, r, id, t, accepted)
 	}
 	return s.rest.Resource(w, r, id, t, accepted)
+}
+
+// multiStream answers /stream.
+func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.signin.Caller(r)
+	if err != nil {
+		return s.streams.Refuse(w, r, err)
+	}
+	return s.streams.Multi(w, r, id)
 }
 
 // noSuchPath says why a path below /api or /apis names nothing. Logs, proxies and the like are not objects: whoever asks

@@ -37,8 +37,8 @@ const (
 )
 
 func newSchedule(ss *session) *schedule {
-	opts := ss.server.opts.Stream
-	s := &schedule{alarm: ss.server.alarm, entry: entry{wake: ss.Wake, index: -1}, interval: opts.Heartbeat}
+	opts := ss.hub.opts.Times
+	s := &schedule{alarm: ss.hub.alarm, entry: entry{wake: ss.Wake, index: -1}, interval: opts.Heartbeat}
 	if ss.heartbeat > 0 {
 		s.interval = ss.heartbeat
 	}
@@ -124,9 +124,9 @@ func (ss *session) due() (stop string) {
 	if stop := ss.checkPermission(); stop != "" {
 		return stop
 	}
-	if !ss.times.draining && ss.server.draining.Err() != nil {
+	if !ss.times.draining && ss.hub.draining.Err() != nil {
 		ss.times.draining = true
-		ss.times.in(dueDrain, rand.N(max(ss.server.opts.Drain*8/10, time.Millisecond)))
+		ss.times.in(dueDrain, rand.N(max(ss.hub.opts.Drain*8/10, time.Millisecond)))
 	}
 	now := time.Now()
 	if now.Before(ss.times.next()) {

@@ -47,7 +47,7 @@ func (ss *session) Wake() {
 			if ss.bell != nil {
 				ss.bell.Wake()
 			} else {
-				ss.server.workers.push(ss)
+				ss.hub.workers.push(ss)
 			}
 			return
 		default:
@@ -87,11 +87,11 @@ func (ss *session) leave() {
 }
 
 // start serves a session to its end, or until it goes on without the request.
-func (s *Server) start(r *http.Request, ss *session, refusal string) {
-	s.metrics.streams.Inc()
-	ss.line = s.workers.join(ss.id.Payer())
+func (h *Hub) start(r *http.Request, ss *session, refusal string) {
+	h.metrics.streams.Inc()
+	ss.line = h.workers.join(ss.id.Payer())
 	ss.trail.Began(readsOf(ss.watches))
-	if !s.open.add(ss) { // the server has ended
+	if !h.open.add(ss) { // the server has ended
 		ss.out.failed = true
 		ss.finish(endLeft)
 		return
@@ -104,30 +104,30 @@ func (s *Server) start(r *http.Request, ss *session, refusal string) {
 		if !ss.carry(refusal) {
 			panic(http.ErrAbortHandler) // what was sent must not look complete
 		}
-	case own.Waitless() && s.tellDisconnect(own, ss.number):
+	case own.Waitless() && h.tellDisconnect(own, ss.number):
 		ss.parks = true
-		s.carriers.Go(func() { ss.carry(refusal) })
+		h.carriers.Go(func() { ss.carry(refusal) })
 	default:
 		own.Watch(ss.leave)
-		s.carriers.Go(func() { ss.carry(refusal) })
+		h.carriers.Go(func() { ss.carry(refusal) })
 	}
 }
 
 // tellDisconnect has a session told when its client leaves; it is false if it must find out by itself.
-func (s *Server) tellDisconnect(own *conn.Direct, number uint64) bool {
-	d, err := s.disconnects()
+func (h *Hub) tellDisconnect(own *conn.Direct, number uint64) bool {
+	d, err := h.disconnects()
 	return err == nil && d.Add(own, number) == nil
 }
 
-func (s *Server) watchDisconnects() (*conn.Disconnects, error) {
+func (h *Hub) watchDisconnects() (*conn.Disconnects, error) {
 	d, err := conn.NewDisconnects()
 	if err != nil {
-		s.log.Warn("each stream needs two goroutines, since it cannot be told which clients leave", "error", err)
+		h.opts.Log.Warn("each stream needs two goroutines, since it cannot be told which clients leave", "error", err)
 		return nil, err
 	}
-	s.carriers.Go(func() {
-		if err := d.Run(s.serving, s.open.left); err != nil {
-			s.log.Error("clients that leave are only noticed when something is sent to them", "error", err)
+	h.carriers.Go(func() {
+		if err := d.Run(h.serving, h.open.left); err != nil {
+			h.opts.Log.Error("clients that leave are only noticed when something is sent to them", "error", err)
 		}
 	})
 	return d, nil
@@ -138,16 +138,16 @@ func (ss *session) work() (long bool) {
 	defer ss.recover()
 	ss.out.prompt = true
 	ss.task = budget.Slice()
-	again, stop := ss.turn(ss.server.serving)
+	again, stop := ss.turn(ss.hub.serving)
 	long = ss.task.Err() != nil
 	ss.out.prompt, ss.task = false, nil
 	switch {
 	case stop == endLeft:
 		ss.finish(endLeft)
 	case stop != "":
-		ss.server.carriers.Go(func() { ss.carry(stop) })
+		ss.hub.carriers.Go(func() { ss.carry(stop) })
 	case again || !ss.park():
-		ss.server.workers.push(ss)
+		ss.hub.workers.push(ss)
 	}
 	return long
 }
@@ -162,14 +162,14 @@ func (ss *session) park() bool {
 // panicked.
 func (ss *session) carry(stop string) (ok bool) {
 	defer ss.recover()
-	ctx, cancel := context.WithCancel(ss.server.serving)
+	ctx, cancel := context.WithCancel(ss.hub.serving)
 	defer cancel()
 	for {
 		ss.cancel.Store(&cancel)
 		if ss.gone.Load() {
 			cancel()
 		}
-		ss.task = budget.NewTask(ctx, ss.server.processors, ss.id.Payer())
+		ss.task = budget.NewTask(ctx, ss.hub.opts.Processors, ss.id.Payer())
 		if stop == "" || stop == turnOver {
 			stop = ss.serve(ctx)
 		}
@@ -242,15 +242,15 @@ func (ss *session) finish(reason string) {
 		ss.times.stop()
 	}
 	ss.out.to.Close(reason != endLeft && !ss.out.failed)
-	ss.server.workers.leave(ss.line)
+	ss.hub.workers.leave(ss.line)
 	closeAll(ss.watches)
 	ss.permission.stop()
 	ss.leavePermission()
 	ss.leavePlaces()
-	ss.server.metrics.streams.Dec()
-	ss.server.metrics.ended.WithLabelValues(reason).Inc()
+	ss.hub.metrics.streams.Dec()
+	ss.hub.metrics.ended.WithLabelValues(reason).Inc()
 	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", reason,
 		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
 	ss.trail.Ended(reason, ss.out.events)
-	ss.server.open.remove(ss)
+	ss.hub.open.remove(ss)
 }

@@ -3,7 +3,6 @@ package http
 import (
 	"bufio"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -11,11 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/kubecast/kubecast/internal/apitest"
-	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // rawStream is a stream on a connection without goroutines of the client's.
@@ -32,18 +26,12 @@ func (g *gateway) rawStream(path string) (net.Conn, *events) {
 }
 
 // parked waits until all streams are parked.
-func (g *gateway) parked(streams int) []*session {
+func (g *gateway) parked(streams int) {
 	g.t.Helper()
 	g.eventually("the streams are idle", func() bool {
-		all := g.server.open.all()
-		for _, ss := range all {
-			if ss.state.Load() != stateIdle {
-				return false
-			}
-		}
-		return len(all) == streams
+		stats := g.server.streams.Stats()
+		return stats.Open == streams && stats.Idle == streams
 	})
-	return g.server.open.all()
 }
 
 // TestIdleStreamHasNoGoroutine, since ten thousand streams are idle most of the time.
@@ -68,42 +56,6 @@ func TestIdleStreamHasNoGoroutine(t *testing.T) {
 	for _, s := range streams {
 		s.expect("added web")
 	}
-}
-
-// panicking is a dialect that fails where it is to tell a change.
-type panicking struct{ serverSentEvents }
-
-func (panicking) change(*session, *watch, *cache.Event, stream.Type, *cluster.Object) {
-	panic(apitest.SecretDetail)
-}
-
-// TestPanicOfOneStreamEndsOnlyThat, and not in a way that looks complete.
-func TestPanicOfOneStreamEndsOnlyThat(t *testing.T) {
-	test := func(t *testing.T, g *gateway) {
-		_, healthy := g.rawStream("/api/v1/pods")
-		healthy.expect("synced")
-		_, sick := g.rawStream("/api/v1/pods")
-		sick.expect("synced")
-		for _, ss := range g.parked(2) {
-			if ss.number == 2 && ss.state.CompareAndSwap(stateIdle, stateServed) {
-				ss.dialect = panicking{}
-				ss.settle()
-			}
-		}
-		g.api.Put("pods", "team-a/web")
-		healthy.expect("added web")
-		if _, err := io.ReadAll(sick.body); err == nil {
-			t.Error("the stream seems to be complete")
-		}
-		g.eventually("one stream is left", func() bool { return g.streams() == 1 })
-		g.api.Put("pods", "team-a/next")
-		healthy.expect("added next")
-		if log := g.log.String(); !strings.Contains(log, "msg=panic") || !strings.Contains(log, "serve_test.go") {
-			t.Errorf("the log does not say where it panicked: %s", log)
-		}
-	}
-	t.Run("a worker's", func(t *testing.T) { test(t, newGateway(t)) })
-	t.Run("a carrier's", func(t *testing.T) { inBubble(t, test) })
 }
 
 // TestSlowButSteadyReaderIsNotCut, however much it is to be sent: it takes something before each deadline, though the

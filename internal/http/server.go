@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -31,7 +30,6 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
-	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/past"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -66,13 +64,7 @@ type Options struct {
 }
 
 // StreamOptions are what all event streams have in common.
-type StreamOptions struct {
-	Heartbeat    time.Duration // silence after which a comment is sent, unless the client asks for another
-	MaxAge       time.Duration // a stream ends after 80 to 100 % of it
-	WriteTimeout time.Duration // a client that takes no byte for so long is cut
-	Retry        time.Duration // clients are told one to two times this
-	Reauthorize  time.Duration // how often a running stream's permission is asked for again
-}
+type StreamOptions = hubTimes
 
 // Server answers the gateway's requests.
 type Server struct {
@@ -82,57 +74,27 @@ type Server struct {
 	connections *connections
 	rest        *rest.Handler
 	past        *past.Handler
-	places      *places
+	streams     *Hub
 	processors  *budget.Queue // who does something that takes long
 	rates       *pace.Rates
 	memory      *budget.Memory // of what is kept to be made once
 	metrics     *metrics
-	open        *openStreams
-	draining    context.Context // done: no new streams, and the running ones end
-	drain       func()
 	log         *slog.Logger
-
-	// Who serves the streams; see serve.go.
-	serving     context.Context // done: none is served any more
-	stop        context.CancelFunc
-	unlisten    func() // to revocations; may be nil
-	workers     *workers
-	alarm       *alarm
-	permissions permissions
-	carriers    sync.WaitGroup
-	disconnects func() (*conn.Disconnects, error) // begun with the first connection that needs them
 }
 
 // New builds a server.
 func New(opts Options) (*Server, error) {
 	s := &Server{
 		opts:       opts,
-		places:     newPlaces(opts.Limits),
 		memory:     budget.NewMemory(keptBytes),
 		processors: budget.NewQueue(runtime.GOMAXPROCS(0), 0, 0),
 		rates:      pace.New(opts.Limits.RequestsPerSecond),
 		metrics:    newMetrics(opts.Registerer),
-		open:       newOpenStreams(),
-		workers:    newWorkers(),
-		alarm:      newAlarm(),
 		log:        opts.Log,
 	}
 	s.signin = signin.New(signin.Options{
 		Authenticator: opts.Authenticator, Sessions: opts.Sessions, Login: opts.Login, Origins: opts.Origins, Rates: s.rates, Log: opts.Log,
 	})
-	s.processors.Share(s.workers.shared)
-	var drain context.CancelFunc
-	s.draining, drain = context.WithCancel(context.Background())
-	s.drain = func() {
-		drain()
-		s.open.wake()
-	}
-	s.connections = newConnections(opts.Connections, s.isProxy, s.places.count, s.metrics.refused, opts.Log)
-	if opts.Revocations != nil {
-		s.unlisten = opts.Revocations.Changes(s.endRevoked)
-	}
-	s.serving, s.stop = context.WithCancel(context.Background())
-	s.disconnects = sync.OnceValues(s.watchDisconnects)
 	var err error
 	s.access, err = access.New(access.Options{Clusters: opts.Clusters, Authorizer: opts.Authorizer, SyncTimeout: opts.SyncTimeout})
 	if err != nil {
@@ -147,36 +109,27 @@ func New(opts Options) (*Server, error) {
 		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns, Processors: s.processors,
 		WriteTimeout: opts.Stream.WriteTimeout,
 	})
+	s.streams = newHub(hubOptions{
+		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
+		Processors: s.processors, Memory: s.memory, Times: opts.Stream,
+		Limits: hubLimits{
+			PerUser: opts.Limits.PerUser, PerAddress: opts.Limits.PerAddress, Total: opts.Limits.Total, WatchesPerUser: opts.Limits.WatchesPerUser,
+		},
+		SyncTimeout: opts.SyncTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
+	})
+	s.connections = newConnections(opts.Connections, s.isProxy, s.streams.Counted, s.metrics.refused, opts.Log)
 	return s, nil
 }
 
 // Run serves the streams until the context ends, and cuts those that are left then.
-func (s *Server) Run(ctx context.Context) {
-	var working sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		working.Go(s.workers.run)
-	}
-	<-ctx.Done()
-	if s.unlisten != nil {
-		s.unlisten()
-	}
-	s.open.cut()
-	s.stop()
-	s.open.wait(context.Background())
-	s.workers.close()
-	working.Wait()
-	s.carriers.Wait()
-}
+func (s *Server) Run(ctx context.Context) { s.streams.Run(ctx) }
 
 // SetClusters replaces the clusters that are served; see access.Access.
 func (s *Server) SetClusters(all []*cache.Kinds) error { return s.access.SetClusters(all) }
 
 // Drain lets no new streams in, and ends the running ones at random moments within Options.Drain. It returns when
 // all have ended, or the context has.
-func (s *Server) Drain(ctx context.Context) {
-	s.drain()
-	s.open.wait(ctx)
-}
+func (s *Server) Drain(ctx context.Context) { s.streams.Drain(ctx) }
 
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {

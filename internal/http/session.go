@@ -20,7 +20,7 @@ import (
 //
 // Ten thousand idle streams are mostly what a session holds, so it keeps nothing of the request that it does not need.
 type session struct {
-	server   *Server
+	hub      *Hub
 	number   uint64 // names it among those that are open
 	id       auth.Identity
 	request  string // its id, for the log
@@ -69,7 +69,7 @@ const batchSize = 128
 
 var batches = sync.Pool{New: func() any { return new([batchSize]*cache.Event) }}
 
-func (ss *session) logger() *slog.Logger { return ss.server.log.With("request", ss.request) }
+func (ss *session) logger() *slog.Logger { return ss.hub.opts.Log.With("request", ss.request) }
 
 // begun reports whether the watches have their places.
 func (ss *session) begun() bool { return ss.names != nil }
@@ -100,8 +100,8 @@ func (ss *session) flush() (stop string) {
 	before := ss.counted
 	err := ss.out.flush()
 	ss.counted = counted{ss.out.events, ss.out.bytes}
-	ss.server.metrics.events.Add(float64(ss.counted.events - before.events))
-	ss.server.metrics.bytes.Add(float64(ss.counted.bytes - before.bytes))
+	ss.hub.metrics.events.Add(float64(ss.counted.events - before.events))
+	ss.hub.metrics.bytes.Add(float64(ss.counted.bytes - before.bytes))
 	switch err {
 	case nil:
 		return ""
@@ -124,7 +124,7 @@ func (ss *session) sendOn() (stop string) {
 // reset tells a watch's client that it has missed something; a snapshot is to follow, unless the stream has to end.
 func (ss *session) reset(w *watch, reason string) (stop string) {
 	w.end()
-	ss.server.metrics.resets.WithLabelValues(reason).Inc()
+	ss.hub.metrics.resets.WithLabelValues(reason).Inc()
 	return ss.dialect.reset(ss, w, reason)
 }
 
@@ -197,7 +197,7 @@ func (ss *session) pump(ctx context.Context) (more bool, reason string) {
 		return false, stop
 	}
 	if !oldest.IsZero() {
-		ss.server.metrics.latency.Observe(time.Since(oldest).Seconds())
+		ss.hub.metrics.latency.Observe(time.Since(oldest).Seconds())
 	}
 	return more, ""
 }

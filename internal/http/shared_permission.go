@@ -29,7 +29,7 @@ type permissionKey [sha256.Size]byte
 
 // sharedPermission asks for some streams, one question at a time.
 type sharedPermission struct {
-	server  *Server
+	hub     *Hub
 	key     permissionKey
 	id      auth.Identity
 	watches []permittedWatch
@@ -54,26 +54,26 @@ type permittedWatch struct {
 
 // sharePermission has the session told what its caller may see from now on.
 func (ss *session) sharePermission() {
-	s, p := ss.server, &ss.permission
+	h, p := ss.hub, &ss.permission
 	watches := make([]permittedWatch, len(ss.watches))
 	for i, w := range ss.watches {
 		watches[i] = permittedWatch{w.Kinds, w.Store, w.target}
 	}
 	key := permissionKeyOf(&ss.id, watches)
-	all := &s.permissions
+	all := &h.permissions
 	all.mu.Lock()
 	shared := all.shared[key]
 	if shared == nil {
 		shared = &sharedPermission{
-			server: s, key: key, id: ss.id, watches: watches, entry: entry{index: -1}, asked: p.asked, confirmed: p.confirmed,
+			hub: h, key: key, id: ss.id, watches: watches, entry: entry{index: -1}, asked: p.asked, confirmed: p.confirmed,
 		}
 		shared.entry.wake = shared.ask
 		if all.shared == nil {
 			all.shared = map[permissionKey]*sharedPermission{}
 		}
 		all.shared[key] = shared
-		interval := s.opts.Stream.Reauthorize
-		s.alarm.set(&shared.entry, s.alarm.gathered(between(interval/2, interval)))
+		interval := h.opts.Times.Reauthorize
+		h.alarm.set(&shared.entry, h.alarm.gathered(between(interval/2, interval)))
 	}
 	p.place, p.owed = len(shared.streams), true
 	shared.streams = append(shared.streams, ss)
@@ -102,7 +102,7 @@ func (ss *session) leavePermission() {
 	if shared == nil {
 		return
 	}
-	all := &ss.server.permissions
+	all := &ss.hub.permissions
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	last := len(shared.streams) - 1
@@ -111,7 +111,7 @@ func (ss *session) leavePermission() {
 	shared.streams[last] = nil
 	if shared.streams = shared.streams[:last]; last == 0 {
 		delete(all.shared, shared.key)
-		ss.server.alarm.remove(&shared.entry)
+		ss.hub.alarm.remove(&shared.entry)
 	}
 }
 
@@ -120,7 +120,7 @@ func (p *sharedPermission) askSoon() {
 	if p.changed.Swap(true) {
 		return
 	}
-	all := &p.server.permissions
+	all := &p.hub.permissions
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if !p.asking { // else that is looked at in the end
@@ -133,7 +133,7 @@ func (p *sharedPermission) schedule() {
 	if len(p.streams) == 0 {
 		return
 	}
-	alarm, interval := p.server.alarm, p.server.opts.Stream.Reauthorize
+	alarm, interval := p.hub.alarm, p.hub.opts.Times.Reauthorize
 	at := p.asked.Add(askAgain)
 	if !p.changed.Load() {
 		at = alarm.gathered(between(interval*8/10, interval))
@@ -143,7 +143,7 @@ func (p *sharedPermission) schedule() {
 
 // ask begins to ask.
 func (p *sharedPermission) ask() {
-	all := &p.server.permissions
+	all := &p.hub.permissions
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if p.asking || len(p.streams) == 0 {
@@ -157,8 +157,8 @@ func (p *sharedPermission) ask() {
 		until = soon
 	}
 	answer := &permissionAnswer{asked: p.asked, sights: make([]sightAnswer, len(p.watches))}
-	p.server.carriers.Go(func() { // which are waited for when there are no streams any more
-		ctx, cancel := context.WithDeadline(auth.WhileRunning(p.server.serving), until)
+	p.hub.carriers.Go(func() { // which are waited for when there are no streams any more
+		ctx, cancel := context.WithDeadline(auth.WhileRunning(p.hub.serving), until)
 		defer cancel()
 		p.whatIsPermitted(ctx, answer)
 		for _, ss := range p.answered(answer) {
@@ -169,7 +169,7 @@ func (p *sharedPermission) ask() {
 
 // answered gives an answer to those who have not had it, who are to be woken.
 func (p *sharedPermission) answered(answer *permissionAnswer) (waiting []*session) {
-	all := &p.server.permissions
+	all := &p.hub.permissions
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if answer.err == nil {
@@ -210,7 +210,7 @@ func (p *sharedPermission) whatIsPermitted(ctx context.Context, answer *permissi
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	confirm := func() {
-		err := p.server.signin.Confirm(ctx, p.id)
+		err := p.hub.opts.Confirm(ctx, p.id)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -222,7 +222,7 @@ func (p *sharedPermission) whatIsPermitted(ctx context.Context, answer *permissi
 	}
 	ask := func(i int) {
 		w := p.watches[i]
-		visible, ok, err := p.server.access.See(ctx, w.kinds, p.id, w.target, w.store.Kind(), "watch")
+		visible, ok, err := p.hub.opts.Access.See(ctx, w.kinds, p.id, w.target, w.store.Kind(), "watch")
 		mu.Lock()
 		defer mu.Unlock()
 		switch {

@@ -32,8 +32,8 @@ const (
 	goodbyeGone        = "gone"
 )
 
-// singleStream is a Kubernetes path asked for as an event stream.
-func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target) error {
+// Single answers a Kubernetes path that is asked for as an event stream.
+func (h *Hub) Single(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -42,18 +42,11 @@ func (s *Server) singleStream(w http.ResponseWriter, r *http.Request, id auth.Id
 	if err != nil {
 		return err
 	}
-	return s.stream(w, r, id, req)
+	return h.stream(w, r, id, req)
 }
 
-// multiStream is /stream.
-func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
-	id, err := s.signin.Caller(r)
-	if goodbye := goodbyeFor(err); goodbye != "" {
-		return s.refuse(w, r, goodbye)
-	}
-	if err != nil {
-		return err
-	}
+// Multi answers /stream.
+func (h *Hub) Multi(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	if !reply.AcceptsEvents(r.Header) {
 		return &reply.Error{Code: http.StatusNotAcceptable, Message: "only text/event-stream can be answered"}
 	}
@@ -66,14 +59,14 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.stream(w, r, id, req)
+	return h.stream(w, r, id, req)
 }
 
 // stream begins an event stream. Only what will not heal by retrying is answered with a status of its own,
 // before the first byte; everything else (too many streams, a cluster that is away, draining) is a 200 with goodbye,
 // since an EventSource that gets a 503 never tries again.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, req streamRequest) error {
-	ss := s.newSession(r, serverSentEvents{})
+func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, req streamRequest) error {
+	ss := h.newSession(r, serverSentEvents{})
 	ss.follow(id)
 	giveUp := func() {
 		ss.permission.stop()
@@ -81,7 +74,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 	}
 	refusal, err := goodbyeLimit, error(nil)
 	if ss.takePlaces(len(req.watches)) {
-		ss.watches, refusal, err = s.openWatches(r.Context(), id, req)
+		ss.watches, refusal, err = h.openWatches(r.Context(), id, req)
 	}
 	if err != nil {
 		giveUp()
@@ -93,14 +86,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, id auth.Identity
 		giveUp()
 		return nil // gone, or content
 	}
-	s.start(r, ss, refusal)
+	h.start(r, ss, refusal)
 	return nil
 }
 
 // takePlaces counts the session and so many watches, and is false if that is too much. It comes before anything is done for the
 // watches, or who has no place left could have that done again and again.
 func (ss *session) takePlaces(watches int) bool {
-	if ss.server.places.take(ss.id.Payer(), ss.address, watches) {
+	if ss.hub.places.take(ss.id.Payer(), ss.address, watches) {
 		ss.placed = watches
 	}
 	return ss.placed > 0
@@ -109,27 +102,32 @@ func (ss *session) takePlaces(watches int) bool {
 // leavePlaces counts the session no more.
 func (ss *session) leavePlaces() {
 	if ss.placed > 0 {
-		ss.server.places.leave(ss.id.Payer(), ss.address, ss.placed)
+		ss.hub.places.leave(ss.id.Payer(), ss.address, ss.placed)
 		ss.placed = 0
 	}
 }
 
-// refuse answers a stream of somebody whom the gateway cannot identify at the moment, or who asks for too much.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, goodbye string) (err error) {
-	ss := s.newSession(r, serverSentEvents{})
+// Refuse answers a stream of somebody whom the gateway cannot identify at the moment, or who asks for too much, and returns
+// the error of anybody else.
+func (h *Hub) Refuse(w http.ResponseWriter, r *http.Request, refused error) (err error) {
+	goodbye := goodbyeFor(refused)
+	if goodbye == "" {
+		return refused
+	}
+	ss := h.newSession(r, serverSentEvents{})
 	ss.permission.stop = func() {}
 	if ss.out.to, err = conn.Open(w, r, eventStream); err != nil || request.IsHead(r) {
 		return nil // gone, or content
 	}
-	s.start(r, ss, goodbye)
+	h.start(r, ss, goodbye)
 	return nil
 }
 
 // newSession takes what a stream needs of a request, which it outlives; copied, since each part of a request keeps all
 // of its header in memory.
-func (s *Server) newSession(r *http.Request, d dialect) *session {
+func (h *Hub) newSession(r *http.Request, d dialect) *session {
 	return &session{
-		server:   s,
+		hub:      h,
 		dialect:  d,
 		request:  request.ID(r),
 		path:     strings.Clone(r.URL.Path),
@@ -137,7 +135,7 @@ func (s *Server) newSession(r *http.Request, d dialect) *session {
 		position: strings.Clone(positionOf(r.Header, r.URL.Query())),
 		began:    time.Now(),
 		trail:    trail.Of(r.Context()),
-		out:      frames{patience: s.opts.Stream.WriteTimeout},
+		out:      frames{patience: h.opts.Times.WriteTimeout},
 	}
 }
 
@@ -157,12 +155,12 @@ func goodbyeFor(err error) string {
 
 // openWatches authorizes each watch and finds its store, for all of them at once. What the client can do nothing about
 // comes back as a reason for goodbye, not as an error; then there are no watches.
-func (s *Server) openWatches(ctx context.Context, id auth.Identity, req streamRequest) (watches []*watch, refusal string, err error) {
+func (h *Hub) openWatches(ctx context.Context, id auth.Identity, req streamRequest) (watches []*watch, refusal string, err error) {
 	opened := make([]*watch, len(req.watches))
 	errs := make([]error, len(req.watches))
 	var opening sync.WaitGroup
 	for i, wr := range req.watches {
-		opening.Go(func() { opened[i], errs[i] = s.openWatch(ctx, id, wr) })
+		opening.Go(func() { opened[i], errs[i] = h.openWatch(ctx, id, wr) })
 	}
 	opening.Wait()
 	for _, failed := range errs {
@@ -189,8 +187,8 @@ func closeAll(watches []*watch) {
 	}
 }
 
-func (s *Server) openWatch(ctx context.Context, id auth.Identity, req watchRequest) (*watch, error) {
-	granted, err := s.access.Open(ctx, id, req.target, "watch")
+func (h *Hub) openWatch(ctx context.Context, id auth.Identity, req watchRequest) (*watch, error) {
+	granted, err := h.opts.Access.Open(ctx, id, req.target, "watch")
 	if err != nil {
 		return nil, err
 	}
