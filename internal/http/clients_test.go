@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 )
 
 // TestStalledClientIsCutAndDelaysNobody: who takes no byte is given the write deadline, and nobody waits for him.
@@ -87,7 +88,7 @@ func TestStalledClientOnARealConnection(t *testing.T) {
 // TestSlowReaderOfAListDelaysNobody, since a snapshot holds no lock; and if it stops reading it is cut, and knows.
 func TestSlowReaderOfAListDelaysNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
-		pad := strings.Repeat("x", flushAt)
+		pad := strings.Repeat("x", eventstream.FlushAt)
 		for i := range 20 {
 			g.api.Put("pods", fmt.Sprintf("team-a/pod-%02d", i), "spec.pad="+pad)
 		}
@@ -101,7 +102,7 @@ func TestSlowReaderOfAListDelaysNobody(t *testing.T) {
 		defer response.Body.Close()
 		slow := bufio.NewReader(response.Body)
 		for range 5 { // slowly, but in time for each piece
-			if _, err := slow.Discard(flushAt); err != nil {
+			if _, err := slow.Discard(eventstream.FlushAt); err != nil {
 				t.Fatal(err)
 			}
 			pass(4 * time.Second)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -241,7 +242,7 @@ func TestClientThatIsAlwaysBehindEndsInTime(t *testing.T) {
 		},
 	}
 	for name, end := range ends {
-		for _, size := range []int{flushAt / 8, flushAt} { // sent with others, or each by itself
+		for _, size := range []int{eventstream.FlushAt / 8, eventstream.FlushAt} { // sent with others, or each by itself
 			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, g *gateway) {
 					g.access.set(func(*fakeAuth) { end(g) })
@@ -279,7 +280,7 @@ func TestClientThatIsAlwaysBehindEndsInTime(t *testing.T) {
 // TestTokenThatEndsInTheMiddleOfASnapshot: who reads slowly does not see more for it.
 func TestTokenThatEndsInTheMiddleOfASnapshot(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
-		pad := strings.Repeat("x", flushAt)
+		pad := strings.Repeat("x", eventstream.FlushAt)
 		for i := range 100 {
 			g.api.Put("pods", fmt.Sprintf("team-a/pod-%02d", i), "spec.pad="+pad)
 		}

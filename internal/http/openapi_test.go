@@ -15,6 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/past"
 )
 
@@ -197,11 +198,11 @@ func TestEveryParameterIsDescribed(t *testing.T) {
 	d := readOpenAPI(t)
 	ofLists := readParameters(t, "rest/list_request.go", "parseList", "limitOf", "askedVersionOf")
 	ofLists = append(ofLists, readParameters(t, "reply/accept.go", "WantsWatch")...)
-	ofLists = append(ofLists, readParameters(t, "kubernetes_watch.go", "parseKubernetesWatch")...)
+	ofLists = append(ofLists, readParameters(t, "eventstream/kubernetes_watch.go", "parseKubernetesWatch")...)
 	ofViews := readParameters(t, "render/view.go", "ParseView")
 	ofLists = append(ofLists, ofViews...)
 	ofObjects := slices.Concat(readParameters(t, "rest/list_request.go", "versionOf"), ofViews, []string{"watch"})
-	ofStreams := slices.Concat(watchParameters, connectionParameters)
+	ofStreams := eventstream.Parameters()
 	if len(ofLists) < 10 || len(ofObjects) < 3 {
 		t.Fatalf("this test does not find what the code reads: %v, %v", ofLists, ofObjects)
 	}

@@ -9,12 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // TestLiveEventAfterACatchUpIsToldAtOnce, and not with the next heartbeat.
 func TestLiveEventAfterACatchUpIsToldAtOnce(t *testing.T) {
-	for _, behind := range []int{1, batchSize - 1, batchSize, batchSize + 1} {
+	for _, behind := range []int{1, eventstream.BatchSize - 1, eventstream.BatchSize, eventstream.BatchSize + 1} {
 		inBubble(t, func(t *testing.T, g *gateway) {
 			seen := g.api.Put("pods", "team-a/first")
 			want := make([]string, behind)
@@ -46,7 +47,7 @@ func TestBurstToAClientThatWasSlowForAMomentIsToldAtOnce(t *testing.T) {
 	_, s := g.rawStream("/api/v1/pods")
 	s.expect("synced")
 	g.parked(1)
-	const n = 5 * batchSize
+	const n = 5 * eventstream.BatchSize
 	pad := "spec.pad=" + strings.Repeat("x", 2<<10)
 	for i := range n {
 		g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", i), pad)
@@ -79,7 +80,7 @@ func TestStreamOfAKindThatIsGoneTellsAllThatWasKnown(t *testing.T) {
 	patient := options(func(o *Options) { o.Stream.WriteTimeout = time.Hour })
 	inBubble(t, func(t *testing.T, g *gateway) {
 		seen := g.api.Version()
-		for n := range batchSize + 1 {
+		for n := range eventstream.BatchSize + 1 {
 			put(g, n)
 		}
 		s := g.stream(path, "Last-Event-ID: "+id(seen))

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // TestRelistThatIsCutOffIsToldAgain: the events of a relist carry the position from before it beside the list's, and
 // only its end moves on; else a client cut off in the middle would never get the rest.
 func TestRelistThatIsCutOffIsToldAgain(t *testing.T) {
-	const pods = 3 * batchSize
+	const pods = 3 * eventstream.BatchSize
 	inBubble(t, func(t *testing.T, g *gateway) {
 		for i := range pods {
 			g.api.Put("pods", fmt.Sprintf("team-a/pod-%03d", i))

@@ -30,6 +30,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/past"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -64,7 +65,7 @@ type Options struct {
 }
 
 // StreamOptions are what all event streams have in common.
-type StreamOptions = hubTimes
+type StreamOptions = eventstream.Times
 
 // Server answers the gateway's requests.
 type Server struct {
@@ -74,7 +75,7 @@ type Server struct {
 	connections *connections
 	rest        *rest.Handler
 	past        *past.Handler
-	streams     *Hub
+	streams     *eventstream.Hub
 	processors  *budget.Queue // who does something that takes long
 	rates       *pace.Rates
 	memory      *budget.Memory // of what is kept to be made once
@@ -109,10 +110,10 @@ func New(opts Options) (*Server, error) {
 		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns, Processors: s.processors,
 		WriteTimeout: opts.Stream.WriteTimeout,
 	})
-	s.streams = newHub(hubOptions{
+	s.streams = eventstream.New(eventstream.Options{
 		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
 		Processors: s.processors, Memory: s.memory, Times: opts.Stream,
-		Limits: hubLimits{
+		Limits: eventstream.Limits{
 			PerUser: opts.Limits.PerUser, PerAddress: opts.Limits.PerAddress, Total: opts.Limits.Total, WatchesPerUser: opts.Limits.WatchesPerUser,
 		},
 		SyncTimeout: opts.SyncTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,

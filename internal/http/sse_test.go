@@ -19,6 +19,8 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 )
 
+const eventStream = "text/event-stream"
+
 // frame is one frame of an event stream.
 type frame struct {
 	event, id, data string

@@ -1,0 +1,117 @@
+package eventstream
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/http/conn"
+)
+
+// frames writes server-sent events (WHATWG HTML, 9.2). What is written is collected, and goes out in one piece with
+// one flush and under a deadline; so many events cost one system call, and a reader that takes nothing cannot hold
+// the stream for ever.
+type frames struct {
+	to       conn.Conn
+	patience time.Duration // how long a client may take nothing before it is cut
+	prompt   bool          // flush must not wait
+	outgrown func() bool   // what is being told is too old to be kept for a slow client; nil: it never is
+
+	buf    *[]byte   // nil while nothing is collected, so that an idle stream holds no buffer
+	rest   []byte    // of buf: what is still to be taken of a piece that was flushed; else nil
+	sentAt time.Time // when something was last sent
+	failed bool      // the client has gone, or takes nothing
+	events int64     // written in all
+	bytes  int64
+}
+
+// FlushAt is how much is collected before it is sent on in the middle of something long.
+const FlushAt = 64 << 10
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, conn.ChunkRoom, 4<<10); return &b }}
+
+// errBusy means that the client takes no more at the moment. Until a flush has succeeded nothing can be collected.
+var errBusy = errors.New("the client takes no more at the moment")
+
+// begin gives what was collected, for more to be appended and put back.
+func (f *frames) begin() []byte {
+	if f.buf == nil {
+		f.buf = buffers.Get().(*[]byte)
+		*f.buf = (*f.buf)[:conn.ChunkRoom]
+	}
+	return *f.buf
+}
+
+// event collects one event. The data must be on one line, as an Object's JSON is. An empty id leaves the client's
+// position as it is.
+func (f *frames) event(prefix, name string, id []byte, data string) {
+	buf := append(f.begin(), "event: "...)
+	buf = append(buf, prefix...)
+	buf = append(buf, name...)
+	if len(id) > 0 {
+		buf = append(buf, "\nid: "...)
+		buf = append(buf, id...)
+	}
+	buf = append(buf, "\ndata: "...)
+	buf = append(buf, data...)
+	*f.buf = append(buf, "\n\n"...)
+	f.events++
+}
+
+// text collects texts as they are.
+func (f *frames) text(texts ...string) {
+	buf := f.begin()
+	for _, text := range texts {
+		buf = append(buf, text...)
+	}
+	*f.buf = buf
+}
+
+// raw collects a text as it is.
+func (f *frames) raw(text []byte) { *f.buf = append(f.begin(), text...) }
+
+// comment collects a comment, which clients ignore.
+func (f *frames) comment(text string) {
+	buf := append(f.begin(), ": "...)
+	buf = append(buf, text...)
+	*f.buf = append(buf, "\n\n"...)
+}
+
+// retry collects how long the client is to wait before it reconnects.
+func (f *frames) retry(after time.Duration) {
+	buf := append(f.begin(), "retry: "...)
+	buf = strconv.AppendInt(buf, after.Milliseconds(), 10)
+	*f.buf = append(buf, "\n\n"...)
+}
+
+// full reports whether it is time to flush.
+func (f *frames) full() bool { return f.buf != nil && len(*f.buf) >= FlushAt }
+
+// flush sends what was collected. It fails with errBusy if it must not wait and the client does not take all of it at
+// once. Any other error means that the client has gone, or takes nothing, and is final.
+func (f *frames) flush() error {
+	if f.buf == nil {
+		return nil
+	}
+	if f.rest == nil {
+		f.bytes += int64(len(*f.buf) - conn.ChunkRoom)
+		*f.buf = f.to.Frame(*f.buf)
+		f.rest = *f.buf
+		f.sentAt = time.Now()
+	}
+	patience := f.patience
+	if f.prompt {
+		patience = 0
+	}
+	n, err := f.to.Send(f.rest, patience, f.outgrown)
+	if f.rest = f.rest[n:]; err == nil && len(f.rest) > 0 {
+		return errBusy
+	}
+	f.failed = f.failed || err != nil
+	if cap(*f.buf) <= 2*FlushAt {
+		buffers.Put(f.buf)
+	}
+	f.buf, f.rest = nil, nil
+	return err
+}

@@ -1,0 +1,46 @@
+package eventstream
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// nowhere is a connection whose client takes everything at once.
+type nowhere struct{ bytes int }
+
+func (n *nowhere) Frame(p []byte) []byte { return p }
+func (n *nowhere) Close(bool)            {}
+func (n *nowhere) Send(p []byte, _ time.Duration, _ func() bool) (int, error) {
+	n.bytes += len(p)
+	return len(p), nil
+}
+
+// BenchmarkFrames is the writer alone: a batch of events of 2 KiB, and its flush.
+func BenchmarkFrames(b *testing.B) {
+	data := `{"metadata":{"name":"web"},"spec":"` + strings.Repeat("x", 2<<10) + `"}`
+	for _, batch := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			b.ReportAllocs()
+			to := &nowhere{}
+			f := frames{to: to, patience: time.Second}
+			position := []byte("mzx7ntfk.123456")
+			for b.Loop() {
+				for range batch {
+					f.event("pods.", "modified", position, data)
+					if !f.full() {
+						continue
+					}
+					if err := f.flush(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := f.flush(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.SetBytes(int64(to.bytes / b.N))
+		})
+	}
+}

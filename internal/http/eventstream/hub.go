@@ -1,0 +1,149 @@
+// Package eventstream owns the event streams, and the watches in Kubernetes' own form: which are open, who serves them, what each of
+// them is told, and how many there may be.
+//
+// What it promises: a client is told every event after its position that its caller may see, in order, or that it has missed
+// something. No client waits for another, and an idle stream has no goroutine where its connection needs none. A stream ends soon after what its caller
+// signed in with, or is permitted, has ended.
+//
+// What it refuses: to keep a queue for a client. One that falls behind the ring is reset, and one that takes nothing is cut.
+package eventstream
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/conn"
+)
+
+// Options configure a Hub; all are required unless they say otherwise.
+type Options struct {
+	Access     *access.Access
+	Authorizer auth.Authorizer // tells when somebody's permissions may have changed
+	// Confirm says whether what somebody signed in with still counts; an auth.ErrBadToken ends their streams.
+	Confirm     func(context.Context, auth.Identity) error
+	Revocations *auth.Revocations // end streams before their time; may be nil
+	Processors  *budget.Queue     // turns for long work
+	Memory      *budget.Memory    // memory for what is made of objects
+	Limits      Limits
+	Times       Times
+	SyncTimeout time.Duration // how long a stream waits for its kinds' first lists
+	Drain       time.Duration // within which streams end once Hub.Drain was called
+	Registerer  prometheus.Registerer
+	Log         *slog.Logger
+}
+
+// Times are what all event streams have in common.
+type Times struct {
+	Heartbeat    time.Duration // silence after which a comment is sent, unless the client asks for another
+	MaxAge       time.Duration // a stream ends after 80 to 100 % of it
+	WriteTimeout time.Duration // a client that takes no byte for so long is cut
+	Retry        time.Duration // clients are told one to two times this
+	Reauthorize  time.Duration // how often a running stream's permission is asked for again
+}
+
+// Hub owns the event streams, Kubernetes' watches among them: which are open, who serves them, and how many there may be.
+type Hub struct {
+	opts     Options
+	places   *places
+	metrics  *metrics
+	open     *openStreams
+	draining context.Context // done: no new streams, and the running ones end
+	drain    func()
+
+	// Who serves the streams; see serve.go.
+	serving     context.Context // done: none is served any more
+	stop        context.CancelFunc
+	unlisten    func() // to revocations; may be nil
+	workers     *workers
+	alarm       *alarm
+	permissions permissions
+	carriers    sync.WaitGroup
+	disconnects func() (*conn.Disconnects, error) // begun with the first connection that needs them
+}
+
+// New returns a Hub without streams.
+func New(opts Options) *Hub {
+	h := &Hub{
+		opts:    opts,
+		places:  newPlaces(opts.Limits),
+		metrics: newMetrics(opts.Registerer),
+		open:    newOpenStreams(),
+		workers: newWorkers(),
+		alarm:   newAlarm(),
+	}
+	opts.Processors.Share(h.workers.shared)
+	var drain context.CancelFunc
+	h.draining, drain = context.WithCancel(context.Background())
+	h.drain = func() {
+		drain()
+		h.open.wake()
+	}
+	if opts.Revocations != nil {
+		h.unlisten = opts.Revocations.Changes(h.endRevoked)
+	}
+	h.serving, h.stop = context.WithCancel(context.Background())
+	h.disconnects = sync.OnceValues(h.watchDisconnects)
+	return h
+}
+
+// Run serves the streams until the context ends, and cuts those that are left then.
+func (h *Hub) Run(ctx context.Context) {
+	var working sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		working.Go(h.workers.run)
+	}
+	<-ctx.Done()
+	if h.unlisten != nil {
+		h.unlisten()
+	}
+	h.open.cut()
+	h.stop()
+	h.open.wait(context.Background())
+	h.workers.close()
+	working.Wait()
+	h.carriers.Wait()
+}
+
+// Drain lets no new streams in, and ends the running ones at random moments within Options.Drain. It returns when
+// all have ended, or the context has.
+func (h *Hub) Drain(ctx context.Context) {
+	h.drain()
+	h.open.wait(ctx)
+}
+
+// Draining reports whether Drain was called.
+func (h *Hub) Draining() bool { return h.draining.Err() != nil }
+
+// Counted is how many streams count against the limits.
+func (h *Hub) Counted() int { return h.places.count() }
+
+// Stats is what a Hub has at a moment.
+type Stats struct {
+	Open        int // streams, those that are refused or ending included
+	Idle        int // of these, those that nobody serves
+	Watches     int // that count against the limits
+	Permissions int // that are asked for again, each for all streams that share it
+}
+
+// Stats returns what there is now. It looks at each stream.
+func (h *Hub) Stats() Stats {
+	all := h.open.all()
+	stats := Stats{Open: len(all), Watches: h.places.watching()}
+	for _, ss := range all {
+		if ss.state.Load() == stateIdle {
+			stats.Idle++
+		}
+	}
+	h.permissions.mu.Lock()
+	defer h.permissions.mu.Unlock()
+	stats.Permissions = len(h.permissions.shared)
+	return stats
+}

@@ -1,0 +1,218 @@
+package eventstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// everything is an auth.Authorizer that lets everybody see everything.
+type everything struct{}
+
+func (everything) Authorize(context.Context, auth.Identity, auth.Request) (auth.Decision, error) {
+	return auth.Decision{Allowed: true}, nil
+}
+func (everything) Scope(context.Context, auth.Identity, auth.Request) (auth.Scope, error) {
+	return auth.Scope{All: true}, nil
+}
+func (everything) Changes(auth.Identity, func()) func() { return func() {} }
+
+// running is a Hub that serves event streams on loopback, over a real cache that a fake API server feeds.
+type running struct {
+	t       *testing.T
+	api     *apitest.API
+	hub     *Hub
+	address string
+	mu      sync.Mutex
+	written bytes.Buffer
+}
+
+// Write implements io.Writer, for the log.
+func (r *running) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.written.Write(p)
+}
+
+func (r *running) log() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.written.String()
+}
+
+// run runs a Hub until the test ends.
+func run(t *testing.T, wrap func(net.Conn) net.Conn) *running {
+	t.Helper()
+	api, url := apitest.Start(t)
+	r := &running{t: t, api: api}
+	log := slog.New(slog.NewTextHandler(r, nil))
+	connection, err := cluster.Connect(cluster.Options{Name: "default", Kubeconfig: apitest.Kubeconfig(t, url)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := cache.NewKinds(connection, cache.Options{
+		Topic:   stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour},
+		CatchUp: cache.CatchUpBound{Events: 1000, Bytes: 64 << 20, Timeout: 10 * time.Second},
+	}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reach, err := access.New(access.Options{Clusters: []*cache.Kinds{kinds}, Authorizer: everything{}, SyncTimeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.hub = New(Options{
+		Access: reach, Authorizer: everything{}, Confirm: func(context.Context, auth.Identity) error { return nil },
+		Processors: budget.NewQueue(2, 0, 0), Memory: budget.NewMemory(1 << 20),
+		Times:       Times{Heartbeat: time.Minute, MaxAge: time.Hour, WriteTimeout: 5 * time.Second, Retry: time.Second, Reauthorize: time.Minute},
+		SyncTimeout: 10 * time.Second, Drain: time.Second, Registerer: prometheus.NewRegistry(), Log: log,
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.address = listener.Addr().String()
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			target, _ := access.Parse(request.URL.Path)
+			if err := r.hub.Single(w, request, auth.Identity{Username: "alice"}, target); err != nil {
+				t.Error(err)
+			}
+		}),
+		ConnContext: conn.Remember,
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { _ = kinds.Run(ctx) })
+	all.Go(func() { r.hub.Run(ctx) })
+	all.Go(func() { _ = server.Serve(wrapped{listener, wrap}) })
+	t.Cleanup(func() {
+		_ = server.Close()
+		cancel()
+		all.Wait()
+	})
+	return r
+}
+
+// wrapped wraps the connections that it accepts.
+type wrapped struct {
+	net.Listener
+	wrap func(net.Conn) net.Conn
+}
+
+func (l wrapped) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.wrap(conn), nil
+}
+
+// open begins a stream of all pods, and returns what its client is told.
+func (r *running) open() *bufio.Reader {
+	r.t.Helper()
+	conn, err := net.Dial("tcp", r.address)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		r.t.Fatal(err)
+	}
+	fmt.Fprint(conn, "GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	told := bufio.NewReader(response.Body)
+	r.expect(told, "event: synced")
+	return told
+}
+
+// expect reads up to a line that has a text.
+func (r *running) expect(told *bufio.Reader, text string) {
+	r.t.Helper()
+	for {
+		line, err := told.ReadString('\n')
+		if err != nil {
+			r.t.Fatalf("never: %s: %v; log: %s", text, err, r.log())
+		}
+		if strings.Contains(line, apitest.SecretDetail) {
+			r.t.Errorf("a client is told of the inside: %s", line)
+		}
+		if strings.Contains(line, text) {
+			return
+		}
+	}
+}
+
+// await waits until the Hub has so many streams, and so many of them idle.
+func (r *running) await(open, idle int) {
+	r.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for s := r.hub.Stats(); s.Open != open || s.Idle < idle; s = r.hub.Stats() {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%d streams are open, %d of them idle", s.Open, s.Idle)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// panicking is a dialect that fails where it is to tell a change.
+type panicking struct{ serverSentEvents }
+
+func (panicking) change(*session, *watch, *cache.Event, stream.Type, *cluster.Object) {
+	panic(apitest.SecretDetail)
+}
+
+// TestPanicOfOneStreamEndsOnlyThat, and not in a way that looks complete.
+func TestPanicOfOneStreamEndsOnlyThat(t *testing.T) {
+	for name, wrap := range map[string]func(net.Conn) net.Conn{
+		"a worker's":  func(c net.Conn) net.Conn { return c },
+		"a carrier's": func(c net.Conn) net.Conn { return struct{ net.Conn }{c} }, // which it is not known how to write to without waiting
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, wrap)
+			healthy := r.open()
+			sick := r.open()
+			r.await(2, 2)
+			for _, ss := range r.hub.open.all() {
+				if ss.number == 2 && ss.state.CompareAndSwap(stateIdle, stateServed) {
+					ss.dialect = panicking{}
+					ss.settle()
+				}
+			}
+			r.api.Put("pods", "team-a/web")
+			r.expect(healthy, `"name":"web"`)
+			if _, err := io.ReadAll(sick); err == nil {
+				t.Error("the stream seems to be complete")
+			}
+			r.await(1, 0)
+			r.api.Put("pods", "team-a/next")
+			r.expect(healthy, `"name":"next"`)
+			if log := r.log(); !strings.Contains(log, "msg=panic") || !strings.Contains(log, "hub_test.go") {
+				t.Errorf("the log does not say where it panicked: %s", log)
+			}
+		})
+	}
+}

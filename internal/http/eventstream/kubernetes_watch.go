@@ -1,0 +1,252 @@
+package eventstream
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/render"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// watchEvents is the dialect of kubectl and client-go: Kubernetes' watch events, one JSON object a line. It has no
+// words for most of what the other one tells; who has missed something is told 410, and lists again.
+//
+// Its clients take the version of the object that they were told last for their position. So what a relist found,
+// which is ordered by version with deletions first, is told with deletions as old as the state before: whoever is cut
+// off in it comes back with a version from before the list's, and gets all of it again.
+type watchEvents struct {
+	printer   *render.Printer
+	bookmarks bool // are wanted
+	initial   bool // the end of the snapshot is to be marked
+	told      bool // something was: a table's columns are told once
+}
+
+var watchEventTypes = [...]string{stream.Added: "ADDED", stream.Modified: "MODIFIED", stream.Deleted: "DELETED"}
+
+func (d *watchEvents) send(ss *session, kind string, object []byte) {
+	ss.out.text(`{"type":"`, kind, `","object":`)
+	ss.out.raw(object)
+	ss.out.text("}\n")
+	ss.out.events++
+}
+
+func (d *watchEvents) object(ss *session, kind stream.Type, o *cluster.Object) {
+	d.send(ss, watchEventTypes[kind], d.printer.Event(o, !d.told))
+	d.told = true
+}
+
+func (d *watchEvents) state(ss *session, _ *watch, o *cluster.Object) { d.object(ss, stream.Added, o) }
+
+func (d *watchEvents) synced(ss *session, w *watch, _ int) {
+	if d.initial {
+		d.mark(ss, w, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`)
+	}
+}
+
+func (d *watchEvents) change(ss *session, _ *watch, event *cache.Event, kind stream.Type, o *cluster.Object) {
+	if before, is := event.FromRelist(); is && kind == stream.Deleted {
+		o = o.WithVersion(before)
+	}
+	d.object(ss, kind, o)
+}
+
+func (d *watchEvents) modified(ss *session, _ *watch, event *cache.Event, _ *cluster.Object) {
+	d.object(ss, stream.Modified, event.Object)
+}
+
+func (d *watchEvents) reset(ss *session, w *watch, reason string) (stop string) {
+	message := "too old resource version: the history does not reach back so far"
+	switch reason {
+	case resetAhead:
+		message = "too large resource version: the cluster has none like it"
+	case resetEpoch:
+		message = "the cluster was restored to another history"
+	}
+	d.failed(ss, reply.Expired(message, ""))
+	return endTold
+}
+
+// failed is an event of type ERROR.
+func (d *watchEvents) failed(ss *session, err error) {
+	object, err := json.Marshal(reply.To(err).Status())
+	if err != nil {
+		return // plain fields
+	}
+	d.send(ss, "ERROR", object)
+}
+
+func (d *watchEvents) bookmark(ss *session, w *watch) {
+	if d.bookmarks {
+		d.mark(ss, w, "")
+	}
+}
+
+func (d *watchEvents) mark(ss *session, w *watch, more string) {
+	meta := `{"resourceVersion":"` + strconv.FormatUint(w.claim().All, 10) + `","creationTimestamp":null` + more + `}`
+	d.send(ss, "BOOKMARK", d.printer.Bookmark([]byte(meta)))
+}
+
+func (d *watchEvents) goodbye(ss *session, reason string) {
+	switch reason {
+	case goodbyeAge, goodbyeDrain, goodbyeExpired:
+		ss.bookmarks()
+	case goodbyeUnavailable:
+		d.failed(ss, reply.Unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
+	}
+}
+
+// shift ends the watch: its client lists again, and finds what its caller may see now. To tell him single deletions and
+// additions would not do, for his position does not say under which permissions it was made.
+func (d *watchEvents) shift(ss *session) (stop string) {
+	d.failed(ss, reply.Expired("the caller's permissions have changed", ""))
+	return endTold
+}
+
+func (*watchEvents) sight(*session, *watch, string, *access.Visibility) {}
+func (*watchEvents) lost(*session, *watch, *cluster.Object, uint64)     {}
+
+func (*watchEvents) greet(*session)                            {}
+func (*watchEvents) upstream(*session, *watch, cache.Upstream) {}
+func (*watchEvents) expiring(*session)                         {}
+func (*watchEvents) heartbeat(*session)                        {}
+
+// Watch answers a list or an object that is watched in Kubernetes' own form.
+func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
+	query, err := request.Query(r)
+	if err != nil {
+		return err
+	}
+	req, err := parseKubernetesWatch(t, query, accepted)
+	if err != nil {
+		return err
+	}
+	if h.draining.Err() != nil {
+		return reply.Unavailable("the gateway is about to end; another one will answer", time.Second, nil)
+	}
+	ss := h.newSession(r, nil)
+	ss.follow(id)
+	giveUp := func() {
+		ss.permission.stop()
+		ss.leavePlaces()
+	}
+	if !ss.takePlaces(1) {
+		giveUp()
+		return reply.TooManyRequests("too many watches and streams are open: end one, or try again later", nil)
+	}
+	granted, err := h.opts.Access.OpenSynced(r.Context(), id, t, "watch")
+	if err != nil {
+		giveUp()
+		return err
+	}
+	if ss.dialect, err = watchDialect(r, req, granted); err != nil {
+		granted.Release()
+		giveUp()
+		return err
+	}
+	ss.watches, ss.age, ss.position = []*watch{newWatch(req.watch, granted)}, req.timeout, ""
+	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
+		granted.Release()
+		giveUp()
+		return nil // gone, or content
+	}
+	h.start(r, ss, "")
+	return nil
+}
+
+// watchDialect is the dialect in which a watch is told, once its store is as new as it has to be.
+func watchDialect(r *http.Request, req kubernetesWatchRequest, granted access.Grant) (dialect, error) {
+	if err := access.AwaitVersion(r.Context(), granted.Store, req.notBefore); err != nil {
+		return nil, err
+	}
+	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), granted.Store.Kind(), req.view)
+	return &watchEvents{printer: printer, bookmarks: req.bookmarks, initial: req.initial}, nil
+}
+
+// kubernetesWatchRequest is what a client asks of a watch in Kubernetes' own form.
+type kubernetesWatchRequest struct {
+	watch     watchRequest
+	view      render.View
+	bookmarks bool
+	initial   bool          // the state comes first, and its end is marked
+	notBefore uint64        // of which version that state is at the least
+	timeout   time.Duration // 0: as long as any stream
+}
+
+// parseKubernetesWatch reads a watch's parameters as Kubernetes defines them (API concepts, "Efficient detection of
+// changes" and "Streaming lists"). What is unknown is passed over, as the API server does.
+func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form) (req kubernetesWatchRequest, err error) {
+	req.watch.target = t
+	if req.view, err = render.ParseView(query, accepted); err != nil {
+		return req, err
+	}
+	for _, key := range []string{"sort", "countBy"} {
+		if query.Get(key) != "" {
+			return req, reply.BadRequest("%s: has no meaning for a watch", key)
+		}
+	}
+	if req.watch.selector, err = cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+		return req, reply.BadRequest("%s", err)
+	}
+	req.watch.selector = req.watch.selector.Search(query.Get("search"))
+	version := uint64(0)
+	if text := query.Get("resourceVersion"); text != "" {
+		if version, err = cluster.ParseVersion(text); err != nil {
+			return req, reply.BadRequest("resourceVersion: Invalid value: %q", text)
+		}
+	}
+	if text := query.Get("timeoutSeconds"); text != "" {
+		seconds, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return req, reply.BadRequest("timeoutSeconds: %q is not a number of seconds", text)
+		}
+		req.timeout = time.Duration(seconds) * time.Second
+	}
+	if req.bookmarks, err = boolOf("allowWatchBookmarks", query.Get("allowWatchBookmarks")); err != nil {
+		return req, err
+	}
+	match, text := query.Get("resourceVersionMatch"), query.Get("sendInitialEvents")
+	if text == "" {
+		if match != "" {
+			return req, reply.InvalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
+				"resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+		}
+		req.watch.after = version
+		return req, nil
+	}
+	if match != string(metav1.ResourceVersionMatchNotOlderThan) {
+		return req, reply.InvalidOption("resourceVersionMatch", metav1.CauseTypeForbidden,
+			"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+	}
+	if req.initial, err = boolOf("sendInitialEvents", text); err != nil {
+		return req, err
+	}
+	if req.initial {
+		req.notBefore = version
+	} else {
+		req.watch.after, req.watch.quiet = version, version == 0
+	}
+	return req, nil
+}
+
+func boolOf(key, text string) (bool, error) {
+	if text == "" {
+		return false, nil
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, reply.BadRequest("%s: %q is neither true nor false", key, text)
+	}
+	return value, nil
+}

@@ -1,0 +1,41 @@
+package eventstream
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	streams prometheus.Gauge
+	ended   *prometheus.CounterVec
+	resets  *prometheus.CounterVec
+	events  prometheus.Counter
+	bytes   prometheus.Counter
+	latency prometheus.Histogram
+}
+
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	m := &metrics{
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kubecast_streams_open", Help: "Event streams that are open.",
+		}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_streams_ended_total", Help: "Event streams that ended, by reason; left: the client did.",
+		}, []string{"reason"}),
+		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_stream_resets_total", Help: "Times a client was reset to a snapshot, by reason.",
+		}, []string{"reason"}),
+		events: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kubecast_stream_events_sent_total", Help: "Events sent on streams.",
+		}),
+		bytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kubecast_stream_bytes_sent_total", Help: "Bytes sent on streams, before transport encoding.",
+		}),
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "kubecast_stream_append_to_flush_seconds",
+			Help:    "From when the oldest event of a live batch was appended to the ring until the batch was flushed.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+	}
+	registerer.MustRegister(m.streams, m.ended, m.resets, m.events, m.bytes, m.latency)
+	return m
+}

@@ -1,0 +1,133 @@
+package eventstream
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/http/conn"
+)
+
+// openStreams knows the streams that run.
+type openStreams struct {
+	mu       sync.Mutex
+	sessions map[uint64]*session
+	last     uint64 // number given
+	closed   bool
+	none     chan struct{} // closed when there are none; nil before there were any
+}
+
+func newOpenStreams() *openStreams {
+	return &openStreams{sessions: map[uint64]*session{}}
+}
+
+// add gives a session its number. It is false once they are closed.
+func (o *openStreams) add(ss *session) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	if len(o.sessions) == 0 {
+		o.none = make(chan struct{})
+	}
+	o.last++
+	ss.number = o.last
+	o.sessions[ss.number] = ss
+	return true
+}
+
+func (o *openStreams) remove(ss *session) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, known := o.sessions[ss.number]; !known {
+		return
+	}
+	delete(o.sessions, ss.number)
+	if len(o.sessions) == 0 {
+		close(o.none)
+	}
+}
+
+// left says that the client of a stream has left, if it is still open.
+func (o *openStreams) left(number uint64) {
+	o.mu.Lock()
+	ss := o.sessions[number]
+	o.mu.Unlock()
+	if ss != nil {
+		ss.leave()
+	}
+}
+
+func (o *openStreams) all() []*session {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Collect(maps.Values(o.sessions))
+}
+
+// wake lets all streams look what there is to do.
+func (o *openStreams) wake() {
+	for _, ss := range o.all() {
+		ss.Wake()
+	}
+}
+
+// cut ends all streams at once, and lets no more begin.
+func (o *openStreams) cut() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	for _, ss := range o.all() {
+		ss.leave()
+		if taken, ok := ss.out.to.(*conn.Direct); ok {
+			taken.Cut()
+		}
+	}
+}
+
+// wait returns when there are none, or when the context ends.
+func (o *openStreams) wait(ctx context.Context) {
+	for {
+		o.mu.Lock()
+		left, none := len(o.sessions), o.none
+		o.mu.Unlock()
+		if left == 0 {
+			return
+		}
+		select {
+		case <-none:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// List answers a table of the streams that are open, the oldest first.
+func (h *Hub) List(w http.ResponseWriter, _ *http.Request) {
+	type row struct {
+		began   time.Time
+		path    string
+		user    string
+		watches int
+	}
+	sessions := h.open.all()
+	rows := make([]row, 0, len(sessions))
+	for _, ss := range sessions {
+		rows = append(rows, row{ss.began, ss.path, ss.id.Username, len(ss.watches)}) // none of these ever changes
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.began.Compare(b.began), cmp.Compare(a.path, b.path)) })
+
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(table, "AGE\tUSER\tWATCHES\tPATH")
+	for _, r := range rows {
+		fmt.Fprintf(table, "%s\t%q\t%d\t%q\n", time.Since(r.began).Round(time.Second), r.user, r.watches, r.path)
+	}
+	_ = table.Flush() // a client that has gone is no error
+}

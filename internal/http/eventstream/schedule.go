@@ -1,0 +1,166 @@
+package eventstream
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// schedule says when something is due on a stream; each time is spread, so that streams which began together do not act
+// together. All times are read on the monotonic clock: one that is set back or forth is no reason to be late.
+type schedule struct {
+	alarm    *alarm
+	entry    entry
+	rings    time.Time        // when the alarm does, or did
+	due      [tasks]time.Time // zero: never
+	first    time.Time        // of them; zero: to be found
+	interval time.Duration    // of heartbeats
+	ends     time.Time        // when the caller's token does, by the wall clock; zero: never
+	draining bool             // the stream knows
+}
+
+// What can be due.
+const (
+	dueHeartbeat = iota
+	dueBookmark
+	dueExpiring
+	dueExpiry
+	dueAge
+	dueDrain
+	tasks
+)
+
+const (
+	bookmarkEvery = 55 * time.Second // docs/wire.md, rule 6: at least every 60 s
+	// expiringAhead is when the end of the caller's token is told. Of one that has little left anyway, when a third of that
+	// is left: who were told at once would renew, and be told at once again.
+	expiringAhead = time.Minute
+)
+
+func newSchedule(ss *session) *schedule {
+	opts := ss.hub.opts.Times
+	s := &schedule{alarm: ss.hub.alarm, entry: entry{wake: ss.Wake, index: -1}, interval: opts.Heartbeat}
+	if ss.heartbeat > 0 {
+		s.interval = ss.heartbeat
+	}
+	s.about(dueHeartbeat, between(s.interval/2, s.interval))
+	s.about(dueBookmark, between(bookmarkEvery/2, bookmarkEvery))
+	s.in(dueAge, between(opts.MaxAge*8/10, opts.MaxAge))
+	if ss.age > 0 && ss.age < opts.MaxAge {
+		s.in(dueAge, ss.age)
+	}
+	if s.ends = ss.id.ExpiresAt; !s.ends.IsZero() {
+		left := time.Until(s.ends)
+		s.in(dueExpiry, left)
+		s.in(dueExpiring, left-min(expiringAhead, left/3))
+	}
+	s.set(s.next())
+	return s
+}
+
+// in puts a task on the schedule for a time.
+func (s *schedule) in(task int, after time.Duration) { s.at(task, time.Now().Add(after)) }
+
+// about does the same for what may be done a little earlier, together with what others have to do.
+func (s *schedule) about(task int, after time.Duration) { s.at(task, s.alarm.gathered(after)) }
+
+func (s *schedule) at(task int, at time.Time) { s.due[task], s.first = at, time.Time{} }
+
+// next is when the first task is due. It is asked for at each event, and seldom changes.
+func (s *schedule) next() time.Time {
+	if s.first.IsZero() {
+		for _, t := range s.due {
+			if !t.IsZero() && (s.first.IsZero() || t.Before(s.first)) {
+				s.first = t
+			}
+		}
+	}
+	return s.first
+}
+
+// take reports whether a task is due, and takes it off the schedule if so.
+func (s *schedule) take(task int, now time.Time) bool {
+	t := s.due[task]
+	if t.IsZero() || t.After(now) {
+		return false
+	}
+	s.at(task, time.Time{})
+	return true
+}
+
+// set lets the alarm ring at a time.
+func (s *schedule) set(at time.Time) {
+	if at != s.rings || s.entry.rang.Load() {
+		s.rings = at
+		s.alarm.set(&s.entry, at)
+	}
+}
+
+// stop lets it ring no more.
+func (s *schedule) stop() { s.alarm.remove(&s.entry) }
+
+// nextDue is when the session is to be woken at the latest.
+func (ss *session) nextDue() time.Time {
+	next := ss.times.next()
+	for _, w := range ss.watches {
+		if w.held == nil {
+			continue
+		}
+		if due := w.held.Next(); !due.IsZero() && due.Before(next) {
+			next = due
+		}
+	}
+	return next
+}
+
+// due does what is due now, or returns the reason for which the stream ends. It does not wait, and what it collects
+// goes out with what the cursors have.
+func (ss *session) due() (stop string) {
+	if ss.gone.Load() {
+		return endLeft
+	}
+	if ss.revoked.Load() {
+		return goodbyeRevoked
+	}
+	if stop := ss.checkPermission(); stop != "" {
+		return stop
+	}
+	if !ss.times.draining && ss.hub.draining.Err() != nil {
+		ss.times.draining = true
+		ss.times.in(dueDrain, rand.N(max(ss.hub.opts.Drain*8/10, time.Millisecond)))
+	}
+	now := time.Now()
+	if now.Before(ss.times.next()) {
+		return ""
+	}
+	return ss.onTime(now)
+}
+
+// onTime does what is due, or returns the reason to say goodbye with. What ends the stream comes first.
+func (ss *session) onTime(now time.Time) string {
+	times := ss.times
+	switch {
+	case times.take(dueExpiry, now), !times.ends.IsZero() && !now.Round(0).Before(times.ends): // asleep, a machine's clock stands still
+		return goodbyeExpired
+	case times.take(dueDrain, now):
+		return goodbyeDrain
+	case times.take(dueAge, now):
+		return goodbyeAge
+	}
+	if times.take(dueExpiring, now) {
+		ss.dialect.expiring(ss)
+	}
+	if times.take(dueBookmark, now) {
+		times.about(dueBookmark, between(bookmarkEvery*8/10, bookmarkEvery))
+		ss.bookmarkDue = true
+	}
+	if times.take(dueHeartbeat, now) {
+		// Traffic puts the heartbeat off, though not by so little that it would make no difference.
+		if last := ss.out.sentAt; now.Sub(last) < times.interval/2 {
+			times.about(dueHeartbeat, times.interval-now.Sub(last))
+		} else {
+			times.about(dueHeartbeat, times.interval)
+			ss.dialect.heartbeat(ss)
+		}
+	}
+	return ""
+}

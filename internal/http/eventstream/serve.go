@@ -1,0 +1,256 @@
+package eventstream
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Who serves a session: nobody while it is idle; once woken, a worker, which does what can be done without waiting; and
+// a goroutine of its own, its carrier, as long as there is something to wait for: its begin, a client that takes no
+// more at the moment, its end. Where the connection cannot be written to without waiting, the carrier stays.
+//
+// Whoever serves it owns it: all of it but what this file, permission.go and shared_permission.go share by atomics, or guard.
+
+// The states of a session.
+const (
+	stateServed int32 = iota // or in the workers' queue
+	stateWoken               // and woken since
+	stateIdle                // whoever wakes it sees to it that it is served
+	stateOver
+)
+
+// What lets those who serve a session stop, beside the reasons of goodbye; "" is to go on.
+const (
+	endLeft  = "left" // the client has
+	endTold  = "told" // the client was told an error that ends the stream
+	turnOver = "wait" // a worker would have to wait: a carrier must go on
+)
+
+// Wake implements stream.Waiter: the session is to look what there is to tell or to do.
+func (ss *session) Wake() {
+	for {
+		switch state := ss.state.Load(); state {
+		case stateServed:
+			if ss.state.CompareAndSwap(state, stateWoken) {
+				return
+			}
+		case stateIdle:
+			if !ss.state.CompareAndSwap(state, stateServed) {
+				continue
+			}
+			if ss.bell != nil {
+				ss.bell.Wake()
+			} else {
+				ss.hub.workers.push(ss)
+			}
+			return
+		default:
+			return
+		}
+	}
+}
+
+// settle makes the session idle, and is false if it was woken meanwhile. Until it is, its server still owns it.
+func (ss *session) settle() bool {
+	if ss.state.CompareAndSwap(stateServed, stateIdle) {
+		return true
+	}
+	ss.state.Store(stateServed)
+	return false
+}
+
+// sleep lets a carrier wait until the session is woken or something is due.
+func (ss *session) sleep() {
+	if ss.bell == nil {
+		ss.bell = stream.NewBell()
+	}
+	ss.times.set(ss.nextDue())
+	if ss.settle() {
+		ss.task.Rest()
+		<-ss.bell.C
+	}
+}
+
+// leave says that the client has left. It may be called by anybody, at any time.
+func (ss *session) leave() {
+	ss.gone.Store(true)
+	if cancel := ss.cancel.Load(); cancel != nil {
+		(*cancel)()
+	}
+	ss.Wake()
+}
+
+// start serves a session to its end, or until it goes on without the request.
+func (h *Hub) start(r *http.Request, ss *session, refusal string) {
+	h.metrics.streams.Inc()
+	ss.line = h.workers.join(ss.id.Payer())
+	ss.trail.Began(readsOf(ss.watches))
+	if !h.open.add(ss) { // the server has ended
+		ss.out.failed = true
+		ss.finish(endLeft)
+		return
+	}
+	ss.checkRevoked() // it may have been between the request and now
+	own, taken := ss.out.to.(*conn.Direct)
+	switch {
+	case !taken:
+		defer context.AfterFunc(r.Context(), ss.leave)()
+		if !ss.carry(refusal) {
+			panic(http.ErrAbortHandler) // what was sent must not look complete
+		}
+	case own.Waitless() && h.tellDisconnect(own, ss.number):
+		ss.parks = true
+		h.carriers.Go(func() { ss.carry(refusal) })
+	default:
+		own.Watch(ss.leave)
+		h.carriers.Go(func() { ss.carry(refusal) })
+	}
+}
+
+// tellDisconnect has a session told when its client leaves; it is false if it must find out by itself.
+func (h *Hub) tellDisconnect(own *conn.Direct, number uint64) bool {
+	d, err := h.disconnects()
+	return err == nil && d.Add(own, number) == nil
+}
+
+func (h *Hub) watchDisconnects() (*conn.Disconnects, error) {
+	d, err := conn.NewDisconnects()
+	if err != nil {
+		h.opts.Log.Warn("each stream needs two goroutines, since it cannot be told which clients leave", "error", err)
+		return nil, err
+	}
+	h.carriers.Go(func() {
+		if err := d.Run(h.serving, h.open.left); err != nil {
+			h.opts.Log.Error("clients that leave are only noticed when something is sent to them", "error", err)
+		}
+	})
+	return d, nil
+}
+
+// work serves the session for a worker. It reports whether that took a whole slice.
+func (ss *session) work() (long bool) {
+	defer ss.recover()
+	ss.out.prompt = true
+	ss.task = budget.Slice()
+	again, stop := ss.turn(ss.hub.serving)
+	long = ss.task.Err() != nil
+	ss.out.prompt, ss.task = false, nil
+	switch {
+	case stop == endLeft:
+		ss.finish(endLeft)
+	case stop != "":
+		ss.hub.carriers.Go(func() { ss.carry(stop) })
+	case again || !ss.park():
+		ss.hub.workers.push(ss)
+	}
+	return long
+}
+
+// park makes the session idle, without a goroutine.
+func (ss *session) park() bool {
+	ss.times.set(ss.nextDue())
+	return ss.settle()
+}
+
+// carry serves the session until it can be parked, or to its end if there is a reason for that. It is false if it
+// panicked.
+func (ss *session) carry(stop string) (ok bool) {
+	defer ss.recover()
+	ctx, cancel := context.WithCancel(ss.hub.serving)
+	defer cancel()
+	for {
+		ss.cancel.Store(&cancel)
+		if ss.gone.Load() {
+			cancel()
+		}
+		ss.task = budget.NewTask(ctx, ss.hub.opts.Processors, ss.id.Payer())
+		if stop == "" || stop == turnOver {
+			stop = ss.serve(ctx)
+		}
+		ss.cancel.Store(nil)
+		if stop != "" {
+			ss.finish(ss.sayGoodbye(stop))
+			return true
+		}
+		ss.task.Rest()
+		ss.task = nil
+		if ss.bell = nil; ss.park() {
+			return true
+		}
+	}
+}
+
+// serve tells what there is to tell, until the session can be parked or there is a reason for it to end.
+func (ss *session) serve(ctx context.Context) (stop string) {
+	if !ss.begun() {
+		if stop := ss.begin(ctx); stop != "" {
+			return stop
+		}
+	} else if stop := ss.flush(); stop != "" { // what a worker had to leave
+		return stop
+	}
+	for {
+		again, stop := ss.turn(ctx)
+		switch {
+		case stop != "":
+			return stop
+		case ss.task.Err() != nil:
+			return endLeft
+		case again:
+		case ss.parks:
+			return ""
+		default:
+			ss.sleep()
+		}
+	}
+}
+
+// turn does what is due, and tells a batch of what there is to tell. It reports whether there may be more; if not, the
+// session is woken once there is. However much there is to tell, what is due is not put off: who is always behind is still
+// somebody whose token ends.
+func (ss *session) turn(ctx context.Context) (again bool, stop string) {
+	if stop := ss.due(); stop != "" {
+		return false, stop
+	}
+	return ss.pump(ctx)
+}
+
+// recover ends a session whose serving panicked, and lets the others go on.
+func (ss *session) recover() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	ss.logger().Error("panic", "path", ss.path, "cause", cause, "stack", string(debug.Stack()))
+	ss.out.failed = true // what was sent must not look complete
+	ss.finish("panic")
+}
+
+// finish ends the session. It waits for nobody unless there is an end to be sent.
+func (ss *session) finish(reason string) {
+	ss.state.Store(stateOver)
+	if ss.task != nil {
+		ss.task.Rest()
+	}
+	if ss.times != nil {
+		ss.times.stop()
+	}
+	ss.out.to.Close(reason != endLeft && !ss.out.failed)
+	ss.hub.workers.leave(ss.line)
+	closeAll(ss.watches)
+	ss.permission.stop()
+	ss.leavePermission()
+	ss.leavePlaces()
+	ss.hub.metrics.streams.Dec()
+	ss.hub.metrics.ended.WithLabelValues(reason).Inc()
+	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", reason,
+		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
+	ss.trail.Ended(reason, ss.out.events)
+	ss.hub.open.remove(ss)
+}

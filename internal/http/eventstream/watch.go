@@ -1,0 +1,156 @@
+package eventstream
+
+import (
+	"iter"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/trail"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+type conflator = stream.Conflator[*cluster.Object]
+
+// watch is one watch of a running stream.
+type watch struct {
+	watchRequest
+	access.Grant
+	prefix string                     // of its events' names: "pods.", or "" on a stream of a single one
+	match  func(*cluster.Object) bool // nil: everything in sight
+
+	cursor *cache.Cursor // nil before the watch has begun
+	known  stream.Known  // up to which everything was told or is held, and up to which something was told
+	open   bool          // all that keeps these two apart is that there may be more of a deletion's revision
+	before uint64        // up to which another stream, or a snapshot, may have told the client
+	held   *conflator    // nil unless modifications are conflated
+	stale  bool          // the client has been told so
+
+	told     *access.Visibility // what the client was last told that its caller may see
+	resight  *access.Visibility // what its caller may see, if that is to become another
+	outdated bool               // it is
+	shifting bool               // and the client is being told, so that its position is of neither
+}
+
+func newWatch(req watchRequest, granted access.Grant) *watch {
+	w := &watch{watchRequest: req, Grant: granted, match: req.selector.Match()}
+	if req.name != "" {
+		w.prefix = req.name + "."
+	}
+	if name := req.target.Name; name != "" {
+		selected := w.match
+		w.match = func(o *cluster.Object) bool {
+			return o.GetName() == name && (selected == nil || selected(o))
+		}
+	}
+	return w
+}
+
+// cost is how many bytes have to be looked at to tell an event, about; 0 if it is told as it is.
+func (w *watch) cost(event *cache.Event) (bytes int) {
+	size := event.Object.Size()
+	if w.match != nil {
+		bytes += 2 * w.selector.Cost(event.Object)
+	}
+	if w.fields != nil {
+		bytes += size
+	}
+	if w.deltas {
+		bytes += 2 * size // both states are read
+	}
+	return bytes
+}
+
+// objects are those of a snapshot that the client is to see; see cache.Selector.Stepping, unless step is nil.
+func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) iter.Seq[*cluster.Object] {
+	if w.target.Name == "" {
+		return w.part().List(snapshot, w.selector.Stepping(step), "", "")
+	}
+	return func(yield func(*cluster.Object) bool) {
+		if o := snapshot.Get(w.target.Namespace, w.target.Name); o != nil && w.match(o) {
+			yield(o)
+		}
+	}
+}
+
+// part is what the client sees, selected or not.
+func (w *watch) part() access.Part { return access.Part{Target: w.target, Visible: w.Visible} }
+
+// readsOf is the watches as the audit log names them.
+func readsOf(watches []*watch) []trail.Read {
+	reads := make([]trail.Read, len(watches))
+	for i, w := range watches {
+		reads[i] = w.part().Read("watch")
+		reads[i].Watch = w.name
+	}
+	return reads
+}
+
+// begin moves the watch to another cursor, for a client that knows something.
+func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {
+	w.end()
+	w.cursor, w.known, w.before = cursor, known, known.Some
+	w.open = known.All+1 == known.Some
+	if w.conflate > 0 {
+		w.held = stream.NewConflator[*cluster.Object](w.conflate)
+	}
+}
+
+// claim is what the client knows: all below the lowest that it was not told, and nothing above the highest that it was.
+func (w *watch) claim() stream.Told {
+	all := w.known.All
+	if w.held != nil {
+		all = w.held.Claim(all)
+	}
+	told := stream.Told{Known: stream.Known{All: all, Some: max(all, w.known.Some)}, Sight: w.Visible.Name()}
+	if w.shifting {
+		told.Sight = shiftingSight
+	}
+	return told
+}
+
+// reaches moves the client's position to an event that is told, or held back, now.
+func (w *watch) reaches(event *cache.Event, told bool) {
+	w.known.All = max(w.known.All, event.ID)
+	if told {
+		w.known.Some = max(w.known.Some, event.Pos)
+		_, found := event.FromRelist()
+		w.open = !found && w.known.All+1 == w.known.Some
+	}
+}
+
+// passes moves the client's position over all that was read up to a version. It reports whether the client had been told
+// more than its position said, and now has not, so that it is worth a bookmark. Behind a deletion it is not: what comes next
+// says it, and a bookmark for each deletion would be as much as the deletions.
+func (w *watch) passes(version uint64) (complete bool) {
+	partly := w.known.Some > w.known.All && !w.open
+	w.known.All = max(w.known.All, version)
+	return partly && w.known.All >= w.known.Some
+}
+
+// base is what the client has of the object of an event, as far as that is known: of what happened before its position's
+// end it may have been told more than it is told now.
+func (w *watch) base(event *cache.Event) *cluster.Object {
+	if event.Pos <= w.before {
+		return nil
+	}
+	return event.Old
+}
+
+func (w *watch) end() {
+	if w.cursor != nil {
+		w.cursor.Disarm()
+	}
+	w.cursor, w.held, w.known, w.before, w.shifting = nil, nil, stream.Known{}, 0, false
+}
+
+// inScope reports whether an object is one that the path names, whatever its labels and fields.
+func (w *watch) inScope(o *cluster.Object) bool {
+	return (w.target.Namespace == "" || o.GetNamespace() == w.target.Namespace) &&
+		(w.target.Name == "" || o.GetName() == w.target.Name)
+}
+
+func (w *watch) close() {
+	w.end()
+	w.Release()
+}

@@ -1,0 +1,95 @@
+package eventstream
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// While others have streams, one worker is left to them, however many streams of one user are woken.
+func TestOneUserLeavesAWorkerToOthers(t *testing.T) {
+	w := newWorkers()
+	w.total = 2
+	w.close() // so that nobody is waited for
+	push := func(l *line) { w.push(&session{line: l}) }
+	many := w.join("many")
+	push(many)
+	push(many)
+	if first, second := w.pop(nil, false), w.pop(nil, false); first == nil || second == nil {
+		t.Fatal("a worker is idle, though all streams are those of one user")
+	}
+	few := w.join("few")
+	push(many)
+	push(many)
+	if w.pop(many, false) != nil {
+		t.Fatal("two workers serve one user, and there is none left")
+	}
+	push(few)
+	if ss := w.pop(nil, false); ss == nil || ss.line != few {
+		t.Fatal("the other user is not served")
+	}
+	if ss := w.pop(many, false); ss == nil || ss.line != many { // as the only one now
+		t.Fatal("who was to wait is forgotten")
+	}
+}
+
+// Whoever always has more to be told keeps a worker busy; others do not wait until it has time for them.
+func TestNobodyWaitsForALongTurn(t *testing.T) {
+	w := newWorkers()
+	w.total, w.asleep = 2, 2
+	w.patience = time.Hour
+	busy, other := w.join("busy"), w.join("other")
+	push := func(l *line) { w.push(&session{line: l}) }
+	push(busy)
+	if w.asleep != 1 {
+		t.Fatal("nobody was called")
+	}
+	w.pop(nil, false)
+	push(other)
+	if w.asleep != 1 {
+		t.Error("a worker was called, though the first is soon done")
+	}
+	push(busy)
+	w.pop(busy, true) // the other's, and busy's is next
+	w.pop(other, false)
+	push(other)
+	if w.asleep != 0 {
+		t.Error("one waits for another's long turn")
+	}
+	w.pop(busy, false)
+	if w.long != 0 {
+		t.Errorf("%d workers are within long turns, of those that serve nobody with long ones", w.long)
+	}
+}
+
+// However many streams of one user are woken, those of another are served next.
+func TestStreamsAreServedByUserInTurn(t *testing.T) {
+	w := newWorkers()
+	push := func(l *line, path string) { w.push(&session{line: l, path: path}) }
+	many, few := w.join("many"), w.join("few")
+	for i := range 100 {
+		push(many, fmt.Sprint("many ", i))
+	}
+	push(few, "few 0")
+	push(few, "few 1")
+	w.close() // so that nobody is waited for
+	var order []string
+	var served *line
+	for range 102 {
+		ss := w.pop(served, false)
+		served = ss.line
+		order = append(order, ss.path)
+	}
+	if w.pop(served, false); served.served != 0 {
+		t.Errorf("%d workers serve whom nobody serves", served.served)
+	}
+	if got := strings.Join(order[:5], ", "); got != "many 0, few 0, many 1, few 1, many 2" || order[101] != "many 99" || w.first != nil {
+		t.Errorf("%s … %s", got, order[101])
+	}
+	w.leave(many)
+	w.leave(few)
+	if len(w.lines) != 0 {
+		t.Errorf("%d lines are left", len(w.lines))
+	}
+}
