@@ -168,4 +168,4 @@ func (s *Server) route(r chi.Router) {
 
 // keptBytes is how much is kept in memory for all users together only so that it needs not be made again: what was rendered
 // of objects, lists that were sorted, snapshots that pages walk.
-const keptBytes = 48 << 20
+const keptBytes = 24 << 20

@@ -1,7 +1,6 @@
 package eventstream
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/cache"
@@ -63,11 +62,7 @@ func (ss *session) patched(w *watch, event *cache.Event, base *cluster.Object) s
 		variant += " " + w.fields.Variant
 	}
 	return ss.made(event.Object, variant, func() string {
-		patch := render.MergePatch(w.fields, base.JSON(), event.Object.JSON())
-		if patch == "" {
-			return ""
-		}
-		return `{"uid":` + strconv.Quote(event.Object.UID()) + `,"resourceVersion":"` + event.Object.GetResourceVersion() +
-			`","patch":` + patch + `}`
+		o := event.Object
+		return render.Patched(w.fields, o.UID(), o.GetResourceVersion(), base.JSON(), o.JSON())
 	})
 }

@@ -1,6 +1,7 @@
 package eventstream
 
 import (
+	"runtime"
 	"sync"
 	"time"
 )
@@ -129,11 +130,24 @@ func (w *workers) run() {
 	w.mu.Unlock()
 	var served *line
 	var long bool
+	turns := 0 // long ones, since others were let run
 	for ss := w.pop(nil, false); ss != nil; ss = w.pop(served, long) {
 		served = ss.line // it is another's once it is served
-		long = ss.work()
+		if long = ss.work(); !long {
+			continue
+		}
+		// What was woken on this processor meanwhile waits for it; and only a processor with nothing to do looks for what
+		// came from the network, while another may be collecting garbage.
+		if turns++; turns%lookAround == 0 && w.shared() {
+			time.Sleep(time.Microsecond)
+		} else {
+			runtime.Gosched()
+		}
 	}
 }
+
+// lookAround is how many long turns a worker serves before it lets its processor look for what came from the network.
+const lookAround = 4
 
 // serves counts one worker more, or less, that serves a line.
 func (w *workers) serves(l *line, change int) {

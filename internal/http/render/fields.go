@@ -63,13 +63,25 @@ func (p *Fields) Of(json string) string {
 	if p == nil {
 		return json
 	}
+	var of string
+	p.made(json, func(projection []byte) { of = string(projection) })
+	return of
+}
+
+// size is how long that is.
+func (p *Fields) size(json string) (bytes int) {
+	p.made(json, func(projection []byte) { bytes = len(projection) })
+	return bytes
+}
+
+// made lends the wanted part of an object.
+func (p *Fields) made(json string, use func(projection []byte)) {
 	buf := scratch.Get().(*[]byte)
 	*buf = p.root.project((*buf)[:0], gjson.Parse(json))
-	of := string(*buf)
+	use(*buf)
 	if cap(*buf) <= largestScratch {
 		scratch.Put(buf)
 	}
-	return of
 }
 
 // scratch is where forms are made: they are kept for long, and so must take no more than they need.
