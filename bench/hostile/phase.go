@@ -30,12 +30,21 @@ type phase struct {
 	memory        int64   // the gateway's, at its peak
 	cpu           float64 // percent of one processor
 	asked         float64 // requests to the API server, per second
+	foreign       float64 // percent of one processor that others than this benchmark's processes took
 }
+
+// disturbed reports whether others took so much that delays may be theirs.
+func (r result) disturbed() bool {
+	return max(r.without.foreign, r.control.foreign, r.with.foreign) > tolerated
+}
+
+const tolerated = 15
 
 // stage is a gateway with all that belongs to it.
 type stage struct {
 	*bench
 	api, load *process.Child
+	beside    []*process.Child // that run now, too
 	gateway   *gateway.Gateway
 }
 
@@ -56,7 +65,7 @@ func (b *bench) measure(m means) (r result, err error) {
 	if r.without, err = s.measure(""); err != nil {
 		return r, fmt.Errorf("without the attack: %w", err)
 	}
-	if r.with, r.hostile, err = s.attacked(m, s.gateway.Address, m.name); err != nil {
+	if r.with, r.hostile, err = s.attacked(m, s.gateway.Address, m.name, nil); err != nil {
 		return r, err
 	}
 	sink, err := process.StartChild("sink")
@@ -72,14 +81,14 @@ func (b *bench) measure(m means) (r result, err error) {
 	if err := sink.Call("Start", traffic, &address); err != nil {
 		return r, err
 	}
-	if r.control, _, err = s.attacked(m, address, ""); err != nil {
+	if r.control, _, err = s.attacked(m, address, "", sink); err != nil {
 		return r, fmt.Errorf("control: %w", err)
 	}
 	return r, nil
 }
 
 // attacked measures while an address is attacked. It returns what the attack came to during the measurement.
-func (s *stage) attacked(m means, address, profile string) (p phase, hostile Attacked, err error) {
+func (s *stage) attacked(m means, address, profile string, sink *process.Child) (p phase, hostile Attacked, err error) {
 	attacker, err := process.StartChild("attacker")
 	if err != nil {
 		return p, hostile, err
@@ -95,6 +104,10 @@ func (s *stage) attacked(m means, address, profile string) (p phase, hostile Att
 	var before, after Attacked
 	if err := attacker.Call("Count", nil, &before); err != nil {
 		return p, hostile, err
+	}
+	s.beside = []*process.Child{attacker}
+	if sink != nil {
+		s.beside = append(s.beside, sink)
 	}
 	if p, err = s.measure(profile); err != nil {
 		return p, hostile, err
@@ -188,6 +201,7 @@ func (s *stage) measure(profile string) (p phase, err error) {
 	p.events, p.missed, p.memory = stats.Latency, uint64(rounds*users)-stats.Delivered, memory.Peak
 	p.cpu = 100 * (after.cpu - before.cpu).Seconds() / took.Seconds()
 	p.asked = float64(after.asked-before.asked) / took.Seconds()
+	p.foreign = 100 * ((after.machine - after.ours) - (before.machine - before.ours)).Seconds() / took.Seconds()
 	return p, <-profiled
 }
 
@@ -195,12 +209,28 @@ func (s *stage) measure(profile string) (p phase, err error) {
 const quiet = 5 * time.Second
 
 type used struct {
-	cpu   time.Duration
-	asked int64
+	cpu           time.Duration // by the gateway
+	ours, machine time.Duration // by this benchmark's processes, and by all
+	asked         int64
 }
 
 func (s *stage) used() (u used, err error) {
 	if u.cpu, err = process.CPU(s.gateway.Pid); err != nil {
+		return u, err
+	}
+	u.ours = u.cpu
+	pids := []int{os.Getpid(), s.api.Pid, s.load.Pid}
+	for _, child := range s.beside {
+		pids = append(pids, child.Pid)
+	}
+	for _, pid := range pids {
+		cpu, err := process.CPU(pid)
+		if err != nil {
+			return u, err
+		}
+		u.ours += cpu
+	}
+	if u.machine, err = process.Machine(); err != nil {
 		return u, err
 	}
 	return u, s.api.Call("Asked", nil, &u.asked)

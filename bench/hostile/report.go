@@ -41,6 +41,7 @@ func (b *bench) report(results map[string][]result) error {
 		Header: []any{"means", "event p50 ms", "p99 ms", "list p99 ms", "MiB", "CPU %", "API requests/s", "hostile/s: answered", "refused", "cut", "MB", "target"},
 	}
 	var missed uint64
+	disturbed := 0
 	var rows []row
 	for _, m := range allMeans {
 		if rounds := results[m.name]; len(rounds) > 0 {
@@ -70,10 +71,16 @@ func (b *bench) report(results map[string][]result) error {
 			hostile(func(a Attacked) int64 { return a.Failed }), hostile(func(a Attacked) int64 { return a.Bytes / 1e6 }), verdict)
 		for _, round := range r.rounds {
 			missed += round.without.missed + round.with.missed + round.control.missed
+			if round.disturbed() {
+				disturbed++
+			}
 		}
 	}
 	t.Note("target: good users' p99, of events and of lists of their own, at most %v × as without, or %s; memory at most + %d MiB: %d of %d means reach it",
 		b.limit.times, b.limit.floor, b.limit.memory>>20, len(rows)-unreached, len(rows))
+	if disturbed > 0 {
+		t.Note("in %d rounds other programs took more than %d %% of a processor: what delayed the good users may have been those", disturbed, tolerated)
+	}
 	if !process.MayRunFirst() {
 		t.Note("without the right to run before others (CAP_SYS_NICE) the good users also wait for the processors on which the gateway works")
 	}

@@ -27,6 +27,21 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
+// Machine is the processor time that all processes together have used, in the kernel's ticks of 10 ms, with what a
+// hypervisor gave to others.
+func Machine() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	var name string
+	var user, nice, system, idle, waiting, interrupts, soft, stolen int64
+	if _, err := fmt.Sscan(string(text), &name, &user, &nice, &system, &idle, &waiting, &interrupts, &soft, &stolen); err != nil {
+		return 0, fmt.Errorf("/proc/stat: %w", err)
+	}
+	return time.Duration(user+nice+system+interrupts+soft+stolen) * 10 * time.Millisecond, nil
+}
+
 // Waited is how long a process's present threads have waited for a processor while they had something to do. The
 // longer they did, the less the other figures mean.
 func Waited(pid int) (total time.Duration, err error) {
