@@ -70,7 +70,7 @@ need chromium chromium fonts-dejavu-core || skipped+=("the portal in Chromium: c
 export PATH=$PATH:/usr/sbin # where Debian keeps servers
 need nginx nginx-light || skipped+=("streams through nginx: nginx is not installed")
 need haproxy haproxy || skipped+=("streams through HAProxy: haproxy is not installed")
-need initdb postgresql || [ -n "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || skipped+=("the history in PostgreSQL: postgresql is not installed")
+command -v initdb >/dev/null || need pg_createcluster postgresql || skipped+=("the history in PostgreSQL: postgresql is not installed")
 need mariadbd mariadb-server || skipped+=("the history in MariaDB: mariadb-server is not installed")
 part "build" make --no-print-directory build controlplane devissuer
 [ ${#failed[@]} -eq 0 ] || exit 1

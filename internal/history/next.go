@@ -113,11 +113,7 @@ func text(s string) string {
 		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	}
 	if len(s) > maxMessage {
-		cut := maxMessage
-		for !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut]
+		s = strings.ToValidUTF8(s[:maxMessage], "")
 	}
 	return strings.Clone(s) // or it would keep the whole object
 }

@@ -15,7 +15,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -93,6 +92,9 @@ func find(name string) string {
 	}
 	return ""
 }
+
+// Missing reports whether the server is not installed.
+func (s *Server) Missing() bool { return s.missing != "" }
 
 // Start starts the server, for the tests of a whole package; Stop has to follow. Without the programs it does nothing.
 func (s *Server) Start() error {
@@ -249,5 +251,5 @@ func (s *Server) Address(database, name, password string) string {
 	if s.Kind == "postgres" {
 		u.RawQuery = "sslmode=disable"
 	}
-	return strings.ReplaceAll(u.String(), "%2F", "/")
+	return u.String()
 }

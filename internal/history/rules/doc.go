@@ -2,7 +2,7 @@
 // kinds by CEL expressions, which are ready-made for the kinds that are most used.
 //
 // An expression gets the object as `object`, without nulls, since controllers write null where they mean nothing. It gets
-// `state`, too: for the state's expression the one the job was in, ” for a new one, for all others what that expression said. `object.condition('Failed')` is the condition
+// `state`, too: for the state's expression the one the job was in, the empty text for a new one, for all others what that expression said. `object.condition('Failed')` is the condition
 // of that type with its members type, status, reason, message and lastTransitionTime, each a text, empty where it is not there.
 //
 // What is wrong with an expression is told when it is compiled, by an error that names the key. What fails later (a member

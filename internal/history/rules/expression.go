@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 	"cel.dev/cel-go/ext"
 	"cel.dev/cel-go/interpreter"
+	"k8s.io/apimachinery/pkg/util/json" // whole numbers are integers, as in Kubernetes' own expressions
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
@@ -83,53 +83,45 @@ func (e *expression) checkStates() error {
 	return errors.Join(errs...)
 }
 
-// input is one object as expressions see it, read once for all of a rule.
+// input is what an expression sees.
 type input struct {
-	object any
+	object map[string]any
 	state  string
 }
 
-func newInput(o *cluster.Object, was history.State) *input {
-	dec := json.NewDecoder(strings.NewReader(o.JSON()))
-	dec.UseNumber()
-	var object any
-	if err := dec.Decode(&object); err != nil {
-		object = map[string]any{} // which an Object cannot be
-	}
-	return &input{object: plain(object), state: string(was)}
+// parse is an object as expressions see it.
+func parse(o *cluster.Object) map[string]any {
+	object := map[string]any{}
+	_ = json.Unmarshal([]byte(o.JSON()), &object) // cannot fail: it is an object
+	withoutNulls(object)
+	return object
 }
 
-// plain leaves nulls out, and makes whole numbers integers, as Kubernetes' own expressions have them.
-func plain(value any) any {
+// withoutNulls changes objects in place.
+func withoutNulls(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, member := range v {
 			if member == nil {
 				delete(v, key)
 			} else {
-				v[key] = plain(member)
+				v[key] = withoutNulls(member)
 			}
 		}
 	case []any:
 		kept := v[:0]
 		for _, element := range v {
 			if element != nil {
-				kept = append(kept, plain(element))
+				kept = append(kept, withoutNulls(element))
 			}
 		}
 		return kept
-	case json.Number:
-		if whole, err := v.Int64(); err == nil {
-			return whole
-		}
-		number, _ := v.Float64()
-		return number
 	}
 	return value
 }
 
 // ResolveName implements interpreter.Activation.
-func (in *input) ResolveName(name string) (any, bool) {
+func (in input) ResolveName(name string) (any, bool) {
 	switch name {
 	case "object":
 		return in.object, true
@@ -140,9 +132,9 @@ func (in *input) ResolveName(name string) (any, bool) {
 }
 
 // Parent implements interpreter.Activation.
-func (in *input) Parent() interpreter.Activation { return nil }
+func (in input) Parent() interpreter.Activation { return nil }
 
-func (e *expression) evaluate(in *input) (string, error) {
+func (e *expression) evaluate(in input) (string, error) {
 	value, _, err := e.program.Eval(in)
 	if err != nil {
 		return "", err

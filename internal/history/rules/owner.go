@@ -27,7 +27,7 @@ func (r *Rule) ownerOf(o *cluster.Object) string {
 // label is the value of the first of some labels that an object has.
 func label(o *cluster.Object, keys ...string) string {
 	for _, key := range keys {
-		if value := o.Path("metadata.labels." + gjson.Escape(key)).Str; value != "" {
+		if value := o.Get(key); value != "" {
 			return value
 		}
 	}

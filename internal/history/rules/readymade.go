@@ -7,7 +7,7 @@ type ready struct {
 }
 
 // readyMade are the kinds that have an end. Their states are read as their controllers write them; where an expression says
-// ”, the controller is between two states, or says nothing.
+// the empty text, the controller is between two states, or says nothing.
 var readyMade = map[string]ready{
 	"pytorchjobs.kubeflow.org":               kubeflow,
 	"tfjobs.kubeflow.org":                    kubeflow,

@@ -118,15 +118,16 @@ var ErrState = errors.New("no state")
 // What is read of an object that is in its state already is not used; so only the state is, unless it is another.
 func (r *Rule) Read(o *cluster.Object, was history.State) (said history.Said, err error) {
 	var errs []error
-	var input *input
+	var object map[string]any
+	state := was
 	evaluate := func(name string, e *expression) string {
 		if e == nil {
 			return ""
 		}
-		if input == nil {
-			input = newInput(o, was)
+		if object == nil {
+			object = parse(o)
 		}
-		text, err := e.evaluate(input)
+		text, err := e.evaluate(input{object, string(state)})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
@@ -144,10 +145,8 @@ func (r *Rule) Read(o *cluster.Object, was history.State) (said history.Said, er
 	if was != "" && (said.State == "" || said.State == was) {
 		return said, errors.Join(errs...)
 	}
+	state = said.State
 	if !r.jobs {
-		if input != nil {
-			input.state = string(said.State)
-		}
 		said.Reason, said.Message = evaluate("reason", r.reason), evaluate("message", r.message)
 		said.At = moment(evaluate("at", r.at))
 	}

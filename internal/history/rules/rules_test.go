@@ -279,6 +279,15 @@ func TestOwnersAndQueues(t *testing.T) {
 			t.Errorf("%s: %+v, %v", test.metadata, said, err)
 		}
 	}
+	// An owner's expression gets the state that the object says, of every kind.
+	states, err := New(Options{Key: "history", Owner: `state`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := states.For(Jobs).Read(object(t, `"spec":{"suspend":true}`), history.Running)
+	if err != nil || said.Owner != string(history.Suspended) {
+		t.Errorf("an owner by state: %q, %v", said.Owner, err)
+	}
 	volcano, err := rule(t, "jobs.batch.volcano.sh").Read(object(t, `"spec":{"queue":"gpu"}`), "")
 	if err != nil || volcano.Queue != "gpu" {
 		t.Errorf("Volcano's own queue: %q, %v", volcano.Queue, err)

@@ -15,10 +15,8 @@ type dialect interface {
 	types() *strings.Replacer
 	// now is an expression for the database's clock, in milliseconds.
 	now() string
-	// upsert is what follows VALUES (…) to replace columns of a row that is there by its key.
+	// upsert is what follows VALUES (…) to replace columns of a row that is there by its key. Without columns the row stays as it is.
 	upsert(key, columns []string) string
-	// keep is what follows VALUES (…) to leave a row that is there as it is.
-	keep(key []string) string
 	// lock is taken by whoever changes the schema, within a transaction that it outlasts at most until unlock.
 	lock(ctx context.Context, conn *sql.Conn) error
 	unlock(ctx context.Context, conn *sql.Conn) error
@@ -41,8 +39,6 @@ func (sqlite) types() *strings.Replacer {
 func (sqlite) now() string { return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)" }
 
 func (sqlite) upsert(key, columns []string) string { return onConflict(key, columns) }
-
-func (sqlite) keep(key []string) string { return onConflict(key, nil) }
 
 // Every transaction takes the file's only lock for writers at its beginning.
 func (sqlite) lock(context.Context, *sql.Conn) error { return nil }
@@ -75,8 +71,6 @@ func (postgres) now() string { return "CAST(EXTRACT(EPOCH FROM clock_timestamp()
 
 func (postgres) upsert(key, columns []string) string { return onConflict(key, columns) }
 
-func (postgres) keep(key []string) string { return onConflict(key, nil) }
-
 func (postgres) lock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock("+strconv.Itoa(schemaLockNumber)+")")
 	return err
@@ -99,16 +93,15 @@ func (mariadb) types() *strings.Replacer {
 
 func (mariadb) now() string { return "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)" }
 
-func (mariadb) upsert(_, columns []string) string {
+func (mariadb) upsert(key, columns []string) string {
+	if len(columns) == 0 {
+		return " ON DUPLICATE KEY UPDATE " + key[0] + " = " + key[0]
+	}
 	sets := make([]string, len(columns))
 	for i, c := range columns {
 		sets[i] = c + " = VALUES(" + c + ")"
 	}
 	return " ON DUPLICATE KEY UPDATE " + strings.Join(sets, ", ")
-}
-
-func (mariadb) keep(key []string) string {
-	return " ON DUPLICATE KEY UPDATE " + key[0] + " = " + key[0]
 }
 
 func (mariadb) lock(ctx context.Context, conn *sql.Conn) error {

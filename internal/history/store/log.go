@@ -60,7 +60,7 @@ func (s *Store) Take(ctx context.Context, name LogName, people, holder string, l
 		return Log{}, err
 	}
 	if _, err := s.exec(ctx, s.db, `INSERT INTO logs (cluster, resource, name, version, seq, expired, holder, lease, moved)
-		VALUES (?, ?, ?, 0, 0, 0, '', 0, 0)`+s.dialect.keep([]string{"cluster", "resource"}), name.Cluster, name.Resource, people); err != nil {
+		VALUES (?, ?, ?, 0, 0, 0, '', 0, 0)`+s.dialect.upsert([]string{"cluster", "resource"}, nil), name.Cluster, name.Resource, people); err != nil {
 		return Log{}, fmt.Errorf("begin the log of %s: %w", name.Resource, err)
 	}
 	return s.Take(ctx, name, people, holder, lease)

@@ -136,13 +136,11 @@ func (s *Store) jobs(ctx context.Context, where string, args ...any) (found []*h
 	defer rows.Close()
 	for rows.Next() {
 		j := &history.Job{}
-		var version int64
 		var spentText, requests string
 		if err := rows.Scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
-			&version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests); err != nil {
+			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests); err != nil {
 			return nil, fmt.Errorf("read jobs: %w", err)
 		}
-		j.Version = uint64(version)
 		var spent map[history.State]int64
 		if err := json.Unmarshal([]byte(spentText), &spent); err != nil {
 			return nil, fmt.Errorf("read job %s: %w", j.UID, err)
@@ -189,12 +187,10 @@ func (s *Store) transitions(ctx context.Context, w *where, order string, limit i
 	defer rows.Close()
 	for rows.Next() {
 		t := &history.Transition{}
-		var seq, version, late int64
-		if err := rows.Scan(&seq, &t.UID, &t.Namespace, &t.Name, &version, &t.From, &t.To, &t.At, &t.Observed, &late, &t.Attempt,
+		if err := rows.Scan(&t.Seq, &t.UID, &t.Namespace, &t.Name, &t.Version, &t.From, &t.To, &t.At, &t.Observed, &t.Late, &t.Attempt,
 			&t.Reason, &t.Message, &t.Owner, &t.Queue); err != nil {
 			return nil, fmt.Errorf("read transitions: %w", err)
 		}
-		t.Seq, t.Version, t.Late = uint64(seq), uint64(version), late != 0
 		found = append(found, t)
 	}
 	if err := rows.Err(); err != nil {

@@ -114,7 +114,7 @@ func (s *Store) Migrate(ctx context.Context) (err error) {
 func (s *Store) create(ctx context.Context, conn *sql.Conn) error {
 	for _, statement := range []string{
 		`CREATE TABLE IF NOT EXISTS history_schema (id BIGINT PRIMARY KEY, version BIGINT NOT NULL) $OPTIONS`,
-		`INSERT INTO history_schema (id, version) VALUES (1, 0)` + s.dialect.keep([]string{"id"}),
+		`INSERT INTO history_schema (id, version) VALUES (1, 0)` + s.dialect.upsert([]string{"id"}, nil),
 	} {
 		if _, err := conn.ExecContext(ctx, s.dialect.types().Replace(statement)); err != nil {
 			return err
