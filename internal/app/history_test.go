@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -68,6 +69,9 @@ func TestHistoryGoesOnAfterARestart(t *testing.T) {
 	g.until("it runs", tells(`state="Running"} 1`))
 	if !tells(`kubecast_history_recording{cluster="default",kind="jobs.batch"} 1`)() || !tells(`kubecast_history_lag_seconds{cluster="default",kind="jobs.batch"} 0`)() {
 		_, body := g.get(g.ops, "/metrics")
+		t.Error(body)
+	}
+	if _, body := g.get(g.ops, "/debug/history"); !regexp.MustCompile(`default +jobs\.batch +recording +\S+ +\d+ +2 +1 +- `).MatchString(body) {
 		t.Error(body)
 	}
 	g.end()

@@ -40,6 +40,7 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	inside.Handle("/metrics", promhttp.HandlerFor(opts.Gatherer, promhttp.HandlerOpts{}))
 	inside.Get("/debug/kinds", s.debugKinds)
 	inside.HandleFunc("/debug/streams", s.streams.List)
+	inside.Get("/debug/history", s.debugHistory)
 	if opts.Profiles {
 		inside.HandleFunc("/debug/pprof/*", pprof.Index)
 		inside.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -124,6 +125,36 @@ func (s *Server) debugKinds(w http.ResponseWriter, _ *http.Request) {
 				store.Kind().APIVersion(), reply.UpstreamReason(upstream), time.Since(upstream.Since).Round(time.Second),
 				store.Snapshot().Len(), ring.Watermark, ring.Events, ring.Bytes, oldest, ring.Waiting, failure)
 		}
+	}
+	_ = table.Flush() // a client that has gone is no error
+}
+
+// debugHistory answers what is recorded of each cluster and kind, and how far.
+func (s *Server) debugHistory(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if s.opts.History == nil {
+		fmt.Fprintln(w, "no history is kept")
+		return
+	}
+	status := s.opts.History.Status()
+	switch {
+	case status.Err != nil:
+		fmt.Fprintf(w, "the database cannot be used: %q\n", status.Err)
+	case !status.Ready:
+		fmt.Fprintln(w, "the database is made ready")
+	}
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(table, "CLUSTER\tKIND\tSTATE\tSINCE\tVERSION\tSEQ\tLIVING\tBEHIND\tERROR")
+	for _, log := range status.Logs {
+		behind, failure := "-", ""
+		if log.Behind {
+			behind = time.Since(log.Caught).Round(time.Second).String()
+		}
+		if log.Err != nil {
+			failure = fmt.Sprintf("%q", log.Err)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", log.Cluster, log.Kind, log.State,
+			time.Since(log.Since).Round(time.Second), log.Version, log.Seq, log.Jobs, behind, failure)
 	}
 	_ = table.Flush() // a client that has gone is no error
 }

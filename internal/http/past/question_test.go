@@ -1,0 +1,54 @@
+package past
+
+import (
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/http/access"
+)
+
+var jobsOfAll = access.Target{Group: "batch", Version: "v1", Resource: "jobs"}
+
+// A time that is given as how long ago it was is the same on all pages, or the last ones would lack what the first had.
+func TestPagesAreOfOneSpanOfTime(t *testing.T) {
+	now := time.Now()
+	query := url.Values{"since": {"24h"}, "until": {"1h"}}
+	first, err := parse(query, jobsOfAll, "alice", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query.Set("continue", first.goOn(token{Created: 5, UID: "u"}))
+	next, err := parse(query, jobsOfAll, "alice", now.Add(time.Hour))
+	if err != nil || next.filter.Since != first.filter.Since || next.filter.Until != first.filter.Until || first.filter.Since == 0 {
+		t.Errorf("%+v, not %+v: %v", next.filter, first.filter, err)
+	}
+	if next.after.job().UID != "u" || next.after.job().Created != 5 {
+		t.Errorf("%+v", next.after)
+	}
+}
+
+// Whatever a stranger writes, what goes to the database is bounded, and texts that it takes.
+func FuzzQuestion(f *testing.F) {
+	for _, seed := range []string{"owner=me,bob&limit=3", "view=transitions&continue=eyJxIjoiIn0", "since=24h&until=2026-01-31T09:00:00%2B02:00", "state=%00", "uid=%ff,&uid=a"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		query, err := url.ParseQuery(text)
+		if err != nil {
+			return
+		}
+		q, err := parse(query, jobsOfAll, "alice", time.Now())
+		if err != nil {
+			return
+		}
+		texts := slices.Concat(q.filter.Owners, q.filter.Queues, q.filter.UIDs, []string{q.after.UID})
+		if q.limit < 1 || q.limit > maxLimit || len(texts) > 3*maxValues+1 || slices.ContainsFunc(texts, func(s string) bool { return len(s) > maxValue || !isText(s) }) {
+			t.Errorf("%q is taken for %+v", text, q)
+		}
+		if q.me && !slices.Contains(q.filter.Owners, "alice") {
+			t.Errorf("%q asks for what is the caller's own, but not for alice", text)
+		}
+	})
+}
