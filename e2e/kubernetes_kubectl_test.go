@@ -224,3 +224,63 @@ func TestKubectlIsToldThatTheGatewayOnlyReads(t *testing.T) {
 		t.Errorf("%v %s", err, out)
 	}
 }
+
+// kubectl auth says what the gateway serves: whom it takes the caller for, yes where get, list and watch are answered, and no
+// to what only the API server does. Of what is served, it says the same as at the API server.
+func TestKubectlAuthSaysWhatTheGatewayServes(t *testing.T) {
+	t.Parallel()
+	s := onStage(t)
+	s.namespaces(t, "auth-a", "auth-b")
+	s.allowTeam(t, "auth-a")
+	token, err := s.token("auth-user", "auth-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"rbac", "sar"} {
+		t.Run(mode, func(t *testing.T) {
+			g := s.secureGateway(t)
+			if mode == "sar" {
+				options := overTLS(t)
+				options.config = "authorizer: {mode: sar}\n"
+				g = s.startGateway(t, options)
+				g.waitReady(t)
+			}
+			gateway := kubectlTo(t, g, token, "")
+			ask := func(command string) string {
+				t.Helper()
+				out, err := s.tryKubectl(append(gateway, strings.Fields(command)...)...)
+				return failure(out, err)
+			}
+			if who := ask("auth whoami"); !strings.Contains(who, "auth-user") || !strings.Contains(who, "auth-a") {
+				t.Errorf("whoami: %s", who)
+			}
+			for command, want := range map[string]string{
+				"auth can-i list pods -n auth-a":        "yes",
+				"auth can-i watch jobs.batch -n auth-a": "yes",
+				"auth can-i list pods -A":               "yes", // a part of them
+				"auth can-i list pods -n auth-b":        "no",
+				"auth can-i list nodes":                 "no",
+				"auth can-i create pods -n auth-a":      "no",
+				"auth can-i get pods --subresource=log": "no",
+				"auth can-i get /version":               "yes",
+				"auth can-i get /metrics":               "no",
+				"auth can-i list nothings -n auth-a":    "no",
+			} {
+				out, err := s.tryKubectl(append(gateway, strings.Fields(command)...)...)
+				said := strings.TrimSpace(out)
+				if err != nil && strings.Contains(err.Error(), "exit status 1") { // what it printed is not told then
+					said = "no"
+				}
+				if said != want {
+					t.Errorf("kubectl %s: %q, %v, want %s", command, said, err, want)
+				}
+			}
+			for namespace, lists := range map[string]bool{"auth-a": true, "auth-b": false} {
+				rules := ask("auth can-i --list -n " + namespace)
+				if pods := strings.Contains(rules, "\npods "); pods != lists || !strings.Contains(rules, "selfsubjectaccessreviews.authorization.k8s.io") || strings.Contains(rules, "delete") {
+					t.Errorf("can-i --list in %s:\n%s", namespace, rules)
+				}
+			}
+		})
+	}
+}

@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -67,6 +69,39 @@ func (c *Cluster) Named(ctx context.Context, name string) (Kind, error) {
 		},
 		groups: groups,
 	})
+}
+
+// Preferred finds a kind by group and plural name in the version that the cluster prefers. An error wraps ErrNoKind or
+// ErrUnavailable.
+func (c *Cluster) Preferred(ctx context.Context, group, resource string) (Kind, error) {
+	gr := schema.GroupResource{Group: group, Resource: resource}
+	return c.find(ctx, question{
+		name: gr.String(),
+		in: func(catalog *catalog) (Kind, bool) {
+			kind, ok := catalog.preferred[gr]
+			return kind, ok
+		},
+		of:     func(gv schema.GroupVersion) bool { return gv.Group == group },
+		groups: []string{group},
+	})
+}
+
+// Kinds returns the kinds that may be served, each in the version that the cluster prefers, sorted by group and name.
+// An error wraps ErrUnavailable.
+func (c *Cluster) Kinds(ctx context.Context) ([]Kind, error) {
+	known, changes := c.known()
+	if known == nil || known.changes < changes {
+		asked, err := c.askCatalog(ctx, changes)
+		if err != nil && known == nil {
+			return nil, err
+		}
+		if err == nil {
+			known = asked
+		}
+	}
+	kinds := slices.DeleteFunc(slices.Collect(maps.Values(known.preferred)), func(k Kind) bool { return !k.Watchable })
+	slices.SortFunc(kinds, func(a, b Kind) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource)) })
+	return kinds, nil
 }
 
 // question is a search for one kind in a catalog.

@@ -156,8 +156,10 @@ func TestDiscoveryPromisesOnlyWhatIsServed(t *testing.T) {
 		"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList": {
 			`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"batch"},"versions":[{"version":"v1","freshness":"Current","resources":[
 				{"resource":"jobs","verbs":["delete","get","list","watch"],"categories":["all"],"subresources":[{"subresource":"status"}]},
-				{"resource":"reviews","verbs":["create"]}]}]}]}`,
-			`{"items":[{"metadata":{"name":"batch"},"versions":[{"freshness":"Current","resources":[{"categories":["all"],"resource":"jobs","verbs":["get","list","watch"]}],"version":"v1"}]}],"kind":"APIGroupDiscoveryList"}`,
+				{"resource":"reviews","verbs":["create"]},{"resource":"selfsubjectreviews","verbs":["create"]}]}]},
+				{"metadata":{"name":"authentication.k8s.io"},"versions":[{"version":"v1","resources":[
+				{"resource":"tokenreviews","verbs":["create"]},{"resource":"selfsubjectreviews","verbs":["create"]}]}]}]}`,
+			`{"items":[{"metadata":{"name":"batch"},"versions":[{"freshness":"Current","resources":[{"categories":["all"],"resource":"jobs","verbs":["get","list","watch"]}],"version":"v1"}]},{"metadata":{"name":"authentication.k8s.io"},"versions":[{"resources":[{"resource":"selfsubjectreviews","verbs":["create"]}],"version":"v1"}]}],"kind":"APIGroupDiscoveryList"}`,
 		},
 	} {
 		api.set(says(test[0], ""))

@@ -11,8 +11,21 @@ import (
 // cacheable are the verbs that the gateway serves. It can cache a kind if the API server has the last two.
 var cacheable = []string{"get", "list", "watch"}
 
+// IsSelfReview reports whether a resource is one by which callers ask what they may do, or who they are. The gateway
+// answers these itself, so they are the only ones of which one can be created.
+func IsSelfReview(group, resource string) bool {
+	switch group {
+	case "authorization.k8s.io":
+		return resource == "selfsubjectaccessreviews" || resource == "selfsubjectrulesreviews"
+	case "authentication.k8s.io":
+		return resource == "selfsubjectreviews"
+	}
+	return false
+}
+
 // readable makes discovery documents describe the gateway: only the kinds that can be listed and watched and may be
-// served, with only the verbs get, list and watch, and without subresources. Other documents stay as they are.
+// served, with only the verbs get, list and watch, and without subresources. Reviews of oneself keep their verb create.
+// Other documents stay as they are.
 //
 // Clients rely on discovery: kubectl chooses by verbs what `get all` asks for, and dashboards hide what cannot be
 // done. The gateway answers requests for what is left out with 404 or 405.
@@ -69,7 +82,12 @@ func (r readable) document(d *Document) (*Document, error) {
 func (r readable) resources(group string, resources any, name string) []any {
 	served := []any{}
 	for _, resource := range members(resources) {
-		if text, _ := resource[name].(string); strings.Contains(text, "/") || r.serves != nil && !r.serves(group, text) {
+		text, _ := resource[name].(string)
+		if IsSelfReview(group, text) {
+			served = append(served, resource)
+			continue
+		}
+		if strings.Contains(text, "/") || r.serves != nil && !r.serves(group, text) {
 			continue
 		}
 		var verbs []any

@@ -43,6 +43,7 @@ func (g *gateway) post(path, body string, headers ...string) answer {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	g.checkPublic(string(text))
 	return answer{response.StatusCode, response.Header, string(text)}
 }
 

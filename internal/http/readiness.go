@@ -2,9 +2,41 @@ package http
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
 
+	"github.com/go-chi/chi/v5"
+
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
+
+// health answers /healthz, /livez and /readyz as tools expect them of an API server. They say of a cluster whether the
+// gateway can serve it; names of the inside are for the ops listener.
+func (s *Server) health(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
+	path := "/" + r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	kinds, err := s.access.Cluster(chi.URLParam(r, "cluster"))
+	if err != nil {
+		return err
+	}
+	switch allowed, err := s.access.MayRead(r.Context(), kinds, id, path); {
+	case err != nil:
+		return err
+	case !allowed:
+		return access.ForbiddenPath(id, path)
+	}
+	if path == "/readyz" && (s.streams.Draining() || s.readiness(kinds) != nil) {
+		return reply.Unavailable("the cluster cannot be served at the moment", 2*time.Second, s.readiness(kinds))
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, "ok") // a client that has gone is no error
+	return nil
+}
 
 // readiness says why a cluster cannot be served yet; nil if it can.
 func (s *Server) readiness(kinds *cache.Kinds) error {

@@ -5,7 +5,8 @@
 // it. A stream gives its client every event after the client's position, or tells it `reset`. No error text of the
 // inside reaches a client.
 //
-// What it refuses: all methods but GET, HEAD and OPTIONS, except POST where somebody signs in or out.
+// What it refuses: all methods but GET, HEAD and OPTIONS, except POST where somebody signs in or out, or asks what they
+// may do.
 package http
 
 import (
@@ -94,7 +95,7 @@ func New(opts Options) (*Server, error) {
 		log:        opts.Log,
 	}
 	s.signin = signin.New(signin.Options{
-		Authenticator: opts.Authenticator, Sessions: opts.Sessions, Login: opts.Login, Origins: opts.Origins, Rates: s.rates, Log: opts.Log,
+		Authenticator: opts.Authenticator, Sessions: opts.Sessions, Login: opts.Login, Origins: opts.Origins, Posts: rest.IsReview, Rates: s.rates, Log: opts.Log,
 	})
 	var err error
 	s.access, err = access.New(access.Options{Clusters: opts.Clusters, Authorizer: opts.Authorizer, SyncTimeout: opts.SyncTimeout})
@@ -137,20 +138,34 @@ func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.trustProxies, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
 	s.route(r)
-	r.MethodNotAllowed(s.answer("unknown", func(_ http.ResponseWriter, r *http.Request) error {
-		return &reply.Error{
-			Code:    http.StatusMethodNotAllowed,
-			Reason:  metav1.StatusReasonMethodNotAllowed,
-			Message: "the gateway only reads: send this request to the Kubernetes API server itself",
-			Allow:   signin.AllowedMethods(r.URL.Path),
-		}
-	}))
+	r.MethodNotAllowed(s.answer("unknown", s.methodNotAllowed))
 	return request.HeadAsGet(r)
+}
+
+func (s *Server) methodNotAllowed(_ http.ResponseWriter, r *http.Request) error {
+	return &reply.Error{
+		Code:    http.StatusMethodNotAllowed,
+		Reason:  metav1.StatusReasonMethodNotAllowed,
+		Message: "the gateway only reads: send this request to the Kubernetes API server itself",
+		Allow:   s.signin.AllowedMethods(r.URL.Path),
+	}
+}
+
+// review answers a review that is posted, which changes nothing; other objects are not taken.
+func (s *Server) review(w http.ResponseWriter, r *http.Request) error {
+	if !rest.IsReview(r.URL.Path) {
+		return s.methodNotAllowed(w, r)
+	}
+	return s.signedIn(s.rest.PostReview)(w, r)
 }
 
 // route adds all addresses; openapi.yaml describes them.
 func (s *Server) route(r chi.Router) {
 	for _, base := range []string{"", "/clusters/{cluster}"} {
+		for _, path := range rest.HealthPaths {
+			r.Get(base+path, s.answer("health", s.signedIn(s.health)))
+		}
+		r.Post(base+"/apis/*", s.answer("review", s.review))
 		for _, path := range []string{"/api", "/api/*", "/apis", "/apis/*", "/version", "/version/", "/openapi/*"} {
 			r.Get(base+path, s.answer("kubernetes", s.resource))
 		}

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -146,6 +147,53 @@ func (a *Access) See(ctx context.Context, kinds *cache.Kinds, id auth.Identity, 
 	}
 	visible, ok := VisibilityOf(scope, t, kind)
 	return visible, ok, nil
+}
+
+// May asks whether Open would show a caller anything of a target; whole says whether that is all of it. A target
+// without a version means the one that the cluster prefers, and a namespace does not count for a kind that is in none.
+// Like Open, it does not tell a caller who may not see a kind whether it exists.
+func (a *Access) May(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string) (ok, whole bool, err error) {
+	find := func() (kind cluster.Kind, err error) {
+		if t.Version == "" {
+			kind, err = kinds.Cluster().Preferred(ctx, t.Group, t.Resource)
+		} else {
+			kind, err = kinds.Cluster().Resolve(ctx, t.Group, t.Version, t.Resource)
+		}
+		if err == nil && !kind.Watchable {
+			err = cluster.ErrNoKind
+		}
+		if err == nil && !kind.Namespaced {
+			t.Namespace = ""
+		}
+		return kind, err
+	}
+	var kind cluster.Kind
+	exists, err := a.MayRead(ctx, kinds, id, Discovery)
+	if err == nil && exists {
+		kind, err = find()
+	}
+	if err != nil {
+		return false, false, notThere(err)
+	}
+	scope, err := a.permitted(ctx, kinds, id, t, verb, true)
+	if err != nil || scope.Empty() {
+		return false, false, err
+	}
+	if !exists {
+		if kind, err = find(); err != nil {
+			return false, false, notThere(err)
+		}
+	}
+	visible, ok := VisibilityOf(scope, t, kind)
+	return ok, ok && visible == nil, nil
+}
+
+// notThere is no error for a kind that does not exist: nobody may see anything of it.
+func notThere(err error) error {
+	if errors.Is(err, cluster.ErrNoKind) {
+		return nil
+	}
+	return err
 }
 
 // Scope asks where a caller may do a verb on a kind, in any version.

@@ -32,9 +32,10 @@ type Authenticator interface {
 // Options configure a Handler.
 type Options struct {
 	Authenticator Authenticator
-	Sessions      *session.Sessions // of browsers, and tickets; nil: there are none
-	Login         *oidc.Login       // of people with a browser; nil: there is none. Needs Sessions
-	Origins       []string          // of pages elsewhere that may call; may be empty
+	Sessions      *session.Sessions      // of browsers, and tickets; nil: there are none
+	Login         *oidc.Login            // of people with a browser; nil: there is none. Needs Sessions
+	Origins       []string               // of pages elsewhere that may call; may be empty
+	Posts         func(path string) bool // reports other paths that take nothing but a POST; may be nil
 	Rates         *pace.Rates
 	Log           *slog.Logger
 }

@@ -38,7 +38,7 @@ func (h *Handler) CORS(next http.Handler) http.Handler {
 				header.Set("Access-Control-Allow-Credentials", "true") // a session's cookie, from another origin of the same site
 			}
 			if preflight {
-				header.Set("Access-Control-Allow-Methods", AllowedMethods(r.URL.Path))
+				header.Set("Access-Control-Allow-Methods", h.AllowedMethods(r.URL.Path))
 				header.Set("Access-Control-Allow-Headers", corsRequestHeaders)
 				header.Set("Access-Control-Max-Age", corsMaxAge)
 			} else {
@@ -46,7 +46,7 @@ func (h *Handler) CORS(next http.Handler) http.Handler {
 			}
 		}
 		if r.Method == http.MethodOptions {
-			header.Set("Allow", AllowedMethods(r.URL.Path))
+			header.Set("Allow", h.AllowedMethods(r.URL.Path))
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
@@ -55,12 +55,12 @@ func (h *Handler) CORS(next http.Handler) http.Handler {
 }
 
 // AllowedMethods are those that a path takes, as Allow says it.
-func AllowedMethods(path string) string {
+func (h *Handler) AllowedMethods(path string) string {
 	reads, ok := changes[path]
 	switch {
 	case ok && reads:
 		return "GET, HEAD, POST, OPTIONS"
-	case ok:
+	case ok, h.opts.Posts != nil && h.opts.Posts(path):
 		return "POST, OPTIONS"
 	}
 	return "GET, HEAD, OPTIONS"
