@@ -158,3 +158,35 @@ func TestFreshnessIsTold(t *testing.T) {
 		s.expect("p.live live")
 	})
 }
+
+// TestAnIDOfANewHistoryNamesNoVersionOfTheOld on a stream of several watches: whoever is cut off after the first of them has begun
+// anew would come back with a version of the old history, as if it were one of the new, and miss what is in between.
+func TestAnIDOfANewHistoryNamesNoVersionOfTheOld(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		const path = "/stream?one=/api/v1/pods&other=/api/v1/pods&two=/apis/batch/v1/jobs"
+		g.api.Put("jobs", "team-a/train")
+		g.api.Put("pods", "team-a/gone")
+		s := g.stream(path)
+		s.until("two.synced")
+		g.api.Put("pods", "team-a/busy")
+		old := s.until("other.added").id
+		version := g.api.Version()
+		g.api.Rewind(900)
+		for g.api.Version() < version { // in the new history, the old version means something else
+			g.api.Put("pods", "team-a/new")
+		}
+		cut := s.until("one.reset")
+		for f := cut; f.event != "one.synced"; f = s.next() {
+			if strings.Contains(f.id, fmt.Sprintf("other-%d", version)) {
+				t.Errorf("%s: id %s", f.event, f.id)
+			}
+		}
+		if !strings.Contains(old, fmt.Sprintf("other-%d", version)) {
+			t.Fatalf("the old id %s shows nothing", old)
+		}
+		back := g.stream(path, "Last-Event-ID: "+cut.id)
+		for _, watch := range []string{"one.synced", "other.synced"} { // the state, which is what it has missed
+			back.until(watch)
+		}
+	})
+}

@@ -210,6 +210,13 @@ func (c *Cursor[O]) err() error {
 	return nil
 }
 
+// Void reports whether another history has begun, in which the cursor's place means nothing: Next fails with ErrEpoch.
+func (c *Cursor[O]) Void() bool {
+	c.topic.mu.Lock()
+	defer c.topic.mu.Unlock()
+	return c.generation != c.topic.generation
+}
+
 func (c *Cursor[O]) check() error {
 	if c.generation != c.topic.generation {
 		return ErrEpoch

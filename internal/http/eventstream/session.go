@@ -264,18 +264,38 @@ func (ss *session) read(ctx context.Context, w *watch) (at time.Time, more bool,
 }
 
 // restart sends a watch's client to the current state.
+//
+// If another history has begun, it does so for all watches whose places are in the old one, and all of these are reset
+// before the first is told its state: an id of the new epoch must not name a version of the old history. A client that
+// is cut off would come back with it, and miss what happened in the new history up to that version.
 func (ss *session) restart(ctx context.Context, w *watch, reason string) string {
+	anew := []*watch{w}
 	if reason == resetEpoch {
 		var err error
 		if ss.epoch, err = epoch(ctx, ss.watches); err != nil {
 			ss.logger().Warn("stream ends: its cluster cannot be identified", "path", ss.path, "error", err)
 			return goodbyeUnavailable
 		}
+		for _, other := range ss.watches {
+			if other != w && other.cursor != nil && other.cursor.Void() {
+				anew = append(anew, other)
+			}
+		}
 	}
-	if stop := ss.reset(w, reason); stop != "" {
-		return stop
+	for _, w := range anew {
+		w.end()
 	}
-	return ss.snapshot(ctx, w)
+	for _, w := range anew {
+		if stop := ss.reset(w, reason); stop != "" {
+			return stop
+		}
+	}
+	for _, w := range anew {
+		if stop := ss.snapshot(ctx, w); stop != "" {
+			return stop
+		}
+	}
+	return ""
 }
 
 // tellUpstream tells whether what the client sees is still fresh, when that has changed.
