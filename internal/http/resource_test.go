@@ -231,7 +231,7 @@ func TestExpiredPageComesWithATokenThatGoesOn(t *testing.T) {
 		if !slices.Equal(second.names(), []string{"team-a/pod-4"}) {
 			t.Fatalf("the second page is %v", second.names())
 		}
-		pass(rest.KeepFor)
+		pass(rest.KeepFor + time.Second)
 		a := g.get("/api/v1/pods?limit=4&continue=" + first.Metadata.Continue)
 		s := a.status(t)
 		if a.code != http.StatusGone || s.Reason != metav1.StatusReasonExpired || s.Continue == "" {
@@ -244,7 +244,7 @@ func TestExpiredPageComesWithATokenThatGoesOn(t *testing.T) {
 		}
 		// The newest snapshot needs not be kept to be found.
 		now := g.list("/api/v1/pods?limit=2")
-		pass(rest.KeepFor)
+		pass(rest.KeepFor + time.Second)
 		if l := g.list("/api/v1/pods?limit=2&continue=" + now.Metadata.Continue); len(l.Items) != 2 {
 			t.Errorf("%+v", l)
 		}
