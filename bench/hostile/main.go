@@ -116,6 +116,8 @@ func run(args []string, out io.Writer) (err error) {
 		return err
 	}
 	if *quick {
+		process.LeavePriorities()
+		b.retries = 0
 		b.duration, b.rounds = 2*time.Second, 1
 	}
 	chosen := names()
