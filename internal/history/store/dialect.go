@@ -88,7 +88,7 @@ func (mariadb) bind(query string) string { return query }
 
 // Binary types, since all collations either fold letters or ignore spaces at the end: another's name would be as good as one's own.
 func (mariadb) types() *strings.Replacer {
-	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "BLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX", "$OPTIONS", "ENGINE=InnoDB ROW_FORMAT=DYNAMIC")
+	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "MEDIUMBLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX", "$OPTIONS", "ENGINE=InnoDB ROW_FORMAT=DYNAMIC")
 }
 
 func (mariadb) now() string { return "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)" }

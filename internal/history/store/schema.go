@@ -48,6 +48,7 @@ var migrations = [][]string{{
 	) $OPTIONS`,
 	`CREATE INDEX IF NOT EXISTS jobs_created ON jobs (log, created, uid)`,
 	`CREATE INDEX IF NOT EXISTS jobs_namespace ON jobs (log, namespace, created, uid)`,
+	`CREATE INDEX IF NOT EXISTS jobs_name ON jobs (log, namespace, name, created, uid)`,
 	`CREATE INDEX IF NOT EXISTS jobs_owner ON jobs (log, owner, created, uid)`,
 	`CREATE INDEX IF NOT EXISTS jobs_queue ON jobs (log, queue, created, uid)`,
 	`CREATE INDEX IF NOT EXISTS jobs_state ON jobs (log, state, created, uid)`,
@@ -73,6 +74,7 @@ var migrations = [][]string{{
 	) $OPTIONS`,
 	`CREATE INDEX IF NOT EXISTS transitions_uid ON transitions (log, uid, seq)`,
 	`CREATE INDEX IF NOT EXISTS transitions_namespace ON transitions (log, namespace, seq)`,
+	`CREATE INDEX IF NOT EXISTS transitions_name ON transitions (log, namespace, name, seq)`,
 	`CREATE INDEX IF NOT EXISTS transitions_owner ON transitions (log, owner, seq)`,
 	`CREATE INDEX IF NOT EXISTS transitions_to ON transitions (log, to_state, seq)`,
 }}

@@ -25,6 +25,10 @@ func TestWhatIsWrittenIsFoundAgain(t *testing.T) {
 			t.Fatalf("a new log stands at %+v", log)
 		}
 		b := seen(7, "team-a", "ann", numbered("u", 123), history.Pending, history.Running, history.Failed)
+		b.Jobs[0].Requests = map[string]string{} // of a custom resource, whose names are anybody's
+		for _, name := range numbered(strings.Repeat("<", 250), 64) {
+			b.Jobs[0].Requests[name] = "1"
+		}
 		next := write(t, s, log, b)
 		found, err := s.Find(t.Context(), jobs)
 		if err != nil || found != next || next.Version != 7 || next.Seq != 369 {
