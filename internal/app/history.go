@@ -25,11 +25,8 @@ func newArchive(cfg config.Config, registerer prometheus.Registerer, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	database, err := historyDatabase(cfg.History)
+	database, err := makeHistoryDatabase(cfg.History)
 	if err != nil {
-		return nil, err
-	}
-	if err := makeStateDir(database); err != nil {
 		return nil, err
 	}
 	a, err := archive.New(archive.Options{
@@ -56,11 +53,8 @@ func OpenHistory(cfg config.History) (*store.Store, error) {
 	if cfg.Database == config.HistoryNone {
 		return nil, errors.New("history.database: none: there is no history")
 	}
-	database, err := historyDatabase(cfg)
+	database, err := makeHistoryDatabase(cfg)
 	if err != nil {
-		return nil, err
-	}
-	if err := makeStateDir(database); err != nil {
 		return nil, err
 	}
 	s, err := store.New(database)
@@ -109,15 +103,16 @@ func historyDatabase(cfg config.History) (store.Options, error) {
 	return opts, nil
 }
 
-// makeStateDir makes the directory of the default SQLite file.
-func makeStateDir(database store.Options) error {
-	if database.StateDir == "" {
-		return nil
+// makeHistoryDatabase is historyDatabase, and makes the directory of the default SQLite file.
+func makeHistoryDatabase(cfg config.History) (store.Options, error) {
+	opts, err := historyDatabase(cfg)
+	if err != nil || opts.StateDir == "" {
+		return opts, err
 	}
-	if err := os.MkdirAll(database.StateDir, 0o700); err != nil {
-		return fmt.Errorf("history.stateDir: the history's file needs a directory (or set history.database): %w", err)
+	if err := os.MkdirAll(opts.StateDir, 0o700); err != nil {
+		return opts, fmt.Errorf("history.stateDir: the history's file needs a directory (or set history.database): %w", err)
 	}
-	return nil
+	return opts, nil
 }
 
 // hasDirectory looks for the directory of a file that an address names.

@@ -6,19 +6,29 @@ import (
 	"mime"
 	"slices"
 	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // cacheable are the verbs that the gateway serves. It can cache a kind if the API server has the last two.
 var cacheable = []string{"get", "list", "watch"}
 
-// IsSelfReview reports whether a resource is one by which callers ask what they may do, or who they are. The gateway
+// SelfReviews are the resources by which callers ask what they may do, or who they are, with the kind of each. The gateway
 // answers these itself, so they are the only ones of which one can be created.
+var SelfReviews = map[schema.GroupVersionResource]schema.GroupVersionKind{
+	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"): authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"),
+	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectrulesreviews"):  authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"),
+	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"):      authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"),
+}
+
+// IsSelfReview reports whether a resource, in any version, is one of SelfReviews.
 func IsSelfReview(group, resource string) bool {
-	switch group {
-	case "authorization.k8s.io":
-		return resource == "selfsubjectaccessreviews" || resource == "selfsubjectrulesreviews"
-	case "authentication.k8s.io":
-		return resource == "selfsubjectreviews"
+	for review := range SelfReviews {
+		if review.Group == group && review.Resource == resource {
+			return true
+		}
 	}
 	return false
 }

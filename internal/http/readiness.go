@@ -11,7 +11,6 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -23,14 +22,13 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, id auth.Identity
 	if err != nil {
 		return err
 	}
-	switch allowed, err := s.access.MayRead(r.Context(), kinds, id, path); {
-	case err != nil:
+	if err := s.access.CheckPath(r.Context(), kinds, id, path); err != nil {
 		return err
-	case !allowed:
-		return access.ForbiddenPath(id, path)
 	}
-	if path == "/readyz" && (s.streams.Draining() || s.readiness(kinds) != nil) {
-		return reply.Unavailable("the cluster cannot be served at the moment", 2*time.Second, s.readiness(kinds))
+	if path == "/readyz" {
+		if err := s.readiness(kinds); err != nil || s.streams.Draining() {
+			return reply.Unavailable("the cluster cannot be served at the moment", 2*time.Second, err)
+		}
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

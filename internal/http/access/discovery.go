@@ -24,6 +24,15 @@ func (a *Access) MayRead(ctx context.Context, kinds *cache.Kinds, id auth.Identi
 	return decision.Allowed, err
 }
 
+// CheckPath fails unless a caller may read a URL that is not a resource.
+func (a *Access) CheckPath(ctx context.Context, kinds *cache.Kinds, id auth.Identity, path string) error {
+	allowed, err := a.MayRead(ctx, kinds, id, path)
+	if err == nil && !allowed {
+		err = ForbiddenPath(id, path)
+	}
+	return err
+}
+
 // ForbiddenPath is a 403 in the API server's own words.
 func ForbiddenPath(id auth.Identity, path string) error {
 	return &reply.Error{

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -64,11 +63,8 @@ func (h *Handler) Document(w http.ResponseWriter, r *http.Request, id auth.Ident
 	if err != nil {
 		return err
 	}
-	switch allowed, err := h.access.MayRead(r.Context(), kinds, id, d.path); {
-	case err != nil:
+	if err := h.access.CheckPath(r.Context(), kinds, id, d.path); err != nil {
 		return err
-	case !allowed:
-		return access.ForbiddenPath(id, d.path)
 	}
 	accept := reply.Choose(r.Header, d.form)
 	if accept == "" {

@@ -29,18 +29,10 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// reviews are the resources of which a caller may create one, because that changes nothing: it asks what the caller may
-// do, or who they are. By resource, the kind of the object.
-var reviews = map[schema.GroupVersionResource]schema.GroupVersionKind{
-	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"): authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"),
-	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectrulesreviews"):  authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"),
-	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"):      authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"),
-}
-
 // IsReview reports whether a review is posted to a path.
 func IsReview(path string) bool {
 	t, ok := access.Parse(path)
-	_, isReview := reviews[resourceOf(t)]
+	_, isReview := cluster.SelfReviews[resourceOf(t)]
 	return ok && isReview && t.Namespace == "" && t.Name == ""
 }
 
@@ -71,7 +63,7 @@ func (h *Handler) PostReview(w http.ResponseWriter, r *http.Request, id auth.Ide
 	if encoder == nil {
 		return reply.NotAcceptable("a review can be answered as application/json and application/vnd.kubernetes.protobuf")
 	}
-	gvk := reviews[resourceOf(t)]
+	gvk := cluster.SelfReviews[resourceOf(t)]
 	review, err := readReview(r, gvk)
 	if err != nil {
 		return err
@@ -243,7 +235,7 @@ func (h *Handler) reviewRules(ctx context.Context, kinds *cache.Kinds, id auth.I
 	for _, rule := range slices.Concat(rules...) {
 		review.Status.ResourceRules = withRule(review.Status.ResourceRules, rule)
 	}
-	for gvr := range reviews {
+	for gvr := range cluster.SelfReviews {
 		review.Status.ResourceRules = append(review.Status.ResourceRules, authorizationv1.ResourceRule{
 			Verbs: []string{"create"}, APIGroups: []string{gvr.Group}, Resources: []string{gvr.Resource},
 		})
