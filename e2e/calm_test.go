@@ -14,7 +14,7 @@ import (
 // after the other. Most clients are cut off, and miss some changes. Half of the time the gateways are started again
 // in the meantime, so that clients have to be caught up with changes that their gateway never saw. Then all clients
 // have their positions, and stay. Each single change wakes each stream anew, and no change before it can hide that a
-// stream was not woken.
+// stream was not woken. At last the permissions of the clients change for which they do.
 func (m *model) beQuiet(t *testing.T) {
 	t.Helper()
 	m.quiets++
@@ -67,6 +67,9 @@ func (m *model) beQuiet(t *testing.T) {
 	})
 	m.calms = append(m.calms, c)
 	m.check(t)
+	m.roamers.check(t)
+	m.roamers.roam(t)
+	m.roamers.check(t)
 }
 
 // followers returns the clients, each once.

@@ -23,6 +23,7 @@ import (
 
 // gatewayOptions are how a test's gateway differs from the usual one.
 type gatewayOptions struct {
+	program    string // empty: the stage's
 	kubeconfig string // empty: the stage's own, of the cluster-admin
 	config     string // keys of the configuration file beyond auth
 	auth       string // keys of its section auth beyond jwt, indented
@@ -34,6 +35,7 @@ type gatewayOptions struct {
 // gateway is a gateway that may be killed and started again.
 type gateway struct {
 	stage   *stage
+	program string
 	args    []string
 	process *process.Process
 	url     string       // of the public listener
@@ -149,7 +151,11 @@ func (s *stage) newGateway(dir string, opts gatewayOptions) (*gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gateway{stage: s, caFile: opts.certFile, client: client, args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--listen", listen, "--ops-listen", "127.0.0.1:0"}}
+	program := opts.program
+	if program == "" {
+		program = s.gateway
+	}
+	g := &gateway{stage: s, program: program, caFile: opts.certFile, client: client, args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--listen", listen, "--ops-listen", "127.0.0.1:0"}}
 	return g, g.start()
 }
 
@@ -168,7 +174,7 @@ func clientThatTrusts(certFile string) (*http.Client, error) {
 }
 
 func (g *gateway) start() error {
-	p, err := process.Start(process.Options{Path: g.stage.gateway, Args: g.args})
+	p, err := process.Start(process.Options{Path: g.program, Args: g.args})
 	if err != nil {
 		return err
 	}

@@ -24,19 +24,23 @@ import (
 //
 // Clients ask for fields, patches, or conflated modifications, and some may see only a part. They come over plain
 // HTTP, and over TLS with HTTP/2, to either of two gateways. One gateway reaches the API server through a proxy that
-// makes chosen requests fail.
+// makes chosen requests fail. The permissions of further clients change.
 //
-// All random choices come from a seed. $KUBECAST_SOAK says how long the test lasts, as in `make soak`; without it,
-// the test is a short sample.
+// All random choices come from a seed. $KUBECAST_SOAK says how long the test lasts, as in `make soak`; the clock of one
+// gateway jumps then. Without it, the test is a short sample.
 func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	t.Parallel()
 	lasting, clients := 15*time.Second, 20
+	secure := overTLS(t)
 	if text := os.Getenv("KUBECAST_SOAK"); text != "" {
 		var err error
 		if lasting, err = time.ParseDuration(text); err != nil {
 			t.Fatal("KUBECAST_SOAK: ", err)
 		}
 		clients = 50
+		if secure.program, err = jumpingProgram(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s := onFaultStage(t)
 	s.namespaces(t, "model-a", "model-b", "model-c")
@@ -49,7 +53,7 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 		stage:    s,
 		random:   random,
 		proxy:    proxy,
-		gateways: []*gateway{s.startGateway(t, gatewayOptions{listen: fixedAddress(t), kubeconfig: proxy.kubeconfig(t, s)}), s.startGateway(t, overTLS(t))},
+		gateways: []*gateway{s.startGateway(t, gatewayOptions{listen: fixedAddress(t), kubeconfig: proxy.kubeconfig(t, s)}), s.startGateway(t, secure)},
 		churn: &churn{namespaces: []string{"model-a", "model-b", "model-c"}, test: "model", forgiving: true,
 			random: rand.New(rand.NewPCG(random.Uint64(), 2))},
 		void: map[string]int{},
@@ -71,6 +75,7 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 	for _, w := range m.watched {
 		w.waitSynced(t)
 	}
+	m.roamers = m.startRoamers(t)
 	m.beginChronicle(t)
 	finish := s.startChurn(t, m.churn)
 	until := time.Now().Add(lasting)
@@ -115,6 +120,7 @@ type model struct {
 	viewers  []string // tokens
 	churn    *churn
 	watched  []watched
+	roamers  *roamers
 
 	chronicle       *chronicle
 	checked         uint64         // the version up to which check has compared
@@ -197,6 +203,9 @@ func (m *model) randomScope(random *rand.Rand, only []string) scope {
 // hurt does one random fault of the gateways or the control plane.
 func (m *model) hurt(t *testing.T) {
 	t.Helper()
+	if m.random.IntN(3) == 0 {
+		m.roamers.roam(t)
+	}
 	g := m.gateways[m.random.IntN(len(m.gateways))]
 	switch n := m.random.IntN(18); {
 	case n < 4:

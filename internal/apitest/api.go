@@ -228,6 +228,36 @@ func (a *API) Rewind(version uint64) {
 	})
 }
 
+// Backup is what an API server has stored at some moment.
+type Backup struct {
+	version uint64
+	objects map[string]map[string]object // by resource
+}
+
+// Backup returns what is stored now.
+func (a *API) Backup() Backup {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b := Backup{version: a.version, objects: map[string]map[string]object{}}
+	for _, k := range a.kinds {
+		b.objects[k.Resource] = maps.Clone(k.objects)
+	}
+	return b
+}
+
+// Restore takes the API server back to a backup, like a restored etcd: the versions and, other than Rewind, the content.
+// The history is gone, and all watches are broken off.
+func (a *API) Restore(b Backup) {
+	a.change(func() {
+		a.version = b.version
+		for _, k := range a.kinds {
+			k.objects = maps.Clone(b.objects[k.Resource])
+			k.history, k.floor = nil, b.version
+			k.epoch++
+		}
+	})
+}
+
 // Fail answers the requests for a resource, for an endpoint (discovery, reviews), or for Everything with a status; 0
 // ends that. Open watches go on; see DropWatches.
 func (a *API) Fail(what string, code int) { a.fault(what, fault{code: code}) }

@@ -132,7 +132,8 @@ func (f *follower) run(done <-chan struct{}) {
 				return
 			default:
 			}
-			if f.random.IntN(50) == 0 { // in the middle of what was sent in one piece
+			// In the middle of what was sent in one piece, most often when one watch of several begins anew.
+			if f.random.IntN(50) == 0 || strings.HasSuffix(frame.event, ".reset") && f.random.IntN(3) == 0 {
 				s.close()
 				break
 			}

@@ -35,6 +35,7 @@ var modelClients = []map[string]string{
 	{"": "/api/v1/pods?fields=spec.n&deltas=merge-patch&conflate=1s"},
 	{"": "/api/v1/namespaces/team-a/pods/pod-3"},
 	{"a": "/api/v1/pods", "b": "/api/v1/namespaces/team-b/pods?labelSelector=app%3Dweb"},
+	{"a": "/api/v1/pods", "b": "/api/v1/pods?labelSelector=app%3Dweb", "c": "/api/v1/namespaces/team-b/pods?deltas=merge-patch"},
 	{"a": "/api/v1/namespaces/team-a/pods?conflate=1s", "b": "/api/v1/namespaces/team-b/pods/pod-1", "c": "/api/v1/pods?deltas=merge-patch"},
 }
 
@@ -109,8 +110,12 @@ func (m *model) play() {
 		running.Go(func() { f.run(done) })
 	}
 	began := time.Now()
+	restoreAt := m.IntN(800) // in half of the seeds never
 	for step := range 400 {
 		m.churn()
+		if step == restoreAt {
+			m.restore()
+		}
 		if m.IntN(20) == 0 {
 			m.permit()
 		}
@@ -272,6 +277,42 @@ func (m *model) heal() {
 	}
 	for _, replica := range m.replicas {
 		replica.way.mend()
+	}
+}
+
+// restore takes the cluster back to what it was some changes ago, and changes it until its versions are beyond those that were
+// undone. A replica that saw nothing of what is undone, or not that it is, cannot know (docs/decisions.md). So all of them
+// have seen both before there is something new.
+func (m *model) restore() {
+	m.heal()
+	backup := m.api.api.Backup()
+	undone := 2 + m.IntN(20)
+	for range undone {
+		m.put(fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(2)), m.IntN(8)))
+		pass(time.Duration(m.IntN(100)) * time.Millisecond)
+	}
+	m.replicasKnow("what will be undone")
+	m.api.api.Restore(backup)
+	m.replicasKnow("that it was undone")
+	for range undone + m.IntN(5) {
+		m.put(fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(2)), m.IntN(8)))
+		pass(time.Duration(m.IntN(100)) * time.Millisecond)
+	}
+	m.checked["restored"]++
+}
+
+// replicasKnow waits until all replicas have what the cluster has.
+func (m *model) replicasKnow(what string) {
+	for _, replica := range m.replicas {
+		for began := time.Now(); ; pass(10 * time.Millisecond) {
+			_, version := replica.known("pods")
+			if version == m.api.api.Version() {
+				break
+			}
+			if time.Since(began) > 5*time.Minute {
+				m.Fatalf("a replica that is at version %d, not %d, does not come to know %s", version, m.api.api.Version(), what)
+			}
+		}
 	}
 }
 
