@@ -31,14 +31,20 @@ type Told struct {
 	// letters and digits. The empty name means all that it asked for. A position made under one visibility says
 	// nothing under another.
 	Sight string
+	// Own is a position in a form of the source's own, where no version says it: the letter p, then letters, digits and
+	// hyphens. Then the other fields are zero.
+	Own string
 }
+
+// placed reports whether it says anything.
+func (t Told) placed() bool { return t.All > 0 || t.Own != "" }
 
 // Position is what an event id says: how far a client has been told of each watch of its stream.
 //
 // On the wire it is EPOCH.VERSION for a stream of one watch, which has no name, and EPOCH.NAME-VERSION.NAME-VERSION…
 // for several. VERSION is Known.All. If Known.Some differs, it follows after a hyphen; then the name of the
 // visibility, if it has one, after another. A watch whose snapshot was not complete has no version: if it has a name
-// it is left out, else its version is 0.
+// it is left out, else its version is 0. Told.Own stands in the place of all that.
 type Position struct {
 	Epoch string
 	Told  map[string]Told // by the watch's name; "" for the watch of a single stream
@@ -70,10 +76,10 @@ func ParsePosition(s string) (Position, error) {
 			}
 		}
 		told, ok := parseTold(versions)
-		if _, twice := p.Told[name]; !ok || twice || name != "" && told.All == 0 {
+		if _, twice := p.Told[name]; !ok || twice || name != "" && !told.placed() {
 			return Position{}, ErrPosition
 		}
-		if told.All > 0 {
+		if told.placed() {
 			p.Told[name] = told
 		}
 	}
@@ -81,6 +87,9 @@ func ParsePosition(s string) (Position, error) {
 }
 
 func parseTold(s string) (told Told, ok bool) {
+	if len(s) > 1 && s[0] == 'p' {
+		return Told{Own: s}, all(s, func(c byte) bool { return letterOrDigit(c) || c == '-' })
+	}
 	if i := strings.LastIndexByte(s, '-'); i >= 0 && ValidName(s[i+1:]) {
 		s, told.Sight = s[:i], s[i+1:]
 	}
@@ -106,12 +115,16 @@ func AppendID(dst []byte, epoch string, names []string, told []Told) []byte {
 		switch {
 		case name == "":
 			dst = append(dst, '.')
-		case told[i].All == 0:
+		case !told[i].placed():
 			continue
 		default:
 			dst = append(dst, '.')
 			dst = append(dst, name...)
 			dst = append(dst, '-')
+		}
+		if told[i].Own != "" {
+			dst = append(dst, told[i].Own...)
+			continue
 		}
 		dst = strconv.AppendUint(dst, told[i].All, 10)
 		if told[i].All == 0 {

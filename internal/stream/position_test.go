@@ -12,13 +12,13 @@ func TestPositions(t *testing.T) {
 		text  string
 		known map[string]Told // nil: unreadable
 	}{
-		{"e1.42", map[string]Told{"": {UpTo(42), ""}}},
+		{"e1.42", map[string]Told{"": {UpTo(42), "", ""}}},
 		{"e1", map[string]Told{}},
 		{"e1.0", map[string]Told{}}, // a single watch whose snapshot was not complete
-		{"e1.pods-42.jobs2-7", map[string]Told{"pods": {UpTo(42), ""}, "jobs2": {UpTo(7), ""}}},
-		{"e1.42-50", map[string]Told{"": {Known{42, 50}, ""}}}, // cut off in a burst
-		{"e1.pods-42-50.jobs2-7", map[string]Told{"pods": {Known{42, 50}, ""}, "jobs2": {UpTo(7), ""}}},
-		{"e1.18446744073709551615", map[string]Told{"": {UpTo(1<<64 - 1), ""}}},
+		{"e1.pods-42.jobs2-7", map[string]Told{"pods": {UpTo(42), "", ""}, "jobs2": {UpTo(7), "", ""}}},
+		{"e1.42-50", map[string]Told{"": {Known{42, 50}, "", ""}}}, // cut off in a burst
+		{"e1.pods-42-50.jobs2-7", map[string]Told{"pods": {Known{42, 50}, "", ""}, "jobs2": {UpTo(7), "", ""}}},
+		{"e1.18446744073709551615", map[string]Told{"": {UpTo(1<<64 - 1), "", ""}}},
 		{"e1.18446744073709551616", nil},
 		{"", nil},
 		{".42", nil},
@@ -34,9 +34,9 @@ func TestPositions(t *testing.T) {
 		{"e1.42-42", nil}, // as good as 42
 		{"e1.42-7", nil},
 		{"e1.0-7", nil},
-		{"e1.42-s1a", map[string]Told{"": {UpTo(42), "s1a"}}}, // narrowed
-		{"e1.42-50-s1a", map[string]Told{"": {Known{42, 50}, "s1a"}}},
-		{"e1.pods-42-s1a.jobs2-7", map[string]Told{"pods": {UpTo(42), "s1a"}, "jobs2": {UpTo(7), ""}}},
+		{"e1.42-s1a", map[string]Told{"": {UpTo(42), "s1a", ""}}}, // narrowed
+		{"e1.42-50-s1a", map[string]Told{"": {Known{42, 50}, "s1a", ""}}},
+		{"e1.pods-42-s1a.jobs2-7", map[string]Told{"pods": {UpTo(42), "s1a", ""}, "jobs2": {UpTo(7), "", ""}}},
 		{"e1.0-s1a", nil},
 		{"e1.s1a", nil},
 		{"e1.42-s1a-s1a", nil},
@@ -55,6 +55,10 @@ func TestPositions(t *testing.T) {
 		{"e1.42.pods-7", nil},
 		{"e1.pods-7.42", nil},
 		{"e1.pods-7\n", nil},
+		{"e1.l-p0a-9", map[string]Told{"l": {Own: "p0a-9"}}}, // in a form of the source's own
+		{"e1.l-p7.pods-42", map[string]Told{"l": {Own: "p7"}, "pods": {UpTo(42), "", ""}}},
+		{"e1.l-p", nil},
+		{"e1.l-pA", nil},
 		{"e1." + strings.Repeat("a", maxPosition), nil},
 	} {
 		p, err := ParsePosition(test.text)
@@ -73,19 +77,19 @@ func TestWatchWithoutVersionIsLeftOutOfIDs(t *testing.T) {
 	at := func(all, some uint64) Told { return Told{Known: Known{all, some}} }
 	for want, versions := range map[string][]Told{
 		"e": {{}, {}}, "e.a-5": {at(5, 5), {}}, "e.a-5.b-6": {at(5, 5), at(6, 6)}, "e.a-5-9": {at(5, 9), at(0, 9)},
-		"e.a-5-9-s1.b-6-s2": {{Known{5, 9}, "s1"}, {UpTo(6), "s2"}}, "e.b-6": {{Known{}, "s1"}, at(6, 6)},
+		"e.a-5-9-s1.b-6-s2": {{Known{5, 9}, "s1", ""}, {UpTo(6), "s2", ""}}, "e.b-6": {{Known{}, "s1", ""}, at(6, 6)},
 	} {
 		if got := string(AppendID(nil, "e", []string{"a", "b"}, versions)); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}
-	if got := string(AppendID([]byte("id: "), "e", []string{""}, []Told{{Known{0, 9}, "s1"}})); got != "id: e.0" {
+	if got := string(AppendID([]byte("id: "), "e", []string{""}, []Told{{Known{0, 9}, "s1", ""}})); got != "id: e.0" {
 		t.Errorf("%q", got)
 	}
 }
 
 func FuzzParsePosition(f *testing.F) {
-	for _, s := range []string{"abc.42", "abc", "abc.0", "abc.pods-42.jobs-7", "a.b-1.c-2.d-3", "A.1", "a..", "a.1.b-2", "a.b-01", "a.1-2", "a.b-1-2.c-3", "a.1-2-s3", "a.b-1-s2.c-3"} {
+	for _, s := range []string{"abc.42", "abc", "abc.0", "abc.pods-42.jobs-7", "a.b-1.c-2.d-3", "A.1", "a..", "a.1.b-2", "a.b-01", "a.1-2", "a.b-1-2.c-3", "a.1-2-s3", "a.b-1-s2.c-3", "a.l-p0-1.c-3"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

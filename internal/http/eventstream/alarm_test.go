@@ -80,11 +80,11 @@ func TestDueTimesDoNotDependOnTheWallClock(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	if reason := ss.onTime(now); reason != "" {
+	if reason := ss.onTime(now); reason != GoOn {
 		t.Errorf("it ends before its time: %s", reason)
 	}
 	ss.times.ends = now.Add(-time.Second).Round(0) // as the clock says after it was set
-	if reason := ss.onTime(now); reason != goodbyeExpired {
+	if reason := ss.onTime(now); reason != endExpired {
 		t.Errorf("the stream outlives its token: %q", reason)
 	}
 }

@@ -2,14 +2,13 @@ package eventstream
 
 import (
 	"errors"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
-// frames writes server-sent events (WHATWG HTML, 9.2). What is written is collected, and goes out in one piece with
+// frames is what is sent to a client. What is written is collected, and goes out in one piece with
 // one flush and under a deadline; so many events cost one system call, and a reader that takes nothing cannot hold
 // the stream for ever.
 type frames struct {
@@ -34,55 +33,21 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, conn.ChunkRoom, 4<<1
 // errBusy means that the client takes no more at the moment. Until a flush has succeeded nothing can be collected.
 var errBusy = errors.New("the client takes no more at the moment")
 
-// begin gives what was collected, for more to be appended and put back.
-func (f *frames) begin() []byte {
+// add collects a message in a form.
+func (f *frames) add(form encoder, m message) {
 	if f.buf == nil {
 		f.buf = buffers.Get().(*[]byte)
 		*f.buf = (*f.buf)[:conn.ChunkRoom]
 	}
-	return *f.buf
-}
-
-// event collects one event. The data must be on one line, as an Object's JSON is. An empty id leaves the client's
-// position as it is.
-func (f *frames) event(prefix, name string, id []byte, data string) {
-	buf := append(f.begin(), "event: "...)
-	buf = append(buf, prefix...)
-	buf = append(buf, name...)
-	if len(id) > 0 {
-		buf = append(buf, "\nid: "...)
-		buf = append(buf, id...)
+	before := len(*f.buf)
+	*f.buf = form.encode(*f.buf, m)
+	switch after := len(*f.buf); {
+	case after == conn.ChunkRoom: // nothing is collected, and an empty piece would be the end of the stream
+		buffers.Put(f.buf)
+		f.buf = nil
+	case after > before && m.kind.isEvent():
+		f.events++
 	}
-	buf = append(buf, "\ndata: "...)
-	buf = append(buf, data...)
-	*f.buf = append(buf, "\n\n"...)
-	f.events++
-}
-
-// text collects texts as they are.
-func (f *frames) text(texts ...string) {
-	buf := f.begin()
-	for _, text := range texts {
-		buf = append(buf, text...)
-	}
-	*f.buf = buf
-}
-
-// raw collects a text as it is.
-func (f *frames) raw(text []byte) { *f.buf = append(f.begin(), text...) }
-
-// comment collects a comment, which clients ignore.
-func (f *frames) comment(text string) {
-	buf := append(f.begin(), ": "...)
-	buf = append(buf, text...)
-	*f.buf = append(buf, "\n\n"...)
-}
-
-// retry collects how long the client is to wait before it reconnects.
-func (f *frames) retry(after time.Duration) {
-	buf := append(f.begin(), "retry: "...)
-	buf = strconv.AppendInt(buf, after.Milliseconds(), 10)
-	*f.buf = append(buf, "\n\n"...)
 }
 
 // full reports whether it is time to flush.

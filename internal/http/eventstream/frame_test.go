@@ -24,11 +24,11 @@ func BenchmarkFrames(b *testing.B) {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
 			b.ReportAllocs()
 			to := &nowhere{}
-			f := frames{to: to, patience: time.Second}
+			f, form := frames{to: to, patience: time.Second}, &serverSentEvents{}
 			position := []byte("mzx7ntfk.123456")
 			for b.Loop() {
 				for range batch {
-					f.event("pods.", "modified", position, data)
+					f.add(form, message{kind: msgEvent, prefix: "pods.", name: "modified", id: position, data: data})
 					if !f.full() {
 						continue
 					}

@@ -32,6 +32,7 @@ type Options struct {
 	Revocations *auth.Revocations // end streams before their time; may be nil
 	Processors  *budget.Queue     // turns for long work
 	Memory      *budget.Memory    // memory for what is made of objects
+	Parsers     Parsers           // of what can be streamed beside objects; may be nil
 	Limits      Limits
 	Times       Times
 	SyncTimeout time.Duration // how long a stream waits for its kinds' first lists
@@ -52,7 +53,7 @@ type Times struct {
 // Hub owns the event streams, Kubernetes' watches among them: which are open, who serves them, and how many there may be.
 type Hub struct {
 	opts     Options
-	places   *places
+	quota    *quota
 	metrics  *metrics
 	open     *openStreams
 	draining context.Context // done: no new streams, and the running ones end
@@ -73,7 +74,7 @@ type Hub struct {
 func New(opts Options) *Hub {
 	h := &Hub{
 		opts:    opts,
-		places:  newPlaces(opts.Limits),
+		quota:   newQuota(opts.Limits),
 		metrics: newMetrics(opts.Registerer),
 		open:    newOpenStreams(),
 		workers: newWorkers(),
@@ -123,7 +124,7 @@ func (h *Hub) Drain(ctx context.Context) {
 func (h *Hub) Draining() bool { return h.draining.Err() != nil }
 
 // Counted is how many streams count against the limits.
-func (h *Hub) Counted() int { return h.places.count() }
+func (h *Hub) Counted() int { return h.quota.count() }
 
 // Stats is what a Hub has at a moment.
 type Stats struct {
@@ -136,7 +137,7 @@ type Stats struct {
 // Stats returns what there is now. It looks at each stream.
 func (h *Hub) Stats() Stats {
 	all := h.open.all()
-	stats := Stats{Open: len(all), Watches: h.places.watching()}
+	stats := Stats{Open: len(all), Watches: h.quota.watching()}
 	for _, ss := range all {
 		if ss.state.Load() == stateIdle {
 			stats.Idle++

@@ -178,11 +178,14 @@ func (r *running) await(open, idle int) {
 	}
 }
 
-// panicking is a dialect that fails where it is to tell a change.
-type panicking struct{ serverSentEvents }
+// panicking is an encoder that fails where it is to tell a change.
+type panicking struct{ encoder }
 
-func (panicking) change(*session, *watch, *cache.Event, stream.Type, *cluster.Object) {
-	panic(apitest.SecretDetail)
+func (p panicking) encode(buf []byte, m message) []byte {
+	if m.kind == msgChange {
+		panic(apitest.SecretDetail)
+	}
+	return p.encoder.encode(buf, m)
 }
 
 // TestPanicOfOneStreamEndsOnlyThat, and not in a way that looks complete.
@@ -198,7 +201,7 @@ func TestPanicOfOneStreamEndsOnlyThat(t *testing.T) {
 			r.await(2, 2)
 			for _, ss := range r.hub.open.all() {
 				if ss.number == 2 && ss.state.CompareAndSwap(stateIdle, stateServed) {
-					ss.dialect = panicking{}
+					ss.encoder = panicking{ss.encoder}
 					ss.settle()
 				}
 			}

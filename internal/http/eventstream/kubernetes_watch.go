@@ -20,12 +20,12 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// watchEvents is the dialect of kubectl and client-go: Kubernetes' watch events, one JSON object a line. It has no
-// words for most of what the other one tells; who has missed something is told 410, and lists again.
+// watchEvents is the form for kubectl and client-go: Kubernetes' watch events, one JSON object a line. It has no
+// words for most of what the other one tells; a client that has missed something is told 410, and lists again.
 //
 // Its clients take the version of the object that they were told last for their position. So what a relist found,
-// which is ordered by version with deletions first, is told with deletions as old as the state before: whoever is cut
-// off in it comes back with a version from before the list's, and gets all of it again.
+// which is ordered by version with deletions first, is told with deletions as old as the state before: a client that is
+// cut off in it comes back with a version from before the list's, and gets all of it again.
 type watchEvents struct {
 	printer   *render.Printer
 	bookmarks bool // are wanted
@@ -35,92 +35,74 @@ type watchEvents struct {
 
 var watchEventTypes = [...]string{stream.Added: "ADDED", stream.Modified: "MODIFIED", stream.Deleted: "DELETED"}
 
-func (d *watchEvents) send(ss *session, kind string, object []byte) {
-	ss.out.text(`{"type":"`, kind, `","object":`)
-	ss.out.raw(object)
-	ss.out.text("}\n")
-	ss.out.events++
-}
+// resetPermissions is the reason of a reset that only watchEvents tells: the caller's permissions have changed.
+const resetPermissions = "permissions"
 
-func (d *watchEvents) object(ss *session, kind stream.Type, o *cluster.Object) {
-	d.send(ss, watchEventTypes[kind], d.printer.Event(o, !d.told))
-	d.told = true
-}
+func (*watchEvents) relists() bool { return true }
 
-func (d *watchEvents) state(ss *session, _ *watch, o *cluster.Object) { d.object(ss, stream.Added, o) }
-
-func (d *watchEvents) synced(ss *session, w *watch, _ int) {
-	if d.initial {
-		d.mark(ss, w, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`)
+func (e *watchEvents) encode(buf []byte, m message) []byte {
+	switch m.kind {
+	case msgChange:
+		o := m.object
+		if m.event != nil && m.change == stream.Deleted {
+			if before, is := m.event.FromRelist(); is {
+				o = o.WithVersion(before)
+			}
+		}
+		buf = appendWatchEvent(buf, watchEventTypes[m.change], e.printer.Event(o, !e.told))
+		e.told = true
+	case msgSynced:
+		if e.initial {
+			buf = e.appendBookmark(buf, m.version, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`)
+		}
+	case msgBookmark:
+		if e.bookmarks {
+			buf = e.appendBookmark(buf, m.version, "")
+		}
+	case msgReset:
+		buf = appendFailure(buf, reply.Expired(tooOld(m.name), ""))
+	case msgGoodbye:
+		if m.name == Unavailable.String() {
+			buf = appendFailure(buf, reply.Unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
+		}
 	}
+	return buf
 }
 
-func (d *watchEvents) change(ss *session, _ *watch, event *cache.Event, kind stream.Type, o *cluster.Object) {
-	if before, is := event.FromRelist(); is && kind == stream.Deleted {
-		o = o.WithVersion(before)
-	}
-	d.object(ss, kind, o)
-}
-
-func (d *watchEvents) modified(ss *session, _ *watch, event *cache.Event, _ *cluster.Object) {
-	d.object(ss, stream.Modified, event.Object)
-}
-
-func (d *watchEvents) reset(ss *session, w *watch, reason string) (stop string) {
-	message := "too old resource version: the history does not reach back so far"
+// tooOld says why a client has to list again.
+func tooOld(reason string) string {
 	switch reason {
-	case resetAhead:
-		message = "too large resource version: the cluster has none like it"
-	case resetEpoch:
-		message = "the cluster was restored to another history"
+	case ResetAhead:
+		return "too large resource version: the cluster has none like it"
+	case ResetEpoch:
+		return "the cluster was restored to another history"
+	case resetPermissions:
+		return "the caller's permissions have changed"
 	}
-	d.failed(ss, reply.Expired(message, ""))
-	return endTold
+	return "too old resource version: the history does not reach back so far"
 }
 
-// failed is an event of type ERROR.
-func (d *watchEvents) failed(ss *session, err error) {
-	object, err := json.Marshal(reply.To(err).Status())
-	if err != nil {
-		return // plain fields
+func (e *watchEvents) appendBookmark(buf []byte, version uint64, more string) []byte {
+	meta := `{"resourceVersion":"` + strconv.FormatUint(version, 10) + `","creationTimestamp":null` + more + `}`
+	return appendWatchEvent(buf, "BOOKMARK", e.printer.Bookmark([]byte(meta)))
+}
+
+// appendFailure appends an event of type ERROR.
+func appendFailure(buf []byte, err error) []byte {
+	object, failed := json.Marshal(reply.To(err).Status())
+	if failed != nil {
+		return buf // plain fields
 	}
-	d.send(ss, "ERROR", object)
+	return appendWatchEvent(buf, "ERROR", object)
 }
 
-func (d *watchEvents) bookmark(ss *session, w *watch) {
-	if d.bookmarks {
-		d.mark(ss, w, "")
-	}
+func appendWatchEvent(buf []byte, kind string, object []byte) []byte {
+	buf = append(buf, `{"type":"`...)
+	buf = append(buf, kind...)
+	buf = append(buf, `","object":`...)
+	buf = append(buf, object...)
+	return append(buf, "}\n"...)
 }
-
-func (d *watchEvents) mark(ss *session, w *watch, more string) {
-	meta := `{"resourceVersion":"` + strconv.FormatUint(w.claim().All, 10) + `","creationTimestamp":null` + more + `}`
-	d.send(ss, "BOOKMARK", d.printer.Bookmark([]byte(meta)))
-}
-
-func (d *watchEvents) goodbye(ss *session, reason string) {
-	switch reason {
-	case goodbyeAge, goodbyeDrain, goodbyeExpired:
-		ss.bookmarks()
-	case goodbyeUnavailable:
-		d.failed(ss, reply.Unavailable("the cluster cannot be reached, or permissions not be checked", time.Second, nil))
-	}
-}
-
-// shift ends the watch: its client lists again, and finds what its caller may see now. To tell him single deletions and
-// additions would not do, for his position does not say under which permissions it was made.
-func (d *watchEvents) shift(ss *session) (stop string) {
-	d.failed(ss, reply.Expired("the caller's permissions have changed", ""))
-	return endTold
-}
-
-func (*watchEvents) sight(*session, *watch, string, *access.Visibility) {}
-func (*watchEvents) lost(*session, *watch, *cluster.Object, uint64)     {}
-
-func (*watchEvents) greet(*session)                            {}
-func (*watchEvents) upstream(*session, *watch, cache.Upstream) {}
-func (*watchEvents) expiring(*session)                         {}
-func (*watchEvents) heartbeat(*session)                        {}
 
 // Watch answers a list or an object that is watched in Kubernetes' own form.
 func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target, accepted reply.Form) error {
@@ -135,13 +117,13 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 	if h.draining.Err() != nil {
 		return reply.Unavailable("the gateway is about to end; another one will answer", time.Second, nil)
 	}
-	ss := h.newSession(r, nil)
-	ss.follow(id)
+	ss := h.newSession(r, id)
+	ss.follow()
 	giveUp := func() {
 		ss.permission.stop()
-		ss.leavePlaces()
+		ss.leaveQuota()
 	}
-	if !ss.takePlaces(1) {
+	if !ss.takeQuota(1) {
 		giveUp()
 		return reply.TooManyRequests("too many watches and streams are open: end one, or try again later", nil)
 	}
@@ -150,23 +132,23 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 		giveUp()
 		return err
 	}
-	if ss.dialect, err = watchDialect(r, req, granted); err != nil {
+	if ss.encoder, err = newWatchEvents(r, req, granted); err != nil {
 		granted.Release()
 		giveUp()
 		return err
 	}
-	ss.watches, ss.age, ss.position = []*watch{newWatch(req.watch, granted)}, req.timeout, ""
+	ss.sources, ss.age, ss.position = []Source{newWatch(h.opts.Access, req.watch, granted)}, req.timeout, ""
 	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
 		granted.Release()
 		giveUp()
 		return nil // gone, or content
 	}
-	h.start(r, ss, "")
+	h.start(r, ss, GoOn)
 	return nil
 }
 
-// watchDialect is the dialect in which a watch is told, once its store is as new as it has to be.
-func watchDialect(r *http.Request, req kubernetesWatchRequest, granted access.Grant) (dialect, error) {
+// newWatchEvents is the form in which a watch is told, once its store is as new as it has to be.
+func newWatchEvents(r *http.Request, req kubernetesWatchRequest, granted access.Grant) (encoder, error) {
 	if err := access.AwaitVersion(r.Context(), granted.Store, req.notBefore); err != nil {
 		return nil, err
 	}

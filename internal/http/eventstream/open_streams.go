@@ -119,7 +119,7 @@ func (h *Hub) List(w http.ResponseWriter, _ *http.Request) {
 	sessions := h.open.all()
 	rows := make([]row, 0, len(sessions))
 	for _, ss := range sessions {
-		rows = append(rows, row{ss.began, ss.path, ss.id.Username, len(ss.watches)}) // none of these ever changes
+		rows = append(rows, row{ss.began, ss.path, ss.id.Username, len(ss.sources)}) // none of these ever changes
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(a.began.Compare(b.began), cmp.Compare(a.path, b.path)) })
 

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
 )
 
@@ -18,7 +17,7 @@ type permission struct {
 	answer  atomic.Pointer[permissionAnswer] // to the session
 	// asked is when it was first; a later answer counts only if it was asked for since.
 	asked time.Time
-	// confirmed is when it was last asked and answered for all watches, as far as the stream was told.
+	// confirmed is when it was last asked and answered for all sources, as far as the stream was told.
 	confirmed time.Time
 
 	// Guarded by permissions.mu.
@@ -28,16 +27,16 @@ type permission struct {
 
 type permissionAnswer struct {
 	asked     time.Time
-	confirmed time.Time     // when all was, the last time
-	revoked   bool          // one watch at least shows nothing that may be seen
-	ended     bool          // nothing counts any more that was permitted: it cannot be confirmed
-	sights    []sightAnswer // by watch
-	err       error         // why it is not known for one watch at least, though that one's events come in
+	confirmed time.Time       // when all was, the last time
+	revoked   bool            // one source at least shows nothing that may be seen
+	ended     bool            // nothing counts any more that was permitted: it cannot be confirmed
+	visible   []visibleAnswer // by source
+	err       error           // why it is not known for one source at least, though that one's events come in
 }
 
-type sightAnswer struct {
-	known bool
-	sight *access.Visibility
+type visibleAnswer struct {
+	known   bool
+	visible *access.Visibility
 }
 
 const (
@@ -51,12 +50,11 @@ const (
 
 // follow begins to follow the permissions of the session's caller. It comes before the first question, so that no change
 // is missed.
-func (ss *session) follow(id auth.Identity) {
-	ss.id = id
+func (ss *session) follow() {
 	p := &ss.permission
 	p.asked = time.Now()
 	p.confirmed = p.asked
-	p.stop = ss.hub.opts.Authorizer.Changes(id, func() {
+	p.stop = ss.hub.opts.Authorizer.Changes(ss.id, func() {
 		p.changed.Store(true)
 		if shared := p.shared.Load(); shared != nil {
 			shared.askSoon()
@@ -64,33 +62,33 @@ func (ss *session) follow(id auth.Identity) {
 	})
 }
 
-// checkPermission takes the answer, if there is one. It returns a reason if the stream has to end.
-func (ss *session) checkPermission() (stop string) {
+// checkPermission takes the answer, if there is one.
+func (ss *session) checkPermission() Outcome {
 	if answer := ss.permission.answer.Swap(nil); answer != nil {
 		return ss.judge(answer)
 	}
-	return ""
+	return GoOn
 }
 
-// judge takes an answer, and returns a reason if the stream has to end for it.
-func (ss *session) judge(answer *permissionAnswer) string {
+// judge takes an answer. The stream may have to end for it.
+func (ss *session) judge(answer *permissionAnswer) Outcome {
 	if answer.revoked {
-		return goodbyeRevoked
+		return endRevoked
 	}
-	for i, w := range ss.watches {
-		if a := answer.sights[i]; a.known {
-			w.resight, w.outdated = a.sight, !a.sight.Same(w.Visible)
+	for i, s := range ss.sources {
+		if a := answer.visible[i]; a.known {
+			s.Permit(a.visible)
 		}
 	}
 	if answer.confirmed.After(ss.permission.confirmed) {
 		ss.permission.confirmed = answer.confirmed
 	}
 	if answer.err == nil {
-		return ""
+		return GoOn
 	}
 	ss.logger().Warn("a stream's permission could not be checked", "path", ss.path, "error", answer.err)
 	if answer.ended || time.Since(ss.permission.confirmed) >= unconfirmedFor {
-		return goodbyeUnavailable
+		return Unavailable
 	}
-	return ""
+	return GoOn
 }

@@ -101,28 +101,25 @@ func (s *schedule) stop() { s.alarm.remove(&s.entry) }
 // nextDue is when the session is to be woken at the latest.
 func (ss *session) nextDue() time.Time {
 	next := ss.times.next()
-	for _, w := range ss.watches {
-		if w.held == nil {
-			continue
-		}
-		if due := w.held.Next(); !due.IsZero() && due.Before(next) {
+	for _, s := range ss.sources {
+		if due := s.Due(); !due.IsZero() && due.Before(next) {
 			next = due
 		}
 	}
 	return next
 }
 
-// due does what is due now, or returns the reason for which the stream ends. It does not wait, and what it collects
-// goes out with what the cursors have.
-func (ss *session) due() (stop string) {
+// due does what is due now; the stream may have to end for it. It does not wait, and what it collects
+// goes out with what the sources have.
+func (ss *session) due() Outcome {
 	if ss.gone.Load() {
 		return endLeft
 	}
 	if ss.revoked.Load() {
-		return goodbyeRevoked
+		return endRevoked
 	}
-	if stop := ss.checkPermission(); stop != "" {
-		return stop
+	if outcome := ss.checkPermission(); outcome != GoOn {
+		return outcome
 	}
 	if !ss.times.draining && ss.hub.draining.Err() != nil {
 		ss.times.draining = true
@@ -130,24 +127,24 @@ func (ss *session) due() (stop string) {
 	}
 	now := time.Now()
 	if now.Before(ss.times.next()) {
-		return ""
+		return GoOn
 	}
 	return ss.onTime(now)
 }
 
-// onTime does what is due, or returns the reason to say goodbye with. What ends the stream comes first.
-func (ss *session) onTime(now time.Time) string {
+// onTime does what is due by time. What ends the stream comes first.
+func (ss *session) onTime(now time.Time) Outcome {
 	times := ss.times
 	switch {
 	case times.take(dueExpiry, now), !times.ends.IsZero() && !now.Round(0).Before(times.ends): // asleep, a machine's clock stands still
-		return goodbyeExpired
+		return endExpired
 	case times.take(dueDrain, now):
-		return goodbyeDrain
+		return endDrain
 	case times.take(dueAge, now):
-		return goodbyeAge
+		return endAge
 	}
 	if times.take(dueExpiring, now) {
-		ss.dialect.expiring(ss)
+		ss.Emit("", "expiring", quote("at", ss.id.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
 	if times.take(dueBookmark, now) {
 		times.about(dueBookmark, between(bookmarkEvery*8/10, bookmarkEvery))
@@ -159,8 +156,8 @@ func (ss *session) onTime(now time.Time) string {
 			times.about(dueHeartbeat, times.interval-now.Sub(last))
 		} else {
 			times.about(dueHeartbeat, times.interval)
-			ss.dialect.heartbeat(ss)
+			ss.emit(message{kind: msgHeartbeat})
 		}
 	}
-	return ""
+	return GoOn
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/http/conn"
+	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -23,13 +24,6 @@ const (
 	stateWoken               // and woken since
 	stateIdle                // whoever wakes it sees to it that it is served
 	stateOver
-)
-
-// What lets those who serve a session stop, beside the reasons of goodbye; "" is to go on.
-const (
-	endLeft  = "left" // the client has
-	endTold  = "told" // the client was told an error that ends the stream
-	turnOver = "wait" // a worker would have to wait: a carrier must go on
 )
 
 // Wake implements stream.Waiter: the session is to look what there is to tell or to do.
@@ -87,10 +81,10 @@ func (ss *session) leave() {
 }
 
 // start serves a session to its end, or until it goes on without the request.
-func (h *Hub) start(r *http.Request, ss *session, refusal string) {
+func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	h.metrics.streams.Inc()
 	ss.line = h.workers.join(ss.id.Payer())
-	ss.trail.Began(readsOf(ss.watches))
+	ss.trail.Began(trailOf(ss.sources))
 	if !h.open.add(ss) { // the server has ended
 		ss.out.failed = true
 		ss.finish(endLeft)
@@ -138,14 +132,14 @@ func (ss *session) work() (long bool) {
 	defer ss.recover()
 	ss.out.prompt = true
 	ss.task = budget.Slice()
-	again, stop := ss.turn(ss.hub.serving)
+	again, outcome := ss.turn(ss.hub.serving)
 	long = ss.task.Err() != nil
 	ss.out.prompt, ss.task = false, nil
 	switch {
-	case stop == endLeft:
+	case outcome == endLeft:
 		ss.finish(endLeft)
-	case stop != "":
-		ss.hub.carriers.Go(func() { ss.carry(stop) })
+	case outcome != GoOn:
+		ss.hub.carriers.Go(func() { ss.carry(outcome) })
 	case again || !ss.park():
 		ss.hub.workers.push(ss)
 	}
@@ -160,7 +154,7 @@ func (ss *session) park() bool {
 
 // carry serves the session until it can be parked, or to its end if there is a reason for that. It is false if it
 // panicked.
-func (ss *session) carry(stop string) (ok bool) {
+func (ss *session) carry(outcome Outcome) (ok bool) {
 	defer ss.recover()
 	ctx, cancel := context.WithCancel(ss.hub.serving)
 	defer cancel()
@@ -170,12 +164,12 @@ func (ss *session) carry(stop string) (ok bool) {
 			cancel()
 		}
 		ss.task = budget.NewTask(ctx, ss.hub.opts.Processors, ss.id.Payer())
-		if stop == "" || stop == turnOver {
-			stop = ss.serve(ctx)
+		if !outcome.ends() {
+			outcome = ss.serve(ctx)
 		}
 		ss.cancel.Store(nil)
-		if stop != "" {
-			ss.finish(ss.sayGoodbye(stop))
+		if outcome.ends() {
+			ss.finish(ss.sayGoodbye(outcome))
 			return true
 		}
 		ss.task.Rest()
@@ -187,24 +181,24 @@ func (ss *session) carry(stop string) (ok bool) {
 }
 
 // serve tells what there is to tell, until the session can be parked or there is a reason for it to end.
-func (ss *session) serve(ctx context.Context) (stop string) {
+func (ss *session) serve(ctx context.Context) Outcome {
 	if !ss.begun() {
-		if stop := ss.begin(ctx); stop != "" {
-			return stop
+		if outcome := ss.begin(ctx); outcome != GoOn {
+			return outcome
 		}
-	} else if stop := ss.flush(); stop != "" { // what a worker had to leave
-		return stop
+	} else if outcome := ss.flush(); outcome != GoOn { // what a worker had to leave
+		return outcome
 	}
 	for {
-		again, stop := ss.turn(ctx)
+		again, outcome := ss.turn(ctx)
 		switch {
-		case stop != "":
-			return stop
+		case outcome != GoOn:
+			return outcome
 		case ss.task.Err() != nil:
 			return endLeft
 		case again:
 		case ss.parks:
-			return ""
+			return GoOn
 		default:
 			ss.sleep()
 		}
@@ -214,9 +208,9 @@ func (ss *session) serve(ctx context.Context) (stop string) {
 // turn does what is due, and tells a batch of what there is to tell. It reports whether there may be more; if not, the
 // session is woken once there is. However much there is to tell, what is due is not put off: who is always behind is still
 // somebody whose token ends.
-func (ss *session) turn(ctx context.Context) (again bool, stop string) {
-	if stop := ss.due(); stop != "" {
-		return false, stop
+func (ss *session) turn(ctx context.Context) (again bool, outcome Outcome) {
+	if outcome := ss.due(); outcome != GoOn {
+		return false, outcome
 	}
 	return ss.pump(ctx)
 }
@@ -229,11 +223,11 @@ func (ss *session) recover() {
 	}
 	ss.logger().Error("panic", "path", ss.path, "cause", cause, "stack", string(debug.Stack()))
 	ss.out.failed = true // what was sent must not look complete
-	ss.finish("panic")
+	ss.finish(endPanic)
 }
 
 // finish ends the session. It waits for nobody unless there is an end to be sent.
-func (ss *session) finish(reason string) {
+func (ss *session) finish(end Outcome) {
 	ss.state.Store(stateOver)
 	if ss.task != nil {
 		ss.task.Rest()
@@ -241,16 +235,25 @@ func (ss *session) finish(reason string) {
 	if ss.times != nil {
 		ss.times.stop()
 	}
-	ss.out.to.Close(reason != endLeft && !ss.out.failed)
+	ss.out.to.Close(end != endLeft && !ss.out.failed)
 	ss.hub.workers.leave(ss.line)
-	closeAll(ss.watches)
+	closeAll(ss.sources)
 	ss.permission.stop()
 	ss.leavePermission()
-	ss.leavePlaces()
+	ss.leaveQuota()
 	ss.hub.metrics.streams.Dec()
-	ss.hub.metrics.ended.WithLabelValues(reason).Inc()
-	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", reason,
+	ss.hub.metrics.ended.WithLabelValues(end.String()).Inc()
+	ss.logger().Info("stream ended", "path", ss.path, "user", ss.id.Username, "reason", end.String(),
 		"after", time.Since(ss.began).Round(time.Millisecond), "events", ss.out.events, "bytes", ss.out.bytes)
-	ss.trail.Ended(reason, ss.out.events)
+	ss.trail.Ended(end.String(), ss.out.events)
 	ss.hub.open.remove(ss)
+}
+
+// trailOf is the sources as the audit log names them.
+func trailOf(sources []Source) []trail.Read {
+	reads := make([]trail.Read, len(sources))
+	for i, s := range sources {
+		reads[i] = s.Trail()
+	}
+	return reads
 }

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/http/access"
 )
 
 // permissions are those of all streams. Streams of one caller that show the same have the same answers, so one question is
@@ -29,43 +27,36 @@ type permissionKey [sha256.Size]byte
 
 // sharedPermission asks for some streams, one question at a time.
 type sharedPermission struct {
-	hub     *Hub
-	key     permissionKey
-	id      auth.Identity
-	watches []permittedWatch
-	entry   entry       // rings when it is to be asked
-	changed atomic.Bool // since it was last asked
+	hub       *Hub
+	key       permissionKey
+	id        auth.Identity
+	questions []Question
+	entry     entry       // rings when it is to be asked
+	changed   atomic.Bool // since it was last asked
 
 	// Guarded by permissions.mu.
 	streams   []*session
 	asking    bool
 	asked     time.Time // when it last was
-	confirmed time.Time // when it was last asked and answered for all watches
+	confirmed time.Time // when it was last asked and answered for all sources
 	// told is what all streams know that are owed nothing; nil: that is not sure.
 	told *permissionAnswer
-}
-
-// permittedWatch is what an answer depends on of a watch.
-type permittedWatch struct {
-	kinds  *cache.Kinds
-	store  *cache.Store
-	target access.Target
 }
 
 // sharePermission has the session told what its caller may see from now on.
 func (ss *session) sharePermission() {
 	h, p := ss.hub, &ss.permission
-	watches := make([]permittedWatch, len(ss.watches))
-	for i, w := range ss.watches {
-		watches[i] = permittedWatch{w.Kinds, w.Store, w.target}
+	questions := make([]Question, len(ss.sources))
+	for i, s := range ss.sources {
+		questions[i] = s.Question()
 	}
-	key := permissionKeyOf(&ss.id, watches)
+	key := permissionKeyOf(&ss.id, questions)
 	all := &h.permissions
 	all.mu.Lock()
 	shared := all.shared[key]
 	if shared == nil {
 		shared = &sharedPermission{
-			hub: h, key: key, id: ss.id, watches: watches, entry: entry{index: -1}, asked: p.asked, confirmed: p.confirmed,
+			hub: h, key: key, id: ss.id, questions: questions, entry: entry{index: -1}, asked: p.asked, confirmed: p.confirmed,
 		}
 		shared.entry.wake = shared.ask
 		if all.shared == nil {
@@ -86,12 +77,12 @@ func (ss *session) sharePermission() {
 }
 
 // permissionKeyOf tells callers and what they are shown from all others. Strings are quoted, so that no two have the same text.
-func permissionKeyOf(id *auth.Identity, watches []permittedWatch) permissionKey {
+func permissionKeyOf(id *auth.Identity, questions []Question) permissionKey {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%q %q %#v %d %t %d %q %q %q", id.Username, id.Groups, id.Claims, id.ExpiresAt.UnixNano(), id.Anonymous,
 		id.Begun.UnixNano(), id.Session, string(id.Token), id.Cluster)
-	for _, w := range watches {
-		fmt.Fprintf(digest, " %p %p %#v", w.kinds, w.store, w.target)
+	for _, q := range questions {
+		fmt.Fprintf(digest, " %q", q.Key)
 	}
 	return permissionKey(digest.Sum(nil))
 }
@@ -156,7 +147,7 @@ func (p *sharedPermission) ask() {
 	if soon := p.asked.Add(answerWithin); soon.After(until) {
 		until = soon
 	}
-	answer := &permissionAnswer{asked: p.asked, sights: make([]sightAnswer, len(p.watches))}
+	answer := &permissionAnswer{asked: p.asked, visible: make([]visibleAnswer, len(p.questions))}
 	p.hub.carriers.Go(func() { // which are waited for when there are no streams any more
 		ctx, cancel := context.WithDeadline(auth.WhileRunning(p.hub.serving), until)
 		defer cancel()
@@ -194,18 +185,18 @@ func (p *sharedPermission) answered(answer *permissionAnswer) (waiting []*sessio
 	return waiting
 }
 
-// plain reports whether the answer says for all watches what is permitted, and nothing else.
+// plain reports whether the answer says for all sources what is permitted, and nothing else.
 func (a *permissionAnswer) plain() bool {
 	return a.err == nil && !a.revoked && !a.ended &&
-		!slices.ContainsFunc(a.sights, func(s sightAnswer) bool { return !s.known })
+		!slices.ContainsFunc(a.visible, func(v visibleAnswer) bool { return !v.known })
 }
 
 // same reports whether another answer is a plain one that says the same.
 func (a *permissionAnswer) same(other *permissionAnswer) bool {
-	return other.plain() && slices.EqualFunc(a.sights, other.sights, func(x, y sightAnswer) bool { return x.sight.Same(y.sight) })
+	return other.plain() && slices.EqualFunc(a.visible, other.visible, func(x, y visibleAnswer) bool { return x.visible.Same(y.visible) })
 }
 
-// whatIsPermitted asks for all watches at once.
+// whatIsPermitted asks for all sources at once.
 func (p *sharedPermission) whatIsPermitted(ctx context.Context, answer *permissionAnswer) {
 	var mu sync.Mutex
 	var asking sync.WaitGroup
@@ -216,22 +207,22 @@ func (p *sharedPermission) whatIsPermitted(ctx context.Context, answer *permissi
 		switch {
 		case errors.Is(err, auth.ErrBadToken):
 			answer.revoked = true
-		case err != nil && slices.ContainsFunc(p.watches, func(w permittedWatch) bool { return w.store.Upstream().Live }):
+		case err != nil && slices.ContainsFunc(p.questions, func(q Question) bool { return q.Live() }):
 			answer.err = err
 		}
 	}
 	ask := func(i int) {
-		w := p.watches[i]
-		visible, ok, err := p.hub.opts.Access.See(ctx, w.kinds, p.id, w.target, w.store.Kind(), "watch")
+		q := p.questions[i]
+		visible, ok, err := q.See(ctx, p.id)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
 		case err == nil:
-			answer.sights[i] = sightAnswer{known: true, sight: visible}
+			answer.visible[i] = visibleAnswer{known: true, visible: visible}
 			answer.revoked = answer.revoked || !ok
 		case errors.Is(err, auth.ErrUnconfirmed):
 			answer.ended, answer.err = true, err
-		case w.store.Upstream().Live:
+		case q.Live():
 			answer.err = err
 		default: // while the API server is away, permissions do not change there
 		}
@@ -241,10 +232,10 @@ func (p *sharedPermission) whatIsPermitted(ctx context.Context, answer *permissi
 	} else {
 		asking.Go(confirm)
 	}
-	for i := 1; i < len(p.watches); i++ {
+	for i := 1; i < len(p.questions); i++ {
 		asking.Go(func() { ask(i) })
 	}
-	if len(p.watches) > 0 {
+	if len(p.questions) > 0 {
 		ask(0)
 	}
 	asking.Wait()

@@ -26,7 +26,7 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 			return ss
 		}
 		answered := func(asked time.Time, what *access.Visibility) (told []*session) {
-			return shared.answered(&permissionAnswer{asked: asked, sights: []sightAnswer{{known: true, sight: what}}})
+			return shared.answered(&permissionAnswer{asked: asked, visible: []visibleAnswer{{known: true, visible: what}}})
 		}
 		of := func(namespaces ...string) *access.Visibility {
 			visible, _ := access.VisibilityOf(auth.Scope{Namespaces: namespaces}, access.Target{}, cluster.Kind{Namespaced: true})
@@ -58,12 +58,16 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 // Two callers, or two things that are shown, must not share an answer.
 func TestPermissionsAreSharedByNobodyElse(t *testing.T) {
 	base := auth.Identity{Username: "ann", Groups: []string{"a", "b"}, Claims: map[string]any{"sub": "1", "n": 1.0}}
-	pods := []permittedWatch{{target: access.Target{Version: "v1", Resource: "pods", Namespace: "a"}}}
+	question := func(store *cache.Store, target access.Target) Question {
+		return newWatch(nil, watchRequest{target: target}, access.Grant{Store: store}).Question()
+	}
+	pod := access.Target{Version: "v1", Resource: "pods", Namespace: "a"}
+	pods := []Question{question(nil, pod)}
 	seen := map[permissionKey]string{permissionKeyOf(&base, pods): "base"}
-	add := func(what string, watches []permittedWatch, change func(*auth.Identity)) {
+	add := func(what string, questions []Question, change func(*auth.Identity)) {
 		id := base
 		change(&id)
-		key := permissionKeyOf(&id, watches)
+		key := permissionKeyOf(&id, questions)
 		if other, known := seen[key]; known {
 			t.Errorf("%s is taken for %s", what, other)
 		}
@@ -86,7 +90,7 @@ func TestPermissionsAreSharedByNobodyElse(t *testing.T) {
 		add(what, pods, change)
 	}
 	nothing := func(*auth.Identity) {}
-	add("another target", []permittedWatch{{target: access.Target{Version: "v1", Resource: "pods", Name: "a"}}}, nothing)
-	add("another store", []permittedWatch{{target: pods[0].target, store: new(cache.Store)}}, nothing)
+	add("another target", []Question{question(nil, access.Target{Version: "v1", Resource: "pods", Name: "a"})}, nothing)
+	add("another store", []Question{question(new(cache.Store), pod)}, nothing)
 	add("two", append(slices.Clone(pods), pods...), nothing)
 }

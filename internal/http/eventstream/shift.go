@@ -1,66 +1,61 @@
 package eventstream
 
 import (
-	"context"
-
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// shiftingSight names, in positions, a watch whose client is being told that its sight has changed. It is nobody's: whoever
-// comes back with it has been told of a part of that, and is sent the state anew.
-const shiftingSight = "x"
-
-// tellSight says what the watch's caller may see.
-func (ss *session) tellSight(w *watch, name string, now *access.Visibility) {
-	w.told = now
-	ss.dialect.sight(ss, w, name, now)
-}
+// shiftingVisibility names, in positions, a watch whose client is being told that its visibility has changed. It is
+// nobody's: a client that comes back with it has been told of a part of that, and is sent the state anew.
+const shiftingVisibility = "x"
 
 // adopt lets a watch that is about to begin anew show what its caller may see now.
 func (w *watch) adopt() {
 	if w.outdated {
-		w.Visible, w.resight, w.outdated = w.resight, nil, false
+		w.Visible, w.permitted, w.outdated = w.permitted, nil, false
 	}
 }
 
-// shift brings a watch's client from what its caller might see to what he may see now, at one version: what he still sees
-// and has happened is told, then what he sees no more as deleted, and what he sees from now on as added. It returns a
-// reason if the stream has to end.
-func (ss *session) shift(ctx context.Context, w *watch) (stop string) {
-	if stop := ss.dialect.shift(ss); stop != "" {
-		return stop
+// shift brings a watch's client from what its caller might see to what they may see now, at one version: what they still
+// see and has happened is told, then what they see no more as deleted, and what they see from now on as added.
+func (w *watch) shift(to Sink) Progress {
+	if to.relists() {
+		// Its client lists again, and finds what its caller may see now. To tell it single deletions and additions would
+		// not do, for its position does not say under which permissions it was made.
+		to.emit(message{kind: msgReset, name: resetPermissions})
+		return Progress{Outcome: endTold}
 	}
-	s := shift{session: ss, watch: w, next: w.resight, snapshot: w.Store.Snapshot()}
+	s := shift{to: to, watch: w, next: w.permitted, snapshot: w.Store.Snapshot()}
 	events, err := w.cursor.Until(s.snapshot.Head)
 	switch {
 	case err != nil:
-		return ss.restart(ctx, w, resetReason(err))
-	case w.claim().Some > s.snapshot.Version(): // told by another replica, which had seen more
-		return ss.restart(ctx, w, resetEpoch)
+		return w.miss(resetReason(err))
+	case w.Claim().Some > s.snapshot.Version(): // told by another replica, which had seen more
+		return w.miss(ResetEpoch)
 	}
 	s.events, w.shifting = events, true
-	ss.out.outgrown = func() bool { return w.Store.Outgrown(s.snapshot) }
-	defer func() { ss.out.outgrown = nil }()
-	for _, tell := range []func() string{s.tellHeld, s.tellSeen, s.tellLost, s.tellNew} {
-		if stop := tell(); stop != "" {
-			return stop
+	to.outgrowing(func() bool { return w.Store.Outgrown(s.snapshot) })
+	defer to.outgrowing(nil)
+	for _, tell := range []func() Outcome{s.tellHeld, s.tellSeen, s.tellLost, s.tellNew} {
+		if outcome := tell(); outcome != GoOn {
+			return Progress{More: true, Outcome: outcome}
 		}
 		if s.overtaken() {
-			return ss.restart(ctx, w, resetEpoch)
+			return w.miss(ResetEpoch)
 		}
 	}
 	w.adopt()
 	w.begin(w.Store.Topic().From(s.snapshot.Head, w.part().Scope()), s.snapshot.Head.Known())
-	ss.dialect.bookmark(ss, w)
-	return ""
+	w.Bookmark(to)
+	return Progress{More: true}
 }
 
-// shift is the way from one sight to the next.
+// shift is the way from one visibility to the next.
 type shift struct {
-	*session
+	to       Sink
 	watch    *watch
 	next     *access.Visibility
 	events   []*cache.Event // up to the snapshot, that the client has not been told
@@ -68,75 +63,68 @@ type shift struct {
 }
 
 // overtaken reports whether permissions have changed again.
-func (s *shift) overtaken() bool { return !s.watch.outdated || !s.watch.resight.Same(s.next) }
-
-// goOn flushes if there is much, and reports whether to go on.
-func (s *shift) goOn() (stop string, on bool) {
-	if !s.out.full() {
-		return "", true
-	}
-	stop = s.sendOn()
-	return stop, stop == "" && !s.overtaken()
-}
+func (s *shift) overtaken() bool { return !s.watch.outdated || !s.watch.permitted.Same(s.next) }
 
 // tellHeld tells the modifications that were held back.
-func (s *shift) tellHeld() (stop string) {
+func (s *shift) tellHeld() Outcome {
 	w := s.watch
 	if w.held == nil {
-		return ""
+		return GoOn
 	}
 	for h := w.held.Due(ever); h != nil; h = w.held.Due(ever) {
 		if !s.next.Sees(h.Event.Object) {
 			continue
 		}
-		s.dialect.modified(s.session, w, h.Event, h.Base)
-		if stop, on := s.goOn(); !on {
-			return stop
+		s.to.emit(w.modified(h.Event, h.Base))
+		if outcome := s.to.Relay(); outcome != GoOn || s.overtaken() {
+			return outcome
 		}
 	}
-	return ""
+	return GoOn
 }
 
 // tellSeen tells what has happened to what was seen and still is.
-func (s *shift) tellSeen() (stop string) {
+func (s *shift) tellSeen() Outcome {
 	w := s.watch
 	for _, event := range s.events {
 		if !w.Visible.Sees(event.Object) || !s.next.Sees(event.Object) {
 			continue
 		}
-		switch kind, object, tell := event.For(w.match); {
-		case !tell:
+		switch kind, object, concerns := event.For(w.match); {
+		case !concerns:
 			continue
 		case kind == stream.Modified:
-			s.dialect.modified(s.session, w, event, w.base(event))
+			s.to.emit(w.modified(event, w.base(event)))
 		default:
-			s.dialect.change(s.session, w, event, kind, object)
+			m := w.change(kind, object)
+			m.event = event
+			s.to.emit(m)
 		}
-		if stop, on := s.goOn(); !on {
-			return stop
+		if outcome := s.to.Relay(); outcome != GoOn || s.overtaken() {
+			return outcome
 		}
 	}
-	return ""
+	return GoOn
 }
 
-// tellLost tells that what is seen no more is deleted: who it is and no more, and only of what the client knows.
-func (s *shift) tellLost() (stop string) {
+// tellLost tells that what is seen no more is deleted: which object it is and no more, and only of what the client knows.
+func (s *shift) tellLost() Outcome {
 	w := s.watch
 	if s.next.Covers(w.Visible) {
-		return ""
+		return GoOn
 	}
-	s.tellSight(w, "narrowed", s.next)
+	w.emitVisible(s.to, "narrowed", s.next)
 	lost := s.lost()
-	if s.task.Err() != nil {
+	if !s.to.Step(0) {
 		return endLeft
 	}
 	for _, o := range lost {
-		s.dialect.lost(s.session, w, o, s.snapshot.Version())
-		if stop, on := s.goOn(); !on {
-			return stop
+		s.to.Emit(w.prefix, stream.Deleted.String(), reply.MustJSON(identityOf(w.Store.Kind(), o, s.snapshot.Version())))
+		if outcome := s.to.Relay(); outcome != GoOn || s.overtaken() {
+			return outcome
 		}
 	}
-	return ""
+	return GoOn
 }
 
 // lost is what the client knows and may not see any more. What came after what it was told, it does not know.
@@ -157,7 +145,7 @@ func (s *shift) lost() []*cluster.Object {
 			lost = append(lost, o)
 		}
 	}
-	for o := range w.objects(s.snapshot, s.task.Step) {
+	for o := range w.objects(s.snapshot, s.to.Step) {
 		if !s.next.Sees(o) && !since[o.Key()] {
 			lost = append(lost, o)
 		}
@@ -166,23 +154,23 @@ func (s *shift) lost() []*cluster.Object {
 }
 
 // tellNew tells what was not seen before.
-func (s *shift) tellNew() (stop string) {
+func (s *shift) tellNew() Outcome {
 	w := s.watch
 	if w.Visible.Covers(s.next) {
-		return ""
+		return GoOn
 	}
-	s.tellSight(w, "widened", s.next)
-	for o := range (access.Part{Target: w.target, Visible: s.next}).List(s.snapshot, w.selector.Stepping(s.task.Step), "", "") {
+	w.emitVisible(s.to, "widened", s.next)
+	for o := range (access.Part{Target: w.target, Visible: s.next}).List(s.snapshot, w.selector.Stepping(s.to.Step), "", "") {
 		if w.Visible.Sees(o) {
 			continue
 		}
-		s.dialect.state(s.session, w, o)
-		if stop, on := s.goOn(); !on {
-			return stop
+		s.to.emit(w.change(stream.Added, o))
+		if outcome := s.to.Relay(); outcome != GoOn || s.overtaken() {
+			return outcome
 		}
 	}
-	if s.task.Err() != nil {
+	if !s.to.Step(0) {
 		return endLeft
 	}
-	return ""
+	return GoOn
 }

@@ -2,35 +2,22 @@ package eventstream
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/trail"
-	"github.com/kubecast/kubecast/internal/stream"
 )
 
 const eventStream = "text/event-stream"
-
-// Reasons of the event goodbye.
-const (
-	goodbyeDrain       = "drain"
-	goodbyeAge         = "age"
-	goodbyeExpired     = "expired"
-	goodbyeRevoked     = "revoked"
-	goodbyeLimit       = "limit"
-	goodbyeUnavailable = "unavailable"
-	goodbyeGone        = "gone"
-)
 
 // Single answers a Kubernetes path that is asked for as an event stream.
 func (h *Hub) Single(w http.ResponseWriter, r *http.Request, id auth.Identity, t access.Target) error {
@@ -39,6 +26,19 @@ func (h *Hub) Single(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 		return err
 	}
 	req, err := parseSingle(t, query)
+	if err != nil {
+		return err
+	}
+	return h.stream(w, r, id, req)
+}
+
+// Other answers a path of one of Options.Parsers that is asked for as an event stream.
+func (h *Hub) Other(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
+	query, err := request.Query(r)
+	if err != nil {
+		return err
+	}
+	req, err := parseOther(h.opts.Parsers.of(r.URL.Path), r.URL.Path, query)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (h *Hub) Multi(w http.ResponseWriter, r *http.Request, id auth.Identity) er
 		return err
 	}
 	trail.Of(r.Context()).Asked(reply.FormEvents, query)
-	req, err := parseMulti(query)
+	req, err := parseMulti(query, h.opts.Parsers)
 	if err != nil {
 		return err
 	}
@@ -66,23 +66,23 @@ func (h *Hub) Multi(w http.ResponseWriter, r *http.Request, id auth.Identity) er
 // before the first byte; everything else (too many streams, a cluster that is away, draining) is a 200 with goodbye,
 // since an EventSource that gets a 503 never tries again.
 func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, req streamRequest) error {
-	ss := h.newSession(r, serverSentEvents{})
-	ss.follow(id)
+	ss := h.newEventStream(r, id)
+	ss.follow()
 	giveUp := func() {
 		ss.permission.stop()
-		ss.leavePlaces()
+		ss.leaveQuota()
 	}
-	refusal, err := goodbyeLimit, error(nil)
-	if ss.takePlaces(len(req.watches)) {
-		ss.watches, refusal, err = h.openWatches(r.Context(), id, req)
+	refusal, err := Limit, error(nil)
+	if ss.takeQuota(len(req.watches) + len(req.others)) {
+		ss.sources, refusal, err = h.openSources(r.Context(), id, req)
 	}
 	if err != nil {
 		giveUp()
 		return err
 	}
-	ss.heartbeat = req.heartbeat
+	ss.heartbeat, ss.several = req.heartbeat, req.several
 	if ss.out.to, err = conn.Open(w, r, eventStream); err != nil || request.IsHead(r) {
-		closeAll(ss.watches)
+		closeAll(ss.sources)
 		giveUp()
 		return nil // gone, or content
 	}
@@ -90,45 +90,45 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, r
 	return nil
 }
 
-// takePlaces counts the session and so many watches, and is false if that is too much. It comes before anything is done for the
-// watches, or who has no place left could have that done again and again.
-func (ss *session) takePlaces(watches int) bool {
-	if ss.hub.places.take(ss.id.Payer(), ss.address, watches) {
-		ss.placed = watches
+// takeQuota counts the session and so many sources, and is false if that is too much. It comes before anything is done for
+// the sources, or a caller who has no place left could have that done again and again.
+func (ss *session) takeQuota(sources int) bool {
+	if ss.hub.quota.take(ss.id.Payer(), ss.address, sources) {
+		ss.counts = sources
 	}
-	return ss.placed > 0
+	return ss.counts > 0
 }
 
-// leavePlaces counts the session no more.
-func (ss *session) leavePlaces() {
-	if ss.placed > 0 {
-		ss.hub.places.leave(ss.id.Payer(), ss.address, ss.placed)
-		ss.placed = 0
+// leaveQuota counts the session no more.
+func (ss *session) leaveQuota() {
+	if ss.counts > 0 {
+		ss.hub.quota.leave(ss.id.Payer(), ss.address, ss.counts)
+		ss.counts = 0
 	}
 }
 
 // Refuse answers a stream of somebody whom the gateway cannot identify at the moment, or who asks for too much, and returns
 // the error of anybody else.
 func (h *Hub) Refuse(w http.ResponseWriter, r *http.Request, refused error) (err error) {
-	goodbye := goodbyeFor(refused)
-	if goodbye == "" {
+	refusal := refusalOf(refused)
+	if refusal == GoOn {
 		return refused
 	}
-	ss := h.newSession(r, serverSentEvents{})
+	ss := h.newEventStream(r, auth.Identity{})
 	ss.permission.stop = func() {}
 	if ss.out.to, err = conn.Open(w, r, eventStream); err != nil || request.IsHead(r) {
 		return nil // gone, or content
 	}
-	h.start(r, ss, goodbye)
+	h.start(r, ss, refusal)
 	return nil
 }
 
 // newSession takes what a stream needs of a request, which it outlives; copied, since each part of a request keeps all
 // of its header in memory.
-func (h *Hub) newSession(r *http.Request, d dialect) *session {
+func (h *Hub) newSession(r *http.Request, id auth.Identity) *session {
 	return &session{
 		hub:      h,
-		dialect:  d,
+		id:       id,
 		request:  request.ID(r),
 		path:     strings.Clone(r.URL.Path),
 		address:  strings.Clone(request.Address(r)),
@@ -139,73 +139,75 @@ func (h *Hub) newSession(r *http.Request, d dialect) *session {
 	}
 }
 
-// goodbyeFor is how a stream is refused for an error that a client must not be stopped by, since it heals by retrying; "" for others.
-func goodbyeFor(err error) string {
+// newEventStream is newSession for server-sent events.
+func (h *Hub) newEventStream(r *http.Request, id auth.Identity) *session {
+	ss := h.newSession(r, id)
+	ss.encoder = &serverSentEvents{memory: h.opts.Memory, payer: id.Payer()}
+	return ss
+}
+
+// refusalOf is how a stream is refused for an error that a client must not be stopped by, since it heals by retrying;
+// GoOn for others.
+func refusalOf(err error) Outcome {
 	if err == nil {
-		return ""
+		return GoOn
 	}
 	switch reply.To(err).Code {
 	case http.StatusServiceUnavailable:
-		return goodbyeUnavailable
+		return Unavailable
 	case http.StatusTooManyRequests:
-		return goodbyeLimit
+		return Limit
 	}
-	return ""
+	return GoOn
 }
 
-// openWatches authorizes each watch and finds its store, for all of them at once. What the client can do nothing about
-// comes back as a reason for goodbye, not as an error; then there are no watches.
-func (h *Hub) openWatches(ctx context.Context, id auth.Identity, req streamRequest) (watches []*watch, refusal string, err error) {
-	opened := make([]*watch, len(req.watches))
-	errs := make([]error, len(req.watches))
+// openSources authorizes each source and opens it, all of them at once. What the client can do nothing about
+// comes back as a refusal, not as an error; then there are no sources.
+func (h *Hub) openSources(ctx context.Context, id auth.Identity, req streamRequest) (sources []Source, refusal Outcome, err error) {
+	openers := slices.Clone(req.others)
+	for _, wr := range req.watches {
+		openers = append(openers, h.watchOpener(wr))
+	}
+	opened := make([]Source, len(openers))
+	errs := make([]error, len(openers))
 	var opening sync.WaitGroup
-	for i, wr := range req.watches {
-		opening.Go(func() { opened[i], errs[i] = h.openWatch(ctx, id, wr) })
+	for i, open := range openers {
+		opening.Go(func() { opened[i], errs[i] = open(ctx, id) })
 	}
 	opening.Wait()
 	for _, failed := range errs {
-		switch goodbye := goodbyeFor(failed); {
+		switch heals := refusalOf(failed); {
 		case failed == nil:
-		case goodbye != "":
-			refusal = goodbye
+		case heals != GoOn:
+			refusal = heals
 		case err == nil:
 			err = failed // which retrying does not heal, so it matters more than what it does
 		}
 	}
-	if err == nil && refusal == "" {
-		return opened, "", nil
+	if err == nil && refusal == GoOn {
+		slices.SortFunc(opened, func(a, b Source) int { return strings.Compare(a.Name(), b.Name()) }) // as ids have them
+		return opened, GoOn, nil
 	}
 	closeAll(opened)
 	return nil, refusal, err
 }
 
-func closeAll(watches []*watch) {
-	for _, w := range watches {
-		if w != nil {
-			w.close()
+func closeAll(sources []Source) {
+	for _, s := range sources {
+		if s != nil {
+			s.Close()
 		}
 	}
 }
 
-func (h *Hub) openWatch(ctx context.Context, id auth.Identity, req watchRequest) (*watch, error) {
-	granted, err := h.opts.Access.Open(ctx, id, req.target, "watch")
-	if err != nil {
-		return nil, err
-	}
-	return newWatch(req, granted), nil
-}
-
-// epoch identifies the clusters of a set of watches in event ids.
-func epoch(ctx context.Context, watches []*watch) (string, error) {
-	var epochs []string
-	for _, w := range watches {
-		e, err := w.Kinds.Cluster().Epoch(ctx)
+func (h *Hub) watchOpener(req watchRequest) Opener {
+	return func(ctx context.Context, id auth.Identity) (Source, error) {
+		granted, err := h.opts.Access.Open(ctx, id, req.target, "watch")
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		epochs = append(epochs, e)
+		return newWatch(h.opts.Access, req, granted), nil
 	}
-	return cluster.JoinEpochs(epochs), nil
 }
 
 // between is a random duration from low to high.
@@ -214,41 +216,4 @@ func between(low, high time.Duration) time.Duration {
 		return low
 	}
 	return low + rand.N(high-low)
-}
-
-// position is where a watch of the stream goes on, as the client's event id says.
-type position struct {
-	known bool // a position was sent, whether it can be read or not
-	stream.Position
-	err error // it cannot be read
-}
-
-func readPosition(text string) position {
-	if text == "" {
-		return position{}
-	}
-	p, err := stream.ParsePosition(text)
-	return position{known: true, Position: p, err: err}
-}
-
-// Reasons of the event reset.
-const (
-	resetExpired    = "expired"
-	resetEpoch      = "epoch"
-	resetAhead      = "ahead"
-	resetUnreadable = "unreadable"
-	resetSlow       = "slow"
-)
-
-// resetReason is why a cursor could not be given, or could not go on.
-func resetReason(err error) string {
-	switch {
-	case errors.Is(err, stream.ErrAhead):
-		return resetAhead
-	case errors.Is(err, stream.ErrEpoch):
-		return resetEpoch
-	case errors.Is(err, stream.ErrSlow):
-		return resetSlow
-	}
-	return resetExpired
 }

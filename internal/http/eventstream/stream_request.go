@@ -28,10 +28,7 @@ type watchRequest struct {
 	after uint64
 	// quiet is sendInitialEvents=false: start now, without a snapshot.
 	quiet bool
-	// fields is what is wanted of each object; nil: all.
-	fields *render.Fields
-	// deltas asks for merge patches in place of modified objects.
-	deltas bool
+	view  view
 	// conflate is the interval within which at most one modification of each object is told; 0: all are.
 	conflate time.Duration
 }
@@ -39,6 +36,8 @@ type watchRequest struct {
 // streamRequest is what a client asks of an event stream.
 type streamRequest struct {
 	watches   []watchRequest
+	others    []Opener      // of sources that are no watches
+	several   bool          // there may be: each has a name
 	heartbeat time.Duration // 0: the server's own
 }
 
@@ -67,6 +66,15 @@ var (
 // Parameters are the names of those that an event stream may have, and each of its watches.
 func Parameters() []string { return slices.Concat(watchParameters, connectionParameters) }
 
+// Parsers are those of the sources that are no objects of a kind, by the first part of their paths: "history".
+type Parsers map[string]Parser
+
+// of is the parser for a path; nil if the path is that of a kind's objects, or of nothing.
+func (p Parsers) of(path string) Parser {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return p[first]
+}
+
 // parseSingle reads the request for a stream of one watch, whose path is the request's own.
 func parseSingle(t access.Target, query url.Values) (streamRequest, error) {
 	if err := checkParameters(query); err != nil {
@@ -80,9 +88,28 @@ func parseSingle(t access.Target, query url.Values) (streamRequest, error) {
 	return req, req.connection(query)
 }
 
-// parseMulti reads the query of /stream: watches under names of the client's choice, and parameters.
-func parseMulti(query url.Values) (streamRequest, error) {
-	var req streamRequest
+// parseOther reads the request for a stream of one source that is no watch.
+func parseOther(parse Parser, path string, query url.Values) (req streamRequest, err error) {
+	own := url.Values{}
+	for key, values := range query {
+		switch {
+		case !slices.Contains(connectionParameters, key):
+			own[key] = values
+		case len(values) > 1:
+			return req, reply.BadRequest("%s: given more than once", key)
+		}
+	}
+	open, err := parse("", path, own)
+	if err != nil {
+		return req, err
+	}
+	req.others = []Opener{open}
+	return req, req.connection(query)
+}
+
+// parseMulti reads the query of /stream: sources under names of the client's choice, and parameters.
+func parseMulti(query url.Values, parsers Parsers) (streamRequest, error) {
+	req := streamRequest{several: true}
 	var names []string
 	defaults := url.Values{}
 	// The order of the query is lost; a stable one keeps event ids comparable.
@@ -111,15 +138,23 @@ func parseMulti(query url.Values) (streamRequest, error) {
 		return req, reply.BadRequest("%d watches are more than the %d that one stream may have", len(names), maxWatches)
 	}
 	for _, name := range names {
-		t, own, err := parseAddress(query.Get(name))
+		path, own, err := parseAddress(query.Get(name))
 		if err != nil {
 			return req, reply.BadRequest("%s%s", prefix(name), err)
 		}
-		w, err := parseWatch(name, t, own, defaults)
-		if err != nil {
-			return req, err
+		if parse := parsers.of(path); parse != nil {
+			other, err := parseOther(func(_, path string, query url.Values) (Opener, error) { return parse(name, path, query) }, path, own)
+			if err != nil {
+				return req, named(name, err)
+			}
+			req.others = append(req.others, other.others...)
+		} else {
+			w, err := parseWatchOf(name, path, own, defaults)
+			if err != nil {
+				return req, err
+			}
+			req.watches = append(req.watches, w)
 		}
-		req.watches = append(req.watches, w)
 		if err := req.connection(own); err != nil {
 			return req, reply.BadRequest("%s%s", prefix(name), err)
 		}
@@ -127,25 +162,45 @@ func parseMulti(query url.Values) (streamRequest, error) {
 	return req, req.connection(defaults)
 }
 
-// parseAddress reads the path and query that a watch would be a GET of.
-func parseAddress(text string) (t access.Target, query url.Values, err error) {
+// named is an error about one of several sources.
+func named(name string, err error) error {
+	failed := *reply.To(err)
+	failed.Message = prefix(name) + failed.Message
+	return &failed
+}
+
+// parseAddress reads the path and query that a source would be a GET of.
+func parseAddress(text string) (path string, query url.Values, err error) {
 	address, err := url.Parse(text)
 	if err != nil || address.IsAbs() || address.Host != "" || !strings.HasPrefix(address.Path, "/") || address.Fragment != "" {
-		return t, nil, fmt.Errorf("%q is not a path", text)
-	}
-	t, ok := access.Parse(address.Path)
-	if !ok {
-		return t, nil, fmt.Errorf("%q is not the path of a Kubernetes resource", address.Path)
+		return "", nil, fmt.Errorf("%q is not a path", text)
 	}
 	if query, err = url.ParseQuery(address.RawQuery); err != nil {
-		return t, nil, errors.New("the query of its path is malformed")
+		return "", nil, errors.New("the query of its path is malformed")
 	}
 	for _, key := range positionParameters {
 		if query.Has(key) {
-			return t, nil, fmt.Errorf("%s: there is one position for all watches, beside them", key)
+			return "", nil, fmt.Errorf("%s: there is one position for all watches, beside them", key)
 		}
 	}
-	return t, query, checkParameters(query)
+	for _, key := range takenParameters {
+		if query.Has(key) {
+			return "", nil, fmt.Errorf("%s: is the request's, so it stands beside its watches", key)
+		}
+	}
+	return address.Path, query, nil
+}
+
+// parseWatchOf reads a watch of the objects that a path names.
+func parseWatchOf(name, path string, own, defaults url.Values) (watchRequest, error) {
+	t, ok := access.Parse(path)
+	if !ok {
+		return watchRequest{}, reply.BadRequest("%s%q is not the path of a Kubernetes resource", prefix(name), path)
+	}
+	if err := checkParameters(own); err != nil {
+		return watchRequest{}, reply.BadRequest("%s%s", prefix(name), err)
+	}
+	return parseWatch(name, t, own, defaults)
 }
 
 func isParameter(key string) bool {
@@ -184,7 +239,7 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 		return w, reply.BadRequest("%s%s", prefix(name), err)
 	}
 	w.selector = w.selector.Search(get("search"))
-	if err := w.view(get); err != nil {
+	if err := w.parseView(get); err != nil {
 		return w, reply.BadRequest("%s%s", prefix(name), err)
 	}
 	initial := get("sendInitialEvents")
@@ -205,17 +260,17 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 	return w, nil
 }
 
-// view reads the parameters that say how much the client wants to be told.
-func (w *watchRequest) view(get func(string) string) (err error) {
+// parseView reads the parameters that say how much the client wants to be told.
+func (w *watchRequest) parseView(get func(string) string) (err error) {
 	if text := get("fields"); text != "" {
-		if w.fields, err = render.ParseFields(text); err != nil {
+		if w.view.fields, err = render.ParseFields(text); err != nil {
 			return err
 		}
 	}
 	switch text := get("deltas"); text {
 	case "":
 	case "merge-patch":
-		w.deltas = true
+		w.view.deltas = true
 	default:
 		return fmt.Errorf("deltas: %q is not merge-patch", text)
 	}

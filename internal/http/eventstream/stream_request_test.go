@@ -70,7 +70,7 @@ func TestStreamQueries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = parseMulti(query)
+		_, err = parseMulti(query, nil)
 		switch {
 		case test.want == "" && err != nil:
 			t.Errorf("%s: %v", test.query, err)
@@ -90,7 +90,7 @@ func TestNamesOfParametersAreReserved(t *testing.T) {
 			continue
 		}
 		reserved++
-		if _, err := parseMulti(url.Values{name: {"/api/v1/pods"}, "other": {"/api/v1/nodes"}}); err == nil {
+		if _, err := parseMulti(url.Values{name: {"/api/v1/pods"}, "other": {"/api/v1/nodes"}}, nil); err == nil {
 			t.Errorf("a watch may be called %s", name)
 		}
 	}
@@ -104,7 +104,7 @@ func TestOwnParametersComeBeforeTheDefaults(t *testing.T) {
 		"&b=" + url.QueryEscape("/api/v1/pods?sendInitialEvents=true&conflate=0s") +
 		"&c=" + url.QueryEscape("/api/v1/pods?labelSelector=") +
 		"&labelSelector=app%3Ddefault&sendInitialEvents=false&heartbeat=40s&conflate=1ms&resourceVersion=5")
-	req, err := parseMulti(query)
+	req, err := parseMulti(query, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func FuzzParseMulti(f *testing.F) {
 		if err != nil {
 			return
 		}
-		req, err := parseMulti(query)
+		req, err := parseMulti(query, nil)
 		if err != nil {
 			if code := reply.To(err).Code; code != http.StatusBadRequest {
 				t.Errorf("%q: %d: %v", text, code, err)

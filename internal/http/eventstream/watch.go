@@ -1,8 +1,12 @@
 package eventstream
 
 import (
+	"context"
+	"fmt"
 	"iter"
+	"time"
 
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
@@ -12,12 +16,19 @@ import (
 
 type conflator = stream.Conflator[*cluster.Object]
 
-// watch is one watch of a running stream.
+// watch is the Source of the objects that a path names: those that are there, and what becomes of them. This file has
+// its place and what it shows; resume.go finds the place, watch_read.go reads on from it, and shift.go goes over to
+// other permissions.
 type watch struct {
 	watchRequest
 	access.Grant
+	access *access.Access
 	prefix string                     // of its events' names: "pods.", or "" on a stream of a single one
 	match  func(*cluster.Object) bool // nil: everything in sight
+
+	from  From         // where the client comes from
+	found *resumePoint // what Find has found; nil once Begin took it
+	begun bool         // something was read
 
 	cursor *cache.Cursor // nil before the watch has begun
 	known  stream.Known  // up to which everything was told or is held, and up to which something was told
@@ -26,17 +37,14 @@ type watch struct {
 	held   *conflator    // nil unless modifications are conflated
 	stale  bool          // the client has been told so
 
-	told     *access.Visibility // what the client was last told that its caller may see
-	resight  *access.Visibility // what its caller may see, if that is to become another
-	outdated bool               // it is
-	shifting bool               // and the client is being told, so that its position is of neither
+	told      *access.Visibility // what the client was last told that its caller may see
+	permitted *access.Visibility // what its caller may see, if that is to become another
+	outdated  bool               // it is
+	shifting  bool               // and the client is being told, so that its position is of neither
 }
 
-func newWatch(req watchRequest, granted access.Grant) *watch {
-	w := &watch{watchRequest: req, Grant: granted, match: req.selector.Match()}
-	if req.name != "" {
-		w.prefix = req.name + "."
-	}
+func newWatch(a *access.Access, req watchRequest, granted access.Grant) *watch {
+	w := &watch{watchRequest: req, Grant: granted, access: a, prefix: prefixOf(req.name), match: req.selector.Match()}
 	if name := req.target.Name; name != "" {
 		selected := w.match
 		w.match = func(o *cluster.Object) bool {
@@ -46,16 +54,65 @@ func newWatch(req watchRequest, granted access.Grant) *watch {
 	return w
 }
 
+// prefixOf is what the names of a source's events begin with.
+func prefixOf(name string) string {
+	if name == "" {
+		return ""
+	}
+	return name + "."
+}
+
+// Name implements Source.
+func (w *watch) Name() string { return w.name }
+
+// Trail implements Source.
+func (w *watch) Trail() trail.Read {
+	read := w.part().Read("watch")
+	read.Watch = w.name
+	return read
+}
+
+// Question implements Source.
+func (w *watch) Question() Question {
+	kinds, store, target := w.Kinds, w.Store, w.target
+	return Question{
+		Key: fmt.Sprintf("%p %p %#v", kinds, store, target),
+		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+			return w.access.See(ctx, kinds, id, target, store.Kind(), "watch")
+		},
+		Live: func() bool { return store.Upstream().Live },
+	}
+}
+
+// Permit implements Source.
+func (w *watch) Permit(visible *access.Visibility) {
+	w.permitted, w.outdated = visible, !visible.Same(w.Visible)
+}
+
+// Due implements Source.
+func (w *watch) Due() time.Time {
+	if w.held == nil {
+		return time.Time{}
+	}
+	return w.held.Next()
+}
+
+// Close implements Source.
+func (w *watch) Close() {
+	w.end()
+	w.Release()
+}
+
 // cost is how many bytes have to be looked at to tell an event, about; 0 if it is told as it is.
 func (w *watch) cost(event *cache.Event) (bytes int) {
 	size := event.Object.Size()
 	if w.match != nil {
 		bytes += 2 * w.selector.Cost(event.Object)
 	}
-	if w.fields != nil {
+	if w.view.fields != nil {
 		bytes += size
 	}
-	if w.deltas {
+	if w.view.deltas {
 		bytes += 2 * size // both states are read
 	}
 	return bytes
@@ -76,14 +133,10 @@ func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) ite
 // part is what the client sees, selected or not.
 func (w *watch) part() access.Part { return access.Part{Target: w.target, Visible: w.Visible} }
 
-// readsOf is the watches as the audit log names them.
-func readsOf(watches []*watch) []trail.Read {
-	reads := make([]trail.Read, len(watches))
-	for i, w := range watches {
-		reads[i] = w.part().Read("watch")
-		reads[i].Watch = w.name
-	}
-	return reads
+// inScope reports whether an object is one that the path names, whatever its labels and fields.
+func (w *watch) inScope(o *cluster.Object) bool {
+	return (w.target.Namespace == "" || o.GetNamespace() == w.target.Namespace) &&
+		(w.target.Name == "" || o.GetName() == w.target.Name)
 }
 
 // begin moves the watch to another cursor, for a client that knows something.
@@ -96,17 +149,32 @@ func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {
 	}
 }
 
-// claim is what the client knows: all below the lowest that it was not told, and nothing above the highest that it was.
-func (w *watch) claim() stream.Told {
+// end gives up the watch's place.
+func (w *watch) end() {
+	if w.cursor != nil {
+		w.cursor.Disarm()
+	}
+	w.cursor, w.held, w.known, w.before, w.shifting = nil, nil, stream.Known{}, 0, false
+}
+
+// Claim implements Source: all below the lowest that the client was not told, and nothing above the highest that it was.
+func (w *watch) Claim() stream.Told {
 	all := w.known.All
 	if w.held != nil {
 		all = w.held.Claim(all)
 	}
 	told := stream.Told{Known: stream.Known{All: all, Some: max(all, w.known.Some)}, Sight: w.Visible.Name()}
 	if w.shifting {
-		told.Sight = shiftingSight
+		told.Sight = shiftingVisibility
 	}
 	return told
+}
+
+// Bookmark implements Source: it moves the client's position over what it was not told.
+func (w *watch) Bookmark(to Sink) {
+	if w.known.All > 0 {
+		to.emit(message{kind: msgBookmark, prefix: w.prefix, version: w.Claim().All})
+	}
 }
 
 // reaches moves the client's position to an event that is told, or held back, now.
@@ -135,22 +203,4 @@ func (w *watch) base(event *cache.Event) *cluster.Object {
 		return nil
 	}
 	return event.Old
-}
-
-func (w *watch) end() {
-	if w.cursor != nil {
-		w.cursor.Disarm()
-	}
-	w.cursor, w.held, w.known, w.before, w.shifting = nil, nil, stream.Known{}, 0, false
-}
-
-// inScope reports whether an object is one that the path names, whatever its labels and fields.
-func (w *watch) inScope(o *cluster.Object) bool {
-	return (w.target.Namespace == "" || o.GetNamespace() == w.target.Namespace) &&
-		(w.target.Name == "" || o.GetName() == w.target.Name)
-}
-
-func (w *watch) close() {
-	w.end()
-	w.Release()
 }

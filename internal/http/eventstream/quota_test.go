@@ -4,7 +4,7 @@ import "testing"
 
 // Whoever has left must not be counted on, or there would be no places at last.
 func TestPlacesThatAreLeftAreForgotten(t *testing.T) {
-	p := newPlaces(Limits{PerUser: 1, PerAddress: 1, Total: 1})
+	p := newQuota(Limits{PerUser: 1, PerAddress: 1, Total: 1})
 	if !p.take("u", "a", 1) || p.take("v", "b", 1) {
 		t.Error("the limit of all does not hold")
 	}

@@ -1,0 +1,107 @@
+package eventstream
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// resumePoint is where a watch goes on: with a cursor, for a client that knows something. Without a cursor a snapshot is
+// due, with a reset first if there is a reason for one.
+type resumePoint struct {
+	cursor *cache.Cursor
+	known  stream.Known
+	reset  string
+}
+
+// Reasons of the event reset.
+const (
+	ResetExpired    = "expired"
+	ResetEpoch      = "epoch"
+	ResetAhead      = "ahead"
+	resetUnreadable = "unreadable"
+	ResetSlow       = "slow"
+)
+
+// resetReason is why a cursor could not be given, or could not go on.
+func resetReason(err error) string {
+	switch {
+	case errors.Is(err, stream.ErrAhead):
+		return ResetAhead
+	case errors.Is(err, stream.ErrEpoch):
+		return ResetEpoch
+	case errors.Is(err, stream.ErrSlow):
+		return ResetSlow
+	}
+	return ResetExpired
+}
+
+// Ready implements Source.
+func (w *watch) Ready(ctx context.Context) error { return w.Store.WaitSynced(ctx) }
+
+// Epoch implements Source.
+//
+// A store gives its cluster another epoch before it begins another history. So a place that was found while the epoch
+// stayed the same is in that epoch's history, or its cursor says that it is not.
+func (w *watch) Epoch(ctx context.Context) (string, error) { return w.Kinds.Cluster().Epoch(ctx) }
+
+// Find implements Source. The store is synced, so whatever becomes of the position, the client can be served: if the
+// API server would have to be asked, and is away, with a snapshot.
+func (w *watch) Find(ctx context.Context, from From) {
+	point := w.resume(ctx, from)
+	w.from, w.found = from, &point
+}
+
+func (w *watch) resume(ctx context.Context, from From) resumePoint {
+	known := from.Told.Known
+	switch {
+	case from.Reset != "":
+		return resumePoint{reset: from.Reset}
+	case from.Named && from.Told.Sight != w.Visible.Name():
+		return resumePoint{reset: ResetEpoch}
+	case from.Named:
+	case from.Known:
+		return resumePoint{} // new in this stream, or its snapshot was not complete
+	case w.after > 0:
+		known = stream.UpTo(w.after)
+	case w.quiet:
+		head := w.Store.Topic().Head()
+		return resumePoint{cursor: w.Store.Topic().From(head, w.part().Scope()), known: head.Known()}
+	default:
+		return resumePoint{}
+	}
+	cursor, err := w.Store.Topic().Resume(known, w.part().Scope())
+	if errors.Is(err, stream.ErrAhead) {
+		cursor, err = w.resumeAhead(ctx, known)
+	}
+	if errors.Is(err, stream.ErrExpired) {
+		if cursor, err = w.Store.CaughtUp(ctx, known, w.part().Scope()); err != nil {
+			err = stream.ErrExpired // whatever keeps the API server from telling, a snapshot serves the client
+		}
+	}
+	if err != nil {
+		return resumePoint{reset: resetReason(err)}
+	}
+	return resumePoint{cursor: cursor, known: known}
+}
+
+// resumeAhead finds the place of a client whose position is ahead of the store: another replica may have seen more, if
+// only a bookmark. If the version exists, the client needs nothing before it.
+func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cursor, error) {
+	if exists, err := w.Kinds.Cluster().HasVersion(ctx, w.Store.Kind(), known.Some); err != nil || !exists {
+		return nil, stream.ErrAhead
+	}
+	return w.Store.Topic().Ahead(known, w.part().Scope())
+}
+
+// Begin implements Source.
+func (w *watch) Begin() (reset string) {
+	point := w.found
+	w.found = nil
+	if point.cursor != nil {
+		w.begin(point.cursor, point.known)
+	}
+	return point.reset
+}

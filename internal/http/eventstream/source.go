@@ -1,0 +1,118 @@
+package eventstream
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/trail"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Source is one thing of which a stream tells: the objects that a path names (watch), or whatever else has a position
+// from which it can be read on. A session has some of them, and knows nothing of what they are.
+//
+// A session calls them one after the other: Ready, Epoch and Find; then Begin, once; then Read, whenever there may be
+// something, and the others between two Reads; at last Close, which comes in any case. Question and Trail may be called
+// at any time.
+type Source interface {
+	// Name is what event ids call the source; "" only if it is the only one of its stream. Two sources of a stream have
+	// different names.
+	Name() string
+	// Ready waits until the source can be read. An error ends the stream: as Gone if it is a cache.ErrGone, else as
+	// Unavailable.
+	Ready(ctx context.Context) error
+	// Epoch is that in which the source's positions count now: positions of another one say nothing.
+	Epoch(ctx context.Context) (string, error)
+	// Find looks where a client goes on. It may wait for others; what it finds counts from Begin on. It is called again if
+	// the epoch changed meanwhile.
+	Find(ctx context.Context, from From)
+	// Begin takes the place that was found. The reason is that of a reset: the client has missed something, and what it
+	// then needs to know comes with the first Read. "" is none.
+	Begin() (reset string)
+	// Read tells the client a batch of what there is. Where the client has no place, that is the state, in front of
+	// what follows it. Read may wait, unless Sink.Prompt is true: then it returns MustWait instead, and is called again.
+	Read(ctx context.Context, to Sink) Progress
+	// Due is when Read has to be called at the latest, even if nothing wakes the session; the zero time: never.
+	Due() time.Time
+	// Claim is the client's position, as event ids have it. A Told without a position leaves the source out: whoever comes
+	// back without one begins anew.
+	Claim() stream.Told
+	// Bookmark tells the client its position, if it has one.
+	Bookmark(to Sink)
+	// Rewound reports whether the client's place has lost its meaning, since another history has begun. It gives the place
+	// up then: the session tells the client a reset, and the next Read its state.
+	Rewound() bool
+	// Question is asked again, as long as the stream runs.
+	Question() Question
+	// Permit says what the caller may see from now on. The next Read tells the client, if that has changed.
+	Permit(visible *access.Visibility)
+	// Trail is the source as the audit log names it.
+	Trail() trail.Read
+	// Close ends the reading: nothing wakes the session any more.
+	Close()
+}
+
+// From is where the client of a source comes from.
+type From struct {
+	// Reset is why the client's position counts for nothing (see Source.Begin); "" if it counts, or if there is none.
+	Reset string
+	// Known says that the client has a position. If it is not Named, this source is not part of it: the client had not been
+	// told its state to the end, or had not asked for it.
+	Known, Named bool
+	Told         stream.Told // if it is Named
+}
+
+// Progress is what a Read came to.
+type Progress struct {
+	// At is when the oldest of what was told came to be known here; the zero time: it does not count in the metrics.
+	At time.Time
+	// More says that there is more to be read now. If there is not, the source calls Sink.Wake once there is.
+	More bool
+	// Missed is the reason of a reset: the client has missed something, and the source has given up its place, so that the
+	// next Read tells the state. "" is none.
+	Missed string
+	// Outcome says whether the stream goes on.
+	Outcome Outcome
+}
+
+// Question is what is asked again and again about a source: what of it the caller may see.
+type Question struct {
+	// Key tells questions apart. Where the caller is the same, those of one key are asked once for all streams.
+	Key string
+	// See answers; ok is false if the caller may see nothing, which ends the stream.
+	See func(ctx context.Context, id auth.Identity) (visible *access.Visibility, ok bool, err error)
+	// Live reports whether an error of See says something. While the cluster is away it does not, since permissions do not
+	// change there.
+	Live func() bool
+}
+
+// Sink is where a source tells its client: a session.
+type Sink interface {
+	// Wake has the session call Read. Anybody may call it at any time.
+	stream.Waiter
+	// Emit collects an event, with the client's position behind it, which is what Claim says now. Data is JSON on one line.
+	Emit(prefix, name, data string)
+	// Relay sends on what was collected, if that is much. A source calls it after each event, or after a few, and stops
+	// reading if the outcome is another than GoOn.
+	Relay() Outcome
+	// Step counts work, by about the bytes that are looked at. If it is false, Read returns with what it has, and More.
+	Step(bytes int) bool
+	// Prompt reports whether Read must not wait.
+	Prompt() bool
+
+	// emit, relists, and outgrowing are for the objects of a kind.
+	emit(m message)
+	relists() bool
+	outgrowing(outgrown func() bool)
+}
+
+// Opener opens a source for a caller, who may see something of it. Errors are those of requests (see reply.To); those
+// that heal by retrying (429 and 503) are told as Limit and Unavailable.
+type Opener func(ctx context.Context, id auth.Identity) (Source, error)
+
+// Parser reads what is asked of a source: its path, and its own query, without parameters that concern the
+// connection. On a stream of several, name is what the client calls it; else it is "". Errors are those of requests.
+type Parser func(name, path string, query url.Values) (Opener, error)

@@ -1,0 +1,222 @@
+package eventstream
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// BatchSize is how many events of a watch are read at a time.
+const BatchSize = 128
+
+var batches = sync.Pool{New: func() any { return new([BatchSize]*cache.Event) }}
+
+// Read implements Source.
+func (w *watch) Read(ctx context.Context, to Sink) Progress {
+	if !w.begun {
+		w.begun = true
+		w.introduce(to)
+	}
+	switch {
+	case w.cursor != nil && !w.outdated:
+		return w.follow(to)
+	case to.Prompt(): // there may be much to tell
+		return Progress{More: true, Outcome: MustWait}
+	case w.cursor == nil:
+		return w.state(to)
+	}
+	return w.shift(to)
+}
+
+// introduce tells what may be seen, where that is not all, or was not when the client's position was made.
+func (w *watch) introduce(to Sink) {
+	switch {
+	case w.Visible != nil:
+		w.emitVisible(to, "narrowed", w.Visible)
+	case w.from.Told.Sight != "":
+		w.emitVisible(to, "widened", nil)
+	}
+	w.from = From{}
+}
+
+// state tells the current state, and puts the watch behind it.
+func (w *watch) state(to Sink) Progress {
+	w.adopt()
+	switch {
+	case w.told.Same(w.Visible):
+	case w.Visible.Covers(w.told):
+		w.emitVisible(to, "widened", w.Visible)
+	default:
+		w.emitVisible(to, "narrowed", w.Visible)
+	}
+	snapshot := w.Store.Snapshot()
+	to.outgrowing(func() bool { return w.Store.Outgrown(snapshot) })
+	defer to.outgrowing(nil)
+	count := 0
+	for o := range w.objects(snapshot, to.Step) {
+		if w.view.fields != nil && !to.Step(o.Size()) {
+			break
+		}
+		to.emit(w.change(stream.Added, o))
+		count++
+		if outcome := to.Relay(); outcome != GoOn {
+			return Progress{More: true, Outcome: outcome}
+		}
+		if w.outdated { // some of it may not be seen any more, and has been told
+			return w.miss(ResetEpoch)
+		}
+	}
+	if !to.Step(0) {
+		return Progress{More: true, Outcome: endLeft}
+	}
+	w.begin(w.Store.Topic().From(snapshot.Head, w.part().Scope()), snapshot.Head.Known())
+	to.emit(message{kind: msgSynced, prefix: w.prefix, version: w.known.All, count: count})
+	return Progress{More: true}
+}
+
+// follow tells one batch of what has happened since.
+func (w *watch) follow(to Sink) (p Progress) {
+	p.More = true
+	// What was appended before the end of the kind is in the ring; so the end is looked for first.
+	gone := w.Store.Err() != nil
+	if p.Outcome = w.release(to, time.Now()); p.Outcome != GoOn || w.outdated {
+		return p
+	}
+	space := batches.Get().(*[BatchSize]*cache.Event)
+	defer batches.Put(space)
+	batch, position, err := w.cursor.Next(space[:0], to)
+	defer clear(batch) // the pool must not keep objects alive
+	w.emitUpstream(to) // only now: from here on a change wakes
+	if err != nil {
+		if to.Prompt() { // a snapshot is due, and may be long
+			p.Outcome = MustWait
+			return p
+		}
+		return w.miss(resetReason(err))
+	}
+	for i, event := range batch {
+		if i > 0 && !to.Step(w.cost(batch[i-1])) {
+			w.cursor.Back(batch[i:])
+			return p
+		}
+		if !w.Visible.Sees(event.Object) {
+			continue
+		}
+		kind, object, concerns := event.For(w.match)
+		if !concerns {
+			continue
+		}
+		if p.At.IsZero() {
+			p.At = event.At // zero for what was caught up
+		}
+		w.tell(to, event, kind, object)
+		if p.Outcome = to.Relay(); p.Outcome != GoOn || w.outdated {
+			w.cursor.Back(batch[i+1:])
+			return p
+		}
+	}
+	if w.passes(position) {
+		// Only now may the client claim what it was told last; else it would be told a relist again.
+		w.Bookmark(to)
+	}
+	if p.More = len(batch) == cap(batch); p.More || !gone {
+		// The end may have come before the cursor was armed, and then has woken nobody.
+		p.More = p.More || w.Store.Err() != nil
+		return p
+	}
+	if p.Outcome = w.release(to, ever); p.Outcome == GoOn && !w.outdated {
+		p.Outcome = Gone // everything was told that was known
+	}
+	return p
+}
+
+// tell tells an event as it concerns this client (see stream.Event.For), or holds it back if it is to be conflated.
+func (w *watch) tell(to Sink, event *cache.Event, kind stream.Type, object *cluster.Object) {
+	if kind != stream.Modified {
+		if w.held != nil {
+			w.held.Settle(object)
+		}
+		w.reaches(event, true)
+		m := w.change(kind, object)
+		m.event = event
+		to.emit(m)
+		return
+	}
+	base := w.base(event)
+	now := w.held == nil || w.held.Offer(event, base, time.Now())
+	w.reaches(event, now)
+	if now {
+		to.emit(w.modified(event, base))
+	}
+}
+
+// ever is later than anything that is held back is due.
+var ever = time.Unix(1<<40, 0)
+
+// release tells the modifications that were held back and are due by a time.
+func (w *watch) release(to Sink, by time.Time) Outcome {
+	if w.held == nil {
+		return GoOn
+	}
+	for h := w.held.Due(by); h != nil; h = w.held.Due(by) {
+		w.reaches(h.Event, true)
+		to.emit(w.modified(h.Event, h.Base))
+		if outcome := to.Relay(); outcome != GoOn || w.outdated {
+			return outcome
+		}
+	}
+	return GoOn
+}
+
+func (w *watch) change(kind stream.Type, o *cluster.Object) message {
+	return message{kind: msgChange, prefix: w.prefix, change: kind, object: o, view: &w.view}
+}
+
+func (w *watch) modified(event *cache.Event, base *cluster.Object) message {
+	m := w.change(stream.Modified, event.Object)
+	m.event, m.base = event, base
+	return m
+}
+
+// miss gives up the watch's place, since the client has missed something.
+func (w *watch) miss(reason string) Progress {
+	w.end()
+	return Progress{More: true, Missed: reason}
+}
+
+// Rewound implements Source.
+func (w *watch) Rewound() bool {
+	if w.cursor == nil || !w.cursor.Void() {
+		return false
+	}
+	w.end()
+	return true
+}
+
+// emitUpstream tells whether what the client sees is still fresh, when that has changed.
+func (w *watch) emitUpstream(to Sink) {
+	upstream := w.Store.Upstream()
+	if upstream.Live != w.stale {
+		return
+	}
+	w.stale = !upstream.Live
+	name := "live"
+	if w.stale {
+		name = "stale"
+	}
+	to.Emit(w.prefix, name, `{"since":`+strconv.Quote(upstream.Since.UTC().Format(time.RFC3339Nano))+
+		`,"reason":`+strconv.Quote(reply.UpstreamReason(upstream))+`}`)
+}
+
+// emitVisible tells what the watch's caller may see.
+func (w *watch) emitVisible(to Sink, name string, now *access.Visibility) {
+	w.told = now
+	to.Emit(w.prefix, name, reply.MustJSON(now.Summary()))
+}

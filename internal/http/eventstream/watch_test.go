@@ -1,0 +1,261 @@
+package eventstream
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+var pods = cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true, Watchable: true}
+
+// told is one event that a client was told, and the position that it had with it.
+type told struct {
+	event    string
+	position stream.Told
+}
+
+// client is a Sink without a session: it keeps what it is told.
+type client struct {
+	t      *testing.T
+	source Source
+	bell   *stream.Bell
+	form   serverSentEvents
+	prompt bool
+	relay  func() Outcome // nil: it goes on
+	told   []told
+}
+
+func (c *client) Wake() { c.bell.Wake() }
+func (c *client) Emit(prefix, name, data string) {
+	c.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
+}
+func (c *client) Step(int) bool          { return true }
+func (c *client) Prompt() bool           { return c.prompt }
+func (c *client) relists() bool          { return false }
+func (c *client) outgrowing(func() bool) {}
+
+func (c *client) Relay() Outcome {
+	if c.relay == nil {
+		return GoOn
+	}
+	return c.relay()
+}
+
+// emit keeps the event's name, and the object's if it has one.
+func (c *client) emit(m message) {
+	text := string(c.form.encode(nil, m))
+	name, data, _ := strings.Cut(strings.TrimPrefix(text, "event: "), "\ndata: ")
+	if _, object, is := strings.Cut(data, `"name":"`); is {
+		object, _, _ = strings.Cut(object, `"`)
+		name += " " + object
+	}
+	c.told = append(c.told, told{name, c.source.Claim()})
+}
+
+func (c *client) events() (all []string) {
+	for _, t := range c.told {
+		all = append(all, t.event)
+	}
+	return all
+}
+
+// read reads until there is nothing more.
+func (c *client) read() {
+	c.t.Helper()
+	for {
+		switch p := c.source.Read(c.t.Context(), c); {
+		case p.Outcome != GoOn:
+			c.t.Fatalf("the stream ends as %s", p.Outcome)
+		case p.Missed != "":
+			c.emit(message{kind: msgReset, name: p.Missed})
+		case !p.More:
+			return
+		}
+	}
+}
+
+// readUntil reads until an event was told.
+func (c *client) readUntil(event string) {
+	c.t.Helper()
+	for end := time.After(20 * time.Second); ; {
+		if c.read(); slices.Contains(c.events(), event) {
+			return
+		}
+		select {
+		case <-c.bell.C:
+		case <-end:
+			c.t.Fatalf("never: %s, only %v", event, c.events())
+		}
+	}
+}
+
+// watched is a store of pods, and who may see them.
+type watched struct {
+	t     *testing.T
+	api   *clustertest.API
+	kinds *cache.Kinds
+}
+
+func watchedPods(t *testing.T) *watched {
+	w := &watched{t: t, api: clustertest.New(pods)}
+	var err error
+	w.kinds, err = cache.NewKinds(w.api.Connect(t), cache.Options{
+		Topic:   stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour},
+		CatchUp: cache.CatchUpBound{Events: 1000, Bytes: 64 << 20, Timeout: 10 * time.Second},
+	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = w.kinds.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return w
+}
+
+func (w *watched) put(name, value string) {
+	namespace, name, _ := strings.Cut(name, "/")
+	w.api.Put(pods, clustertest.Object{Namespace: namespace, Name: name, Labels: map[string]string{"v": value}})
+}
+
+// visible is what a caller sees who may see some namespaces; none means all.
+func visible(namespaces ...string) *access.Visibility {
+	v, _ := access.VisibilityOf(auth.Scope{All: len(namespaces) == 0, Namespaces: namespaces}, access.Target{}, pods)
+	return v
+}
+
+// begin puts a client where it comes from.
+func (w *watched) begin(v *access.Visibility, from From, request watchRequest) (c *client, reset string) {
+	w.t.Helper()
+	store, release, err := w.kinds.Use(pods, "alice")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.target = access.Target{Version: "v1", Resource: "pods"}
+	s := newWatch(nil, request, access.Grant{Kinds: w.kinds, Store: store, Visible: v, Release: release})
+	w.t.Cleanup(s.Close)
+	if err := s.Ready(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	s.Find(w.t.Context(), from)
+	c = &client{t: w.t, source: s, bell: stream.NewBell(), form: serverSentEvents{memory: budget.NewMemory(1 << 20)}}
+	return c, s.Begin()
+}
+
+func wants(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q, not %q", what, got, want)
+	}
+}
+
+// TestWatchIsResumedBehindEachEvent: whoever is cut off behind any event, and comes back with the position that came with
+// it, is told what follows, and nothing twice.
+func TestWatchIsResumedBehindEachEvent(t *testing.T) {
+	w := watchedPods(t)
+	w.put("a/one", "1")
+	c, _ := w.begin(nil, From{}, watchRequest{})
+	c.readUntil("synced")
+	for i := range 5 {
+		w.put(fmt.Sprintf("a/next-%d", i), "1")
+		w.put("a/one", fmt.Sprint("again ", i))
+	}
+	w.api.Delete(pods, "a/one")
+	w.put("b/last", "1")
+	c.readUntil("added last")
+	all := c.told
+	for i, t0 := range all {
+		if t0.position.All == 0 {
+			continue
+		}
+		again, reset := w.begin(nil, From{Known: true, Named: true, Told: t0.position}, watchRequest{})
+		again.read()
+		if reset != "" || !slices.Equal(again.events(), c.events()[i+1:]) {
+			t.Errorf("behind %s at %+v: reset %q, %q", t0.event, t0.position, reset, again.events())
+		}
+	}
+}
+
+// TestWatchLeavesToOthersWhatTakesLong: a worker that told a snapshot would let all other streams wait.
+func TestWatchLeavesToOthersWhatTakesLong(t *testing.T) {
+	w := watchedPods(t)
+	w.put("a/one", "1")
+	c, _ := w.begin(nil, From{}, watchRequest{})
+	c.prompt = true
+	if p := c.source.Read(t.Context(), c); p.Outcome != MustWait || len(c.told) != 0 {
+		t.Errorf("%+v, %v", p, c.events())
+	}
+	c.prompt = false
+	c.read()
+	wants(t, "then", c.events(), "added one", "synced")
+	c.source.Permit(visible("b"))
+	c.prompt = true
+	if p := c.source.Read(t.Context(), c); p.Outcome != MustWait || len(c.told) != 2 {
+		t.Errorf("%+v, %v", p, c.events())
+	}
+}
+
+// TestWatchGoesOverToOtherPermissionsAtOneVersion, and no position of the way there is of use to anybody.
+func TestWatchGoesOverToOtherPermissionsAtOneVersion(t *testing.T) {
+	w := watchedPods(t)
+	w.put("a/one", "1")
+	w.put("b/two", "1")
+	w.put("c/three", "1")
+	c, _ := w.begin(visible("a", "b"), From{}, watchRequest{})
+	c.readUntil("synced")
+	wants(t, "the state", c.events(), "narrowed", "added one", "added two", "synced")
+	c.told = nil
+	w.put("b/two", "2")
+	w.put("c/secret", "1")
+	w.put("a/lost", "1")
+	other, _ := w.begin(nil, From{}, watchRequest{})
+	other.readUntil("added lost")
+	c.source.Permit(visible("b", "c"))
+	c.read()
+	wants(t, "the change", c.events(), "modified two", "narrowed", "deleted one", "widened", "added secret", "added three", "bookmark")
+	for i, t0 := range c.told {
+		from := From{Known: true, Named: true, Told: t0.position}
+		_, reset := w.begin(visible("b", "c"), from, watchRequest{})
+		if last := i == len(c.told)-1; last != (reset == "") {
+			t.Errorf("behind %s at %+v: reset %q", t0.event, t0.position, reset)
+		}
+	}
+	w.put("a/unseen", "1")
+	w.put("c/three", "2")
+	c.readUntil("modified three")
+	wants(t, "from then on", c.events()[7:], "modified three")
+}
+
+// TestWatchThatIsStoppedInTheMiddleGoesOnThere: what was read and not told is not passed over.
+func TestWatchThatIsStoppedInTheMiddleGoesOnThere(t *testing.T) {
+	w := watchedPods(t)
+	c, _ := w.begin(nil, From{}, watchRequest{})
+	c.readUntil("synced")
+	for i := range 9 {
+		w.put(fmt.Sprint("a/", i), "1")
+	}
+	other, _ := w.begin(nil, From{}, watchRequest{})
+	other.readUntil("added 8")
+	c.told = nil
+	c.relay = func() Outcome { return MustWait }
+	for i := range 9 {
+		if p := c.source.Read(t.Context(), c); p.Outcome != MustWait || len(c.told) != i+1 {
+			t.Fatalf("after %d: %+v, %v", i, p, c.events())
+		}
+	}
+	wants(t, "in pieces", c.events(), "added 0", "added 1", "added 2", "added 3", "added 4", "added 5", "added 6", "added 7", "added 8")
+}
