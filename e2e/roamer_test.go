@@ -79,6 +79,9 @@ func (m *model) startRoamers(t *testing.T) *roamers {
 func (r *roamers) allow(t *testing.T, namespace string, allowed bool) {
 	t.Helper()
 	bindings := r.m.stage.kube.RbacV1().RoleBindings(namespace)
+	if allowed { // before it is: a client may be told at once
+		r.ended(namespace, time.Time{})
+	}
 	eventually(t, "the roaming user's permission changes", func() error {
 		if !allowed {
 			err := bindings.Delete(context.Background(), roamingUser, metav1.DeleteOptions{})
@@ -98,12 +101,18 @@ func (r *roamers) allow(t *testing.T, namespace string, allowed bool) {
 		return err
 	})
 	r.allowed[namespace] = allowed
+	if !allowed {
+		r.ended(namespace, time.Now())
+	}
+}
+
+// ended notes since when the user may not see a namespace; the zero time: the user may.
+func (r *roamers) ended(namespace string, since time.Time) {
 	for _, c := range r.clients {
 		c.mu.Lock()
-		if allowed {
-			delete(c.ended, namespace)
-		} else {
-			c.ended[namespace] = time.Now()
+		delete(c.ended, namespace)
+		if !since.IsZero() {
+			c.ended[namespace] = since
 		}
 		c.mu.Unlock()
 	}
