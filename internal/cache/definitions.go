@@ -52,8 +52,8 @@ func (k *Kinds) tellChange(definition string) {
 	k.changed = make(chan struct{})
 }
 
-// nextChange is closed when what the cluster serves may have changed.
-func (k *Kinds) nextChange() <-chan struct{} {
+// Changed is closed when what the cluster serves may have changed.
+func (k *Kinds) Changed() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.changed

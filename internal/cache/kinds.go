@@ -255,7 +255,7 @@ func (k *Kinds) keep(ctx context.Context, name string) {
 func (k *Kinds) Follow(ctx context.Context, name string, use func(context.Context, *Store) error, failed func(error)) {
 	const least, most = time.Second, 30 * time.Second
 	for wait := least; ; wait = min(2*wait, most) {
-		changed := k.nextChange()
+		changed := k.Changed()
 		err := k.followOnce(ctx, name, use)
 		if ctx.Err() != nil {
 			return

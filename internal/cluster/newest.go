@@ -50,6 +50,12 @@ func (c *Cluster) HasVersion(ctx context.Context, kind Kind, version uint64) (bo
 	}
 }
 
+// Lists is nil if the API server lists a kind for the gateway, and its error if it does not.
+func (c *Cluster) Lists(ctx context.Context, kind Kind) error {
+	_, err := c.newestOf(ctx, kind)
+	return err
+}
+
 func (c *Cluster) remembersVersion(kind Kind, version uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

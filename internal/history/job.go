@@ -45,10 +45,12 @@ type Job struct {
 	Version  uint64 // the resourceVersion of the last transition
 	Created  Time
 	Started  Time // it first came to Running
+	RanUntil Time // it last left Running; 0 of one that never ran, and of one written by a gateway that did not keep it
 	Ended    Time // it came to its end; 0 again if it was opened again
 	Deleted  Time
 	Spent    map[State]time.Duration // in states that it has left
 	Requests map[string]string
+	Reasons  []Reason // why it waited, the newest last; Reason is the newest while that holds
 }
 
 // Transition is one change of a job's state.

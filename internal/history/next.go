@@ -61,7 +61,13 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 
 // follow takes over what is left of the job before.
 func (j *Job) follow(was *Job) {
-	j.Created, j.Started, j.Attempt = was.Created, was.Started, was.Attempt
+	j.Created, j.Started, j.Attempt, j.Reasons = was.Created, was.Started, was.Attempt, was.Reasons
+	if j.Reason == "" && j.State.Waits() && was.State.Waits() && was.explained() { // which others will say when it is over
+		j.Reason, j.Message = was.Reason, was.Message
+	}
+	if j.RanUntil = was.RanUntil; was.State == Running {
+		j.RanUntil = j.Since
+	}
 	if j.State == Deleted {
 		j.Ended = was.Ended
 	}
@@ -106,14 +112,17 @@ func identity(was *Job, seen Seen) Identity {
 	return Identity{UID: strings.Clone(seen.UID), Namespace: strings.Clone(seen.Namespace), Name: strings.Clone(seen.Name)}
 }
 
-// text is a text that any of the databases takes, of bounded length.
-func text(s string) string {
+// text is a reason or message as it is kept.
+func text(s string) string { return bounded(s, maxMessage) }
+
+// bounded is a text that any of the databases takes, of so many bytes at most.
+func bounded(s string, most int) string {
 	if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
-		s = s[:min(len(s), 2*maxMessage)] // which is enough, whatever becomes of it
+		s = s[:min(len(s), 2*most)] // which is enough, whatever becomes of it
 		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	}
-	if len(s) > maxMessage {
-		s = strings.ToValidUTF8(s[:maxMessage], "")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
 	}
 	return strings.Clone(s) // or it would keep the whole object
 }

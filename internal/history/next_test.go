@@ -114,7 +114,7 @@ func TestTimesNeverGoBack(t *testing.T) {
 	}
 	want := &Job{
 		Identity: Identity{"u", "n", "j"}, State: Deleted, Since: 20_000, Attempt: 2, Version: 16, Requests: map[string]string{},
-		Created: 1_000, Started: 5_000, Ended: 12_000, Deleted: 20_000,
+		Created: 1_000, Started: 5_000, RanUntil: 12_000, Ended: 12_000, Deleted: 20_000,
 		Spent: map[State]time.Duration{Submitted: time.Second, Pending: 3 * time.Second, Running: 2 * time.Second, Failed: 5 * time.Second, Succeeded: 8 * time.Second},
 	}
 	if diff := cmp.Diff(want, job); diff != "" {

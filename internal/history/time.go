@@ -28,3 +28,17 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	}
 	return t.Std().MarshalJSON()
 }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Time) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*t = 0
+		return nil
+	}
+	var at time.Time
+	if err := at.UnmarshalJSON(text); err != nil {
+		return err
+	}
+	*t = At(at)
+	return nil
+}

@@ -27,6 +27,8 @@ var (
 	Nodes   = cluster.Kind{Version: "v1", Resource: "nodes", Kind: "Node", Watchable: true}
 	Jobs    = cluster.Kind{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job", Namespaced: true, Watchable: true}
 
+	Workloads = cluster.Kind{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads", Kind: "Workload", Namespaced: true, Watchable: true}
+
 	Definitions = cluster.Kind{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition", Watchable: true}
 )
 
@@ -54,6 +56,7 @@ type API struct {
 type Object struct {
 	Namespace, Name string
 	Labels          map[string]string
+	Owners          []string       // uids
 	Fields          map[string]any // members other than kind, apiVersion and metadata
 
 	uid     string
@@ -108,6 +111,13 @@ func (o Object) JSON(kind cluster.Kind) string {
 	}
 	if o.Labels != nil {
 		metadata["labels"] = o.Labels
+	}
+	var owners []map[string]string
+	for _, uid := range o.Owners {
+		owners = append(owners, map[string]string{"uid": uid})
+	}
+	if owners != nil {
+		metadata["ownerReferences"] = owners
 	}
 	body := map[string]any{"kind": kind.Kind, "apiVersion": kind.APIVersion(), "metadata": metadata}
 	maps.Copy(body, o.Fields)

@@ -21,9 +21,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history/recorder"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/waiting"
 )
 
 // Options configure an Archive; all are required.
@@ -47,10 +49,14 @@ type Archive struct {
 	metrics  *recorder.Metrics
 	log      *slog.Logger
 	ready    chan struct{} // closed once the schema is as it must be
+	usages   chan struct{} // has an element for each usage that is being read
+
+	forgetting sync.Mutex // of all clusters' goroutines one removes what is no longer recorded
 
 	mu        sync.Mutex
 	recorders []*recorder.Recorder
-	err       error // why the schema is not ready; nil before the first attempt has failed
+	clusters  []*cluster.Cluster // that are recorded
+	err       error              // why the schema is not ready; nil before the first attempt has failed
 }
 
 // New reads the database's address, and does not connect. Its errors are those of the address.
@@ -70,6 +76,7 @@ func New(opts Options) (*Archive, error) {
 	a := &Archive{
 		opts: opts, recorded: recorded, read: read, holder: host[:min(len(host), 64)] + "-",
 		metrics: recorder.NewMetrics(opts.Registerer), log: opts.Log, ready: make(chan struct{}),
+		usages: make(chan struct{}, usagesAtOnce),
 	}
 	for _, name := range opts.Rules.Kinds() {
 		if resource, group := split(name); opts.Serves(group, resource) {
@@ -133,21 +140,32 @@ func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {
 	case <-ctx.Done():
 		return nil
 	}
+	a.mu.Lock()
+	a.clusters = append(a.clusters, kinds.Cluster())
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.clusters = slices.DeleteFunc(a.clusters, func(c *cluster.Cluster) bool { return c == kinds.Cluster() })
+	}()
 	var recording sync.WaitGroup
+	recording.Go(func() { a.forget(ctx) })
+	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: a.kinds, Serves: a.opts.Serves, Log: a.log})
+	recording.Go(func() { _ = waits.Run(ctx) })
 	for _, name := range a.kinds {
-		recording.Go(func() { a.record(ctx, kinds, name) })
+		recording.Go(func() { a.record(ctx, kinds, waits, name) })
 	}
 	recording.Wait()
 	return nil
 }
 
 // record records a kind of a cluster whenever the cluster has it.
-func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, name string) {
+func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, waits *waiting.Watch, name string) {
 	log, told := a.log.With("cluster", kinds.Cluster().Name(), "kind", name), ""
 	kinds.Follow(ctx, name, func(ctx context.Context, using *cache.Store) error {
 		told = ""
 		r := recorder.New(recorder.Options{
-			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Holder: a.holder + rand.Text()[:10],
+			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Holder: a.holder + rand.Text()[:10],
 			Keep: a.opts.Keep, Metrics: a.metrics, Log: a.log,
 		})
 		a.begin(r)

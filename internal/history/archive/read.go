@@ -16,11 +16,17 @@ import (
 // ErrAway means that the database cannot be read now.
 var ErrAway = errors.New("the history's database cannot be read")
 
-// readWithin is how long one question to the database may take.
-const readWithin = 10 * time.Second
+// pageWithin is how long one question to the database may take.
+const pageWithin = 10 * time.Second
 
 // Records reports whether the history of a kind, given as resource[.group], is kept.
 func (a *Archive) Records(kind string) bool { return slices.Contains(a.kinds, kind) }
+
+// Knows reports whether a kind was ever recorded. Errors are those of Jobs.
+func (a *Archive) Knows(ctx context.Context, c *cluster.Cluster, kind string) (bool, error) {
+	found, err := read(ctx, a, c, kind, func(context.Context, store.Log) ([]struct{}, error) { return make([]struct{}, 1), nil })
+	return len(found) > 0, err
+}
 
 // Jobs is a page of a kind's jobs; see store.Store.Jobs. An error wraps ErrAway, or is of the cluster, or of the context.
 func (a *Archive) Jobs(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after store.JobAfter, limit int) ([]*history.Job, error) {
@@ -37,8 +43,49 @@ func (a *Archive) Transitions(ctx context.Context, c *cluster.Cluster, kind stri
 	})
 }
 
+// errVisit ends a reading whose reader has enough; it is no failure of the database.
+var errVisit = errors.New("the reader has enough")
+
+const (
+	// usageWithin is how long usage may take, which reads all jobs of a time.
+	usageWithin = time.Minute
+	// usagesAtOnce is how many usages are read at once. Others wait: pages of jobs need connections, too.
+	usagesAtOnce = 2
+)
+
+// Lives gives what usage needs of a kind's jobs; see store.Store.Lives. Errors are those of Jobs, or visit's.
+func (a *Archive) Lives(
+	ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, by store.By, from, until, now history.Time, visit func([]history.Lived) error,
+) error {
+	select {
+	case a.usages <- struct{}{}:
+		defer func() { <-a.usages }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var refused error
+	_, err := readWithin(ctx, a, c, kind, usageWithin, func(ctx context.Context, log store.Log) ([]struct{}, error) {
+		return nil, a.read.Lives(ctx, log, f, by, from, until, now, func(batch []history.Lived) error {
+			if refused = visit(batch); refused != nil {
+				return errVisit
+			}
+			return nil
+		})
+	})
+	if refused != nil {
+		return refused
+	}
+	return err
+}
+
 // read asks the database about a log. What was never recorded is empty.
 func read[T any](ctx context.Context, a *Archive, c *cluster.Cluster, kind string, ask func(context.Context, store.Log) ([]T, error)) ([]T, error) {
+	return readWithin(ctx, a, c, kind, pageWithin, ask)
+}
+
+func readWithin[T any](
+	ctx context.Context, a *Archive, c *cluster.Cluster, kind string, limit time.Duration, ask func(context.Context, store.Log) ([]T, error),
+) ([]T, error) {
 	identity, err := c.Identity(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +95,7 @@ func read[T any](ctx context.Context, a *Archive, c *cluster.Cluster, kind strin
 	default:
 		return nil, fmt.Errorf("%w: its schema is not ready", ErrAway)
 	}
-	within, cancel := context.WithTimeout(ctx, readWithin)
+	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	log, err := a.read.Find(within, store.LogName{Cluster: identity, Resource: kind})
 	if errors.Is(err, store.ErrNoLog) {
@@ -63,6 +110,8 @@ func read[T any](ctx context.Context, a *Archive, c *cluster.Cluster, kind strin
 		return found, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.Is(err, errVisit):
+		return nil, err
 	}
 	a.metrics.Failed(ctx, err)
 	return nil, fmt.Errorf("%w: %w", ErrAway, err)

@@ -71,6 +71,7 @@ func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 		b.order = append(b.order, next.UID)
 	}
 	b.changed[next.UID] = next
+	r.waits.changed(next, time.Now())
 	if next.State == history.Deleted {
 		delete(r.living, next.UID)
 	} else {

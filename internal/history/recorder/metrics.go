@@ -51,10 +51,18 @@ func (m *Metrics) Failed(ctx context.Context, err error) {
 	}
 }
 
-func (m *Metrics) removed(jobs, transitions int) {
+// Removed counts rows that were removed, since they had been kept for long enough.
+func (m *Metrics) Removed(jobs, transitions int) {
 	if m != nil {
 		m.rows.WithLabelValues("jobs", "removed").Add(float64(jobs))
 		m.rows.WithLabelValues("transitions", "removed").Add(float64(transitions))
+	}
+}
+
+// explained counts jobs whose reason was written.
+func (m *Metrics) explained(jobs int) {
+	if m != nil {
+		m.rows.WithLabelValues("jobs", "written").Add(float64(jobs))
 	}
 }
 

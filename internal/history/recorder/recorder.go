@@ -12,6 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/waiting"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -30,9 +31,10 @@ type Options struct {
 	Cluster  *cluster.Cluster
 	Store    *cache.Store // of the kind; in use for as long as the recorder runs
 	Rule     *rules.Rule
-	Holder   string        // names this recorder among all that share the database
-	Keep     time.Duration // how long after its deletion a job is kept; 0: for ever
-	Metrics  *Metrics      // may be nil
+	Waits    *waiting.Watch // of the cluster; nil: nobody says why jobs wait
+	Holder   string         // names this recorder among all that share the database
+	Keep     time.Duration  // how long after its deletion a job is kept; 0: for ever
+	Metrics  *Metrics       // may be nil
 	Log      *slog.Logger
 }
 
@@ -63,6 +65,7 @@ type Recorder struct {
 	read    uint64                  // everything up to here has been read, and what of it changed a state is written
 	checked bool                    // the jobs were compared with the objects
 	living  map[string]*history.Job // by uid
+	waits   *waits                  // nil: nobody says why jobs wait
 	cursor  *cache.Cursor
 	bell    *stream.Bell
 }
@@ -148,6 +151,8 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	for _, job := range jobs {
 		r.living[job.UID] = job
 	}
+	r.listen()
+	defer r.unlisten()
 	r.from, r.read = r.at.Version, r.at.Version
 	if err := r.place(ctx); err != nil {
 		return err
@@ -226,6 +231,8 @@ func (r *Recorder) passedOver(ctx context.Context, position uint64) (again bool,
 func (r *Recorder) follow(ctx context.Context) error {
 	renew := time.NewTicker(renewal)
 	defer renew.Stop()
+	looks := time.NewTicker(look)
+	defer looks.Stop()
 	for {
 		events, position, more, err := r.next()
 		if err != nil {
@@ -247,6 +254,10 @@ func (r *Recorder) follow(ctx context.Context) error {
 					return err
 				}
 				r.expire(ctx)
+			case <-looks.C:
+				if err := r.explain(ctx); err != nil {
+					return err
+				}
 			default:
 			}
 			continue
@@ -264,6 +275,10 @@ func (r *Recorder) follow(ctx context.Context) error {
 				return err
 			}
 			r.expire(ctx)
+		case <-looks.C:
+			if err := r.explain(ctx); err != nil {
+				return err
+			}
 		case <-r.bell.C:
 		}
 	}

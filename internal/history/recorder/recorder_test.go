@@ -24,6 +24,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/waiting"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -193,6 +194,8 @@ func start(t *testing.T, api *clustertest.API, db Database, name string, opts st
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = kinds.Run(ctx) })
+	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: []string{rules.Jobs}, Serves: func(string, string) bool { return true }, Log: quiet})
+	running.Go(func() { _ = waits.Run(ctx) })
 	running.Go(func() {
 		using, release, err := kinds.Use(clustertest.Jobs, "")
 		if ctx.Err() != nil && err != nil {
@@ -203,7 +206,7 @@ func start(t *testing.T, api *clustertest.API, db Database, name string, opts st
 			return
 		}
 		defer release()
-		if err := New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Holder: name, Keep: keep, Log: quiet}).Run(ctx); err != nil {
+		if err := New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Waits: waits, Holder: name, Keep: keep, Log: quiet}).Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})

@@ -27,7 +27,7 @@ func (r *Recorder) expire(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, renewal)
 	defer cancel()
 	jobs, transitions, err := r.opts.Database.Expire(ctx, r.at, history.At(now.Add(-r.opts.Keep)), expireAtOnce)
-	r.opts.Metrics.removed(jobs, transitions)
+	r.opts.Metrics.Removed(jobs, transitions)
 	if err != nil {
 		r.log.Warn("what was kept for long enough is not removed for now", "cause", string(store.CauseOf(err)), "error", err)
 	}

@@ -33,7 +33,7 @@ type sqlite struct{}
 func (sqlite) bind(query string) string { return query }
 
 func (sqlite) types() *strings.Replacer {
-	return strings.NewReplacer("$ID", "INTEGER PRIMARY KEY", "$KEY", "TEXT", "$TEXT", "TEXT", "$OPTIONS", "")
+	return strings.NewReplacer("$ID", "INTEGER PRIMARY KEY", "$KEY", "TEXT", "$TEXT", "TEXT", "ADD COLUMN IF NOT EXISTS", "ADD COLUMN", "$OPTIONS", "")
 }
 
 func (sqlite) now() string { return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)" }
@@ -88,7 +88,8 @@ func (mariadb) bind(query string) string { return query }
 
 // Binary types, since all collations either fold letters or ignore spaces at the end: another's name would be as good as one's own.
 func (mariadb) types() *strings.Replacer {
-	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "MEDIUMBLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX", "$OPTIONS", "ENGINE=InnoDB ROW_FORMAT=DYNAMIC")
+	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "MEDIUMBLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX",
+		"ADD COLUMN IF NOT EXISTS", "ADD COLUMN", "$OPTIONS", "ENGINE=InnoDB ROW_FORMAT=DYNAMIC")
 }
 
 func (mariadb) now() string { return "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)" }

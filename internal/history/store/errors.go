@@ -80,8 +80,9 @@ func isMissingTable(err error) bool {
 		err != nil && strings.Contains(err.Error(), "no such table")
 }
 
-// isIndexThere reports whether an index was made before a migration broke off: MySQL knows no IF NOT EXISTS for them.
-func isIndexThere(err error) bool {
+// isThere reports whether an index or a column was made before a migration broke off: MySQL knows no IF NOT EXISTS for them, and SQLite
+// none for columns.
+func isThere(err error) bool {
 	var my *mysql.MySQLError
-	return errors.As(err, &my) && my.Number == 1061
+	return errors.As(err, &my) && (my.Number == 1061 || my.Number == 1060) || err != nil && strings.Contains(err.Error(), "duplicate column name")
 }

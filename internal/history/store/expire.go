@@ -18,9 +18,12 @@ func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit 
 		return 0, 0, fmt.Errorf("expire: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
-	uids, err := s.expired(ctx, tx, log, before, limit)
-	if err != nil || len(uids) == 0 {
-		return 0, 0, err
+	uids, err := s.uids(ctx, tx, `SELECT uid FROM jobs WHERE log = ? AND deleted > 0 AND deleted < ? ORDER BY deleted LIMIT ?`, log.ID, int64(before), limit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("expire: %w", err)
+	}
+	if len(uids) == 0 {
+		return 0, 0, nil
 	}
 	w := &where{}
 	w.add("log = ?", log.ID)
@@ -29,17 +32,11 @@ func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit 
 	if err := tx.QueryRowContext(ctx, s.dialect.bind("SELECT MAX(seq) FROM transitions "+w.String()), w.args...).Scan(&highest); err != nil {
 		return 0, 0, fmt.Errorf("expire: %w", err)
 	}
-	var removed [2]int
-	for i, table := range []string{"jobs", "transitions"} {
-		result, err := s.exec(ctx, tx, "DELETE FROM "+table+" "+w.String(), w.args...)
-		if err != nil {
-			return 0, 0, fmt.Errorf("expire: %w", err)
-		}
-		n, err := result.RowsAffected()
-		if err != nil {
-			return 0, 0, fmt.Errorf("expire: %w", err)
-		}
-		removed[i] = int(n)
+	if jobs, err = s.delete(ctx, tx, "jobs", w); err != nil {
+		return 0, 0, fmt.Errorf("expire: %w", err)
+	}
+	if transitions, err = s.delete(ctx, tx, "transitions", w); err != nil {
+		return 0, 0, fmt.Errorf("expire: %w", err)
 	}
 	if _, err := s.exec(ctx, tx, `UPDATE logs SET expired = ? WHERE id = ? AND expired < ?`, highest.Int64, log.ID, highest.Int64); err != nil {
 		return 0, 0, fmt.Errorf("expire: %w", err)
@@ -47,24 +44,21 @@ func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit 
 	if err := tx.Commit(); err != nil {
 		return 0, 0, fmt.Errorf("expire: %w", err)
 	}
-	return removed[0], removed[1], nil
+	return jobs, transitions, nil
 }
 
-func (s *Store) expired(ctx context.Context, tx *sql.Tx, log Log, before history.Time, limit int) (uids []string, err error) {
-	rows, err := tx.QueryContext(ctx, s.dialect.bind(`SELECT uid FROM jobs WHERE log = ? AND deleted > 0 AND deleted < ? ORDER BY deleted LIMIT ?`), log.ID, int64(before), limit)
+func (s *Store) uids(ctx context.Context, tx *sql.Tx, query string, args ...any) (uids []string, err error) {
+	rows, err := tx.QueryContext(ctx, s.dialect.bind(query), args...)
 	if err != nil {
-		return nil, fmt.Errorf("expire: %w", err)
+		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var uid string
 		if err := rows.Scan(&uid); err != nil {
-			return nil, fmt.Errorf("expire: %w", err)
+			return nil, err
 		}
 		uids = append(uids, uid)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("expire: %w", err)
-	}
-	return uids, nil
+	return uids, rows.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func (s *Store) Take(ctx context.Context, name LogName, people, holder string, l
 
 // Release gives up a lease, so that another need not wait for its end.
 func (s *Store) Release(ctx context.Context, name LogName, holder string) error {
-	_, err := s.exec(ctx, s.db, `UPDATE logs SET lease = 0 WHERE cluster = ? AND resource = ? AND holder = ?`, name.Cluster, name.Resource, holder)
+	_, err := s.exec(ctx, s.db, `UPDATE logs SET lease = 0, moved = `+s.dialect.now()+` WHERE cluster = ? AND resource = ? AND holder = ?`, name.Cluster, name.Resource, holder)
 	if err != nil {
 		return fmt.Errorf("release the lease of %s: %w", name.Resource, err)
 	}
@@ -146,7 +147,7 @@ func (s *Store) Write(ctx context.Context, log Log, b Batch) (Log, error) {
 
 var (
 	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue")
-	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests")
+	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until")
 )
 
 func jobRow(log int64, j *history.Job) ([]any, error) {
@@ -162,8 +163,30 @@ func jobRow(log int64, j *history.Job) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	var reasons string
+	if len(j.Reasons) > 0 {
+		text, err := json.Marshal(j.Reasons)
+		if err != nil {
+			return nil, err
+		}
+		reasons = string(text)
+	}
 	return []any{log, j.UID, j.Namespace, j.Name, j.Owner, j.Queue, string(j.State), int64(j.Since), j.Reason, j.Message, j.Attempt,
-		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests)}, nil
+		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j)}, nil
+}
+
+// stillRuns is the ran_until of a job that is running.
+const stillRuns = math.MaxInt64
+
+// ranUntil is NULL where it is not known: what was written before there was such a column. 0: it never ran.
+func ranUntil(j *history.Job) any {
+	switch {
+	case j.State == history.Running:
+		return int64(stillRuns)
+	case j.RanUntil == 0 && j.Started != 0:
+		return nil
+	}
+	return int64(j.RanUntil)
 }
 
 func asInt(b bool) int {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -137,8 +138,10 @@ func (s *Store) jobs(ctx context.Context, where string, args ...any) (found []*h
 	for rows.Next() {
 		j := &history.Job{}
 		var spentText, requests string
+		var reasons sql.NullString
+		var ran sql.NullInt64
 		if err := rows.Scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
-			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests); err != nil {
+			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran); err != nil {
 			return nil, fmt.Errorf("read jobs: %w", err)
 		}
 		var spent map[history.State]int64
@@ -153,6 +156,14 @@ func (s *Store) jobs(ctx context.Context, where string, args ...any) (found []*h
 		}
 		if err := json.Unmarshal([]byte(requests), &j.Requests); err != nil {
 			return nil, fmt.Errorf("read job %s: %w", j.UID, err)
+		}
+		if reasons.String != "" {
+			if err := json.Unmarshal([]byte(reasons.String), &j.Reasons); err != nil {
+				return nil, fmt.Errorf("read job %s: %w", j.UID, err)
+			}
+		}
+		if ran.Int64 != stillRuns {
+			j.RanUntil = history.Time(ran.Int64)
 		}
 		found = append(found, j)
 	}

@@ -77,6 +77,11 @@ var migrations = [][]string{{
 	`CREATE INDEX IF NOT EXISTS transitions_name ON transitions (log, namespace, name, seq)`,
 	`CREATE INDEX IF NOT EXISTS transitions_owner ON transitions (log, owner, seq)`,
 	`CREATE INDEX IF NOT EXISTS transitions_to ON transitions (log, to_state, seq)`,
+}, {
+	// MySQL gives such columns no default. So nothing is written to the rows that there are, however many.
+	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS reasons $TEXT`,
+	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS ran_until BIGINT`,
+	`CREATE INDEX IF NOT EXISTS jobs_ran ON jobs (log, ran_until, created)`,
 }}
 
 var (
@@ -140,7 +145,7 @@ func (s *Store) migrateOnce(ctx context.Context, conn *sql.Conn) (done bool, err
 		return true, s.fits(version)
 	}
 	for _, statement := range migrations[version] {
-		if _, err := tx.ExecContext(ctx, s.dialect.types().Replace(statement)); err != nil && !isIndexThere(err) {
+		if _, err := tx.ExecContext(ctx, s.dialect.types().Replace(statement)); err != nil && !isThere(err) {
 			return false, fmt.Errorf("migrate to version %d: %w", version+1, err)
 		}
 	}

@@ -82,6 +82,23 @@ func (a *Access) Find(ctx context.Context, id auth.Identity, t Target, verb stri
 	return g, kind, nil
 }
 
+// FindGone is Find for a kind that the cluster does not have any more, as the caller has found out, and of which something is known
+// nevertheless. Nobody says whether it was in namespaces: what may be seen of it in a namespace is what may be seen there.
+func (a *Access) FindGone(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {
+	if g.Kinds, err = a.Cluster(t.Cluster); err != nil {
+		return g, err
+	}
+	scope, err := a.permitted(ctx, g.Kinds, id, t, verb, true)
+	if err != nil {
+		return g, err
+	}
+	var ok bool
+	if g.Visible, ok = VisibilityOf(scope, t, cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}); !ok {
+		return g, Forbidden(id, t, verb)
+	}
+	return g, nil
+}
+
 // OpenSynced is Open, but waits for the store's first list. It does not wait for a cluster that is away.
 func (a *Access) OpenSynced(ctx context.Context, id auth.Identity, t Target, verb string) (Grant, error) {
 	g, err := a.Open(ctx, id, t, verb)

@@ -27,6 +27,7 @@ type job struct {
 	DeletedAt history.Time              `json:"deletedAt"`
 	Durations map[history.State]float64 `json:"durations"` // in seconds
 	Requests  map[string]string         `json:"requests"`
+	Reasons   []history.Reason          `json:"reasons"` // why it waits or waited, the newest last
 }
 
 func jobOf(j *history.Job, cluster, resource string, now history.Time) job {
@@ -34,10 +35,13 @@ func jobOf(j *history.Job, cluster, resource string, now history.Time) job {
 		Cluster: cluster, Resource: resource, Namespace: j.Namespace, Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: j.Queue,
 		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
 		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
-		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests,
+		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: j.Reasons,
 	}
 	if told.Requests == nil {
 		told.Requests = map[string]string{}
+	}
+	if told.Reasons == nil {
+		told.Reasons = []history.Reason{}
 	}
 	spent := func(state history.State, d time.Duration) {
 		told.Durations[state] += d.Round(time.Millisecond).Seconds()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/history/store"
@@ -52,7 +53,7 @@ func Target(path string) (access.Target, bool) {
 // awayFor is after how long who asked for the history may ask again while its database is away.
 const awayFor = 5 * time.Second
 
-// Answer answers a list of jobs or transitions.
+// Answer answers a list of jobs or transitions, or what jobs used.
 func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	t, ok := Target(r.URL.Path)
 	accepted := reply.Negotiate(r.Header)
@@ -90,9 +91,12 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	}
 	page := page{task: budget.NewTask(r.Context(), h.opts.Processors, id.Payer())}
 	defer page.task.Rest()
-	if q.view == viewTransitions {
+	switch q.view {
+	case viewTransitions:
 		err = h.transitions(r.Context(), &page, found, t, q)
-	} else {
+	case viewUsage:
+		err = h.usageOf(r.Context(), &page, found, t, q)
+	default:
 		err = h.jobs(r.Context(), &page, found, t, q)
 	}
 	if errors.Is(err, archive.ErrAway) {
@@ -113,6 +117,9 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q
 	}
 	own := h.opts.SeeTheirOwn && q.me && !id.Anonymous // all who did not sign in have one name
 	g, _, err = h.opts.Access.Find(ctx, id, t, verb)
+	if err != nil && h.isKnown(ctx, g, t) {
+		g, err = h.opts.Access.FindGone(ctx, id, t, verb)
+	}
 	shows := g.Visible.Shows()
 	if failed := reply.To(err); err != nil && own && failed.Code == http.StatusForbidden {
 		shows, err = auth.Scope{}, nil
@@ -131,6 +138,18 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q
 		q.filter.Own = id.Username
 	}
 	return g, nil
+}
+
+// isKnown reports whether there is a history of a kind that the cluster does not have any more.
+func (h *Handler) isKnown(ctx context.Context, g access.Grant, t access.Target) bool {
+	if g.Kinds == nil {
+		return false
+	}
+	if _, err := g.Kinds.Cluster().Preferred(ctx, t.Group, t.Resource); !errors.Is(err, cluster.ErrNoKind) {
+		return false
+	}
+	known, err := h.opts.Archive.Knows(ctx, g.Kinds.Cluster(), t.Qualified())
+	return err == nil && known
 }
 
 // maxPlaces is how many namespaces and objects may be asked about at once. Databases have such a limit, too.

@@ -23,6 +23,8 @@ type question struct {
 	view   string
 	filter store.Filter // without what the caller may see
 	me     bool         // the caller's own are asked for
+	by     store.By     // of usage
+	step   time.Duration
 	limit  int
 	after  token  // where the page before ended; zero at first
 	digest string // of all that has to be the same on all pages
@@ -31,6 +33,7 @@ type question struct {
 const (
 	viewJobs        = "jobs"
 	viewTransitions = "transitions"
+	viewUsage       = "usage"
 
 	defaultLimit = 100
 	maxLimit     = 1000
@@ -92,10 +95,10 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 		}
 		q.filter.Since, q.filter.Until = q.after.Since, q.after.Until // as they were on the first page
 	}
-	return q, nil
+	return q, q.usage(query, now)
 }
 
-var parameters = []string{"view", "state", "owner", "queue", "uid", "since", "until", "limit", "continue"}
+var parameters = []string{"view", "state", "owner", "queue", "uid", "since", "until", "limit", "continue", "by", "step"}
 
 // Parameters are those that may stand in a query.
 func Parameters() []string { return slices.Clone(parameters) }
@@ -104,12 +107,10 @@ func viewOf(query url.Values) (string, error) {
 	switch view := query.Get("view"); view {
 	case "":
 		return viewJobs, nil
-	case viewJobs, viewTransitions:
+	case viewJobs, viewTransitions, viewUsage:
 		return view, nil
-	case "usage":
-		return "", reply.BadRequest("view: usage is not built yet; there are jobs and transitions")
 	default:
-		return "", reply.BadRequest("view: %q is none; there are jobs and transitions", shortened(view))
+		return "", reply.BadRequest("view: %q is none; there are jobs, transitions and usage", shortened(view))
 	}
 }
 

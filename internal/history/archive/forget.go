@@ -1,0 +1,84 @@
+package archive
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+const (
+	// forgetAtOnce is how many jobs of a log that is no longer recorded are removed in one transaction.
+	forgetAtOnce = 500
+	// forgetEach is the time between two of these, and forgetAgain how long after all were removed it is looked for more.
+	forgetEach, forgetAgain = time.Second, time.Hour
+)
+
+// forget removes the logs of clusters and kinds that nobody has recorded for as long as jobs are kept, little by little. A log of this gateway's
+// own stays: its cluster may have been away for so long.
+func (a *Archive) forget(ctx context.Context) {
+	if a.opts.Keep == 0 {
+		return
+	}
+	for wait := forgetEach; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		if !a.forgetting.TryLock() {
+			wait = forgetAgain
+			continue
+		}
+		more, err := a.forgetSome(ctx)
+		a.forgetting.Unlock()
+		if wait = forgetAgain; more {
+			wait = forgetEach
+		}
+		if err != nil && ctx.Err() == nil {
+			a.metrics.Failed(ctx, err)
+			a.log.Warn("what is no longer recorded is not removed for now", "cause", string(store.CauseOf(err)), "error", err)
+		}
+	}
+}
+
+// forgetSome removes some of one log; more says that there may be others.
+func (a *Archive) forgetSome(ctx context.Context) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pageWithin)
+	defer cancel()
+	since := history.At(time.Now().Add(-a.opts.Keep))
+	logs, err := a.recorded.Unused(ctx, since)
+	if err != nil {
+		return false, err
+	}
+	logs = slices.DeleteFunc(logs, func(u store.Unused) bool { return a.isOurs(ctx, u) })
+	if len(logs) == 0 {
+		return false, nil
+	}
+	jobs, transitions, err := a.recorded.Forget(ctx, logs[0].Log, since, forgetAtOnce)
+	if err != nil {
+		return false, err
+	}
+	a.metrics.Removed(jobs, transitions)
+	if jobs < forgetAtOnce {
+		a.log.Info("the history of what is no longer recorded was removed", "cluster", logs[0].People, "kind", logs[0].Resource)
+	}
+	return true, nil
+}
+
+// isOurs reports whether a log may be one that this gateway records. A cluster that cannot say who it is, is believed by its name.
+func (a *Archive) isOurs(ctx context.Context, u store.Unused) bool {
+	if !a.Records(u.Resource) {
+		return false
+	}
+	a.mu.Lock()
+	clusters := slices.Clone(a.clusters)
+	a.mu.Unlock()
+	return slices.ContainsFunc(clusters, func(c *cluster.Cluster) bool {
+		identity, err := c.Identity(ctx)
+		return err == nil && identity == u.Cluster || err != nil && c.Name() == u.People
+	})
+}

@@ -1,0 +1,73 @@
+package history
+
+import "slices"
+
+// Reason is why a job waits, or waited, as another object says it.
+type Reason struct {
+	At      Time   `json:"at"`     // since when, as that object claims, else when it was seen
+	Reason  string `json:"reason"` // one word
+	Message string `json:"message"`
+	Source  string `json:"source"` // the kind of that object: Pod, Workload or PodGroup
+}
+
+const (
+	// maxReasons is how many reasons are kept of a job.
+	maxReasons = 10
+	// maxReason is how many bytes of each are kept.
+	maxReason = 512
+)
+
+// Waits reports whether a job in this state waits for something: then others may say why.
+func (s State) Waits() bool {
+	return s == Submitted || s == Suspended || s == Pending || s == Retrying
+}
+
+// Explained is the job after others have said why it waits, or that there is nothing for which it waits any more (the zero
+// Reason); nil if that changes nothing. It is no transition: neither state nor version move.
+//
+// A job's Reasons are in the order in which they came up last, each source and reason once: those that alternate for hours push
+// out no others. What an object says in other words is the same reason with another message.
+func Explained(was *Job, why Reason) *Job {
+	if !was.State.Waits() {
+		return nil
+	}
+	stands := was.explained()
+	if why.Reason == "" {
+		if !stands {
+			return nil
+		}
+		next := *was
+		next.Reason, next.Message = "", ""
+		return &next
+	}
+	why.Reason, why.Message, why.Source = bounded(why.Reason, maxReason), bounded(why.Message, maxReason), name(why.Source)
+	next := *was
+	next.Reasons = slices.Clone(was.Reasons)
+	newest := len(next.Reasons) - 1
+	same := func(r Reason) bool { return r.Source == why.Source && r.Reason == why.Reason }
+	switch {
+	case stands && same(next.Reasons[newest]):
+		if next.Reasons[newest].Message == why.Message {
+			return nil
+		}
+		next.Reasons[newest].Message = why.Message
+	default:
+		why.At = max(why.At, was.Created)
+		if newest >= 0 {
+			why.At = max(why.At, next.Reasons[newest].At)
+		}
+		next.Reasons = append(slices.DeleteFunc(next.Reasons, same), why)
+		next.Reasons = next.Reasons[max(0, len(next.Reasons)-maxReasons):]
+	}
+	next.Reason, next.Message = why.Reason, why.Message
+	return &next
+}
+
+// explained reports whether the job's reason is the newest of those that others gave.
+func (j *Job) explained() bool {
+	if len(j.Reasons) == 0 || j.Reason == "" {
+		return false
+	}
+	newest := j.Reasons[len(j.Reasons)-1]
+	return newest.Reason == j.Reason && newest.Message == j.Message
+}

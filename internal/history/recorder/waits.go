@@ -1,0 +1,151 @@
+package recorder
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/waiting"
+)
+
+const (
+	// look is how often it is looked at what others say of jobs that wait.
+	look = time.Second
+	// stands is how long it must have been said at least: a job that starts at once has not waited.
+	stands = time.Second
+	// firstPause is how long after a job's reason was written the next may be, until its state changes. Each pause is twice as long
+	// as the one before, up to longestPause, so reasons that alternate for ever cost few writes. One that differs from what is
+	// written in numbers only ("0/12 nodes are available") always waits for longestPause.
+	firstPause, longestPause = 5 * time.Second, 10 * time.Minute
+)
+
+// waits is what a tenure knows of why its jobs wait.
+type waits struct {
+	listener *waiting.Listener
+	due      map[string]time.Time // by uid: when it is to be looked at what is said of a job
+	paces    map[string]pace      // by uid, of jobs whose reason was written in this state
+}
+
+// pace is how often a job's reason is written.
+type pace struct {
+	written time.Time
+	pause   time.Duration // until it may be written again
+}
+
+// listen begins to listen to who says why jobs wait. What is known of all that live is looked at.
+func (r *Recorder) listen() {
+	if r.opts.Waits == nil {
+		return
+	}
+	r.waits = &waits{listener: r.opts.Waits.Listen(), due: map[string]time.Time{}, paces: map[string]pace{}}
+	for _, job := range r.living {
+		r.waits.changed(job, time.Now())
+	}
+}
+
+func (r *Recorder) unlisten() {
+	if r.waits != nil {
+		r.waits.listener.Close()
+		r.waits = nil
+	}
+}
+
+// changed takes a job that came to another state.
+func (w *waits) changed(job *history.Job, now time.Time) {
+	if w == nil {
+		return
+	}
+	delete(w.paces, job.UID)
+	delete(w.due, job.UID)
+	if job.State.Waits() {
+		w.due[job.UID] = now.Add(stands)
+	}
+}
+
+// explain writes why jobs wait, if somebody says something else than what is written. It moves no seq, and writes nothing for what
+// changes nothing.
+func (r *Recorder) explain(ctx context.Context) error {
+	if r.waits == nil {
+		return nil
+	}
+	w, now := r.waits, time.Now()
+	for _, uid := range w.listener.Changed() {
+		if job := r.living[uid]; job != nil && job.State.Waits() && w.due[uid].IsZero() {
+			w.due[uid] = now.Add(stands)
+		}
+	}
+	var jobs []*history.Job
+	for uid, due := range w.due {
+		if now.Before(due) {
+			continue
+		}
+		why, known := r.opts.Waits.Why(uid)
+		if why.Reason == "" && !known {
+			continue // there may be a reason that could not be read yet
+		}
+		if why.Reason != "" && why.At == 0 {
+			why.At = history.At(now)
+		}
+		next := history.Explained(r.living[uid], why)
+		if next == nil {
+			delete(w.due, uid)
+			continue
+		}
+		if wait := w.paces[uid].until(r.living[uid], next); now.Before(wait) {
+			w.due[uid] = wait // when what is said then is looked at
+			continue
+		}
+		if jobs = append(jobs, next); len(jobs) == batchSize {
+			break
+		}
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Jobs: jobs})
+	if err != nil {
+		return err
+	}
+	r.at = at
+	r.opts.Metrics.explained(len(jobs))
+	for _, job := range jobs {
+		r.living[job.UID] = job
+		w.paces[job.UID] = w.paces[job.UID].next(now)
+		delete(w.due, job.UID)
+	}
+	return nil
+}
+
+// until is when what is said next of a job may be written.
+func (p pace) until(was, next *history.Job) time.Time {
+	if was.Reason == next.Reason && alike(was.Message, next.Message) {
+		return p.written.Add(longestPause)
+	}
+	return p.written.Add(p.pause)
+}
+
+func (p pace) next(now time.Time) pace {
+	return pace{written: now, pause: min(max(2*p.pause, firstPause), longestPause)}
+}
+
+// alike reports whether texts differ in their numbers only.
+func alike(a, b string) bool {
+	for {
+		for a != "" && isDigit(a[0]) {
+			a = a[1:]
+		}
+		for b != "" && isDigit(b[0]) {
+			b = b[1:]
+		}
+		switch {
+		case a == "" || b == "":
+			return a == b
+		case a[0] != b[0]:
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

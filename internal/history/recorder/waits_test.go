@@ -1,0 +1,224 @@
+package recorder
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// newWaitingWorld has pods and Workloads, too.
+func newWaitingWorld() (*observer, *memory) {
+	world, db := newWorld()
+	world.api = clustertest.New(clustertest.Jobs, clustertest.Pods, clustertest.Workloads)
+	world.api.Skip(1)
+	return world, db
+}
+
+// waits puts an object that says why the owners of some uids wait; "" is nothing.
+func (o *observer) waits(kind cluster.Kind, name, reason, message string, owners ...string) {
+	condition := map[cluster.Kind]string{clustertest.Pods: "PodScheduled", clustertest.Workloads: "QuotaReserved"}[kind]
+	status := "False"
+	if reason == "" {
+		status = "True"
+	}
+	o.api.Put(kind, clustertest.Object{Namespace: "n", Name: name, Owners: owners, Fields: map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": condition, "status": status, "reason": reason, "message": message},
+	}}}})
+}
+
+// reason is what the database has of a job.
+func (m *memory) reason(uid string) (found string) {
+	m.set(func() {
+		if j := m.jobs[uid]; j != nil {
+			found = string(j.State) + " " + j.Reason + " " + j.Message
+		}
+	})
+	return found
+}
+
+// A job has the reason of who says best why it waits, for as long as that is said and it waits; a queue comes before pods, and pods
+// count for the owner of their job, too.
+func TestAJobThatWaitsHasAReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWaitingWorld()
+		r := start(t, world.api, db, "r", ring)
+		defer r.stop()
+		settle()
+		world.put("set", history.Submitted)
+		set := world.names["set"]
+		world.put("a", history.Pending)
+		a := world.names["a"]
+		world.api.Put(clustertest.Jobs, clustertest.Object{Namespace: "n", Name: "a", Owners: []string{set}, Fields: lives[history.Pending]})
+		world.waits(clustertest.Pods, "p", "Unschedulable", "0/3 nodes", a)
+		is := func(when, of, job string) {
+			t.Helper()
+			time.Sleep(longestPause)
+			if got := db.reason(of); got != job {
+				t.Errorf("%s: %q, not %q", when, got, job)
+			}
+		}
+		is("no node fits", a, "Pending Unschedulable 0/3 nodes")
+		is("no node fits a job of its", set, "Submitted Unschedulable 0/3 nodes")
+		world.waits(clustertest.Workloads, "w", "Pending", "no quota", a)
+		is("no quota", a, "Pending Pending no quota")
+		world.waits(clustertest.Workloads, "w", "", "", a)
+		is("there is quota", a, "Pending Unschedulable 0/3 nodes")
+		world.api.Delete(clustertest.Pods, "n/p")
+		is("nobody says anything", a, "Pending  ")
+		world.put("b", history.Running)
+		world.waits(clustertest.Pods, "q", "Unschedulable", "0/3 nodes", world.names["b"])
+		is("one of its pods waits", world.names["b"], "Running  ")
+		world.isWhatThereWas(t, db)
+	})
+}
+
+// A scheduler that repeats itself with other numbers, and reasons that alternate, cost a job few writes; what is said twice, none.
+func TestWhoRepeatsThemselvesIsWrittenSeldom(t *testing.T) {
+	for name, test := range map[string]struct {
+		says func(i int) (reason, message string)
+		most int
+	}{
+		"the same": {func(int) (string, string) { return "Unschedulable", "0/12 nodes" }, 1},
+		"numbers": {func(i int) (string, string) {
+			return "Unschedulable", fmt.Sprintf("0/%d nodes are available: %d full", i, i*i)
+		}, 7},
+		"alternating":  {func(i int) (string, string) { return []string{"ErrImagePull", "ImagePullBackOff"}[i%2], "m" }, 9},
+		"other words":  {func(i int) (string, string) { return "Unschedulable", string(rune('a' + i%26)) }, 9},
+		"what is gone": {func(i int) (string, string) { return []string{"Unschedulable", ""}[i%2], "m" }, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWaitingWorld()
+				r := start(t, world.api, db, "r", ring)
+				defer r.stop()
+				settle()
+				world.put("a", history.Pending)
+				settle()
+				before, writes := db.reason(world.names["a"]), 0
+				for i := range 1200 { // twenty minutes
+					reason, message := test.says(i)
+					world.waits(clustertest.Pods, "p", reason, message, world.names["a"])
+					time.Sleep(time.Second)
+					if now := db.reason(world.names["a"]); now != before {
+						before, writes = now, writes+1
+					}
+				}
+				if writes == 0 || writes > test.most {
+					t.Errorf("%d writes in twenty minutes, %d at most", writes, test.most)
+				}
+			})
+		})
+	}
+}
+
+// While jobs wait at random, for reasons that change at random, recorders are killed, and the database fails: no transition is
+// lost or made, and in the end each job that waits has the reason that its objects give, and no other.
+func TestReasonsOfRecordersThatAreKilled(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Logf("seed %d", seed)
+		synctest.Test(t, func(t *testing.T) {
+			random, faults := rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4))
+			world, db := newWaitingWorld()
+			replicas := []*replica{start(t, world.api, db, "r0", ring), start(t, world.api, db, "r1", ring)}
+			settle()
+			db.set(func() {
+				db.fault = func() error {
+					if faults.IntN(6) == 0 {
+						return errAway
+					}
+					return nil
+				}
+			})
+			states := []history.State{history.Pending, history.Suspended, history.Retrying, history.Running, history.Succeeded}
+			for step := range 300 {
+				job := fmt.Sprintf("job-%d", random.IntN(8))
+				switch n := random.IntN(100); {
+				case n < 30:
+					world.put(job, states[random.IntN(len(states))])
+				case n < 34:
+					world.remove(job)
+				case n < 75 && world.names[job] != "":
+					kind := []cluster.Kind{clustertest.Pods, clustertest.Workloads}[random.IntN(2)]
+					reason := []string{"", "Unschedulable", "NoQuota", "Gated"}[random.IntN(4)]
+					world.waits(kind, job, reason, fmt.Sprint(random.IntN(3)), world.names[job])
+				case n < 80:
+					kind := []cluster.Kind{clustertest.Pods, clustertest.Workloads}[random.IntN(2)]
+					if _, there := world.api.Objects(kind)["n/"+job]; there {
+						world.api.Delete(kind, "n/"+job)
+					}
+				case n < 82:
+					[]func(){world.api.CutWatches, world.api.EndWatches, world.api.EndWatchesWithin}[random.IntN(3)]()
+				case n < 84:
+					i := random.IntN(2)
+					replicas[i].stop()
+					replicas[i] = start(t, world.api, db, fmt.Sprintf("r%d-%d", i, step), ring)
+				case n < 86:
+					db.set(func() { db.away = !db.away })
+				default:
+					time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)
+				}
+			}
+			db.set(func() { db.away, db.fault = false, nil })
+			time.Sleep(2 * longestPause)
+			synctest.Wait()
+			for _, r := range replicas {
+				r.stop()
+			}
+			world.isWhatThereWas(t, db)
+			for name, uid := range world.names {
+				want := ""
+				for _, kind := range []cluster.Kind{clustertest.Workloads, clustertest.Pods} {
+					if reason := reasonOf(t, world.api, kind, "n/"+name, uid); reason != "" && want == "" {
+						want = reason
+					}
+				}
+				if !world.jobs[uid].State.Waits() {
+					want = ""
+				}
+				var got history.Job
+				db.set(func() { got = *db.jobs[uid] })
+				if text := got.Reason + " " + got.Message; got.Reason != "" && text != want || want != "" && got.Reason == "" {
+					t.Errorf("%s is %s for %q, not %q", name, got.State, text, want)
+				}
+				if !slices.IsSortedFunc(got.Reasons, func(a, b history.Reason) int { return int(a.At - b.At) }) {
+					t.Errorf("%+v", got.Reasons)
+				}
+			}
+		})
+	}
+}
+
+// reasonOf is what an object says that belongs to a job; the reader is another than that of package waiting.
+func reasonOf(t *testing.T, api *clustertest.API, kind cluster.Kind, key, owner string) string {
+	t.Helper()
+	text := api.Objects(kind)[key]
+	if text == "" {
+		return ""
+	}
+	return decodeReason(t, text, owner)
+}
+
+func decodeReason(t *testing.T, text, owner string) string {
+	t.Helper()
+	var o struct {
+		Metadata struct{ OwnerReferences []struct{ UID string } }
+		Status   struct {
+			Conditions []struct{ Status, Reason, Message string }
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Metadata.OwnerReferences[0].UID != owner || o.Status.Conditions[0].Status != "False" {
+		return ""
+	}
+	return o.Status.Conditions[0].Reason + " " + o.Status.Conditions[0].Message
+}

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// Unused is a log that nobody has recorded for a time.
+type Unused struct {
+	Log
+	People string // the cluster's name for people
+}
+
+// unused is what holds of a log that nobody has held, released or written to since a time, which stands there twice.
+const unused = "lease < ? AND moved < ?"
+
+// Unused are the logs that nobody has recorded since a time.
+func (s *Store) Unused(ctx context.Context, since history.Time) (found []Unused, err error) {
+	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT id, cluster, resource, name FROM logs WHERE "+unused), int64(since), int64(since))
+	if err != nil {
+		return nil, fmt.Errorf("find unused logs: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var u Unused
+		if err := rows.Scan(&u.ID, &u.Cluster, &u.Resource, &u.People); err != nil {
+			return nil, fmt.Errorf("find unused logs: %w", err)
+		}
+		found = append(found, u)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("find unused logs: %w", err)
+	}
+	return found, nil
+}
+
+// Forget removes jobs of a log that nobody has recorded since a time, at most so many, with their transitions, in one transaction. Less than the limit
+// mean that the log itself is gone, too. One that is recorded again stays as it is, and so it is as if it were gone.
+func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit int) (jobs, transitions int, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("forget a log: %w", err)
+		}
+	}()
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
+	// Whoever takes the log waits for the end of this, or comes before it.
+	result, err := s.exec(ctx, tx, "UPDATE logs SET holder = '' WHERE id = ? AND "+unused, log.ID, int64(since), int64(since))
+	if err != nil {
+		return 0, 0, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return 0, 0, err
+	}
+	uids, err := s.uids(ctx, tx, "SELECT uid FROM jobs WHERE log = ? LIMIT ?", log.ID, limit)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(uids) > 0 {
+		w := &where{}
+		w.add("log = ?", log.ID)
+		oneOf(w, "uid", uids)
+		if jobs, err = s.delete(ctx, tx, "jobs", w); err != nil {
+			return 0, 0, err
+		}
+		if transitions, err = s.delete(ctx, tx, "transitions", w); err != nil {
+			return 0, 0, err
+		}
+	}
+	if len(uids) < limit {
+		for _, table := range []string{"transitions", "jobs"} { // there should be none
+			w := &where{}
+			w.add("log = ?", log.ID)
+			if _, err := s.delete(ctx, tx, table, w); err != nil {
+				return 0, 0, err
+			}
+		}
+		if _, err := s.exec(ctx, tx, "DELETE FROM logs WHERE id = ?", log.ID); err != nil {
+			return 0, 0, err
+		}
+	}
+	return jobs, transitions, tx.Commit()
+}
+
+func (s *Store) delete(ctx context.Context, tx *sql.Tx, table string, w *where) (int, error) {
+	result, err := s.exec(ctx, tx, "DELETE FROM "+table+" "+w.String(), w.args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}

@@ -1,0 +1,212 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// By is by what usage is summed up.
+type By string
+
+// What jobs can be summed up by.
+const (
+	ByNamespace By = "namespace"
+	ByOwner     By = "owner"
+	ByQueue     By = "queue"
+	ByResource  By = "resource"
+	ByState     By = "state"
+)
+
+// usageBatch is how many jobs are given at once.
+const usageBatch = 500
+
+// Lives gives what usage needs of all jobs of a log that were created, or ran, between two times, as they are now; Since and Until of
+// the filter count for nothing. Visit gets some hundred at a time, and its error ends the reading. It may take its time.
+//
+// A job's row tells when it ran, if that was once. Only of those that ran several times the transitions are read.
+func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, from, until, now history.Time, visit func([]history.Lived) error) error {
+	f.Since, f.Until = 0, 0
+	l := lives{store: s, log: log, by: by, now: now, amounts: map[string]amounts{}, visit: visit}
+	for _, part := range []struct {
+		text string
+		args []any
+	}{
+		{"created >= ? AND created < ?", []any{int64(from), int64(until)}},
+		{"created < ? AND ran_until > ?", []any{int64(from), int64(from)}},
+		{"created < ? AND ran_until IS NULL", []any{int64(from)}},
+	} {
+		w := f.where(log, "state", "")
+		w.add(part.text, part.args...)
+		if err := l.read(ctx, w); err != nil {
+			return fmt.Errorf("read usage: %w", err)
+		}
+		if from == 0 {
+			break // nothing was created before
+		}
+	}
+	return nil
+}
+
+// lives is one reading.
+type lives struct {
+	store   *Store
+	log     Log
+	by      By
+	now     history.Time
+	amounts map[string]amounts // by the text of requests: most jobs request what others do
+	visit   func([]history.Lived) error
+	batch   []history.Lived
+	again   map[string]int // places in the batch of jobs that ran several times, by uid
+}
+
+// amounts are what a job requests.
+type amounts struct{ cpus, gpus float64 }
+
+func (l *lives) read(ctx context.Context, w *where) error {
+	rows, err := l.store.db.QueryContext(ctx, l.store.dialect.bind(
+		"SELECT uid, namespace, owner, queue, state, since, created, started, ran_until, spent, requests FROM jobs "+w.String()), w.args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var uid, namespace, owner, queue, spent, requests string
+		var state history.State
+		var since, created, started history.Time
+		var ran *int64
+		if err := rows.Scan(&uid, &namespace, &owner, &queue, &state, &since, &created, &started, &ran, &spent, &requests); err != nil {
+			return err
+		}
+		job := history.Lived{Key: namespace, Created: created, Started: started}
+		switch l.by {
+		case ByOwner:
+			job.Key = owner
+		case ByQueue:
+			job.Key = queue
+		case ByResource:
+			job.Key = l.log.Resource
+		case ByState:
+			job.Key = string(state)
+		}
+		if started != 0 {
+			a := l.amountsOf(requests)
+			job.CPUs, job.GPUs = a.cpus, a.gpus
+			var states map[history.State]int64
+			if err := json.Unmarshal([]byte(spent), &states); err != nil {
+				return fmt.Errorf("job %s: %w", uid, err)
+			}
+			total, end := states[history.Running], l.now
+			switch {
+			case state == history.Running:
+				total += max(0, int64(l.now-since))
+			case ran != nil:
+				end = history.Time(*ran)
+			}
+			job.Ran = time.Duration(total) * time.Millisecond
+			job.Runs = []history.Run{{From: started, To: started + history.Time(total)}}
+			if ran == nil || int64(end-started) != total {
+				if l.again == nil {
+					l.again = map[string]int{}
+				}
+				l.again[uid] = len(l.batch)
+			}
+		}
+		if l.batch = append(l.batch, job); len(l.batch) == usageBatch {
+			if err := l.give(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return l.give(ctx)
+}
+
+// give gives what was read.
+func (l *lives) give(ctx context.Context) error {
+	if len(l.again) > 0 {
+		if err := l.runs(ctx); err != nil {
+			return err
+		}
+	}
+	err := l.visit(l.batch)
+	l.batch, l.again = l.batch[:0], nil
+	return err
+}
+
+// runs finds the times in which jobs ran that ran several times. Of one whose transitions were removed meanwhile, all of it stays where it began.
+func (l *lives) runs(ctx context.Context) error {
+	w := &where{}
+	w.add("log = ?", l.log.ID)
+	uids := make([]string, 0, len(l.again))
+	for uid := range l.again {
+		uids = append(uids, uid)
+	}
+	oneOf(w, "uid", uids)
+	w.add("(from_state = ? OR to_state = ?)", string(history.Running), string(history.Running))
+	rows, err := l.store.db.QueryContext(ctx, l.store.dialect.bind("SELECT uid, to_state, at FROM transitions "+w.String()+" ORDER BY seq"), w.args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	found := map[string][]history.Run{}
+	for rows.Next() {
+		var uid string
+		var to history.State
+		var at history.Time
+		if err := rows.Scan(&uid, &to, &at); err != nil {
+			return err
+		}
+		at = min(at, l.now)
+		runs := found[uid]
+		switch {
+		case to == history.Running:
+			found[uid] = append(runs, history.Run{From: at, To: l.now})
+		case len(runs) > 0:
+			runs[len(runs)-1].To = at
+		}
+	}
+	for uid, runs := range found {
+		job := &l.batch[l.again[uid]]
+		job.Runs, job.Ran = runs, 0
+		for _, run := range runs {
+			job.Ran += time.Duration(run.To-run.From) * time.Millisecond
+		}
+	}
+	return rows.Err()
+}
+
+// maxAmounts is how many different requests are remembered in one reading.
+const maxAmounts = 10_000
+
+func (l *lives) amountsOf(requests string) amounts {
+	if a, known := l.amounts[requests]; known {
+		return a
+	}
+	var a amounts
+	var quantities map[string]string
+	if err := json.Unmarshal([]byte(requests), &quantities); err == nil { // what is none counts for nothing
+		for name, text := range quantities {
+			quantity, err := resource.ParseQuantity(text)
+			switch {
+			case err != nil:
+			case name == "cpu":
+				a.cpus = quantity.AsApproximateFloat64()
+			case strings.HasSuffix(name, "/gpu"):
+				a.gpus += quantity.AsApproximateFloat64()
+			}
+		}
+	}
+	if len(l.amounts) < maxAmounts {
+		l.amounts[requests] = a
+	}
+	return a
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+const second = 1_000
+
+// life is a random life of a job, as a table of its states by second.
+type life struct {
+	uid, namespace, owner, queue string
+	cpus, gpus                   float64
+	created                      int
+	states                       []history.State // from created on, second by second; the last one holds
+}
+
+func (l life) at(second int) history.State {
+	return l.states[min(second-l.created, len(l.states)-1)]
+}
+
+// randomLives are those of n jobs within so many seconds, and what is written of them.
+func randomLives(random *rand.Rand, n, seconds int) (lives []life, b Batch) {
+	for i := range n {
+		l := life{
+			uid: fmt.Sprintf("u%d", i), namespace: fmt.Sprintf("n%d", random.IntN(3)), owner: fmt.Sprintf("o%d", random.IntN(4)), queue: "q",
+			cpus: float64(random.IntN(4)) / 2, gpus: float64(random.IntN(3)), created: 1 + random.IntN(seconds-1),
+		}
+		var job *history.Job
+		for at := l.created; at < seconds; {
+			state := history.States()[random.IntN(len(history.States()))]
+			if job == nil && state == history.Deleted {
+				continue
+			}
+			next, transition := history.Next(job, history.Seen{
+				Identity: history.Identity{UID: l.uid, Namespace: l.namespace, Name: l.uid},
+				Said: history.Said{State: state, Owner: l.owner, Queue: l.queue, Requests: map[string]string{
+					"cpu": fmt.Sprintf("%dm", int(1000*l.cpus)), "a.example/gpu": fmt.Sprint(l.gpus), "memory": "1Gi",
+				}},
+				Created: history.Time(l.created * second), Observed: history.Time(at * second), Version: 1, Deleted: state == history.Deleted,
+			})
+			if next != nil {
+				job, b.Transitions = next, append(b.Transitions, transition)
+			}
+			for range 1 + random.IntN(seconds/6) {
+				l.states = append(l.states, state)
+				at++
+			}
+			if state == history.Deleted {
+				break
+			}
+		}
+		lives, b.Jobs = append(lives, l), append(b.Jobs, job)
+	}
+	b.To = 1
+	return lives, b
+}
+
+// simply sums up second by second.
+func simply(lives []life, span history.Span, now int, key func(life) string) map[string]history.Used {
+	sums, waited, ran := map[string]history.Used{}, map[string][]float64{}, map[string][]float64{}
+	name := func(l life, at int) string {
+		from := span.From
+		for span.From != 0 && span.Step != 0 && from+history.Time(span.Step.Milliseconds()) <= history.Time(at*second) {
+			from += history.Time(span.Step.Milliseconds())
+		}
+		return fmt.Sprintf("%s at %d", key(l), from)
+	}
+	inside := func(at int) bool { return history.Time(at*second) >= span.From && history.Time(at*second) < span.Until }
+	for _, l := range lives {
+		first, running := -1, 0
+		for at := l.created; at < now; at++ {
+			if l.at(at) != history.Running {
+				continue
+			}
+			if running++; first < 0 {
+				first = at
+			}
+			if inside(at) && l.cpus+l.gpus > 0 {
+				sum := sums[name(l, at)]
+				sum.CPU += l.cpus / 3600
+				sum.GPU += l.gpus / 3600
+				sums[name(l, at)] = sum
+			}
+		}
+		if !inside(l.created) {
+			continue
+		}
+		of := name(l, l.created)
+		sum := sums[of]
+		sum.Jobs++
+		sums[of] = sum
+		if first >= 0 {
+			waited[of], ran[of] = append(waited[of], float64(first-l.created)), append(ran[of], float64(running))
+		}
+	}
+	rank := func(all []float64) *history.Spread {
+		if len(all) == 0 {
+			return nil
+		}
+		slices.Sort(all)
+		at := func(part float64) float64 { return all[int(math.Ceil(part*float64(len(all))))-1] }
+		return &history.Spread{P50: at(0.5), P90: at(0.9), Max: all[len(all)-1]}
+	}
+	for of, sum := range sums {
+		sum.Waited, sum.Ran = rank(waited[of]), rank(ran[of])
+		sums[of] = sum
+	}
+	return sums
+}
+
+// Usage of random lives, jobs that run now and those that ran several times included, is what is counted second by second; and the sums of its
+// parts are the whole.
+func TestUsageIsWhatIsCountedSecondBySecond(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const seconds = 600
+		random := rand.New(rand.NewPCG(1, 2))
+		lives, b := randomLives(random, 700, seconds)
+		log := write(t, s, take(t, s, "a"), b)
+		// Of some it is not known when they last ran: they were written before that was kept.
+		if _, err := s.db.ExecContext(t.Context(), "UPDATE jobs SET ran_until = NULL WHERE namespace = 'n2'"); err != nil {
+			t.Fatal(err)
+		}
+		keys := map[By]func(life) string{
+			ByNamespace: func(l life) string { return l.namespace }, ByOwner: func(l life) string { return l.owner },
+			ByQueue: func(l life) string { return l.queue }, ByResource: func(life) string { return "jobs.batch" },
+			ByState: func(l life) string { return string(l.states[len(l.states)-1]) },
+		}
+		for _, span := range []history.Span{
+			{Until: seconds * second}, {From: 1, Until: seconds * second, Step: time.Minute}, {From: 100 * second, Until: 333 * second, Step: 50 * time.Second},
+			{From: 250 * second, Until: 251 * second, Step: time.Hour}, {From: 500 * second, Until: 900 * second}, {From: 300 * second, Until: 200 * second, Step: time.Second},
+		} {
+			if span.From == 1 {
+				span.From = second // no step begins within a second
+			}
+			for by, key := range keys {
+				usage := history.NewUsage(span)
+				if err := s.Lives(t.Context(), log, Filter{}, by, span.From, span.Until, seconds*second, func(batch []history.Lived) error {
+					for _, l := range batch {
+						usage.Add(l)
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				got := map[string]history.Used{}
+				for _, used := range usage.Sum() {
+					got[fmt.Sprintf("%s at %d", used.Key, used.From)] = used
+				}
+				want := simply(lives, span, seconds, key)
+				ignored := cmpopts.IgnoreFields(history.Used{}, "Key", "From")
+				if diff := cmp.Diff(want, got, ignored, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+					t.Fatalf("by %s in %+v: %s", by, span, diff)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,175 @@
+package waiting
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// source is a kind that says something of others' jobs, or that stands between a job and those that do.
+type source struct {
+	kind string                                          // resource[.group]
+	says func(*cluster.Object) (said statement, ok bool) // nil: only whose it is
+	// labels are those by which an object names the uid of whom it belongs to, beside its owners.
+	labels []string
+}
+
+// statement is what one object says.
+type statement struct {
+	weight weight
+	history.Reason
+}
+
+// weight orders statements: the greatest is why a job waits. A queue comes before what happens once it has let a job pass, and a
+// group before its pods.
+type weight int
+
+const (
+	aPodHasFailed weight = iota + 1
+	aPodIsGated
+	aPodFindsNoNode
+	aPodCannotBegin
+	aGroupFindsNoNodes
+	aQueueHolds
+)
+
+// explaining are the kinds that say why jobs wait.
+var explaining = []source{
+	{kind: "pods", says: pod},
+	{kind: "workloads.kueue.x-k8s.io", says: workload, labels: []string{"kueue.x-k8s.io/job-uid"}},
+	{kind: "podgroups.scheduling.volcano.sh", says: podGroup},
+	{kind: "podgroups.scheduling.x-k8s.io", says: podGroup},
+	{kind: "podgroups.scheduling.k8s.io", says: podGroup},
+}
+
+// between are kinds that stand between a kind of jobs and its pods, whether they have a history or not. Jobs may own jobs, too: a
+// TrainJob's pods are those of a Job of a JobSet.
+var between = map[string]string{
+	"rayjobs.ray.io": "rayclusters.ray.io", "trainjobs.trainer.kubeflow.org": "jobsets.jobset.x-k8s.io", "pipelineruns.tekton.dev": "taskruns.tekton.dev",
+}
+
+// sourcesFor are the kinds that are read for the jobs of some kinds.
+func sourcesFor(jobs []string) []source {
+	all := slices.Clone(explaining)
+	for _, kind := range jobs {
+		for _, kind := range []string{kind, between[kind]} {
+			if kind != "" && !slices.ContainsFunc(all, func(s source) bool { return s.kind == kind }) {
+				all = append(all, source{kind: kind})
+			}
+		}
+	}
+	return all
+}
+
+// passing are reasons that every pod gives on its way.
+var passing = []string{"", "ContainerCreating", "PodInitializing", "Completed"}
+
+// pod says that no node takes it, that a container of its cannot begin, or why it failed.
+func pod(o *cluster.Object) (said statement, ok bool) {
+	if o.Path("metadata.deletionTimestamp").Exists() {
+		return said, false // it goes, whatever it waited for
+	}
+	status := o.Path("status")
+	tell := func(w weight, reason, message, at string) {
+		if said.weight < w && !slices.Contains(passing, reason) {
+			said, ok = statement{w, history.Reason{At: moment(at), Reason: reason, Message: message, Source: "Pod"}}, true
+		}
+	}
+	failed := status.Get("phase").Str == "Failed"
+	if failed {
+		tell(aPodHasFailed, status.Get("reason").Str, status.Get("message").Str, "")
+	}
+	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
+		status.Get(list).ForEach(func(_, container gjson.Result) bool {
+			if waits := container.Get("state.waiting"); waits.Exists() {
+				tell(aPodCannotBegin, waits.Get("reason").Str, waits.Get("message").Str, "")
+			}
+			if ended := container.Get("state.terminated"); failed && ended.Get("exitCode").Int() != 0 {
+				message := ended.Get("message").Str
+				if message == "" {
+					message = "container " + container.Get("name").Str + " ended with exit code " + strconv.FormatInt(ended.Get("exitCode").Int(), 10)
+				}
+				tell(aPodHasFailed, ended.Get("reason").Str, message, ended.Get("finishedAt").Str)
+			}
+			return true
+		})
+	}
+	if scheduled := condition(status, "PodScheduled"); scheduled.Get("status").Str == "False" {
+		w := aPodFindsNoNode
+		if scheduled.Get("reason").Str == "SchedulingGated" {
+			w = aPodIsGated
+		}
+		tell(w, scheduled.Get("reason").Str, scheduled.Get("message").Str, scheduled.Get("lastTransitionTime").Str)
+	}
+	return said, ok
+}
+
+// workload says that Kueue has no quota for its job, has taken it away, or has checks that are not passed.
+func workload(o *cluster.Object) (statement, bool) {
+	status := o.Path("status")
+	reserved, evicted := condition(status, "QuotaReserved"), condition(status, "Evicted")
+	switch {
+	case condition(status, "Finished").Get("status").Str == "True", condition(status, "Admitted").Get("status").Str == "True":
+		return statement{}, false
+	case reserved.Get("status").Str == "True":
+		return failingCheck(status)
+	// What is said first of one that was evicted is only that it is pending again.
+	case evicted.Get("status").Str == "True" && slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str):
+		return from(evicted, aQueueHolds, "Workload")
+	}
+	return from(reserved, aQueueHolds, "Workload")
+}
+
+// failingCheck is the first of Kueue's admission checks that is not passed.
+func failingCheck(status gjson.Result) (said statement, ok bool) {
+	status.Get("admissionChecks").ForEach(func(_, check gjson.Result) bool {
+		if state := check.Get("state").Str; state == "Ready" || state == "" {
+			return true
+		}
+		message := check.Get("name").Str
+		if text := check.Get("message").Str; text != "" {
+			message += ": " + text
+		}
+		said, ok = statement{aQueueHolds, history.Reason{
+			At: moment(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + check.Get("state").Str, Message: message, Source: "Workload",
+		}}, true
+		return false
+	})
+	return said, ok
+}
+
+// podGroup says that there is no room for all of its pods together: Volcano by a condition that stays when there is, Kubernetes by one
+// that does not.
+func podGroup(o *cluster.Object) (statement, bool) {
+	status := o.Path("status")
+	if c := condition(status, "PodGroupInitiallyScheduled"); c.Get("status").Str == "False" {
+		return from(c, aGroupFindsNoNodes, "PodGroup")
+	}
+	c := condition(status, "Unschedulable")
+	waits := slices.Contains([]string{"", "Pending", "Inqueue", "Unknown"}, status.Get("phase").Str)
+	if c.Get("status").Str != "True" || !waits {
+		return statement{}, false
+	}
+	return from(c, aGroupFindsNoNodes, "PodGroup")
+}
+
+// from is what a condition says; one without a reason says nothing.
+func from(c gjson.Result, w weight, source string) (statement, bool) {
+	reason := c.Get("reason").Str
+	return statement{w, history.Reason{At: moment(c.Get("lastTransitionTime").Str), Reason: reason, Message: c.Get("message").Str, Source: source}}, reason != ""
+}
+
+// condition is the condition of a type, or nothing.
+func condition(status gjson.Result, kind string) (found gjson.Result) {
+	status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
+		if c.Get("type").Str == kind {
+			found = c
+		}
+		return !found.Exists()
+	})
+	return found
+}

@@ -1,0 +1,75 @@
+package waiting
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// What objects say, as their controllers write them; most say nothing for most of their lives.
+func TestObjectsSayWhyTheirJobWaits(t *testing.T) {
+	conditions := func(texts ...string) string {
+		all := ""
+		for i := 0; i < len(texts); i += 4 {
+			all += fmt.Sprintf(`,{"type":%q,"status":%q,"reason":%q,"message":%q,"lastTransitionTime":"2026-01-02T03:04:05Z"}`, texts[i], texts[i+1], texts[i+2], texts[i+3])
+		}
+		return `"conditions":[` + all[1:] + `]`
+	}
+	for _, test := range []struct{ kind, status, want string }{
+		{"pods", `"phase":"Pending",` + conditions("PodScheduled", "False", "Unschedulable", "0/3 nodes"), "Pod Unschedulable 0/3 nodes 1767323045000"},
+		{"pods", `"phase":"Pending",` + conditions("PodScheduled", "False", "SchedulingGated", "gates"), "Pod SchedulingGated gates 1767323045000"},
+		{"pods", `"phase":"Pending",` + conditions("PodScheduled", "True", "", "") + `,"containerStatuses":[{"state":{"waiting":{"reason":"ContainerCreating"}}}]`, ""},
+		{"pods", `"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff","message":"of x"}}}]`, "Pod ImagePullBackOff of x 0"},
+		{"pods", `"phase":"Pending","initContainerStatuses":[{"state":{"waiting":{"reason":"CrashLoopBackOff","message":"i"}}}],"containerStatuses":[{"state":{"waiting":{"reason":"PodInitializing"}}}]`, "Pod CrashLoopBackOff i 0"},
+		{"pods", `"phase":"Running","containerStatuses":[{"state":{"running":{}}}]`, ""},
+		{"pods", `"phase":"Failed","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":137,"reason":"OOMKilled","finishedAt":"2026-01-02T03:04:05Z"}}}]`,
+			"Pod OOMKilled container main ended with exit code 137 1767323045000"},
+		{"pods", `"phase":"Failed","reason":"Evicted","message":"disk"`, "Pod Evicted disk 0"},
+		{"pods", `"phase":"Succeeded","containerStatuses":[{"state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]`, ""},
+		{"workloads.kueue.x-k8s.io", conditions("QuotaReserved", "False", "Pending", "insufficient quota"), "Workload Pending insufficient quota 1767323045000"},
+		{"workloads.kueue.x-k8s.io", conditions("Evicted", "True", "Preempted", "by w", "QuotaReserved", "False", "Pending", "by w"), "Workload Preempted by w 1767323045000"},
+		{"workloads.kueue.x-k8s.io", conditions("Evicted", "True", "Preempted", "by w", "QuotaReserved", "False", "NoMatchingFlavor", "none"), "Workload NoMatchingFlavor none 1767323045000"},
+		{"workloads.kueue.x-k8s.io", conditions("QuotaReserved", "True", "QuotaReserved", "q", "Admitted", "True", "Admitted", "a"), ""},
+		{"workloads.kueue.x-k8s.io", conditions("QuotaReserved", "True", "QuotaReserved", "q") + `,"admissionChecks":[{"name":"a","state":"Ready"},{"name":"prov","state":"Pending","message":"m"}]`,
+			"Workload AdmissionCheckPending prov: m 0"},
+		{"workloads.kueue.x-k8s.io", `"x":1`, ""},
+		{"podgroups.scheduling.volcano.sh", `"phase":"Inqueue",` + conditions("Unschedulable", "True", "NotEnoughResources", "3/4"), "PodGroup NotEnoughResources 3/4 1767323045000"},
+		{"podgroups.scheduling.volcano.sh", `"phase":"Running",` + conditions("Unschedulable", "True", "NotEnoughResources", "3/4"), ""},
+		{"podgroups.scheduling.k8s.io", conditions("PodGroupInitiallyScheduled", "False", "Unschedulable", "no room"), "PodGroup Unschedulable no room 1767323045000"},
+		{"podgroups.scheduling.k8s.io", conditions("PodGroupInitiallyScheduled", "True", "Scheduled", ""), ""},
+	} {
+		o, err := cluster.NewObject(`{"metadata":{"name":"x","resourceVersion":"1"},"status":{` + test.status + `}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, s := range explaining {
+			if s.kind != test.kind {
+				continue
+			}
+			if said, ok := s.says(o); ok {
+				got = fmt.Sprint(said.Source, " ", said.Reason.Reason, " ", said.Message, " ", int64(said.At))
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s %s: %q, not %q", test.kind, test.status, got, test.want)
+		}
+	}
+}
+
+// Whatever strangers write into an object's status, it can be read.
+func FuzzStatus(f *testing.F) {
+	f.Add(`{"conditions":[{"type":"PodScheduled","status":"False","reason":7}],"containerStatuses":{"state":[]}}`)
+	f.Fuzz(func(t *testing.T, status string) {
+		o, err := cluster.NewObject(`{"metadata":{"name":"x","resourceVersion":"1"},"status":` + status + `}`)
+		if err != nil {
+			return
+		}
+		for _, s := range explaining {
+			if said, ok := s.says(o); ok && (said.Reason.Reason == "" || said.weight == 0) {
+				t.Errorf("%s: %+v", s.kind, said)
+			}
+		}
+	})
+}

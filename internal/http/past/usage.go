@@ -1,0 +1,114 @@
+package past
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/reply"
+)
+
+const (
+	maxSteps   = 1000
+	leastStep  = time.Minute
+	maxGroups  = 10_000    // of usage: all of them are one answer
+	maxCounted = 3_000_000 // jobs in one usage: of each, two durations are kept
+)
+
+// bys are the values of by; the first is meant where none is given.
+var bys = []string{string(store.ByNamespace), string(store.ByOwner), string(store.ByQueue), string(store.ByResource), string(store.ByState)}
+
+// usage reads what only a question for usage has.
+func (q *question) usage(query url.Values, now time.Time) error {
+	if q.view != viewUsage {
+		for _, name := range []string{"by", "step"} {
+			if query.Has(name) {
+				return reply.BadRequest("%s: has a meaning with view=usage only", name)
+			}
+		}
+		return nil
+	}
+	for _, name := range []string{"limit", "continue"} {
+		if query.Has(name) {
+			return reply.BadRequest("%s: has no meaning with view=usage, which is one answer", name)
+		}
+	}
+	q.by = store.By(bys[0])
+	if by := query["by"]; len(by) > 1 || len(by) == 1 && !slices.Contains(bys, by[0]) {
+		return reply.BadRequest("by: %q is none; there are %s", shortened(strings.Join(by, ",")), strings.Join(bys, ", "))
+	} else if len(by) == 1 {
+		q.by = store.By(by[0])
+	}
+	if q.filter.Until == 0 {
+		q.filter.Until = history.At(now)
+	}
+	step := query["step"]
+	if len(step) == 0 {
+		return nil
+	}
+	var err error
+	if q.step, err = time.ParseDuration(step[0]); err != nil || len(step) > 1 || q.step < leastStep || q.step%time.Second != 0 {
+		return reply.BadRequest("step: %q is no duration of a minute or more in whole seconds, such as 1h", shortened(strings.Join(step, ",")))
+	}
+	if q.filter.Since == 0 {
+		return reply.BadRequest("step: needs since, where the first step begins")
+	}
+	if n := q.span().Steps(); n > maxSteps {
+		return reply.BadRequest("step: there would be %d steps, more than %d", n, maxSteps)
+	}
+	return nil
+}
+
+func (q question) span() history.Span {
+	return history.Span{From: q.filter.Since, Until: q.filter.Until, Step: q.step}
+}
+
+// used is what was used as clients are told it.
+type used struct {
+	Key           string          `json:"key"`
+	From          history.Time    `json:"from"`
+	Jobs          int             `json:"jobs"`
+	WaitedSeconds *history.Spread `json:"waitedSeconds"`
+	RanSeconds    *history.Spread `json:"ranSeconds"`
+	CPUHours      float64         `json:"cpuHours"`
+	GPUHours      float64         `json:"gpuHours"`
+}
+
+// rowCost is what it takes to read a job's row and to count it, in the bytes of budget.Task.
+const rowCost = 4 << 10
+
+// usageOf makes the answer to a question for usage.
+func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
+	usage := history.NewUsage(q.span())
+	now := history.At(time.Now())
+	err := h.opts.Archive.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.filter.Since, q.filter.Until, now, func(batch []history.Lived) error {
+		for _, l := range batch {
+			usage.Add(l)
+			if !p.task.Step(rowCost) {
+				return p.task.Err()
+			}
+		}
+		p.task.Rest() // the database is read without a turn
+		switch groups, jobs := usage.Size(); {
+		case groups > maxGroups:
+			return reply.BadRequest("there are more than %d keys and steps: ask for a shorter time, longer steps, or less by a filter", maxGroups)
+		case jobs > maxCounted:
+			return reply.BadRequest("there are more than %d jobs: ask for a shorter time, or for less by a filter", maxCounted)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, u := range usage.Sum() {
+		if err := p.add(used{u.Key, u.From, u.Jobs, u.Waited, u.Ran, u.CPU, u.GPU}); err != nil {
+			return err
+		}
+	}
+	return p.end("")
+}
