@@ -32,7 +32,7 @@ type chronicle struct {
 // newChronicle runs a gateway with an empty history in a file.
 func newChronicle(t *testing.T, opts ...option) *chronicle {
 	t.Helper()
-	set, err := rules.New(rules.Options{Key: "history"})
+	set, err := rules.New(rules.Options{Key: "history", Kinds: []rules.Kind{{Resource: goneKind}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +61,40 @@ func newChronicle(t *testing.T, opts ...option) *chronicle {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// goneKind is recorded, and the cluster does not have it.
+const goneKind = "pytorchjobs.kubeflow.org"
+
+// The history of a kind that the cluster does not have any more is there for those who may list such objects; without one, there is no such kind.
+func TestHistoryOutlivesItsKind(t *testing.T) {
+	c := newChronicle(t)
+	gone := func(rest string) string { return "/history/apis/kubeflow.org/v1/" + rest }
+	if a := c.get(gone("pytorchjobs")); a.code != 404 || !strings.Contains(a.body, "could not find") {
+		t.Errorf("%d %s", a.code, a.body)
+	}
+	c.access.permit("narrow", auth.Scope{Namespaces: []string{"a"}})
+	c.access.permit("nobody", auth.Scope{})
+	if a := c.get(gone("pytorchjobs"), "Authorization: Bearer nobody"); a.code != 403 {
+		t.Errorf("%d %s", a.code, a.body)
+	}
+	var err error
+	if c.log, err = c.db.Take(t.Context(), store.LogName{Cluster: c.log.Cluster, Resource: goneKind}, "default", "test", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	c.lives("a/one", "alice", "", history.Running, history.Deleted)
+	c.lives("b/two", "bob", "", history.Running)
+	c.tells(gone("pytorchjobs"), "alice", "two:Running one:Deleted")
+	c.tells(gone("namespaces/a/pytorchjobs/one"), "alice", "one:Deleted")
+	c.tells(gone("pytorchjobs"), "narrow", "one:Deleted")
+	for _, path := range []string{gone("pytorchjobs"), gone("namespaces/a/pytorchjobs/one")} {
+		if a := c.get(path, "Authorization: Bearer nobody"); a.code != 403 {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+	}
+	if a := c.get(gone("namespaces/b/pytorchjobs"), "Authorization: Bearer narrow"); a.code != 403 {
+		t.Errorf("%d %s", a.code, a.body)
+	}
 }
 
 // lives writes a job that goes through states, an hour each. Owner and queue may be left out.

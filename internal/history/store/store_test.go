@@ -417,3 +417,44 @@ func TestWhatIsWrongWithADatabaseIsTold(t *testing.T) {
 		write(t, s, log, b)
 	})
 }
+
+// What nobody records any more is forgotten little by little, and what somebody records or has recorded lately is not.
+func TestALogThatNobodyRecordsIsForgotten(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		other, err := s.Take(t.Context(), LogName{"c2", "jobs.batch"}, "other", "a", 2*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, s, other, seen(5, "n", "o", []string{"u001"}, history.Running))
+		log := write(t, s, take(t, s, "a"), seen(5, "n", "o", numbered("u", 7), history.Running, history.Deleted))
+		hence := func(d time.Duration) history.Time { return history.At(time.Now().Add(d)) }
+		for when, since := range map[string]history.Time{"written to": hence(-time.Hour), "held": hence(30 * time.Second)} {
+			unused, err := s.Unused(t.Context(), since)
+			if err != nil || len(unused) != 0 {
+				t.Errorf("%s: %v, %v", when, unused, err)
+			}
+			if jobs, _, err := s.Forget(t.Context(), log, since, 100); err != nil || jobs != 0 {
+				t.Errorf("%s: %d jobs are forgotten, %v", when, jobs, err)
+			}
+		}
+		since := hence(time.Hour)
+		unused, err := s.Unused(t.Context(), since)
+		if err != nil || len(unused) != 1 || unused[0].LogName != jobs || unused[0].People != "default" {
+			t.Fatalf("%+v, %v", unused, err)
+		}
+		for _, want := range []int{3, 3, 1, 0} {
+			if n, transitions, err := s.Forget(t.Context(), unused[0].Log, since, 3); err != nil || n != want || transitions != 2*want {
+				t.Errorf("%d jobs and %d transitions are forgotten, not %d: %v", n, transitions, want, err)
+			}
+		}
+		if _, err := s.Find(t.Context(), jobs); !errors.Is(err, ErrNoLog) {
+			t.Errorf("%v", err)
+		}
+		if left, err := s.Jobs(t.Context(), other, Filter{}, JobAfter{}, 10); err != nil || len(left) != 1 {
+			t.Errorf("%d jobs of another log are left, %v", len(left), err)
+		}
+		if log, err := s.Take(t.Context(), jobs, "default", "a", time.Minute); err != nil || log.Seq != 0 {
+			t.Errorf("who begins anew finds %+v, %v", log, err)
+		}
+	})
+}
