@@ -1,5 +1,8 @@
-// Package pace spaces out what somebody asks for, and what they are refused. A count of what is under way does not bound how often
-// somebody begins anew, and a refusal that comes at once invites the next attempt.
+// Package pace bounds how often a user may ask for something, and how soon they are told a refusal. It also bounds how
+// many answers a user may have made at the same time (Turns).
+//
+// A bound on the requests under way does not bound how often a user begins a new one. And a refusal that comes at once
+// invites the next attempt.
 package pace
 
 import (
@@ -12,26 +15,25 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// What is bounded how.
 const (
-	// BurstSeconds is for how long of rest one may make up: a client of Kubernetes reads what a cluster can do with some hundred requests
-	// at once, and begins as many watches.
+	// BurstSeconds says how large a burst after a rest may be, in seconds' worth of requests. A client of Kubernetes begins
+	// with some hundred requests at once, to discover what a cluster can do, and begins as many watches.
 	BurstSeconds = 4
-	Patience     = 2 * time.Second // for which a request waits that comes too early
+	Patience     = 2 * time.Second // how long a request that comes too early may wait
 
-	// Who is refused is told at once as often as people and broken clients are, and then held: to be told invites the next attempt.
+	// Refusals are told at once as often as people and broken clients need it. Further ones are held back.
 	RefusalsPerSecond = 20
 	RefusalsAtOnce    = 100
-	RefusalPatience   = 10 * time.Second // for which a refusal is held; who has more of them loses the connection
+	RefusalPatience   = 10 * time.Second // how long a refusal may be held back; one that would take longer ends the connection
 )
 
-// Rates are how often something may be done. Safe for concurrent use.
+// Rates bound how often users ask, and are refused. They are safe for concurrent use.
 type Rates struct {
-	requests *budget.Rate // by who pays for them
-	refusals *budget.Rate // by the same, or of those who did not sign in by network
+	requests *budget.Rate // by the user who pays (auth.Identity.Payer)
+	refusals *budget.Rate // by the same; by network for callers who did not sign in
 }
 
-// New lets everybody ask for so much in a second; 0: for as much as they like.
+// New returns rates by which each user may make so many requests a second; 0: any number.
 func New(perSecond int) *Rates {
 	return &Rates{
 		requests: budget.NewRate(float64(perSecond), BurstSeconds*perSecond, Patience),
@@ -39,7 +41,8 @@ func New(perSecond int) *Rates {
 	}
 }
 
-// Next waits until somebody may ask for something more.
+// Next waits until a user may make one more request. If the wait would be too long, it returns a 429, after holding it
+// back (see Hold).
 func (r *Rates) Next(ctx context.Context, id auth.Identity) error {
 	err := r.requests.Wait(ctx, id.Payer())
 	if errors.Is(err, budget.ErrTooMuch) {
@@ -48,7 +51,8 @@ func (r *Rates) Next(ctx context.Context, id auth.Identity) error {
 	return err
 }
 
-// Hold holds a refusal until it may be told, and returns it.
+// Hold waits until a refusal may be told, and returns it. If too many are held back already, it returns at once, and
+// the refusal ends the connection. The error is the context's if that ends first.
 func (r *Rates) Hold(ctx context.Context, payer string, refusal *reply.Error) error {
 	err := r.refusals.Wait(ctx, payer)
 	if errors.Is(err, budget.ErrTooMuch) {

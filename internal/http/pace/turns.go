@@ -14,18 +14,20 @@ const (
 	turnPatience    = 10 * time.Second // how long a request waits for its turn
 )
 
-// Turns are how many answers one user may have made at once. More wait, and are refused if too many do. Safe for concurrent use.
+// Turns bound how many answers of one user may be made at the same time. Further requests wait, and are refused if too
+// many wait already. Turns are safe for concurrent use.
 type Turns struct {
 	queue *budget.Queue
 	rates *Rates
 }
 
-// NewTurns lets each user have so many answers made at once; 0: any number. Refusals are held by the rates.
+// NewTurns returns turns for so many answers of each user at a time; 0: any number. The rates hold refusals back.
 func NewTurns(perUser int, rates *Rates) *Turns {
 	return &Turns{queue: budget.NewQueue(0, perUser, waitingRequests*perUser), rates: rates}
 }
 
-// Take waits until a user's request may be answered. The caller calls release when it is answered.
+// Take waits until a user's request may be answered. The caller must call release when it has been answered. The error
+// is a 429, budget.ErrTooMuch after too long a wait, or the context's.
 func (t *Turns) Take(ctx context.Context, payer string) (release func(), err error) {
 	waiting, cancel := context.WithTimeout(ctx, turnPatience)
 	defer cancel()

@@ -13,11 +13,11 @@ import (
 	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
-// backchannelPath is where the provider says that a session ended there.
+// backchannelPath is where the provider tells the gateway that a session has ended there.
 const backchannelPath = "/auth/backchannel-logout"
 
-// endedAtProvider answers POST /auth/backchannel-logout (OpenID Connect Back-Channel Logout 1.0, section 2.5). No browser sends
-// it, and it stands for nobody: what counts is the token in it.
+// endedAtProvider answers POST /auth/backchannel-logout (OpenID Connect Back-Channel Logout 1.0, section 2.5). The
+// request comes from the provider, not from a browser, and has no caller. Only the token in its body counts.
 func (h *Handler) endedAtProvider(w http.ResponseWriter, r *http.Request) error {
 	if h.opts.Login == nil {
 		return reply.NotFound("this gateway has no login of its own")

@@ -12,17 +12,20 @@ import (
 	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
-// from is a request's context for questions about who sends it, which are shared fairly between those who cause them.
+// from returns the context for questions about who sent a request. It names the network of the client, so that these
+// questions are shared fairly between networks.
 func from(r *http.Request) context.Context {
 	return auth.From(r.Context(), network(r))
 }
 
-// network is where a request comes from, by which those are told apart who did not sign in.
+// network returns the network that a request comes from. Callers who did not sign in are distinguished by it.
 func network(r *http.Request) string { return request.Network(request.Address(r)) }
 
-// Caller is who sent a request, once it is time for another one of theirs. An address from which too much comes that is nobody's is told
-// 429; whoever comes from there with a good token is let in, since what they send is looked at all the same. Event streams are told
-// 401 nonetheless: that ends an EventSource for good, which is what is wanted, and so would 429.
+// Caller returns who sent a request. It waits until the caller may send another one (see pace.Rates).
+//
+// An address from which too many bad credentials came gets 429 instead of 401. The credentials are checked
+// nevertheless, so a caller with a good token is let in from there. An event stream gets 401 in any case. Both statuses
+// end an EventSource for good, which is intended.
 func (h *Handler) Caller(r *http.Request) (auth.Identity, error) {
 	id, err := h.identity(r)
 	if err != nil {
@@ -35,7 +38,7 @@ func (h *Handler) Caller(r *http.Request) (auth.Identity, error) {
 	return id, h.opts.Rates.Next(r.Context(), id)
 }
 
-// identity is who sent a request: the holder of its token, else of its session, else of its ticket.
+// identity returns who sent a request: the holder of its token, or else of its session, or else of its ticket.
 func (h *Handler) identity(r *http.Request) (auth.Identity, error) {
 	if request.HoldsToken(r.URL) {
 		return auth.Identity{}, reply.BadRequest("a token in the address would end up in logs: send it as Authorization: Bearer")
@@ -58,7 +61,8 @@ func (h *Handler) identity(r *http.Request) (auth.Identity, error) {
 			return auth.Identity{}, err
 		}
 		id, err := h.opts.Sessions.Open(from(r), cookie)
-		if errors.Is(err, auth.ErrTokenExpired) && ticket != nil { // browsers keep a session that can be renewed beyond its end
+		// A browser keeps a session that can be renewed beyond its end, so an expired one may come with a good ticket.
+		if errors.Is(err, auth.ErrTokenExpired) && ticket != nil {
 			trace.By(trail.ByTicket)
 			return h.tickets.Redeem(from(r), ticket.text, ticket.request)
 		}
@@ -70,8 +74,8 @@ func (h *Handler) identity(r *http.Request) (auth.Identity, error) {
 	return h.opts.Authenticator.Authenticate(from(r), token)
 }
 
-// Confirm asks whether what a caller signed in with still counts, for what goes on in their name. The gateway is told when somebody is revoked, but not when a
-// ServiceAccount is deleted.
+// Confirm asks whether a caller's credentials still count. It is for what runs longer than a request, such as a stream.
+// The gateway is told when a caller is revoked, but not when a ServiceAccount is deleted.
 func (h *Handler) Confirm(ctx context.Context, id auth.Identity) error {
 	now, err := h.opts.Authenticator.Confirm(ctx, id)
 	if err == nil && (now.Username != id.Username || now.Cluster != id.Cluster) {

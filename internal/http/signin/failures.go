@@ -16,21 +16,23 @@ import (
 )
 
 const (
-	// maxFailures is how many bad tokens, sessions and tickets an address may send in a minute and be told what they are.
+	// maxFailures is how many bad tokens, sessions and tickets an address may send in a minute and be told that they
+	// are bad.
 	maxFailures    = 100
 	failuresWindow = time.Minute
-	// maxFailing bounds the addresses that are counted.
+	// maxFailing bounds how many addresses are counted. Further ones may fail as often as they like.
 	maxFailing = 100_000
 )
 
-// failures counts what could not sign in, by address.
+// failures counts bad credentials, by the network of the address that sent them.
 type failures struct {
 	mu     sync.Mutex
 	since  time.Time
 	counts map[string]int
 }
 
-// add counts one more, and reports how long it takes until the address may fail again; 0: it may.
+// add counts a failure of an address. It returns how long the address has to wait until it may fail again; 0 if it
+// still may. First reports whether this failure is the first one too many.
 func (f *failures) add(address string) (wait time.Duration, first bool) {
 	address = request.Network(address)
 	f.mu.Lock()
@@ -49,7 +51,8 @@ func (f *failures) add(address string) (wait time.Duration, first bool) {
 	return max(f.since.Add(failuresWindow).Sub(now), time.Second), f.counts[address] == maxFailures+1
 }
 
-// refused holds what is told to those who could not sign in, and counts what they sent if it was bad. Other errors are not theirs.
+// refused returns what a client is told that could not sign in, after holding it back if necessary (see
+// pace.Rates.Hold). Bad credentials are counted. An error that is not the client's fault is returned as it is.
 func (h *Handler) refused(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, auth.ErrNoCredentials):
@@ -60,7 +63,7 @@ func (h *Handler) refused(r *http.Request, err error) error {
 	return err
 }
 
-// refusedAt counts a failure to sign in, and says what the caller is told of it.
+// refusedAt counts a failure to sign in, and returns what the client is told.
 func (h *Handler) refusedAt(r *http.Request, err error) error {
 	wait, first := h.failures.add(request.Address(r))
 	if first {

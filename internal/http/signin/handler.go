@@ -1,10 +1,12 @@
-// Package signin says who sends a request, and is where people and programs sign in and out: by a token with each request, by a session's
-// cookie, by a ticket for one request, or at the identity provider.
+// Package signin determines who sent a request, and owns the addresses at which people and programs sign in and out. A
+// caller signs in by a token with each request, by a session's cookie, by a ticket for one request, or at the identity
+// provider.
 //
-// What it promises: a token is never taken from an address, and a cookie never from a page of another origin that was not named.
-// Whatever is no good is refused in the same words, counted by the network that it comes from, and never logged.
+// What it promises: a token is never taken from an address. A cookie is never taken from a page of another origin,
+// unless the configuration names that origin. Bad credentials are all refused in the same words, counted by the network
+// that they come from, and never logged.
 //
-// What it refuses: to say what a caller may see. That is the authorizer's.
+// What it refuses: to say what a caller may see. That is left to the authorizer.
 package signin
 
 import (
@@ -22,25 +24,25 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// Authenticator says who holds a token.
+// Authenticator verifies tokens.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (auth.Identity, error)
-	// Confirm says whether what somebody signed in with still counts, and who that is now.
+	// Confirm checks whether a caller's credentials still count, and returns whom they identify now.
 	session.Confirmer
 }
 
 // Options configure a Handler.
 type Options struct {
 	Authenticator Authenticator
-	Sessions      *session.Sessions      // of browsers, and tickets; nil: there are none
-	Login         *oidc.Login            // of people with a browser; nil: there is none. Needs Sessions
-	Origins       []string               // of pages elsewhere that may call; may be empty
-	Posts         func(path string) bool // reports other paths that take nothing but a POST; may be nil
+	Sessions      *session.Sessions      // seals sessions of browsers, and tickets; nil: there are none
+	Login         *oidc.Login            // at the identity provider; nil: there is none. It needs Sessions
+	Origins       []string               // other origins whose pages may call; may be empty
+	Posts         func(path string) bool // reports whether a path of another package takes only POST; may be nil
 	Rates         *pace.Rates
 	Log           *slog.Logger
 }
 
-// Handler says who is calling. Safe for concurrent use.
+// Handler determines who is calling, and answers below /auth. It is safe for concurrent use.
 type Handler struct {
 	opts     Options
 	tickets  *session.Tickets
@@ -48,14 +50,15 @@ type Handler struct {
 	log      *slog.Logger
 }
 
-// New builds a Handler.
+// New returns a Handler.
 func New(opts Options) *Handler {
 	return &Handler{opts: opts, tickets: session.NewTickets(opts.Sessions), log: opts.Log}
 }
 
 func (h *Handler) logger(r *http.Request) *slog.Logger { return h.log.With("request", request.ID(r)) }
 
-// Route adds the addresses at which somebody signs in or out. answer makes a handler of what may return an error.
+// Route adds the addresses at which callers sign in or out. Answer turns a function that may return an error into a
+// handler.
 func (h *Handler) Route(r chi.Router, answer func(func(http.ResponseWriter, *http.Request) error) http.HandlerFunc) {
 	r.Get("/auth/session", answer(h.tellSession))
 	r.Post("/auth/session", answer(h.beginSession))
@@ -66,23 +69,23 @@ func (h *Handler) Route(r chi.Router, answer func(func(http.ResponseWriter, *htt
 	r.Post(backchannelPath, answer(h.endedAtProvider))
 }
 
-// The addresses of logins, which browsers are sent to.
+// The addresses of a login, to which browsers navigate.
 const (
 	loginPath    = "/auth/login"
 	callbackPath = config.CallbackPath
 )
 
-// changes are the paths at which somebody signs in or out with a POST, which are the only ones that take it; and whether they take
-// GET, too.
+// changes are the paths at which callers sign in or out with a POST. The value says whether the path takes GET, too. No
+// other path takes POST, except those that Options.Posts reports.
 var changes = map[string]bool{"/auth/session": true, "/auth/ticket": false, "/auth/logout": false, backchannelPath: false}
 
-// Concludes reports whether a request is one that signs somebody in or out, or would have.
+// Concludes reports whether a request signs a caller in or out, or would do so if it succeeded.
 func Concludes(method, path string) bool {
 	_, ok := changes[path]
 	return ok && method == http.MethodPost || path == callbackPath
 }
 
-// isSignIn reports whether a path is one at which somebody signs in or out.
+// isSignIn reports whether callers sign in or out at a path.
 func isSignIn(path string) bool {
 	_, ok := changes[path]
 	return ok || path == loginPath || path == callbackPath

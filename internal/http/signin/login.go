@@ -18,20 +18,22 @@ import (
 )
 
 const (
-	// renewalCookieName is only sent to /auth, where it is of use: with it, the headers of other requests would be near to
-	// what proxies take. It names the session that it belongs to, so it need not be tied to the host.
+	// renewalCookieName is the cookie that renews a session. It is sent only to /auth, where it is needed: it would bring
+	// the headers of other requests near to the size that proxies accept. A cookie for one path cannot be tied to the host.
+	// So its value names the session to which it belongs.
 	renewalCookieName = "__Secure-kubecast-renewal"
 	renewalPath       = "/auth"
-	// renewalKept is how long a browser keeps what renews its session.
+	// renewalKept is how long a browser keeps the cookie that renews its session.
 	renewalKept = auth.RenewalTime
 
-	// loginCookiePrefix is followed by the login's name, since people begin logins in several tabs.
+	// loginCookiePrefix is followed by the login's name, since users may begin logins in several tabs.
 	loginCookiePrefix = "__Host-kubecast-login-"
 	maxLoginCookies   = 5
 )
 
-// beginLogin answers GET /auth/login: the browser goes to the provider. What the gateway needs when it is back stands in a
-// cookie, which must come along though another site sends the browser back: hence SameSite=Lax.
+// beginLogin answers GET /auth/login: it sends the browser to the provider. A cookie keeps what the gateway needs when
+// the browser comes back. It is SameSite=Lax, since the browser must send it although another site, the provider, sends
+// the browser back.
 func (h *Handler) beginLogin(w http.ResponseWriter, r *http.Request) error {
 	query, err := h.loginQuery(r)
 	if err != nil {
@@ -58,8 +60,8 @@ func (h *Handler) beginLogin(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, begun.Location)
 }
 
-// finishLogin answers GET /auth/callback, to where the provider sends the browser back. Whatever comes of it, the login is
-// over: who comes a second time with the same address has no cookie for it any more.
+// finishLogin answers GET /auth/callback, to which the provider sends the browser back. Whether it succeeds or not, the
+// login is over: a browser that comes a second time with the same address has no cookie for it any more.
 func (h *Handler) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	query, err := h.loginQuery(r)
 	if err != nil {
@@ -76,7 +78,7 @@ func (h *Handler) finishLogin(w http.ResponseWriter, r *http.Request) error {
 		pending = onlyCookie(r, loginCookiePrefix+name)
 	}
 	if pending == "" {
-		// A page elsewhere may have sent the browser here, with an answer to a login of its own.
+		// A page of another site may have sent the browser here, with the answer to a login that an attacker began.
 		return h.refusedAt(r, &reply.Error{
 			Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Cause: errors.New("no cookie of a login with this state"),
 			Message: "this sign-in did not begin in this browser, took too long, or is over: begin it anew",
@@ -92,7 +94,8 @@ func (h *Handler) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, begun.ReturnTo)
 }
 
-// renewSession lets a session that began with a login go on. Who has none is told that he needs credentials.
+// renewSession renews a session that began with a login. A browser without such a session is told that it needs
+// credentials.
 func (h *Handler) renewSession(w http.ResponseWriter, r *http.Request) error {
 	session, kept := sessionCookie(r), onlyCookie(r, renewalCookieName)
 	if h.opts.Login == nil || session == "" || kept == "" {
@@ -109,7 +112,8 @@ func (h *Handler) renewSession(w http.ResponseWriter, r *http.Request) error {
 	return h.answerSession(w, renewed.Identity, renewed.Renewal != "")
 }
 
-// setSession gives a browser what it keeps of its session. One that can be renewed is kept beyond its end: it says which.
+// setSession sets the cookies of a session. If the session can be renewed, its cookie is kept beyond its end, since it
+// identifies the session to be renewed.
 func (h *Handler) setSession(w http.ResponseWriter, begun oidc.LoggedIn) {
 	kept := begun.Identity.ExpiresAt
 	if begun.Renewal != "" {
@@ -127,8 +131,8 @@ func setLogin(w http.ResponseWriter, name, value string) {
 	set(w, &http.Cookie{Name: loginCookiePrefix + name, Value: value, Path: "/", SameSite: http.SameSiteLaxMode}, oidc.LoginTime)
 }
 
-// forgetLogins lets a browser forget its logins if there are more than some: those that nobody finished would fill the
-// headers of its requests.
+// forgetLogins makes a browser forget all logins under way if there are more than most. The cookies of logins that were
+// never finished would fill the headers of its requests.
 func (h *Handler) forgetLogins(w http.ResponseWriter, r *http.Request, most int) {
 	var names []string
 	for _, cookie := range r.Cookies() {
@@ -143,7 +147,8 @@ func (h *Handler) forgetLogins(w http.ResponseWriter, r *http.Request, most int)
 	}
 }
 
-// loginQuery is the query of a request by which somebody signs in, if he can, and does so in view.
+// loginQuery returns the query of a request of a login. It fails if the gateway has no login, or if the user would not
+// see it.
 func (h *Handler) loginQuery(r *http.Request) (url.Values, error) {
 	if h.opts.Login == nil {
 		return nil, reply.NotFound("this gateway has no login of its own")
@@ -154,7 +159,8 @@ func (h *Handler) loginQuery(r *http.Request) (url.Values, error) {
 	return request.Query(r)
 }
 
-// refuseEmbedded refuses a login that the user would not see: in a frame, as an image, fetched by a script or ahead of time.
+// refuseEmbedded refuses a login that the user would not see: in a frame, as an image, or fetched by a script or ahead
+// of time.
 func refuseEmbedded(r *http.Request) error {
 	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
 	if (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && r.Header.Get("Sec-Purpose") == "" && !request.IsHead(r) {
@@ -163,7 +169,8 @@ func refuseEmbedded(r *http.Request) error {
 	return &reply.Error{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "one signs in by going to this address, and in no other way"}
 }
 
-// redirect sends a browser elsewhere. Its address is what is in the header and nothing else: it may hold a state.
+// redirect sends a browser to another address. The address is only in the header and not in a body, since it may
+// contain the state of a login.
 func redirect(w http.ResponseWriter, location string) error {
 	w.Header().Set("Location", location)
 	w.Header().Set("Cache-Control", "no-store")
@@ -171,7 +178,7 @@ func redirect(w http.ResponseWriter, location string) error {
 	return nil
 }
 
-// loginPage tells somebody who was on his way to the portal why he is not there.
+// loginPage tells a user who was on the way to the portal why the sign-in failed.
 var loginPage = template.Must(template.New("login").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -183,7 +190,7 @@ var loginPage = template.Must(template.New("login").Parse(`<!doctype html>
 </html>
 `))
 
-// forPeople tells errors as a page to those who read one.
+// forPeople answers an error with a page if the client accepts HTML.
 func (h *Handler) forPeople(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := handle(w, r)

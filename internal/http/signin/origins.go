@@ -11,15 +11,15 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// What pages of other origins may send and read, beside what every page may (Fetch, section 3.2).
+// The headers that pages of other origins may send and read, beside those that every page may (Fetch, section 3.2).
 const (
 	corsRequestHeaders  = "Authorization, Content-Type, If-None-Match, Last-Event-ID"
 	corsResponseHeaders = "ETag, Retry-After, WWW-Authenticate, X-Request-Id"
 	corsMaxAge          = "7200" // seconds; browsers do not remember a preflight for longer
 )
 
-// CORS lets pages of the configured origins call, and answers OPTIONS. Origins are named one by one, so that a session's
-// cookie may go with them; `*` is no origin that the configuration takes.
+// CORS lets pages of the configured origins call, and answers OPTIONS. Browsers send a session's cookie only if the
+// answer names the origin, so the configuration names origins one by one, and does not accept `*`.
 func (h *Handler) CORS(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -54,7 +54,7 @@ func (h *Handler) CORS(next http.Handler) http.Handler {
 	})
 }
 
-// AllowedMethods are those that a path takes, as Allow says it.
+// AllowedMethods returns the methods that a path takes, as the value of the header Allow.
 func (h *Handler) AllowedMethods(path string) string {
 	reads, ok := changes[path]
 	switch {
@@ -66,19 +66,20 @@ func (h *Handler) AllowedMethods(path string) string {
 	return "GET, HEAD, OPTIONS"
 }
 
-// refuseForeign refuses what a page of another origin lets a browser send, with the user's cookie: only this gateway's own
-// pages and those of the configured origins may. Sec-Fetch-Site, which no page can write, counts before the comparison of
-// Origin with Host: it is right behind a proxy that does not pass the Host on, and knows a plain page of the same host for
-// another site's.
+// refuseForeign refuses a request that a page of another origin makes the browser send with the user's cookie. Only the
+// gateway's own pages, and those of the configured origins, may use the cookie.
+//
+// Sec-Fetch-Site, which no page can write, is used before Origin is compared with Host. It is also right behind a proxy
+// that does not pass on the Host, and where a page of the same host came without TLS, which is another site.
 func (h *Handler) refuseForeign(r *http.Request) error {
 	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
 	ours := false
 	switch {
 	case origin != "" && slices.Contains(h.opts.Origins, origin):
 		ours = true
-	case site == "same-origin", site == "none": // none: the user himself, by the address bar or a bookmark
+	case site == "same-origin", site == "none": // none: the user, by the address bar or a bookmark
 		ours = true
-	case site != "": // somebody follows a link; pages' images and scripts are no navigation
+	case site != "": // only following a link is permitted; images and scripts of pages are no navigation
 		ours = origin == "" && r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate"
 	case origin != "":
 		ours = isOriginOf(origin, r.Host)
@@ -94,8 +95,8 @@ func (h *Handler) refuseForeign(r *http.Request) error {
 	}
 }
 
-// isOriginOf reports whether an origin is that of the host that a request was sent to. What is before a proxy is https,
-// behind it http, so the scheme is not compared.
+// isOriginOf reports whether an origin is that of the host to which a request was sent. The scheme is not compared,
+// since it is https in front of a proxy and may be http behind it.
 func isOriginOf(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && strings.EqualFold(u.Host, host)

@@ -9,16 +9,16 @@ import (
 	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
-// sessionAnswer is what GET and POST /auth/session tell.
+// sessionAnswer is the answer to GET and POST /auth/session.
 type sessionAnswer struct {
 	Login     bool       `json:"login"`               // one can sign in at /auth/login
-	Username  string     `json:"username,omitempty"`  // of the session, if there is a good one
+	Username  string     `json:"username,omitempty"`  // of the session, if there is a valid one
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"` // likewise
-	Renewable bool       `json:"renewable"`           // POST without a token may renew it, also if it has ended
+	Renewable bool       `json:"renewable"`           // POST without a token may renew the session, even if it has ended
 }
 
-// tellSession answers GET /auth/session: what a page begins with, which must not find out by being refused. It tells
-// everybody whether there is a login, and a browser about its own session.
+// tellSession answers GET /auth/session. A page asks this first, so that it need not try other requests and be refused.
+// The answer says whether the gateway has a login, and tells a browser about its own session.
 func (h *Handler) tellSession(w http.ResponseWriter, r *http.Request) error {
 	if err := h.refuseForeign(r); err != nil {
 		return err
@@ -34,9 +34,9 @@ func (h *Handler) tellSession(w http.ResponseWriter, r *http.Request) error {
 	return reply.JSON(w, answer)
 }
 
-// beginSession answers POST /auth/session. Whoever sends a bearer token is given a cookie for it, which ends with it; the
-// token must come in the header, so that no form can make a session. Without one, a session that began with a login is
-// renewed.
+// beginSession answers POST /auth/session. A client that sends a bearer token gets a cookie that ends with the token.
+// The token must be in the header, so that no form can begin a session. Without a token, a session that began with a
+// login is renewed.
 func (h *Handler) beginSession(w http.ResponseWriter, r *http.Request) error {
 	if err := h.refuseForeign(r); err != nil {
 		return err
@@ -64,8 +64,9 @@ func (h *Handler) answerSession(w http.ResponseWriter, id auth.Identity, renewab
 	return reply.JSON(w, sessionAnswer{Login: h.opts.Login != nil, Username: id.Username, ExpiresAt: &expires, Renewable: renewable})
 }
 
-// logout answers POST /auth/logout: the browser forgets its cookies. It needs no good ones. If the session began with a
-// login, and the provider has a session of its own, the answer says where the browser goes to end that, too.
+// logout answers POST /auth/logout: it makes the browser forget its cookies, whether these are valid or not. If the
+// session began with a login, and the provider has a session of its own, the answer says where the browser can end
+// that, too.
 func (h *Handler) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := h.refuseForeign(r); err != nil {
 		return err

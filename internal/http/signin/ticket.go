@@ -13,21 +13,21 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// maxTicketPath is what a request's line can hold with a ticket in it.
+// maxTicketPath bounds the path and query of a ticket's request, in bytes, so that a request line has room for the ticket.
 const maxTicketPath = 8 << 10
 
-// ticketOf a request: its text, and the request as tickets are bound to.
+// presented is the ticket in a request: its text, and the request in the form to which tickets are bound (see boundTo).
 type presented struct{ text, request string }
 
 type ticketKey struct{}
 
-// TakeTicket takes a ticket out of the address, so that nothing behind knows it: neither the handlers, which take no unknown
-// parameters, nor what they log.
+// TakeTicket removes a ticket from the address. So the handlers behind it cannot log it, and do not refuse it as an
+// unknown parameter.
 func TakeTicket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.RawQuery, request.TicketParameter) {
 			query, err := url.ParseQuery(r.URL.RawQuery)
-			// A path is no ticket but a watch of that name, which is refused where the watches are read.
+			// A value that is a path is no ticket, but a watch of that name. It is refused where the watches are read.
 			if tickets := query[request.TicketParameter]; err == nil && len(tickets) > 0 && !strings.HasPrefix(tickets[0], "/") {
 				text := tickets[0]
 				if len(tickets) > 1 {
@@ -49,8 +49,8 @@ func ticketOf(r *http.Request) *presented {
 	return p
 }
 
-// boundTo is the request that a ticket is for: the path and the query, but for the position, which changes from one
-// connection to the next.
+// boundTo returns the form of a request to which tickets are bound: the path, and the query without the position, which
+// changes from one connection to the next.
 func boundTo(path string, query url.Values) string {
 	bound := url.Values{}
 	for name, values := range query {
@@ -61,8 +61,8 @@ func boundTo(path string, query url.Values) string {
 	return path + "?" + bound.Encode()
 }
 
-// issueTicket answers POST /auth/ticket: a ticket for one GET of the path in the body, for a client that can send neither a
-// header nor a cookie with it, as an EventSource of another site.
+// issueTicket answers POST /auth/ticket with a ticket for one GET of the path in the body. It is for clients that can
+// send neither a header nor a cookie, such as an EventSource in a page of another site.
 func (h *Handler) issueTicket(w http.ResponseWriter, r *http.Request) error {
 	if ticketOf(r) != nil {
 		return reply.BadRequest("a ticket is of no use for another ticket")
