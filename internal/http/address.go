@@ -9,9 +9,9 @@ import (
 
 const forwardedFor = "X-Forwarded-For"
 
-// trustProxies leaves in X-Forwarded-For nothing but the client's address, as the proxies that are trusted saw it; of
-// anybody else the header is not believed. Each proxy appends the address that it was called from, so the client's is the
-// last that is no trusted proxy's.
+// trustProxies replaces X-Forwarded-For by the client's address, as trusted proxies saw it. The header of any other
+// peer is removed. Each proxy appends the address from which it was called, so the client's address is the last one
+// that is no trusted proxy's.
 func (s *Server) trustProxies(next http.Handler) http.Handler {
 	if s.opts.TrustedProxies == nil {
 		return next
@@ -31,13 +31,13 @@ func (s *Server) trustProxies(next http.Handler) http.Handler {
 	})
 }
 
-// clientOf is the client's address in a list that a trusted proxy wrote the end of; "" if there is none.
+// clientOf returns the client's address in a list whose end a trusted proxy wrote; "" if there is none.
 func (s *Server) clientOf(forwarded string) (client string) {
 	hops := strings.Split(forwarded, ",")
 	for _, hop := range slices.Backward(hops) {
 		address, err := netip.ParseAddr(strings.TrimSpace(hop))
 		if err != nil {
-			return client // what is before was written by somebody else
+			return client // no trusted proxy wrote what stands before
 		}
 		client = address.Unmap().String()
 		if !s.isProxy(address) {

@@ -8,9 +8,10 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// arrivals is the public listener. It hands connections to net/http at a pace, since each is a goroutine at once: a few thousand that are
-// to run at the same moment hold up everybody who is being served. A peer that is no trusted proxy may open some at once, and then so
-// many a second; further ones wait, as no more than an open file each.
+// arrivals is the public listener. It hands connections to net/http at a bounded rate, since net/http starts a
+// goroutine for each at once. A few thousand goroutines that all want to run at the same moment would delay everybody
+// who is being served. A peer that is no trusted proxy has a rate of its own besides. Its further connections wait, and
+// cost no more than an open file each.
 type arrivals struct {
 	net.Listener
 	*connections
@@ -20,7 +21,7 @@ type arrivals struct {
 	done   sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting map[net.Conn]*time.Timer // nil once it is closed
+	waiting map[net.Conn]*time.Timer // nil once the listener is closed
 }
 
 type arrival struct {
@@ -29,23 +30,23 @@ type arrival struct {
 }
 
 const (
-	arrivalsAtOnce = 16 // of any peers
+	arrivalsAtOnce = 16 // connections of any peers that are handed on in each arrivalsEach
 	arrivalsEach   = time.Millisecond
-	// What a peer may open at once, and then a second, as parts of what it may have open.
+	// A peer may open a peerAtOnce-th of the connections that it may have, and then a peerPerSecond-th each second.
 	peerAtOnce    = 4
-	leastAtOnce   = 16 // a browser opens six to a host
+	leastAtOnce   = 16 // at least so many at once; a browser opens six to a host
 	peerPerSecond = 16
-	peerPatience  = 5 * time.Second // for which a connection waits
-	// waitingOfTotal is the part of all connections that may wait.
+	peerPatience  = 5 * time.Second // how long a connection waits at most
+	// waitingOfTotal says how many connections may wait: a waitingOfTotal-th of all that may be open.
 	waitingOfTotal = 4
 )
 
-// newPeers is how often a peer may open a connection.
+// newPeers returns the rate at which each peer may open connections.
 func newPeers(limits ConnectionLimits) *budget.Rate {
 	return budget.NewRate(float64(limits.PerPeer)/peerPerSecond, max(leastAtOnce, limits.PerPeer/peerAtOnce), peerPatience)
 }
 
-// Listen makes the listener of the public server from one of the system's. It must be closed.
+// Listen returns the public server's listener, on top of one of the system's. It must be closed.
 func (s *Server) Listen(listener net.Listener) net.Listener {
 	a := &arrivals{
 		Listener: listener, connections: s.connections, ready: make(chan arrival), closed: make(chan struct{}), waiting: map[net.Conn]*time.Timer{},
@@ -65,7 +66,7 @@ func (a *arrivals) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. Who waits is cut off.
+// Close implements net.Listener. It closes connections that wait.
 func (a *arrivals) Close() error {
 	err := a.Listener.Close()
 	a.end()
@@ -80,7 +81,7 @@ func (a *arrivals) stop() {
 	for conn, timer := range a.waiting {
 		if timer.Stop() {
 			a.done.Done()
-			_ = conn.Close() // nobody has it
+			_ = conn.Close() // it was handed to nobody
 		}
 	}
 	a.waiting = nil
@@ -98,26 +99,26 @@ func (a *arrivals) run() {
 		}
 		a.admit(conn)
 		if n++; n == arrivalsAtOnce {
-			time.Sleep(arrivalsEach - time.Since(began)) // while more wait in the kernel
+			time.Sleep(arrivalsEach - time.Since(began)) // further connections wait in the kernel meanwhile
 			began, n = time.Now(), 0
 		}
 	}
 }
 
-// hand hands something to net/http, and is false once it takes nothing any more.
+// hand hands a connection or an error to net/http. It returns false once the listener is closed.
 func (a *arrivals) hand(next arrival) bool {
 	select {
 	case a.ready <- next:
 		return true
 	case <-a.closed:
 		if next.conn != nil {
-			_ = next.conn.Close() // nobody has it
+			_ = next.conn.Close() // it was handed to nobody
 		}
 		return false
 	}
 }
 
-// admit hands a connection on, once it is time for another one of its peer.
+// admit hands a connection on when its peer's rate permits, or refuses it.
 func (a *arrivals) admit(conn net.Conn) {
 	from := peerOf(conn)
 	if !from.IsValid() || a.isProxy(from) {
@@ -133,7 +134,7 @@ func (a *arrivals) admit(conn net.Conn) {
 	}
 }
 
-// wait hands a connection on later. It is false if too many wait.
+// wait hands a connection on after a time. It returns false if too many wait already, or the listener is closed.
 func (a *arrivals) wait(conn net.Conn, wait time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,27 +17,28 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// connections counts those that net/http has, streams over HTTP/1.1 excepted, which have limits of their own. Each needs a
-// file of the process, and so do the gateway's own to the API servers, which must not be left without.
+// connections bounds the connections that net/http has. Streams over HTTP/1.1 are not among them; they have limits of
+// their own. Each connection needs a file of the process. The gateway's own connections to the API servers need files,
+// too, and must not be left without.
 //
-// Once there are as many as there may be, those on which nothing is being answered give way: those that never asked for
-// anything, and then those of an address that has more than the newcomer's. So no address can take all of them for itself,
-// a trusted proxy's neither.
+// When the limit is reached, connections on which nothing is being answered give way to a newcomer: first those that
+// never asked for anything, then idle ones of an address that has more of them than the newcomer's. So no address can
+// take all connections for itself, not even a trusted proxy's.
 type connections struct {
 	limits  ConnectionLimits
-	pace    *budget.Rate          // at which a peer may open them
-	isProxy func(netip.Addr) bool // whose clients are many
-	streams func() int            // that are open
+	pace    *budget.Rate          // the rate at which each peer may open connections
+	isProxy func(netip.Addr) bool // a trusted proxy, which has many clients
+	streams func() int            // the number of open streams over HTTP/1.1
 	refused *prometheus.CounterVec
 	log     *slog.Logger
 
 	mu     sync.Mutex
 	open   map[net.Conn]*opened
 	peers  map[netip.Addr]*peer
-	toldAt time.Time // that some are refused
+	toldAt time.Time // when the log last said that connections are refused
 }
 
-// ConnectionLimits bound the connections that are open at once; 0 is no limit.
+// ConnectionLimits bound the connections that are open at the same time; 0 means no limit.
 type ConnectionLimits struct {
 	PerPeer int // of one address that is no trusted proxy's
 	Total   int // streams included
@@ -47,11 +48,11 @@ type ConnectionLimits struct {
 type opened struct {
 	conn    net.Conn
 	from    netip.Addr
-	serving int              // requests
+	serving int              // requests that are being answered
 	silent  *silence.Element // in one of its peer's lists while it serves none
 }
 
-// peer is all connections of an address, the longest silent first.
+// peer is all connections of one address. Its lists begin with the connection that has been silent longest.
 type peer struct {
 	count  int
 	unused silence.List // never asked for anything
@@ -81,7 +82,7 @@ func (c *connections) count(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// track wraps the handler of all requests, by which is known which connections are of use.
+// track wraps the handler of all requests, to know on which connections requests are being answered.
 func (c *connections) track(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := conn.Of(r)
@@ -115,7 +116,8 @@ func (c *connections) end(conn net.Conn) {
 	}
 }
 
-// add counts one more. If that is one too many, it says why, and which one has to go: this one or another.
+// add counts a new connection. If that is one too many, it returns the limit, and the connection to close: this one or
+// another.
 func (c *connections) add(conn net.Conn) (why string, victim net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,13 +141,14 @@ func (c *connections) add(conn net.Conn) (why string, victim net.Conn) {
 	default:
 		return "", nil
 	}
-	// Closing it is going to take a moment, in which another may come, for which it must not give way once more.
+	// It is removed before it is closed. Otherwise it could be chosen again for the next newcomer.
 	c.remove(out)
 	return why, out.conn
 }
 
-// leastUseful is what gives way to a newcomer of a peer, if anything does: of whoever has most, what never asked for anything,
-// else what is idle and of another that has more than the newcomer's.
+// leastUseful returns the connection that gives way to a newcomer of a peer; nil if none does. It is one that never
+// asked for anything, of the peer that has most connections among those that have such ones. If there is none, it is an
+// idle one of the peer that has most connections, if these are more than the newcomer's peer has.
 func (c *connections) leastUseful(mine *peer) *opened {
 	var unused, idle *peer
 	for _, p := range c.peers {
@@ -177,20 +180,20 @@ func (c *connections) remove(o *opened) {
 	}
 }
 
-// forget takes a connection from the silent ones.
+// forget removes a connection from the lists of silent ones.
 func (p *peer) forget(o *opened) {
 	if o.silent != nil {
-		p.unused.Remove(o.silent) // which does nothing if it is in the other list
+		p.unused.Remove(o.silent) // this does nothing if it is in the other list
 		p.idle.Remove(o.silent)
 		o.silent = nil
 	}
 }
 
-// refuse closes a connection; net/http notices, and its state is closed. To answer would take a TLS handshake, of which
-// there may be many.
+// refuse closes a connection. net/http notices that, and calls count with the state closed. No answer is sent, since
+// that would take a TLS handshake for each refused connection.
 func (c *connections) refuse(victim net.Conn, why string) {
 	if tcp := conn.TCPBelow(victim); tcp != nil {
-		_ = tcp.Close() // which fails if it is closed; TLS' own close would wait for one that takes nothing
+		_ = tcp.Close() // fails if it is closed already; TLS' own Close would wait for a client that takes nothing
 	} else {
 		_ = victim.Close()
 	}
@@ -207,8 +210,8 @@ func (c *connections) refuse(victim net.Conn, why string) {
 	}
 }
 
-// peerOf is the address that a connection comes from, or of IPv6 the network, all of which is one client's; none if it
-// is not from a network.
+// peerOf returns the address from which a connection comes. For IPv6 it is the network, since a client usually has a
+// whole one. It is the zero value if the connection does not come from a network.
 func peerOf(conn net.Conn) netip.Addr {
 	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// What a request may be, in bytes. Each is more than what is in the way of most requests takes (proxies stop at 8 or 16 KiB),
-// and less than what net/http would read before it gives up without a word of why.
+// How large a request may be, in bytes. Each limit is above what proxies usually accept (8 or 16 KiB). Each is below
+// the size at which net/http would give up without saying why.
 const (
 	maxAddress = 32 << 10 // path and query: 32 watches with selectors
 	maxHeader  = 32 << 10 // all names and values: tokens with many groups
-	maxBody    = 64 << 10 // where one is read; elsewhere nobody looks at it
+	maxBody    = 64 << 10 // where a body is read; elsewhere it is ignored
 )
 
-// boundSizes refuses requests that are too large, and gives a body, of which few requests have any use, a time to come in:
-// net/http would wait for the rest of it as long as the client likes.
+// boundSizes refuses requests that are too large. It also bounds the time for a request's body: net/http would wait for
+// the rest of a body as long as the client likes, even where no handler reads it.
 func boundSizes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -25,7 +25,7 @@ func boundSizes(next http.Handler) http.Handler {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		}
 		if err := tooMuch(r); err != nil {
-			w.Header().Set("Connection", "close") // who sends such things may as well begin anew
+			w.Header().Set("Connection", "close") // the rest of such a request need not be read
 			reply.To(err).Write(w, r)
 			return
 		}

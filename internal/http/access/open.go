@@ -82,8 +82,9 @@ func (a *Access) Find(ctx context.Context, id auth.Identity, t Target, verb stri
 	return g, kind, nil
 }
 
-// FindGone is Find for a kind that the cluster does not have any more, as the caller has found out, and of which something is known
-// nevertheless. Nobody says whether it was in namespaces: what may be seen of it in a namespace is what may be seen there.
+// FindGone is Find for a kind that the cluster no longer has, but of which the gateway still knows something. The
+// calling code must have checked that the kind is gone. It is not known whether the kind had namespaces, so it is
+// treated as if it had.
 func (a *Access) FindGone(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {
 	if g.Kinds, err = a.Cluster(t.Cluster); err != nil {
 		return g, err

@@ -8,15 +8,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Patched is the data of an event that tells an object's change from one state to the next, of the fields that are wanted:
-// its uid and resourceVersion, which must be plain texts, and the RFC 7386 patch. It is "" if the patch would not be
-// shorter than the object, or not exact: null means absence in a merge patch, so a value that becomes null, or has one
-// within, cannot be expressed.
+// Patched returns the data of an event that tells how the wanted fields of an object changed from one state to the
+// next. It has the object's uid and resourceVersion, which must be plain texts, and the RFC 7386 patch. It is "" if the
+// patch would not be shorter than the object, or would not be exact. In a merge patch null means absence, so a value
+// that becomes null, or contains one, cannot be expressed.
 //
-// The states are compared as they are written: what is written alike is passed over, and nothing is decoded. A value that is
-// the same but written in another way is told as changed, which is longer, but true. Libraries decode both states and
-// build the patch from that: thirty times as dear, in memory above all, and whoever watches with patches of fields= of
-// their own has one made for each event (BenchmarkPatched).
+// The states are compared as they are written. What is written alike is skipped, and nothing is decoded. A value that
+// is the same but written in another way is told as changed, which is longer, but true. Libraries decode both states
+// and build the patch from that. This costs thirty times as much (BenchmarkPatched), in memory above all. It would be
+// needed for each event, and for each client that watches with patches of other fields.
 func Patched(fields *Fields, uid, version, before, after string) string {
 	if !isObject(before) || !isObject(after) {
 		return ""
@@ -46,16 +46,16 @@ func Patched(fields *Fields, uid, version, before, after string) string {
 }
 
 const (
-	shortPatch = 128 // is shorter than what every projection keeps of an object that has a uid
-	// deepest is how far two objects are compared member by member; each level is read once more. An object that differs
-	// below that is told whole.
+	shortPatch = 128 // bytes; what every projection keeps of an object with a uid is longer
+	// deepest is the level down to which two objects are compared member by member; each level is read once more. If
+	// they differ below that, there is no patch, and the object is told whole.
 	deepest = 32
 )
 
 // difference collects a merge patch.
 type difference struct {
 	patch   []byte
-	space   []member // of all objects that are being compared
+	space   []member // the members of all objects that are being compared
 	inexact bool
 }
 
@@ -77,11 +77,12 @@ type member struct {
 
 func isObject(value string) bool { return value != "" && value[0] == '{' }
 
-// members are an object's. As encoders have an order, those of two states are in the same, nearly.
+// members are the members of an object. Encoders write them in an order, so those of two states are in nearly the same
+// order.
 type members struct {
 	all   []member
 	next  int            // where the next key is likely to be
-	index map[string]int // of long ones, once one was not there
+	index map[string]int // only of long objects, once a key was not at next
 }
 
 func (d *difference) members(object string) members {
@@ -124,7 +125,7 @@ func (m *members) find(key string) (at int) {
 	return at
 }
 
-// objects appends the patch from an object to another. It reports whether there is anything in it.
+// objects appends the patch from one object to another. It reports whether the patch has any member.
 func (d *difference) objects(tree fieldTree, was, is string, depth int) (some bool) {
 	space := len(d.space)
 	defer func() { d.space = d.space[:space] }()
@@ -172,11 +173,12 @@ func (d *difference) key(m *member, more bool) {
 	d.patch = append(d.patch, ':')
 }
 
-// changed appends what has become of a value that is written in another way. It is false if all that differs is not wanted.
+// changed appends the patch of a value that is written in another way than before. It returns false if nothing wanted
+// differs.
 func (d *difference) changed(tree fieldTree, was, is string, depth int) bool {
 	if isObject(was) && isObject(is) {
 		if depth == deepest {
-			d.inexact = true // told whole, it would keep members that only the old one has
+			d.inexact = true // as a whole value, it would not remove members that only the old one has
 			return true
 		}
 		return d.objects(tree, was, is, depth+1)
@@ -186,14 +188,14 @@ func (d *difference) changed(tree fieldTree, was, is string, depth int) bool {
 	return tree == nil || !bytes.Equal(d.patch[mark:], tree.project(nil, gjson.Parse(was)))
 }
 
-// whole appends a value that replaces another, or none. What clients make of nulls in it differs.
+// whole appends a new value as a whole. Clients disagree about nulls in such a value, so with one the patch is inexact.
 func (d *difference) whole(tree fieldTree, is string) {
 	mark := len(d.patch)
 	d.patch = tree.project(d.patch, gjson.Parse(is))
 	d.inexact = d.inexact || hasNull(d.patch[mark:])
 }
 
-// hasNull reports whether there is a null anywhere in a JSON value: nothing else begins with that letter outside of strings.
+// hasNull reports whether there is a null anywhere in a JSON value. Outside of strings, nothing else begins with an n.
 func hasNull(value []byte) bool {
 	if !bytes.Contains(value, []byte("null")) {
 		return false

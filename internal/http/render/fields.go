@@ -68,13 +68,13 @@ func (p *Fields) Of(json string) string {
 	return of
 }
 
-// size is how long that is.
+// size returns the length of the wanted part, in bytes.
 func (p *Fields) size(json string) (bytes int) {
 	p.made(json, func(projection []byte) { bytes = len(projection) })
 	return bytes
 }
 
-// made lends the wanted part of an object.
+// made makes the wanted part of an object, and lends it to use.
 func (p *Fields) made(json string, use func(projection []byte)) {
 	buf := scratch.Get().(*[]byte)
 	*buf = p.root.project((*buf)[:0], gjson.Parse(json))
@@ -84,7 +84,7 @@ func (p *Fields) made(json string, use func(projection []byte)) {
 	}
 }
 
-// scratch is where forms are made: they are kept for long, and so must take no more than they need.
+// scratch has buffers in which projections are made. What is kept is a copy of exactly the needed length.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 const largestScratch = 1 << 20
