@@ -26,7 +26,7 @@ type fakeAuth struct {
 
 	strangers []string              // users who may not read these
 	undecided bool                  // nobody can say who may
-	scopes    map[string]auth.Scope // by user: what he may see, instead of what decide says
+	scopes    map[string]auth.Scope // by user: what they may see, instead of what decide says
 	changed   map[*func()]string    // who listens for changes, and of whose permissions
 }
 

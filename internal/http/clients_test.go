@@ -16,7 +16,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 )
 
-// TestStalledClientIsCutAndDelaysNobody: who takes no byte is given the write deadline, and nobody waits for him.
+// A client that takes no byte is cut when its write's deadline has passed, and nobody else waits for it.
 func TestStalledClientIsCutAndDelaysNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		witness := g.stream("/api/v1/pods")

@@ -152,7 +152,7 @@ func TestTokenThatEndsWhileTheKindIsRead(t *testing.T) {
 	}
 }
 
-// TestRevokedClientGetsNotAByteMore: what happened in the meantime is not for him.
+// A client whose permission was taken away is told nothing of what happened in the meantime.
 func TestRevokedClientGetsNotAByteMore(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		s := g.stream("/api/v1/pods")

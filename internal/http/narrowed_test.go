@@ -9,8 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// Who may see some namespaces is shown these, whichever way he asks; what a second caller may see, over the same
-// snapshot, is another list, with another ETag, other pages and other counts.
+// A caller who may see some namespaces is shown these, in whatever way they ask. What a second caller may see of the same
+// snapshot is another list, with another ETag, other pages and other counts.
 func TestListsAreNarrowed(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		for _, key := range []string{"a/one", "a/two", "b/one", "b/two", "c/one", "c/two"} {

@@ -94,8 +94,8 @@ func TestChangedPermissionsTakeEffectWithinASecond(t *testing.T) {
 	})
 }
 
-// What has happened that the client was not told before its caller's permissions change is told for what may still be seen,
-// and is passed over in silence for what may not: of objects that came in between, he does not even learn the names.
+// Some events wait to be told while their caller's permissions change. Those of objects that may still be seen are told.
+// The others are left out in silence: of objects that came in between, the caller does not even learn the names.
 func TestPermissionsChangeWhileEventsWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		for _, key := range []string{"a/known", "b/known", "b/gone", "b/left"} {
@@ -151,8 +151,8 @@ func TestHeldModificationsSurviveAChangeOfPermissions(t *testing.T) {
 	})
 }
 
-// Whoever is cut off while he is told of a change begins anew, whatever he may see when he comes back: he has been told a
-// part of it. And a position of other permissions says nothing.
+// A client that is cut off while it is told of a change of permissions has been told only a part of it. So it begins anew,
+// whatever it may see when it comes back. And a position of other permissions says nothing.
 func TestPositionsOfOtherPermissionsAreReset(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "a/a1")
@@ -222,7 +222,8 @@ func TestSnapshotIsBegunAnewWhenPermissionsChange(t *testing.T) {
 	})
 }
 
-// Who is being told that he may see more, slowly, and then may not after all, is told what he may see in the end.
+// Permissions are widened, and taken back while the client is slowly being told of that. It is told what it may see in the
+// end.
 func TestPermissionsThatChangeBackMeanwhileAreTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		pad := "metadata.annotations.pad=" + strings.Repeat("x", 10000)

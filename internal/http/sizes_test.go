@@ -173,7 +173,7 @@ func TestWhoSendsByDropsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestWhoReadsNothingIsNotWaitedFor, whatever he asked for, and however small the answer is.
+// A client that reads nothing is not waited for, whatever it asked for, and however small the answer is.
 func TestWhoReadsNothingIsNotWaitedFor(t *testing.T) {
 	portal := fstest.MapFS{"index.html": {Data: []byte("<!doctype html>")}, "assets/large.js": {Data: make([]byte, 1<<20)}}
 	for _, request := range []string{

@@ -220,8 +220,8 @@ func TestHandshakeIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// another is the same gateway for a client of its own, whose kernel holds little, and who can stop reading. Over HTTP/2 he
-// lets so much come that he has not read.
+// another is the same gateway for another client, whose kernel holds little, and which can stop reading. Over HTTP/2 the
+// client lets window bytes come that it has not read.
 func (g *gateway) another(window int) (client *gateway, stall func()) {
 	g.t.Helper()
 	stalled := make(chan struct{})
