@@ -91,3 +91,25 @@ func TestBookmarksOfAQuietWatch(t *testing.T) {
 		}
 	})
 }
+
+// TestClientThatComesBackHearsAtOnce: to a page, an open stream that says nothing is as one whose gateway is away.
+func TestClientThatComesBackHearsAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		path := "/stream?a=/api/v1/pods&b=/api/v1/nodes"
+		s := g.stream(path)
+		s.until("a.synced")
+		position := s.until("b.synced").id
+		s.close()
+		began := time.Now()
+		s = g.stream(path, "Last-Event-ID: "+position)
+		for _, want := range []string{"a.bookmark", "b.bookmark"} {
+			f := s.frame()
+			for f.event == "" {
+				f = s.frame()
+			}
+			if f.event != want || f.id != position || time.Since(began) > time.Second {
+				t.Errorf("after %v %s at %s, not %s at %s", time.Since(began), f.event, f.id, want, position)
+			}
+		}
+	})
+}

@@ -3,6 +3,7 @@ package eventstream
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/kubecast/kubecast/internal/cache"
@@ -61,6 +62,8 @@ func (ss *session) begin(ctx context.Context) Outcome {
 			}
 		}
 	}
+	// Else who comes back to a quiet stream would not know for a minute that they are served.
+	ss.bookmarkDue = ss.position != "" && slices.Contains(resets, "")
 	ss.position = ""
 	return GoOn
 }
