@@ -86,7 +86,7 @@ export class MockGateway {
       refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
       return;
     }
-    const asked: [string, string][] = multiple ? [...url.searchParams] : [['', url.pathname]];
+    const asked: [string, string][] = multiple ? [...url.searchParams].filter(([name]) => name !== 'heartbeat') : [['', url.pathname]];
     const watches = asked.map(([name, path]) => watchOf(name, path));
     const strange = watches.findIndex((watch) => watch === undefined);
     if (strange !== -1) {

@@ -59,6 +59,10 @@ export class MockStream {
       else if (version < this.#cluster.floor || version > this.#cluster.version) this.reset(watch, 'expired');
       else this.#replay(watch, version);
     }
+    if (position === '') return;
+    for (const watch of this.watches) {
+      if (watch.version !== undefined) this.send(watch, 'bookmark', { resourceVersion: String(watch.version) });
+    }
   }
 
   /** The caller's permissions change. */

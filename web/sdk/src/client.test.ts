@@ -88,6 +88,25 @@ describe('resuming', () => {
     expect(events).toHaveLength(1);
   });
 
+  test('what cannot be read twice from the same position is asked for from the start', async () => {
+    await connect({ lastEventId: 'e.jobs-1' });
+    const positions: (string | null)[] = [];
+    for (let n = 0; n < 3; n++) {
+      positions.push(server.last.headers.get('Last-Event-ID'));
+      server.last.accept('retry: 100\n\n', 'event: jobs.added\nid: e.jobs-2\ndata: {"metadata":{}}\n\n');
+      await pass(20_000);
+    }
+    expect(positions).toEqual(['e.jobs-1', 'e.jobs-1', null]);
+  });
+
+  test('the server is asked to be heard of as often as its silence is measured by', async () => {
+    await connect();
+    expect(server.last.url).toBe('/stream?jobs=x&heartbeat=15s');
+    client?.close();
+    await connect({ url: '/api/v1/pods', heartbeat: 1_000 }); // which is more often than it would do
+    expect(server.last.url).toBe('/api/v1/pods?heartbeat=5s');
+  });
+
   test('an event that the caller could not take ends the stream instead of being lost', async () => {
     const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     await connect({
@@ -112,6 +131,22 @@ describe('resuming', () => {
     client?.startOver();
     await pass(1_000);
     expect(server.requests).toHaveLength(2);
+    expect(server.last.headers.has('Last-Event-ID')).toBe(false);
+  });
+
+  test('starting over while an attempt is under way, or a token handed over, begins without a position', async () => {
+    await connect({ lastEventId: 'e.jobs-1', token: (reason) => reason });
+    client?.startOver();
+    await pass(2_000);
+    expect(server.requests.map(({ aborted }) => aborted)).toEqual([true, false]);
+    expect(server.last.headers.has('Last-Event-ID')).toBe(false);
+    server.last.accept(bookmark('e.jobs-5'), frame('expiring', 'e.jobs-5', {}));
+    await settle();
+    expect(server.requests).toHaveLength(3);
+    client?.startOver();
+    server.last.accept(bookmark('e.jobs-6'));
+    await pass(2_000);
+    expect(server.requests).toHaveLength(4);
     expect(server.last.headers.has('Last-Event-ID')).toBe(false);
   });
 
@@ -142,7 +177,7 @@ describe('coming back', () => {
     await pass(1);
     expect(server.requests).toHaveLength(2);
     expect(client?.state.retryAt).toBeUndefined();
-    server.last.accept();
+    server.last.accept(bookmark('e.jobs-5'));
     await settle();
     expect(phase()).toBe('live');
   });
@@ -258,15 +293,6 @@ describe('silence', () => {
     expect(server.last.aborted).toBe(true);
   });
 
-  test('a laptop that slept finds out at once', async () => {
-    await connect();
-    server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'));
-    await settle();
-    vi.setSystemTime(Date.now() + 3_600_000);
-    await pass(62_500); // the timer that was running when the lid closed
-    expect(phase()).toMatch(/^reconnecting silent/);
-  });
-
   test('a server that accepts and never answers is given up', async () => {
     await connect({ openTimeout: 5_000 });
     await pass(5_000);
@@ -331,6 +357,58 @@ describe('tokens', () => {
     expect(server.last.headers.get('Last-Event-ID')).toBe('e.jobs-1');
   });
 
+  test('401 for a token that was put in the place of another long ago is no sign-out', async () => {
+    let n = 0;
+    const token = vi.fn((reason: string) => `t${reason === 'connect' ? n : ++n}`);
+    await connect({ token });
+    server.last.refuse(401);
+    await settle();
+    expect(server.last.headers.get('Authorization')).toBe('Bearer t1');
+    server.last.fail(); // the lid is closed
+    await pass(10_000);
+    server.last.refuse(401); // and t1 has ended meanwhile
+    await settle();
+    expect(server.last.headers.get('Authorization')).toBe('Bearer t2');
+  });
+
+  test('a token source that never answers is given up, told of, and asked again', async () => {
+    const token = vi.fn(() => new Promise<string>(() => undefined));
+    await connect({ token });
+    await pass(20_000);
+    expect(phase()).toBe('connecting token');
+    await pass(30_000);
+    expect(token.mock.calls.length).toBeGreaterThan(1);
+    const asked = token.mock.calls.length;
+    await pass(5_000);
+    client?.wake(); // nor need a person wait for it
+    await settle();
+    expect(token.mock.calls.length).toBeGreaterThan(asked);
+  });
+
+  test('handing over: what arrives meanwhile is not held back until the new stream is given up', async () => {
+    await connect({ token: (reason) => reason });
+    const body = server.last.accept(bookmark('e.jobs-5'), frame('expiring', 'e.jobs-5', {}));
+    await settle();
+    expect(server.requests).toHaveLength(2); // the seventh connection of HTTP/1.1, for example
+    await pass(10_000);
+    body.push(bookmark('e.jobs-6'));
+    await settle();
+    expect(client?.lastEventId).toBe('e.jobs-6');
+    body.end();
+    await pass(2_000);
+    expect(server.last.headers.get('Authorization')).toBe('Bearer expiring'); // good for the next one
+  });
+
+  test('handing over to a stream that only says goodbye is none', async () => {
+    await connect({ token: (reason) => reason });
+    server.last.accept(bookmark('e.jobs-5'), frame('expiring', 'e.jobs-5', {}));
+    await settle();
+    server.last.accept(frame('goodbye', 'e.jobs-5', { reason: 'limit' }));
+    await settle();
+    expect(phase()).toBe('live');
+    expect(server.requests.map(({ aborted }) => aborted)).toEqual([false, true]);
+  });
+
   test('a token source that fails for a while is asked again later', async () => {
     const token = vi.fn().mockRejectedValueOnce(new Error('identity provider is away')).mockResolvedValue('t');
     await connect({ token });
@@ -387,7 +465,7 @@ describe('tokens', () => {
   test('expiring, and whoever gives tokens is away: asked again until the stream ends, and handed over as soon as it is back', async () => {
     const token = vi.fn((reason: string) => (reason === 'connect' ? Promise.resolve('old') : Promise.reject(new Error('away'))));
     await connect({ token });
-    const old = server.last.accept('retry: 100\n\n', frame('expiring', 'e.jobs-1', { at: '2030-01-01T00:00:00Z' }));
+    const old = server.last.accept('retry: 100\n\n', bookmark('e.jobs-1'), frame('expiring', 'e.jobs-1', { at: '2030-01-01T00:00:00Z' }));
     await pass(10_000);
     expect(phase()).toBe('live');
     expect(server.requests).toHaveLength(1);
@@ -395,7 +473,7 @@ describe('tokens', () => {
     token.mockImplementation((reason) => Promise.resolve(reason === 'expiring' ? 'new' : 'old'));
     for (let second = 0; second < 60 && server.requests.length < 2; second++) await pass(1_000);
     expect(server.last.headers.get('Authorization')).toBe('Bearer new');
-    server.last.accept();
+    server.last.accept(bookmark('e.jobs-1'));
     await settle();
     expect(server.requests[0]?.aborted).toBe(true);
     expect(states.map((state) => state.phase)).toEqual(['live']);
@@ -409,7 +487,7 @@ describe('tokens', () => {
     await settle();
     expect(server.requests).toHaveLength(2);
     expect(server.last.headers.has('Authorization')).toBe(false);
-    server.last.accept();
+    server.last.accept(bookmark('e.jobs-1'));
     await settle();
     expect(server.requests[0]?.aborted).toBe(true);
     expect(states.map((state) => state.phase)).toEqual(['live']);
@@ -447,7 +525,7 @@ describe('states', () => {
     await settle();
     body.break();
     await pass(10_000);
-    const next = server.last.accept();
+    const next = server.last.accept(bookmark('e'));
     await settle();
     expect(phase()).toBe('live');
     next.push(stale('pods', '2030-01-01T00:01:00Z') + frame('pods.live', 'e', { since: '2030-01-01T00:02:00Z', reason: '' }));
@@ -478,6 +556,20 @@ describe('states', () => {
     server.last.accept(bookmark('e.jobs-1') + bookmark('e.jobs-2'));
     await settle();
     expect(events).toHaveLength(1);
+    expect(client?.lastEventId).toBe('e.jobs-1'); // was taken
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each<[string, Partial<ClientOptions>]>([
+    ['onOpen', { onOpen: () => client?.close() }],
+    ['onState, live', { onState: ({ phase: now }) => now === 'live' && client?.close() }],
+    ['onState, reconnecting', { onState: ({ phase: now }) => now === 'reconnecting' && client?.close() }],
+  ])('closing from within %s is final, and leaves nothing running', async (_, options) => {
+    await connect(options);
+    server.last.accept(bookmark('e.jobs-5')).end();
+    await pass(60_000);
+    expect(phase()).toBe('closed caller');
+    expect(server.requests).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(0);
   });
 

@@ -2,8 +2,9 @@
 
 import { backoff } from './backoff.ts';
 import { Connection, Lost, Refused } from './connection.ts';
-import { CallbackFailed, endOf, Goodbye, StartedOver, TokenFailed, type End } from './end.ts';
-import { decodeFrame, type StreamEvent } from './events.ts';
+import { sleep, within } from './deadline.ts';
+import { Again, CallbackFailed, endOf, Goodbye, StartedOver, TokenFailed, type End } from './end.ts';
+import { decodeFrame, UnreadableFrame, type StreamEvent } from './events.ts';
 import type { Frame } from './parser.ts';
 import { isFinal, type ConnectionState, type Phase } from './state.ts';
 
@@ -20,8 +21,8 @@ export interface ClientOptions {
   readonly url: string;
   readonly onEvent: (event: StreamEvent) => void;
   readonly onState?: ((state: ConnectionState) => void) | undefined;
-  /** A stream is open, before its first event. `resumed`: from a position, so without a snapshot. */
-  readonly onOpen?: ((resumed: boolean) => void) | undefined;
+  /** A stream of this address is open, before its first event. `resumed`: from a position, so without a snapshot. */
+  readonly onOpen?: ((resumed: boolean, url: string) => void) | undefined;
   /** Without it requests carry the browser's cookie, or nothing. */
   readonly token?: TokenSource | undefined;
   /**
@@ -30,39 +31,82 @@ export interface ClientOptions {
    */
   readonly session?: TokenSource | undefined;
   readonly lastEventId?: string | undefined;
-  /** The longest pause the server leaves between two bytes, in milliseconds; 2.5 times that is death. */
+  /** The longest silence that is asked of the server, in milliseconds, from 5 to 60 s; 2.5 times that is death. */
   readonly heartbeat?: number | undefined;
-  /** How long an attempt may wait for the response's head, in milliseconds. */
+  /** How long an attempt may wait for a token, and for the response's head, in milliseconds. */
   readonly openTimeout?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly fetch?: typeof fetch | undefined;
   readonly random?: (() => number) | undefined;
 }
 
+/** How long one waits, in milliseconds, for news of a stream before that is taken for lost, or for a slow one's successor. */
+const patience = 2_000;
+
+/** The next stream, which is opened while the present one goes on. */
+interface Successor {
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly abort: AbortController;
+  readonly timer: ReturnType<typeof setTimeout>;
+  /** What the present stream says is no longer held back for it. */
+  overdue: boolean;
+  /** It has said something, or failed. */
+  outcome: { readonly connection: Connection; readonly frames: readonly Frame[] } | { readonly error: unknown } | undefined;
+}
+
+/** What the present stream has said; without frames, that it has ended, with the reason if there is one. */
+type Said = { readonly frames: readonly Frame[] } | { readonly frames: undefined; readonly error: unknown };
+
 export class Client {
   readonly #options: ClientOptions;
   readonly #abort = new AbortController();
   #state: ConnectionState;
+  #url: string;
   #lastEventId: string;
-  #connection: Connection | undefined;
-  /** The watches whose data is old, by the gateway's own word. */
-  readonly #stale = new Map<string, { since: number; reason: string }>();
   #retry: number | undefined;
   #failures = 0;
-  #delivered = false;
   #startOver = false;
+  #paused = false;
+  /** Ends the wait for the next attempt. */
   #wake: (() => void) | undefined;
-  /** The token in use, one already fetched for the next attempt, and why to ask for another. */
+  /** Lets who reads the present stream look around. */
+  #ring: () => void = () => undefined;
+
+  /** From the question for a token to the end of the stream, and since when. */
+  #attempt: AbortController | undefined;
+  #attemptBegan = 0;
+  #connection: Connection | undefined;
+  /** Of the present stream: its address, and the token in use. */
+  #opened = '';
   #token: string | undefined;
+  /** It has said something. */
+  #proven = false;
+  #delivered = false;
+  /** When something was last heard of a gateway that was up to date; undefined: never. */
+  #asOf: number | undefined;
+  /** The watches whose data is old, by the gateway's own word. */
+  readonly #stale = new Map<string, { since: number; reason: string }>();
+  /** How long what it says may be held back. */
+  #patience = patience;
+  /** The position behind which nothing could be read. */
+  #poisoned: string | undefined;
+  #successor: Successor | undefined;
+  /** Somebody doubts that the present stream stands. */
+  #doubted = false;
+
+  /** A token already fetched for the next stream, whether that was tried beside the present one, and why to ask for another. */
   #nextToken: string | undefined;
+  #tried = false;
   #tokenReason: TokenReason = 'connect';
-  /** A refused token is replaced once; an open stream earns another try. */
+  /** The token in use has taken the place of one that was refused. */
   #replaced = false;
-  #renewal: Promise<{ readonly token: string | undefined }> | undefined;
+  #renewing = false;
 
   /** Connects at once. All that happens is told through the callbacks, never before this returns. */
   constructor(options: ClientOptions) {
     this.#options = options;
+    this.#url = options.url;
     this.#lastEventId = options.lastEventId ?? '';
     this.#state = { phase: 'connecting', since: Date.now(), reason: '', message: '', retryAt: undefined };
     const { signal } = options;
@@ -79,7 +123,11 @@ export class Client {
     return this.#options.token ?? this.#options.session;
   }
 
-  /** The position after the last event that `onEvent` has taken; opaque. */
+  get #openTimeout(): number {
+    return this.#options.openTimeout ?? 20_000;
+  }
+
+  /** The position after the last event that `onEvent` was given; opaque. */
   get lastEventId(): string {
     return this.#lastEventId;
   }
@@ -91,15 +139,60 @@ export class Client {
     this.#setState('closed', 'caller', '');
   }
 
-  /** Cuts a wait short, for example when the browser says that it is online again. */
+  /**
+   * For a page that is shown again or online again, or whose machine has slept. Ends a wait. A stream that looks open may have
+   * been dead for long: another is opened beside it, from its position, and takes its place unless the old one speaks first.
+   * If neither has spoken after two seconds, the state is `reconnecting`.
+   */
+  wake(): void {
+    if (this.#wake) {
+      this.#wake();
+    } else if (this.#connection) {
+      this.#doubted = true;
+      this.#ring();
+    } else if (performance.now() - this.#attemptBegan > patience) {
+      this.#attempt?.abort(new Again()); // asked on a connection, or of a source, that may be dead as well
+    }
+  }
+
+  /** The same, for who does not want to wait. */
   retryNow(): void {
+    this.wake();
+  }
+
+  /**
+   * Goes over to another address from the present position, which the new stream takes for as much as it knows of it (wire.md,
+   * rule 4). The old one goes on until the new one has said something.
+   */
+  follow(url: string): void {
+    if (url === this.#url) return;
+    this.#url = url;
+    if (this.#connection) this.#ring();
+    else this.#attempt?.abort(new Again());
+  }
+
+  /** Lets go of the stream and keeps the position, until {@link resume}. */
+  pause(): void {
+    if (this.#paused || isFinal(this.#state)) return;
+    this.#paused = true;
+    this.#attempt?.abort(new Again());
     this.#wake?.();
+    this.#setState('paused', 'caller', '');
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#wake?.();
+  }
+
+  get paused(): boolean {
+    return this.#paused;
   }
 
   /** Forgets the position and connects anew, so that everything is told again. */
   startOver(): void {
     this.#startOver = true;
-    this.#connection?.close();
+    this.#attempt?.abort(new StartedOver('events are missing'));
     this.#wake?.();
   }
 
@@ -107,9 +200,12 @@ export class Client {
     // The caller has the client in hand before anything is told.
     await Promise.resolve();
     while (!this.#abort.signal.aborted) {
-      const end = await this.#attempt();
+      while (this.#paused && !this.#abort.signal.aborted) await this.#sleep(undefined);
       if (this.#abort.signal.aborted) return;
-      if (end?.kind === 'again') await this.#pause(end);
+      if (this.#state.phase === 'paused') this.#setState(this.#lostPhase, '', '');
+      const end = await this.#try();
+      if (this.#abort.signal.aborted) return;
+      if (end?.kind === 'again' && !this.#paused) await this.#wait(end);
       if (end?.kind === 'final') {
         this.#abort.abort();
         this.#setState(end.phase, end.reason, end.message);
@@ -117,175 +213,318 @@ export class Client {
     }
   }
 
-  /** One stream from its request to its end; undefined: the next one may follow at once. */
-  async #attempt(): Promise<End | undefined> {
+  /** One attempt, from its request to the end of its stream; undefined: the next one may follow at once. */
+  async #try(): Promise<End | undefined> {
     this.#delivered = false;
     if (this.#startOver) this.#lastEventId = '';
     this.#startOver = false;
+    const attempt = (this.#attempt = this.#child());
+    this.#attemptBegan = performance.now();
     try {
-      const token = this.#nextToken ?? (await this.#ask(this.#tokenReason));
-      this.#nextToken = undefined;
+      const token = this.#nextToken ?? (await this.#ask(this.#tokenReason, attempt.signal));
       this.#tokenReason = 'connect';
-      this.#token = token;
-      this.#adopt(await this.#open(token));
-      await this.#read();
+      this.#nextToken = undefined;
+      this.#tried = false;
+      this.#token = token; // also if it is refused
+      const url = this.#url;
+      const connection = await this.#open(url, token, attempt.signal);
+      if (attempt.signal.aborted) throw attempt.signal.reason;
+      this.#adopt(connection, url, token);
+      await this.#read(attempt.signal);
       throw new Lost('ended', 'the server ended the stream');
-    } catch (error) {
-      if (this.#startOver) return endOf(new StartedOver('events are missing'), this.#delivered);
+    } catch (thrown) {
+      const error: unknown = attempt.signal.aborted ? attempt.signal.reason : thrown;
+      const unauthorized = error instanceof Refused && error.status === 401;
+      if (!unauthorized) this.#replaced = false;
+      if (error instanceof Again) return undefined;
       if (error instanceof Goodbye && error.reason === 'expired') this.#tokenReason = 'expiring';
       if (error instanceof CallbackFailed) console.error(error.cause);
-      if (!(error instanceof Refused && error.status === 401)) return endOf(error, this.#delivered);
-      return await this.#replaceToken(error);
+      if (error instanceof UnreadableFrame) this.#avoid();
+      return unauthorized ? await this.#replaceToken(error, attempt.signal) : endOf(error, this.#delivered);
     } finally {
+      this.#dismiss();
+      this.#attempt = undefined;
       this.#connection?.close();
       this.#connection = undefined;
-      this.#renewal = undefined;
+      this.#doubted = false;
+      attempt.abort();
     }
   }
 
-  async #pause(end: End & { kind: 'again' }): Promise<void> {
+  /** A frame that cannot be read twice from the same position is not asked for a third time. */
+  #avoid(): void {
+    if (this.#poisoned === this.#lastEventId) this.#startOver = true;
+    this.#poisoned = this.#lastEventId;
+  }
+
+  async #wait(end: End & { kind: 'again' }): Promise<void> {
     this.#failures = end.failed ? this.#failures + 1 : 0;
     const wait = { failures: this.#failures, retry: this.#retry, retryAfter: end.retryAfter };
     const delay = backoff(wait, this.#options.random);
-    const phase = this.#state.phase === 'connecting' ? 'connecting' : 'reconnecting';
-    this.#setState(phase, end.reason, end.message, Date.now() + delay);
-    await this.#sleep(delay, (wake) => (this.#wake = wake));
+    this.#setState(this.#lostPhase, end.reason, end.message, Date.now() + delay);
+    await this.#sleep(delay);
+    if (!this.#paused) this.#setState(this.#lostPhase, end.reason, end.message);
+  }
+
+  get #lostPhase(): Phase {
+    return this.#asOf === undefined ? 'connecting' : 'reconnecting';
+  }
+
+  /** Ends early when it is woken, or the client is closed. Without a delay only then. */
+  async #sleep(delay: number | undefined): Promise<void> {
+    const woken = this.#child();
+    this.#wake = () => woken.abort();
+    await sleep(delay, woken.signal);
+    woken.abort();
     this.#wake = undefined;
-    if (!this.#abort.signal.aborted) this.#setState(phase, end.reason, end.message);
   }
 
-  /** Ends early when it is woken, or the client is closed. */
-  #sleep(delay: number, waker?: (wake: () => void) => void): Promise<void> {
-    const { signal } = this.#abort;
-    return new Promise<void>((resolve) => {
-      const wake = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, delay);
-      signal.addEventListener('abort', wake);
-      waker?.(wake);
-    });
+  /** Is aborted with its parent, at the latest. */
+  #child(parent = this.#abort.signal): AbortController {
+    const child = new AbortController();
+    if (parent.aborted) child.abort(parent.reason);
+    parent.addEventListener('abort', () => child.abort(parent.reason), { once: true, signal: child.signal });
+    return child;
   }
 
-  #open(token: string | undefined): Promise<Connection> {
-    const { url, fetch: given, openTimeout = 20_000, heartbeat = 25_000 } = this.#options;
+  #open(url: string, token: string | undefined, signal: AbortSignal): Promise<Connection> {
+    const { fetch: given } = this.#options;
+    const heartbeat = Math.min(Math.max(this.#options.heartbeat ?? 15_000, 5_000), 60_000);
     const request = {
-      url,
+      url: askFor(url, heartbeat),
       // A session is named, but not sent: the browser does that.
       token: this.#options.token ? token : undefined,
       cookies: !this.#options.token && this.#options.session !== undefined,
-      openTimeout,
+      openTimeout: this.#openTimeout,
       silence: heartbeat * 2.5,
+      onGap: () => this.wake(),
       // What no header can carry is no position of Kubecast's, and fetch would throw at it for ever.
       lastEventId: /^[\x21-\x7e]*$/.test(this.#lastEventId) ? this.#lastEventId : '',
       // The global one is looked up per request, so that it may be replaced while the stream lives.
       fetch: given ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init)),
     };
-    return Connection.open(request, this.#abort.signal);
+    return Connection.open(request, signal);
   }
 
-  #adopt(connection: Connection): void {
-    this.#connection?.close();
+  #adopt(connection: Connection, url: string, token: string | undefined): void {
+    if (this.#connection !== connection) this.#connection?.close();
     this.#connection = connection;
-    this.#replaced = false;
+    this.#opened = url;
+    this.#token = token;
+    if (token === this.#nextToken) this.#nextToken = undefined;
+    if (this.#nextToken === undefined) this.#tried = false;
+    this.#proven = false;
+    this.#doubted = false;
+    this.#patience = patience;
     this.#stale.clear();
-    this.#call(() => this.#options.onOpen?.(connection.resumed));
-    this.#setState('live', '', '');
+    this.#call(() => this.#options.onOpen?.(connection.resumed, url));
   }
 
-  /** Reads until a clean end. While a token is being renewed it also waits for that. */
-  async #read(): Promise<void> {
-    let reading = this.#connection?.next();
-    while (this.#connection) {
-      const turn = await (this.#renewal ? Promise.race([reading, this.#renewal]) : reading);
-      if (turn === undefined) return;
-      if ('token' in turn) {
-        this.#renewal = undefined;
-        if (await this.#handOver(turn.token)) reading = this.#connection.next();
-      } else {
-        this.#deliver(turn, this.#connection);
-        reading = this.#connection.next();
+  /** Reads until a clean end. While a successor is being opened, it decides which of the two goes on. */
+  async #read(attempt: AbortSignal): Promise<void> {
+    attempt.addEventListener('abort', () => this.#ring());
+    let said: Said | undefined;
+    let reading = this.#next();
+    for (;;) {
+      const bell = new Promise<undefined>((resolve) => (this.#ring = () => resolve(undefined)));
+      this.#reconcile();
+      // What was said is held back while there is hope for a successor: that would be told the same again.
+      if (!said || this.#successor) said = (await Promise.race(said ? [bell] : [bell, reading])) ?? said;
+      if (attempt.aborted) throw attempt.reason;
+      const successor = this.#successor;
+      if (successor?.outcome) {
+        this.#successor = undefined;
+        clearTimeout(successor.timer);
+        if ('connection' in successor.outcome) {
+          const { connection, frames } = successor.outcome;
+          this.#adopt(connection, successor.url, successor.token);
+          this.#deliver(frames, connection, attempt);
+          said = undefined;
+          reading = this.#next();
+          continue;
+        }
+        this.#survive(successor, successor.outcome.error);
+      } else if (successor?.overdue && !said && this.#probes(successor)) {
+        this.#setState(this.#lostPhase, 'silent', ''); // unless one of the two says something
       }
+      if (!said || !this.#connection) continue;
+      if (!said.frames) {
+        if (!this.#successor && said.error === undefined) return;
+        if (!this.#successor) throw said.error;
+        // It is all there is.
+        const { reason, message } = endOf(said.error ?? new Lost('ended', ''), true);
+        this.#setState(this.#lostPhase, reason, message);
+        continue;
+      }
+      if (this.#successor && !this.#successor.overdue && !this.#probes(this.#successor)) continue;
+      this.#giveUpSuccessor();
+      this.#deliver(said.frames, this.#connection, attempt);
+      said = undefined;
+      reading = this.#next();
     }
   }
 
-  #deliver(frames: readonly Frame[], connection: Connection): void {
+  async #next(): Promise<Said> {
+    try {
+      const frames = await this.#connection?.next();
+      return frames ? { frames } : { frames, error: undefined };
+    } catch (error) {
+      return { frames: undefined, error };
+    }
+  }
+
+  /** Sees to it that a successor is on its way if one is wanted, and that it is the right one. */
+  #reconcile(): void {
+    const url = this.#url;
+    const token = this.#tried ? this.#token : (this.#nextToken ?? this.#token);
+    const present = this.#successor;
+    if (present?.url === url && present.token === token) return;
+    if (url === this.#opened && token === this.#token && !this.#doubted) this.#dismiss();
+    else this.#succeed(url, token);
+  }
+
+  #succeed(url: string, token: string | undefined): void {
+    this.#dismiss();
+    const abort = this.#child(this.#attempt?.signal);
+    const timer = setTimeout(() => {
+      successor.overdue = true;
+      this.#ring();
+    }, this.#patience);
+    const successor: Successor = { url, token, abort, timer, overdue: false, outcome: undefined };
+    this.#successor = successor;
+    void this.#prove(successor).then(
+      (outcome) => (successor.outcome = outcome),
+      (error: unknown) => (successor.outcome = { error }),
+    ).finally(() => this.#ring());
+  }
+
+  /** Opens a stream and waits until it says something. One that only says goodbye takes nobody's place. */
+  async #prove({ url, token, abort }: Successor): Promise<Successor['outcome']> {
+    const connection = await this.#open(url, token, abort.signal);
+    for (;;) {
+      const frames = await connection.next();
+      if (!frames) throw new Lost('ended', 'the server ended the stream');
+      const [first] = frames;
+      if (!first) continue;
+      const event = decodeFrame(first);
+      if (event.type !== 'goodbye') return { connection, frames };
+      this.#retry = connection.retry ?? this.#retry;
+      throw new Goodbye(event.reason);
+    }
+  }
+
+  /** Of the same address and with the same token as the present stream. */
+  #probes(successor: Successor): boolean {
+    return successor.url === this.#opened && successor.token === this.#token;
+  }
+
+  /** A successor has failed. Throws if the present stream is not what is wanted, or can hardly be better off. */
+  #survive(successor: Successor, error: unknown): void {
+    successor.abort.abort();
+    const refused = error instanceof Refused;
+    const moves = successor.url !== this.#opened;
+    this.#doubted = false;
+    if (moves) this.#token = successor.token; // which is what was refused, if it was
+    if (moves || (this.#probes(successor) && error instanceof Lost)) throw error;
+    this.#keepToken(successor, !refused);
+  }
+
+  /** The present stream has spoken before its successor, which would tell that again. */
+  #giveUpSuccessor(): void {
+    const successor = this.#successor;
+    if (!successor) return;
+    this.#dismiss();
+    this.#doubted = false;
+    // Another address is wanted in any case: it has another try, from behind what was said, and longer.
+    if (successor.url !== this.#opened) this.#patience *= 2;
+    else this.#keepToken(successor, true);
+  }
+
+  /** A token that could not be handed over is for when this stream has ended, unless it was refused. */
+  #keepToken(successor: Successor, good: boolean): void {
+    if (successor.token !== this.#nextToken) return;
+    if (good) this.#tried = true;
+    else this.#nextToken = undefined;
+  }
+
+  #dismiss(): void {
+    if (!this.#successor) return;
+    clearTimeout(this.#successor.timer);
+    this.#successor.abort.abort();
+    this.#successor = undefined;
+  }
+
+  #deliver(frames: readonly Frame[], connection: Connection, attempt: AbortSignal): void {
     this.#retry = connection.retry ?? this.#retry;
     for (const frame of frames) {
       const event = decodeFrame(frame);
       this.#call(() => this.#options.onEvent(event));
-      if (this.#abort.signal.aborted || this.#startOver) throw new StartedOver();
       this.#lastEventId = frame.id;
+      if (attempt.aborted) throw attempt.reason; // by the caller
       if (event.type === 'goodbye') throw new Goodbye(event.reason);
-      if (event.type === 'expiring') this.#renew();
-      else if (event.type !== 'reset') this.#delivered = true;
+      if (event.type === 'expiring') {
+        this.#renew(attempt);
+        continue;
+      }
+      this.#proven = true;
+      if (event.type !== 'reset') this.#delivered = true;
       if (event.type === 'stale') this.#stale.set(event.watch, event);
       if (event.type === 'live') this.#stale.delete(event.watch);
-      if (event.type === 'stale' || event.type === 'live') this.#tellFreshness();
     }
     this.#lastEventId = connection.lastEventId;
+    if (this.#proven) this.#tellFreshness();
   }
 
   #tellFreshness(): void {
     const [oldest] = [...this.#stale.values()].sort((a, b) => a.since - b.since);
-    if (oldest) this.#setState('stale', oldest.reason, '', undefined, oldest.since);
+    this.#asOf = oldest?.since ?? Date.now();
+    if (oldest) this.#setState('stale', oldest.reason, '');
     else this.#setState('live', '', '');
   }
 
   /** 401. A token that is not new would be refused again, and a flood of those helps nobody. */
-  async #replaceToken(refused: Refused): Promise<End | undefined> {
+  async #replaceToken(refused: Refused, attempt: AbortSignal): Promise<End | undefined> {
     if (this.#replaced || !this.#source) return endOf(refused, false);
     this.#replaced = true;
     try {
-      const token = await this.#ask('refused');
+      const token = await this.#ask('refused', attempt);
       if (token === undefined || token === this.#token) return endOf(refused, false);
       this.#nextToken = token;
       return undefined;
     } catch (error) {
       this.#replaced = false;
-      return endOf(error, false);
+      return error instanceof Again ? undefined : endOf(error, false);
     }
-  }
-
-  #renew(): void {
-    if (this.#source && !this.#renewal) this.#renewal = this.#renewed(this.#connection);
   }
 
   /** Asks until there is an answer, or the stream is over: whoever gives tokens may be away for a moment. */
-  async #renewed(connection: Connection | undefined): Promise<{ readonly token: string | undefined }> {
-    for (let failures = 1; ; failures++) {
-      try {
-        return { token: await this.#ask('expiring') };
-      } catch {
-        await this.#sleep(backoff({ failures, retry: undefined }, this.#options.random));
-        if (this.#connection !== connection || this.#abort.signal.aborted) return { token: undefined };
+  #renew(attempt: AbortSignal): void {
+    if (!this.#source || this.#renewing) return;
+    this.#renewing = true;
+    const ask = async (): Promise<void> => {
+      for (let failures = 1; !attempt.aborted; failures++) {
+        try {
+          const token = await this.#ask('expiring', attempt);
+          if (token === undefined || token === this.#token) return;
+          this.#nextToken = token;
+          this.#tried = false;
+          this.#ring();
+          return;
+        } catch {
+          await sleep(backoff({ failures, retry: undefined }, this.#options.random), attempt);
+        }
       }
-    }
+    };
+    void ask().finally(() => (this.#renewing = false));
   }
 
-  /**
-   * Opens the next stream before it lets go of this one. Meanwhile nothing is read from this one, so
-   * the position stands still and nothing is told twice. If the new one fails, this one goes on.
-   */
-  async #handOver(token: string | undefined): Promise<boolean> {
-    if (token === undefined || token === this.#token) return false;
+  async #ask(reason: TokenReason, attempt: AbortSignal): Promise<string | undefined> {
+    const source = this.#source;
+    if (!source) return undefined;
     try {
-      this.#adopt(await this.#open(token));
-      this.#token = token;
-      return true;
+      return await within(this.#openTimeout, async () => source(reason), attempt);
     } catch (error) {
-      if (error instanceof CallbackFailed) throw error;
-      if (!(error instanceof Refused)) this.#nextToken = token;
-      return false;
-    }
-  }
-
-  async #ask(reason: TokenReason): Promise<string | undefined> {
-    try {
-      return await this.#source?.(reason);
-    } catch (error) {
+      if (attempt.aborted) throw attempt.reason;
       throw new TokenFailed(error instanceof Error ? error.message : String(error), { cause: error });
     }
   }
@@ -298,16 +537,23 @@ export class Client {
     }
   }
 
-  #setState(phase: Phase, reason: string, message: string, retryAt?: number, since?: number): void {
+  #setState(phase: Phase, reason: string, message: string, retryAt?: number): void {
     const old = this.#state;
-    since ??= phase === old.phase ? old.since : Date.now();
-    const next: ConnectionState = { phase, since, reason, message, retryAt };
-    if (JSON.stringify(next) === JSON.stringify(old)) return;
-    this.#state = next;
+    if (isFinal(old)) return;
+    const dated = phase === 'stale' || phase === 'reconnecting' || phase === 'paused';
+    const since = (dated ? this.#asOf : undefined) ?? (phase === old.phase ? old.since : Date.now());
+    if (phase === old.phase && reason === old.reason && message === old.message && retryAt === old.retryAt && since === old.since) return;
+    this.#state = { phase, since, reason, message, retryAt };
     try {
       this.#options.onState?.(this.#state);
     } catch (error) {
       console.error(error); // no reason to lose the stream
     }
   }
+}
+
+/** The server is to be heard of as often as silence is measured by. */
+function askFor(url: string, heartbeat: number): string {
+  if (/[?&]heartbeat=/.test(url)) return url;
+  return `${url}${url.includes('?') ? '&' : '?'}heartbeat=${heartbeat / 1_000}s`;
 }

@@ -1,6 +1,7 @@
 // The objects of one watch, as its events tell them.
 
 import type { StreamEvent } from './events.ts';
+import { Listeners } from './listeners.ts';
 import { mergePatch } from './mergepatch.ts';
 import type { KubeObject } from './object.ts';
 
@@ -30,7 +31,8 @@ export interface Collection<T extends KubeObject> {
 
 export class WatchedCollection<T extends KubeObject> implements Collection<T> {
   readonly #objects = new Map<string, T>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
+  readonly subscribe = this.#listeners.subscribe;
   readonly #changed: () => void;
   // The uids told since the connection opened or the last reset, until `synced`. Kept on a resumed
   // stream too: where a connection broke between the resets of two watches, the next one's position
@@ -38,6 +40,8 @@ export class WatchedCollection<T extends KubeObject> implements Collection<T> {
   #told: Set<string> | undefined = new Set();
   #awaited = true;
   #complete = false;
+  // The connection has said something of this watch. What restricts it, and that it is old, is told first if it is so.
+  #begun = false;
   #stale: Snapshot<T>['stale'];
   #namespaces: readonly string[] | undefined;
   #snapshot: Snapshot<T>;
@@ -52,11 +56,6 @@ export class WatchedCollection<T extends KubeObject> implements Collection<T> {
     this.#snapshot = this.#build();
   }
 
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
-
   readonly getSnapshot = (): Snapshot<T> => this.#snapshot;
 
   /**
@@ -65,16 +64,24 @@ export class WatchedCollection<T extends KubeObject> implements Collection<T> {
    */
   opened(resumed: boolean): void {
     this.#told = new Set();
+    this.#begun = false;
     if (!resumed) {
       this.#awaited = true;
-      this.#namespaces = undefined; // what restricts the watch is told at the beginning
+      this.#namespaces = undefined;
     }
-    this.#stale = undefined; // the new connection says so again if it still is
+    this.#changed();
+  }
+
+  /** Nothing of it is told any more. If it ever is again, a snapshot comes first. */
+  left(): void {
+    if (this.#awaited) return;
+    this.#awaited = true;
     this.#changed();
   }
 
   /** Returns false if the event cannot be applied because something must have been missed. */
   apply(event: StreamEvent): boolean {
+    if (!this.#begun && event.type !== 'reset') this.#begin(event);
     switch (event.type) {
       case 'added':
       case 'modified':
@@ -121,7 +128,16 @@ export class WatchedCollection<T extends KubeObject> implements Collection<T> {
   /** Makes what was applied visible and tells the subscribers. */
   commit(): void {
     this.#snapshot = this.#build();
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.tell();
+  }
+
+  #begin(event: StreamEvent): void {
+    this.#begun = true;
+    const narrowed = event.type === 'narrowed' || event.type === 'widened';
+    if (this.#stale === undefined && (narrowed || this.#namespaces === undefined)) return;
+    this.#stale = undefined;
+    if (!narrowed) this.#namespaces = undefined;
+    this.#changed();
   }
 
   #finishSnapshot(): void {

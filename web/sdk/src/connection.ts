@@ -15,6 +15,8 @@ export interface ConnectionRequest {
   readonly openTimeout: number;
   /** Milliseconds without a byte after which the connection counts as dead. */
   readonly silence: number;
+  /** The machine has slept, or its clock was set, or the page did not run for a while: called once it does again. */
+  readonly onGap: () => void;
 }
 
 /** The server's answer was no stream. */
@@ -41,6 +43,9 @@ export class Lost extends Error {
   }
 }
 
+/** How often it is looked whether time has passed unseen, in milliseconds. */
+const glance = 5_000;
+
 export class Connection {
   /** Whether it was asked for from a position, so that no snapshot comes. */
   readonly resumed: boolean;
@@ -48,7 +53,9 @@ export class Connection {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #parser: FrameParser;
   readonly #silence: number;
-  #lastByte = Date.now();
+  readonly #onGap: () => void;
+  // By the clock that nobody sets. It may stand still while the machine sleeps.
+  #lastByte = performance.now();
   #watchdog: ReturnType<typeof setTimeout> | undefined;
 
   /** Throws {@link Refused} or {@link Lost}; nothing stays behind then. */
@@ -92,11 +99,12 @@ export class Connection {
     this.#reader = body.getReader();
     this.#parser = new FrameParser(request.lastEventId);
     this.#silence = request.silence;
+    this.#onGap = request.onGap;
     this.resumed = request.lastEventId !== '';
     const stop = (): void => this.close();
     signal.addEventListener('abort', stop, { once: true, signal: abort.signal });
     if (signal.aborted) this.close();
-    else this.#watch(this.#silence);
+    else this.#watch();
   }
 
   /** The position after the last complete frame. */
@@ -116,7 +124,7 @@ export class Connection {
         this.close();
         return undefined;
       }
-      this.#lastByte = Date.now();
+      this.#lastByte = performance.now();
       return this.#parser.push(value);
     } catch (error) {
       const reason: unknown = this.#abort.signal.reason;
@@ -132,14 +140,22 @@ export class Connection {
     this.#reader.cancel().catch(() => undefined);
   }
 
-  // One timer that looks at the clock when it fires, rather than one per chunk; after a machine has
-  // slept it fires at once and sees how long there was nothing.
-  #watch(after: number): void {
+  // One timer that looks at the clocks when it fires, rather than one per chunk. If it fires late, or the wall clock has
+  // moved otherwise, then nobody has listened for a while, so that silence proves nothing: it is for the caller to find out.
+  #watch(): void {
+    const began = performance.now();
+    const wall = Date.now();
+    const wait = Math.min(glance, Math.max(0, this.#lastByte + this.#silence - began));
     this.#watchdog = setTimeout(() => {
-      const left = this.#lastByte + this.#silence - Date.now();
-      if (left > 0) this.#watch(left);
-      else this.#abort.abort(new Lost('silent', `nothing received for ${Math.round(this.#silence / 1000)} s`));
-    }, after);
+      const now = performance.now();
+      const passed = Math.max(now - began, Date.now() - wall);
+      if (passed > wait + glance || Date.now() < wall - glance) this.#onGap();
+      else if (now - this.#lastByte >= this.#silence) {
+        this.#abort.abort(new Lost('silent', `nothing received for ${Math.round(this.#silence / 1000)} s`));
+        return;
+      }
+      if (!this.#abort.signal.aborted) this.#watch();
+    }, wait);
   }
 }
 

@@ -34,6 +34,11 @@ export class StartedOver extends Error {
   override readonly name = 'StartedOver';
 }
 
+/** The attempt is broken off, and the next one follows at once. */
+export class Again extends Error {
+  override readonly name = 'Again';
+}
+
 /** The server's last frame. */
 export class Goodbye extends Error {
   override readonly name = 'Goodbye';
@@ -46,7 +51,7 @@ export class Goodbye extends Error {
 }
 
 // Goodbyes that mean "not now": met with growing patience even if events came before them.
-const overload = new Set(['limit', 'unavailable', 'slow']);
+const overload = new Set(['limit', 'unavailable']);
 // Client errors that heal by waiting.
 const passing = new Set([408, 425, 429]);
 

@@ -95,6 +95,28 @@ test('another epoch: reset, and the rows of the old one are never taken away bef
   expect([...sizes]).toEqual([3]);
 });
 
+test('of several watches some: what stays goes on, what comes again is told anew, and nothing is shown as current that is not', async () => {
+  gateway.cluster.put('jobs', job('a'));
+  const gone = gateway.cluster.put('pods', job('p'));
+  const made = watch();
+  const [jobs, pods] = [made.collection('jobs'), made.collection('pods')];
+  await until(() => jobs.getSnapshot().phase === 'current' && pods.getSnapshot().phase === 'current');
+  const phases = new Set<string>();
+  jobs.subscribe(() => phases.add(jobs.getSnapshot().phase));
+  made.watch(['jobs']);
+  await until(() => pods.getSnapshot().phase === 'refreshing');
+  gateway.cluster.remove('pods', gone.metadata.uid);
+  gateway.cluster.put('jobs', job('b'));
+  await until(() => jobs.getSnapshot().items.length === 2);
+  expect(pods.getSnapshot().items).toHaveLength(1);
+  made.watch(['jobs', 'pods']);
+  await until(() => pods.getSnapshot().phase === 'current');
+  expect(pods.getSnapshot().items).toHaveLength(0);
+  expect([...phases]).toEqual(['current']);
+  expect(made.connection.getSnapshot().phase).toBe('live');
+  await until(() => gateway.streams.size === 1);
+});
+
 test('an inconsistent stream is thrown away and asked for from the start', async () => {
   gateway.cluster.put('jobs', job('a'));
   const jobs = watch().collection('jobs');

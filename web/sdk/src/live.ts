@@ -2,6 +2,7 @@
 
 import { Client, type ClientOptions } from './client.ts';
 import type { Collection } from './collection.ts';
+import { Listeners } from './listeners.ts';
 import { isFinal, type ConnectionState } from './state.ts';
 import { Store, type Kinds, type StoreOptions } from './store.ts';
 
@@ -15,6 +16,8 @@ export interface LiveOptions<K extends Kinds>
    * that is left out here has no collection.
    */
   readonly watches: { readonly [W in keyof K & string]?: string };
+  /** Those of them that are watched at first; by default all. See {@link Live.watch}. */
+  readonly active?: readonly (keyof K & string)[] | undefined;
 }
 
 /** A value to read and to subscribe to, as React's useSyncExternalStore wants it. */
@@ -32,36 +35,45 @@ export interface Observable<T> {
  * live.collection('jobs').subscribe(() => render(live.collection('jobs').getSnapshot().items));
  * ```
  *
- * Connects at once and stays connected until `close` or a final state. A position belongs to a set of
- * paths: to watch others, make another one, with `seed` so that nothing blinks.
+ * Connects at once and stays connected until `close` or a final state. A name has one path for good: to watch others, make
+ * another one, with `seed` so that nothing blinks.
  */
 export class Live<K extends Kinds> {
   readonly #store: Store<K>;
   readonly #client: Client;
-  readonly #listeners = new Set<() => void>();
+  readonly #watches: LiveOptions<K>['watches'];
+  readonly #gateway: string;
+  /** What a stream carries that has just been opened and has said nothing yet. */
+  #carried: readonly string[] | undefined;
+  readonly #listeners = new Listeners();
 
   /** The state of the connection. Told at once, not in batches. */
   readonly connection: Observable<ConnectionState> = {
-    subscribe: (listener) => {
-      this.#listeners.add(listener);
-      return () => this.#listeners.delete(listener);
-    },
+    subscribe: this.#listeners.subscribe,
     getSnapshot: () => this.#client.state,
   };
 
   constructor(options: LiveOptions<K>) {
-    const { gateway = '', watches, seed, schedule, ...client } = options;
+    const { gateway = '', watches, active, seed, schedule, ...client } = options;
+    this.#gateway = gateway;
+    this.#watches = watches;
     this.#store = new Store<K>({ watches: Object.keys(watches), seed, schedule });
     this.#client = new Client({
       ...client,
-      url: gateway + streamPath(watches),
-      onOpen: (resumed) => this.#store.opened(resumed),
+      url: this.#addressOf(active ?? Object.keys(watches)),
+      onOpen: (resumed, url) => {
+        this.#carried = this.#namesIn(url);
+        this.#store.opened(resumed);
+      },
       onEvent: (event) => {
+        // From here on positions leave out what the stream does not carry. Those of the connection's own events may not.
+        if (this.#carried && event.type !== 'goodbye' && event.type !== 'expiring') {
+          this.#store.left(this.#carried);
+          this.#carried = undefined;
+        }
         if (!this.#store.apply(event)) this.#client.startOver();
       },
-      onState: () => {
-        for (const listener of [...this.#listeners]) listener();
-      },
+      onState: () => this.#listeners.tell(),
     });
   }
 
@@ -70,9 +82,41 @@ export class Live<K extends Kinds> {
     return this.#store.collection(watch);
   }
 
+  /**
+   * Watches these of the names, and no others. What is watched before and after goes on without a gap; the rest keeps its
+   * objects, as `refreshing`, until it is watched again and its snapshot is complete.
+   */
+  watch(names: readonly (keyof K & string)[]): void {
+    this.#client.follow(this.#addressOf(names));
+  }
+
+  #addressOf(names: readonly string[]): string {
+    const watches: { readonly [watch: string]: string | undefined } = this.#watches;
+    return this.#gateway + streamPath(Object.fromEntries(names.map((name) => [name, watches[name]])));
+  }
+
+  #namesIn(url: string): string[] {
+    const query = new URLSearchParams(url.slice(url.indexOf('?')));
+    return Object.keys(this.#watches).filter((name) => query.has(name));
+  }
+
   /** See {@link Client.retryNow}. */
   retryNow(): void {
     this.#client.retryNow();
+  }
+
+  /** See {@link Client.wake}. */
+  wake(): void {
+    this.#client.wake();
+  }
+
+  /** See {@link Client.pause}. */
+  pause(): void {
+    this.#client.pause();
+  }
+
+  resume(): void {
+    this.#client.resume();
   }
 
   close(): void {

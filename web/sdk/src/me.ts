@@ -1,6 +1,7 @@
 // What the caller may watch, asked before or after a stream rather than found out by being refused.
 
 import type { TokenSource } from './client.ts';
+import { within } from './deadline.ts';
 import { isJsonObject, type JsonObject } from './object.ts';
 
 /** Where a kind may be watched. */
@@ -29,9 +30,16 @@ export interface WatchableOptions {
   readonly fetch?: typeof fetch | undefined;
 }
 
+/** How long that may take, in milliseconds, the token included. */
+const answerTime = 20_000;
+
 /** What may be watched of some kinds, in their order. Rejects if the gateway does not answer that. */
-export async function watchable(options: WatchableOptions): Promise<readonly Watchable[]> {
-  const { kinds, gateway = '', cluster, token, signal, fetch = globalThis.fetch } = options;
+export function watchable(options: WatchableOptions): Promise<readonly Watchable[]> {
+  return within(answerTime, (signal) => ask(options, signal), options.signal);
+}
+
+async function ask(options: WatchableOptions, signal: AbortSignal): Promise<readonly Watchable[]> {
+  const { kinds, gateway = '', cluster, token, fetch = globalThis.fetch } = options;
   const headers = new Headers({ Accept: 'application/json' });
   const bearer = await token?.('connect');
   if (bearer !== undefined) headers.set('Authorization', `Bearer ${bearer}`);
@@ -40,7 +48,7 @@ export async function watchable(options: WatchableOptions): Promise<readonly Wat
     headers,
     cache: 'no-store',
     credentials: token ? 'omit' : 'include',
-    ...(signal && { signal }),
+    signal,
   });
   if (!response.ok) throw new Error(`HTTP ${response.status}`);
   const body: unknown = await response.json();

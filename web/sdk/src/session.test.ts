@@ -1,4 +1,4 @@
-import { beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Session, type Locks } from './session.ts';
 
 interface Answer {
@@ -134,4 +134,31 @@ test('where one signs in knows where one was', () => {
   expect(new Session({ gateway: 'https://k.example' }).loginAddress('/#jobs?ns=a&q=ü')).toBe(
     'https://k.example/auth/login?returnTo=%2F%23jobs%3Fns%3Da%26q%3D%C3%BC',
   );
+});
+
+describe('requests that are never answered', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+  const never = (): Promise<never> => new Promise(() => undefined);
+
+  test('hold neither their tab nor the lock of all tabs', async () => {
+    answers = { 'GET /auth/session': good(5) };
+    const locks = queue();
+    const stuck = new Session({ fetch: never, locks }).source('expiring').then(() => 'renewed', String);
+    const other = new Session({ fetch, locks }).source('expiring');
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await stuck).toMatch(/no answer/);
+    expect(await other).toContain('mara');
+  });
+
+  test('nor does a tab that its browser has stopped while it held the lock', async () => {
+    answers = { 'GET /auth/session': good(5) };
+    const renewed = new Session({ fetch, locks: { request: never } }).source('expiring');
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(await renewed).toContain('mara');
+  });
 });

@@ -1,6 +1,7 @@
 // The browser's session with the gateway: a cookie that no script can read. Finds out whether there is one, renews it
 // before it ends, and ends it.
 
+import { sleep, within } from './deadline.ts';
 import { isJsonObject } from './object.ts';
 import type { TokenReason } from './client.ts';
 
@@ -27,6 +28,11 @@ export interface SessionOptions {
 export interface Locks {
   request<T>(name: string, callback: () => Promise<T>): Promise<T>;
 }
+
+/** How long the gateway may take to answer, in milliseconds. */
+const answerTime = 10_000;
+/** A page that holds the lock for longer than its requests can take was stopped by its browser. */
+const lockTime = 3 * answerTime;
 
 const none: SessionInfo = { login: false, username: undefined, expiresAt: undefined, renewable: false };
 
@@ -106,8 +112,23 @@ export class Session {
     return this.#renewing;
   }
 
-  #exclusively<T>(what: () => Promise<T>): Promise<T> {
-    return this.#locks ? this.#locks.request('kubecast session', what) : what();
+  async #exclusively<T>(what: () => Promise<T>): Promise<T> {
+    if (!this.#locks) return what();
+    const turn = new AbortController();
+    const gone = new AbortController();
+    const locked = this.#locks.request('kubecast session', async () => {
+      turn.abort();
+      return gone.signal.aborted ? undefined : { result: await what() };
+    });
+    await Promise.race([sleep(lockTime, turn.signal), locked.catch(() => undefined)]);
+    if (turn.signal.aborted) {
+      const done = await locked;
+      if (done) return done.result;
+    }
+    // Two pages that renew at once are no harm to the gateway; one that waits for ever is to its user.
+    gone.abort();
+    turn.abort();
+    return what();
   }
 
   async #renewNow(): Promise<string | undefined> {
@@ -125,7 +146,12 @@ export class Session {
 
   #request(method: string, path: string): Promise<Response> {
     // A gateway elsewhere is asked with its cookie, too, if it is of the same site.
-    return this.#fetch(this.#gateway + path, { method, credentials: 'include', cache: 'no-store' });
+    const init: RequestInit = { method, credentials: 'include', cache: 'no-store' };
+    return within(answerTime, async (signal) => {
+      const response = await this.#fetch(this.#gateway + path, { ...init, signal });
+      const body = await response.arrayBuffer(); // it may stall as well
+      return new Response(body.byteLength > 0 ? body : null, response);
+    });
   }
 }
 

@@ -1,22 +1,26 @@
 // What a person should know about the connection.
 
 /**
- * - `connecting`: the first attempts; nothing was received yet
- * - `live`: the stream is open and the gateway itself is up to date
+ * - `connecting`: the first attempts; nothing was received yet but refusals
+ * - `live`: the stream is open, has said something, and the gateway itself is up to date
  * - `stale`: the stream is open, but the gateway has lost its own watch on the API server
- * - `reconnecting`: the stream is lost, and the client is waiting or trying
+ * - `reconnecting`: the stream is lost, or nobody knows whether it still stands; the client is waiting or trying
+ * - `paused`: the caller has let go of the stream for a while
  * - `denied`: final; nobody is signed in any more (401) or may not see this (403)
  * - `closed`: final; closed by the caller, or there is nothing to come back to
  */
-export type Phase = 'connecting' | 'live' | 'stale' | 'reconnecting' | 'denied' | 'closed';
+export type Phase = 'connecting' | 'live' | 'stale' | 'reconnecting' | 'paused' | 'denied' | 'closed';
 
 export interface ConnectionState {
   readonly phase: Phase;
-  /** When the phase began, in milliseconds since the epoch. For `stale`, since when the data is old. */
+  /**
+   * In milliseconds since the epoch. In `stale`, `reconnecting` and `paused`, as of when the data is: when something was last
+   * heard of a gateway that was up to date. Else when the phase began.
+   */
   readonly since: number;
   /**
    * Why, for programs: `network`, `silent`, `timeout`, `not-a-stream`, `ended`, `goodbye:drain` and the
-   * other reasons of goodbye, `http:503` and other statuses, `token` (the token callback failed),
+   * other reasons of goodbye, `http:503` and other statuses, `token` (the token callback failed, or does not answer),
    * `unreadable` (a frame was broken), `inconsistent`, `callback` (the caller's own code threw), `caller`.
    * For `stale`, the gateway's reason. Empty in `live` and at the start.
    */

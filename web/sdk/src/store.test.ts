@@ -191,6 +191,9 @@ describe('what else is told of a watch', () => {
     tell.any({ type: 'stale', since: 7, reason: 'gone' });
     store.opened(true);
     flush();
+    expect(jobs.getSnapshot().stale).toBeDefined(); // nobody has said otherwise yet
+    tell.any({ type: 'bookmark', resourceVersion: '5' });
+    flush();
     expect(jobs.getSnapshot().stale).toBeUndefined();
   });
 
@@ -213,6 +216,28 @@ describe('what else is told of a watch', () => {
     store.opened(false); // which is told from the beginning
     flush();
     expect(jobs.getSnapshot().namespaces).toBeUndefined();
+  });
+});
+
+describe('what restricts a watch is told when a connection begins', () => {
+  test('so a connection that tells of none has none, whatever the one before said', () => {
+    const { store, tell, jobs, flush } = makeStore();
+    const namespaces = () => {
+      flush();
+      return jobs.getSnapshot().namespaces;
+    };
+    tell.any({ type: 'narrowed', namespaces: ['team-a'], names: {} });
+    tell.synced();
+    store.opened(true);
+    tell.reset();
+    expect(namespaces()).toEqual(['team-a']); // it may still be told
+    tell.any({ type: 'narrowed', namespaces: ['team-b'], names: {} });
+    tell.synced();
+    expect(namespaces()).toEqual(['team-b']);
+    store.opened(true);
+    tell.reset();
+    tell.added(thing('a'));
+    expect(namespaces()).toBeUndefined();
   });
 });
 
@@ -256,6 +281,55 @@ describe('subscribers', () => {
     flush();
     expect(ofJobs).toHaveBeenCalledTimes(1);
     expect(ofPods).not.toHaveBeenCalled();
+  });
+
+  test('one that throws keeps the news from nobody else', () => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const { store, tell, jobs, flush } = makeStore();
+    const listener = vi.fn();
+    jobs.subscribe(() => {
+      throw new Error('boom');
+    });
+    jobs.subscribe(listener);
+    tell.added(thing('a'));
+    store.apply({ watch: 'pods', id: '', type: 'added', object: thing('p') });
+    flush();
+    expect(listener).toHaveBeenCalledOnce();
+    expect(store.collection('pods').getSnapshot().items).toHaveLength(1);
+    expect(log).toHaveBeenCalledOnce();
+    log.mockRestore();
+  });
+
+  test('a function subscribed twice is told until both have left; one that leaves meanwhile is told no more', () => {
+    const { tell, jobs, flush } = makeStore();
+    const listener = vi.fn();
+    const leave = jobs.subscribe(listener);
+    const leaveToo = jobs.subscribe(listener);
+    leave();
+    tell.added(thing('a'));
+    flush();
+    expect(listener).toHaveBeenCalledOnce();
+    leaveToo();
+    let leaveLast: () => void = () => undefined;
+    jobs.subscribe(() => leaveLast());
+    leaveLast = jobs.subscribe(listener);
+    tell.added(thing('b'));
+    flush();
+    expect(listener).toHaveBeenCalledOnce();
+  });
+
+  test('a schedule that runs at once, or fails once, does not silence the store', () => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const fails = vi.fn((flush: () => void) => flush()).mockImplementationOnce(() => {
+      throw new Error('the page is being unloaded');
+    });
+    for (const schedule of [fails, (flush: () => void) => flush()]) {
+      const store = new Store<Kinds>({ watches: ['jobs'], schedule });
+      for (const uid of ['a', 'b']) store.apply({ watch: 'jobs', id: '', type: 'added', object: thing(uid) });
+      expect(store.collection('jobs').getSnapshot().items).toHaveLength(2);
+    }
+    expect(log).toHaveBeenCalledOnce();
+    log.mockRestore();
   });
 
   test('by default a microtask gathers what arrives in one chunk', async () => {

@@ -23,6 +23,7 @@ export class Store<K extends Kinds> {
   readonly #collections = new Map<string, WatchedCollection<KubeObject>>();
   readonly #dirty = new Set<WatchedCollection<KubeObject>>();
   readonly #schedule: Schedule;
+  #scheduled = false;
 
   constructor(options: StoreOptions<K>) {
     this.#schedule = options.schedule ?? queueMicrotask;
@@ -47,6 +48,13 @@ export class Store<K extends Kinds> {
     for (const collection of this.#collections.values()) collection.opened(resumed);
   }
 
+  /** The stream carries these watches only. */
+  left(carried: readonly string[]): void {
+    for (const [name, collection] of this.#collections) {
+      if (!carried.includes(name)) collection.left();
+    }
+  }
+
   /**
    * Returns false if something must have been missed, which a correct server never lets happen: the
    * caller then starts over without a position. Events of other names are ignored.
@@ -56,11 +64,19 @@ export class Store<K extends Kinds> {
   }
 
   #touch(collection: WatchedCollection<KubeObject>): void {
-    if (this.#dirty.size === 0) this.#schedule(this.#flush);
     this.#dirty.add(collection);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    try {
+      this.#schedule(this.#flush);
+    } catch (error) {
+      this.#scheduled = false; // the next change is another chance
+      console.error(error);
+    }
   }
 
   readonly #flush = (): void => {
+    this.#scheduled = false;
     const dirty = [...this.#dirty];
     this.#dirty.clear();
     for (const collection of dirty) collection.commit();

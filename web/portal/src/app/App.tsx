@@ -3,6 +3,7 @@
 import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
 import { formatTime } from '../age/Age.tsx';
 import { describe } from '../connection/describe.ts';
+import { useAttention } from '../connection/attention.ts';
 import { browserSession } from '../session/browser.ts';
 import { claimsOf, type Claims } from '../session/session.ts';
 import { Offer, PassedOver } from '../signin/Offer.tsx';
@@ -58,18 +59,7 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
     }
   }, [refused, known, accepted, now.message, accept, signOut]);
 
-  // What the network does in the background a person should not have to wait for.
-  useEffect(() => {
-    const retry = (): void => {
-      if (document.visibilityState === 'visible' && !feed.getSnapshot().live.closed) feed.retry();
-    };
-    window.addEventListener('online', retry);
-    document.addEventListener('visibilitychange', retry);
-    return () => {
-      window.removeEventListener('online', retry);
-      document.removeEventListener('visibilitychange', retry);
-    };
-  }, [feed]);
+  useAttention(feed);
 
   if (!accepted) {
     const trouble = describe(now, formatTime).detail;

@@ -3,6 +3,7 @@
 import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
 import { ConnectionStatus } from '../connection/ConnectionStatus.tsx';
 import type { Feed, FeedState } from '../feed/feed.ts';
+import { useRested } from '../feed/useRested.ts';
 import { NamespaceInput, NamespaceSelect } from '../filters/NamespacePicker.tsx';
 import { Search } from '../filters/Search.tsx';
 import { JobsPage } from '../jobs/JobsPage.tsx';
@@ -28,9 +29,14 @@ export function Workspace({ feed, claims, stuck, onSignOut }: WorkspaceProps): R
   const view = useView();
   const state = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
 
+  const namespace = useRested(view.namespace);
+
   useEffect(() => {
-    feed.setNamespace(view.namespace);
-  }, [feed, view.namespace]);
+    feed.setNamespace(namespace);
+  }, [feed, namespace]);
+  useEffect(() => {
+    feed.setPage(view.page);
+  }, [feed, view.page]);
   useEffect(() => {
     document.title = `${titles[view.page]}${view.namespace ? ` in ${view.namespace}` : ''} · Kubecast`;
   }, [view.page, view.namespace]);
@@ -48,7 +54,7 @@ export function Workspace({ feed, claims, stuck, onSignOut }: WorkspaceProps): R
             </a>
           ))}
         </nav>
-        <ConnectionStatus connection={state.connection} onRetry={() => feed.retry()} />
+        <ConnectionStatus connection={state.connection} rows={state.live.collection(view.page)} onRetry={() => feed.retry()} />
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
       </header>
       <main className="page">

@@ -1,4 +1,4 @@
-import type { ConnectionState, Observable } from '@kubecast/sdk';
+import type { ConnectionState, Observable, Snapshot } from '@kubecast/sdk';
 import { useSyncExternalStore, type ReactNode } from 'react';
 import { formatTime } from '../age/Age.tsx';
 import { useNow } from '../age/clock.ts';
@@ -7,13 +7,16 @@ import './connection.css';
 
 interface ConnectionStatusProps {
   readonly connection: Observable<ConnectionState>;
+  /** What is on screen. */
+  readonly rows: Observable<Pick<Snapshot<never>, 'phase'>>;
   readonly onRetry: () => void;
 }
 
 /** How far what is on screen can be trusted, in words; the dot only repeats them. */
-export function ConnectionStatus({ connection, onRetry }: ConnectionStatusProps): ReactNode {
+export function ConnectionStatus({ connection, rows, onRetry }: ConnectionStatusProps): ReactNode {
   const state = useSyncExternalStore(connection.subscribe, connection.getSnapshot);
-  const { tone, label, detail } = describe(state, formatTime);
+  const phase = useSyncExternalStore(rows.subscribe, () => rows.getSnapshot().phase);
+  const { tone, label, detail } = describe(state, formatTime, phase === 'refreshing');
   return (
     <div className={`connection connection-${tone}`}>
       <span className="connection-dot" aria-hidden="true" />

@@ -18,6 +18,7 @@ test.each<[Partial<ConnectionState>, string, string]>([
   [{ phase: 'connecting' }, 'waiting', 'Connecting…'],
   [{ phase: 'stale', reason: 'watch-lost' }, 'stale', 'Stale since T'],
   [{ phase: 'reconnecting', reason: 'network' }, 'lost', 'Reconnecting, as of T'],
+  [{ phase: 'paused', reason: 'caller' }, 'waiting', 'Paused, as of T'],
   [{ phase: 'denied', reason: 'http:401' }, 'lost', 'Signed out'],
   [{ phase: 'denied', reason: 'http:403' }, 'lost', 'Not allowed'],
   [{ phase: 'closed', reason: 'http:404' }, 'lost', 'Disconnected'],
@@ -33,6 +34,11 @@ test.each(['ended', 'network', 'silent', 'timeout', 'goodbye:drain', 'goodbye:li
 
 test('a reason nobody has foreseen is told in the words it came with', () => {
   expect(put(state({ phase: 'reconnecting', reason: 'http:502', message: 'HTTP 502 Bad Gateway' }), () => 'T').detail).toBe('HTTP 502 Bad Gateway');
+});
+
+test('rows that are being fetched anew are not live, however good the connection is', () => {
+  expect(put(state({}), () => 'T', true)).toMatchObject({ tone: 'waiting', label: 'Catching up…' });
+  expect(put(state({ phase: 'stale' }), () => 'T', true)).toMatchObject({ label: 'Stale since T' });
 });
 
 let page: Rendered | undefined;
@@ -51,7 +57,8 @@ test('the countdown to the next attempt is not part of what is read out', () => 
     return () => undefined;
   };
   const onRetry = vi.fn();
-  const shown = render(<ConnectionStatus connection={{ subscribe, getSnapshot: () => current }} onRetry={onRetry} />);
+  const rows = { subscribe: () => () => undefined, getSnapshot: () => ({ phase: 'current' as const }) };
+  const shown = render(<ConnectionStatus connection={{ subscribe, getSnapshot: () => current }} rows={rows} onRetry={onRetry} />);
   page = shown;
   const status = shown.element.querySelector('[role=status]');
   expect(status?.textContent).toBe('Live');

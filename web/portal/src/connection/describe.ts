@@ -12,7 +12,7 @@ export interface Description {
 const reasons: Record<string, string> = {
   ended: 'The gateway ended the stream.',
   network: 'The gateway cannot be reached.',
-  silent: 'Nothing was heard from the gateway for a minute.',
+  silent: 'The gateway has fallen silent.',
   timeout: 'The gateway does not answer.',
   'not-a-stream': 'Something between here and the gateway answered in its place.',
   token: 'The sign-in cannot be renewed at the moment.',
@@ -23,21 +23,24 @@ const reasons: Record<string, string> = {
   'goodbye:age': 'The gateway renews old connections.',
   'goodbye:expired': 'The sign-in has expired.',
   'goodbye:revoked': 'Permissions have changed.',
-  'goodbye:slow': 'This browser could not keep up.',
   'goodbye:limit': 'The gateway has too many connections.',
   'goodbye:unavailable': 'The gateway has no connection to the cluster.',
   'goodbye:gone': 'What was shown is no longer served.',
 };
 
-export function describe(state: ConnectionState, formatTime: (time: number) => string): Description {
+/** `behind`: the rows on screen are older than the connection. */
+export function describe(state: ConnectionState, formatTime: (time: number) => string, behind = false): Description {
   const why = reasons[state.reason] ?? state.message;
   switch (state.phase) {
     case 'live':
+      if (behind) return { tone: 'waiting', label: 'Catching up…', detail: 'What is shown is being fetched anew.' };
       return { tone: 'live', label: 'Live', detail: 'Changes appear as they happen.' };
     case 'connecting':
       return { tone: 'waiting', label: 'Connecting…', detail: state.reason === '' ? '' : why };
     case 'reconnecting':
       return { tone: 'lost', label: `Reconnecting, as of ${formatTime(state.since)}`, detail: why };
+    case 'paused':
+      return { tone: 'waiting', label: `Paused, as of ${formatTime(state.since)}`, detail: 'Updates go on when this page is looked at.' };
     case 'stale':
       return { tone: 'stale', label: `Stale since ${formatTime(state.since)}`, detail: 'The gateway has lost its connection to the cluster.' };
     case 'denied':

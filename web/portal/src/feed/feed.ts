@@ -1,7 +1,7 @@
-// The portal's one stream. Finds out what the user may watch, and follows the namespace filter.
+// The portal's one stream. Finds out what the user may watch, and follows what is on screen.
 
 import { Live, mayWatch, watchable, type ConnectionState, type Observable, type Schedule, type TokenSource, type Watchable } from '@kubecast/sdk';
-import { kindOf, pathsOf, watchNames, type Kinds, type WatchName } from './kinds.ts';
+import { kindOf, pathsOf, tableNames, watchNames, type Kinds, type TableName, type WatchName } from './kinds.ts';
 
 export interface FeedState {
   /** Empty: all namespaces. */
@@ -27,6 +27,8 @@ export interface FeedOptions {
   /** In place of a token: the browser's session. */
   readonly session?: TokenSource | undefined;
   readonly namespace: string;
+  /** The table on screen: the other one is not asked for. */
+  readonly page: TableName;
   readonly gateway?: string;
   readonly schedule?: Schedule;
   readonly random?: () => number;
@@ -45,11 +47,25 @@ export class Feed implements Observable<FeedState> {
   /** The stream's watches are what the gateway said, and neither all nor what it said of another namespace. */
   #answered = false;
   #state: FeedState;
+  #page: TableName;
+  #paused = false;
   #closed = false;
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    this.#state = this.#connect(options.namespace, watchNames, undefined, undefined);
+    this.#page = options.page;
+    this.#state = this.#connect(options.namespace, this.#wanted, undefined, undefined);
+  }
+
+  /** What the page needs, if it may be seen. */
+  get #wanted(): readonly WatchName[] {
+    return [this.#page, 'namespaces'];
+  }
+
+  /** What of that may be seen of a namespace, by an answer of the gateway. */
+  #allowedIn(answer: readonly Watchable[] | undefined, namespace: string): readonly WatchName[] {
+    const allowed = allowedIn(answer, namespace);
+    return this.#wanted.filter((name) => allowed.includes(name));
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -62,9 +78,41 @@ export class Feed implements Observable<FeedState> {
   /** Watches another namespace, or all. Rows that are in sight both before and after stay on screen. */
   setNamespace(namespace: string): void {
     if (this.#closed || namespace === this.#state.namespace) return;
-    const some = allowedIn(this.#allowed, namespace);
+    const some = this.#allowedIn(this.#allowed, namespace);
     this.#answered = false;
-    this.#become(this.#connect(namespace, some.length > 0 ? some : watchNames, undefined, this.#state));
+    this.#become(this.#connect(namespace, some.length > 0 ? some : this.#wanted, undefined, this.#state));
+  }
+
+  /** Shows another table. What is watched of both goes on without a gap. */
+  setPage(page: TableName): void {
+    if (this.#closed || page === this.#page) return;
+    this.#page = page;
+    this.#answered = false;
+    const { live, namespace } = this.#state;
+    const some = this.#allowedIn(this.#allowed, namespace);
+    const watches = some.length > 0 ? some : this.#wanted;
+    if (live.closed) {
+      this.#become(this.#connect(namespace, watches, undefined, this.#state));
+      return;
+    }
+    live.watch(watches);
+    this.#become({ ...this.#state, watches });
+  }
+
+  /** The page is looked at again, or the network is back: what seems open may be dead. */
+  wake(): void {
+    if (!this.#state.live.closed) this.#state.live.wake();
+  }
+
+  /** Nobody looks: the stream, of which a browser has few, is for other pages. */
+  pause(): void {
+    this.#paused = true;
+    this.#state.live.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#state.live.resume();
   }
 
   /** Tries at once what is being waited for, or again what was refused. */
@@ -76,7 +124,7 @@ export class Feed implements Observable<FeedState> {
     }
     this.#allowed = undefined;
     this.#answered = false;
-    this.#become(this.#connect(this.#state.namespace, watchNames, undefined, this.#state));
+    this.#become(this.#connect(this.#state.namespace, this.#wanted, undefined, this.#state));
   }
 
   close(): void {
@@ -92,11 +140,13 @@ export class Feed implements Observable<FeedState> {
       session,
       schedule,
       random,
-      watches: pathsOf(watches, namespace),
+      watches: pathsOf(namespace),
+      active: watches,
       seed: before && seedFrom(before, namespace),
     });
+    if (this.#paused) live.pause();
     live.connection.subscribe(() => this.#onConnection(live));
-    if (namespace === '') for (const name of tables(watches)) live.collection(name).subscribe(() => this.#onRows(live));
+    if (namespace === '') for (const name of tableNames) live.collection(name).subscribe(() => this.#onRows(live));
     return { namespace, live, connection: live.connection, watches, refusal, forbidden: false, visible: before?.visible };
   }
 
@@ -116,7 +166,7 @@ export class Feed implements Observable<FeedState> {
     if (this.#closed || live !== this.#state.live) return;
     this.#allowed = answer;
     const { namespace, watches, visible } = this.#state;
-    const said = allowedIn(answer, namespace);
+    const said = this.#allowedIn(answer, namespace);
     // A large cluster's gateway may not look for namespaces, and does not know of this one before it is asked for.
     const less = said.length > 0 || namespace === '' ? said : fewer(watches);
     // An answer that was refused, too, is followed by less or by nothing, or this would never end.
@@ -158,11 +208,10 @@ function allowedIn(answer: readonly Watchable[] | undefined, namespace: string):
   });
 }
 
-const tables = (watches: readonly WatchName[]): ('jobs' | 'pods')[] => watches.filter((name) => name !== 'namespaces');
+const tables = (watches: readonly WatchName[]): TableName[] => watches.filter((name) => name !== 'namespaces');
 
-/** The next to try without an answer: nothing but the tables, then jobs alone, then nothing. */
-const fewer = (watches: readonly WatchName[]): readonly WatchName[] =>
-  watches.includes('namespaces') ? tables(watches) : watches.slice(0, -1);
+/** The next to try without an answer: nothing but the table, then nothing. */
+const fewer = (watches: readonly WatchName[]): readonly WatchName[] => (watches.includes('namespaces') ? tables(watches) : []);
 
 /** All of some lists; undefined if one of them is unrestricted. */
 function union(lists: readonly (readonly string[] | undefined)[]): readonly string[] | undefined {

@@ -1,6 +1,6 @@
 import type { KubeObject } from '@kubecast/sdk';
-import type { Job } from '../jobs/job.ts';
-import type { Pod } from '../pods/pod.ts';
+import { jobFields, type Job } from '../jobs/job.ts';
+import { podFields, type Pod } from '../pods/pod.ts';
 
 /** The watches of the portal's one stream, by the names they have on it. */
 export type Kinds = {
@@ -16,12 +16,18 @@ export const watchNames: readonly WatchName[] = ['jobs', 'pods', 'namespaces'];
 /** The kind of a watch, as the gateway is asked about it. */
 export const kindOf = (name: WatchName): string => (name === 'jobs' ? 'jobs.batch' : name);
 
-export function pathsOf(names: readonly WatchName[], namespace: string): { readonly [W in WatchName]?: string } {
+/** The tables, of which one is on screen. */
+export type TableName = Exclude<WatchName, 'namespaces'>;
+
+export const tableNames: readonly TableName[] = ['jobs', 'pods'];
+
+/** The paths of all watches. */
+export function pathsOf(namespace: string): Record<WatchName, string> {
   const scope = namespace === '' ? '' : `namespaces/${encodeURIComponent(namespace)}/`;
-  const paths: Record<WatchName, string> = {
-    jobs: `/apis/batch/v1/${scope}jobs`,
-    pods: `/api/v1/${scope}pods`,
-    namespaces: '/api/v1/namespaces',
+  const only = (fields: readonly string[]): string => `?${new URLSearchParams({ fields: fields.join() }).toString()}`;
+  return {
+    jobs: `/apis/batch/v1/${scope}jobs${only(jobFields)}`,
+    pods: `/api/v1/${scope}pods${only(podFields)}`,
+    namespaces: `/api/v1/namespaces${only(['metadata.name'])}`,
   };
-  return Object.fromEntries(names.map((name) => [name, paths[name]]));
 }

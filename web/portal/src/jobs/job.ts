@@ -1,7 +1,7 @@
 // What a batch/v1 Job says of itself, and what that means to its owner.
 
 import type { KubeObject } from '@kubecast/sdk';
-import { ownerOf } from '../table/owner.ts';
+import { ownerOf, rowFields } from '../table/owner.ts';
 
 export interface Condition {
   readonly type: string;
@@ -22,12 +22,28 @@ export interface Job extends KubeObject {
     readonly ready?: number;
     readonly succeeded?: number;
     readonly failed?: number;
-    readonly terminating?: number;
     readonly startTime?: string;
     readonly completionTime?: string;
     readonly conditions?: readonly (Condition & { readonly lastTransitionTime?: string })[];
   };
 }
+
+/** What of a job is read here; the rest stays with the gateway. */
+export const jobFields = [
+  ...rowFields,
+  'metadata.labels.kueue\\.x-k8s\\.io/queue-name',
+  'metadata.annotations.kueue\\.x-k8s\\.io/queue-name',
+  'spec.suspend',
+  'spec.parallelism',
+  'spec.completions',
+  'status.active',
+  'status.ready',
+  'status.succeeded',
+  'status.failed',
+  'status.startTime',
+  'status.completionTime',
+  'status.conditions',
+];
 
 export const jobStates = ['Failed', 'Retrying', 'Pending', 'Running', 'Suspended', 'Complete', 'Deleting'] as const;
 export type JobState = (typeof jobStates)[number];

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from '@kubecast/sdk';
 import { timeOf, type Condition } from '../jobs/job.ts';
-import { ownerOf } from '../table/owner.ts';
+import { ownerOf, rowFields } from '../table/owner.ts';
 
 interface ContainerStatus {
   readonly name: string;
@@ -29,6 +29,22 @@ export interface Pod extends KubeObject {
     readonly containerStatuses?: readonly ContainerStatus[];
   };
 }
+
+/** What of a pod is read here; the rest stays with the gateway. */
+export const podFields = [
+  ...rowFields,
+  'metadata.labels.batch\\.kubernetes\\.io/job-name',
+  'metadata.ownerReferences',
+  'spec.nodeName',
+  'spec.containers.name',
+  'status.phase',
+  'status.reason',
+  'status.message',
+  'status.conditions',
+  ...['initContainerStatuses', 'containerStatuses'].flatMap((statuses) =>
+    ['name', 'ready', 'restartCount', 'state'].map((field) => `status.${statuses}.${field}`),
+  ),
+];
 
 export const podStates = ['Failed', 'Waiting', 'Pending', 'Running', 'Succeeded', 'Deleting', 'Unknown'] as const;
 export type PodState = (typeof podStates)[number];

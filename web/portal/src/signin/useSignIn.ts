@@ -157,12 +157,15 @@ export function useOffer(first: string | undefined): readonly [offered: string |
 }
 
 function open(token: string | undefined, accepted: boolean): SignedIn {
+  const { namespace, page } = parseView(location.hash);
   const feed = new Feed({
     // There is only this one: a new one has to be pasted.
     token: token === undefined ? undefined : () => token,
     session: sourceOf(browserSession, () => location.reload()),
-    namespace: parseView(location.hash).namespace,
+    namespace,
+    page,
     schedule: frameSchedule(),
   });
+  if (document.visibilityState === 'hidden') feed.pause(); // before it asks for anything
   return { token, feed, accepted };
 }

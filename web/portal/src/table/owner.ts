@@ -6,3 +6,11 @@ const key = 'kubecast.io/owner';
 export function ownerOf(metadata: ObjectMeta): string {
   return metadata.labels?.[key] ?? metadata.annotations?.[key] ?? '';
 }
+
+/** Paths of what every row shows, beside what the gateway always tells; a dot within a key is escaped. */
+export const rowFields: readonly string[] = [
+  'metadata.creationTimestamp',
+  'metadata.deletionTimestamp',
+  'metadata.labels.kubecast\\.io/owner',
+  'metadata.annotations.kubecast\\.io/owner',
+];
