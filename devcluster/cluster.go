@@ -39,6 +39,7 @@ type cluster struct {
 	programs map[string]string
 	forker   forker
 	client   kubernetes.Interface
+	kubelet  *kubelet
 
 	etcdPort, peerPort, apiPort int
 
@@ -76,6 +77,12 @@ func newCluster(dir directory, progress io.Writer, fail context.CancelCauseFunc)
 		stop()
 		return nil, nil, err
 	}
+	c.kubelet, err = startKubelet(dir, c.client)
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	releases = append(releases, c.kubelet.stop)
 	return c, stop, nil
 }
 

@@ -46,6 +46,9 @@ func apiServerArgs(d directory, etcdPort, port int) []string {
 		"--service-account-key-file=" + d.pki("service-account.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--endpoint-reconciler-type=none",
+		// The nodes' names are in no DNS. One kubelet answers for all of them, see kubelet.
+		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-certificate-authority=" + d.pki("ca.crt"),
 		"--allow-privileged=true",
 		// This plugin gives new nodes a taint. No controller would remove it, since none watches over kwok's nodes.
 		"--disable-admission-plugins=TaintNodesByCondition",

@@ -65,7 +65,7 @@ func (d directory) lock() (unlock func(), err error) {
 // clear removes what an earlier devcluster left, its data included: a test or a demo must begin with a known content,
 // and not with the half-run jobs of last week.
 func (d directory) clear() error {
-	for _, name := range []string{"kubeconfig", "control.sock", "logs", "pki", "etcd", "etcd-snapshot", "etcd-snapshot.new", "config", "kubectl-cache"} {
+	for _, name := range []string{"kubeconfig", "control.sock", "logs", "pki", "etcd", "etcd-snapshot", "etcd-snapshot.new", "config", "kubectl-cache", "pod-logs"} {
 		if err := os.RemoveAll(d.path(name)); err != nil {
 			return fmt.Errorf("removing what is left of an earlier devcluster: %w", err)
 		}

@@ -17,7 +17,7 @@ const platformGroup = "platform"
 // pods can be created in these namespaces.
 func (c *cluster) seed(ctx context.Context, nodes int) error {
 	for i := range nodes {
-		if _, err := c.client.CoreV1().Nodes().Create(ctx, node(i), metav1.CreateOptions{}); err != nil {
+		if _, err := c.client.CoreV1().Nodes().Create(ctx, node(i, c.kubelet.port), metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("making node %d: %w", i, err)
 		}
 	}
@@ -46,7 +46,7 @@ func (c *cluster) seed(ctx context.Context, nodes int) error {
 }
 
 // node is a machine with eight accelerators that kwok keeps Ready.
-func node(i int) *corev1.Node {
+func node(i, kubeletPort int) *corev1.Node {
 	name := fmt.Sprintf("node-%02d", i)
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("96"),
@@ -71,7 +71,15 @@ func node(i int) *corev1.Node {
 		Spec: corev1.NodeSpec{
 			PodCIDR: fmt.Sprintf("10.%d.%d.0/24", 128+i/256%128, i%256),
 		},
-		Status: corev1.NodeStatus{Allocatable: resources, Capacity: resources},
+		Status: corev1.NodeStatus{
+			Allocatable: resources,
+			Capacity:    resources,
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: "127.0.0.1"},
+				{Type: corev1.NodeHostName, Address: name},
+			},
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(kubeletPort)}},
+		},
 	}
 }
 

@@ -29,6 +29,7 @@ and if it is a job's, succeeds half a second later:
   devcluster.kubecast.io/run-seconds     how long it runs
   devcluster.kubecast.io/fail-percent    how probable it is that it fails then
   devcluster.kubecast.io/fail-reason     Error or OOMKilled
+  devcluster.kubecast.io/log-lines-per-second   how much its containers write, usually 2; see "kubectl logs"
 
 Groups for demos: "platform" may read the whole cluster, "team-vision" (and so on) the namespace of that name;
 nobody but the cluster-admin may read Secrets.
