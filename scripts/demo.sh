@@ -69,6 +69,7 @@ or sign in at http://$address/ with the token in $dir/token. In another terminal
 
     bin/gateway watch --server http://$address --token-file $dir/token /apis/batch/v1/jobs
     bin/devcluster kubectl --dir $dir/cluster get jobs -A
+    curl -H "Authorization: Bearer \$(cat $dir/token)" 'http://$address/api/v1/namespaces/NAMESPACE/pods/NAME/log?follow=true'
     curl http://$ops/debug/kinds
 
 The gateway is started again when it is killed; the page comes back by itself, and misses nothing:

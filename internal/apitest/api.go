@@ -5,6 +5,7 @@ package apitest
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -43,6 +44,9 @@ const Everything = ""
 type API struct {
 	// Allow answers SubjectAccessReviews; nil allows everything.
 	Allow func(authorizationv1.SubjectAccessReviewSpec) bool
+
+	// Logs answers requests for pods' logs; nil: there are none. It must be set before the first request.
+	Logs http.HandlerFunc
 
 	closed chan struct{}
 

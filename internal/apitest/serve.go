@@ -26,6 +26,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if a.enter(w, r, "discovery") {
 			a.discovery(w, path)
 		}
+	case a.Logs != nil && len(parts) == 7 && parts[0] == "api" && parts[4] == "pods" && parts[6] == "log":
+		if a.enter(w, r, "logs") {
+			a.Logs(w, r)
+		}
 	case path == "version", parts[0] == "openapi":
 		if a.enter(w, r, "documents") {
 			a.document(w, r, path)

@@ -120,6 +120,7 @@ func Run(ctx context.Context, opts Options) error {
 			WatchesPerUser: cfg.Stream.WatchesPerUser, RequestsPerUser: cfg.Requests.PerUser, RequestsPerSecond: cfg.Requests.PerSecond,
 		},
 		Connections: connectionLimits(cfg.Stream),
+		Logs:        kubecasthttp.LogLimits{Total: cfg.Logs.Upstreams, PerUser: cfg.Logs.PerUser},
 		Drain:       cfg.Drain.Std(),
 		Origins:     cfg.CORS.Origins,
 		History:     past,

@@ -42,6 +42,8 @@ type Object struct {
 	Name       string `json:"name,omitempty"`
 	APIGroup   string `json:"apiGroup,omitempty"`
 	APIVersion string `json:"apiVersion,omitempty"`
+
+	Subresource string `json:"subresource,omitempty"`
 }
 
 type status struct {

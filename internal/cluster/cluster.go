@@ -56,6 +56,7 @@ type Cluster struct {
 	tokens    *TokenReviews
 	core      *corev1.CoreV1Client
 	documents documents
+	logs      *http.Client
 	flight    singleflight.Group
 
 	definitions definitions
@@ -82,7 +83,8 @@ func Connect(opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
-	lists, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: listReach{reach}})
+	ownWay := &http.Client{Transport: listReach{reach}}
+	lists, err := rest.UnversionedRESTClientForConfigAndClient(config, ownWay)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
@@ -110,6 +112,7 @@ func Connect(opts Options) (*Cluster, error) {
 		reach:     reach,
 		client:    client,
 		lists:     lists,
+		logs:      ownWay,
 		discovery: disco,
 		tokens:    &TokenReviews{reviews: authentication.TokenReviews(), reach: reach},
 		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client, reach: reach},

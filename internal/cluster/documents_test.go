@@ -151,15 +151,16 @@ func TestDiscoveryPromisesOnlyWhatIsServed(t *testing.T) {
 				{"name":"pods/log","kind":"Pod","verbs":["get"]},
 				{"name":"bindings","kind":"Binding","verbs":["create"]},
 				{"name":"componentstatuses","kind":"ComponentStatus","verbs":["get","list"]}]}`,
-			`{"groupVersion":"v1","kind":"APIResourceList","resources":[{"kind":"Pod","name":"pods","shortNames":["po"],"verbs":["get","list","watch"]}]}`,
+			`{"groupVersion":"v1","kind":"APIResourceList","resources":[{"kind":"Pod","name":"pods","shortNames":["po"],"verbs":["get","list","watch"]},{"kind":"Pod","name":"pods/log","verbs":["get"]}]}`,
 		},
 		"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList": {
-			`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"batch"},"versions":[{"version":"v1","freshness":"Current","resources":[
+			`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[{"resource":"pods","verbs":["get","list","watch"],
+				"subresources":[{"subresource":"exec","verbs":["create"]},{"subresource":"log","responseKind":{"kind":"Pod"},"verbs":["get"]}]}]}]},{"metadata":{"name":"batch"},"versions":[{"version":"v1","freshness":"Current","resources":[
 				{"resource":"jobs","verbs":["delete","get","list","watch"],"categories":["all"],"subresources":[{"subresource":"status"}]},
 				{"resource":"reviews","verbs":["create"]},{"resource":"selfsubjectreviews","verbs":["create"]}]}]},
 				{"metadata":{"name":"authentication.k8s.io"},"versions":[{"version":"v1","resources":[
 				{"resource":"tokenreviews","verbs":["create"]},{"resource":"selfsubjectreviews","verbs":["create"]}]}]}]}`,
-			`{"items":[{"metadata":{"name":"batch"},"versions":[{"freshness":"Current","resources":[{"categories":["all"],"resource":"jobs","verbs":["get","list","watch"]}],"version":"v1"}]},{"metadata":{"name":"authentication.k8s.io"},"versions":[{"resources":[{"resource":"selfsubjectreviews","verbs":["create"]}],"version":"v1"}]}],"kind":"APIGroupDiscoveryList"}`,
+			`{"items":[{"metadata":{},"versions":[{"resources":[{"resource":"pods","subresources":[{"responseKind":{"kind":"Pod"},"subresource":"log","verbs":["get"]}],"verbs":["get","list","watch"]}],"version":"v1"}]},{"metadata":{"name":"batch"},"versions":[{"freshness":"Current","resources":[{"categories":["all"],"resource":"jobs","verbs":["get","list","watch"]}],"version":"v1"}]},{"metadata":{"name":"authentication.k8s.io"},"versions":[{"resources":[{"resource":"selfsubjectreviews","verbs":["create"]}],"version":"v1"}]}],"kind":"APIGroupDiscoveryList"}`,
 		},
 	} {
 		api.set(says(test[0], ""))

@@ -15,6 +15,9 @@ import (
 // cacheable are the verbs that the gateway serves. It can cache a kind if the API server has the last two.
 var cacheable = []string{"get", "list", "watch"}
 
+// podLog is the only subresource that is served, as it is named in discovery in its unaggregated form.
+const podLog = "pods/log"
+
 // SelfReviews are the resources by which callers ask what they may do, or who they are, with the kind of each. The gateway
 // answers these itself, so they are the only ones of which one can be created.
 var SelfReviews = map[schema.GroupVersionResource]schema.GroupVersionKind{
@@ -34,7 +37,7 @@ func IsSelfReview(group, resource string) bool {
 }
 
 // readable makes discovery documents describe the gateway: only the kinds that can be listed and watched and may be
-// served, with only the verbs get, list and watch, and without subresources. Reviews of oneself keep their verb create.
+// served, with only the verbs get, list and watch, and without subresources but pods' logs. Reviews of oneself keep their verb create.
 // Other documents stay as they are.
 //
 // Clients rely on discovery: kubectl chooses by verbs what `get all` asks for, and dashboards hide what cannot be
@@ -97,6 +100,11 @@ func (r readable) resources(group string, resources any, name string) []any {
 			served = append(served, resource)
 			continue
 		}
+		if group == "" && text == podLog && (r.serves == nil || r.serves("", "pods")) {
+			resource["verbs"] = []any{"get"}
+			served = append(served, resource)
+			continue
+		}
 		if strings.Contains(text, "/") || r.serves != nil && !r.serves(group, text) {
 			continue
 		}
@@ -111,7 +119,14 @@ func (r readable) resources(group string, resources any, name string) []any {
 			continue
 		}
 		resource["verbs"] = verbs
+		log := slices.DeleteFunc(members(resource["subresources"]), func(sub map[string]any) bool {
+			return group != "" || text != "pods" || sub["subresource"] != "log"
+		})
 		delete(resource, "subresources")
+		for _, sub := range log {
+			sub["verbs"] = []any{"get"}
+			resource["subresources"] = []any{sub}
+		}
 		served = append(served, resource)
 	}
 	return served

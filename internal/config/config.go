@@ -38,6 +38,7 @@ type Config struct {
 	TrustedProxies []string `yaml:"trustedProxies"`
 	Audit          Audit    `yaml:"audit"`
 	History        History  `yaml:"history"`
+	Logs           Logs     `yaml:"logs"`
 	Log            Log      `yaml:"log"`
 }
 
@@ -271,6 +272,12 @@ type HistoryKind struct {
 	Queue    string `yaml:"queue"`
 }
 
+// Logs bounds the logs of containers that are read at a time.
+type Logs struct {
+	Upstreams int `yaml:"upstreams"` // connections to API servers for logs
+	PerUser   int `yaml:"perUser"`   // logs that one user reads at once; 0: no limit
+}
+
 // Log says what is logged, and in which form.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
@@ -321,7 +328,8 @@ func Default() Config {
 		History: History{
 			Database: HistorySQLite, Owners: OwnersAsPermitted, Keep: Duration(30 * 24 * time.Hour), Migrate: true, Kinds: []HistoryKind{},
 		},
-		Log: Log{Level: "info", Format: "text"},
+		Logs: Logs{Upstreams: 200, PerUser: 16},
+		Log:  Log{Level: "info", Format: "text"},
 	}
 }
 

@@ -68,6 +68,7 @@ cors: {origins: []}
 trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, "fc00::/7"]
 audit: {level: none, file: ""}
 history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: as-permitted, keep: 720h, migrate: true, kinds: []}
+logs: {upstreams: 200, perUser: 16}
 log: {level: info, format: text}
 `
 	var want any

@@ -76,6 +76,8 @@ func (c Config) validate() faults {
 	f.count("stream.watchesPerUser", c.Stream.WatchesPerUser, 0)
 	f.count("requests.perUser", c.Requests.PerUser, 0)
 	f.count("requests.perSecond", c.Requests.PerSecond, 0)
+	f.count("logs.upstreams", c.Logs.Upstreams, 1)
+	f.count("logs.perUser", c.Logs.PerUser, 0)
 	f.between("drain", c.Drain, 0, time.Hour)
 
 	f.auth(c.Auth)

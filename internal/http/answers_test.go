@@ -110,7 +110,7 @@ func TestWhatHealsIsNoStatusOnAStream(t *testing.T) {
 		"basic auth":            {"/api/v1/pods", nil, nil, []string{"Authorization: Basic YTpi"}, reply{401, 401, ""}},
 		"unknown kind":          {"/api/v1/gadgets", nil, nil, nil, reply{404, 404, ""}},
 		"unknown cluster":       {"/clusters/none/api/v1/pods", nil, nil, nil, reply{404, 404, ""}},
-		"subresource":           {"/api/v1/namespaces/a/pods/b/log", nil, nil, nil, reply{404, 404, ""}},
+		"subresource":           {"/api/v1/namespaces/a/pods/b/exec", nil, nil, nil, reply{404, 404, ""}},
 		"namespace of a node":   {"/api/v1/namespaces/a/nodes", nil, nil, nil, reply{404, 404, ""}},
 		"pod without namespace": {"/api/v1/pods/web", nil, nil, nil, reply{404, 404, ""}},
 		"not watchable":         {"/api/v1/bindings", nil, nil, nil, reply{405, 405, ""}},

@@ -50,6 +50,9 @@ func (s *Server) audited(next http.Handler) http.Handler {
 
 // namedBy is what a request would read that was refused before anybody looked at its path.
 func namedBy(r *http.Request) (trail.Read, bool) {
+	if t, ok := access.ParseLog(r.URL.Path); ok {
+		return t.Read("get"), true
+	}
 	t, ok := access.Parse(strings.TrimPrefix(r.URL.Path, past.Prefix))
 	switch {
 	case !ok:

@@ -66,8 +66,8 @@ func TestWithoutAPortalItSaysHowToBuildOne(t *testing.T) {
 // Parts of the API that are not built are answered as by an API server, so that kubectl understands.
 func TestWhatIsNotBuiltOfTheAPI(t *testing.T) {
 	g := newGateway(t)
-	for _, path := range []string{"/api/v1/namespaces/a/pods/b/log", "/clusters/default/api/v1/nodes/b/proxy/metrics"} {
-		if a := g.get(path); a.code != 404 || a.status(t).Reason != "NotFound" || strings.HasSuffix(path, "/log") && !strings.Contains(a.body, "pods/log") {
+	for _, path := range []string{"/api/v1/namespaces/a/pods/b/exec", "/clusters/default/api/v1/nodes/b/proxy/metrics"} {
+		if a := g.get(path); a.code != 404 || a.status(t).Reason != "NotFound" || strings.HasSuffix(path, "/exec") && !strings.Contains(a.body, "pods/exec") {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
 		}
 		if a := g.get(path, "Authorization: "); a.code != 401 {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/trail"
 )
 
-// resource answers a Kubernetes path: an object, a list, or a stream of either.
+// resource answers a Kubernetes path: an object, a list, a stream of either, or a log.
 func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.signin.Caller(r)
 	if err != nil && reply.Negotiate(r.Header) == reply.FormEvents {
@@ -23,6 +23,9 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	}
 	if d, ok := rest.ParseDocument(r.URL.Path); ok {
 		return s.rest.Document(w, r, id, d)
+	}
+	if t, ok := access.ParseLog(r.URL.Path); ok {
+		return s.logs.Answer(w, r, id, t)
 	}
 	t, ok := access.Parse(r.URL.Path)
 	if !ok {
@@ -52,13 +55,13 @@ func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	return s.streams.Multi(w, r, id)
 }
 
-// noSuchPath says why a path below /api or /apis names nothing. Logs, proxies and the like are not objects: whoever asks
-// the gateway for them shall know that he has to ask the API server.
+// noSuchPath says why a path below /api or /apis names nothing. Whoever asks the gateway to go into a pod shall know that
+// they have to ask the API server.
 func noSuchPath(path string) error {
 	path = strings.TrimSuffix(path, "/")
 	object, subresource := path[:strings.LastIndexByte(path, '/')], path[strings.LastIndexByte(path, '/')+1:]
 	if t, ok := access.Parse(object); ok && t.Name != "" && subresource != "" {
-		return reply.NotFound(fmt.Sprintf("the gateway serves objects and no subresources: ask the API server itself for %s/%s", t.Resource, subresource))
+		return reply.NotFound(fmt.Sprintf("the gateway serves objects and logs, and no other subresources: ask the API server itself for %s/%s", t.Resource, subresource))
 	}
 	return reply.NotFound("the server could not find the requested resource")
 }

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -34,6 +35,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/past"
+	"github.com/kubecast/kubecast/internal/http/podlog"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
@@ -53,6 +55,7 @@ type Options struct {
 	Stream        StreamOptions
 	Limits        Limits
 	Connections   ConnectionLimits
+	Logs          LogLimits     // that are read at a time
 	Drain         time.Duration // within which streams end once Drain was called
 	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
 	TrustedProxies []netip.Prefix
@@ -68,6 +71,9 @@ type Options struct {
 // StreamOptions are what all event streams have in common.
 type StreamOptions = eventstream.Times
 
+// LogLimits bound the logs that are read at a time.
+type LogLimits = podlog.Limits
+
 // Server answers the gateway's requests.
 type Server struct {
 	signin      *signin.Handler
@@ -76,6 +82,7 @@ type Server struct {
 	connections *connections
 	rest        *rest.Handler
 	past        *past.Handler
+	logs        *podlog.Handler
 	streams     *eventstream.Hub
 	processors  *budget.Queue // who does something that takes long
 	rates       *pace.Rates
@@ -119,6 +126,10 @@ func New(opts Options) (*Server, error) {
 		},
 		SyncTimeout: opts.SyncTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
 	})
+	s.logs = podlog.New(podlog.Options{
+		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations, Limits: opts.Logs,
+		Reauthorize: opts.Stream.Reauthorize, WriteTimeout: opts.Stream.WriteTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
+	})
 	s.connections = newConnections(opts.Connections, s.isProxy, s.streams.Counted, s.metrics.refused, opts.Log)
 	return s, nil
 }
@@ -129,9 +140,14 @@ func (s *Server) Run(ctx context.Context) { s.streams.Run(ctx) }
 // SetClusters replaces the clusters that are served; see access.Access.
 func (s *Server) SetClusters(all []*cache.Kinds) error { return s.access.SetClusters(all) }
 
-// Drain lets no new streams in, and ends the running ones at random moments within Options.Drain. It returns when
-// all have ended, or the context has.
-func (s *Server) Drain(ctx context.Context) { s.streams.Drain(ctx) }
+// Drain lets no new streams in, logs included, and ends the running ones at random moments within Options.Drain. It
+// returns when all have ended, or the context has.
+func (s *Server) Drain(ctx context.Context) {
+	var draining sync.WaitGroup
+	draining.Go(func() { s.logs.Drain(ctx) })
+	s.streams.Drain(ctx)
+	draining.Wait()
+}
 
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {

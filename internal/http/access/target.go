@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -21,12 +22,14 @@ type Target struct {
 	Resource  string
 	Namespace string // "" for all, and for resources without namespaces
 	Name      string // "" for all
+
+	Subresource string // "log", of one object; else ""
 }
 
 // Parse reads /api/VERSION/… and /apis/GROUP/VERSION/…, with or without /clusters/NAME before it. It reports false
 // for all other paths, subresources included, since the cache has none.
-func Parse(path string) (t Target, ok bool) {
-	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
+func Parse(name string) (t Target, ok bool) {
+	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(name, "/"), "/"), "/")
 	for _, part := range parts {
 		if part == "" {
 			return Target{}, false
@@ -57,6 +60,22 @@ func Parse(path string) (t Target, ok bool) {
 	return t, true
 }
 
+// ParseLog reads the path of a pod's log, with or without /clusters/NAME before it. It reports false for all other
+// paths, and for names that no pod can have.
+func ParseLog(name string) (t Target, ok bool) {
+	pod, ok := strings.CutSuffix(strings.TrimSuffix(name, "/"), "/log")
+	if !ok {
+		return Target{}, false
+	}
+	t, ok = Parse(pod)
+	if !ok || t.Group != "" || t.Version != "v1" || t.Resource != "pods" || t.Namespace == "" || t.Name == "" ||
+		len(path.IsValidPathSegmentName(t.Namespace)) > 0 || len(path.IsValidPathSegmentName(t.Name)) > 0 {
+		return Target{}, false
+	}
+	t.Subresource = "log"
+	return t, true
+}
+
 // Request is the authorizer's question whether a verb may be done on the target.
 func (t Target) Request(cluster, verb string) auth.Request {
 	req := auth.Request{
@@ -67,6 +86,8 @@ func (t Target) Request(cluster, verb string) auth.Request {
 		Resource:  t.Resource,
 		Namespace: t.Namespace,
 		Name:      t.Name,
+
+		Subresource: t.Subresource,
 	}
 	// As at the API server, a Namespace counts as being within itself: a role in a namespace may allow to see the
 	// Namespace, too.
@@ -80,6 +101,7 @@ func (t Target) Request(cluster, verb string) auth.Request {
 func (t Target) Read(verb string) trail.Read {
 	return trail.Read{
 		Cluster: t.Cluster, Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Verb: verb,
+		Subresource: t.Subresource,
 	}
 }
 
@@ -97,7 +119,11 @@ func Forbidden(id auth.Identity, t Target, verb string) error {
 	if t.Name != "" {
 		message += fmt.Sprintf(" %q", t.Name)
 	}
-	message += fmt.Sprintf(" is forbidden: User %q cannot %s resource %q in API group %q", id.Username, verb, t.Resource, t.Group)
+	resource := t.Resource
+	if t.Subresource != "" {
+		resource += "/" + t.Subresource
+	}
+	message += fmt.Sprintf(" is forbidden: User %q cannot %s resource %q in API group %q", id.Username, verb, resource, t.Group)
 	if t.Namespace != "" {
 		message += fmt.Sprintf(" in the namespace %q", t.Namespace)
 	} else {

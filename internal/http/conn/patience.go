@@ -28,28 +28,45 @@ func NewPatientWriter(w http.ResponseWriter, r *http.Request, patience time.Dura
 	return &PatientWriter{w: w, control: http.NewResponseController(w), patience: patience, tcp: tcpOf(r)}
 }
 
-func (p *PatientWriter) Write(piece []byte) (int, error) {
+func (p *PatientWriter) Write(piece []byte) (n int, err error) {
 	if p.Outgrown != nil && p.Outgrown() {
 		return 0, ErrOutgrown
 	}
+	err = p.attended(func() error {
+		n, err = p.w.Write(piece)
+		return err
+	})
+	if err != nil && p.Outgrown != nil && p.Outgrown() {
+		err = ErrOutgrown
+	}
+	return n, err
+}
+
+// Flush sends what net/http holds back of what was written. It leaves no deadline behind: one that passes while nothing
+// is being written would still end an HTTP/2 stream.
+func (p *PatientWriter) Flush() error {
+	if err := p.attended(p.control.Flush); err != nil {
+		return err
+	}
+	return p.control.SetWriteDeadline(time.Time{})
+}
+
+// attended does something that waits for the client, under the deadline.
+func (p *PatientWriter) attended(do func() error) error {
 	if err := p.wait(); err != nil {
-		return 0, err
+		return err
 	}
 	before, known := uint64(0), false
 	if p.tcp != nil {
 		before, known = bytesTaken(p.tcp)
 	}
 	if !known {
-		return p.w.Write(piece)
+		return do()
 	}
 	a := &attendant{writer: p, taken: before}
 	a.begin()
 	defer a.end()
-	n, err := p.w.Write(piece)
-	if err != nil && p.Outgrown != nil && p.Outgrown() {
-		err = ErrOutgrown
-	}
-	return n, err
+	return do()
 }
 
 // wait puts the deadline off. It adds the interval, since progress of the client is noticed that much later.

@@ -69,6 +69,8 @@ func To(err error) *Error {
 	case errors.Is(err, cache.ErrRefused):
 		return Unavailable("the gateway itself may not list and watch this kind: its operator has to grant it the verbs "+
 			"list and watch", 30*time.Second, err)
+	case errors.Is(err, cluster.ErrLogsRefused):
+		return Unavailable("the gateway itself may not read logs: its operator has to grant it the verb get on pods/log", 30*time.Second, err)
 	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cache.ErrNotSynced), errors.Is(err, cache.ErrClosed):
 		return Unavailable("the cluster cannot be reached, or its objects are not all read yet", 2*time.Second, err)
 	case errors.Is(err, budget.ErrTooMuch):

@@ -167,12 +167,12 @@ func (h *Handler) mayRead(ctx context.Context, kinds *cache.Kinds, id auth.Ident
 		return true, "", nil
 	case !slices.Contains(readVerbs, of.Verb):
 		return false, readOnly, nil
-	case of.Subresource != "":
-		return false, "the gateway serves objects and no subresources", nil
+	case of.Subresource != "" && (of.Group != "" || of.Resource != "pods" || of.Subresource != "log" || of.Verb != "get"):
+		return false, "the gateway serves objects and logs, and no other subresources", nil
 	case of.Resource == "*" || of.Group == "*":
 		return false, "the gateway answers for one resource at a time", nil
 	}
-	t := access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Namespace: of.Namespace, Name: of.Name}
+	t := access.Target{Group: of.Group, Version: of.Version, Resource: of.Resource, Namespace: of.Namespace, Name: of.Name, Subresource: of.Subresource}
 	allowed, whole, err := h.access.May(ctx, kinds, id, t, of.Verb)
 	switch {
 	case err != nil:
@@ -258,24 +258,35 @@ func (h *Handler) reviewRules(ctx context.Context, kinds *cache.Kinds, id auth.I
 // rulesOf are what may be read of one kind. As at the API server, what a role in a namespace allows is told there even
 // of kinds that are in none.
 func (h *Handler) rulesOf(ctx context.Context, kinds *cache.Kinds, id auth.Identity, kind cluster.Kind, namespace string) (rules []authorizationv1.ResourceRule, err error) {
+	asked := make([]auth.Request, 0, len(readVerbs)+1)
 	for _, verb := range readVerbs {
-		scope, err := h.access.ScopeIn(ctx, id, kinds, auth.Request{
-			Verb: verb, Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Namespace: namespace,
-		})
+		asked = append(asked, auth.Request{Verb: verb, Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Namespace: namespace})
+	}
+	if kind.Group == "" && kind.Resource == "pods" {
+		asked = append(asked, auth.Request{Verb: "get", Version: kind.Version, Resource: "pods", Subresource: "log", Namespace: namespace})
+	}
+	for _, about := range asked {
+		scope, err := h.access.ScopeIn(ctx, id, kinds, about)
 		if err != nil {
 			return rules, fmt.Errorf("%s: %w", kind, err)
 		}
-		rule := authorizationv1.ResourceRule{Verbs: []string{verb}, APIGroups: []string{kind.Group}, Resources: []string{kind.Resource}}
+		resource := about.Resource
+		if about.Subresource != "" {
+			resource += "/" + about.Subresource
+		}
+		rule := authorizationv1.ResourceRule{Verbs: []string{about.Verb}, APIGroups: []string{kind.Group}, Resources: []string{resource}}
 		if scope = scope.In(namespace); !scope.SeesNamespace(namespace) {
 			if rule.ResourceNames = scope.Names[namespace]; rule.ResourceNames == nil {
 				continue
 			}
 		}
-		same := slices.IndexFunc(rules, func(r authorizationv1.ResourceRule) bool { return slices.Equal(r.ResourceNames, rule.ResourceNames) })
+		same := slices.IndexFunc(rules, func(r authorizationv1.ResourceRule) bool {
+			return slices.Equal(r.ResourceNames, rule.ResourceNames) && slices.Equal(r.Resources, rule.Resources)
+		})
 		if same < 0 {
 			rules = append(rules, rule)
 		} else {
-			rules[same].Verbs = append(rules[same].Verbs, verb)
+			rules[same].Verbs = append(rules[same].Verbs, about.Verb)
 		}
 	}
 	return rules, nil

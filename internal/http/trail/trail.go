@@ -48,6 +48,8 @@ type Read struct {
 	Verb      string
 	Partly    bool   // the caller is shown only a part of it
 	Watch     string // its name on a stream of several watches
+
+	Subresource string // "log"; "" of an object itself
 }
 
 // decided is a read with its outcome.
@@ -276,7 +278,7 @@ func (t *Trail) tell(stage string, read *decided, code int, more map[string]stri
 		e.Verb = read.Verb
 		e.Object = &audit.Object{
 			Resource: forAudit(read.Resource), Namespace: forAudit(read.Namespace), Name: forAudit(read.Name),
-			APIGroup: forAudit(read.Group), APIVersion: forAudit(read.Version),
+			APIGroup: forAudit(read.Group), APIVersion: forAudit(read.Version), Subresource: read.Subresource,
 		}
 		note("authorization.k8s.io/decision", read.decision)
 		note("kubecast.io/cluster", forAudit(read.Cluster))
