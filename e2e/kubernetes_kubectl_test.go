@@ -265,16 +265,18 @@ func TestKubectlAuthSaysWhatTheGatewayServes(t *testing.T) {
 				t.Errorf("whoami: %s", who)
 			}
 			for command, want := range map[string]string{
-				"auth can-i list pods -n auth-a":                  "yes",
-				"auth can-i watch jobs.batch -n auth-a":           "yes",
-				"auth can-i list pods -A":                         "yes", // a part of them
-				"auth can-i list pods -n auth-b":                  "no",
-				"auth can-i list nodes":                           "no",
-				"auth can-i create pods -n auth-a":                "no",
-				"auth can-i get pods --subresource=log -n auth-a": "no", // the role allows pods, and not their logs
-				"auth can-i get /version":                         "yes",
-				"auth can-i get /metrics":                         "no",
-				"auth can-i list nothings -n auth-a":              "no",
+				"auth can-i list pods -n auth-a":                   "yes",
+				"auth can-i watch jobs.batch -n auth-a":            "yes",
+				"auth can-i list pods -A":                          "yes", // a part of them
+				"auth can-i list pods -n auth-b":                   "no",
+				"auth can-i list nodes":                            "no",
+				"auth can-i create pods -n auth-a":                 "no",
+				"auth can-i get pods --subresource=log -n auth-a":  "yes",
+				"auth can-i get pods --subresource=log -n auth-b":  "no",
+				"auth can-i get pods --subresource=exec -n auth-a": "no",
+				"auth can-i get /version":                          "yes",
+				"auth can-i get /metrics":                          "no",
+				"auth can-i list nothings -n auth-a":               "no",
 			} {
 				out, err := s.tryKubectl(append(gateway, strings.Fields(command)...)...)
 				said := strings.TrimSpace(out)
