@@ -46,7 +46,7 @@ func TestKubectlLogsPrintsTheSame(t *testing.T) {
 		"done", "done -c main", "done -c side --tail=3", "done --all-containers", "done --all-containers --prefix --tail=2",
 		"done -c main --timestamps --tail=7", "done -c main --since=1h", "done -c main --since-time=2020-01-01T00:00:00Z --limit-bytes=300",
 		"done -c main --since-time=2999-01-01T00:00:00Z", "failed -c main", "failed -c main -f", "-l app=kubectl-logs,none!=x --all-containers --tail=2 --ignore-errors",
-		"creating -c main", "done -c none", "done -c main -p", "nothing", "creating -c main -f", "done -c main --tail=-7", "done -c main --since-time=yesterday",
+		"creating -c main", "done -c none", "done -c main -p", "nothing", "done -c main --tail=-7", "done -c main --since-time=yesterday",
 	} {
 		arguments := append([]string{"logs", "-n", "kubectl-logs"}, strings.Fields(command)...)
 		want, wantErr := s.tryKubectl(arguments...)
