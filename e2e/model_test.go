@@ -320,6 +320,7 @@ func (m *model) restore(t *testing.T) {
 	for _, w := range m.watched {
 		m.churn.waitMark(t, w.follower, w.name, w.scope, after)
 	}
+	m.roamers.waitTold(t, m.churn.namespaces[0]+"/"+after)
 	// Each gateway has an epoch of its own now. With the same epoch again, clients are told more than resets.
 	m.restartGateways(t)
 	for _, g := range m.gateways {

@@ -149,6 +149,23 @@ func (r *roamers) check(t *testing.T) {
 	}
 }
 
+// waitTold waits until each client has been told of a pod that all of them may see and select.
+func (r *roamers) waitTold(t *testing.T, key string) {
+	t.Helper()
+	for _, c := range r.clients {
+		eventually(t, c.name+" has been told of "+key, func() error {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			for watch, view := range c.views {
+				if _, has := view[key]; !has {
+					return fmt.Errorf("%s does not have it (%v)", watch, c.err)
+				}
+			}
+			return nil
+		})
+	}
+}
+
 // roamer is one of these clients.
 type roamer struct {
 	*roamers
