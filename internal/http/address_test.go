@@ -48,7 +48,7 @@ func TestOnlyTrustedProxiesSayWhereRequestsComeFrom(t *testing.T) {
 	}
 }
 
-// Whoever tries one token after the other is told to wait, and who comes from the same address with a good one is not.
+// A client that tries one token after the other is told to wait. One with a good token, from the same address, is not.
 func TestTooManyFailuresToSignInAreToldToWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		from := func(address, token string) answer {

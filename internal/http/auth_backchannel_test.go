@@ -140,7 +140,7 @@ func TestLogoutsThatAreNoneAreRefused(t *testing.T) {
 	}, sealed)
 }
 
-// Whoever is revoked between the answer to who they are and their stream's begin must not slip through.
+// A caller who is revoked after they were identified, and before their stream begins, must not slip through.
 func TestStreamThatBeginsAsItsCallerIsRevokedEnds(t *testing.T) {
 	revocations := auth.NewRevocations(auth.RevocationOptions{Keep: 48 * time.Hour})
 	inBubble(t, func(t *testing.T, g *gateway) {

@@ -324,7 +324,7 @@ func TestTicketsAreIssuedForPathsOfTheGatewayOnly(t *testing.T) {
 		if a := g.get("/clusters?ticket="+g.ticket("/clusters", "Authorization: ", cookie), "Authorization: "); a.code != 200 {
 			t.Errorf("by a session: %d %s", a.code, a.body)
 		}
-		// Who sends a token needs none.
+		// A client that sends a token needs no ticket, so a bad one does no harm.
 		if a := g.get("/clusters?ticket=whatever"); a.code != 200 {
 			t.Errorf("beside a token: %d", a.code)
 		}

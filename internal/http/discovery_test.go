@@ -125,7 +125,7 @@ func TestMadeUpKindsAreNotAskedAbout(t *testing.T) {
 	}
 }
 
-// Whoever is to lose a permission cannot put that off by asking so much that the question about their stream has to wait.
+// A user who is to lose a permission cannot put that off by asking so much that the question about their stream has to wait.
 func TestRevocationIsNotPutOffByAskingForMuch(t *testing.T) {
 	var names fixedNames
 	for i := range 250 {

@@ -33,7 +33,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 
 func (s *Server) logger(r *http.Request) *slog.Logger { return s.log.With("request", request.ID(r)) }
 
-// audited gives each request a trail, and tells it once the request is answered.
+// audited gives each request a trail, and writes it to the audit log once the request is answered.
 func (s *Server) audited(next http.Handler) http.Handler {
 	if s.opts.Audit == nil {
 		return next
@@ -48,7 +48,8 @@ func (s *Server) audited(next http.Handler) http.Handler {
 	})
 }
 
-// namedBy is what a request would read that was refused before anybody looked at its path.
+// namedBy returns what a request would have read. It is for requests that were refused before a handler looked at the
+// path.
 func namedBy(r *http.Request) (trail.Read, bool) {
 	if t, ok := access.ParseLog(r.URL.Path); ok {
 		return t.Read("get"), true
@@ -65,8 +66,8 @@ func namedBy(r *http.Request) (trail.Read, bool) {
 	return t.Read("list"), true
 }
 
-// recover turns a panic into a 500. One that comes after the first byte ends the connection instead: the client
-// must not take what it has for complete.
+// recover turns a panic into a 500. A panic after the first byte ends the connection instead, so that the client does
+// not take what it has for a complete answer.
 func (s *Server) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tracked := &statusWriter{ResponseWriter: w, patience: s.opts.Stream.WriteTimeout}
@@ -88,11 +89,11 @@ func (s *Server) recover(next http.Handler) http.Handler {
 	})
 }
 
-// statusWriter remembers the status, which is spent, too, once the connection was taken over.
+// statusWriter remembers the status. Once the connection was taken over, no other status can be sent either.
 type statusWriter struct {
 	http.ResponseWriter
 	code     int
-	patience time.Duration // for the client to take what net/http itself sends: small answers, and the end of large ones; 0: for ever
+	patience time.Duration // how long the client may take nothing of small answers and the end of large ones, which net/http sends; 0: for ever
 }
 
 func (w *statusWriter) begin(code int) {
@@ -134,7 +135,7 @@ func (w *statusWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// answer runs a handler and sends what its error says, if the first byte was not sent.
+// answer runs a handler. If that returns an error, it sends what the error says, unless the first byte was sent already.
 func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -156,7 +157,7 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 	}
 }
 
-// signedIn lets a handler know who sends a request.
+// signedIn tells a handler who sent a request.
 func (s *Server) signedIn(handle func(http.ResponseWriter, *http.Request, auth.Identity) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id, err := s.signin.Caller(r)

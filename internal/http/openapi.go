@@ -17,7 +17,7 @@ var openAPITag = func() string {
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
 }()
 
-// describe answers the gateway's own OpenAPI document, to every caller: it says nothing of any cluster.
+// describe answers the gateway's own OpenAPI document. Every caller may read it, since it says nothing of any cluster.
 func describe(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("Cache-Control", "no-cache")

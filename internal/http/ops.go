@@ -21,8 +21,7 @@ import (
 // OpsOptions say what the ops listener shows, and to whom.
 type OpsOptions struct {
 	Gatherer prometheus.Gatherer
-	// Profiles says whether profiles are served. They cost time and show memory, so they are only served if that was
-	// asked for.
+	// Profiles says whether profiles are served. They cost time and show memory, so the operator must ask for them.
 	Profiles bool
 	// Tokens returns the accepted bearer tokens, read for each request; nil: there are none.
 	Tokens func() ([]string, error)
@@ -53,8 +52,8 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 
 // ready answers /readyz, which says whether requests should come here: the kinds to preload are synced, permissions
 // can be decided, and the gateway is not draining. Kinds that the cluster does not have, or does not show the
-// gateway, are named, but do not count. Nor does a cluster that cannot be reached if another one is ready, since the
-// users of that one are not to suffer. Names says whether the caller may see names.
+// gateway, are named, but do not count. Nor does a cluster that cannot be reached if another one is ready: the users
+// of that one must not suffer from it. Names says whether the caller may see names.
 func (s *Server) ready(w http.ResponseWriter, names bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	all := s.access.All()

@@ -42,7 +42,7 @@ func (s *Server) portal() func(http.ResponseWriter, *http.Request) error {
 		pageHeaders(h)
 		h.Set("Cache-Control", "no-cache")
 		if strings.HasPrefix(r.URL.Path, "/assets/") {
-			h.Set("Cache-Control", "public, max-age=31536000, immutable") // these files' names change with their content
+			h.Set("Cache-Control", "public, max-age=31536000, immutable") // the names of these files change with their content
 		}
 		files.ServeHTTP(conn.NewPatientResponse(w, r, s.opts.Stream.WriteTimeout), r)
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// health answers /healthz, /livez and /readyz as tools expect them of an API server. They say of a cluster whether the
-// gateway can serve it; names of the inside are for the ops listener.
+// health answers /healthz, /livez and /readyz as tools expect it from an API server. The answer says whether the gateway
+// can serve a cluster. The names of what it waits for are only on the ops listener.
 func (s *Server) health(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	path := "/" + r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	kinds, err := s.access.Cluster(chi.URLParam(r, "cluster"))
@@ -36,7 +36,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, id auth.Identity
 	return nil
 }
 
-// readiness says why a cluster cannot be served yet; nil if it can.
+// readiness returns why a cluster cannot be served yet; nil if it can.
 func (s *Server) readiness(kinds *cache.Kinds) error {
 	var other error
 	if s.opts.Ready != nil {

@@ -155,7 +155,7 @@ func TestFreshnessIsTold(t *testing.T) {
 		if err != nil || time.Since(since) > time.Minute {
 			t.Errorf("%q", f.raw)
 		}
-		// Who comes now is told, too.
+		// A client that comes now is told, too.
 		g.stream("/api/v1/pods").expect("synced", "stale unreachable")
 		g.api.Fail("pods", 0)
 		s.expect("p.live live")

@@ -6,7 +6,7 @@ import { TextCell } from '../table/TextCell.tsx';
 import type { JobRow } from './job.ts';
 import { Progress } from './Progress.tsx';
 
-// Whoever began last ran shortest; what has not begun comes last.
+// The job that began last ran shortest. Jobs that have not begun come last.
 function runTime({ started, finished }: JobRow): number | undefined {
   return started === undefined ? undefined : (finished ?? Date.now()) - started;
 }

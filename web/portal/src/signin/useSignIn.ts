@@ -82,7 +82,7 @@ export function useSignIn(first: SignedIn | undefined): SignInState {
       return;
     }
     setStuck(false);
-    // Who is not sure to be signed out must not be shown that they are.
+    // A user must not be shown that they are signed out as long as that is not sure.
     endBrowserSession().then(
       () => signOut(''),
       () => setStuck(true),
