@@ -27,6 +27,8 @@ import (
 // in order, at its version, and in time. Then the API server restarts and forgets: from then on a change may be late, or have
 // been overcome by one that is, but nothing is told twice, and each job ends in its state.
 //
+// Readers who are cut at random, and come back to any replica, are told each of them once.
+//
 // Whoever lives the jobs says what there was: nobody else changes them, so nothing here rests on a watch.
 func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
 	t.Parallel()
@@ -34,6 +36,7 @@ func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
 	s.namespaces(t, "recorded")
 	random := seed(t)
 	records := s.startRecording(t)
+	allTold := s.follow(t, random, records)
 	l := &lives{jobs: s.kube.BatchV1().Jobs("recorded"), states: map[string][]stateAt{}}
 
 	finish := l.live(t, random, 6*time.Second)
@@ -55,6 +58,7 @@ func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
 	for _, r := range records {
 		eventually(t, "all that is known is recorded in "+r.name, func() error { return r.check(t, l, complete) })
 	}
+	allTold()
 	if len(l.states) < 40 {
 		t.Errorf("there were only %d jobs", len(l.states))
 	}

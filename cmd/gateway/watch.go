@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,9 +167,15 @@ func printLine(out io.Writer, e *sse.Event) error {
 		Kind     string
 		Metadata struct{ Namespace, Name, ResourceVersion string }
 		Status   struct{ Phase string }
+		// Of a transition in a history.
+		Resource, Namespace, Name, From, To, Reason string
 	}
 	rest := string(e.Data)
-	if json.Unmarshal(e.Data, &data) == nil && data.Metadata.Name != "" {
+	switch err := json.Unmarshal(e.Data, &data); {
+	case err != nil:
+	case data.To != "":
+		rest = strings.TrimSpace(fmt.Sprintf("%s %s/%s %s → %s %s", data.Resource, data.Namespace, data.Name, cmp.Or(data.From, "·"), data.To, data.Reason))
+	case data.Metadata.Name != "":
 		name := data.Metadata.Name
 		if data.Metadata.Namespace != "" {
 			name = data.Metadata.Namespace + "/" + name

@@ -183,6 +183,19 @@ func TestWatchEndsWhenNobodyReads(t *testing.T) {
 	}
 }
 
+func TestWatchPrintsTransitions(t *testing.T) {
+	var out bytes.Buffer
+	transition := func(from, to string) string {
+		return "event: transition\nid: e.h-1\ndata: {\"seq\":\"1\",\"resource\":\"jobs.batch\",\"namespace\":\"a\",\"name\":\"train\",\"from\":" + from + ",\"to\":\"" + to + "\",\"reason\":\"R\"}\n\n"
+	}
+	if _, err := runWatch(t, &out, nil, stream(transition("null", "Pending")+transition(`"Pending"`, "Failed"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "  transition  jobs.batch a/train · → Pending R\n") || !strings.Contains(got, "jobs.batch a/train Pending → Failed R\n") {
+		t.Errorf("%s", got)
+	}
+}
+
 // The text of an object may come from a stranger, and must not control the terminal.
 func TestObjectsCannotSpeakToTheTerminal(t *testing.T) {
 	var out bytes.Buffer

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,9 +25,10 @@ import (
 // chronicle is a gateway with a history that the test writes.
 type chronicle struct {
 	*gateway
-	db  *store.Store
-	log store.Log
-	at  history.Time
+	file string // of the database
+	db   *store.Store
+	log  store.Log
+	at   history.Time
 }
 
 // newChronicle runs a gateway with an empty history in a file.
@@ -47,7 +49,7 @@ func newChronicle(t *testing.T, opts ...option) *chronicle {
 	if err := a.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := &chronicle{at: history.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
+	c := &chronicle{file: filepath.Join(database.StateDir, "history.db"), at: history.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
 	c.gateway = newGateway(t, append(opts, options(func(o *Options) { o.History = a }))...)
 	if c.db, err = store.New(database); err != nil {
 		t.Fatal(err)
@@ -271,7 +273,7 @@ func TestHistoryRefusesWhatItDoesNotKnow(t *testing.T) {
 			t.Errorf("%s: %d %s, not %d %s", path, a.code, a.body, want.code, want.text)
 		}
 	}
-	if a := c.get(allJobs, "Accept: text/event-stream"); a.code != 406 {
+	if a := c.get(allJobs, "Accept: text/html"); a.code != 406 {
 		t.Errorf("%d", a.code)
 	}
 	if a := c.get(allJobs, "Authorization: "); a.code != 401 || a.header.Get("WWW-Authenticate") == "" {

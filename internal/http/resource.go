@@ -46,6 +46,24 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) error {
 	return s.rest.Resource(w, r, id, t, accepted)
 }
 
+// history answers what is below /history.
+func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.signin.Caller(r)
+	accepted := reply.Negotiate(r.Header)
+	switch {
+	case err == nil && accepted == reply.FormEvents:
+		if trace := trail.Of(r.Context()); trace != nil {
+			trace.Asked(accepted, r.URL.Query())
+		}
+		return s.streams.Other(w, r, id)
+	case accepted == reply.FormEvents:
+		return s.streams.Refuse(w, r, err)
+	case err != nil:
+		return err
+	}
+	return s.past.Answer(w, r, id)
+}
+
 // multiStream answers /stream.
 func (s *Server) multiStream(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.signin.Caller(r)

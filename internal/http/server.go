@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,7 +120,8 @@ func New(opts Options) (*Server, error) {
 		WriteTimeout: opts.Stream.WriteTimeout,
 	})
 	s.streams = eventstream.New(eventstream.Options{
-		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
+		Parsers: eventstream.Parsers{strings.TrimPrefix(past.Prefix, "/"): s.past.Stream},
+		Access:  s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
 		Processors: s.processors, Memory: s.memory, Times: opts.Stream,
 		Limits: eventstream.Limits{
 			PerUser: opts.Limits.PerUser, PerAddress: opts.Limits.PerAddress, Total: opts.Limits.Total, WatchesPerUser: opts.Limits.WatchesPerUser,
@@ -186,7 +188,7 @@ func (s *Server) route(r chi.Router) {
 			r.Get(base+path, s.answer("kubernetes", s.resource))
 		}
 	}
-	r.Get(past.Prefix+"/*", s.answer("history", s.signedIn(s.past.Answer)))
+	r.Get(past.Prefix+"/*", s.answer("history", s.history))
 	r.Get("/stream", s.answer("stream", s.multiStream))
 	r.Get("/auth/me", s.answer("auth", s.signedIn(s.rest.Me)))
 	s.signin.Route(r, func(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {

@@ -52,6 +52,7 @@ type Archive struct {
 	usages   chan struct{} // has an element for each usage that is being read
 
 	forgetting sync.Mutex // of all clusters' goroutines one removes what is no longer recorded
+	tails      tails
 
 	mu        sync.Mutex
 	recorders []*recorder.Recorder
@@ -77,6 +78,7 @@ func New(opts Options) (*Archive, error) {
 		opts: opts, recorded: recorded, read: read, holder: host[:min(len(host), 64)] + "-",
 		metrics: recorder.NewMetrics(opts.Registerer), log: opts.Log, ready: make(chan struct{}),
 		usages: make(chan struct{}, usagesAtOnce),
+		tails:  tails{byName: map[store.LogName]*Tail{}},
 	}
 	for _, name := range opts.Rules.Kinds() {
 		if resource, group := split(name); opts.Serves(group, resource) {
@@ -88,7 +90,10 @@ func New(opts Options) (*Archive, error) {
 }
 
 // Close ends all connections. It comes after all else has ended: a recorder gives its lease back at its end.
-func (a *Archive) Close() error { return errors.Join(a.recorded.Close(), a.read.Close()) }
+func (a *Archive) Close() error {
+	a.tails.close()
+	return errors.Join(a.recorded.Close(), a.read.Close())
+}
 
 // Run makes sure that the schema is as it must be, however long that takes.
 func (a *Archive) Run(ctx context.Context) error {
@@ -166,7 +171,7 @@ func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, waits *waiting
 		told = ""
 		r := recorder.New(recorder.Options{
 			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Holder: a.holder + rand.Text()[:10],
-			Keep: a.opts.Keep, Metrics: a.metrics, Log: a.log,
+			Keep: a.opts.Keep, Wrote: a.wrote, Metrics: a.metrics, Log: a.log,
 		})
 		a.begin(r)
 		defer a.end(r)

@@ -78,6 +78,51 @@ func (a *Archive) Lives(
 	return err
 }
 
+// After are the transitions that follow a number, in order, and the number up to which there are no others. Beside the errors of
+// Jobs there are ErrAhead and ErrExpired.
+func (a *Archive) After(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after uint64, limit int) (found []*history.Transition, upTo uint64, err error) {
+	var failed error // that is none of the database's
+	found, err = read(ctx, a, c, kind, func(ctx context.Context, log store.Log) ([]*history.Transition, error) {
+		if upTo = log.Seq; after > log.Seq {
+			failed = ErrAhead
+			return nil, nil
+		}
+		found, err := a.read.TransitionsAfter(ctx, log, f, after, limit)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(found); n > 0 && (n == limit || found[n-1].Seq > upTo) {
+			upTo = found[n-1].Seq
+		}
+		now, err := a.read.Find(ctx, log.LogName) // afterwards, or something might have been removed before it was read
+		if now.Expired > after {
+			failed = ErrExpired
+		}
+		return found, err
+	})
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case failed != nil:
+		return nil, 0, failed
+	case upTo == 0 && after > 0: // nothing was ever recorded
+		return nil, 0, ErrAhead
+	}
+	return found, upTo, nil
+}
+
+// Head is the last number of a kind's log, 0 if there is none. Errors are those of Jobs.
+func (a *Archive) Head(ctx context.Context, c *cluster.Cluster, kind string) (seq uint64, err error) {
+	_, err = read(ctx, a, c, kind, func(_ context.Context, log store.Log) ([]struct{}, error) {
+		seq = log.Seq
+		return nil, nil
+	})
+	return seq, err
+}
+
+// errNotReady is what readers are told before the schema is as it must be.
+var errNotReady = fmt.Errorf("%w: its schema is not ready", ErrAway)
+
 // read asks the database about a log. What was never recorded is empty.
 func read[T any](ctx context.Context, a *Archive, c *cluster.Cluster, kind string, ask func(context.Context, store.Log) ([]T, error)) ([]T, error) {
 	return readWithin(ctx, a, c, kind, pageWithin, ask)
@@ -93,7 +138,7 @@ func readWithin[T any](
 	select {
 	case <-a.ready:
 	default:
-		return nil, fmt.Errorf("%w: its schema is not ready", ErrAway)
+		return nil, errNotReady
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

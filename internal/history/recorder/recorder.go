@@ -31,10 +31,11 @@ type Options struct {
 	Cluster  *cluster.Cluster
 	Store    *cache.Store // of the kind; in use for as long as the recorder runs
 	Rule     *rules.Rule
-	Waits    *waiting.Watch // of the cluster; nil: nobody says why jobs wait
-	Holder   string         // names this recorder among all that share the database
-	Keep     time.Duration  // how long after its deletion a job is kept; 0: for ever
-	Metrics  *Metrics       // may be nil
+	Waits    *waiting.Watch      // of the cluster; nil: nobody says why jobs wait
+	Holder   string              // names this recorder among all that share the database
+	Keep     time.Duration       // how long after its deletion a job is kept; 0: for ever
+	Wrote    func(store.LogName) // is called after each transaction that wrote transitions, and must not wait; may be nil
+	Metrics  *Metrics            // may be nil
 	Log      *slog.Logger
 }
 
@@ -352,5 +353,8 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	}
 	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, b.transitions, len(jobs), time.Since(began))
 	r.at = at
+	if r.opts.Wrote != nil {
+		r.opts.Wrote(r.name)
+	}
 	return nil
 }

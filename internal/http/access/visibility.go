@@ -62,6 +62,13 @@ func VisibilityOf(scope auth.Scope, t Target, kind cluster.Kind) (_ *Visibility,
 	return s, true
 }
 
+// Nothing is the visibility of a caller who may see nothing.
+func Nothing() *Visibility {
+	v := &Visibility{}
+	v.key = sha256.Sum256([]byte(reply.MustJSON(v.scope)))
+	return v
+}
+
 // Shows is what may be seen, as permissions say it.
 func (v *Visibility) Shows() auth.Scope {
 	if v == nil {

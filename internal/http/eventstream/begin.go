@@ -128,7 +128,7 @@ func fromPosition(text, epoch, name string) (from From) {
 	from.Told, from.Named = position.Told[name]
 	switch {
 	case err != nil:
-		from.Reset = resetUnreadable
+		from.Reset = ResetUnreadable
 	case position.Epoch != epoch:
 		from.Reset = ResetEpoch
 	}

@@ -21,7 +21,7 @@ const (
 	ResetExpired    = "expired"
 	ResetEpoch      = "epoch"
 	ResetAhead      = "ahead"
-	resetUnreadable = "unreadable"
+	ResetUnreadable = "unreadable"
 	ResetSlow       = "slow"
 )
 

@@ -55,22 +55,16 @@ const awayFor = 5 * time.Second
 
 // Answer answers a list of jobs or transitions, or what jobs used.
 func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
-	t, ok := Target(r.URL.Path)
 	accepted := reply.Negotiate(r.Header)
 	if trace := trail.Of(r.Context()); trace != nil {
 		trace.Asked(accepted, r.URL.Query())
 	}
-	switch {
-	case !ok:
-		return reply.NotFound("below /history stands the path of a kind of jobs, such as /history/apis/batch/v1/jobs")
-	case h.opts.Archive == nil:
-		return reply.NotFound("the gateway keeps no history")
-	case !h.opts.Archive.Records(t.Qualified()):
-		return reply.NotFound("no history is kept of this kind")
-	case accepted == reply.FormEvents:
-		return reply.NotAcceptable("the history is answered as application/json only: streams of it are not built yet")
-	case accepted != reply.FormJSON:
-		return reply.NotAcceptable("the history is answered as application/json only")
+	t, err := h.target(r.URL.Path)
+	if err != nil {
+		return err
+	}
+	if accepted != reply.FormJSON {
+		return reply.NotAcceptable("the history is answered as application/json or text/event-stream")
 	}
 	query, err := request.Query(r)
 	if err != nil {
@@ -109,29 +103,33 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	return page.send(w, r, h.opts.WriteTimeout)
 }
 
+// grant decides what a caller may see. Own says that they are shown their own jobs wherever these are, which they have to ask
+// for.
+func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
+	own = h.opts.SeeTheirOwn && asksForOwn && !id.Anonymous // all who did not sign in have one name
+	g, kind, err = h.opts.Access.Find(ctx, id, t, verb)
+	if err != nil && h.isKnown(ctx, g, t) {
+		g, err = h.opts.Access.FindGone(ctx, id, t, verb)
+	}
+	if failed := reply.To(err); err != nil && own && failed.Code == http.StatusForbidden {
+		g.Visible, err = access.Nothing(), nil
+	}
+	trail.Of(ctx).Decided(access.Part{Target: t, Visible: g.Visible}.Read(verb), err)
+	return g, kind, own, err
+}
+
 // find decides what the caller may see, and completes the question's filter with it.
 func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q *question) (g access.Grant, err error) {
 	verb := "list"
 	if t.Name != "" {
 		verb = "get"
 	}
-	own := h.opts.SeeTheirOwn && q.me && !id.Anonymous // all who did not sign in have one name
-	g, _, err = h.opts.Access.Find(ctx, id, t, verb)
-	if err != nil && h.isKnown(ctx, g, t) {
-		g, err = h.opts.Access.FindGone(ctx, id, t, verb)
-	}
-	shows := g.Visible.Shows()
-	if failed := reply.To(err); err != nil && own && failed.Code == http.StatusForbidden {
-		shows, err = auth.Scope{}, nil
-	}
-	read := access.Part{Target: t, Visible: g.Visible}.Read(verb)
-	read.Partly = read.Partly || !shows.All && own
-	trail.Of(ctx).Decided(read, err)
+	g, _, own, err := h.grant(ctx, id, t, verb, q.me)
 	if err != nil {
 		return g, err
 	}
 	q.filter.Namespace, q.filter.Name = t.Namespace, t.Name
-	if q.filter.Within, err = places(shows, t.Namespace); err != nil {
+	if q.filter.Within, err = places(g.Visible.Shows(), t.Namespace); err != nil {
 		return g, err
 	}
 	if own {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -96,6 +97,31 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 		q.filter.Since, q.filter.Until = q.after.Since, q.after.Until // as they were on the first page
 	}
 	return q, q.usage(query, now)
+}
+
+// parseStream reads what a stream asks for. The owner me stays as it is.
+func parseStream(query url.Values, t access.Target) (q question, err error) {
+	limit := defaultLimit
+	switch text := query.Get("limit"); text {
+	case "":
+	case "0":
+		limit = 0
+	default:
+		if limit, err = limitOf(query); err != nil {
+			return q, err
+		}
+	}
+	if query.Has("continue") {
+		return q, reply.BadRequest("continue: has no meaning for an event stream")
+	}
+	if view := query.Get("view"); view != "" && view != viewTransitions {
+		return q, reply.BadRequest("view: %q is not streamed, only transitions are", shortened(view))
+	}
+	query = maps.Clone(query)
+	query.Del("limit")
+	q, err = parse(query, t, me, time.Now())
+	q.limit = limit
+	return q, err
 }
 
 var parameters = []string{"view", "state", "owner", "queue", "uid", "since", "until", "limit", "continue", "by", "step"}

@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// pastReader reads a history, is cut at random moments, and comes back to any of the gateways that share the database.
+type pastReader struct {
+	record   *record
+	position string
+	cuts     int
+
+	mu   sync.Mutex
+	last uint64 // the number of the last transition
+	err  error  // something was told twice, or passed over
+}
+
+// follow follows each record's history until the returned function is called, which waits until all is told that is
+// recorded by then.
+func (s *stage) follow(t *testing.T, random *rand.Rand, records []*record) (finish func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	token := s.viewer(t)
+	var all []*pastReader
+	var following sync.WaitGroup
+	for _, r := range records {
+		for range 2 {
+			f, random := &pastReader{record: r}, rand.New(rand.NewPCG(random.Uint64(), 0))
+			all = append(all, f)
+			following.Go(func() {
+				for ctx.Err() == nil {
+					f.read(ctx, random, token)
+				}
+			})
+		}
+	}
+	return func() {
+		for _, f := range all {
+			var recorded uint64
+			if err := f.record.db.QueryRow("SELECT seq FROM logs WHERE resource = 'jobs.batch'").Scan(&recorded); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "all of "+f.record.name+" is told", func() error {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if f.err == nil && f.last < recorded {
+					return fmt.Errorf("only up to %d of %d", f.last, recorded)
+				}
+				return nil
+			})
+		}
+		cancel()
+		following.Wait()
+		for _, f := range all {
+			if f.err != nil || f.cuts < 3 {
+				t.Errorf("%s: %v, after %d connections", f.record.name, f.err, f.cuts)
+			}
+		}
+	}
+}
+
+// read reads from one gateway, for a while.
+func (f *pastReader) read(ctx context.Context, random *rand.Rand, token string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(50+random.IntN(1500))*time.Millisecond)
+	defer cancel()
+	header := bearer(token)
+	header.Set("Accept", "text/event-stream")
+	if f.position != "" {
+		header.Set("Last-Event-ID", f.position)
+	}
+	opened, err := openFrames(ctx, f.record.gateways[random.IntN(len(f.record.gateways))].url+"/history/apis/batch/v1/jobs?limit=1000", header)
+	if err != nil {
+		time.Sleep(50 * time.Millisecond) // it was killed
+		return
+	}
+	defer opened.close()
+	f.cuts++
+	for {
+		read, err := opened.next()
+		if err != nil {
+			return
+		}
+		if read.id != "" {
+			f.position = read.id
+		}
+		f.note(read)
+	}
+}
+
+func (f *pastReader) note(read frame) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch read.event {
+	case "reset":
+		f.err = fmt.Errorf("a %+v behind %d", read, f.last)
+	case "transition":
+		var told struct{ Seq string }
+		if err := json.Unmarshal([]byte(read.data), &told); err != nil {
+			f.err = err
+		}
+		seq, err := strconv.ParseUint(told.Seq, 10, 64)
+		if err != nil || f.last != 0 && seq != f.last+1 {
+			f.err = fmt.Errorf("%s follows %d", told.Seq, f.last)
+		}
+		f.last = seq
+	}
+}

@@ -1,0 +1,295 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Errors of Tail.Next, beside ErrAway.
+var (
+	// ErrBehind means that what follows a number is not in memory: Archive.After reads it from the database.
+	ErrBehind = errors.New("this is further back than the end of the log")
+	// ErrAhead means that the log does not reach as far as a number. Of Tail.Next that may be a matter of a moment, since
+	// another replica knew more; of Archive.After it says that the log is another one, or the database was restored.
+	ErrAhead = errors.New("the log does not reach so far")
+	// ErrExpired means that some of what follows a number has been removed, since it was kept for long enough.
+	ErrExpired = errors.New("some of it is not kept any more")
+)
+
+const (
+	// pollEach is how often the database is asked what other replicas have written. A recorder of this replica says it.
+	pollEach = 250 * time.Millisecond
+	// tailLength is how many transitions are in memory: a reader that falls further behind asks the database itself.
+	tailLength = 1024
+	// awayAfter is for how long the database may fail before readers are told.
+	awayAfter = 3 * time.Second
+)
+
+// Entry is a transition of a log's end.
+type Entry struct {
+	*history.Transition
+	once sync.Once
+	text string
+}
+
+// Text is the transition in the form in which all readers are told it, which is made once.
+func (e *Entry) Text(make func(*history.Transition) string) string {
+	e.once.Do(func() { e.text = make(e.Transition) })
+	return e.text
+}
+
+// tails are those that somebody reads.
+type tails struct {
+	mu      sync.Mutex
+	byName  map[store.LogName]*Tail
+	reading sync.WaitGroup
+}
+
+// close ends the following of all logs, whoever still reads them.
+func (all *tails) close() {
+	all.mu.Lock()
+	for _, t := range all.byName {
+		t.stop()
+	}
+	all.mu.Unlock()
+	all.reading.Wait()
+}
+
+// Tail is the end of a log, which grows. It is followed once for all its readers: the database is asked what is new by one
+// question in a while, however many there are. Its methods may be called concurrently.
+type Tail struct {
+	archive *Archive
+	name    store.LogName
+	nudged  *stream.Bell
+	stop    context.CancelFunc
+	readers int           // guarded by tails.mu
+	known   chan struct{} // closed once the database was asked
+
+	mu      sync.Mutex
+	entries []*Entry  // in order and without gaps, the last of them with the number head
+	head    uint64    // the last number of the log
+	asked   bool      // and answered, once at least
+	failing time.Time // since when questions fail; zero: they do not
+	err     error     // why readers cannot be told what there is; nil: they can
+	waiting map[stream.Waiter]struct{}
+	asking  map[stream.Waiter]struct{} // wait for the next answer, whatever it is
+}
+
+// Follow gives the end of the log of a kind, for one more reader, who must Leave it. An error is the cluster's, or the context's.
+func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string) (*Tail, error) {
+	identity, err := c.Identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := store.LogName{Cluster: identity, Resource: kind}
+	a.tails.mu.Lock()
+	defer a.tails.mu.Unlock()
+	t := a.tails.byName[name]
+	if t == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		t = &Tail{
+			archive: a, name: name, nudged: stream.NewBell(), stop: stop, known: make(chan struct{}), waiting: map[stream.Waiter]struct{}{},
+			asking: map[stream.Waiter]struct{}{},
+		}
+		a.tails.byName[name] = t
+		a.tails.reading.Go(func() { t.run(ctx) })
+	}
+	t.readers++
+	return t, nil
+}
+
+// Leave says that a reader has left, whom nothing wakes any more.
+func (t *Tail) Leave(w stream.Waiter) {
+	t.mu.Lock()
+	delete(t.waiting, w)
+	delete(t.asking, w)
+	t.mu.Unlock()
+	all := &t.archive.tails
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if t.readers--; t.readers == 0 {
+		delete(all.byName, t.name)
+		t.stop()
+	}
+}
+
+// wrote says that a recorder of this replica has written to a log.
+func (a *Archive) wrote(name store.LogName) {
+	a.tails.mu.Lock()
+	defer a.tails.mu.Unlock()
+	if t := a.tails.byName[name]; t != nil {
+		t.nudged.Wake()
+	}
+}
+
+// Ready waits until it is known how far the log reaches. The error is ErrAway, or of the context.
+func (t *Tail) Ready(ctx context.Context) error {
+	select {
+	case <-t.known:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// Holds reports whether all that follows a number is in memory.
+func (t *Tail) Holds(after uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return after <= t.head && t.head-after <= uint64(len(t.entries))
+}
+
+// Await has the database asked at once, and the waiter woken when it has answered.
+func (t *Tail) Await(w stream.Waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asking[w] = struct{}{}
+	t.nudged.Wake()
+}
+
+// Next is what follows a number, at most so many. If that is nothing, the waiter is woken once, when there is something to do.
+func (t *Tail) Next(after uint64, most int, w stream.Waiter) ([]*Entry, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	behind := t.head - after
+	switch {
+	case after > t.head:
+		return nil, ErrAhead
+	case behind > uint64(len(t.entries)):
+		return nil, ErrBehind
+	case behind > 0:
+		next := t.entries[uint64(len(t.entries))-behind:]
+		return next[:min(len(next), most)], nil
+	}
+	if t.err != nil {
+		return nil, t.err
+	}
+	t.waiting[w] = struct{}{}
+	return nil, nil
+}
+
+// run follows the log until the context ends.
+func (t *Tail) run(ctx context.Context) {
+	poll := time.NewTimer(0)
+	defer poll.Stop()
+	for first := true; ; first = false {
+		wait := pollEach
+		if !t.ask(ctx) {
+			wait = awayAfter / 3
+		}
+		if first {
+			close(t.known)
+		}
+		poll.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		case <-t.nudged.C:
+		}
+	}
+}
+
+// ask asks the database what is new, and wakes the readers if they have something to do. It is false if there was no answer.
+func (t *Tail) ask(ctx context.Context) bool {
+	began := time.Now()
+	within, cancel := context.WithTimeout(ctx, awayAfter)
+	defer cancel()
+	t.mu.Lock()
+	head, first := t.head, !t.asked
+	t.mu.Unlock()
+	log, found, err := t.read(within, head, first)
+	if ctx.Err() != nil {
+		return false
+	}
+	if err != nil {
+		t.archive.metrics.Failed(ctx, err)
+	}
+	for _, w := range t.answered(began, log, found, err) {
+		w.Wake()
+	}
+	return err == nil
+}
+
+// read reads how far the log reaches, and what of it follows a number. What was there when it is read for the first time is
+// left to the readers who want it.
+func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log, found []*history.Transition, err error) {
+	select {
+	case <-t.archive.ready:
+	default:
+		return log, nil, errNotReady
+	}
+	log, err = t.archive.read.Find(ctx, t.name)
+	if errors.Is(err, store.ErrNoLog) {
+		return store.Log{}, nil, nil
+	}
+	if err != nil || first || log.Seq <= head {
+		return log, nil, err
+	}
+	found, err = t.archive.read.TransitionsAfter(ctx, log, store.Filter{}, head, tailLength)
+	return log, found, err
+}
+
+// answered takes an answer, and gives those who are to be woken.
+func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transition, err error) (woken []stream.Waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, could := t.head, t.err == nil
+	switch {
+	case err == nil:
+		t.extend(log, found)
+		t.asked, t.failing, t.err = true, time.Time{}, nil
+	case t.failing.IsZero():
+		t.failing = began
+		fallthrough
+	default:
+		if !t.asked || time.Since(t.failing) >= awayAfter { // else it may be a moment, of which nobody needs to know
+			t.err = errors.Join(ErrAway, err)
+		}
+	}
+	for w := range t.asking {
+		woken = append(woken, w)
+	}
+	clear(t.asking)
+	if t.head == before && could == (t.err == nil) {
+		return woken
+	}
+	for w := range t.waiting {
+		woken = append(woken, w)
+	}
+	clear(t.waiting)
+	return woken
+}
+
+// extend takes what was found behind the head. Where something between is not kept any more, only what follows it stays in
+// memory, so that readers ask the database, and learn it. The lock is held.
+func (t *Tail) extend(log store.Log, found []*history.Transition) {
+	if log.Seq < t.head { // the database is an older one
+		t.entries, t.head = nil, log.Seq
+		return
+	}
+	for _, tr := range found {
+		if tr.Seq != t.head+1 {
+			t.entries = nil
+		}
+		t.entries, t.head = append(t.entries, &Entry{Transition: tr}), tr.Seq
+	}
+	switch {
+	case len(found) == tailLength: // there may be more
+		t.nudged.Wake()
+	case t.head < log.Seq:
+		t.entries, t.head = nil, log.Seq
+	}
+	if over := len(t.entries) - tailLength; over > 0 {
+		t.entries = append([]*Entry(nil), t.entries[over:]...) // readers have the old ones
+	}
+}

@@ -1,0 +1,129 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/recorder"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+func tailOf() *Tail {
+	a := &Archive{metrics: recorder.NewMetrics(prometheus.NewRegistry())}
+	return &Tail{archive: a, nudged: stream.NewBell(), waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}}
+}
+
+// grown are the transitions of some numbers.
+func grown(seqs ...uint64) (all []*history.Transition) {
+	for _, seq := range seqs {
+		all = append(all, &history.Transition{Seq: seq})
+	}
+	return all
+}
+
+func span(from, to uint64) (seqs []uint64) {
+	for seq := from; seq <= to; seq++ {
+		seqs = append(seqs, seq)
+	}
+	return seqs
+}
+
+// TestEndOfALogHasNoGaps: of what was removed before it was read, or is too old to be in memory, readers are told to ask the
+// database; never that there is nothing.
+func TestEndOfALogHasNoGaps(t *testing.T) {
+	tail, bell := tailOf(), stream.NewBell()
+	answer := func(seq uint64, found ...uint64) {
+		for _, w := range tail.answered(time.Now(), store.Log{Seq: seq}, grown(found...), nil) {
+			w.Wake()
+		}
+	}
+	next := func(after uint64) (seqs []uint64, err error) {
+		entries, err := tail.Next(after, 1000, bell)
+		for _, e := range entries {
+			seqs = append(seqs, e.Seq)
+		}
+		return seqs, err
+	}
+	answer(7) // what was there at first is not in memory
+	if _, err := next(6); !errors.Is(err, ErrBehind) {
+		t.Errorf("%v", err)
+	}
+	if seqs, err := next(7); len(seqs) != 0 || err != nil {
+		t.Errorf("%v %v", seqs, err)
+	}
+	answer(9, 8, 9)
+	select {
+	case <-bell.C:
+	default:
+		t.Error("nobody was woken")
+	}
+	if seqs, err := next(8); len(seqs) != 1 || seqs[0] != 9 || err != nil {
+		t.Errorf("%v %v", seqs, err)
+	}
+	if _, err := next(6); !errors.Is(err, ErrBehind) {
+		t.Errorf("%v", err)
+	}
+	if _, err := next(10); !errors.Is(err, ErrAhead) {
+		t.Errorf("%v", err)
+	}
+	for name, found := range map[string][]uint64{"in front": {11, 12}, "within": {10, 12}, "all": nil, "the last": {10}} {
+		tail = tailOf()
+		answer(9)
+		answer(12, found...)
+		if seqs, err := next(9); !errors.Is(err, ErrBehind) {
+			t.Errorf("%s was removed: %v %v", name, seqs, err)
+		}
+		if _, err := next(12); err != nil {
+			t.Errorf("%s was removed: %v", name, err)
+		}
+	}
+	tail = tailOf()
+	answer(0)
+	answer(5000, span(1, tailLength)...)
+	answer(5000, span(tailLength+1, 2*tailLength)...)
+	if _, err := next(tailLength - 1); !errors.Is(err, ErrBehind) {
+		t.Errorf("%v", err)
+	}
+	if seqs, err := next(tailLength); len(seqs) != 1000 || seqs[0] != tailLength+1 || err != nil {
+		t.Errorf("%d %v", len(seqs), err)
+	}
+	answer(3) // an older database
+	if _, err := next(tailLength); !errors.Is(err, ErrAhead) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestReadersOfALogAreToldThatTheDatabaseIsAway, but not of a moment.
+func TestReadersOfALogAreToldThatTheDatabaseIsAway(t *testing.T) {
+	tail, bell := tailOf(), stream.NewBell()
+	fails := func(ago time.Duration) (woken int) {
+		return len(tail.answered(time.Now().Add(-ago), store.Log{}, nil, context.DeadlineExceeded))
+	}
+	fails(0)
+	if _, err := tail.Next(0, 1, bell); !errors.Is(err, ErrAway) {
+		t.Errorf("a database that never answered: %v", err)
+	}
+	tail.answered(time.Now(), store.Log{}, nil, nil)
+	if _, err := tail.Next(0, 1, bell); err != nil {
+		t.Error(err)
+	}
+	if fails(time.Second) != 0 {
+		t.Error("woken for a moment")
+	}
+	tail.failing = tail.failing.Add(-awayAfter)
+	if fails(0) != 1 {
+		t.Error("nobody was woken")
+	}
+	if _, err := tail.Next(0, 1, bell); !errors.Is(err, ErrAway) {
+		t.Errorf("%v", err)
+	}
+	if fails(0) != 0 {
+		t.Error("woken again")
+	}
+}

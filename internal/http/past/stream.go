@@ -1,0 +1,406 @@
+package past
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/archive"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/pace"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/trail"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Stream is an eventstream.Parser: it reads what is asked of a stream of transitions.
+func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opener, error) {
+	t, err := h.target(path)
+	if err != nil {
+		return nil, err
+	}
+	// Who asks is not known yet, so the caller's own name is put in later.
+	asked, err := parseStream(query, t)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, id auth.Identity) (eventstream.Source, error) {
+		q := asked
+		q.filter.Owners = slices.Clone(asked.filter.Owners)
+		for i, owner := range q.filter.Owners {
+			if owner == me {
+				q.filter.Owners[i] = id.Username
+			}
+		}
+		return h.open(ctx, id, name, t, q)
+	}, nil
+}
+
+// target is what a path of the history names, if its history is kept.
+func (h *Handler) target(path string) (access.Target, error) {
+	t, ok := Target(path)
+	switch {
+	case !ok:
+		return t, reply.NotFound("below /history stands the path of a kind of jobs, such as /history/apis/batch/v1/jobs")
+	case h.opts.Archive == nil:
+		return t, reply.NotFound("the gateway keeps no history")
+	case !h.opts.Archive.Records(t.Qualified()):
+		return t, reply.NotFound("no history is kept of this kind")
+	}
+	return t, nil
+}
+
+// transitions is the eventstream.Source of the transitions of a kind's jobs. Its position is a number: all up to there
+// was told, or is none of this client's.
+type transitions struct {
+	archive *archive.Archive
+	access  *access.Access
+	turns   *pace.Turns
+	tail    *archive.Tail
+	in      access.Grant // no store
+	kind    cluster.Kind
+	target  access.Target
+	own     bool // the caller's own are shown wherever they are
+	payer   string
+	name    string // in event ids
+	prefix  string // of events' names
+	newest  int    // how many are told to a client that comes without a position
+	filter  store.Filter
+
+	to       eventstream.Sink // nil before the first Read
+	from     eventstream.From
+	resume   bool   // the client's position counts
+	reset    string // why it does not
+	placed   bool   // seq says something
+	seq      uint64
+	visible  *access.Visibility // what the client was told that may be seen
+	next     *access.Visibility // what may be seen, if that is another
+	outdated bool               // it is
+}
+
+// open opens the source for a caller.
+func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t access.Target, q question) (eventstream.Source, error) {
+	granted, kind, own, err := h.grant(ctx, id, t, "watch", q.me)
+	if err != nil {
+		return nil, err
+	}
+	if kind.Resource == "" { // it is gone, or nobody looked for it, since the caller could see nothing of it
+		kind = cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}
+	}
+	s := &transitions{
+		archive: h.opts.Archive, access: h.opts.Access, turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, payer: id.Payer(),
+		name: name, newest: q.limit, filter: q.filter, visible: granted.Visible,
+	}
+	if s.name == "" {
+		s.name = "h"
+	} else {
+		s.prefix = name + "."
+	}
+	s.filter.Namespace, s.filter.Name = t.Namespace, t.Name
+	if own {
+		s.filter.Own = id.Username
+	}
+	if s.filter.Within, err = places(granted.Visible.Shows(), t.Namespace); err != nil {
+		return nil, err
+	}
+	if s.tail, err = h.opts.Archive.Follow(ctx, granted.Kinds.Cluster(), t.Qualified()); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Name implements eventstream.Source.
+func (s *transitions) Name() string { return s.name }
+
+// Ready implements eventstream.Source.
+func (s *transitions) Ready(ctx context.Context) error { return s.tail.Ready(ctx) }
+
+// Epoch implements eventstream.Source. It is the objects' one, so that a client which adds a history to its stream is not reset
+// everywhere.
+func (s *transitions) Epoch(ctx context.Context) (string, error) {
+	return s.in.Kinds.Cluster().Epoch(ctx)
+}
+
+// Find implements eventstream.Source.
+func (s *transitions) Find(ctx context.Context, from eventstream.From) {
+	s.from, s.reset, s.resume = from, from.Reset, false
+	if s.reset != "" || !from.Named {
+		return
+	}
+	seq, ok := numberOf(from.Told)
+	switch {
+	case !ok:
+		s.reset = eventstream.ResetUnreadable
+		return
+	case from.Told.Sight != s.visible.Name() && from.Told.Own == "":
+		s.reset = eventstream.ResetEpoch
+		return
+	}
+	if s.seq, s.resume = seq, s.tail.Holds(seq); s.resume { // as it is of most who come back after a restart
+		return
+	}
+	// Nothing is read but whether there is all that follows.
+	_, _, err := s.archive.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, seq, 1)
+	switch {
+	case errors.Is(err, archive.ErrAhead):
+		s.reset = eventstream.ResetAhead
+	case errors.Is(err, archive.ErrExpired):
+		s.reset = eventstream.ResetExpired
+	default: // if the database is away, that is told when it is read
+		s.resume = true
+	}
+}
+
+// nowhere is the position in front of the first transition, which has no number.
+const nowhere = "p0"
+
+func numberOf(told stream.Told) (seq uint64, ok bool) {
+	if told.Own != "" {
+		return 0, told.Own == nowhere
+	}
+	return told.All, told.Some == told.All
+}
+
+// Begin implements eventstream.Source.
+func (s *transitions) Begin() (reset string) {
+	s.placed = s.resume
+	return s.reset
+}
+
+// Claim implements eventstream.Source.
+func (s *transitions) Claim() stream.Told {
+	switch {
+	case !s.placed:
+		return stream.Told{}
+	case s.seq == 0:
+		return stream.Told{Own: nowhere}
+	}
+	return stream.Told{Known: stream.UpTo(s.seq), Sight: s.visible.Name()}
+}
+
+// Bookmark implements eventstream.Source.
+func (s *transitions) Bookmark(to eventstream.Sink) {
+	if s.placed {
+		to.Emit(s.prefix, "bookmark", `{"seq":"`+strconv.FormatUint(s.seq, 10)+`"}`)
+	}
+}
+
+// Read implements eventstream.Source.
+func (s *transitions) Read(ctx context.Context, to eventstream.Sink) eventstream.Progress {
+	if s.to == nil {
+		s.to = to
+		switch {
+		case s.visible != nil:
+			s.emitVisible("narrowed")
+		case s.from.Told.Sight != "":
+			s.emitVisible("widened")
+		}
+	}
+	if s.outdated {
+		if err := s.adopt(); err != nil {
+			return eventstream.Progress{Outcome: eventstream.Limit}
+		}
+	}
+	if !s.placed {
+		return s.state(ctx)
+	}
+	return s.follow(ctx)
+}
+
+// batch is how many transitions are told in one Read.
+const batch = 128
+
+// follow tells what follows the client's position.
+func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
+	entries, err := s.tail.Next(s.seq, batch, s.to)
+	switch {
+	case errors.Is(err, archive.ErrBehind), errors.Is(err, archive.ErrAhead):
+		return s.catchUp(ctx)
+	case err != nil:
+		p.Outcome = eventstream.Unavailable
+		return p
+	}
+	p.More = len(entries) > 0
+	for _, e := range entries {
+		if !s.filter.Matches(e.Transition) {
+			s.seq = e.Seq
+			continue
+		}
+		text := e.Text(s.encode)
+		s.seq = e.Seq
+		s.to.Emit(s.prefix, "transition", text)
+		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.outdated || !s.to.Step(len(text)) {
+			return p
+		}
+	}
+	return p
+}
+
+// catchUp tells what follows the client's position, and is not in memory: it is too old for that, or too new.
+func (s *transitions) catchUp(ctx context.Context) (p eventstream.Progress) {
+	if s.to.Prompt() {
+		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
+	}
+	var found []*history.Transition
+	var upTo uint64
+	err := s.ask(ctx, func() (err error) {
+		found, upTo, err = s.archive.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, s.seq, batch)
+		return err
+	})
+	switch {
+	case errors.Is(err, archive.ErrAhead):
+		return s.miss(eventstream.ResetAhead)
+	case errors.Is(err, archive.ErrExpired):
+		return s.miss(eventstream.ResetExpired)
+	case err != nil:
+		return failed(err)
+	}
+	if p.More = upTo > s.seq; !p.More { // the client knows what is not in memory yet
+		s.tail.Await(s.to)
+	}
+	if p.Outcome = s.tell(found); p.Outcome == eventstream.GoOn && !s.outdated {
+		s.seq = upTo
+	}
+	return p
+}
+
+// state tells the newest transitions, and puts the client behind them.
+func (s *transitions) state(ctx context.Context) eventstream.Progress {
+	if s.to.Prompt() {
+		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
+	}
+	var head uint64
+	var found []*history.Transition
+	err := s.ask(ctx, func() (err error) {
+		cluster, kind := s.in.Kinds.Cluster(), s.target.Qualified()
+		if head, err = s.archive.Head(ctx, cluster, kind); err == nil && head > 0 && s.newest > 0 {
+			found, err = s.archive.Transitions(ctx, cluster, kind, s.filter, head+1, s.newest)
+		}
+		return err
+	})
+	if err != nil {
+		return failed(err)
+	}
+	slices.Reverse(found)
+	if outcome := s.tell(found); outcome != eventstream.GoOn {
+		return eventstream.Progress{More: true, Outcome: outcome}
+	}
+	if s.outdated { // some of it may not be seen any more, and has been told
+		return s.miss(eventstream.ResetEpoch)
+	}
+	s.placed, s.seq = true, head
+	s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"seq":"%d","count":%d}`, head, len(found)))
+	return eventstream.Progress{More: true}
+}
+
+// tell tells transitions in order, each with its position, until there is a reason not to.
+func (s *transitions) tell(found []*history.Transition) eventstream.Outcome {
+	for _, t := range found {
+		text := s.encode(t)
+		s.placed, s.seq = true, t.Seq
+		s.to.Emit(s.prefix, "transition", text)
+		if outcome := s.to.Relay(); outcome != eventstream.GoOn || s.outdated {
+			return outcome
+		}
+		s.to.Step(len(text))
+	}
+	return eventstream.GoOn
+}
+
+func (s *transitions) encode(t *history.Transition) string {
+	return reply.MustJSON(transitionOf(t, s.in.Kinds.Cluster().Name(), s.target.Qualified()))
+}
+
+// ask asks the database, in the caller's turn: who has been away for long has much to be told.
+func (s *transitions) ask(ctx context.Context, question func() error) error {
+	release, err := s.turns.Take(ctx, s.payer)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return question()
+}
+
+// failed is how a stream ends whose source cannot be read.
+func failed(err error) eventstream.Progress {
+	if reply.To(err).Code == http.StatusTooManyRequests {
+		return eventstream.Progress{Outcome: eventstream.Limit}
+	}
+	return eventstream.Progress{Outcome: eventstream.Unavailable}
+}
+
+// miss gives up the client's place.
+func (s *transitions) miss(reason string) eventstream.Progress {
+	s.placed, s.seq = false, 0
+	return eventstream.Progress{More: true, Missed: reason}
+}
+
+// adopt tells the client that its caller may see something else from here on.
+func (s *transitions) adopt() (err error) {
+	before := s.visible
+	s.visible, s.next, s.outdated = s.next, nil, false
+	if s.filter.Within, err = places(s.visible.Shows(), s.target.Namespace); err != nil {
+		return err
+	}
+	if s.visible.Covers(before) {
+		s.emitVisible("widened")
+	} else {
+		s.emitVisible("narrowed")
+	}
+	return nil
+}
+
+func (s *transitions) emitVisible(name string) {
+	s.to.Emit(s.prefix, name, reply.MustJSON(s.visible.Summary()))
+}
+
+// Due implements eventstream.Source.
+func (s *transitions) Due() time.Time { return time.Time{} }
+
+// Rewound implements eventstream.Source: a log goes on when the cluster's history goes back.
+func (s *transitions) Rewound() bool { return false }
+
+// Question implements eventstream.Source.
+func (s *transitions) Question() eventstream.Question {
+	kinds, target, kind, own, a := s.in.Kinds, s.target, s.kind, s.own, s.access
+	return eventstream.Question{
+		Key: fmt.Sprintf("history %p %#v %t", kinds, target, own),
+		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+			visible, ok, err := a.See(ctx, kinds, id, target, kind, "watch")
+			if err == nil && !ok && own {
+				visible, ok = access.Nothing(), true
+			}
+			return visible, ok, err
+		},
+		Live: func() bool { return kinds.Cluster().Away() == nil },
+	}
+}
+
+// Permit implements eventstream.Source.
+func (s *transitions) Permit(visible *access.Visibility) {
+	s.next, s.outdated = visible, !visible.Same(s.visible)
+}
+
+// Trail implements eventstream.Source.
+func (s *transitions) Trail() trail.Read {
+	read := access.Part{Target: s.target, Visible: s.visible}.Read("watch")
+	if s.prefix != "" {
+		read.Watch = s.name
+	}
+	return read
+}
+
+// Close implements eventstream.Source.
+func (s *transitions) Close() {
+	s.tail.Leave(s.to)
+}
