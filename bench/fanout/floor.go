@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/kubecast/kubecast/bench/internal/apiserver"
 	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/process"
 	"github.com/kubecast/kubecast/bench/internal/source"
@@ -37,7 +38,7 @@ func newFloor() *Floor {
 
 // floorFrame is an event in the gateway's form, as a chunk of its own.
 func floorFrame(m mark.Mark) []byte {
-	version := firstVersion + m.Seq
+	version := apiserver.FirstVersion + m.Seq
 	event := fmt.Appendf(nil, "event: modified\nid: %s\ndata: %s\n\n", eventID(version), object(int(m.Seq)%1000, version, m))
 	return fmt.Appendf(nil, "%x\r\n%s\r\n", len(event), event)
 }

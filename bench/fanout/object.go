@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/kubecast/kubecast/bench/internal/apiserver"
 	"github.com/kubecast/kubecast/bench/internal/mark"
 )
 
 // objectSize is the size of each object's JSON, in bytes.
 const objectSize = 2048
 
-// firstVersion is the resourceVersion before the first event.
-const firstVersion = 1000
+// apiObjects is how many ConfigMaps there are.
+const apiObjects = 2000
+
+var configMaps = apiserver.Kind{Version: "v1", Resource: "configmaps", Kind: "ConfigMap"}
 
 // object renders the ConfigMap of a number as it is after an event, in the form that the gateway sends. All are
 // equally large.

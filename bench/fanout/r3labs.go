@@ -8,6 +8,7 @@ import (
 
 	"github.com/r3labs/sse/v2"
 
+	"github.com/kubecast/kubecast/bench/internal/apiserver"
 	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/process"
 	"github.com/kubecast/kubecast/bench/internal/source"
@@ -30,7 +31,7 @@ func newR3labs() *R3labs {
 	return &R3labs{
 		server: server,
 		Source: source.New(func(m mark.Mark) {
-			version := firstVersion + m.Seq
+			version := apiserver.FirstVersion + m.Seq
 			server.Publish(r3labsStream, &sse.Event{
 				ID:    []byte(eventID(version)),
 				Event: []byte("modified"),

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/kubecast/kubecast/bench/internal/apiserver"
 	"github.com/kubecast/kubecast/bench/internal/gateway"
 	"github.com/kubecast/kubecast/bench/internal/load"
 	"github.com/kubecast/kubecast/bench/internal/measure"
@@ -123,7 +124,7 @@ func children(role string) error {
 	case "r3labs":
 		return process.Serve(newR3labs())
 	case "apiserver":
-		return process.Serve(newAPIServer())
+		return process.Serve(apiserver.New(configMaps, apiObjects, object))
 	case "load":
 		client, err := load.New()
 		if err != nil {

@@ -56,11 +56,20 @@ func (t *Table) Note(format string, args ...any) {
 
 // Reach notes whether a figure is within one of the project's own targets.
 func (t *Table) Reach(what string, value, bound float64) {
+	t.target(what, "most", value, bound, value <= bound)
+}
+
+// AtLeast is Reach where more is better.
+func (t *Table) AtLeast(what string, value, bound float64) {
+	t.target(what, "least", value, bound, value >= bound)
+}
+
+func (t *Table) target(what, at string, value, bound float64, reached bool) {
 	verdict := "reached"
-	if value > bound {
+	if !reached {
 		verdict = "NOT reached"
 	}
-	t.Note("target %s: at most %s, is %s: %s", what, short(bound), short(value), verdict)
+	t.Note("target %s: at %s %s, is %s: %s", what, at, short(bound), short(value), verdict)
 }
 
 // Print prints the table. Floats get only significant digits.

@@ -127,7 +127,16 @@ func (a *Archive) Run(ctx context.Context) error {
 	}
 }
 
+// answerWithin is how long a database may take to answer at all. What comes then may take longer: another replica may be changing the
+// schema.
+const answerWithin = 5 * time.Second
+
 func (a *Archive) prepare(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if err := a.recorded.Ping(within); err != nil {
+		return err
+	}
 	if a.opts.Migrate {
 		return a.recorded.Migrate(ctx)
 	}

@@ -1,5 +1,5 @@
-// Package dbtest runs real PostgreSQL and MariaDB servers for tests: private ones on loopback, in a temporary directory, that
-// end with the test binary, also when it is killed.
+// Package dbtest runs real PostgreSQL and MariaDB servers for tests and benchmarks: private ones on loopback, in a temporary
+// directory, that end with the program, also when it is killed.
 package dbtest
 
 import (
@@ -31,6 +31,8 @@ const patience = time.Minute
 type Server struct {
 	// Kind is postgres or mysql.
 	Kind string
+	// Durable lets the server wait for its disk at each commit, and gives it memory as one in earnest has. Else it saves both.
+	Durable bool
 
 	missing string // why it cannot be started here
 	prepare func(dir string, run func(name string, args ...string) error) error
@@ -57,7 +59,11 @@ func Postgres() *Server {
 		return run(initdb, "-D", filepath.Join(dir, "data"), "-U", "root", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
 	}
 	s.command = func(dir string, port int) []string {
-		return []string{server, "-D", filepath.Join(dir, "data"), "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", dir, "-c", "fsync=off", "-c", "max_connections=200"}
+		fsync, buffers := "fsync=off", "shared_buffers=128MB"
+		if s.Durable {
+			fsync, buffers = "fsync=on", "shared_buffers=2GB"
+		}
+		return []string{server, "-D", filepath.Join(dir, "data"), "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", dir, "-c", "max_connections=200", "-c", "max_wal_size=4GB", "-c", fsync, "-c", buffers}
 	}
 	return s
 }
@@ -73,9 +79,12 @@ func MariaDB() *Server {
 		return run(install, "--no-defaults", "--datadir="+filepath.Join(dir, "data"), "--auth-root-authentication-method=normal", "--skip-test-db")
 	}
 	s.command = func(dir string, port int) []string {
+		flush, pool := "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=256M"
+		if s.Durable {
+			flush, pool = "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=2G"
+		}
 		return []string{server, "--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
-			"--socket=" + filepath.Join(dir, "socket"), "--pid-file=" + filepath.Join(dir, "pid"), "--innodb-flush-log-at-trx-commit=2",
-			"--innodb-buffer-pool-size=256M", "--max-connections=200"}
+			"--socket=" + filepath.Join(dir, "socket"), "--pid-file=" + filepath.Join(dir, "pid"), "--max-connections=200", flush, pool}
 	}
 	return s
 }
@@ -217,13 +226,26 @@ func (s *Server) admin(do func(*sql.DB) error) error {
 // Exec has the administrator say something.
 func (s *Server) Exec(t testing.TB, statement string) {
 	t.Helper()
-	if err := s.admin(func(db *sql.DB) error {
-		_, err := db.ExecContext(context.Background(), statement)
-		return err
-	}); err != nil {
+	if err := s.exec(statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
+
+func (s *Server) exec(statement string) error {
+	return s.admin(func(db *sql.DB) error {
+		_, err := db.ExecContext(context.Background(), statement)
+		return err
+	})
+}
+
+// Create makes an empty database, which lasts as long as the server, and gives its address.
+func (s *Server) Create() (address string, err error) {
+	name := fmt.Sprintf("test%d", databases.Add(1))
+	return s.Address(name, "root", ""), s.exec("CREATE DATABASE " + name)
+}
+
+// Dir is where the server's files are.
+func (s *Server) Dir() string { return s.dir }
 
 // Database makes an empty database and gives its address. The test is skipped where the server is not installed.
 func (s *Server) Database(t testing.TB) string {

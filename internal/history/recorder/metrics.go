@@ -81,32 +81,48 @@ func (m *Metrics) wrote(cluster, kind string, transitions []*history.Transition,
 	m.batch.Observe(took.Seconds())
 }
 
-// counted is a Database whose failures are counted.
+// counted is a Database whose failures are counted, and whose calls end: one that is cut off without a word would else be waited
+// for as long as the system believes in the connection, a quarter of an hour and more.
 type counted struct {
 	Database
 	metrics *Metrics
 }
 
+const (
+	// answerWithin is how long a call may take that reads or writes little; longer than that, the lease is lost.
+	answerWithin = lease
+	// rowWithin is how much longer, for each row that is written.
+	rowWithin = 10 * time.Millisecond
+	// livingWithin is how long the jobs may take that live, which may be a million.
+	livingWithin = 5 * time.Minute
+)
+
 func (c counted) Take(ctx context.Context, name store.LogName, people, holder string, lease time.Duration) (store.Log, error) {
-	log, err := c.Database.Take(ctx, name, people, holder, lease)
+	within, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	log, err := c.Database.Take(within, name, people, holder, lease)
 	c.metrics.Failed(ctx, err)
 	return log, err
 }
 
 func (c counted) Living(ctx context.Context, log store.Log) ([]*history.Job, error) {
-	jobs, err := c.Database.Living(ctx, log)
+	within, cancel := context.WithTimeout(ctx, livingWithin)
+	defer cancel()
+	jobs, err := c.Database.Living(within, log)
 	c.metrics.Failed(ctx, err)
 	return jobs, err
 }
 
 func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error) {
-	log, err := c.Database.Write(ctx, log, b)
+	within, cancel := context.WithTimeout(ctx, answerWithin+time.Duration(len(b.Transitions)+len(b.Jobs))*rowWithin)
+	defer cancel()
+	log, err := c.Database.Write(within, log, b)
 	c.metrics.Failed(ctx, err)
 	return log, err
 }
 
 func (c counted) Expire(ctx context.Context, log store.Log, before history.Time, limit int) (jobs, transitions int, err error) {
-	jobs, transitions, err = c.Database.Expire(ctx, log, before, limit)
+	jobs, transitions, err = c.Database.Expire(ctx, log, before, limit) // whose caller bounds it
 	c.metrics.Failed(ctx, err)
 	return jobs, transitions, err
 }

@@ -346,6 +346,7 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	if len(b.transitions) == 0 {
 		return nil
 	}
+	r.status.writes()
 	began, jobs := time.Now(), b.jobs()
 	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: jobs})
 	if err != nil {

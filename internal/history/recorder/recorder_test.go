@@ -176,7 +176,10 @@ func batchRule(t testing.TB) *rules.Rule {
 }
 
 // replica is a gateway as far as it records.
-type replica struct{ stop func() }
+type replica struct {
+	stop     func()
+	recorder atomic.Pointer[Recorder]
+}
 
 // ring is small, so that a recorder that was away does not find everything there.
 var ring = stream.Options{Events: 20, Bytes: 1 << 20, Gather: 5 * time.Millisecond}
@@ -193,6 +196,10 @@ func start(t *testing.T, api *clustertest.API, db Database, name string, opts st
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	r := &replica{stop: func() {
+		cancel()
+		running.Wait()
+	}}
 	running.Go(func() { _ = kinds.Run(ctx) })
 	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: []string{rules.Jobs}, Serves: func(string, string) bool { return true }, Log: quiet})
 	running.Go(func() { _ = waits.Run(ctx) })
@@ -206,14 +213,12 @@ func start(t *testing.T, api *clustertest.API, db Database, name string, opts st
 			return
 		}
 		defer release()
-		if err := New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Waits: waits, Holder: name, Keep: keep, Log: quiet}).Run(ctx); err != nil {
+		r.recorder.Store(New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Waits: waits, Holder: name, Keep: keep, Log: quiet}))
+		if err := r.recorder.Load().Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
-	return &replica{stop: func() {
-		cancel()
-		running.Wait()
-	}}
+	return r
 }
 
 // lives are jobs' statuses, by the state that they say.
@@ -741,5 +746,39 @@ func TestWhatWasKeptForLongEnoughIsRemovedLittleByLittle(t *testing.T) {
 		world.put("next", history.Running)
 		settle()
 		world.isWhatThereWas(t, db)
+	})
+}
+
+// silent is a database that does not answer a call any more, as where the network swallows what is sent.
+type silent struct {
+	*memory
+	calls atomic.Int32 // that are not answered
+}
+
+func (s *silent) Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error) {
+	if s.calls.Add(-1) >= 0 {
+		<-ctx.Done()
+		return log, ctx.Err()
+	}
+	return s.memory.Write(ctx, log, b)
+}
+
+// A call that is never answered is given up, and what it should have written is recorded within the minute, once. Meanwhile the recorder says
+// that it is behind.
+func TestADatabaseThatFallsSilentIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		quiet := &silent{memory: db}
+		r := start(t, world.api, quiet, "r", ring)
+		settle()
+		quiet.calls.Store(1)
+		world.put("a", history.Running)
+		time.Sleep(5 * time.Second)
+		if now := r.recorder.Load().Status(); !now.Behind || time.Since(now.Caught) < 4*time.Second {
+			t.Errorf("it says that it is not behind: %+v", now)
+		}
+		time.Sleep(time.Minute)
+		world.isWhatThereWas(t, db)
+		r.stop()
 	})
 }

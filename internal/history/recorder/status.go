@@ -51,6 +51,15 @@ func (s *status) become(state State, err error) {
 	}
 }
 
+// writes says that there is something to write, until stands says that it is written.
+func (s *status) writes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.now.Behind {
+		s.now.Behind, s.now.Caught = true, time.Now()
+	}
+}
+
 // stands takes where a recorder stands.
 func (s *status) stands(version, seq uint64, jobs int, behind bool) {
 	s.mu.Lock()

@@ -53,6 +53,14 @@ func New(opts Options) (*Store, error) {
 // Close ends all connections.
 func (s *Store) Close() error { return s.db.Close() }
 
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.db.PingContext(ctx); err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	return nil
+}
+
 func open(opts Options) (*sql.DB, dialect, error) {
 	if opts.Address == "sqlite" {
 		if opts.StateDir == "" {
@@ -99,6 +107,10 @@ func openPostgres(opts Options) (*sql.DB, dialect, error) {
 		if opts.PasswordFile != "" {
 			c.Password, err = readPassword(opts.PasswordFile)
 		}
+		return err
+	}), stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+		// Owners, queues and states are of very different frequency, so a plan is made for their values.
+		_, err := c.Exec(ctx, "SET plan_cache_mode = force_custom_plan")
 		return err
 	})), postgres{}, nil
 }

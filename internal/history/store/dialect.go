@@ -17,6 +17,14 @@ type dialect interface {
 	now() string
 	// upsert is what follows VALUES (…) to replace columns of a row that is there by its key. Without columns the row stays as it is.
 	upsert(key, columns []string) string
+	// text is a type that a key's values can be cast to.
+	text() string
+	// use is what follows a table's name to have it read by an index.
+	use(index string) string
+	// led is a table whose rows of w are read by an index, before anything else is asked of them; args are what it binds.
+	led(table, index string, w *where) (text string, args []any)
+	// primary is the name of a table's primary key.
+	primary(table string) string
 	// lock is taken by whoever changes the schema, within a transaction that it outlasts at most until unlock.
 	lock(ctx context.Context, conn *sql.Conn) error
 	unlock(ctx context.Context, conn *sql.Conn) error
@@ -39,6 +47,14 @@ func (sqlite) types() *strings.Replacer {
 func (sqlite) now() string { return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)" }
 
 func (sqlite) upsert(key, columns []string) string { return onConflict(key, columns) }
+
+func (sqlite) use(index string) string { return " INDEXED BY " + index }
+
+func (d sqlite) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
+
+func (sqlite) text() string { return "TEXT" }
+
+func (sqlite) primary(table string) string { return "sqlite_autoindex_" + table + "_1" }
 
 // Every transaction takes the file's only lock for writers at its beginning.
 func (sqlite) lock(context.Context, *sql.Conn) error { return nil }
@@ -70,6 +86,18 @@ func (postgres) types() *strings.Replacer {
 func (postgres) now() string { return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)" }
 
 func (postgres) upsert(key, columns []string) string { return onConflict(key, columns) }
+
+// PostgreSQL takes no advice: it chooses by statistics.
+func (postgres) use(string) string { return "" }
+
+// What stands within an OFFSET is planned by itself.
+func (postgres) led(table, _ string, w *where) (string, []any) {
+	return "(SELECT * FROM " + table + " " + w.String() + " OFFSET 0) AS led", w.args
+}
+
+func (postgres) text() string { return "TEXT" }
+
+func (postgres) primary(table string) string { return table + "_pkey" }
 
 func (postgres) lock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock("+strconv.Itoa(schemaLockNumber)+")")
@@ -104,6 +132,14 @@ func (mariadb) upsert(key, columns []string) string {
 	}
 	return " ON DUPLICATE KEY UPDATE " + strings.Join(sets, ", ")
 }
+
+func (mariadb) use(index string) string { return " FORCE INDEX (" + index + ")" }
+
+func (d mariadb) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
+
+func (mariadb) text() string { return "BINARY" }
+
+func (mariadb) primary(string) string { return "PRIMARY" }
 
 func (mariadb) lock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "SELECT GET_LOCK('"+schemaLock+"', -1)")

@@ -74,7 +74,7 @@ func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit i
 		}
 	}
 	if len(uids) < limit {
-		for _, table := range []string{"transitions", "jobs"} { // there should be none
+		for _, table := range []string{"transitions", "jobs", "spans"} { // of the first two there should be none
 			w := &where{}
 			w.add("log = ?", log.ID)
 			if _, err := s.delete(ctx, tx, table, w); err != nil {

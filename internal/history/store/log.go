@@ -128,6 +128,9 @@ func (s *Store) Write(ctx context.Context, log Log, b Batch) (Log, error) {
 	if err := s.insert(ctx, tx, "transitions", transitionColumns, rows, ""); err != nil {
 		return log, fmt.Errorf("write transitions: %w", err)
 	}
+	if err := s.block(ctx, tx, log, next.Seq); err != nil {
+		return log, fmt.Errorf("write spans: %w", err)
+	}
 	rows = rows[:0]
 	for _, j := range b.Jobs {
 		row, err := jobRow(log.ID, j)

@@ -13,7 +13,7 @@ import (
 
 // Living are the jobs of a log that are not deleted: what its recorder has to know to go on.
 func (s *Store) Living(ctx context.Context, log Log) ([]*history.Job, error) {
-	return s.jobs(ctx, `WHERE log = ? AND deleted = 0`, log.ID)
+	return s.jobs(ctx, `jobs WHERE log = ? AND deleted = 0`, log.ID)
 }
 
 // Filter says which jobs or transitions are meant; what is empty filters nothing.
@@ -120,17 +120,8 @@ type JobAfter struct {
 	UID     string
 }
 
-// Jobs is a page of jobs, the newest first by creation, then by uid.
-func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, limit int) ([]*history.Job, error) {
-	w := f.where(log, "state", "since")
-	if after.UID != "" {
-		w.add("created <= ? AND (created < ? OR uid < ?)", int64(after.Created), int64(after.Created), after.UID)
-	}
-	return s.jobs(ctx, w.String()+" ORDER BY created DESC, uid DESC LIMIT ?", append(w.args, limit)...)
-}
-
-func (s *Store) jobs(ctx context.Context, where string, args ...any) (found []*history.Job, err error) {
-	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT "+strings.Join(jobColumns[1:], ", ")+" FROM jobs "+where), args...)
+func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*history.Job, err error) {
+	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT "+strings.Join(jobColumns[1:], ", ")+" FROM "+from), args...)
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
@@ -173,25 +164,15 @@ func (s *Store) jobs(ctx context.Context, where string, args ...any) (found []*h
 	return found, nil
 }
 
-// Transitions is a page of transitions, the newest first, of those before a number; 0 is before all.
-func (s *Store) Transitions(ctx context.Context, log Log, f Filter, before uint64, limit int) ([]*history.Transition, error) {
-	w := f.where(log, "to_state", "at")
-	if before != 0 {
-		w.add("seq < ?", int64(before))
-	}
-	return s.transitions(ctx, w, "DESC", limit)
-}
-
 // TransitionsAfter are those that follow a number, in order.
 func (s *Store) TransitionsAfter(ctx context.Context, log Log, f Filter, after uint64, limit int) ([]*history.Transition, error) {
 	w := f.where(log, "to_state", "at")
 	w.add("seq > ?", int64(after))
-	return s.transitions(ctx, w, "ASC", limit)
+	return s.transitions(ctx, "transitions "+w.String()+" ORDER BY seq LIMIT ?", append(w.args, limit)...)
 }
 
-func (s *Store) transitions(ctx context.Context, w *where, order string, limit int) (found []*history.Transition, err error) {
-	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT "+strings.Join(transitionColumns[1:], ", ")+" FROM transitions "+w.String()+
-		" ORDER BY seq "+order+" LIMIT ?"), append(w.args, limit)...)
+func (s *Store) transitions(ctx context.Context, from string, args ...any) (found []*history.Transition, err error) {
+	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT "+strings.Join(transitionColumns[1:], ", ")+" FROM "+from), args...)
 	if err != nil {
 		return nil, fmt.Errorf("read transitions: %w", err)
 	}

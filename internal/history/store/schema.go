@@ -48,10 +48,12 @@ var migrations = [][]string{{
 	) $OPTIONS`,
 	`CREATE INDEX IF NOT EXISTS jobs_created ON jobs (log, created, uid)`,
 	`CREATE INDEX IF NOT EXISTS jobs_namespace ON jobs (log, namespace, created, uid)`,
-	`CREATE INDEX IF NOT EXISTS jobs_name ON jobs (log, namespace, name, created, uid)`,
+	`CREATE INDEX IF NOT EXISTS jobs_name ON jobs (log, name, created, uid)`,
 	`CREATE INDEX IF NOT EXISTS jobs_owner ON jobs (log, owner, created, uid)`,
 	`CREATE INDEX IF NOT EXISTS jobs_queue ON jobs (log, queue, created, uid)`,
 	`CREATE INDEX IF NOT EXISTS jobs_state ON jobs (log, state, created, uid)`,
+	`CREATE INDEX IF NOT EXISTS jobs_uid ON jobs (log, uid, created)`,
+	`CREATE INDEX IF NOT EXISTS jobs_since ON jobs (log, since, created, uid)`,
 	`CREATE INDEX IF NOT EXISTS jobs_deleted ON jobs (log, deleted)`,
 	`CREATE TABLE IF NOT EXISTS transitions (
 		log BIGINT NOT NULL,
@@ -74,9 +76,18 @@ var migrations = [][]string{{
 	) $OPTIONS`,
 	`CREATE INDEX IF NOT EXISTS transitions_uid ON transitions (log, uid, seq)`,
 	`CREATE INDEX IF NOT EXISTS transitions_namespace ON transitions (log, namespace, seq)`,
-	`CREATE INDEX IF NOT EXISTS transitions_name ON transitions (log, namespace, name, seq)`,
+	`CREATE INDEX IF NOT EXISTS transitions_name ON transitions (log, name, seq)`,
 	`CREATE INDEX IF NOT EXISTS transitions_owner ON transitions (log, owner, seq)`,
-	`CREATE INDEX IF NOT EXISTS transitions_to ON transitions (log, to_state, seq)`,
+	`CREATE INDEX IF NOT EXISTS transitions_queue ON transitions (log, queue, seq)`,
+	`CREATE INDEX IF NOT EXISTS transitions_to_state ON transitions (log, to_state, seq)`,
+	`CREATE INDEX IF NOT EXISTS transitions_at ON transitions (log, at, seq)`,
+	`CREATE TABLE IF NOT EXISTS spans (
+		log BIGINT NOT NULL,
+		block BIGINT NOT NULL,
+		least BIGINT NOT NULL,
+		most BIGINT NOT NULL,
+		PRIMARY KEY (log, block)
+	) $OPTIONS`,
 }, {
 	// MySQL gives such columns no default. So nothing is written to the rows that there are, however many.
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS reasons $TEXT`,

@@ -230,7 +230,7 @@ func TestPagesAndFilters(t *testing.T) {
 			after = JobAfter{page[6].Created, page[6].UID}
 			if len(all) == 14 {
 				newer := seen(8, "team-a", "ann", []string{"d"}, history.Running)
-				newer.Jobs[0].Created = 1_000_000
+				newer.Jobs[0].Created, newer.Jobs[0].Since = 1_000_000, 1_000_000
 				log = write(t, s, log, newer)
 			}
 		}
@@ -255,7 +255,7 @@ func TestPagesAndFilters(t *testing.T) {
 			"states":        {Filter{States: []history.State{history.Failed, history.Pending}}, 60, 60},
 			"a uid":         {Filter{UIDs: []string{"b003"}}, 1, 2},
 			"a queue":       {Filter{Queues: []string{"Q"}}, 0, 0},
-			"a time":        {Filter{Since: 2000, Until: 2050}, 16, 21},
+			"a time":        {Filter{Since: 2000, Until: 2050}, 15, 21},
 			"a quote":       {Filter{Owners: []string{`' OR 1=1 --`}}, 0, 0},
 		} {
 			found, err := s.Jobs(t.Context(), log, test.filter, JobAfter{}, 1000)

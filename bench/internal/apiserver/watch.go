@@ -1,24 +1,25 @@
 //go:build linux
 
-package main
+package apiserver
 
 import (
 	"encoding/json"
 	"net/http"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // list answers with the objects in the order of their numbers, up to a limit.
-func (a *APIServer) list(w http.ResponseWriter, r *http.Request) {
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	wanted, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
-	a.mu.Lock()
-	objects, version := a.items(), a.version
-	a.mu.Unlock()
+	s.mu.Lock()
+	objects, version := s.items(), s.version
+	s.mu.Unlock()
 	if wanted > version {
 		fail(w, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Too large resource version")
 		return
@@ -27,22 +28,22 @@ func (a *APIServer) list(w http.ResponseWriter, r *http.Request) {
 		objects = objects[:min(limit, len(objects))]
 	}
 	answer(w, http.StatusOK, map[string]any{
-		"kind": "ConfigMapList", "apiVersion": "v1", "items": objects,
+		"kind": s.kind.Kind + "List", "apiVersion": strings.TrimPrefix(s.kind.Group+"/"+s.kind.Version, "/"), "items": objects,
 		"metadata": map[string]any{"resourceVersion": strconv.FormatUint(version, 10)},
 	})
 }
 
 // items returns the objects. The caller holds the lock.
-func (a *APIServer) items() []json.RawMessage {
-	items := make([]json.RawMessage, len(a.objects))
-	for i, object := range a.objects {
+func (s *Server) items() []json.RawMessage {
+	items := make([]json.RawMessage, len(s.objects))
+	for i, object := range s.objects {
 		items[i] = object
 	}
 	return items
 }
 
 // watch sends the changes after a version.
-func (a *APIServer) watch(w http.ResponseWriter, r *http.Request) {
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var timeUp <-chan time.Time
 	if seconds, err := strconv.Atoi(query.Get("timeoutSeconds")); err == nil {
@@ -52,7 +53,7 @@ func (a *APIServer) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	control := http.NewResponseController(w)
 	for {
-		news, gone, changed := a.after(after)
+		news, gone, changed := s.after(after)
 		if gone {
 			expired, _ := json.Marshal(status(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
 			_, _ = w.Write(watchLine("ERROR", expired))
@@ -77,12 +78,12 @@ func (a *APIServer) watch(w http.ResponseWriter, r *http.Request) {
 
 // after returns what happened after a version, and a channel that is closed when there is more. It reports gone if
 // that history is forgotten.
-func (a *APIServer) after(version uint64) (news []change, gone bool, changed <-chan struct{}) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if version < a.floor {
+func (s *Server) after(version uint64) (news []change, gone bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version < s.floor {
 		return nil, true, nil
 	}
-	i := sort.Search(len(a.history), func(i int) bool { return a.history[i].version > version })
-	return a.history[i:len(a.history):len(a.history)], false, a.changed
+	i := sort.Search(len(s.history), func(i int) bool { return s.history[i].version > version })
+	return s.history[i:len(s.history):len(s.history)], false, s.changed
 }

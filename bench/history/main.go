@@ -1,0 +1,158 @@
+//go:build linux
+
+// Command history measures the history of jobs with each database: how fast transitions are recorded and how soon after their
+// commit, what updates cost that change no state, what a restart costs, and how long pages take among many millions of
+// transitions, also while old ones are removed.
+//
+// SQLite, and the servers, wait for their disk at each commit. The API server is one of the benchmark's own, on the same processors.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/apiserver"
+	"github.com/kubecast/kubecast/bench/internal/gateway"
+	"github.com/kubecast/kubecast/bench/internal/load"
+	"github.com/kubecast/kubecast/bench/internal/measure"
+	"github.com/kubecast/kubecast/bench/internal/process"
+)
+
+func main() {
+	if role := process.Role(); role != "" {
+		if err := children(role); err != nil {
+			fmt.Fprintf(os.Stderr, "history %s: %v\n", role, err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "history:", err)
+		os.Exit(1)
+	}
+}
+
+// children runs the roles that this program has beside the parent's.
+func children(role string) error {
+	if role == "load" {
+		client, err := load.New()
+		if err != nil {
+			return err
+		}
+		go func() { // lasts as long as the process
+			if err := client.Run(); err != nil {
+				fmt.Fprintln(os.Stderr, "load:", err)
+				os.Exit(1)
+			}
+		}()
+		return process.Serve(client)
+	}
+	jobs, ok := sources[role]
+	if !ok {
+		return fmt.Errorf("there is no role %q", role)
+	}
+	return process.Serve(apiserver.New(kind, jobs.count, jobs.render))
+}
+
+// bench is one run of the benchmark.
+type bench struct {
+	measure.Bench
+	out    io.Writer
+	binary string // the gateway's
+	dir    string
+	rounds int
+	sizes  sizes
+	broken []string // promises
+}
+
+// sizes say how much is measured.
+type sizes struct {
+	burst     int           // transitions at once
+	updates   int           // that change no state, at 10,000 a second
+	lag       int           // transitions at 200 a second
+	finished  string        // the API server with finished jobs
+	rows      int           // transitions among which pages are looked for
+	questions int           // about them
+	remove    int           // transitions that are removed meanwhile
+	asking    time.Duration // at most, for each of them
+}
+
+var (
+	full  = sizes{burst: 20_000, updates: 100_000, lag: 3000, finished: "finished", rows: 10_000_000, questions: 1000, remove: 1_000_000, asking: 2 * time.Minute}
+	small = sizes{burst: 300, updates: 2000, lag: 60, finished: "few", rows: 20_000, questions: 20, remove: 1000, asking: 10 * time.Second}
+)
+
+// part is one of the tables.
+type part struct {
+	name string
+	run  func(*bench, context.Context, []string) error
+}
+
+var parts = []part{{"rates", (*bench).rates}, {"updates", (*bench).updates}, {"restarts", (*bench).restarts}, {"pages", (*bench).pages}}
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	b := &bench{out: out, sizes: full}
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	flags := flag.NewFlagSet("history", flag.ContinueOnError)
+	flags.StringVar(&b.binary, "gateway", "", "the gateway's `binary`; if none is named, it is built")
+	with := flags.String("databases", strings.Join(databases, ","), "the `databases`; one that is not installed is left out")
+	only := flags.String("only", strings.Join(names, ","), "the `parts`")
+	quick := flags.Bool("quick", false, "small and short, to see whether everything works")
+	rows := flags.Int("rows", 0, "among how many `transitions` pages are looked for; 0 is 10,000,000")
+	flags.IntVar(&b.rounds, "rounds", 3, "how often what is compared is measured in turn; figures are medians")
+	scratch := flags.String("dir", "", "`directory` for the databases, which take about 1 KB for each of rows; a temporary one, if none is named")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *quick {
+		b.sizes, b.rounds = small, 1
+	} else if *rows > 0 {
+		b.sizes.rows, b.sizes.remove = *rows, min(*rows/10, b.sizes.remove)
+	}
+	if b.dir, err = os.MkdirTemp(*scratch, "kubecast-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if b.binary, err = gateway.Build(b.binary, b.dir); err != nil {
+		return err
+	}
+	if b.Load, err = process.StartChild("load"); err != nil {
+		return err
+	}
+	defer b.Load.Kill()
+	began := time.Now()
+	chosen, wanted := strings.Split(*only, ","), strings.Split(*with, ",")
+	for _, p := range parts {
+		if !slices.Contains(chosen, p.name) {
+			continue
+		}
+		if err := p.run(b, ctx, wanted); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	fmt.Fprintf(out, "\nhistory: %s in all\n", time.Since(began).Round(time.Second))
+	if len(b.broken) > 0 {
+		return fmt.Errorf("the gateway broke its promise: %s", strings.Join(b.broken, "; "))
+	}
+	return nil
+}
+
+// expect notes a figure that no machine excuses.
+func (b *bench) expect(what string, is, want float64) {
+	if is != want {
+		b.broken = append(b.broken, fmt.Sprintf("%s: %g, not %g", what, is, want))
+	}
+}

@@ -1,0 +1,180 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/figures"
+	"github.com/kubecast/kubecast/bench/internal/process"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// pages measures how long pages take among many transitions: from memory, from the disk, and while old ones are removed.
+func (b *bench) pages(ctx context.Context, wanted []string) error {
+	return b.each(wanted, func(d *database) error { return b.pagesOf(ctx, d) })
+}
+
+// asked is what was seen of some questions.
+type asked struct {
+	figures.Histogram
+	cpu     figures.Histogram // of this process, in which SQLite is, too
+	slowest []slow
+}
+
+type slow struct {
+	question question
+	took     time.Duration
+	items    int
+}
+
+func (b *bench) pagesOf(ctx context.Context, d *database) error {
+	s, err := store.New(store.Options{Address: d.address})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.Migrate(ctx); err != nil {
+		return err
+	}
+	log, err := s.Take(ctx, store.LogName{Cluster: "bench", Resource: "jobs.batch"}, "bench", "bench", time.Hour)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if d.name == "sqlite" { // whose file is to be written without a journal
+		if err := s.Close(); err != nil {
+			return err
+		}
+	}
+	if err := d.fill(ctx, log.ID, b.sizes.rows); err != nil {
+		return err
+	}
+	filled := time.Since(began)
+	if s, err = store.New(store.Options{Address: d.address}); err != nil {
+		return err
+	}
+	if log, err = s.Find(ctx, log.LogName); err != nil {
+		return err
+	}
+	t := figures.Table{
+		Title:  fmt.Sprintf("pages of 100 with %s, among %d transitions of %d jobs (made in %s)", d.name, b.sizes.rows, b.sizes.rows/steps, filled.Round(time.Second)),
+		Header: []any{"", "questions", "p50 ms", "p99 ms", "longest ms", "client's CPU p50 ms", "p99 ms"},
+	}
+	add := func(what string, a asked) {
+		t.Add(what, a.N, figures.Milliseconds(a.Quantile(0.5)), figures.Milliseconds(a.Quantile(0.99)), figures.Milliseconds(a.Max),
+			figures.Milliseconds(a.cpu.Quantile(0.5)), figures.Milliseconds(a.cpu.Quantile(0.99)))
+	}
+	defer t.Print(b.out)
+	var questions []question
+	random := rand.New(rand.NewPCG(1, 2))
+	for range b.sizes.questions {
+		questions = append(questions, b.ask(random))
+	}
+	if err := d.forget(); err != nil {
+		return err
+	}
+	cold, err := b.answers(ctx, s, log, questions)
+	if err != nil {
+		return err
+	}
+	add("cold: each question for the first time after a restart", cold)
+	warm, err := b.answers(ctx, s, log, questions)
+	if err != nil {
+		return err
+	}
+	add("warm: the same once more", warm)
+	for _, slow := range warm.slowest {
+		t.Note("slow: %.0f ms for %d items of %s", figures.Milliseconds(slow.took), slow.items, slow.question)
+	}
+	t.Reach("pages of "+d.name+", cold, p99 in ms", figures.Milliseconds(cold.Quantile(0.99)), 50)
+	t.Reach("pages of "+d.name+", warm, p99 in ms", figures.Milliseconds(warm.Quantile(0.99)), 50)
+	return b.removing(ctx, d, s, log, questions, &t, add)
+}
+
+// answers asks questions, one after the other.
+func (b *bench) answers(ctx context.Context, s *store.Store, log store.Log, questions []question) (a asked, err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.sizes.asking)
+	defer cancel()
+	for _, q := range questions {
+		before, err := process.CPU(os.Getpid())
+		if err != nil {
+			return a, err
+		}
+		began := time.Now()
+		items, err := q.answer(ctx, s, log)
+		took := time.Since(began)
+		a.Add(took)
+		after, _ := process.CPU(os.Getpid()) // as before
+		a.cpu.Add(after - before)
+		a.slowest = append(a.slowest, slow{q, took, items})
+		if ctx.Err() != nil {
+			break // which the number of questions tells
+		}
+		if err != nil {
+			return a, fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	slices.SortStableFunc(a.slowest, func(a, b slow) int { return int(b.took - a.took) })
+	a.slowest = a.slowest[:min(5, len(a.slowest))]
+	return a, nil
+}
+
+// removing asks while old transitions are removed without a pause.
+func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log store.Log, questions []question, t *figures.Table, add func(string, asked)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	const atOnce = 500 // jobs, as the gateway does
+	type removed struct {
+		transitions int
+		longest     time.Duration
+		err         error
+	}
+	done := make(chan removed, 1)
+	began := time.Now()
+	go func() {
+		var r removed
+		for r.transitions < b.sizes.remove && ctx.Err() == nil && r.err == nil {
+			began := time.Now()
+			var jobs, transitions int
+			jobs, transitions, r.err = s.Expire(ctx, log, firstTime+history.Time(period), atOnce)
+			r.longest = max(r.longest, time.Since(began))
+			if r.transitions += transitions; jobs == 0 {
+				break
+			}
+		}
+		done <- r
+	}()
+	var meanwhile asked
+	for {
+		a, err := b.answers(ctx, s, log, questions)
+		if err != nil {
+			return err
+		}
+		meanwhile.Merge(a.Histogram)
+		meanwhile.cpu.Merge(a.cpu)
+		select {
+		case r := <-done:
+			if r.err != nil {
+				return r.err
+			}
+			took := time.Since(began)
+			after, err := b.answers(ctx, s, log, questions)
+			if err != nil {
+				return err
+			}
+			add(fmt.Sprintf("while %d transitions are removed, %d jobs at a time without a pause", r.transitions, atOnce), meanwhile)
+			add("after that", after)
+			t.Note("removed in %s, at most %.0f ms at a time", took.Round(100*time.Millisecond), figures.Milliseconds(r.longest))
+			t.Reach("while removing with "+d.name+", p99 by the one after", meanwhile.Quantile(0.99).Seconds()/after.Quantile(0.99).Seconds(), 2)
+			return nil
+		default:
+		}
+	}
+}

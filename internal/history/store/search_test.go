@@ -1,0 +1,150 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// Whatever is asked for, and wherever a page begins, it has what is found by looking at each row: nothing is passed over where a search goes
+// on with a wider window, skips what is of another time, or merges what it found by several columns.
+func TestPagesHaveWhatLookingAtEachRowFinds(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		random := rand.New(rand.NewPCG(1, 7))
+		log := take(t, s, "a")
+		jobs, transitions := map[string]*history.Job{}, []*history.Transition(nil)
+		for batch := range 12 {
+			b, changed := Batch{To: uint64(batch + 1)}, map[string]*history.Job{}
+			for i := range 500 {
+				uid := fmt.Sprintf("u%d", random.IntN(1500))
+				was := jobs[uid]
+				seen := history.Seen{
+					Identity: history.Identity{UID: uid, Namespace: "rare", Name: "n" + uid}, Version: b.To, Observed: history.Time(1000*batch + i),
+					Created: history.Time(1000*batch) / 4000 * 4000, Said: history.Said{State: history.States()[random.IntN(7)], Owner: "robot", Queue: "q"},
+				}
+				if random.IntN(8) > 0 { // one is seldom, and most are of few
+					seen.Namespace, seen.Queue = fmt.Sprintf("n%d", random.IntN(3)), ""
+				}
+				if random.IntN(4) == 0 {
+					seen.Owner = fmt.Sprintf("user%d", random.IntN(200))
+				}
+				if random.IntN(100) == 0 {
+					seen.At = history.Time(random.IntN(1000*batch + 1)) // long ago
+				}
+				next, transition := history.Next(was, seen)
+				if next == nil {
+					continue
+				}
+				jobs[uid], changed[uid] = next, next
+				b.Transitions = append(b.Transitions, transition)
+			}
+			for _, j := range changed {
+				b.Jobs = append(b.Jobs, j)
+			}
+			log = write(t, s, log, b)
+			transitions = append(transitions, b.Transitions...)
+		}
+		var all []*history.Job
+		for _, j := range jobs {
+			all = append(all, j)
+		}
+		slices.SortFunc(all, func(a, b *history.Job) int {
+			return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(b.UID, a.UID))
+		})
+		slices.Reverse(transitions)
+		for range 300 {
+			f := anyFilter(random)
+			j := all[random.IntN(len(all))]
+			after := JobAfter{j.Created, j.UID}
+			before := uint64(1 + random.IntN(len(transitions)))
+			if random.IntN(2) == 0 {
+				after, before = JobAfter{}, 0
+			}
+			var wantJobs, gotJobs []string
+			for _, j := range all {
+				if f.finds(j.Identity, j.Owner, j.Queue, j.State, j.Since) && (after == JobAfter{} || j.Created < after.Created || j.Created == after.Created && j.UID < after.UID) {
+					wantJobs = append(wantJobs, j.UID)
+				}
+			}
+			var want, got []uint64
+			for _, tr := range transitions {
+				if f.finds(tr.Identity, tr.Owner, tr.Queue, tr.To, tr.At) && (before == 0 || tr.Seq < before) {
+					want = append(want, tr.Seq)
+				}
+			}
+			limit := 1 + random.IntN(200)
+			page, err := s.Jobs(t.Context(), log, f, after, limit)
+			page2, err2 := s.Transitions(t.Context(), log, f, before, limit)
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			for _, j := range page {
+				gotJobs = append(gotJobs, j.UID)
+			}
+			for _, tr := range page2 {
+				got = append(got, tr.Seq)
+			}
+			if wantJobs = wantJobs[:min(limit, len(wantJobs))]; !slices.Equal(gotJobs, wantJobs) {
+				t.Fatalf("%+v after %v: %d jobs, not %d: %v, not %v", f, after, len(gotJobs), len(wantJobs), gotJobs, wantJobs)
+			}
+			if want = want[:min(limit, len(want))]; !slices.Equal(got, want) {
+				t.Fatalf("%+v before %d: %d transitions, not %d: %v, not %v", f, before, len(got), len(want), got, want)
+			}
+		}
+	})
+}
+
+func anyFilter(random *rand.Rand) (f Filter) {
+	often := func(in int) bool { return random.IntN(in) == 0 }
+	namespace := func() string { return []string{"rare", "n0", "n1", "n2", "none"}[random.IntN(5)] }
+	if often(3) {
+		f.Owners = []string{"robot", fmt.Sprintf("user%d", random.IntN(200))}[random.IntN(2):]
+	}
+	switch random.IntN(4) {
+	case 0:
+		f.Namespace = namespace()
+	case 1:
+		f.Within = []Place{{namespace(), ""}}
+		if often(2) {
+			f.Within = append(f.Within, Place{namespace(), ""}, Place{AnyNamespace, "nu7"}, Place{namespace(), "nu8"})
+		}
+		if often(2) {
+			f.Own = "user3"
+		}
+	}
+	if often(10) {
+		f.Name = fmt.Sprintf("nu%d", random.IntN(1500))
+	}
+	if often(3) {
+		f.States = []history.State{history.States()[random.IntN(8)], history.Running}
+	}
+	if often(4) {
+		f.Queues = []string{"q"}
+	}
+	if often(10) {
+		f.UIDs = []string{"u5", fmt.Sprintf("u%d", random.IntN(1500)), "u5"}
+	}
+	if often(2) {
+		f.Since = history.Time(random.IntN(12_000))
+	}
+	if often(2) {
+		f.Until = f.Since + history.Time(random.IntN(6000))
+	}
+	return f
+}
+
+// finds is what a filter means.
+func (f Filter) finds(is history.Identity, owner, queue string, state history.State, at history.Time) bool {
+	within := f.Within == nil || f.Own != "" && owner == f.Own
+	for _, p := range f.Within {
+		within = within || (p.Namespace == AnyNamespace || p.Namespace == is.Namespace) && (p.Name == "" || p.Name == is.Name)
+	}
+	among := func(values []string, value string) bool { return len(values) == 0 || slices.Contains(values, value) }
+	return within && (f.Namespace == "" || f.Namespace == is.Namespace) && (f.Name == "" || f.Name == is.Name) && among(f.Owners, owner) &&
+		among(f.Queues, queue) && among(f.UIDs, is.UID) && (len(f.States) == 0 || slices.Contains(f.States, state)) &&
+		(f.Since == 0 || at >= f.Since) && (f.Until == 0 || at < f.Until)
+}
