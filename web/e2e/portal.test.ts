@@ -249,6 +249,67 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       expect(Math.min(...seen)).toBe(15);
     });
 
+    test('a gateway that is back without its cluster is not live, and does not make the rows any newer', async () => {
+      putJob('train');
+      await signIn();
+      await status(/^Live$/);
+      gateway.unavailable = true;
+      gateway.cutAll();
+      await status(/^Reconnecting, as of \d/);
+      const label = page.locator('.connection-label');
+      const asOf = await label.textContent();
+      const said = new Set([asOf]);
+      for (const asked = gateway.requests.length; gateway.requests.length < asked + 4; ) {
+        await page.getByRole('button', { name: 'Try now' }).click();
+        said.add(await label.textContent());
+      }
+      expect([...said]).toEqual([asOf]);
+      gateway.unavailable = false;
+      await status(/^Live$/);
+    });
+
+    test('a stream that has died without a word: a page that is told to look finds out, and misses nothing', async () => {
+      putJob('before');
+      await signIn();
+      await row('before').waitFor();
+      const look = { online: () => window.dispatchEvent(new Event('online')), shown: () => document.dispatchEvent(new Event('visibilitychange')) };
+      for (const [how, event] of Object.entries(look)) {
+        for (const stream of gateway.streams) stream.stop();
+        putJob(`while-away-${how}`);
+        await page.evaluate(event);
+        await row(`while-away-${how}`).waitFor({ timeout: 5_000 });
+        await status(/^Live$/);
+      }
+    });
+
+    test('a seventh tab over HTTP/1.1 is no blank page, and the others go on when they are looked at', async () => {
+      putJob('train');
+      await signIn();
+      await row('train').waitFor();
+      const tabs = [page];
+      // Headless, every page is in sight.
+      const see = (tab: Page, visibility: DocumentVisibilityState) =>
+        tab.evaluate((now) => {
+          Object.defineProperty(document, 'visibilityState', { value: now, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }, visibility);
+      for (let n = 1; n < 7; n++) {
+        await see(tabs[n - 1]!, 'hidden');
+        const tab = await page.context().newPage();
+        await tab.goto(`${gateway.url}/`);
+        await tab.getByLabel('Token').fill(mara);
+        await tab.keyboard.press('Enter');
+        await tab.locator('.connection-label', { hasText: /^Live$/ }).waitFor({ timeout: 10_000 });
+        tabs.push(tab);
+      }
+      await expect.poll(() => gateway.streams.size, { timeout: 10_000 }).toBe(1);
+      expect(await page.locator('.connection-label').textContent()).toMatch(/^Paused, as of \d/);
+      putJob('meanwhile');
+      await see(page, 'visible');
+      await row('meanwhile').waitFor({ timeout: 5_000 });
+      await status(/^Live$/);
+    });
+
     test('a gateway that has lost the cluster is not called live', async () => {
       putJob('train');
       await signIn();
@@ -316,6 +377,32 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       await page.getByLabel('Namespace').selectOption('');
       await row('b').waitFor();
       await expect.poll(() => gateway.streams.size).toBe(1); // one stream, not one more per choice
+    });
+
+    test('arrow keys through the namespaces open one stream, not one for each', async () => {
+      for (let n = 0; n < 8; n++) gateway.cluster.put('namespaces', { metadata: { name: `team-c${n}` } });
+      putJob('last', 'running', 'team-c7');
+      await signIn();
+      await row('last').waitFor();
+      const asked = gateway.requests.length;
+      await page.getByLabel('Namespace').focus();
+      for (let n = 0; n < 10; n++) await page.keyboard.press('ArrowDown');
+      await expect.poll(() => page.url()).toContain('ns=team-c7');
+      await expect.poll(() => gateway.requests.at(-1)?.url).toContain('team-c7');
+      expect(gateway.requests.length - asked).toBeLessThan(4);
+    });
+
+    test('only what is shown goes over the line', async () => {
+      putJob('train');
+      await signIn();
+      await row('train').waitFor();
+      const watches = () => [...new URL(gateway.requests.at(-1)?.url ?? '', gateway.url).searchParams].filter(([, path]) => path.startsWith('/'));
+      expect(watches().map(([name]) => name)).toEqual(['jobs', 'namespaces']);
+      for (const [, path] of watches()) expect(path).toContain('fields=');
+      await page.getByRole('link', { name: 'Pods' }).click();
+      await expect.poll(() => watches().map(([name]) => name)).toEqual(['pods', 'namespaces']);
+      await status(/^Live$/);
+      expect(gateway.requests.at(-1)?.lastEventId).toContain('.namespaces-');
     });
 
     test('everything is within reach of the keyboard', async () => {

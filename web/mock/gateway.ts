@@ -25,6 +25,8 @@ export class MockGateway {
   retry = 10;
   heartbeat = 15_000;
   sabotage: StreamOptions['sabotage'];
+  /** Lets every stream in, and says goodbye at once: as a gateway that has never read its cluster. */
+  unavailable = false;
   fallback: Fallback | undefined;
   /** Answers every stream with this status instead, while it is set. */
   refuseWith: { readonly status: number; readonly headers?: Record<string, string> } | undefined;
@@ -106,7 +108,8 @@ export class MockGateway {
     const stream = new MockStream(this.cluster, this.epoch, watches as Watch[], response, { retry, heartbeat, sabotage });
     this.streams.add(stream);
     response.on('close', () => this.streams.delete(stream));
-    stream.begin(lastEventId);
+    if (this.unavailable) stream.goodbye('unavailable', lastEventId);
+    else stream.begin(lastEventId);
   }
 
   #me(request: IncomingMessage, response: ServerResponse, url: URL): void {

@@ -95,8 +95,8 @@ export class MockStream {
     this.#write(`event: ${event}\nid: ${this.#id()}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  goodbye(reason: string): void {
-    this.send(undefined, 'goodbye', { reason });
+  goodbye(reason: string, id = this.#id()): void {
+    this.#write(`event: goodbye\nid: ${id}\ndata: ${JSON.stringify({ reason })}\n\n`);
     this.stop();
     this.#response.end();
   }
@@ -107,6 +107,7 @@ export class MockStream {
     this.#response.socket?.destroy();
   }
 
+  /** As when the network between is gone: nothing arrives any more, and nobody is told. */
   stop(): void {
     this.#over = true;
     clearInterval(this.#heartbeat);

@@ -31,6 +31,8 @@ export interface ClientOptions {
    */
   readonly session?: TokenSource | undefined;
   readonly lastEventId?: string | undefined;
+  /** As of when what is known at that position is, in milliseconds since the epoch. */
+  readonly asOf?: number | undefined;
   /** The longest silence that is asked of the server, in milliseconds, from 5 to 60 s; 2.5 times that is death. */
   readonly heartbeat?: number | undefined;
   /** How long an attempt may wait for a token, and for the response's head, in milliseconds. */
@@ -108,7 +110,8 @@ export class Client {
     this.#options = options;
     this.#url = options.url;
     this.#lastEventId = options.lastEventId ?? '';
-    this.#state = { phase: 'connecting', since: Date.now(), reason: '', message: '', retryAt: undefined };
+    this.#asOf = options.asOf;
+    this.#state = { phase: this.#lostPhase, since: options.asOf ?? Date.now(), reason: '', message: '', retryAt: undefined };
     const { signal } = options;
     if (signal?.aborted) this.close();
     signal?.addEventListener('abort', () => this.close(), { once: true, signal: this.#abort.signal });
@@ -130,6 +133,11 @@ export class Client {
   /** The position after the last event that `onEvent` was given; opaque. */
   get lastEventId(): string {
     return this.#lastEventId;
+  }
+
+  /** When something was last heard of a gateway that was up to date, in milliseconds since the epoch; undefined: never. */
+  get asOf(): number | undefined {
+    return this.#asOf;
   }
 
   /** Ends the stream for good. Nothing is called afterwards but `onState` with `closed`. */

@@ -2,7 +2,9 @@
  * The client side of Kubecast's event streams: Kubernetes objects, live in a browser, in a worker or in
  * Node. No dependencies, no DOM.
  *
- * - {@link Live}: several watches on one stream, as live collections. Start here.
+ * - {@link createKubecast}: all watches of a page on one stream, each as long as somebody looks at it. Start here; for React there
+ *   are hooks in `@kubecast/sdk/react`.
+ * - {@link Live}: a fixed set of watches on one stream, as live collections.
  * - {@link Session}: the browser's session with the gateway, for those that sign in with a cookie.
  * - {@link watchable}: what the caller may watch, asked rather than found out by being refused.
  * - {@link Client} and {@link Store}: its two halves, for callers that need the events themselves.
@@ -11,6 +13,8 @@
  * @packageDocumentation
  */
 
+export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchSnapshot, type WatchStatus } from './kubecast.ts';
+export { defineResource, pathOf, type Query, type Resource } from './resource.ts';
 export { Live, streamPath, type LiveOptions, type Observable } from './live.ts';
 export { Client, type ClientOptions, type TokenReason, type TokenSource } from './client.ts';
 export { Session, type Locks, type SessionInfo, type SessionOptions } from './session.ts';

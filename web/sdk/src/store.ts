@@ -27,13 +27,19 @@ export class Store<K extends Kinds> {
 
   constructor(options: StoreOptions<K>) {
     this.#schedule = options.schedule ?? queueMicrotask;
-    for (const name of options.watches) {
-      const collection: WatchedCollection<KubeObject> = new WatchedCollection<KubeObject>(
-        () => this.#touch(collection),
-        options.seed?.[name],
-      );
-      this.#collections.set(name, collection);
-    }
+    for (const name of options.watches) this.add(name, options.seed?.[name]);
+  }
+
+  /** Takes the events of one more watch. */
+  add(name: string, seed?: Iterable<KubeObject>): Collection<KubeObject> {
+    const collection: WatchedCollection<KubeObject> = new WatchedCollection<KubeObject>(() => this.#touch(collection), seed);
+    this.#collections.set(name, collection);
+    return collection;
+  }
+
+  /** Takes no more of its events. They are lost, so the name must not be given again. */
+  forget(name: string): void {
+    this.#collections.delete(name);
   }
 
   /** The objects of one watch. Throws for a name the store was not made with. */

@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { frame, ScriptedFetch } from '../../mock/fetch.ts';
+import { createKubecast, type Kubecast, type WatchStatus } from './kubecast.ts';
+import type { KubeObject } from './object.ts';
+import { defineResource, pathOf } from './resource.ts';
+
+const jobs = defineResource<KubeObject & { readonly status?: { readonly active?: number } }>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+const pods = defineResource<KubeObject>()({ version: 'v1', plural: 'pods' });
+
+let server: ScriptedFetch;
+let kc: Kubecast;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  server = new ScriptedFetch();
+  kc = createKubecast({ token: () => 't', fetch: server.fetch, random: () => 0 });
+});
+afterEach(() => {
+  kc.close();
+  vi.useRealTimers();
+});
+
+const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const asked = (): string[] =>
+  [...new URL(server.last.url, 'http://gateway').searchParams].filter(([, path]) => path.startsWith('/')).map(([name, path]) => `${name}=${path}`);
+const added = (watch: string, uid: string): string => frame(`${watch}.added`, 'e', { metadata: { name: uid, uid } });
+const synced = (watch: string, id: string): string => frame(`${watch}.synced`, id, { resourceVersion: '1', count: 1 });
+const uids = (data: readonly KubeObject[]): string => data.map(({ metadata }) => metadata.uid).join();
+
+test('a query is the path that it means', () => {
+  expect(pathOf(jobs, { namespace: 'team-a', labels: 'a=b', where: 'status.active!=', fields: ['status', 'spec.x'], deltas: true, conflate: 250 })).toBe(
+    '/apis/batch/v1/namespaces/team-a/jobs?labelSelector=a%3Db&fieldSelector=status.active%21%3D&fields=spec.x%2Cstatus&deltas=merge-patch&conflate=250ms',
+  );
+  expect(pathOf(pods, { cluster: 'east', namespace: '../x', name: 'p' })).toBe('/clusters/east/api/v1/namespaces/..%2Fx/pods/p');
+});
+
+test('nothing is asked for before somebody looks; watches that begin at once, and twice, are one stream', async () => {
+  const one = kc.watch(jobs);
+  expect(kc.watch(jobs)).toBe(one);
+  await pass(1_000);
+  expect(server.requests).toHaveLength(0);
+  const listener = vi.fn();
+  one.subscribe(listener);
+  kc.watch(jobs).subscribe(() => undefined);
+  kc.watch(pods).subscribe(() => undefined);
+  await pass();
+  expect(server.requests).toHaveLength(1);
+  expect(asked()).toEqual(['w0=/apis/batch/v1/jobs', 'w1=/api/v1/pods']);
+  server.last.accept(added('w0', 'a'), synced('w0', 'e.w0-1'));
+  await pass();
+  expect(one.getSnapshot()).toMatchObject({ status: 'live', asOf: undefined, error: undefined });
+  expect(uids(one.getSnapshot().data)).toBe('a');
+  expect(one.getSnapshot()).toBe(one.getSnapshot());
+  expect(kc.watch(pods).getSnapshot().status).toBe('loading');
+});
+
+test('a watch more, or one less, goes on from the position that is there, without a word of reconnecting', async () => {
+  const statuses = new Set<WatchStatus>();
+  const one = kc.watch(jobs);
+  one.subscribe(() => statuses.add(one.getSnapshot().status));
+  await pass();
+  server.last.accept(added('w0', 'a'), synced('w0', 'e.w0-1'));
+  await pass();
+  const leave = kc.watch(pods).subscribe(() => undefined);
+  await pass();
+  expect(server.last.headers.get('Last-Event-ID')).toBe('e.w0-1');
+  server.last.accept(added('w1', 'p'), synced('w1', 'e.w0-1.w1-1'));
+  await pass();
+  expect(uids(kc.watch(pods).getSnapshot().data)).toBe('p');
+  leave();
+  await pass(4_000);
+  expect(server.requests).toHaveLength(2); // somebody may come back
+  await pass(1_000);
+  expect(asked()).toEqual(['w0=/apis/batch/v1/jobs']);
+  expect([...statuses]).toEqual(['loading', 'live']);
+  // What was forgotten has missed something, so its old name must not be in the position of what comes back.
+  kc.watch(pods).subscribe(() => undefined);
+  await pass();
+  expect(asked()).toEqual(['w0=/apis/batch/v1/jobs', 'w2=/api/v1/pods']);
+});
+
+test('the last one to leave ends the stream, and who kept a watch may come back to it', async () => {
+  const one = kc.watch(jobs);
+  one.subscribe(() => undefined)();
+  await pass();
+  kc.watch(jobs).subscribe(() => undefined)(); // as StrictMode does
+  await pass(5_000);
+  expect(server.requests.filter(({ aborted }) => !aborted)).toHaveLength(0);
+  one.subscribe(() => undefined);
+  await pass();
+  server.last.accept(added('w1', 'a'), synced('w1', 'e.w1-1'));
+  await pass();
+  expect(uids(one.getSnapshot().data)).toBe('a');
+});
+
+test('a watch that is refused is told why, and the others go on', async () => {
+  const [one, other] = [kc.watch(jobs), kc.watch(pods)];
+  for (const watch of [one, other]) watch.subscribe(() => undefined);
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  const [ofJobs, ofPods] = server.requests.slice(1);
+  expect(ofJobs?.url).toBe('/apis/batch/v1/jobs');
+  ofJobs?.refuse(200);
+  ofPods?.refuse(403);
+  await pass();
+  expect(asked()).toEqual(['w0=/apis/batch/v1/jobs']);
+  server.last.accept(synced('w0', 'e.w0-1'));
+  await pass();
+  expect(one.getSnapshot().status).toBe('live');
+  expect(other.getSnapshot()).toMatchObject({ status: 'denied', error: { reason: 'http:403' } });
+  other.retry();
+  await pass();
+  expect(asked()).toHaveLength(2);
+});
+
+test('old rows are never live: lost, they are as of when they were; told anew, they are catching up', async () => {
+  const one = kc.watch(jobs);
+  one.subscribe(() => undefined);
+  await pass();
+  const body = server.last.accept('retry: 100\n\n', added('w0', 'a'), synced('w0', 'e.w0-1'));
+  await pass();
+  const heard = Date.now();
+  await pass(5_000);
+  body.break();
+  await pass();
+  expect(one.getSnapshot()).toMatchObject({ status: 'reconnecting', asOf: heard });
+  await pass(100);
+  const next = server.last.accept(frame('w0.reset', 'e', { reason: 'expired' }), added('w0', 'b'));
+  await pass();
+  expect(one.getSnapshot().status).toBe('catching-up');
+  next.push(synced('w0', 'e.w0-9'));
+  await pass();
+  expect(one.getSnapshot()).toMatchObject({ status: 'live', asOf: undefined });
+  expect(uids(one.getSnapshot().data)).toBe('b');
+});

@@ -1,0 +1,311 @@
+// All watches of a page on one stream: each is there as long as somebody looks at it.
+
+import { Client, type ClientOptions } from './client.ts';
+import type { Collection } from './collection.ts';
+import { within } from './deadline.ts';
+import { Listeners } from './listeners.ts';
+import { streamPath } from './live.ts';
+import type { KubeObject } from './object.ts';
+import { pathOf, type Query, type Resource } from './resource.ts';
+import { isFinal, type ConnectionState } from './state.ts';
+import { Store, type StoreOptions } from './store.ts';
+
+export interface KubecastOptions
+  extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'fetch' | 'random'>,
+    Pick<StoreOptions<Record<string, KubeObject>>, 'schedule'> {
+  /** The gateway's origin; empty: the page's own. */
+  readonly gateway?: string | undefined;
+  /** How long a watch that nobody looks at any more is kept, in milliseconds: for who comes back at once. */
+  readonly linger?: number | undefined;
+}
+
+/**
+ * - `loading`: nothing complete was received yet
+ * - `live`: what is there is what the gateway knows, and that is up to date
+ * - `catching-up`: the stream is open, but what is there is old until its snapshot is complete
+ * - `stale`, `reconnecting`, `paused`, `closed`: as of the connection
+ * - `denied`: this may not be watched, or there is no such thing; the other watches go on
+ */
+export type WatchStatus = 'loading' | 'live' | 'catching-up' | 'stale' | 'reconnecting' | 'paused' | 'denied' | 'closed';
+
+/** What a subscriber sees: immutable, and the same one until the next notification. */
+export interface WatchSnapshot<T extends KubeObject> {
+  /** In order of arrival. An object that did not change keeps its identity. */
+  readonly data: readonly T[];
+  readonly status: WatchStatus;
+  /** As of when `data` is, in milliseconds since the epoch, where that is not now; undefined if it is, or not known. */
+  readonly asOf: number | undefined;
+  /** Why it is `denied`, `closed`, or not there yet, for programs and for people. */
+  readonly error: { readonly reason: string; readonly message: string } | undefined;
+  /** The namespaces that the watch is restricted to; undefined: none that was told. */
+  readonly namespaces: readonly string[] | undefined;
+}
+
+/** Watched while somebody has subscribed. Made for React's useSyncExternalStore; all of it may be passed around unbound. */
+export interface Watch<T extends KubeObject> {
+  readonly subscribe: (listener: () => void) => () => void;
+  readonly getSnapshot: () => WatchSnapshot<T>;
+  /** What a server renders: it watches nothing. */
+  readonly getServerSnapshot: () => WatchSnapshot<T>;
+  /** Tries at once what is being waited for, or again what was denied. */
+  readonly retry: () => void;
+}
+
+const nothing: WatchSnapshot<never> = { data: [], status: 'loading', asOf: undefined, error: undefined, namespaces: undefined };
+/** How long it may take to find out which watch is refused, in milliseconds. */
+const answerTime = 20_000;
+
+interface Entry {
+  readonly name: string;
+  readonly path: string;
+  readonly collection: Collection<KubeObject>;
+  readonly listeners: Listeners;
+  readonly watch: Watch<KubeObject>;
+  subscribers: number;
+  timer: ReturnType<typeof setTimeout> | undefined;
+  snapshot: WatchSnapshot<KubeObject>;
+  refused: { readonly reason: string; readonly message: string } | undefined;
+}
+
+/**
+ * ```ts
+ * const kc = createKubecast({ token: () => sessionStorage.getItem('token') ?? undefined });
+ * const running = kc.watch(jobs, { namespace: 'team-a', where: 'status.active!=' });
+ * running.subscribe(() => render(running.getSnapshot().data));
+ * ```
+ */
+export class Kubecast {
+  readonly #options: KubecastOptions;
+  readonly #store: Store<Record<string, KubeObject>>;
+  readonly #entries = new Map<string, Entry>();
+  readonly #listeners = new Listeners();
+  #client: Client | undefined;
+  #carried: readonly string[] | undefined;
+  #names = 0;
+  #settling = false;
+  #sifting = false;
+  #paused = false;
+  #closed = false;
+
+  /** The connection of all watches; undefined while nothing is watched. */
+  readonly connection = {
+    subscribe: this.#listeners.subscribe,
+    getSnapshot: (): ConnectionState | undefined => this.#client?.state,
+  };
+
+  constructor(options: KubecastOptions = {}) {
+    this.#options = options;
+    this.#store = new Store({ watches: [], schedule: options.schedule });
+  }
+
+  /** The same one for the same resource and query, as long as somebody looks at it. Nothing is asked for before somebody does. */
+  watch<T extends KubeObject>(resource: Resource<T>, query?: Query): Watch<T> {
+    const path = pathOf(resource, query);
+    const entry = this.#entries.get(path) ?? this.#add(path);
+    return entry.watch as unknown as Watch<T>;
+  }
+
+  /** See {@link Client.wake}. */
+  wake(): void {
+    this.#client?.wake();
+  }
+
+  /** See {@link Client.pause}. */
+  pause(): void {
+    this.#paused = true;
+    this.#client?.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#client?.resume();
+  }
+
+  /** Ends all watches for good. */
+  close(): void {
+    this.#closed = true;
+    for (const entry of this.#entries.values()) clearTimeout(entry.timer);
+    this.#client?.close();
+  }
+
+  #add(path: string): Entry {
+    const name = `w${(this.#names++).toString(36)}`;
+    // Whoever keeps a watch for longer than its entry lives comes back to a new one.
+    const at = (): Entry => this.#entries.get(path) ?? this.#add(path);
+    const watch: Watch<KubeObject> = {
+      subscribe: (listener) => {
+        const joined = at();
+        const leave = joined.listeners.subscribe(listener);
+        this.#join(joined);
+        let here = true;
+        return () => {
+          if (!here) return;
+          here = false;
+          leave();
+          this.#leave(joined);
+        };
+      },
+      getSnapshot: () => this.#entries.get(path)?.snapshot ?? nothing,
+      getServerSnapshot: () => nothing,
+      retry: () => {
+        at().refused = undefined;
+        this.#client?.wake();
+        this.#settle();
+      },
+    };
+    const collection = this.#store.add(name);
+    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot: nothing, refused: undefined };
+    collection.subscribe(() => this.#show(entry));
+    this.#entries.set(path, entry);
+    this.#expire(entry); // it may have been made for nothing
+    return entry;
+  }
+
+  #join(entry: Entry): void {
+    clearTimeout(entry.timer);
+    if (entry.subscribers++ === 0) this.#settle();
+  }
+
+  #leave(entry: Entry): void {
+    if (--entry.subscribers === 0) this.#expire(entry);
+  }
+
+  #expire(entry: Entry): void {
+    entry.timer = setTimeout(() => {
+      // What is told of it from here on is lost, so its name, which a position may hold, is never used again.
+      this.#entries.delete(entry.path);
+      this.#store.forget(entry.name);
+      this.#settle();
+    }, this.#options.linger ?? 5_000);
+  }
+
+  /** What the stream is to carry: what somebody looks at, or has just looked at, and may be seen. */
+  #wanted(): Entry[] {
+    const carried = this.#client && !isFinal(this.#client.state);
+    return [...this.#entries.values()].filter(({ subscribers, refused, name }) => !refused && (subscribers > 0 || (carried && this.#carries(name))));
+  }
+
+  #carries(name: string): boolean {
+    return this.#carried?.includes(name) ?? false;
+  }
+
+  /** Brings the stream to what is wanted, once for all that changes at once. */
+  #settle(): void {
+    if (this.#settling || this.#closed) return;
+    this.#settling = true;
+    queueMicrotask(() => {
+      this.#settling = false;
+      if (!this.#closed) this.#connect();
+    });
+  }
+
+  #connect(): void {
+    if (this.#sifting) return;
+    const wanted = this.#wanted();
+    const url = (this.#options.gateway ?? '') + streamPath(Object.fromEntries(wanted.map(({ name, path }) => [name, path])));
+    const present = this.#client;
+    if (wanted.length === 0) {
+      this.#client = undefined;
+      present?.close();
+    } else if (present && !isFinal(present.state)) {
+      present.follow(url);
+    } else {
+      const { gateway: _, linger: __, schedule: ___, ...options } = this.#options;
+      const client: Client = new Client({
+        ...options,
+        url,
+        lastEventId: present?.lastEventId,
+        asOf: present?.asOf,
+        onOpen: (resumed, opened) => {
+          const names = new URLSearchParams(opened.slice(opened.indexOf('?')));
+          this.#carried = [...names.keys()];
+          this.#store.opened(resumed);
+        },
+        onEvent: (event) => {
+          // See Live: from here on positions leave out what the stream does not carry.
+          if (this.#carried && event.type !== 'goodbye' && event.type !== 'expiring') this.#store.left(this.#carried);
+          if (!this.#store.apply(event)) client.startOver();
+        },
+        onState: (state) => {
+          if (client === this.#client) this.#tell(state);
+        },
+      });
+      this.#client = client;
+      if (this.#paused) client.pause();
+    }
+    this.#showAll();
+  }
+
+  #tell(state: ConnectionState): void {
+    this.#showAll();
+    this.#listeners.tell();
+    // A stream is refused as a whole for one of its watches.
+    if (isFinal(state) && /^http:4(?!01)/.test(state.reason)) void this.#sift(state);
+  }
+
+  /** Finds out which watches are refused, and goes on without them. */
+  async #sift({ reason, message }: ConnectionState): Promise<void> {
+    this.#sifting = true;
+    const asked = this.#wanted();
+    const answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
+    this.#sifting = false;
+    for (const [n, entry] of asked.entries()) entry.refused = answers[n];
+    // If it was none of them, it was what they are together.
+    if (answers.every((answer) => !answer)) for (const entry of asked) entry.refused = { reason, message };
+    this.#settle();
+  }
+
+  /** Why a path is refused; undefined: it is not, or nobody knows, and then the stream is asked again. */
+  async #refusal(path: string): Promise<{ reason: string; message: string } | undefined> {
+    const { token, gateway = '', fetch = globalThis.fetch } = this.#options;
+    try {
+      const response = await within(answerTime, async (signal) => {
+        const bearer = await token?.('connect');
+        const headers = { Accept: 'text/event-stream', ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }) };
+        return fetch(gateway + path, { method: 'HEAD', headers, cache: 'no-store', credentials: token ? 'omit' : 'include', signal });
+      });
+      const { status } = response;
+      return status >= 400 && status < 500 && status !== 401 && status !== 429
+        ? { reason: `http:${status}`, message: `HTTP ${status} ${response.statusText}`.trim() }
+        : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #showAll(): void {
+    for (const entry of this.#entries.values()) this.#show(entry);
+  }
+
+  #show(entry: Entry): void {
+    const { items, phase, stale, namespaces } = entry.collection.getSnapshot();
+    const state = this.#client?.state;
+    const next = { data: entry.refused ? [] : items, namespaces, ...describe(entry, phase, stale, state) };
+    const old = entry.snapshot;
+    const same = (Object.keys(next) as (keyof typeof next)[]).every((key) => next[key] === old[key]);
+    if (same || (next.data.length === 0 && old.data.length === 0 && next.status === old.status && next.error === old.error && next.asOf === old.asOf)) return;
+    entry.snapshot = next;
+    entry.listeners.tell();
+  }
+}
+
+function describe(
+  { refused }: Entry,
+  phase: 'loading' | 'refreshing' | 'current',
+  stale: { readonly since: number } | undefined,
+  state: ConnectionState | undefined,
+): Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
+  if (refused) return { status: 'denied', asOf: undefined, error: refused };
+  if (!state) return { status: 'loading', asOf: undefined, error: undefined };
+  if (isFinal(state)) return { status: state.phase === 'denied' ? 'denied' : 'closed', asOf: undefined, error: state };
+  const error = state.reason === '' ? undefined : state;
+  if (phase === 'loading') return { status: 'loading', asOf: undefined, error };
+  if (stale && (state.phase === 'live' || state.phase === 'stale')) return { status: 'stale', asOf: stale.since, error };
+  // Another watch may be stale, and this one not.
+  if (state.phase === 'live' || state.phase === 'stale') return { status: phase === 'current' ? 'live' : 'catching-up', asOf: undefined, error: undefined };
+  return { status: state.phase === 'connecting' ? 'reconnecting' : state.phase, asOf: state.since, error };
+}
+
+export function createKubecast(options?: KubecastOptions): Kubecast {
+  return new Kubecast(options);
+}

@@ -1,0 +1,38 @@
+// For React: a watch is a hook, and its objects are there while the component is.
+
+import { createContext, createElement, useCallback, useContext, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
+import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
+import type { KubeObject } from './object.ts';
+import type { Query, Resource } from './resource.ts';
+import type { ConnectionState } from './state.ts';
+
+const Context = createContext<Kubecast | undefined>(undefined);
+
+/** Gives the components below it a gateway. */
+export const KubecastProvider: FunctionComponent<{ readonly client: Kubecast; readonly children?: ReactNode }> = ({ client, children }) =>
+  createElement(Context.Provider, { value: client }, children);
+
+export function useKubecast(): Kubecast {
+  const client = useContext(Context);
+  if (!client) throw new Error('there is no KubecastProvider above this component');
+  return client;
+}
+
+/**
+ * The objects of a watch, and how far they can be trusted. All components of a page share one stream, however often they ask. On a
+ * server nothing is watched.
+ *
+ * ```tsx
+ * const { data, status } = useWatch(jobs, { namespace: 'team-a', where: 'status.active!=' });
+ * ```
+ */
+export function useWatch<T extends KubeObject>(resource: Resource<T>, query?: Query): WatchSnapshot<T> & Pick<Watch<T>, 'retry'> {
+  const { subscribe, getSnapshot, getServerSnapshot, retry } = useKubecast().watch(resource, query);
+  return { ...useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot), retry };
+}
+
+/** The state of the one connection; undefined while nothing is watched. */
+export function useConnection(): ConnectionState | undefined {
+  const { connection } = useKubecast();
+  return useSyncExternalStore(connection.subscribe, connection.getSnapshot, useCallback(() => undefined, []));
+}

@@ -1,0 +1,67 @@
+// What is watched: a kind, and which of its objects.
+
+import type { KubeObject } from './object.ts';
+
+/** A kind, and the type of its objects. */
+export interface Resource<T extends KubeObject> {
+  /** Empty: the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  /** Never there: carries the type. */
+  readonly object?: T;
+}
+
+/**
+ * ```ts
+ * const jobs = defineResource<Job>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+ * ```
+ */
+export function defineResource<T extends KubeObject>() {
+  return (kind: { readonly group?: string; readonly version: string; readonly plural: string }): Resource<T> => ({ group: '', ...kind });
+}
+
+/** Which objects, and how they are told; see "Event streams" in wire.md. */
+export interface Query {
+  /** Undefined or empty: all. */
+  readonly namespace?: string | undefined;
+  /** One object. */
+  readonly name?: string | undefined;
+  /** Of several; undefined: the default one. */
+  readonly cluster?: string | undefined;
+  /** A label selector. */
+  readonly labels?: string | undefined;
+  /** A field selector, by any path. */
+  readonly where?: string | undefined;
+  /** Part of the name. */
+  readonly search?: string | undefined;
+  /** Only these paths of each object, and what identifies it. A dot within a key is written `\.`. */
+  readonly fields?: readonly string[] | undefined;
+  /** Changes come as patches. */
+  readonly deltas?: boolean | undefined;
+  /** At most one modification of each object in so many milliseconds, the latest. */
+  readonly conflate?: number | undefined;
+}
+
+/** The path and query that would be asked for; the same for queries that mean the same. */
+export function pathOf(resource: Resource<KubeObject>, query: Query = {}): string {
+  const { group, version, plural } = resource;
+  const { namespace, name, cluster, labels, where, search, fields, deltas, conflate } = query;
+  const path = [
+    ...(cluster ? ['clusters', cluster] : []),
+    ...(group ? ['apis', group] : ['api']),
+    version,
+    ...(namespace ? ['namespaces', namespace] : []),
+    plural,
+    ...(name ? [name] : []),
+  ];
+  const parameters = new URLSearchParams();
+  if (labels) parameters.set('labelSelector', labels);
+  if (where) parameters.set('fieldSelector', where);
+  if (search) parameters.set('search', search);
+  if (fields) parameters.set('fields', [...fields].sort().join());
+  if (deltas) parameters.set('deltas', 'merge-patch');
+  if (conflate) parameters.set('conflate', `${conflate}ms`);
+  const text = parameters.toString();
+  return `/${path.map(encodeURIComponent).join('/')}${text && `?${text}`}`;
+}
