@@ -1,0 +1,282 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// next reads until there is a line.
+func next(t *testing.T, c *Cursor) Line {
+	t.Helper()
+	bell := stream.NewBell()
+	for deadline := time.After(time.Hour); ; {
+		got, err := c.Next(make([]Line, 0, 1), bell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) > 0 {
+			return got[0]
+		}
+		select {
+		case <-bell.C:
+		case <-deadline:
+			t.Fatal("no line comes")
+		}
+	}
+}
+
+func open(t *testing.T, f *Feeds, source Source, run, user string, tail int) *Cursor {
+	t.Helper()
+	c, err := f.Open(source, Run{Pod: run}, user, nil, tail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestBadLinesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, f := newNode(), feedsFor(t, 1<<20)
+		c := open(t, f, n, "web", "alice", 10)
+		n.write(0, "\x00\xff binary \xe2\x82")
+		if line := next(t, c); !utf8.ValidString(line.Text) || !strings.Contains(line.Text, "binary") || line.Cut {
+			t.Errorf("%+v", line)
+		}
+		n.write(0, strings.Repeat("x", 10<<20))
+		if line := next(t, c); len(line.Text) != MaxText || !line.Cut {
+			t.Errorf("%d bytes, cut: %t", len(line.Text), line.Cut)
+		}
+		n.write(0, "")
+		if line := next(t, c); line.Text != "" || line.Cut || !line.Time.Equal(n.clock) {
+			t.Errorf("%+v", line)
+		}
+		// What breaks among such lines is resumed as among others.
+		n.sever(false)
+		n.write(0, "and on")
+		if line := next(t, c); line.Text != "and on" || line.Reset != "" {
+			t.Errorf("%+v", line)
+		}
+	})
+}
+
+// trickling is a log that comes in pieces, without the end of a line for long.
+type trickling struct{ pieces chan string }
+
+func (s trickling) Ended(context.Context, Run) (bool, error) { return false, nil }
+func (s trickling) Read(ctx context.Context, _ Run, _ time.Time, _ int) (io.ReadCloser, error) {
+	body, into := io.Pipe()
+	go func() {
+		for {
+			select {
+			case piece := <-s.pieces:
+				if _, err := io.WriteString(into, piece); err != nil {
+					return
+				}
+			case <-ctx.Done():
+				_ = into.CloseWithError(ctx.Err())
+				return
+			}
+		}
+	}()
+	return body, nil
+}
+
+func TestLineWithoutAnEndHoldsBackNothingBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f := trickling{make(chan string)}, feedsFor(t, 1<<20)
+		c := open(t, f, s, "web", "alice", 10)
+		s.pieces <- "2026-01-01T00:00:00Z before\n2026-01-01T00:00:01.5Z a line"
+		if line := next(t, c); line.Text != "before" {
+			t.Errorf("%+v", line)
+		}
+		for range 60 {
+			time.Sleep(time.Second)
+			s.pieces <- "."
+		}
+		s.pieces <- "\nnot even a time\n"
+		if line := next(t, c); line.Text != "a line"+strings.Repeat(".", 60) {
+			t.Errorf("%+v", line)
+		}
+		if line := next(t, c); line.Text != "not even a time" || line.Time.UnixMilli() != 1767225601500 {
+			t.Errorf("%+v", line)
+		}
+	})
+}
+
+// However many lines come at once, they take no more memory than the ring, and who does not read is told that lines are missing.
+func TestManyLinesAtOnceFillTheRingOnly(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	synctest.Test(t, func(t *testing.T) {
+		f := feedsFor(t, 1<<20)
+		const many = 200_000
+		var written atomic.Int64
+		c := open(t, f, flood{many, &written}, "web", "alice", 10)
+		next(t, c)
+		time.Sleep(time.Minute)
+		for written.Load() < many {
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		if kept := f.Stats()[0].Bytes; kept > 1<<20 {
+			t.Errorf("%d bytes are kept", kept)
+		}
+		if _, err := c.Next(make([]Line, 0, 8), nil); !errors.Is(err, ErrSlow) {
+			t.Errorf("%v", err)
+		}
+		last := ""
+		for {
+			got, err := c.Next(make([]Line, 0, 100), stream.NewBell())
+			if err != nil {
+				break
+			}
+			if last != "" && len(got) > 0 && got[0].Text == last {
+				t.Fatalf("%s comes twice", last)
+			}
+			if len(got) > 0 {
+				last = got[len(got)-1].Text
+			}
+		}
+		if last != strconv.Itoa(many-1) {
+			t.Errorf("the last line is %q", last)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if more := int64(after.HeapAlloc) - int64(before.HeapAlloc); more > 8<<20 {
+			t.Errorf("%d bytes more are in use", more)
+		}
+	})
+}
+
+// flood is a log of many lines of one time.
+type flood struct {
+	lines   int
+	written *atomic.Int64
+}
+
+func (s flood) Ended(context.Context, Run) (bool, error) { return true, nil }
+func (s flood) Read(context.Context, Run, time.Time, int) (io.ReadCloser, error) {
+	body, into := io.Pipe()
+	go func() {
+		if _, err := io.WriteString(into, "2026-01-01T00:00:00Z first\n"); err != nil {
+			return
+		}
+		time.Sleep(time.Second)
+		var piece strings.Builder
+		for i := range s.lines {
+			piece.WriteString("2026-01-01T00:00:00Z " + strconv.Itoa(i) + "\n")
+			if i%1000 == 999 {
+				if _, err := io.WriteString(into, piece.String()); err != nil {
+					return
+				}
+				piece.Reset()
+				s.written.Add(1000)
+			}
+		}
+		_ = into.Close()
+	}()
+	return body, nil
+}
+
+// However many read a container, it is read once, and no longer than there is somebody.
+func TestContainerIsReadOnceForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, f := newNode(), feedsFor(t, 1<<20)
+		n.write(0, "0")
+		n.write(time.Second, "1")
+		first := open(t, f, n, "web", "alice", 2)
+		if a, b := next(t, first), next(t, first); a.Text != "0" || b.Text != "1" {
+			t.Errorf("%+v %+v", a, b)
+		}
+		var others []*Cursor
+		for range 20 {
+			c := open(t, f, n, "web", "bob", 1)
+			if line := next(t, c); line.Text != "1" {
+				t.Errorf("a tail of one line is %+v", line)
+			}
+			others = append(others, c)
+		}
+		if n.reads != 1 {
+			t.Errorf("it was read %d times", n.reads)
+		}
+		n.write(time.Second, "2")
+		for _, c := range append(others, first) {
+			if line := next(t, c); line.Text != "2" {
+				t.Errorf("%+v", line)
+			}
+		}
+		// Somebody comes back, to this replica or another one.
+		at := next(t, open(t, f, n, "web", "carol", 2)).After
+		back, err := f.Open(n, Run{Pod: "web"}, "carol", &at, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer back.Close()
+		if line := next(t, back); line.Text != "2" {
+			t.Errorf("behind its position comes %+v", line)
+		}
+		other := feedsFor(t, 1<<20)
+		elsewhere := open(t, other, n, "web", "carol", 10)
+		next(t, elsewhere)
+		synctest.Wait()
+		if there, err := other.Open(n, Run{Pod: "web"}, "carol", &at, 0); err != nil {
+			t.Errorf("at another replica: %v", err)
+		} else {
+			if line := next(t, there); line.Text != "2" {
+				t.Errorf("at another replica comes %+v", line)
+			}
+			there.Close()
+		}
+		if _, err := f.Open(n, Run{Pod: "web"}, "carol", &Position{Since: 5, Count: 1}, 0); !errors.Is(err, ErrExpired) {
+			t.Errorf("a position that is nowhere: %v", err)
+		}
+		elsewhere.Close()
+		for _, c := range append(others, first, back) {
+			c.Close()
+			c.Close()
+		}
+	})
+}
+
+func TestLogsThatAreFollowedAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, f := newNode(), feedsFor(t, 1<<20) // two at once
+		a, b := open(t, f, n, "a", "alice", 1), open(t, f, n, "b", "alice", 1)
+		if _, err := f.Open(n, Run{Pod: "c"}, "alice", nil, 1); !errors.Is(err, ErrLimit) {
+			t.Errorf("a third: %v", err)
+		}
+		a.Close()
+		c := open(t, f, n, "c", "alice", 1) // what nobody reads gives way
+		synctest.Wait()
+		if n.open != 2 {
+			t.Errorf("%d are read", n.open)
+		}
+		for range 98 {
+			open(t, f, n, "b", "alice", 1)
+		}
+		if _, err := f.Open(n, Run{Pod: "b"}, "alice", nil, 1); !errors.Is(err, ErrLimit) {
+			t.Errorf("one more of a user: %v", err)
+		}
+		open(t, f, n, "b", "bob", 1).Close()
+		b.Close()
+		c.Close()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if n.open != 1 {
+			t.Errorf("%d are read, of which one is followed", n.open)
+		}
+	})
+}

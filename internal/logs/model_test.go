@@ -1,0 +1,313 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// node is a kubelet with one file, behind an API server whose connections break.
+type node struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change
+	clock   time.Time
+	lines   []string // as a kubelet sends them
+	times   []time.Time
+	from    int // lines before this one were rotated away
+	ended   bool
+	cut     int // connections of an earlier cut are broken
+	clean   bool
+	open    int
+	most    int // that were open at once
+	reads   int
+}
+
+func newNode() *node {
+	return &node{changed: make(chan struct{}), clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+}
+
+func (n *node) change(f func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f()
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// write writes a line, after some time on the node's clock.
+func (n *node) write(after time.Duration, text string) {
+	n.change(func() {
+		n.clock = n.clock.Add(after)
+		n.lines = append(n.lines, n.clock.Format("2006-01-02T15:04:05.000000000Z07:00")+" "+text+"\n")
+		n.times = append(n.times, n.clock)
+	})
+}
+
+// sever breaks the connections: cleanly at a line's end, as by an API server that ends, or anywhere.
+func (n *node) sever(clean bool) { n.change(func() { n.cut++; n.clean = clean }) }
+
+func (n *node) Ended(context.Context, Run) (bool, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ended, nil
+}
+
+var errSevered = errors.New("severed")
+
+func (n *node) Read(ctx context.Context, _ Run, since time.Time, tail int) (io.ReadCloser, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.reads++
+	n.open++
+	n.most = max(n.most, n.open)
+	at := n.from
+	if tail >= 0 {
+		at = max(at, len(n.lines)-tail)
+	}
+	body, into := io.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		err := n.send(ctx, into, at, since, n.cutNow())
+		_ = into.CloseWithError(err)
+		n.change(func() { n.open-- })
+	}()
+	return &cancelling{body, cancel}, nil
+}
+
+type cancelling struct {
+	*io.PipeReader
+	cancel func()
+}
+
+func (c *cancelling) Close() error {
+	c.cancel()
+	return c.PipeReader.Close()
+}
+
+func (n *node) cutNow() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cut
+}
+
+func (n *node) send(ctx context.Context, into io.Writer, at int, since time.Time, cut int) error {
+	for {
+		n.mu.Lock()
+		severed, clean, ended, changed := n.cut != cut, n.clean, n.ended, n.changed
+		text := ""
+		more := at < len(n.lines)
+		if more && !n.times[at].Before(since) {
+			text = n.lines[at]
+		}
+		n.mu.Unlock()
+		switch {
+		case severed && clean:
+			return io.EOF
+		case severed:
+			_, _ = io.WriteString(into, text[:len(text)/2])
+			return errSevered
+		case more && text == "": // before what was asked for
+			at++
+		case more:
+			if _, err := io.WriteString(into, text); err != nil {
+				return err
+			}
+			at++
+		case ended:
+			return io.EOF
+		default:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// reader is what a reader was told.
+type reader struct {
+	texts  []string // "" where lines may be missing
+	resets int
+	slow   int
+	err    error
+}
+
+// read reads a cursor to its end.
+func read(ctx context.Context, c *Cursor, pause func() time.Duration) (r reader) {
+	defer c.Close()
+	bell := stream.NewBell()
+	batch := make([]Line, 0, 8)
+	for ctx.Err() == nil {
+		got, err := c.Next(batch[:0], bell)
+		for _, line := range got {
+			if line.Reset != "" {
+				r.resets++
+			}
+			r.texts = append(r.texts, line.Text)
+		}
+		switch {
+		case errors.Is(err, ErrSlow):
+			r.slow++
+			r.texts = append(r.texts, "")
+			continue
+		case err != nil:
+			r.err = err
+			return r
+		}
+		if len(got) < cap(batch) {
+			select {
+			case <-bell.C:
+			case <-ctx.Done():
+			}
+		}
+		if wait := pause(); wait > 0 {
+			time.Sleep(wait)
+		}
+	}
+	return r
+}
+
+// check fails unless lines, which are numbered, come in order, each once, and without a gap that is not marked.
+func (r *reader) check() error {
+	next, known := 0, false
+	for i, text := range r.texts {
+		if text == "" {
+			known = false
+			continue
+		}
+		number, err := strconv.Atoi(strings.Fields(text)[0])
+		switch {
+		case err != nil:
+			return err
+		case number < next:
+			return fmt.Errorf("line %d comes again, or too late, as number %d", number, i)
+		case known && number != next:
+			return fmt.Errorf("behind line %d comes %d", next-1, number)
+		}
+		next, known = number+1, true
+	}
+	return nil
+}
+
+func feedsFor(t *testing.T, ring int) *Feeds {
+	f := New(Options{Upstreams: 2, PerUser: 100, Ring: ring, Linger: time.Second, Registerer: prometheus.NewRegistry()})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { f.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	synctest.Wait()
+	return f
+}
+
+// What each reader is told is the file, however the connections break, the clock jumps and files are rotated.
+func TestReadersAreToldTheFile(t *testing.T) {
+	const seeds = 60
+	resets := map[bool]int{}
+	for seed := range uint64(seeds) {
+		calm := seed%3 == 0   // without rotation, nothing may be missing
+		longer := seed%3 == 2 // there is more than a feed begins with
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			n, f := newNode(), feedsFor(t, 1<<20)
+			run := Run{Pod: "web"}
+			total := 300 + random.IntN(600)
+			if longer {
+				total += firstTail
+			}
+			number := 0
+			step := func() {
+				after := []time.Duration{0, 0, 0, 1, time.Microsecond, 3 * time.Millisecond, 400 * time.Millisecond, 7 * time.Second}[random.IntN(8)]
+				if random.IntN(40) == 0 {
+					after = -time.Duration(random.IntN(90)) * time.Second
+				}
+				n.write(after, strconv.Itoa(number)+" of many"+strings.Repeat("!", random.IntN(40)))
+				number++
+			}
+			before := random.IntN(50)
+			if longer {
+				before += firstTail
+			}
+			for range before {
+				step()
+			}
+			var reading sync.WaitGroup
+			told := make([]reader, 4)
+			for i := range told {
+				patience := rand.New(rand.NewPCG(seed, uint64(10+i)))
+				begins := time.Duration(patience.IntN(3000)) * time.Millisecond * time.Duration(min(i, 1))
+				slow := i == 3
+				reading.Go(func() {
+					time.Sleep(begins)
+					c, err := f.Open(n, run, "alice", nil, 1000)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					told[i] = read(t.Context(), c, func() time.Duration {
+						if slow {
+							return time.Duration(patience.IntN(50)) * time.Millisecond
+						}
+						return 0
+					})
+				})
+			}
+			if calm { // what was there has been read before anything breaks
+				time.Sleep(time.Second)
+			}
+			for number < total {
+				for range 1 + random.IntN(10) {
+					step()
+				}
+				switch random.IntN(12) {
+				case 0, 1:
+					n.sever(random.IntN(2) == 0)
+				case 2:
+					if !calm {
+						n.change(func() { n.from = len(n.lines) - random.IntN(3) })
+					}
+				}
+				time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
+			}
+			n.change(func() { n.ended = true })
+			reading.Wait()
+			for i, r := range told {
+				if err := r.check(); err != nil || !errors.Is(r.err, io.EOF) {
+					t.Errorf("seed %d, reader %d: %v, ended with %v", seed, i, err, r.err)
+				}
+				if last := r.texts[len(r.texts)-1]; last != "" && !strings.HasPrefix(last, strconv.Itoa(number-1)+" ") {
+					t.Errorf("seed %d, reader %d: the last line is %q of %d", seed, i, last, number)
+				}
+				if calm && (r.resets > 0 || len(r.texts) != number) {
+					t.Errorf("seed %d, reader %d: %d lines of %d, %d resets", seed, i, len(r.texts), number, r.resets)
+				}
+				resets[calm] += r.resets
+			}
+			if n.most > 1 {
+				t.Errorf("seed %d: %d connections at once", seed, n.most)
+			}
+		})
+	}
+	if resets[false] == 0 {
+		t.Error("no file was rotated at the wrong moment: the test shows less than it says")
+	}
+}
