@@ -111,6 +111,9 @@ func TestNothingWaitsForTheHistorysDatabase(t *testing.T) {
 				t.Errorf("%d %s", code, body)
 			}
 			g.until("the log says so", func() bool { return strings.Contains(g.log.String(), "history's database cannot be used for now") })
+			if file := strings.TrimPrefix(database, "sqlite://"); !strings.Contains(g.log.String(), "/d cause=") && !strings.Contains(g.log.String(), "database=sqlite://"+file+" cause=") {
+				t.Errorf("the log does not name the database: %s", g.log.String())
+			}
 			if _, body := g.get(g.ops, "/metrics"); !strings.Contains(body, "kubecast_history_ready 0") || strings.Contains(body+g.log.String(), "secret-word") {
 				t.Error(g.log.String())
 			}

@@ -117,7 +117,7 @@ func (a *Archive) Run(ctx context.Context) error {
 		a.mu.Unlock()
 		if err.Error() != told {
 			told = err.Error()
-			a.log.Warn("the history's database cannot be used for now; all else goes on", "cause", string(store.CauseOf(err)), "error", err)
+			a.log.Warn("the history's database cannot be used for now; all else goes on", "database", a.opts.Database.Place(), "cause", string(store.CauseOf(err)), "error", err)
 		}
 		select {
 		case <-ctx.Done():

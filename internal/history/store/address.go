@@ -29,6 +29,22 @@ type Options struct {
 	PasswordFile string
 }
 
+// Place is the database's address for people, without a password or parameters.
+func (o Options) Place() string {
+	if o.Address == "sqlite" {
+		return filepath.Join(o.StateDir, fileName)
+	}
+	address, err := url.Parse(o.Address)
+	if err != nil {
+		return "" // which New refuses
+	}
+	place := &url.URL{Scheme: address.Scheme, Host: address.Host, Path: address.Path}
+	if name := address.User.Username(); name != "" {
+		place.User = url.User(name)
+	}
+	return place.String()
+}
+
 // fileName is that of the SQLite file in the state directory.
 const fileName = "history.db"
 
