@@ -85,6 +85,16 @@ func (s *Store) CaughtUpTo(ctx context.Context, least uint64, known stream.Known
 	return s.topic.CaughtUp(caught.Head, caught.From(before), known, scope), nil
 }
 
+// CaughtUpAfter is CaughtUpTo for a client that has been told all of a version: the API server need not have that version itself any
+// more.
+func (s *Store) CaughtUpAfter(ctx context.Context, least, version uint64, scope stream.Scope) (*Cursor, error) {
+	caught, err := s.CatchUp(ctx, version, least)
+	if err != nil {
+		return nil, err
+	}
+	return s.topic.CaughtUp(caught.Head, caught.From(version), stream.UpTo(version), scope), nil
+}
+
 // CatchUpBound bounds one catch-up.
 type CatchUpBound struct {
 	Events  int

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -179,8 +180,49 @@ func (c *Cluster) reaches(ctx context.Context, kind Kind, version uint64) (bool,
 	return false, fmt.Errorf("%w: asking for version %d of %s: %w", ErrUnavailable, version, kind, err)
 }
 
+// Forgotten is an ErrGone of an API server that said from which version on it still has what happened. One that was restarted knows
+// nothing of what was before, though etcd still has the states at those versions.
+type Forgotten struct {
+	Since uint64 // a watch from this version gets what happened after it
+	cause error
+}
+
+// Error implements error.
+func (f *Forgotten) Error() string { return fmt.Sprintf("%v: %v", ErrGone, f.cause) }
+
+// Unwrap implements errors.Is and errors.As.
+func (f *Forgotten) Unwrap() []error { return []error{ErrGone, f.cause} }
+
+// forgotten reads what the API server's watch cache says: "too old resource version: 123 (456)". The text is no promise; what is made of it
+// is checked by the watch that follows.
+var forgotten = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
+
+// ListAt lists a kind as it was at a version, which etcd has not compacted. An error wraps ErrGone or ErrUnavailable.
+func (c *Cluster) ListAt(ctx context.Context, kind Kind, version uint64) ([]*Object, error) {
+	body, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{
+		ResourceVersion: strconv.FormatUint(version, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+	}, metav1.ParameterCodec).Stream(ctx)
+	if err != nil {
+		return nil, historyError(err)
+	}
+	defer body.Close()
+	list, err := decodeList(kind, body)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case list.ResourceVersion != strconv.FormatUint(version, 10):
+		return nil, fmt.Errorf("%w: version %s was listed in place of %d", ErrUnavailable, list.ResourceVersion, version)
+	}
+	return list.Items, nil
+}
+
 func historyError(err error) error {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		if found := forgotten.FindStringSubmatch(err.Error()); found != nil {
+			if since, bad := ParseVersion(found[1]); bad == nil {
+				return &Forgotten{Since: since, cause: err}
+			}
+		}
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -197,6 +197,11 @@ func (a *API) UID(kind cluster.Kind, key string) string {
 func (a *API) At(kind cluster.Kind, version uint64) map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.at(kind, version)
+}
+
+// at is At for who holds the lock.
+func (a *API) at(kind cluster.Kind, version uint64) map[string]string {
 	state := map[string]Object{}
 	for _, e := range a.history {
 		switch {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -107,6 +108,11 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, kind cluster.Kind) {
 	}
 	version := strconv.FormatUint(a.version, 10)
 	items, known := a.sorted(kind), true
+	if query.Get("resourceVersionMatch") == "Exact" {
+		version = query.Get("resourceVersion")
+		at, _ := strconv.ParseUint(version, 10, 64)
+		items = slices.Collect(maps.Values(a.at(kind, at)))
+	}
 	if token := query.Get("continue"); token != "" {
 		version, _, _ = strings.Cut(token, "-")
 		items, known = a.pages[token]
@@ -201,7 +207,11 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, kind cluster.Kind) {
 		case endClean:
 			return
 		case endExpired:
-			text, _ := json.Marshal(status(http.StatusGone, metav1.StatusReasonExpired))
+			gone := status(http.StatusGone, metav1.StatusReasonExpired)
+			a.mu.Lock()
+			gone.Message = fmt.Sprintf("too old resource version: %d (%d)", after, a.compacted)
+			a.mu.Unlock()
+			text, _ := json.Marshal(gone)
 			fmt.Fprintf(out, `{"type":"ERROR","object":%s}`+"\n", text)
 			return
 		case endCut:

@@ -3,6 +3,7 @@ package recorder
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -84,7 +85,7 @@ func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 func (r *Recorder) compare(ctx context.Context) error {
 	snapshot := r.opts.Store.Snapshot()
 	r.cursor = r.opts.Store.Topic().From(snapshot.Head, stream.AllNamespaces())
-	b := r.differences(snapshot)
+	b := r.differences(objectsOf(snapshot), snapshot.Version())
 	r.log.Info("jobs are compared with the cluster's", "version", snapshot.Version(), "objects", snapshot.Len(), "late", len(b.transitions))
 	r.read = snapshot.Head.Known().All
 	if err := r.write(ctx, b); err != nil {
@@ -95,6 +96,45 @@ func (r *Recorder) compare(ctx context.Context) error {
 	}
 	r.rewritten, r.checked = false, true
 	return nil
+}
+
+// leap goes over what the API server has forgotten, and no further: from a position to the version after which it still has what happened,
+// if there is one up to a place in the ring (0: up to now). That is how it is after its restart, which the gateway notices later than those who go on
+// writing. What differs between the two is late; what follows is read as ever, by the cursor that it gives.
+//
+// If ok is false, nothing could be done.
+func (r *Recorder) leap(ctx context.Context, gone error, upTo uint64) (cursor *cache.Cursor, ok bool, err error) {
+	var f *cluster.Forgotten
+	if !errors.As(gone, &f) || f.Since < r.read {
+		return nil, false, nil
+	}
+	to := f.Since
+	if upTo != 0 && to > upTo {
+		return nil, false, nil
+	}
+	if exists, err := r.opts.Cluster.HasVersion(ctx, r.opts.Store.Kind(), to); err != nil || !exists {
+		return nil, false, err
+	}
+	objects, err := r.opts.Cluster.ListAt(ctx, r.opts.Store.Kind(), to)
+	if err != nil {
+		r.log.Info("what was at a version that the cluster still knows cannot be listed", "version", to, "error", err)
+		return nil, false, nil
+	}
+	cursor, err = r.opts.Store.CaughtUpAfter(ctx, upTo, to, stream.AllNamespaces())
+	if errors.Is(err, cache.ErrNoCatchUp) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	b := r.differences(objects, to)
+	r.log.Info("what the cluster has forgotten is passed over", "after", r.read, "to", to, "late", len(b.transitions))
+	r.read = to
+	if err := r.write(ctx, b); err != nil {
+		cursor.Disarm()
+		return nil, false, err
+	}
+	return cursor, true, nil
 }
 
 // check compares once, when a tenure has caught up: versions may have gone back and come again while nobody was there to see
@@ -111,18 +151,20 @@ func (r *Recorder) check(ctx context.Context) error {
 		return nil
 	}
 	r.checked = true
-	b := r.differences(snapshot)
+	b := r.differences(objectsOf(snapshot), snapshot.Version())
 	if len(b.transitions) > 0 {
 		r.log.Warn("jobs are not what the cluster's history led to; what differs is recorded as late", "jobs", len(b.order))
 	}
 	return r.write(ctx, b)
 }
 
-// differences are what a snapshot has otherwise than the jobs that live, in the order of their versions.
-func (r *Recorder) differences(snapshot *cache.Snapshot) *batch {
-	objects := slices.SortedStableFunc(snapshot.List(stream.AllNamespaces(), cache.Selector{}, "", ""), func(a, b *cluster.Object) int {
-		return cmp.Compare(a.Version(), b.Version())
-	})
+func objectsOf(snapshot *cache.Snapshot) []*cluster.Object {
+	return slices.Collect(snapshot.List(stream.AllNamespaces(), cache.Selector{}, "", ""))
+}
+
+// differences are what the objects at a version are otherwise than the jobs that live, in the order of their versions.
+func (r *Recorder) differences(objects []*cluster.Object, version uint64) *batch {
+	slices.SortStableFunc(objects, func(a, b *cluster.Object) int { return cmp.Compare(a.Version(), b.Version()) })
 	there := make(map[string]bool, len(objects))
 	var b batch
 	now := time.Now()
@@ -138,7 +180,7 @@ func (r *Recorder) differences(snapshot *cache.Snapshot) *batch {
 	}
 	slices.SortFunc(gone, func(a, b *history.Job) int { return cmp.Compare(a.Since, b.Since) })
 	for _, job := range gone {
-		r.change(&b, job, history.Seen{Identity: job.Identity, Version: snapshot.Version(), Created: job.Created, Deleted: true, Observed: history.At(now), Late: true})
+		r.change(&b, job, history.Seen{Identity: job.Identity, Version: version, Created: job.Created, Deleted: true, Observed: history.At(now), Late: true})
 	}
 	for _, o := range objects {
 		r.see(&b, o, false, now, true)

@@ -200,6 +200,10 @@ func (r *Recorder) place(ctx context.Context) error {
 	if errors.Is(err, stream.ErrExpired) {
 		cursor, err = r.opts.Store.CaughtUp(ctx, known, stream.AllNamespaces())
 		if errors.Is(err, cache.ErrNoCatchUp) {
+			if leapt, ok, failed := r.leap(ctx, err, 0); ok || failed != nil {
+				r.cursor = leapt
+				return failed
+			}
 			r.log.Warn("the cluster has no longer what happened in the meantime: jobs are compared", "version", known.All, "error", err)
 			return r.compare(ctx)
 		}
@@ -218,6 +222,13 @@ func (r *Recorder) passedOver(ctx context.Context, position uint64) (again bool,
 	cursor, err := r.opts.Store.CaughtUpTo(ctx, position, stream.UpTo(r.read), stream.AllNamespaces())
 	switch {
 	case errors.Is(err, cache.ErrNoCatchUp):
+		if leapt, ok, failed := r.leap(ctx, err, position); ok || failed != nil {
+			if ok {
+				r.cursor.Disarm()
+				r.cursor = leapt
+			}
+			return ok, failed
+		}
 		r.log.Warn("the cluster has no longer what happened while its watch was lost: what a list found is recorded as late", "after", r.read, "version", position, "error", err)
 		return false, nil
 	case err != nil:

@@ -518,6 +518,53 @@ func TestARevisionOverSeveralBatchesIsRecordedOnce(t *testing.T) {
 	}
 }
 
+// An API server that was restarted has forgotten what was before, and not what came after, also while nobody watched: only what it has forgotten
+// is late, and lacks what lay between.
+func TestOnlyWhatAnAPIServerForgotIsLate(t *testing.T) {
+	for _, running := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			world, db := newWorld()
+			r := start(t, world.api, db, "r", ring)
+			time.Sleep(time.Second)
+			world.put("a", history.Pending)
+			world.put("b", history.Pending)
+			settle()
+			if !running {
+				r.stop()
+			}
+			world.api.Away(true)
+			time.Sleep(time.Second)
+			world.put("b", history.Running) // which no watch was told
+			world.put("b", history.Failed)
+			world.api.Compact()
+			world.put("c", history.Submitted)
+			world.put("a", history.Running)
+			world.put("a", history.Failed)
+			world.put("d", history.Running)
+			world.remove("d")
+			world.put("b", history.Running)
+			world.api.Away(false)
+			if !running {
+				r = start(t, world.api, db, "r", ring)
+			}
+			settle()
+			world.put("a", history.Running) // and goes on
+			settle()
+			r.stop()
+			var got []string
+			for _, tr := range db.told() {
+				got = append(got, fmt.Sprintf("%s %s→%s %v", tr.Name, tr.From, tr.To, tr.Late))
+			}
+			want := []string{"a →Pending false", "b →Pending false", "b Pending→Failed true", "c →Submitted false", "a Pending→Running false", "a Running→Failed false",
+				"d →Running false", "d Running→Deleted false", "b Failed→Running false", "a Failed→Running false"}
+			if !slices.Equal(got, want) {
+				t.Errorf("running %v: %q, not %q", running, got, want)
+			}
+			inOrder(t, db.told())
+		})
+	}
+}
+
 // A recorder is taken for dead, replaced, and gets the lease back once the other is gone. It finds out that it knows nothing of
 // what was recorded meanwhile, and does not go on from where it was.
 func TestAZombieThatGetsItsLeaseBackBeginsAnew(t *testing.T) {
