@@ -82,8 +82,15 @@ func newGuard(h *Handler, id auth.Identity, t access.Target, end context.CancelC
 	if h.opts.Revocations != nil {
 		g.unheard = append(g.unheard, h.opts.Revocations.Changes(poke))
 	}
+	if ends := id.ExpiresAt; !ends.IsZero() { // to the second, whatever is being asked then
+		timer := time.AfterFunc(time.Until(ends), func() { end(tokenEnded) })
+		g.unheard = append(g.unheard, func() { timer.Stop() })
+	}
 	return g
 }
+
+// tokenEnded is the end of what the caller signed in with.
+var tokenEnded = &ended{endExpired, fmt.Errorf("%w: %w", auth.ErrBadToken, auth.ErrTokenExpired)}
 
 func (g *guard) stop() {
 	for _, stop := range g.unheard {
@@ -93,12 +100,7 @@ func (g *guard) stop() {
 
 // run guards the answer until its context ends.
 func (g *guard) run(ctx context.Context) {
-	var expiry, drained <-chan time.Time
-	if ends := g.id.ExpiresAt; !ends.IsZero() {
-		timer := time.NewTimer(time.Until(ends))
-		defer timer.Stop()
-		expiry = timer.C
-	}
+	var drained <-chan time.Time
 	draining := g.h.draining.Done()
 	again := time.NewTimer(g.pause())
 	defer again.Stop()
@@ -115,7 +117,6 @@ func (g *guard) run(ctx context.Context) {
 		case <-drained:
 			g.end(&ended{endDrain, reply.Unavailable("the gateway is about to end; another one will answer", time.Second, nil)})
 			return
-		case <-expiry:
 		case <-g.changed:
 		case <-again.C:
 		}
@@ -142,7 +143,7 @@ func (g *guard) pause() time.Duration {
 func (g *guard) look(ctx context.Context) *ended {
 	// By the wall clock: asleep, a machine's other clock stands still.
 	if ends := g.id.ExpiresAt; !ends.IsZero() && !time.Now().Round(0).Before(ends) {
-		return &ended{endExpired, fmt.Errorf("%w: %w", auth.ErrBadToken, auth.ErrTokenExpired)}
+		return tokenEnded
 	}
 	if r := g.h.opts.Revocations; r != nil {
 		if err := r.Check(g.id); errors.Is(err, auth.ErrRevoked) {
