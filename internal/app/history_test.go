@@ -40,7 +40,7 @@ func transitions(t *testing.T, cfg config.Config) (states []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := db.TransitionsAfter(t.Context(), log, store.Filter{}, 0, 1000)
+	all, err := db.TransitionsAfter(t.Context(), log, store.Filter{}, 0, 1000, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

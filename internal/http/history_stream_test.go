@@ -287,6 +287,24 @@ func TestReaderThatFallsBehindReadsTheDatabase(t *testing.T) {
 	}
 }
 
+// TestRareTransitionIsFoundFarAhead: one question looks at a part of the log only, however few of it a filter leaves; so what
+// comes behind that part must be asked for, too.
+func TestRareTransitionIsFoundFarAhead(t *testing.T) {
+	c := newChronicle(t)
+	s := c.stream(allJobs + "?limit=0&state=Failed")
+	position := s.expect("synced").id
+	s.close()
+	const parts, jobs = 11, 1000 // of two transitions each: more than archive.maxSpan
+	for range parts {
+		c.crowd(jobs)
+	}
+	c.lives("a/rare", "bob", "", history.Failed)
+	s = c.stream(allJobs+"?state=Failed", "Last-Event-ID: "+position)
+	if f := s.next(); f.event != "transition" || f.field("seq") != strconv.Itoa(2*parts*jobs+1) {
+		t.Errorf("%s", f.raw)
+	}
+}
+
 // TestHistoryStreamEndsWhenTheDatabaseGoes, with the position, and goes on there once it is back.
 func TestHistoryStreamEndsWhenTheDatabaseGoes(t *testing.T) {
 	c := newChronicle(t)

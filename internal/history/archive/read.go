@@ -78,20 +78,25 @@ func (a *Archive) Lives(
 	return err
 }
 
-// After are the transitions that follow a number, in order, and the number up to which there are no others. Beside the errors of
-// Jobs there are ErrAhead and ErrExpired.
+// maxSpan is how many numbers of a log are looked at in one question. A filter may leave few of them, and without a bound the
+// question of a reader who was away for millions would take longer than it may, each time anew.
+const maxSpan = 20_000
+
+// After are the transitions that follow a number, in order, and the number up to which there are no others: it may be before
+// the end of the log. Beside the errors of Jobs there are ErrAhead and ErrExpired.
 func (a *Archive) After(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after uint64, limit int) (found []*history.Transition, upTo uint64, err error) {
 	var failed error // that is none of the database's
 	found, err = read(ctx, a, c, kind, func(ctx context.Context, log store.Log) ([]*history.Transition, error) {
-		if upTo = log.Seq; after > log.Seq {
+		if after > log.Seq {
 			failed = ErrAhead
 			return nil, nil
 		}
-		found, err := a.read.TransitionsAfter(ctx, log, f, after, limit)
+		upTo = min(log.Seq, after+maxSpan)
+		found, err := a.read.TransitionsAfter(ctx, log, f, after, upTo, limit)
 		if err != nil {
 			return nil, err
 		}
-		if n := len(found); n > 0 && (n == limit || found[n-1].Seq > upTo) {
+		if n := len(found); n == limit {
 			upTo = found[n-1].Seq
 		}
 		now, err := a.read.Find(ctx, log.LogName) // afterwards, or something might have been removed before it was read

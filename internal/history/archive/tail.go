@@ -235,7 +235,7 @@ func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log
 	if err != nil || first || log.Seq <= head {
 		return log, nil, err
 	}
-	found, err = t.archive.read.TransitionsAfter(ctx, log, store.Filter{}, head, tailLength)
+	found, err = t.archive.read.TransitionsAfter(ctx, log, store.Filter{}, head, head+tailLength, tailLength)
 	return log, found, err
 }
 

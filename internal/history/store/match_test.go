@@ -17,7 +17,7 @@ func TestFiltersMeanTheSameInMemory(t *testing.T) {
 				log = write(t, s, log, seen(uint64(10*i+j+1), namespace, owner, uids, history.Pending, history.Running, history.Deleted))
 			}
 		}
-		all, err := s.TransitionsAfter(t.Context(), log, Filter{}, 0, 1000)
+		all, err := s.TransitionsAfter(t.Context(), log, Filter{}, 0, 1000, 1000)
 		if err != nil || len(all) != 96 {
 			t.Fatal(len(all), err)
 		}
@@ -28,7 +28,7 @@ func TestFiltersMeanTheSameInMemory(t *testing.T) {
 			{Within: []Place{{Namespace: "a"}, {Namespace: "b", Name: "name-bann001"}}}, {Within: []Place{{Namespace: AnyNamespace, Name: "name-äann000"}}},
 			{Within: []Place{{Namespace: AnyNamespace}}}, {Within: []Place{{Namespace: "b"}}, Own: "ann", Owners: []string{"ann", "Ann"}},
 		} {
-			found, err := s.TransitionsAfter(t.Context(), log, f, 0, 1000)
+			found, err := s.TransitionsAfter(t.Context(), log, f, 0, 1000, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -164,10 +164,12 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 	return found, nil
 }
 
-// TransitionsAfter are those that follow a number, in order.
-func (s *Store) TransitionsAfter(ctx context.Context, log Log, f Filter, after uint64, limit int) ([]*history.Transition, error) {
+// TransitionsAfter are those that follow a number, up to another one, in order. What there is to look at is what lies between the
+// two, however few of them the filter leaves.
+func (s *Store) TransitionsAfter(ctx context.Context, log Log, f Filter, after, upTo uint64, limit int) ([]*history.Transition, error) {
 	w := f.where(log, "to_state", "at")
 	w.add("seq > ?", int64(after))
+	w.add("seq <= ?", int64(upTo))
 	return s.transitions(ctx, "transitions "+w.String()+" ORDER BY seq LIMIT ?", append(w.args, limit)...)
 }
 

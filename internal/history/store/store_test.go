@@ -43,7 +43,7 @@ func TestWhatIsWrittenIsFoundAgain(t *testing.T) {
 		if diff := cmp.Diff(b.Jobs, living); diff != "" {
 			t.Error(diff)
 		}
-		transitions, err := s.TransitionsAfter(t.Context(), next, Filter{}, 0, 1000)
+		transitions, err := s.TransitionsAfter(t.Context(), next, Filter{}, 0, 1000, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestOfSeveralWritersOneWrites(t *testing.T) {
 			})
 		}
 		running.Wait()
-		all, err := s.TransitionsAfter(t.Context(), log, Filter{}, 0, 1000)
+		all, err := s.TransitionsAfter(t.Context(), log, Filter{}, 0, 1000, 1000)
 		if err != nil || len(all) != rounds {
 			t.Fatalf("%d transitions, %v", len(all), err)
 		}
@@ -259,7 +259,7 @@ func TestPagesAndFilters(t *testing.T) {
 			"a quote":       {Filter{Owners: []string{`' OR 1=1 --`}}, 0, 0},
 		} {
 			found, err := s.Jobs(t.Context(), log, test.filter, JobAfter{}, 1000)
-			transitions, err2 := s.Transitions(t.Context(), log, test.filter, 0, 1000)
+			transitions, err2 := s.Transitions(t.Context(), log, test.filter, 0, 1000, 1000)
 			if err != nil || err2 != nil || len(found) != test.jobs || len(transitions) != test.transitions {
 				t.Errorf("%s: %d jobs and %d transitions, %v %v; not %d and %d", name, len(found), len(transitions), err, err2, test.jobs, test.transitions)
 			}
