@@ -281,11 +281,9 @@ func (k *kubelet) nextState(ctx context.Context, pod *corev1.Pod) *corev1.Pod {
 		return nil
 	}
 	defer watch.Stop()
-	for event := range watch.ResultChan() {
-		if now, ok := event.Object.(*corev1.Pod); ok && event.Type == "MODIFIED" && now.UID == pod.UID {
-			return now
-		}
-		break
+	event := <-watch.ResultChan() // or none, once the watch has ended
+	if now, ok := event.Object.(*corev1.Pod); ok && event.Type == "MODIFIED" && now.UID == pod.UID {
+		return now
 	}
 	return nil
 }

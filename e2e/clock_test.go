@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 )
@@ -21,7 +20,11 @@ var jumpingProgram = sync.OnceValues(func() (string, error) {
 	fail := func(err error) (string, error) {
 		return "", fmt.Errorf("building a gateway whose clock jumps: %w", err)
 	}
-	source := filepath.Join(runtime.GOROOT(), "src", "time", "time.go")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return fail(err)
+	}
+	source := filepath.Join(strings.TrimSpace(string(root)), "src", "time", "time.go")
 	text, err := os.ReadFile(source)
 	if err != nil {
 		return fail(err)

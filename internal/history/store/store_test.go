@@ -259,7 +259,7 @@ func TestPagesAndFilters(t *testing.T) {
 			"a quote":       {Filter{Owners: []string{`' OR 1=1 --`}}, 0, 0},
 		} {
 			found, err := s.Jobs(t.Context(), log, test.filter, JobAfter{}, 1000)
-			transitions, err2 := s.Transitions(t.Context(), log, test.filter, 0, 1000, 1000)
+			transitions, err2 := s.Transitions(t.Context(), log, test.filter, 0, 1000)
 			if err != nil || err2 != nil || len(found) != test.jobs || len(transitions) != test.transitions {
 				t.Errorf("%s: %d jobs and %d transitions, %v %v; not %d and %d", name, len(found), len(transitions), err, err2, test.jobs, test.transitions)
 			}

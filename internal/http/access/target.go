@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -69,7 +69,7 @@ func ParseLog(name string) (t Target, ok bool) {
 	}
 	t, ok = Parse(pod)
 	if !ok || t.Group != "" || t.Version != "v1" || t.Resource != "pods" || t.Namespace == "" || t.Name == "" ||
-		len(path.IsValidPathSegmentName(t.Namespace)) > 0 || len(path.IsValidPathSegmentName(t.Name)) > 0 {
+		len(content.IsPathSegmentName(t.Namespace)) > 0 || len(content.IsPathSegmentName(t.Name)) > 0 {
 		return Target{}, false
 	}
 	t.Subresource = "log"
