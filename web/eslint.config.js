@@ -16,6 +16,8 @@ export default defineConfig(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       // It believes that what was false before an await still is.
       '@typescript-eslint/no-unnecessary-condition': 'off',
+      // What is left out of an object is named in front of its rest.
+      '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true }],
       // Types of object literals are meant to be assignable to records; interfaces are not.
       '@typescript-eslint/consistent-type-definitions': 'off',
       '@typescript-eslint/consistent-indexed-object-style': 'off',

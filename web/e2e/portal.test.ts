@@ -286,7 +286,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       putJob('train');
       await signIn();
       await row('train').waitFor();
-      const tabs = [page];
+      let latest = page;
       // Headless, every page is in sight.
       const see = (tab: Page, visibility: DocumentVisibilityState) =>
         tab.evaluate((now) => {
@@ -294,13 +294,13 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
           document.dispatchEvent(new Event('visibilitychange'));
         }, visibility);
       for (let n = 1; n < 7; n++) {
-        await see(tabs[n - 1]!, 'hidden');
+        await see(latest, 'hidden');
         const tab = await page.context().newPage();
         await tab.goto(`${gateway.url}/`);
         await tab.getByLabel('Token').fill(mara);
         await tab.keyboard.press('Enter');
         await tab.locator('.connection-label', { hasText: /^Live$/ }).waitFor({ timeout: 10_000 });
-        tabs.push(tab);
+        latest = tab;
       }
       await expect.poll(() => gateway.streams.size, { timeout: 10_000 }).toBe(1);
       expect(await page.locator('.connection-label').textContent()).toMatch(/^Paused, as of \d/);

@@ -210,7 +210,7 @@ export class Kubecast {
     } else if (present && !isFinal(present.state)) {
       present.follow(url);
     } else {
-      const { gateway: _, linger: __, schedule: ___, ...options } = this.#options;
+      const { gateway, linger, schedule, ...options } = this.#options;
       const client: Client = new Client({
         ...options,
         url,
