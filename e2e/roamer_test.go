@@ -200,12 +200,8 @@ func (c *roamer) follow(ctx context.Context) {
 func (c *roamer) connection(ctx context.Context) error {
 	url := c.m.urls[c.random.IntN(len(c.m.urls))]
 	header := bearer(c.token)
-	if c.last != "" {
-		header.Set("Last-Event-ID", c.last)
-	} else {
-		for _, watch := range c.watches {
-			clear(c.views[watch])
-		}
+	if err := c.begin(header); err != nil {
+		return err
 	}
 	opened, err := openFramesBy(ctx, c.m.clientFor(url), url+c.path, header)
 	var status errStatus
@@ -225,6 +221,36 @@ func (c *roamer) connection(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// begin adds the position to a connection's header. What it leaves out is told anew, to its end: of what was told before, some
+// may be gone.
+func (c *roamer) begin(header http.Header) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var p position
+	if c.last != "" {
+		header.Set("Last-Event-ID", c.last)
+		names := c.watches
+		if len(names) == 1 {
+			names = single()
+		}
+		var err error
+		if p, err = parsePosition(c.last, names); err != nil {
+			return err
+		}
+	}
+	for _, watch := range c.watches {
+		name := watch
+		if len(c.watches) == 1 {
+			name = ""
+		}
+		if p.versions[name] == 0 {
+			clear(c.views[watch])
+			c.synced[watch] = false
+		}
+	}
+	return nil
 }
 
 func (c *roamer) takePermitted(read frame) error {
