@@ -14,6 +14,7 @@ import (
 // pastReader reads a history, is cut at random moments, and comes back to any of the gateways that share the database.
 type pastReader struct {
 	record   *record
+	urls     []string // of its gateways, which keep them when they are started again
 	position string
 	cuts     int
 
@@ -33,7 +34,7 @@ func (s *stage) follow(t *testing.T, random *rand.Rand, records []*record) (fini
 	var following sync.WaitGroup
 	for _, r := range records {
 		for range 2 {
-			f, random := &pastReader{record: r}, rand.New(rand.NewPCG(random.Uint64(), 0))
+			f, random := &pastReader{record: r, urls: r.urls()}, rand.New(rand.NewPCG(random.Uint64(), 0))
 			all = append(all, f)
 			following.Go(func() {
 				for ctx.Err() == nil {
@@ -76,7 +77,7 @@ func (f *pastReader) read(ctx context.Context, random *rand.Rand, token string) 
 	if f.position != "" {
 		header.Set("Last-Event-ID", f.position)
 	}
-	opened, err := openFrames(ctx, f.record.gateways[random.IntN(len(f.record.gateways))].url+"/history/apis/batch/v1/jobs?limit=1000", header)
+	opened, err := openFrames(ctx, f.urls[random.IntN(len(f.urls))]+"/history/apis/batch/v1/jobs?limit=1000", header)
 	if err != nil {
 		time.Sleep(50 * time.Millisecond) // it was killed
 		return

@@ -229,6 +229,14 @@ type record struct {
 	db       *sql.DB
 }
 
+// urls are the addresses of the gateways.
+func (r *record) urls() (all []string) {
+	for _, g := range r.gateways {
+		all = append(all, g.url)
+	}
+	return all
+}
+
 // startRecording starts a gateway with a file, and, where these are installed, two at a PostgreSQL and one at a MariaDB.
 func (s *stage) startRecording(t *testing.T) (records []*record) {
 	t.Helper()
@@ -239,7 +247,7 @@ func (s *stage) startRecording(t *testing.T) (records []*record) {
 		}
 		t.Cleanup(func() { _ = r.db.Close() })
 		for range gateways {
-			r.gateways = append(r.gateways, s.startGateway(t, gatewayOptions{config: fmt.Sprintf("history: {database: %q}\n", address)}))
+			r.gateways = append(r.gateways, s.startGateway(t, gatewayOptions{listen: fixedAddress(t), config: fmt.Sprintf("history: {database: %q}\n", address)}))
 		}
 		records = append(records, r)
 	}

@@ -223,6 +223,7 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	g := s.sharedGateway(t)
 	s.namespaces(t, "mayfly") // nothing else changes in it
 	path := scope{kind: configMapsKind, namespace: "mayfly", labelSelector: "app=a"}.path()
+	g.get(t, s.viewer(t), path) // the kind is being read, which would take of the token's time
 	token, err := s.sign("mayfly", []string{"platform"}, "--ttl", "3s")
 	if err != nil {
 		t.Fatal(err)
