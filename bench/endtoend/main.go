@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/gateway"
@@ -21,21 +19,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-func main() {
-	if role := process.Role(); role != "" {
-		if err := children(role); err != nil {
-			fmt.Fprintf(os.Stderr, "endtoend %s: %v\n", role, err)
-			os.Exit(1)
-		}
-		return
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "endtoend:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("endtoend", children, process.Interruptible(run)) }
 
 // children runs the roles that this program has beside the parent's.
 func children(role string) error {
@@ -43,16 +27,10 @@ func children(role string) error {
 	case "patcher":
 		return process.Serve(newPatcher())
 	case "load":
-		client, err := load.New()
+		client, err := load.Start()
 		if err != nil {
 			return err
 		}
-		go func() { // lasts as long as the process
-			if err := client.Run(); err != nil {
-				fmt.Fprintln(os.Stderr, "load:", err)
-				os.Exit(1)
-			}
-		}()
 		return process.Serve(client)
 	}
 	return fmt.Errorf("there is no role %q", role)

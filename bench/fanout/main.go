@@ -21,19 +21,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-func main() {
-	if role := process.Role(); role != "" {
-		if err := children(role); err != nil {
-			fmt.Fprintf(os.Stderr, "fanout %s: %v\n", role, err)
-			os.Exit(1)
-		}
-		return
-	}
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "fanout:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("fanout", children, run) }
 
 // workload is one table.
 type workload struct {

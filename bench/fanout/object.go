@@ -17,7 +17,7 @@ const objectSize = 2048
 // apiObjects is how many ConfigMaps there are.
 const apiObjects = 2000
 
-var configMaps = apiserver.Kind{Version: "v1", Resource: "configmaps", Kind: "ConfigMap"}
+var configMaps = apiserver.Kind{Version: "v1", Resource: "configmaps", Kind: "ConfigMap", Objects: apiObjects, Render: object}
 
 // object renders the ConfigMap of a number as it is after an event, in the form that the gateway sends. All are
 // equally large.

@@ -124,18 +124,12 @@ func children(role string) error {
 	case "r3labs":
 		return process.Serve(newR3labs())
 	case "apiserver":
-		return process.Serve(apiserver.New(configMaps, apiObjects, object))
+		return process.Serve(apiserver.New(configMaps))
 	case "load":
-		client, err := load.New()
+		client, err := load.Start()
 		if err != nil {
 			return err
 		}
-		go func() { // lasts as long as the process
-			if err := client.Run(); err != nil {
-				fmt.Fprintln(os.Stderr, "load:", err)
-				os.Exit(1)
-			}
-		}()
 		return process.Serve(client)
 	}
 	return fmt.Errorf("there is no role %q", role)

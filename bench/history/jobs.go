@@ -10,12 +10,9 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/mark"
 )
 
-var kind = apiserver.Kind{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job"}
-
 // jobs are those of an API server.
-type jobs struct {
-	count  int
-	render apiserver.Render
+func jobs(count int, render apiserver.Render) apiserver.Kind {
+	return apiserver.Kind{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job", Objects: count, Render: render}
 }
 
 const (
@@ -24,19 +21,19 @@ const (
 )
 
 // sources are the API servers, by the role of their process.
-var sources = map[string]jobs{
+var sources = map[string]apiserver.Kind{
 	// Each event is a transition: all jobs fail, then all are suspended, and so on.
-	"changing": {someJobs, func(number int, version uint64, m mark.Mark) []byte {
+	"changing": jobs(someJobs, func(number int, version uint64, m mark.Mark) []byte {
 		if (m.Seq+someJobs-1)/someJobs%2 == 1 {
 			return job(number, version, m, false, "Failed")
 		}
 		return job(number, version, m, true, "Suspended")
-	}},
-	"unchanging": {someJobs, func(number int, version uint64, m mark.Mark) []byte {
+	}),
+	"unchanging": jobs(someJobs, func(number int, version uint64, m mark.Mark) []byte {
 		return job(number, version, m, true, "Suspended")
-	}},
-	"finished": {20_000, finished},
-	"few":      {200, finished},
+	}),
+	"finished": jobs(20_000, finished),
+	"few":      jobs(200, finished),
 }
 
 func finished(number int, version uint64, m mark.Mark) []byte {

@@ -13,10 +13,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/apiserver"
@@ -26,42 +24,22 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-func main() {
-	if role := process.Role(); role != "" {
-		if err := children(role); err != nil {
-			fmt.Fprintf(os.Stderr, "history %s: %v\n", role, err)
-			os.Exit(1)
-		}
-		return
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "history:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("history", children, process.Interruptible(run)) }
 
 // children runs the roles that this program has beside the parent's.
 func children(role string) error {
 	if role == "load" {
-		client, err := load.New()
+		client, err := load.Start()
 		if err != nil {
 			return err
 		}
-		go func() { // lasts as long as the process
-			if err := client.Run(); err != nil {
-				fmt.Fprintln(os.Stderr, "load:", err)
-				os.Exit(1)
-			}
-		}()
 		return process.Serve(client)
 	}
 	jobs, ok := sources[role]
 	if !ok {
 		return fmt.Errorf("there is no role %q", role)
 	}
-	return process.Serve(apiserver.New(kind, jobs.count, jobs.render))
+	return process.Serve(apiserver.New(jobs))
 }
 
 // bench is one run of the benchmark.

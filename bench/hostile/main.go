@@ -27,19 +27,7 @@ import (
 	"github.com/kubecast/kubecast/internal/devtoken"
 )
 
-func main() {
-	if role := process.Role(); role != "" {
-		if err := children(role); err != nil {
-			fmt.Fprintf(os.Stderr, "hostile %s: %v\n", role, err)
-			os.Exit(1)
-		}
-		return
-	}
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "hostile:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("hostile", children, run) }
 
 // children runs the roles that this program has beside the parent's.
 func children(role string) error {
@@ -53,16 +41,10 @@ func children(role string) error {
 		return process.Serve(&Sink{})
 	case "load":
 		process.RunFirst()
-		client, err := load.New()
+		client, err := load.Start()
 		if err != nil {
 			return err
 		}
-		go func() { // lasts as long as the process
-			if err := client.Run(); err != nil {
-				fmt.Fprintln(os.Stderr, "load:", err)
-				os.Exit(1)
-			}
-		}()
 		return process.Serve(&Good{Client: client})
 	}
 	return fmt.Errorf("there is no role %q", role)

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kubecast/kubecast/bench/internal/apiserver"
 )
 
 // means is one way to harm others. It starts its goroutines and returns; they end with the context.
@@ -92,7 +94,7 @@ var allMeans = []means{
 		a.each(ctx, streamsOfUser, func(ctx context.Context, number, _ int) bool {
 			version := rand.Uint64N(1 << 40)
 			if number%2 == 0 {
-				version = 1 + rand.Uint64N(firstVersion)
+				version = 1 + rand.Uint64N(apiserver.FirstVersion)
 			}
 			return a.ask(ctx, either(number/2)+"?watch=true&resourceVersion="+strconv.FormatUint(version, 10), a.token, "", 100)
 		})

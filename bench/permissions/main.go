@@ -11,22 +11,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/gateway"
+	"github.com/kubecast/kubecast/bench/internal/process"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "permissions:", err)
-		os.Exit(1)
-	}
-}
+func main() { process.Main("permissions", nil, process.Interruptible(run)) }
 
 // bench is one run of the benchmark.
 type bench struct {

@@ -12,10 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/gateway"
@@ -23,19 +21,7 @@ import (
 )
 
 func main() {
-	if process.Role() == ceiling {
-		if err := process.Serve(&Ceiling{}); err != nil {
-			fmt.Fprintln(os.Stderr, "rest:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "rest:", err)
-		os.Exit(1)
-	}
+	process.Main("rest", func(string) error { return process.Serve(&Ceiling{}) }, process.Interruptible(run))
 }
 
 // bench is one run of the benchmark.

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package apiserver is an API server for benchmarks: one kind, whose objects are changed at a steady rate or all at once. It runs on
+// Package apiserver is an API server for benchmarks: some kinds, whose objects are changed at a steady rate or all at once. It runs on
 // the same processors as what is measured, so it must be cheap: it renders a change once, and scans nothing.
 // internal/apitest is made for faults, and is not that cheap.
 package apiserver
@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,32 +23,41 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/source"
 )
 
-// Kind is the kind that a server has.
-type Kind struct{ Group, Version, Resource, Kind string }
+// Kind is a kind that a server has.
+type Kind struct {
+	Group, Version, Resource, Kind string
+	Objects                        int // how many there are
+	Render                         Render
+}
 
-func (k Kind) path() string {
+// Render renders the object of a number as it is after an event. The first is of the zero Mark.
+type Render func(number int, version uint64, m mark.Mark) []byte
+
+func (k Kind) group() string {
 	if k.Group == "" {
 		return "/api/" + k.Version
 	}
 	return "/apis/" + k.Group + "/" + k.Version
 }
 
-// Server holds objects, changes them, and allows everything.
+// Server holds objects, changes them, allows everything, and counts its requests.
 type Server struct {
 	*source.Source
-	kind   Kind
-	render Render
+	kinds []*kind
+	asked atomic.Int64
 
 	mu      sync.Mutex
-	objects [][]byte // by number
 	version uint64
-	history []change
-	floor   uint64        // a watch from an earlier version gets 410
 	changed chan struct{} // closed at the next change
 }
 
-// Render renders the object of a number as it is after an event. The first is of the zero Mark.
-type Render func(number int, version uint64, m mark.Mark) []byte
+// kind is the objects of one kind.
+type kind struct {
+	Kind
+	objects [][]byte // by number
+	history []change
+	floor   uint64 // a watch from an earlier version gets 410
+}
 
 type change struct {
 	version uint64
@@ -57,31 +67,35 @@ type change struct {
 const (
 	// FirstVersion is the resourceVersion before the first event.
 	FirstVersion = 1000
-	// maxHistory is how many changes are remembered.
+	// maxHistory is how many changes of a kind are remembered.
 	maxHistory = 20000
 )
 
-// New makes a server with so many objects. An event changes one of them after the other.
-func New(kind Kind, objects int, render Render) *Server {
-	s := &Server{kind: kind, render: render, version: FirstVersion, floor: FirstVersion, changed: make(chan struct{})}
-	for number := range objects {
-		s.objects = append(s.objects, render(number, FirstVersion, mark.Mark{}))
+// New makes a server of some kinds. An event changes one object of the first after the other.
+func New(kinds ...Kind) *Server {
+	s := &Server{version: FirstVersion, changed: make(chan struct{})}
+	for _, of := range kinds {
+		k := &kind{Kind: of, floor: FirstVersion}
+		for number := range of.Objects {
+			k.objects = append(k.objects, of.Render(number, FirstVersion, mark.Mark{}))
+		}
+		s.kinds = append(s.kinds, k)
 	}
-	s.Source = source.New(s.modify)
+	s.Source = source.New(func(m mark.Mark) { s.Modify(0, int(m.Seq)%kinds[0].Objects, m) })
 	return s
 }
 
-// modify changes one of the objects after the other.
-func (s *Server) modify(m mark.Mark) {
+// Modify changes an object of the kind of an index.
+func (s *Server) Modify(of, number int, m mark.Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	k := s.kinds[of]
 	s.version++
-	number := int(m.Seq) % len(s.objects)
-	s.objects[number] = s.render(number, s.version, m)
-	s.history = append(s.history, change{s.version, watchLine("MODIFIED", s.objects[number])})
-	if len(s.history) > maxHistory {
-		s.floor = s.history[0].version
-		s.history = s.history[1:]
+	k.objects[number] = k.Render(number, s.version, m)
+	k.history = append(k.history, change{s.version, watchLine("MODIFIED", k.objects[number])})
+	if len(k.history) > maxHistory {
+		k.floor = k.history[0].version
+		k.history = k.history[1:]
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -102,31 +116,39 @@ func (s *Server) Start(_ process.None, address *string) error {
 	return nil
 }
 
+// Asked returns the number of requests so far.
+func (s *Server) Asked(_ process.None, count *int64) error {
+	*count = s.asked.Load()
+	return nil
+}
+
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	group := s.kind.path()
-	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
+	s.asked.Add(1)
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	for _, k := range s.kinds {
+		if path != k.group()+"/"+k.Resource {
+			continue
+		}
+		if watch, _ := strconv.ParseBool(r.URL.Query().Get("watch")); watch {
+			s.watch(w, r, k)
+		} else {
+			s.list(w, r, k)
+		}
+		return
+	}
+	switch path {
 	case "/api":
 		answer(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case "/apis":
 		groups := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-		if s.kind.Group != "" {
-			version := metav1.GroupVersionForDiscovery{GroupVersion: s.kind.Group + "/" + s.kind.Version, Version: s.kind.Version}
-			groups.Groups = append(groups.Groups, metav1.APIGroup{Name: s.kind.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
+		for _, k := range s.kinds {
+			if k.Group != "" {
+				version := metav1.GroupVersionForDiscovery{GroupVersion: k.Group + "/" + k.Version, Version: k.Version}
+				groups.Groups = append(groups.Groups, metav1.APIGroup{Name: k.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
+			}
 		}
 		answer(w, http.StatusOK, groups)
-	case "/api/v1", group:
-		list := metav1.APIResourceList{
-			TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
-			GroupVersion: strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/"),
-		}
-		if path == group {
-			list.APIResources = append(list.APIResources, metav1.APIResource{Name: s.kind.Resource, Kind: s.kind.Kind, Namespaced: true, Verbs: []string{"get", "list", "watch"}})
-		}
-		if path == "/api/v1" {
-			list.APIResources = append(list.APIResources, metav1.APIResource{Name: "namespaces", Kind: "Namespace", Verbs: []string{"get", "list", "watch"}})
-		}
-		answer(w, http.StatusOK, list)
 	case "/api/v1/namespaces/kube-system":
 		answer(w, http.StatusOK, map[string]any{
 			"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "kube-system", "uid": "bench"},
@@ -139,15 +161,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		review.Status.Allowed = true
 		answer(w, http.StatusCreated, review)
-	case group + "/" + s.kind.Resource:
-		if watch, _ := strconv.ParseBool(r.URL.Query().Get("watch")); watch {
-			s.watch(w, r)
-		} else {
-			s.list(w, r)
-		}
 	default:
+		if resources := s.resources(path); resources != nil {
+			answer(w, http.StatusOK, metav1.APIResourceList{
+				TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+				GroupVersion: strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/"),
+				APIResources: resources,
+			})
+			return
+		}
 		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 	}
+}
+
+// resources are those of a group's version; nil: there is none of this path.
+func (s *Server) resources(group string) (all []metav1.APIResource) {
+	verbs := []string{"get", "list", "watch"}
+	for _, k := range s.kinds {
+		if group == k.group() {
+			all = append(all, metav1.APIResource{Name: k.Resource, Kind: k.Kind.Kind, Namespaced: true, Verbs: verbs})
+		}
+	}
+	if group == "/api/v1" {
+		all = append(all, metav1.APIResource{Name: "namespaces", Kind: "Namespace", Verbs: verbs})
+	}
+	return all
 }
 
 func answer(w http.ResponseWriter, code int, body any) {

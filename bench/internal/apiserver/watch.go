@@ -3,8 +3,11 @@
 package apiserver
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,11 +17,11 @@ import (
 )
 
 // list answers with the objects in the order of their numbers, up to a limit.
-func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+func (s *Server) list(w http.ResponseWriter, r *http.Request, k *kind) {
 	query := r.URL.Query()
 	wanted, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
 	s.mu.Lock()
-	objects, version := s.items(), s.version
+	objects, version := slices.Clone(k.objects), s.version
 	s.mu.Unlock()
 	if wanted > version {
 		fail(w, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Too large resource version")
@@ -27,23 +30,15 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	if limit, err := strconv.Atoi(query.Get("limit")); err == nil && limit > 0 {
 		objects = objects[:min(limit, len(objects))]
 	}
-	answer(w, http.StatusOK, map[string]any{
-		"kind": s.kind.Kind + "List", "apiVersion": strings.TrimPrefix(s.kind.Group+"/"+s.kind.Version, "/"), "items": objects,
-		"metadata": map[string]any{"resourceVersion": strconv.FormatUint(version, 10)},
-	})
-}
-
-// items returns the objects. The caller holds the lock.
-func (s *Server) items() []json.RawMessage {
-	items := make([]json.RawMessage, len(s.objects))
-	for i, object := range s.objects {
-		items[i] = object
-	}
-	return items
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`,
+		k.Kind.Kind, strings.TrimPrefix(k.Group+"/"+k.Version, "/"), version)
+	_, _ = w.Write(bytes.Join(objects, []byte(","))) // a client that has gone is no error
+	_, _ = w.Write([]byte("]}"))
 }
 
 // watch sends the changes after a version.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 	query := r.URL.Query()
 	var timeUp <-chan time.Time
 	if seconds, err := strconv.Atoi(query.Get("timeoutSeconds")); err == nil {
@@ -53,7 +48,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	control := http.NewResponseController(w)
 	for {
-		news, gone, changed := s.after(after)
+		news, gone, changed := s.after(k, after)
 		if gone {
 			expired, _ := json.Marshal(status(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
 			_, _ = w.Write(watchLine("ERROR", expired))
@@ -78,12 +73,12 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 
 // after returns what happened after a version, and a channel that is closed when there is more. It reports gone if
 // that history is forgotten.
-func (s *Server) after(version uint64) (news []change, gone bool, changed <-chan struct{}) {
+func (s *Server) after(k *kind, version uint64) (news []change, gone bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if version < s.floor {
+	if version < k.floor {
 		return nil, true, nil
 	}
-	i := sort.Search(len(s.history), func(i int) bool { return s.history[i].version > version })
-	return s.history[i:len(s.history):len(s.history)], false, s.changed
+	i := sort.Search(len(k.history), func(i int) bool { return k.history[i].version > version })
+	return k.history[i:len(k.history):len(k.history)], false, s.changed
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"sync"
 	"syscall"
@@ -28,6 +29,21 @@ func New() (*Client, error) {
 		return nil, fmt.Errorf("epoll_create1: %w", err)
 	}
 	return &Client{epoll: epoll, groups: map[string]*group{}, byFD: map[int32]*client{}}, nil
+}
+
+// Start returns a Client that reads for as long as the process lives, which ends if it cannot.
+func Start() (*Client, error) {
+	c, err := New()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		if err := c.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "load:", err)
+			os.Exit(1)
+		}
+	}()
+	return c, nil
 }
 
 const (

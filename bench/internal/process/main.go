@@ -1,0 +1,37 @@
+//go:build linux
+
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Main runs a benchmark's program: the role that the process has as a child, or else the benchmark itself. If that fails, it
+// says so, and ends the process.
+func Main(name string, children func(role string) error, run func(args []string, out io.Writer) error) {
+	var err error
+	if role := Role(); role != "" {
+		name += " " + role
+		err = children(role)
+	} else {
+		err = run(os.Args[1:], os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// Interruptible is run with a context that a signal ends.
+func Interruptible(run func(ctx context.Context, args []string, out io.Writer) error) func(args []string, out io.Writer) error {
+	return func(args []string, out io.Writer) error {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return run(ctx, args, out)
+	}
+}
