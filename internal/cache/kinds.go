@@ -253,10 +253,16 @@ func (k *Kinds) keep(ctx context.Context, name string) {
 // at first, later every half minute, and when the definitions change. It is for the gateway itself, whose kinds are not
 // limited.
 func (k *Kinds) Follow(ctx context.Context, name string, use func(context.Context, *Store) error, failed func(error)) {
-	const least, most = time.Second, 30 * time.Second
+	k.Retry(ctx, 30*time.Second, func(ctx context.Context) error { return k.FollowOnce(ctx, name, use) }, failed)
+}
+
+// Retry calls try until the context ends. When it returns, failed is told why, and it is called again: after a second at
+// first, later after the longest wait, and when the definitions change.
+func (k *Kinds) Retry(ctx context.Context, most time.Duration, try func(context.Context) error, failed func(error)) {
+	const least = time.Second
 	for wait := least; ; wait = min(2*wait, most) {
 		changed := k.Changed()
-		err := k.followOnce(ctx, name, use)
+		err := try(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -278,8 +284,8 @@ func (k *Kinds) Follow(ctx context.Context, name string, use func(context.Contex
 	}
 }
 
-// followOnce returns an error if use does.
-func (k *Kinds) followOnce(ctx context.Context, name string, use func(context.Context, *Store) error) error {
+// FollowOnce calls use with the store of a kind. It returns why use returned, or why it was not called.
+func (k *Kinds) FollowOnce(ctx context.Context, name string, use func(context.Context, *Store) error) error {
 	kind, err := k.cluster.Named(ctx, name)
 	if err != nil {
 		return err
@@ -306,13 +312,17 @@ func (k *Kinds) Ready() error { return errors.Join(k.preloadErrors(false)...) }
 // are none.
 func (k *Kinds) Missing() error { return errors.Join(k.preloadErrors(true)...) }
 
+// IsLacking reports whether a cluster does not have a kind, or does not let the gateway see it.
+func IsLacking(err error) bool {
+	return errors.Is(err, cluster.ErrNoKind) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotWatchable) || errors.Is(err, ErrGone)
+}
+
 func (k *Kinds) preloadErrors(missing bool) (found []error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, name := range k.opts.Preload {
 		err := k.preload[name]
-		lacks := errors.Is(err, cluster.ErrNoKind) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotWatchable) || errors.Is(err, ErrGone)
-		if err != nil && lacks == missing {
+		if err != nil && IsLacking(err) == missing {
 			found = append(found, fmt.Errorf("cluster %s: %s: %w", k.cluster.Name(), name, err))
 		}
 	}

@@ -2,7 +2,6 @@ package waiting
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -78,37 +77,20 @@ func (w *Watch) Run(ctx context.Context) error {
 	return nil
 }
 
-// A kind that was not there, could not be listed, or did not answer, is looked for again after leastWait, and then more and more seldom; soon
-// again when the cluster's definitions change.
-const leastWait, mostWait = time.Second, time.Minute
+// mostWait is after how long a kind is looked for again that was not there, could not be listed, or did not answer.
+const mostWait = time.Minute
 
-// keep reads a kind whenever the cluster has it and shows it. One that may not be listed is not watched in vain. While the cluster is
-// away, what its objects said last is believed.
+// keep reads a kind whenever the cluster has it and shows it. While the cluster is away, what its objects said last is believed.
 func (w *Watch) keep(ctx context.Context, s source) {
-	for wait := leastWait; ; wait = min(2*wait, mostWait) {
-		changed := w.opts.Kinds.Changed()
-		err := w.keepOnce(ctx, s)
+	w.opts.Kinds.Retry(ctx, mostWait, func(ctx context.Context) error { return w.keepOnce(ctx, s) }, func(err error) {
 		if isLacking(err) {
 			w.replace(s, nil)
 		}
 		w.opts.Log.Debug("a kind does not say why jobs wait", "cluster", w.opts.Kinds.Cluster().Name(), "kind", s.kind, "error", err)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-			continue
-		case <-changed:
-			wait = leastWait / 2 // and a moment from now: discovery may lag behind a changed definition
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(leastWait / 2):
-		}
-	}
+	})
 }
 
-// keepOnce says why it has ended.
+// keepOnce says why it has ended. A kind that may not be listed is not watched in vain.
 func (w *Watch) keepOnce(ctx context.Context, s source) error {
 	kind, err := w.opts.Kinds.Cluster().Named(ctx, s.kind)
 	if err == nil {
@@ -117,23 +99,12 @@ func (w *Watch) keepOnce(ctx context.Context, s source) error {
 	if err != nil {
 		return err
 	}
-	following, end := context.WithCancel(ctx)
-	defer end()
-	w.opts.Kinds.Follow(following, s.kind, func(ctx context.Context, using *cache.Store) error { return w.read(ctx, s, using) }, func(failed error) {
-		err = failed
-		end()
-	})
-	return err
+	return w.opts.Kinds.FollowOnce(ctx, s.kind, func(ctx context.Context, using *cache.Store) error { return w.read(ctx, s, using) })
 }
 
-// isLacking reports whether a cluster does not have a kind, or does not show it.
+// isLacking reports whether a cluster does not have a kind, or does not show it, also as a list that is asked for says it.
 func isLacking(err error) bool {
-	for _, lacking := range []error{cluster.ErrNoKind, cache.ErrNotWatchable, cache.ErrGone, cache.ErrRefused} {
-		if errors.Is(err, lacking) {
-			return true
-		}
-	}
-	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
+	return cache.IsLacking(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
 // read reads a kind until its store or the context ends.
