@@ -100,6 +100,10 @@ func (a *Access) FindGone(ctx context.Context, id auth.Identity, t Target, verb 
 	return g, nil
 }
 
+// UnconfirmedFor is how long a client may be told on, by an earlier answer, what nobody can say is still permitted
+// (docs/security.md).
+const UnconfirmedFor = time.Minute
+
 // OpenSynced is Open, but waits for the store's first list. It does not wait for a cluster that is away.
 func (a *Access) OpenSynced(ctx context.Context, id auth.Identity, t Target, verb string) (Grant, error) {
 	g, err := a.Open(ctx, id, t, verb)

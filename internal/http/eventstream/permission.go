@@ -40,8 +40,6 @@ type visibleAnswer struct {
 }
 
 const (
-	// unconfirmedFor is how long a stream may go on that nobody can say is still permitted.
-	unconfirmedFor = time.Minute
 	// answerWithin is how long one question may take at least.
 	answerWithin = 10 * time.Second
 	// askAgain is how soon a stream asks again if permissions change all the time.
@@ -87,7 +85,7 @@ func (ss *session) judge(answer *permissionAnswer) Outcome {
 		return GoOn
 	}
 	ss.logger().Warn("a stream's permission could not be checked", "path", ss.path, "error", answer.err)
-	if answer.ended || time.Since(ss.permission.confirmed) >= unconfirmedFor {
+	if answer.ended || time.Since(ss.permission.confirmed) >= access.UnconfirmedFor {
 		return Unavailable
 	}
 	return GoOn

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/access"
 )
 
 // permissions are those of all streams. Streams of one caller that show the same have the same answers, so one question is
@@ -143,7 +144,7 @@ func (p *sharedPermission) ask() {
 	p.asking, p.asked = true, time.Now()
 	p.changed.Store(false) // before it is asked: what changes from here on is asked for again
 	// An answer comes in any case: an authorizer that is busy with other questions confirms nothing.
-	until := p.confirmed.Add(unconfirmedFor)
+	until := p.confirmed.Add(access.UnconfirmedFor)
 	if soon := p.asked.Add(answerWithin); soon.After(until) {
 		until = soon
 	}

@@ -61,8 +61,6 @@ type guard struct {
 }
 
 const (
-	// unconfirmedFor is how long an answer may go on that nobody can say is still permitted.
-	unconfirmedFor = time.Minute
 	// askWithin bounds one question.
 	askWithin = 10 * time.Second
 	// askAgain is how soon it is asked again if permissions change all the time.
@@ -166,7 +164,7 @@ func (g *guard) look(ctx context.Context) *ended {
 		return nil // while the API server is away, permissions do not change there
 	}
 	g.h.opts.Log.Warn("whether a log may still be read could not be checked", "user", g.id.Username, "error", err)
-	if errors.Is(err, auth.ErrUnconfirmed) || time.Since(g.confirmed) >= unconfirmedFor {
+	if errors.Is(err, auth.ErrUnconfirmed) || time.Since(g.confirmed) >= access.UnconfirmedFor {
 		return &ended{endUnavailable, reply.Unavailable("the caller's permissions cannot be checked at the moment", 2*time.Second, err)}
 	}
 	return nil
