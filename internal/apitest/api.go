@@ -215,23 +215,6 @@ func (a *API) DropWatches(resource string) {
 	a.change(func() { a.find(resource).epoch++ })
 }
 
-// Rewind takes the API server back to an older version, like a restored etcd. The content stays as it is, the history
-// is gone, and all watches are broken off.
-func (a *API) Rewind(version uint64) {
-	a.change(func() {
-		a.version = version
-		for _, k := range a.kinds {
-			k.history, k.floor = nil, version
-			k.epoch++
-			for key, o := range k.objects {
-				o.version = min(o.version, version)
-				o.json = setVersion(o.json, o.version)
-				k.objects[key] = o
-			}
-		}
-	})
-}
-
 // Backup is what an API server has stored at some moment.
 type Backup struct {
 	version uint64
@@ -242,6 +225,10 @@ type Backup struct {
 func (a *API) Backup() Backup {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.backup()
+}
+
+func (a *API) backup() Backup {
 	b := Backup{version: a.version, objects: map[string]map[string]object{}}
 	for _, k := range a.kinds {
 		b.objects[k.Resource] = maps.Clone(k.objects)
@@ -249,16 +236,33 @@ func (a *API) Backup() Backup {
 	return b
 }
 
-// Restore takes the API server back to a backup, like a restored etcd: the versions and, other than Rewind, the content.
-// The history is gone, and all watches are broken off.
-func (a *API) Restore(b Backup) {
+// Restore takes the API server back to a backup, like a restored etcd: the version and the content. The history is gone, and
+// all watches are broken off.
+func (a *API) Restore(b Backup) { a.change(func() { a.restore(b) }) }
+
+func (a *API) restore(b Backup) {
+	a.version = b.version
+	for _, k := range a.kinds {
+		k.objects = map[string]object{}
+		maps.Copy(k.objects, b.objects[k.Resource])
+		k.history, k.floor = nil, b.version
+		k.epoch++
+	}
+}
+
+// Rewind is Restore of a backup of an older version, but for the content, which stays as it is.
+func (a *API) Rewind(version uint64) {
 	a.change(func() {
-		a.version = b.version
-		for _, k := range a.kinds {
-			k.objects = maps.Clone(b.objects[k.Resource])
-			k.history, k.floor = nil, b.version
-			k.epoch++
+		b := a.backup()
+		b.version = version
+		for _, objects := range b.objects {
+			for key, o := range objects {
+				o.version = min(o.version, version)
+				o.json = setVersion(o.json, o.version)
+				objects[key] = o
+			}
 		}
+		a.restore(b)
 	})
 }
 
