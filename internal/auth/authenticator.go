@@ -69,6 +69,7 @@ type Authenticator struct {
 // PublicKeyFile is one. Errors name the field.
 func New(opts Options, logger *slog.Logger) (*Authenticator, error) {
 	a := &Authenticator{
+		verified:        newVerified(),
 		anonymous:       opts.Anonymous,
 		issuers:         map[string]*issuer{},
 		serviceAccounts: opts.ServiceAccounts,

@@ -23,7 +23,7 @@ func TestVerifiedTokenIsNotBelievedLongerThanItsKeyOrItself(t *testing.T) {
 				t.Fatalf("%v, %v", id, err)
 			}
 		}
-		if n := len(a.verified.young); n != 1 {
+		if n := len(a.verified.tokens.Keys()); n != 1 {
 			t.Errorf("%d tokens are remembered", n)
 		}
 		// One changed bit makes it another token.
@@ -60,7 +60,7 @@ func TestVerifiedTokenEndsWithItsKey(t *testing.T) {
 }
 
 func TestMemoryOfVerifiedTokensIsBounded(t *testing.T) {
-	var v verified
+	v := newVerified()
 	used := tokenDigest(sha256.Sum256([]byte("used")))
 	iss := &issuer{keys: &fileKeys{}}
 	set := keySet{{}}
@@ -73,7 +73,7 @@ func TestMemoryOfVerifiedTokensIsBounded(t *testing.T) {
 			t.Fatalf("after %d others, one that is in use is forgotten", i)
 		}
 	}
-	if n := len(v.young) + len(v.old); n > 2*maxVerified {
+	if n := len(v.tokens.Keys()); n > maxVerified {
 		t.Errorf("%d are remembered", n)
 	}
 }

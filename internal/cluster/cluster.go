@@ -116,7 +116,7 @@ func Connect(opts Options) (*Cluster, error) {
 		discovery: disco,
 		tokens:    &TokenReviews{reviews: authentication.TokenReviews(), reach: reach},
 		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client, reach: reach},
-		documents: documents{http: httpClient, read: readable{opts.Serves}.document, kept: map[documentName]*keptDocument{}},
+		documents: newDocuments(httpClient, readable{opts.Serves}.document),
 	}, nil
 }
 

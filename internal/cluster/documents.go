@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,10 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/budget"
 )
 
 // ErrNoDocument means that the cluster answered, and does not have such a document, or not in the form that was asked
@@ -51,10 +51,13 @@ type documents struct {
 	http *http.Client
 	read func(*Document) (*Document, error) // turns an answer into what is kept
 
-	mu       sync.Mutex
-	kept     map[documentName]*keptDocument
-	size     int
-	sweeping bool // whether forget will be called
+	memory *budget.Memory
+	mu     sync.Mutex
+	kept   map[documentName]*keptDocument
+}
+
+func newDocuments(client *http.Client, read func(*Document) (*Document, error)) documents {
+	return documents{http: client, read: read, memory: budget.NewMemory(maxDocuments), kept: map[documentName]*keptDocument{}}
 }
 
 type documentName struct{ path, accept string }
@@ -63,7 +66,7 @@ type keptDocument struct {
 	document *Document
 	etag     string    // the API server's
 	checked  time.Time // when the API server was last asked
-	used     time.Time
+	charge   *budget.Charge
 }
 
 // Document reads a document. It takes it from memory if it was checked within documentFresh, if it is unchanged, or
@@ -166,7 +169,7 @@ func (d *documents) find(name documentName) keptDocument {
 	if kept == nil {
 		return keptDocument{}
 	}
-	kept.used = time.Now()
+	kept.charge.Use()
 	return *kept
 }
 
@@ -180,49 +183,34 @@ func (d *documents) failed(name documentName) {
 }
 
 func (d *documents) keep(name documentName, document *Document, etag string) {
+	kept := &keptDocument{document: document, etag: etag, checked: time.Now()}
+	kept.charge = d.memory.Charge(everybody, documentUnused, func() { d.remove(name, kept) })
+	d.put(name, kept)
+	kept.charge.Set(int64(len(document.Body)))
+}
+
+// everybody is charged with documents: they are the same for all users.
+const everybody = ""
+
+func (d *documents) drop(name documentName) { d.put(name, nil) }
+
+// put makes a document the one that is kept; nil for none.
+func (d *documents) put(name documentName, kept *keptDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old := d.kept[name]; old != nil {
-		d.size -= len(old.document.Body)
+		old.charge.Release()
+		delete(d.kept, name)
 	}
-	d.kept[name] = &keptDocument{document: document, etag: etag, checked: time.Now(), used: time.Now()}
-	d.size += len(document.Body)
-	d.forget()
+	if kept != nil {
+		d.kept[name] = kept
+	}
 }
 
-func (d *documents) drop(name documentName) {
+func (d *documents) remove(name documentName, gone *keptDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if old := d.kept[name]; old != nil {
-		d.size -= len(old.document.Body)
+	if d.kept[name] == gone {
 		delete(d.kept, name)
 	}
-}
-
-// forget drops what exceeds maxDocuments or was not used for documentUnused, the least recently used first. It
-// arranges to be called again while anything is left.
-func (d *documents) forget() {
-	byUse := make([]documentName, 0, len(d.kept))
-	for name := range d.kept {
-		byUse = append(byUse, name)
-	}
-	slices.SortFunc(byUse, func(a, b documentName) int { return cmp.Compare(d.kept[a].used.UnixNano(), d.kept[b].used.UnixNano()) })
-	for _, name := range byUse {
-		kept := d.kept[name]
-		if d.size <= maxDocuments && time.Since(kept.used) < documentUnused {
-			break
-		}
-		d.size -= len(kept.document.Body)
-		delete(d.kept, name)
-	}
-	if len(d.kept) == 0 || d.sweeping {
-		return
-	}
-	d.sweeping = true
-	time.AfterFunc(documentUnused/4, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.sweeping = false
-		d.forget()
-	})
 }
