@@ -271,15 +271,21 @@ func (s *stage) startRecording(t *testing.T) (records []*record) {
 		}
 	}
 	for _, r := range records {
-		for _, g := range r.gateways {
-			g.waitReady(t)
-		}
-		eventually(t, "a log begins in "+r.name, func() error {
-			var n int
-			return errors.Join(r.db.QueryRow("SELECT id FROM logs WHERE resource = 'jobs.batch' AND version > 0").Scan(&n))
-		})
+		r.mustBegin(t)
 	}
 	return records
+}
+
+// mustBegin waits until jobs are recorded.
+func (r *record) mustBegin(t *testing.T) {
+	t.Helper()
+	for _, g := range r.gateways {
+		g.waitReady(t)
+	}
+	eventually(t, "jobs are recorded in "+r.name, func() error {
+		var n int
+		return errors.Join(r.db.QueryRow("SELECT id FROM logs WHERE resource = 'jobs.batch' AND version > 0").Scan(&n))
+	})
 }
 
 // hurt kills a gateway, or the database.

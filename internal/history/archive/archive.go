@@ -180,7 +180,7 @@ func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, waits *waiting
 		told = ""
 		r := recorder.New(recorder.Options{
 			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Holder: a.holder + rand.Text()[:10],
-			Keep: a.opts.Keep, Wrote: a.wrote, Metrics: a.metrics, Log: a.log,
+			Keep: a.opts.Keep, Wrote: a.wrote, Metrics: a.metrics, Log: a.log.With("database", a.opts.Database.Place()),
 		})
 		a.begin(r)
 		defer a.end(r)

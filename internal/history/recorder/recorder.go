@@ -361,7 +361,7 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	began, jobs := time.Now(), b.jobs()
 	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: jobs})
 	if err != nil {
-		return fmt.Errorf("record up to version %d: %w", r.read, err)
+		return fmt.Errorf("record: %w", err) // without what changes each time it is tried, so that the log says it once
 	}
 	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, b.transitions, len(jobs), time.Since(began))
 	r.at = at

@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// While the history's disk is full, also through a restart, all else goes on, what was recorded can be read, and the log
+// names the file. Once there is room, the gateway records by itself what happened meanwhile, all of it in time.
+func TestAFullDiskLosesNothingAndStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a disk that is small")
+	}
+	s := onStage(t)
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skipf("a small disk cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	file := filepath.Join(disk, "history.db")
+	s.namespaces(t, "full")
+	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	g := s.startGateway(t, gatewayOptions{listen: fixedAddress(t), config: fmt.Sprintf("history: {stateDir: %q}\n", disk)})
+	r := &record{name: "SQLite", gateways: []*gateway{g}, db: db}
+	r.mustBegin(t)
+
+	random, token := seed(t), s.viewer(t)
+	l := &lives{jobs: s.kube.BatchV1().Jobs("full"), states: map[string][]stateAt{}}
+	l.live(t, random, 500*time.Millisecond)()
+	eventually(t, "all is recorded", func() error { return r.check(t, l, l.version) })
+	past := func() (told int, err error) {
+		a := g.get(t, token, "/history/apis/batch/v1/namespaces/full/jobs?view=transitions&limit=1000")
+		if a.code != http.StatusOK {
+			return 0, fmt.Errorf("%d %s", a.code, a.body)
+		}
+		return strings.Count(a.body, `"seq":`), nil
+	}
+	before, err := past()
+	if err != nil || before == 0 {
+		t.Fatalf("%d transitions, %v", before, err)
+	}
+
+	ballast := filepath.Join(disk, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 8<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	goesOn := func(when string) {
+		t.Helper()
+		said := "the log says that " + file + " is full, " + when
+		eventually(t, said, func() error {
+			l.live(t, random, 200*time.Millisecond)() // there may be some room within the file
+			for _, line := range strings.Split(g.process.Stderr.String(), "\n") {
+				if strings.Contains(line, "level=WARN") && strings.Contains(line, "cause=full") && strings.Contains(line, file) {
+					return nil
+				}
+			}
+			return errors.New("it does not")
+		})
+		watch := openAs(t, g, token, "/apis/batch/v1/namespaces/full/jobs", nil)
+		for watch.mustNext(t).event != "synced" {
+		}
+		name := "while-full-" + strings.ReplaceAll(when, " ", "-")
+		s.kubectl(t, suspendedJob("full", name, "full"), "create", "-f", "-")
+		if told := watch.mustEvent(t, "added"); !strings.Contains(told.data, name) {
+			t.Errorf("%s: told is %+v", when, told)
+		}
+		if told, err := past(); err != nil || told < before {
+			t.Errorf("%s: %d transitions of %d can be read, %v", when, told, before, err)
+		}
+		if code, body := g.readyz(); code != http.StatusOK {
+			t.Errorf("%s: %d %s", when, code, body)
+		}
+	}
+	goesOn("as it fills")
+	g.kill()
+	g.restart(t)
+	g.waitReady(t)
+	goesOn("after a restart")
+
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all is recorded that happened while the disk was full", func() error { return r.check(t, l, l.version) })
+	var late int
+	if err := db.QueryRow("SELECT count(*) FROM transitions WHERE late = 1 AND namespace = 'full'").Scan(&late); err != nil || late > 0 {
+		t.Errorf("%d transitions are late, %v", late, err)
+	}
+}
