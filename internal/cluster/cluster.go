@@ -48,9 +48,9 @@ type Cluster struct {
 	opts      Options
 	name      string
 	host      string
-	reach     *reach
+	breaker   *breaker
 	client    rest.Interface
-	lists     rest.Interface // for whole lists; see ways
+	lists     rest.Interface // for whole lists; see transports
 	discovery *discovery.DiscoveryClient
 	reviews   *Reviews
 	tokens    *TokenReviews
@@ -73,18 +73,18 @@ type Cluster struct {
 
 // Connect prepares the connection. It does not use it, so a cluster that is away is no error here.
 func Connect(opts Options) (*Cluster, error) {
-	config, ways, err := opts.ways()
+	config, transports, err := opts.transports()
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
-	reach := newReach(ways)
-	httpClient := &http.Client{Transport: reach}
+	breaker := newBreaker(transports)
+	httpClient := &http.Client{Transport: breaker}
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
-	ownWay := &http.Client{Transport: listReach{reach}}
-	lists, err := rest.UnversionedRESTClientForConfigAndClient(config, ownWay)
+	forLists := &http.Client{Transport: listBreaker{breaker}}
+	lists, err := rest.UnversionedRESTClientForConfigAndClient(config, forLists)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", opts.Name, err)
 	}
@@ -109,13 +109,13 @@ func Connect(opts Options) (*Cluster, error) {
 		opts:      opts,
 		name:      opts.Name,
 		host:      config.Host,
-		reach:     reach,
+		breaker:   breaker,
 		client:    client,
 		lists:     lists,
-		logs:      ownWay,
+		logs:      forLists,
 		discovery: disco,
-		tokens:    &TokenReviews{reviews: authentication.TokenReviews(), reach: reach},
-		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client, reach: reach},
+		tokens:    &TokenReviews{reviews: authentication.TokenReviews(), breaker: breaker},
+		reviews:   &Reviews{reviews: authorization.SubjectAccessReviews(), client: client, breaker: breaker},
 		documents: newDocuments(httpClient, readable{opts.Serves}.document),
 	}, nil
 }
@@ -125,14 +125,14 @@ func Connect(opts Options) (*Cluster, error) {
 // file, and the token of a ServiceAccount. It reports whether the API server's address has changed, which needs a new
 // Cluster. In that case, and after an error, nothing is changed.
 func (c *Cluster) Refresh() (moved bool, err error) {
-	config, ways, err := c.opts.ways()
+	config, transports, err := c.opts.transports()
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("cluster %s: %w", c.name, err)
 	case config.Host != c.host:
 		return true, nil
 	}
-	c.reach.replace(ways)
+	c.breaker.replace(transports)
 	return false, nil
 }
 

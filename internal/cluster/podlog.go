@@ -16,7 +16,7 @@ var ErrLogsRefused = errors.New("the gateway may not get pods/log")
 // It comes with the first line: a container that writes nothing has no answer yet. The names must be valid segments of a
 // path. An error wraps ErrUnavailable or ErrLogsRefused, or is the context's.
 //
-// Each log has a connection of its own (see ways). On a shared one, what a client does not read would fill the gateway's memory,
+// Each log has a connection of its own (see transports). On a shared one, what a client does not read would fill the gateway's memory,
 // megabytes for each; here it fills the sockets, and then the kubelet waits.
 func (c *Cluster) PodLog(ctx context.Context, namespace, pod string, query url.Values) (*http.Response, error) {
 	if err := c.Away(); err != nil {

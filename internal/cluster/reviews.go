@@ -24,7 +24,7 @@ import (
 type Reviews struct {
 	reviews authorizationv1.SubjectAccessReviewInterface
 	client  rest.Interface
-	reach   *reach
+	breaker *breaker
 
 	mu    sync.Mutex
 	ready time.Time // when the API server last said that it is ready
@@ -36,7 +36,7 @@ const stillReady = time.Second
 // Create sends the review. An error means neither yes nor no; it wraps ErrUnavailable if the cluster is known to be
 // away.
 func (r *Reviews) Create(ctx context.Context, review *authorizationapi.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationapi.SubjectAccessReview, error) {
-	if err := r.reach.closed(); err != nil {
+	if err := r.breaker.open(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	asked := time.Now()
@@ -74,12 +74,12 @@ func (r *Reviews) checkReady(ctx context.Context) error {
 // TokenReviews asks the API server whom a token belongs to. Its methods may be called concurrently.
 type TokenReviews struct {
 	reviews authenticationv1.TokenReviewInterface
-	reach   *reach
+	breaker *breaker
 }
 
 // Create sends the review. A cluster that is away is not asked: the error then wraps ErrUnavailable.
 func (r *TokenReviews) Create(ctx context.Context, review *authenticationapi.TokenReview, opts metav1.CreateOptions) (*authenticationapi.TokenReview, error) {
-	if err := r.reach.closed(); err != nil {
+	if err := r.breaker.open(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return r.reviews.Create(ctx, review, opts)

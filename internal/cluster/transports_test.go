@@ -15,7 +15,7 @@ import (
 
 // Lists must use HTTP/1.1, where they are faster, and watches HTTP/2, where a dead connection is noticed. That must
 // hold after the credentials were read again, too.
-func TestListsAndWatchesGoTheirOwnWays(t *testing.T) {
+func TestListsAndWatchesGoTheirOwnTransports(t *testing.T) {
 	api := clustertest.New(clustertest.Pods)
 	var mu sync.Mutex
 	seen := map[string]int{} // the protocol by kind of request

@@ -14,16 +14,16 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// reach is the transport to the API server, with a circuit breaker. It knows whether the API server answers, whatever
+// breaker is the transport to the API server, and a circuit breaker. It knows whether the API server answers, whatever
 // the answer is. Its transports can be replaced while they are in use, by ones with other credentials.
 //
 // Not every request should find out by itself that a cluster is away: a network that swallows packets takes seconds
-// to show. So while the cluster is away, requests that a client waits for fail at once, and one probe a second (see
-// Run) finds out when the cluster is back. A broken connection alone does not mean that the cluster is away: Run
-// first tries another one.
-type reach struct {
-	ways   atomic.Pointer[ways]
-	failed chan struct{} // holds a token after a request without an answer
+// to show. So while the cluster is away, the breaker is open: requests that a client waits for fail at once, and one
+// probe a second (see Run) finds out when the cluster is back. A broken connection alone does not mean that the cluster
+// is away: Run first tries another one.
+type breaker struct {
+	transports atomic.Pointer[transports]
+	failed     chan struct{} // holds a token after a request without an answer
 
 	mu      sync.Mutex
 	reached time.Time // when the last answer came
@@ -32,81 +32,81 @@ type reach struct {
 	probed  bool      // whether Run is running
 }
 
-func newReach(ways ways) *reach {
-	r := &reach{failed: make(chan struct{}, 1)}
-	r.ways.Store(&ways)
-	return r
+func newBreaker(transports transports) *breaker {
+	b := &breaker{failed: make(chan struct{}, 1)}
+	b.transports.Store(&transports)
+	return b
 }
 
 // replace uses other transports from now on. Requests under way stay on the old ones.
-func (r *reach) replace(ways ways) {
-	old := r.ways.Swap(&ways)
+func (b *breaker) replace(transports transports) {
+	old := b.transports.Swap(&transports)
 	utilnet.CloseIdleConnectionsFor(old.usual)
 	utilnet.CloseIdleConnectionsFor(old.lists)
 }
 
 // RoundTrip implements http.RoundTripper.
-func (r *reach) RoundTrip(request *http.Request) (*http.Response, error) {
-	return r.roundTrip(r.ways.Load().usual, request)
+func (b *breaker) RoundTrip(request *http.Request) (*http.Response, error) {
+	return b.roundTrip(b.transports.Load().usual, request)
 }
 
 // WrappedRoundTripper implements utilnet.RoundTripperWrapper.
-func (r *reach) WrappedRoundTripper() http.RoundTripper { return r.ways.Load().usual }
+func (b *breaker) WrappedRoundTripper() http.RoundTripper { return b.transports.Load().usual }
 
-// listReach is a reach whose requests use the transport for whole lists.
-type listReach struct{ *reach }
+// listBreaker is a breaker whose requests use the transport for whole lists.
+type listBreaker struct{ *breaker }
 
 // RoundTrip implements http.RoundTripper.
-func (r listReach) RoundTrip(request *http.Request) (*http.Response, error) {
-	return r.roundTrip(r.ways.Load().lists, request)
+func (b listBreaker) RoundTrip(request *http.Request) (*http.Response, error) {
+	return b.roundTrip(b.transports.Load().lists, request)
 }
 
 // WrappedRoundTripper implements utilnet.RoundTripperWrapper.
-func (r listReach) WrappedRoundTripper() http.RoundTripper { return r.ways.Load().lists }
+func (b listBreaker) WrappedRoundTripper() http.RoundTripper { return b.transports.Load().lists }
 
-func (r *reach) roundTrip(way http.RoundTripper, request *http.Request) (*http.Response, error) {
+func (b *breaker) roundTrip(transport http.RoundTripper, request *http.Request) (*http.Response, error) {
 	began := time.Now()
-	response, err := way.RoundTrip(request)
+	response, err := transport.RoundTrip(request)
 	// A request that its caller cancelled says nothing about the API server.
 	if !errors.Is(err, context.Canceled) && !errors.Is(request.Context().Err(), context.Canceled) {
-		r.learn(began, err)
+		b.learn(began, err)
 	}
 	return response, err
 }
 
-func (r *reach) learn(began time.Time, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (b *breaker) learn(began time.Time, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch {
 	case err == nil:
-		r.reached, r.err, r.away = time.Now(), nil, false
-	case r.reached.After(began):
+		b.reached, b.err, b.away = time.Now(), nil, false
+	case b.reached.After(began):
 		// Another request had an answer in the meantime, so this one was only slow.
 	default:
-		r.err = err
+		b.err = err
 		var dial *net.OpError
-		r.away = r.away || errors.As(err, &dial) && dial.Op == "dial"
+		b.away = b.away || errors.As(err, &dial) && dial.Op == "dial"
 		select {
-		case r.failed <- struct{}{}:
+		case b.failed <- struct{}{}:
 		default:
 		}
 	}
 }
 
 // lost is why the newest request had no answer, or nil.
-func (r *reach) lost() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
+func (b *breaker) lost() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
 }
 
-// closed says why a request that a client waits for is not to be tried; nil if it is to be tried. While Run does not
-// run it always is, since nothing else would find out that the cluster is back.
-func (r *reach) closed() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.probed && r.away {
-		return r.err
+// open says why a request that a client waits for is not to be tried; nil while the breaker is closed. It is always
+// closed while Run does not run, since nothing else would find out that the cluster is back.
+func (b *breaker) open() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.probed && b.away {
+		return b.err
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (r *reach) closed() error {
 // Away is nil while the cluster answers, or has not been asked yet. Otherwise it wraps ErrUnavailable and says why
 // the cluster cannot be reached.
 func (c *Cluster) Away() error {
-	if err := c.reach.closed(); err != nil {
+	if err := c.breaker.open(); err != nil {
 		return fmt.Errorf("%w: cluster %s: %w", ErrUnavailable, c.name, err)
 	}
 	return nil
@@ -128,9 +128,9 @@ const probeEvery = time.Second
 // shared requests that are under way then (see once).
 func (c *Cluster) Run(ctx context.Context) error {
 	running := func(yes bool) {
-		c.reach.mu.Lock()
-		defer c.reach.mu.Unlock()
-		c.reach.probed = yes
+		c.breaker.mu.Lock()
+		defer c.breaker.mu.Unlock()
+		c.breaker.probed = yes
 	}
 	c.mu.Lock()
 	c.life = ctx
@@ -141,9 +141,9 @@ func (c *Cluster) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.reach.failed:
+		case <-c.breaker.failed:
 		}
-		for c.reach.lost() != nil {
+		for c.breaker.lost() != nil {
 			c.probe(ctx)
 			select {
 			case <-ctx.Done():
@@ -164,9 +164,9 @@ func (c *Cluster) probe(ctx context.Context) {
 		_, _ = io.Copy(io.Discard, io.LimitReader(body, 1<<10)) // lets the connection be used again
 		_ = body.Close()
 	}
-	c.reach.mu.Lock()
-	defer c.reach.mu.Unlock()
-	if c.reach.err != nil && !c.reach.reached.After(began) {
-		c.reach.away = true
+	c.breaker.mu.Lock()
+	defer c.breaker.mu.Unlock()
+	if c.breaker.err != nil && !c.breaker.reached.After(began) {
+		c.breaker.away = true
 	}
 }

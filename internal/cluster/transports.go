@@ -17,20 +17,20 @@ const dialTimeout = 4 * time.Second
 // keepAlive notices a peer that vanished silently, as soon as client-go's pings notice it on HTTP/2.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// ways are the transports to an API server.
+// transports are the transports to an API server.
 //
 // A whole list takes a third less time over HTTP/1.1 than over HTTP/2, and less of both sides' processors: over
 // HTTP/2, Go sends frames of 16 KiB, and a window update for every few of them. All other requests use HTTP/2, where
 // they share a connection.
-type ways struct {
+type transports struct {
 	usual, lists http.RoundTripper
 }
 
-// ways returns the transports to the cluster, and the configuration of the requests on them.
-func (opts Options) ways() (*rest.Config, ways, error) {
+// transports returns the transports to the cluster, and the configuration of the requests on them.
+func (opts Options) transports() (*rest.Config, transports, error) {
 	config, err := restConfig(opts)
 	if err != nil {
-		return nil, ways{}, err
+		return nil, transports{}, err
 	}
 	config.UserAgent = opts.UserAgent
 	// The API server's own priority and fairness is the limit: informers back off when it answers 429.
@@ -44,10 +44,10 @@ func (opts Options) ways() (*rest.Config, ways, error) {
 	}
 	usual, err := rest.TransportFor(config)
 	if err != nil || config.Dial == nil {
-		return config, ways{usual, usual}, err
+		return config, transports{usual, usual}, err
 	}
 	plain := rest.CopyConfig(config)
 	plain.NextProtos = []string{"http/1.1"}
 	lists, err := rest.TransportFor(plain)
-	return config, ways{usual, lists}, err
+	return config, transports{usual, lists}, err
 }
