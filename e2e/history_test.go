@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strconv"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -23,96 +22,129 @@ import (
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-// Jobs live random lives while gateways and databases are killed. Each change of each job's state is in each database once,
-// in order, at its version, and in time. Then the API server restarts and forgets: from then on a change may be late, or have
-// been overcome by one that is, but nothing is told twice, and each job ends in its state.
+// Jobs live random lives, and their names come again, while gateways, databases and the API server are killed. Each change of each
+// job's state is in each database once, in order, at its version, and in time. Only what an API server forgot, since it was
+// restarted before it was recorded, may be late, or have been overcome by what is. An observer with a watch of its own says what
+// there was.
 //
 // Readers who are cut at random, and come back to any replica, are told each of them once.
 //
-// Whoever lives the jobs says what there was: nobody else changes them, so nothing here rests on a watch.
+// $KUBECAST_SOAK says how long the test lasts, as in `make soak`, with 1,000 names rather than 40.
 func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
 	t.Parallel()
 	s := onFaultStage(t)
+	names, faults, lasts := 40, 5, time.Duration(0)
+	if text := os.Getenv("KUBECAST_SOAK"); text != "" {
+		var err error
+		if lasts, err = time.ParseDuration(text); err != nil {
+			t.Fatal("KUBECAST_SOAK: ", err)
+		}
+		names, faults = 1000, 20
+	}
 	s.namespaces(t, "recorded")
 	random := seed(t)
 	records := s.startRecording(t)
+	o := s.observe(t, "recorded")
 	allTold := s.follow(t, random, records)
-	l := &lives{jobs: s.kube.BatchV1().Jobs("recorded"), states: map[string][]stateAt{}}
-
-	finish := l.live(t, random, 6*time.Second)
-	for i := range 4 {
-		time.Sleep(500 * time.Millisecond)
-		records[i%len(records)].hurt(t, random)
-	}
-	finish()
-	complete := l.version
-	for _, r := range records {
-		eventually(t, "all is recorded in "+r.name, func() error { return r.check(t, l, complete) })
-	}
-
-	finish = l.live(t, random, 2*time.Second)
-	if err := s.cluster.Fault(t.Context(), "apiserver-restart"); err != nil {
-		t.Error(err)
-	}
-	finish()
-	for _, r := range records {
-		eventually(t, "all that is known is recorded in "+r.name, func() error { return r.check(t, l, complete) })
+	l := &lives{jobs: o.jobs, names: names}
+	for ends := time.Now().Add(lasts); ; {
+		finish := l.live(t, random)
+		for i := range faults {
+			time.Sleep(time.Duration(300+random.IntN(700)) * time.Millisecond)
+			if i == faults-1 { // at the end, so that a short test has also what no API server forgot
+				s.forget(t, random, records)
+			} else {
+				records[i%len(records)].hurt(t, random)
+			}
+		}
+		time.Sleep(time.Second)
+		finish()
+		seen := o.seen(t)
+		for _, r := range records {
+			eventually(t, "all is recorded in "+r.name, func() error { return r.check(t, seen) })
+		}
+		if t.Failed() || time.Now().After(ends) {
+			break
+		}
 	}
 	allTold()
-	if len(l.states) < 40 {
-		t.Errorf("there were only %d jobs", len(l.states))
+	if l.made < names {
+		t.Errorf("there were only %d jobs", l.made)
+	}
+}
+
+// forget restarts the API server, sometimes while a gateway is away.
+func (s *stage) forget(t *testing.T, random *rand.Rand, records []*record) {
+	t.Helper()
+	for _, r := range records {
+		var after uint64
+		if err := r.db.QueryRow("SELECT version FROM logs WHERE resource = 'jobs.batch'").Scan(&after); err != nil {
+			t.Fatal(err)
+		}
+		r.forgotten = append(r.forgotten, span{after: after})
+	}
+	back := func() {}
+	if random.IntN(2) == 0 {
+		gateways := records[random.IntN(len(records))].gateways
+		g := gateways[random.IntN(len(gateways))]
+		g.kill()
+		back = func() { g.restart(t) }
+	}
+	upTo := s.forgets(t, back)
+	for _, r := range records {
+		r.forgotten[len(r.forgotten)-1].upTo = upTo
 	}
 }
 
 // lives makes jobs, and changes their states, as their controller.
 type lives struct {
-	jobs typed.JobInterface
+	jobs  typed.JobInterface
+	names int // of jobs: names come again
 
-	mu      sync.Mutex
-	states  map[string][]stateAt // by uid, each state once until it changes
-	version uint64               // the newest that is known
-	made    int
+	mu   sync.Mutex
+	made int
 }
 
-// stateAt is a job's state and the version at which it came to it. Of a deletion nobody tells the version: it is 0.
-type stateAt struct {
-	state   string
-	version uint64
-}
+// livesManager keeps the cluster's own controller from the jobs.
+const livesManager = "e2e.kubecast.io/lives"
 
-// live lets some jobs at once live for a time. The returned function waits for its end.
-func (l *lives) live(t *testing.T, random *rand.Rand, lasts time.Duration) (finish func()) {
+// live lets some jobs at once live, until the returned function is called, which waits for them.
+func (l *lives) live(t *testing.T, random *rand.Rand) (finish func()) {
 	t.Helper()
-	ends := time.Now().Add(lasts)
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
 	var living sync.WaitGroup
-	for range 5 {
+	for range max(5, l.names/50) {
 		random := rand.New(rand.NewPCG(random.Uint64(), 0))
 		living.Go(func() {
-			for time.Now().Before(ends) {
-				if err := l.one(random, ends); err != nil {
+			for ctx.Err() == nil {
+				if err := l.one(ctx, random); err != nil {
 					t.Error(err)
 					return
 				}
 			}
 		})
 	}
-	return living.Wait
+	return func() {
+		stop()
+		living.Wait()
+	}
 }
 
-// one lets a job live. Names come again.
-func (l *lives) one(random *rand.Rand, ends time.Time) error {
+// one lets a job live, at most until the context ends.
+func (l *lives) one(ctx context.Context, random *rand.Rand) error {
 	l.mu.Lock()
 	l.made++
-	name := fmt.Sprintf("job-%d", l.made%40)
+	name := fmt.Sprintf("job-%d", l.made%l.names)
 	l.mu.Unlock()
-	suspend, manager := random.IntN(4) == 0, "e2e.kubecast.io/lives"
+	suspend, manager := random.IntN(4) == 0, livesManager
 	job := shortJob(name)
 	job.Spec.Suspend, job.Spec.ManagedBy = &suspend, &manager
 	job, err := l.write(job, func() (*batchv1.Job, error) { return l.jobs.Create(context.Background(), job, metav1.CreateOptions{}) })
 	if apierrors.IsAlreadyExists(err) {
 		return nil // another with that name still lives
 	}
-	for err == nil && time.Now().Before(ends) {
+	for err == nil && ctx.Err() == nil {
 		time.Sleep(time.Duration(10+random.IntN(60)) * time.Millisecond)
 		next := job.DeepCopy()
 		now := metav1.Now()
@@ -188,9 +220,7 @@ func (l *lives) write(want *batchv1.Job, try func() (*batchv1.Job, error)) (*bat
 		}
 		switch {
 		case err == nil:
-			version, err := strconv.ParseUint(job.ResourceVersion, 10, 64)
-			l.note(job, stateAt{stateOf(job), version})
-			return job, err
+			return job, nil
 		case apierrors.IsInvalid(err), apierrors.IsAlreadyExists(err), time.Now().After(deadline):
 			return nil, err
 		}
@@ -203,22 +233,11 @@ func (l *lives) remove(job *batchv1.Job) error {
 		err := l.jobs.Delete(context.Background(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &job.UID}})
 		switch {
 		case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err): // another has its name already
-			l.note(job, stateAt{"Deleted", 0})
 			return nil
 		case time.Now().After(deadline):
 			return err
 		}
 	}
-}
-
-func (l *lives) note(job *batchv1.Job, s stateAt) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	states := l.states[string(job.UID)]
-	if len(states) == 0 || states[len(states)-1].state != s.state {
-		l.states[string(job.UID)] = append(states, s)
-	}
-	l.version = max(l.version, s.version)
 }
 
 // record is a database with the gateways that write to it.
@@ -227,6 +246,8 @@ type record struct {
 	gateways []*gateway
 	server   *dbtest.Server // nil: a file
 	db       *sql.DB
+
+	forgotten []span // what an API server forgot before it was recorded
 }
 
 // urls are the addresses of the gateways.
@@ -312,8 +333,8 @@ type recorded struct {
 	late          bool
 }
 
-// check compares the table with what there was. Up to a version the API server has forgotten nothing.
-func (r *record) check(t *testing.T, l *lives, complete uint64) error {
+// check compares the table with what there was.
+func (r *record) check(t *testing.T, seen map[string][]stateAt) error {
 	late := 0
 	rows, err := r.db.Query("SELECT uid, from_state, to_state, seq, version, late FROM transitions ORDER BY seq")
 	if err != nil {
@@ -331,7 +352,7 @@ func (r *record) check(t *testing.T, l *lives, complete uint64) error {
 			return fmt.Errorf("%+v follows %+v", row, last)
 		}
 		last = row
-		if l.states[row.uid] != nil { // the others are of other tests
+		if seen[row.uid] != nil { // the others are of other tests
 			jobs[row.uid] = append(jobs[row.uid], row)
 			if row.late {
 				late++
@@ -341,45 +362,11 @@ func (r *record) check(t *testing.T, l *lives, complete uint64) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	for uid, states := range l.states {
-		if err := compare(states, jobs[uid], complete); err != nil {
+	for uid, states := range seen {
+		if err := compare(states, jobs[uid], r.forgotten); err != nil {
 			return fmt.Errorf("%s: %w; recorded is %+v, of %+v", uid, err, jobs[uid], states)
 		}
 	}
 	t.Logf("%s: %d transitions of %d jobs, %d of them late", r.name, last.seq, len(jobs), late)
-	return nil
-}
-
-// compare looks for each row among the states. Beyond the version that is complete, a row may follow on what nobody knows: a
-// late one on anything, another on states that led back to the one that was recorded.
-func compare(states []stateAt, rows []recorded, complete uint64) error {
-	next, from := 0, ""
-	for _, row := range rows {
-		i := next
-		if row.version > complete {
-			i = slices.IndexFunc(states, func(s stateAt) bool { return s.version > row.version || s.state == "Deleted" })
-			if i < 0 {
-				i = len(states)
-			}
-			if row.to != "Deleted" {
-				i-- // the state that the job was in at that version
-			}
-		}
-		switch {
-		case row.late && row.version <= complete:
-			return fmt.Errorf("%+v is late", row)
-		case i < next, i >= len(states), row.to != states[i].state, row.from != from:
-			return fmt.Errorf("%+v is not what is next, %d of %d", row, i, len(states))
-		case !row.late && (states[i].version != 0 && row.version != states[i].version || i > 0 && states[i-1].state != from):
-			return fmt.Errorf("%+v does not follow on %s, %d of %d", row, from, i, len(states))
-		}
-		next, from = i+1, row.to
-	}
-	last := states[len(states)-1]
-	switch {
-	case len(rows) == 0 && states[0].version > complete && last.state == "Deleted": // it came and went
-	case from != last.state, next < len(states) && states[next].version <= complete && states[next].version != 0:
-		return fmt.Errorf("%d of %d are recorded", next, len(states))
-	}
 	return nil
 }
