@@ -12,9 +12,11 @@ import (
 
 const (
 	// forgetAtOnce is how many jobs of a log that is no longer recorded are removed in one transaction.
-	forgetAtOnce = 500
-	// forgetEach is the time between two of these, and forgetAgain how long after all were removed it is looked for more.
-	forgetEach, forgetAgain = time.Second, time.Hour
+	forgetAtOnce = 100
+	// forgetRest is how many times as long as one of these took nothing is removed, and leastRest how long at least: see recorder's retention.go.
+	forgetRest, leastRest = 3, 200 * time.Millisecond
+	// forgetAgain is how long after all were removed it is looked for more.
+	forgetAgain = time.Hour
 )
 
 // forget removes the logs of clusters and kinds that nobody has recorded for as long as jobs are kept, little by little. A log of this gateway's
@@ -23,7 +25,7 @@ func (a *Archive) forget(ctx context.Context) {
 	if a.opts.Keep == 0 {
 		return
 	}
-	for wait := forgetEach; ; {
+	for wait := leastRest; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -33,10 +35,11 @@ func (a *Archive) forget(ctx context.Context) {
 			wait = forgetAgain
 			continue
 		}
+		began := time.Now()
 		more, err := a.forgetSome(ctx)
 		a.forgetting.Unlock()
 		if wait = forgetAgain; more {
-			wait = forgetEach
+			wait = max(leastRest, forgetRest*time.Since(began))
 		}
 		if err != nil && ctx.Err() == nil {
 			a.metrics.Failed(ctx, err)

@@ -245,6 +245,8 @@ func (r *Recorder) follow(ctx context.Context) error {
 	defer renew.Stop()
 	looks := time.NewTicker(look)
 	defer looks.Stop()
+	expires := time.NewTimer(max(renewal, time.Until(r.expireNext)))
+	defer expires.Stop()
 	for {
 		events, position, more, err := r.next()
 		if err != nil {
@@ -265,7 +267,8 @@ func (r *Recorder) follow(ctx context.Context) error {
 				if err := r.renew(ctx); err != nil {
 					return err
 				}
-				r.expire(ctx)
+			case <-expires.C:
+				expires.Reset(r.expire(ctx))
 			case <-looks.C:
 				if err := r.explain(ctx); err != nil {
 					return err
@@ -286,7 +289,8 @@ func (r *Recorder) follow(ctx context.Context) error {
 			if err := r.renew(ctx); err != nil {
 				return err
 			}
-			r.expire(ctx)
+		case <-expires.C:
+			expires.Reset(r.expire(ctx))
 		case <-looks.C:
 			if err := r.explain(ctx); err != nil {
 				return err
