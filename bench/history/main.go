@@ -8,11 +8,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -99,6 +101,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		b.sizes, b.rounds = small, 1
 	} else if *rows > 0 {
 		b.sizes.rows, b.sizes.remove = *rows, min(*rows/10, b.sizes.remove)
+	}
+	if *scratch, err = filepath.Abs(cmp.Or(*scratch, os.TempDir())); err != nil {
+		return err
 	}
 	if b.dir, err = os.MkdirTemp(*scratch, "kubecast-bench-"); err != nil {
 		return err

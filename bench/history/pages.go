@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/figures"
@@ -126,55 +128,49 @@ func (b *bench) answers(ctx context.Context, s *store.Store, log store.Log, ques
 	return a, nil
 }
 
-// removing asks while old transitions are removed without a pause.
+// removing asks while old transitions are removed without a pause, and, in turn, while nothing is.
 func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log store.Log, questions []question, t *figures.Table, add func(string, asked)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	const atOnce = 500 // jobs, as the gateway does
-	type removed struct {
-		transitions int
-		longest     time.Duration
-		err         error
-	}
-	done := make(chan removed, 1)
-	began := time.Now()
-	go func() {
-		var r removed
-		for r.transitions < b.sizes.remove && ctx.Err() == nil && r.err == nil {
-			began := time.Now()
-			var jobs, transitions int
-			jobs, transitions, r.err = s.Expire(ctx, log, firstTime+history.Time(period), atOnce)
-			r.longest = max(r.longest, time.Since(began))
-			if r.transitions += transitions; jobs == 0 {
-				break
-			}
-		}
-		done <- r
-	}()
-	var meanwhile asked
-	for {
-		a, err := b.answers(ctx, s, log, questions)
+	const atOnce = 100 // jobs, as the gateway does
+	var meanwhile, without asked
+	var removed, times int
+	var longest, took time.Duration
+	for round := 0; removed < b.sizes.remove; round++ {
+		some := questions[len(questions)/phases*(round%phases):][:len(questions)/phases]
+		a, err := b.answers(ctx, s, log, some)
 		if err != nil {
+			return err
+		}
+		without.Merge(a.Histogram)
+		without.cpu.Merge(a.cpu)
+		var stop atomic.Bool
+		done := make(chan error, 1)
+		go func() {
+			for !stop.Load() && removed < b.sizes.remove {
+				began := time.Now()
+				jobs, transitions, err := s.Expire(ctx, log, firstTime+history.Time(period), atOnce)
+				if err != nil || jobs == 0 {
+					done <- err
+					return
+				}
+				longest, took = max(longest, time.Since(began)), took+time.Since(began)
+				removed, times = removed+transitions, times+1
+			}
+			done <- nil
+		}()
+		a, err = b.answers(ctx, s, log, some)
+		stop.Store(true)
+		if err := errors.Join(err, <-done); err != nil {
 			return err
 		}
 		meanwhile.Merge(a.Histogram)
 		meanwhile.cpu.Merge(a.cpu)
-		select {
-		case r := <-done:
-			if r.err != nil {
-				return r.err
-			}
-			took := time.Since(began)
-			after, err := b.answers(ctx, s, log, questions)
-			if err != nil {
-				return err
-			}
-			add(fmt.Sprintf("while %d transitions are removed, %d jobs at a time without a pause", r.transitions, atOnce), meanwhile)
-			add("after that", after)
-			t.Note("removed in %s, at most %.0f ms at a time", took.Round(100*time.Millisecond), figures.Milliseconds(r.longest))
-			t.Reach("while removing with "+d.name+", p99 by the one after", meanwhile.Quantile(0.99).Seconds()/after.Quantile(0.99).Seconds(), 2)
-			return nil
-		default:
-		}
 	}
+	add("in turn: while nothing is removed", without)
+	add(fmt.Sprintf("while %d transitions are removed, %d jobs at a time without a pause", removed, atOnce), meanwhile)
+	t.Note("removed in %s, in %d times of %.0f ms, at most %.0f ms", took.Round(100*time.Millisecond), times, figures.Milliseconds(took)/float64(times), figures.Milliseconds(longest))
+	t.Reach("while removing with "+d.name+", p99 by that of the same without", meanwhile.Quantile(0.99).Seconds()/without.Quantile(0.99).Seconds(), 2)
+	return nil
 }
+
+// phases are the parts of all questions that are asked in turn with and without a removal.
+const phases = 5
