@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -21,7 +23,7 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	t.Cleanup(func() {
-		for _, file := range []string{"kubernetes.yaml", "auth-delegator.yaml"} {
+		for _, file := range []string{"kubernetes.yaml", "history-volume.yaml", "auth-delegator.yaml"} {
 			s.kubectl(t, "", "delete", "--wait=false", "--ignore-not-found", "-f", "../deploy/"+file)
 		}
 	})
@@ -55,18 +57,11 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 		}
 	}
 	config := s.kubectl(t, "", "get", "-n", "kubecast", "configmap/gateway", "-o", `jsonpath={.data.gateway\.yaml}`)
-	file := filepath.Join(t.TempDir(), "gateway.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+	s.mustBeValid(t, config)
+	if !strings.Contains(config, "/etc/kubecast-keys/cookie.key") || !strings.Contains(config, "tokenFile: /etc/kubecast-keys/ops.token") || strings.Contains(config, "0.0.0.0/0") {
+		t.Error(config)
 	}
-	check, err := process.Start(process.Options{Path: s.gateway, Args: []string{"check", "--config", file}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if check.ExitCode() != 0 || strings.Contains(check.Stdout.String(), "warning") || !strings.Contains(config, "/etc/kubecast-keys/cookie.key") ||
-		!strings.Contains(config, "tokenFile: /etc/kubecast-keys/ops.token") || strings.Contains(config, "0.0.0.0/0") {
-		t.Errorf("%s%s%s", config, check.Stdout, check.Stderr)
-	}
+	s.withVolume(t, config)
 
 	kubeconfig := s.serviceAccountKubeconfig(t, "kubecast", "gateway")
 	token := s.admin(t)
@@ -108,6 +103,87 @@ func TestManifestsAreWhatTheGatewayNeeds(t *testing.T) {
 			t.Errorf("the gateway may %s: %s %v", forbidden, out, err)
 		}
 	}
+}
+
+// mustBeValid has the gateway check a configuration.
+func (s *stage) mustBeValid(t *testing.T, config string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check, err := process.Start(process.Options{Path: s.gateway, Args: []string{"check", "--config", file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if check.ExitCode() != 0 || strings.Contains(check.Stdout.String(), "warning") {
+		t.Errorf("%s%s%s", config, check.Stdout, check.Stderr)
+	}
+}
+
+// withVolume gives the gateway a volume for its history. Its Deployment has nothing else that the one without has not.
+func (s *stage) withVolume(t *testing.T, config string) {
+	t.Helper()
+	const before, after = "history: {database: none}", "history: {stateDir: /var/lib/kubecast}"
+	text, err := os.ReadFile("../deploy/history-volume.yaml")
+	if err != nil || !strings.Contains(string(text), "#   "+after+"\n") || strings.Count(config, before) != 1 {
+		t.Fatalf("%v\n%s\n%s", err, text, config)
+	}
+	s.mustBeValid(t, strings.Replace(config, before, after, 1))
+	with, without := deployment(t, "history-volume.yaml"), deployment(t, "kubernetes.yaml")
+	more, less := except(with, without), except(without, with)
+	if diff := cmp.Diff([]string{
+		"replicas: 1", "strategy: {type: Recreate}", "- {name: history, mountPath: /var/lib/kubecast}", "- {name: history, persistentVolumeClaim: {claimName: history}}",
+		"replicas: 2", "strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}",
+	}, append(more, less...)); diff != "" {
+		t.Error(diff)
+	}
+	const volume = `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"e2e-history"},"spec":{"accessModes":["ReadWriteOnce"],
+		"capacity":{"storage":"10Gi"},"hostPath":{"path":"/history"},"claimRef":{"namespace":"kubecast","name":"history"}}}`
+	s.kubectl(t, volume, "apply", "-f", "-")
+	s.kubectl(t, "", "apply", "--warnings-as-errors", "-f", "../deploy/history-volume.yaml")
+	patch := func(what, patch string, args ...string) {
+		s.kubectl(t, "", append([]string{"patch", "-n", "kubecast", what, "--type=merge", "-p", patch}, args...)...)
+	}
+	// The cluster has no controllers for volumes. So the test binds the two, and lets them go.
+	t.Cleanup(func() {
+		patch("pvc/history", `{"metadata":{"finalizers":null}}`)
+		patch("pv/e2e-history", `{"metadata":{"finalizers":null}}`)
+		s.kubectl(t, volume, "delete", "--wait=false", "-f", "-")
+	})
+	patch("pvc/history", `{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"e2e-history"}}`)
+	patch("pvc/history", `{"status":{"phase":"Bound","accessModes":["ReadWriteOnce"],"capacity":{"storage":"10Gi"}}}`, "--subresource=status")
+	s.kubectl(t, "", "rollout", "status", "-n", "kubecast", "deployment/gateway", "--timeout=60s")
+	if got := s.kubectl(t, "", "get", "-n", "kubecast", "deployment/gateway", "-o", "jsonpath={.status.readyReplicas} {.spec.strategy}"); got != `1 {"type":"Recreate"}` {
+		t.Error(got)
+	}
+}
+
+// deployment is a manifest's Deployment, by lines without comments.
+func deployment(t *testing.T, file string) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../deploy", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, document, _ := strings.Cut(string(text), "kind: Deployment\n")
+	document, _, _ = strings.Cut(document, "\n---\n")
+	for _, line := range strings.Split(document, "\n") {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// except are the lines that others are not.
+func except(lines, others []string) (left []string) {
+	for _, line := range lines {
+		if !slices.Contains(others, line) {
+			left = append(left, line)
+		}
+	}
+	return left
 }
 
 // serviceAccountKubeconfig writes a kubeconfig with a ServiceAccount's token.
