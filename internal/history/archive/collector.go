@@ -22,12 +22,14 @@ var (
 	descRecording = recorderMetric("history_recording", "1 where this replica records; the sum over all replicas is 1.")
 	descVersions  = recorderMetric("history_lag_versions", "By how many versions what is recorded is behind the newest change; not told by a replica on standby.")
 	descSeconds   = recorderMetric("history_lag_seconds", "For how long there has been something that is not recorded; not told by a replica on standby.")
+	descFollowers = recorderMetric("history_followers", "Streams that follow a history at this replica.")
+	descFollowAge = recorderMetric("history_followers_age_seconds", "For how long it has not been known what a history has: what was recorded since is not told. Only while somebody follows it.")
 	descJobs      = recorderMetric("history_living_jobs", "Jobs that are not deleted, as the recorder keeps them in memory.")
 )
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descReady, descRecording, descVersions, descSeconds, descJobs} {
+	for _, d := range []*prometheus.Desc{descReady, descRecording, descVersions, descSeconds, descJobs, descFollowers, descFollowAge} {
 		descs <- d
 	}
 }
@@ -45,6 +47,10 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	default:
 	}
 	gauge(descReady, ready)
+	for of, f := range a.tails.followed() {
+		gauge(descFollowers, float64(f.readers), of[:]...)
+		gauge(descFollowAge, f.age.Seconds(), of[:]...)
+	}
 	told := map[[2]string]bool{}
 	for _, r := range slices.Backward(a.running()) {
 		now, of := r.Status(), [2]string{r.Cluster(), r.Store().Kind().String()}

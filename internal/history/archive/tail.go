@@ -62,11 +62,34 @@ func (all *tails) close() {
 	all.reading.Wait()
 }
 
+// followed is how many follow a log, and for how long its end has not been known.
+type followed struct {
+	readers int
+	age     time.Duration
+}
+
+// followed is by cluster and kind.
+func (all *tails) followed() map[[2]string]followed {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	found := map[[2]string]followed{}
+	for _, t := range all.byName {
+		t.mu.Lock()
+		age := time.Since(t.current)
+		t.mu.Unlock()
+		of := [2]string{t.cluster, t.name.Resource}
+		f := found[of] // of a cluster that is being replaced
+		found[of] = followed{f.readers + t.readers, max(f.age, age)}
+	}
+	return found
+}
+
 // Tail is the end of a log, which grows. It is followed once for all its readers: the database is asked what is new by one
 // question in a while, however many there are. Its methods may be called concurrently.
 type Tail struct {
 	archive *Archive
 	name    store.LogName
+	cluster string // for people
 	nudged  *stream.Bell
 	stop    context.CancelFunc
 	readers int           // guarded by tails.mu
@@ -76,6 +99,7 @@ type Tail struct {
 	entries []*Entry  // in order and without gaps, the last of them with the number head
 	head    uint64    // the last number of the log
 	asked   bool      // and answered, once at least
+	current time.Time // when it was last known what there is; at first, when it was asked for
 	failing time.Time // since when questions fail; zero: they do not
 	err     error     // why readers cannot be told what there is; nil: they can
 	waiting map[stream.Waiter]struct{}
@@ -95,8 +119,8 @@ func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string) (
 	if t == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		t = &Tail{
-			archive: a, name: name, nudged: stream.NewBell(), stop: stop, known: make(chan struct{}), waiting: map[stream.Waiter]struct{}{},
-			asking: map[stream.Waiter]struct{}{},
+			archive: a, name: name, cluster: c.Name(), nudged: stream.NewBell(), stop: stop, known: make(chan struct{}), current: time.Now(),
+			waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{},
 		}
 		a.tails.byName[name] = t
 		a.tails.reading.Go(func() { t.run(ctx) })
@@ -247,7 +271,7 @@ func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transit
 	switch {
 	case err == nil:
 		t.extend(log, found)
-		t.asked, t.failing, t.err = true, time.Time{}, nil
+		t.asked, t.current, t.failing, t.err = true, began, time.Time{}, nil
 	case t.failing.IsZero():
 		t.failing = began
 		fallthrough

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -126,4 +127,24 @@ func TestReadersOfALogAreToldThatTheDatabaseIsAway(t *testing.T) {
 	if fails(0) != 0 {
 		t.Error("woken again")
 	}
+}
+
+// TestAnEndThatIsNotKnownAgesWhileItIsFollowed, from the last answer on, and not from the last question.
+func TestAnEndThatIsNotKnownAgesWhileItIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tail := tailOf()
+		tail.cluster, tail.name.Resource, tail.readers, tail.current = "c", "jobs.batch", 3, time.Now()
+		all := tails{byName: map[store.LogName]*Tail{tail.name: tail}}
+		age := func() followed { return all.followed()[[2]string{"c", "jobs.batch"}] }
+		time.Sleep(time.Second)
+		if got := age(); got != (followed{3, time.Second}) {
+			t.Errorf("before the first answer: %+v", got)
+		}
+		tail.answered(time.Now(), store.Log{Seq: 5}, nil, nil)
+		time.Sleep(2 * time.Second)
+		tail.answered(time.Now(), store.Log{}, nil, context.DeadlineExceeded)
+		if got := age(); got != (followed{3, 2 * time.Second}) {
+			t.Errorf("while the database is away: %+v", got)
+		}
+	})
 }
