@@ -128,13 +128,13 @@ func (b *bench) answers(ctx context.Context, s *store.Store, log store.Log, ques
 	return a, nil
 }
 
-// removing asks while old transitions are removed without a pause, and, in turn, while nothing is.
+// removing asks while old transitions are removed as the gateway does it, and, in turn, while nothing is.
 func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log store.Log, questions []question, t *figures.Table, add func(string, asked)) error {
-	const atOnce = 100 // jobs, as the gateway does
+	const atOnce, rest = 100, 3 // jobs, and how many times as long as that took nothing is removed
 	var meanwhile, without asked
 	var removed, times int
 	var longest, took time.Duration
-	for round := 0; removed < b.sizes.remove; round++ {
+	for round, ends := 0, time.Now().Add(b.sizes.asking); removed < b.sizes.remove && time.Now().Before(ends); round++ {
 		some := questions[len(questions)/phases*(round%phases):][:len(questions)/phases]
 		a, err := b.answers(ctx, s, log, some)
 		if err != nil {
@@ -152,8 +152,10 @@ func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log s
 					done <- err
 					return
 				}
-				longest, took = max(longest, time.Since(began)), took+time.Since(began)
+				one := time.Since(began)
+				longest, took = max(longest, one), took+one
 				removed, times = removed+transitions, times+1
+				time.Sleep(rest * one)
 			}
 			done <- nil
 		}()
@@ -166,8 +168,8 @@ func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log s
 		meanwhile.cpu.Merge(a.cpu)
 	}
 	add("in turn: while nothing is removed", without)
-	add(fmt.Sprintf("while %d transitions are removed, %d jobs at a time without a pause", removed, atOnce), meanwhile)
-	t.Note("removed in %s, in %d times of %.0f ms, at most %.0f ms", took.Round(100*time.Millisecond), times, figures.Milliseconds(took)/float64(times), figures.Milliseconds(longest))
+	add(fmt.Sprintf("while %d transitions are removed, %d jobs at a time, with rests", removed, atOnce), meanwhile)
+	t.Note("removed in %s and rests, %d times for %.0f ms, at most %.0f ms", took.Round(100*time.Millisecond), times, figures.Milliseconds(took)/float64(times), figures.Milliseconds(longest))
 	t.Reach("while removing with "+d.name+", p99 by that of the same without", meanwhile.Quantile(0.99).Seconds()/without.Quantile(0.99).Seconds(), 2)
 	return nil
 }
