@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/auth/feed"
+	"github.com/kubecast/kubecast/internal/auth/mirror"
 	"github.com/kubecast/kubecast/internal/auth/policy"
 	"github.com/kubecast/kubecast/internal/auth/rbac"
 	"github.com/kubecast/kubecast/internal/auth/sar"
@@ -32,7 +32,7 @@ func newAuthorizer(cfg config.Authorizer, registerer prometheus.Registerer, log 
 		registerer.MustRegister(a)
 		return authorizer{a, a.Add, a.Ready}, nil
 	}
-	namespaces := feed.NewNamespaces(log)
+	namespaces := mirror.NewNamespaces(log)
 	always := func(string) error { return nil }
 	if cfg.Mode == config.AuthorizerPolicy {
 		a, err := policy.New(cfg.Policies, policiesKey, namespaces)

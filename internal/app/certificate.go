@@ -109,7 +109,7 @@ func (c *certificate) look(now time.Time) {
 		}
 		return
 	}
-	settled := read == c.tried
+	same := read == c.tried
 	c.tried = read
 	next, err := c.load()
 	current := c.current.Load()
@@ -120,7 +120,7 @@ func (c *certificate) look(now time.Time) {
 	case err == nil:
 		c.take(next, read)
 		c.warnExpired(now)
-	case settled && err.Error() != c.failure:
+	case same && err.Error() != c.failure:
 		c.failure = err.Error()
 		c.good.Set(0)
 		c.log.Error("certificate cannot be used: the one from before still is", "until", current.end.UTC(), "error", err)

@@ -68,7 +68,7 @@ func newClusters(cfg config.Config, version string, authorizer authorizer, archi
 	}
 	if audiences := cfg.Auth.ServiceAccounts.Audiences; len(audiences) > 0 {
 		c.accounts = auth.NewServiceAccounts(audiences)
-		c.settle(nil)
+		c.setHome(nil)
 	}
 	return c, nil
 }
@@ -126,22 +126,22 @@ func (c *clusters) followRevocations(revocations *auth.Revocations, configMap st
 	if configMap != "" {
 		c.revocationsIn, _, _ = strings.Cut(configMap, "/")
 		home := c.members[0].kinds.Cluster()
-		revocations.Settle(home.ConfigMaps(c.revocationsIn), home.Answers)
+		revocations.SetHome(home.ConfigMaps(c.revocationsIn), home.Answers)
 	}
 }
 
-// settle makes the first member the default cluster, if it is another one than before: its service accounts are
+// setHome makes the first member the default cluster, if it is another one than before: its service accounts are
 // accepted, and its ConfigMap says what was revoked.
-func (c *clusters) settle(before *member) {
+func (c *clusters) setHome(before *member) {
 	home := c.members[0]
 	if home == before {
 		return
 	}
 	if c.accounts != nil {
-		c.accounts.Settle(home.config.Name, home.kinds.Cluster().TokenReviews())
+		c.accounts.SetHome(home.config.Name, home.kinds.Cluster().TokenReviews())
 	}
 	if c.revocationsIn != "" {
-		c.revocations.Settle(home.kinds.Cluster().ConfigMaps(c.revocationsIn), home.kinds.Cluster().Answers)
+		c.revocations.SetHome(home.kinds.Cluster().ConfigMaps(c.revocationsIn), home.kinds.Cluster().Answers)
 	}
 }
 
@@ -227,7 +227,7 @@ func (c *clusters) replace(next, added []*member) {
 		c.admit(m)
 		c.start(m)
 	}
-	c.settle(before[0])
+	c.setHome(before[0])
 	if err := c.serve(kindsOf(next)); err != nil {
 		c.log.Error("clusters cannot be changed", "error", err) // cannot be: there is always at least one
 	}

@@ -148,7 +148,7 @@ func (r *Revocations) Revoke(ctx context.Context, name string, entry Revocation)
 	r.own[name] = entry
 	listeners := r.rebuild()
 	r.mu.Unlock()
-	tell(listeners)
+	notify(listeners)
 	if r.opts.ConfigMap == "" {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (r *Revocations) rebuild() (listeners []*func()) {
 	return slices.Collect(maps.Keys(r.listeners))
 }
 
-func tell(listeners []*func()) {
+func notify(listeners []*func()) {
 	for _, changed := range listeners {
 		(*changed)()
 	}

@@ -42,9 +42,9 @@ type revocationsHome struct {
 	replace  context.CancelFunc
 }
 
-// Settle sets the cluster that has the ConfigMap from now on. Answers sends the API server there another request, and
+// SetHome sets the cluster that has the ConfigMap from now on. Answers sends the API server there another request, and
 // returns nil if it is answered.
-func (r *Revocations) Settle(configMaps ConfigMaps, answers func(context.Context) error) {
+func (r *Revocations) SetHome(configMaps ConfigMaps, answers func(context.Context) error) {
 	next := &revocationsHome{maps: configMaps, answers: answers}
 	next.replaced, next.replace = context.WithCancel(context.Background())
 	if before := r.home.Swap(next); before != nil {
@@ -52,7 +52,7 @@ func (r *Revocations) Settle(configMaps ConfigMaps, answers func(context.Context
 	}
 }
 
-// Run follows the ConfigMap until the context ends. Settle must have been called before.
+// Run follows the ConfigMap until the context ends. SetHome must have been called before.
 func (r *Revocations) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { r.forgetAll(ctx) })
@@ -186,7 +186,7 @@ func (r *Revocations) count(passed time.Duration) {
 
 // read takes the content of the ConfigMap.
 func (r *Revocations) read(data map[string]string) {
-	tell(r.take(data))
+	notify(r.take(data))
 }
 
 func (r *Revocations) take(data map[string]string) (listeners []*func()) {

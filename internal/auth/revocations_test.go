@@ -32,7 +32,7 @@ func followed(t *testing.T, f *authtest.ConfigMaps, logs ...io.Writer) *Revocati
 	r := NewRevocations(RevocationOptions{
 		ConfigMap: "revoked", Keep: 48 * time.Hour, Log: slog.New(slog.NewTextHandler(io.MultiWriter(logs...), nil)),
 	})
-	r.Settle(f, f.Answers)
+	r.SetHome(f, f.Answers)
 	authtest.Run(t, r.Run)
 	synctest.Wait()
 	return r
@@ -345,7 +345,7 @@ func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) 
 				if failure != nil {
 					f.Fail(failure)
 				} else {
-					r.Settle(hangingConfigMaps{f}, f.Answers)
+					r.SetHome(hangingConfigMaps{f}, f.Answers)
 				}
 				time.Sleep(45 * time.Second)
 				if err := r.Check(joe); err != nil {
@@ -365,7 +365,7 @@ func TestListThatCannotBeReadDoesNotCountForLongWhateverTheReason(t *testing.T) 
 					t.Error("an API server that is away makes the list good")
 				}
 				f.Leave(nil)
-				r.Settle(f, f.Answers)
+				r.SetHome(f, f.Answers)
 				time.Sleep(revocationsLast)
 				if err := errors.Join(r.Check(joe), r.Ready()); err != nil {
 					t.Errorf("it is read again: %v", err)
@@ -388,7 +388,7 @@ func TestWatchThatHangsBlindsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &authtest.ConfigMaps{Data: map[string]string{}}
 		r := followed(t, f)
-		r.Settle(hangingWatches{f}, f.Answers)
+		r.SetHome(hangingWatches{f}, f.Answers)
 		time.Sleep(time.Second)
 		f.Put("a", `{"username":"jane"}`)
 		time.Sleep(revocationsRead + revocationsLast)
@@ -411,7 +411,7 @@ func TestRevocationsMoveWithTheDefaultCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := followed(t, &authtest.ConfigMaps{Data: map[string]string{"a": `{"username":"jane"}`}})
 		other := &authtest.ConfigMaps{Data: map[string]string{"a": `{"username":"joe"}`}}
-		r.Settle(other, other.Answers)
+		r.SetHome(other, other.Answers)
 		time.Sleep(time.Second)
 		if r.Check(Identity{Username: "jane"}) != nil || !errors.Is(r.Check(Identity{Username: "joe"}), ErrRevoked) {
 			t.Errorf("%v, %v", r.Check(Identity{Username: "jane"}), r.Check(Identity{Username: "joe"}))

@@ -64,13 +64,13 @@ type reviewed struct {
 	err error
 }
 
-// NewServiceAccounts returns a ServiceAccounts that accepts no token before Settle.
+// NewServiceAccounts returns a ServiceAccounts that accepts no token before SetHome.
 func NewServiceAccounts(audiences []string) *ServiceAccounts {
 	return &ServiceAccounts{audiences: audiences, turns: budget.NewQueue(reviewTurns, reviewTurns/2, reviewsWaiting)}
 }
 
-// Settle accepts the ServiceAccounts of a cluster, given by the gateway's name for it, and from now on no others.
-func (s *ServiceAccounts) Settle(cluster string, reviewer TokenReviewer) {
+// SetHome accepts the ServiceAccounts of a cluster, given by the gateway's name for it, and from now on no others.
+func (s *ServiceAccounts) SetHome(cluster string, reviewer TokenReviewer) {
 	s.home.Store(&home{
 		cluster: cluster, reviewer: reviewer, answers: cache.NewLRUExpireCache(reviewsRemember), good: cache.NewLRUExpireCache(reviewsRemember),
 	})

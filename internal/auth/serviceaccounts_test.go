@@ -34,7 +34,7 @@ func withServiceAccounts(t testing.TB) (*Authenticator, *authtest.TokenReviewer)
 		User: authenticationv1.UserInfo{Username: serviceAccount, UID: "u", Groups: []string{"system:serviceaccounts", "system:authenticated"}},
 	}}
 	accounts := NewServiceAccounts([]string{"kubecast", "portal"})
-	accounts.Settle("main", f)
+	accounts.SetHome("main", f)
 	a, err := New(Options{
 		Issuers:         []Issuer{{Issuer: testIssuer, Audiences: []string{"kubecast"}, PublicKeyFile: authtest.PublicFile(t, ecKey), Claims: usual}},
 		ServiceAccounts: accounts,
@@ -53,11 +53,11 @@ func TestServiceAccountsMoveWithTheDefaultCluster(t *testing.T) {
 		t.Errorf("before there is a cluster: %v", err)
 	}
 	_, good := withServiceAccounts(t)
-	accounts.Settle("main", good)
+	accounts.SetHome("main", good)
 	if id, err := accounts.review(t.Context(), token); err != nil || id.Cluster != "main" {
 		t.Errorf("%+v %v", id, err)
 	}
-	accounts.Settle("main", &authtest.TokenReviewer{})
+	accounts.SetHome("main", &authtest.TokenReviewer{})
 	if id, err := accounts.review(t.Context(), token); err == nil {
 		t.Errorf("%+v", id)
 	}

@@ -53,7 +53,7 @@ func TestBurstToAClientThatWasSlowForAMomentIsToldAtOnce(t *testing.T) {
 		g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", i), pad)
 	}
 	g.eventually("all are in the ring", func() bool { return g.kinds.All()[0].Snapshot().Len() == n })
-	pass(time.Second) // the client is slow, until its session has a carrier
+	pass(time.Second) // the client is slow, until its session has a goroutine of its own
 	for range n {
 		s.next() // whatever else wakes the stream would come too late
 	}

@@ -15,10 +15,10 @@ import (
 // Objects are told apart by namespace and name, since not every API server gives them a uid.
 type Conflator[O Object[O]] struct {
 	interval time.Duration
-	told     map[objectKey]time.Time // when each object was last told, if within about an interval
+	emitted  map[objectKey]time.Time // when each object was last told, if within about an interval
 	held     map[objectKey]*Held[O]
 	due      dueHeap[O]
-	order    []*Held[O] // as they were first held, which is by version; settled ones stay until Claim drops them
+	order    []*Held[O] // as they were first held, which is by version; released ones stay until Claim skips them
 	swept    time.Time
 }
 
@@ -31,27 +31,27 @@ type Held[O Object[O]] struct {
 	Event *Event[O] // the latest
 	Base  O         // the object as the client has it; the zero value if that is not known
 
-	key     objectKey
-	claim   uint64 // the highest version that a client may claim before it is told
-	due     time.Time
-	index   int // in the heap
-	settled bool
+	key      objectKey
+	claim    uint64 // the highest version that a client may claim before it is told
+	due      time.Time
+	index    int  // in the heap
+	released bool // it is not held any more
 }
 
 // NewConflator returns a conflator that holds nothing yet.
 func NewConflator[O Object[O]](interval time.Duration) *Conflator[O] {
-	return &Conflator[O]{interval: interval, told: map[objectKey]time.Time{}, held: map[objectKey]*Held[O]{}}
+	return &Conflator[O]{interval: interval, emitted: map[objectKey]time.Time{}, held: map[objectKey]*Held[O]{}}
 }
 
 // Offer takes a modification, and the object as the client has it (the zero value if that is not known). It reports
 // whether the modification is to be told at once. If not, Due returns it later, or a newer one of the same object.
-func (c *Conflator[O]) Offer(e *Event[O], base O, now time.Time) (tell bool) {
+func (c *Conflator[O]) Offer(e *Event[O], base O, now time.Time) (emit bool) {
 	key := keyOf(e.Object)
 	if h := c.held[key]; h != nil {
 		h.Event = e
 		return false
 	}
-	if last, ok := c.told[key]; ok && now.Sub(last) < c.interval {
+	if last, ok := c.emitted[key]; ok && now.Sub(last) < c.interval {
 		h := &Held[O]{Event: e, Base: base, key: key, claim: min(e.ID, e.Pos-1), due: last.Add(c.interval)}
 		c.held[key] = h
 		c.order = append(c.order, h)
@@ -62,14 +62,14 @@ func (c *Conflator[O]) Offer(e *Event[O], base O, now time.Time) (tell bool) {
 	return true
 }
 
-// Settle drops what is held of an object, because the client is told of it by other means: as added or as deleted.
-func (c *Conflator[O]) Settle(o O) {
+// Drop forgets what is held of an object, because the client is told of it by other means: as added or as deleted.
+func (c *Conflator[O]) Drop(o O) {
 	key := keyOf(o)
 	if h := c.held[key]; h != nil {
 		heap.Remove(&c.due, h.index)
-		c.settle(h)
+		c.release(h)
 	}
-	delete(c.told, key)
+	delete(c.emitted, key)
 }
 
 // Due returns a modification whose time has come, or nil.
@@ -78,7 +78,7 @@ func (c *Conflator[O]) Due(now time.Time) *Held[O] {
 		return nil
 	}
 	h := heap.Pop(&c.due).(*Held[O])
-	c.settle(h)
+	c.release(h)
 	c.mark(h.key, now)
 	return h
 }
@@ -94,7 +94,7 @@ func (c *Conflator[O]) Next() time.Time {
 // Claim is the highest version that a client may claim, once each event up to the given one was either told or is
 // held.
 func (c *Conflator[O]) Claim(version uint64) uint64 {
-	for len(c.order) > 0 && c.order[0].settled {
+	for len(c.order) > 0 && c.order[0].released {
 		c.order[0] = nil
 		c.order = c.order[1:]
 	}
@@ -104,8 +104,8 @@ func (c *Conflator[O]) Claim(version uint64) uint64 {
 	return version
 }
 
-func (c *Conflator[O]) settle(h *Held[O]) {
-	h.settled = true
+func (c *Conflator[O]) release(h *Held[O]) {
+	h.released = true
 	delete(c.held, h.key)
 }
 
@@ -113,14 +113,14 @@ func (c *Conflator[O]) settle(h *Held[O]) {
 // that.
 func (c *Conflator[O]) mark(key objectKey, now time.Time) {
 	if now.Sub(c.swept) >= c.interval {
-		for k, at := range c.told {
+		for k, at := range c.emitted {
 			if now.Sub(at) >= c.interval {
-				delete(c.told, k)
+				delete(c.emitted, k)
 			}
 		}
 		c.swept = now
 	}
-	c.told[key] = now
+	c.emitted[key] = now
 }
 
 // dueHeap implements heap.Interface; its first element is due first.

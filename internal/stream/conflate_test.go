@@ -61,7 +61,7 @@ func TestHeldModificationIsNotClaimed(t *testing.T) {
 	if got := c.Claim(14); got != 11 {
 		t.Errorf("while 12 is held, %d may be claimed, want 11", got)
 	}
-	c.Settle(&item{name: "b"})
+	c.Drop(&item{name: "b"})
 	if got := c.Claim(15); got != 12 {
 		t.Errorf("while 13 is held, %d may be claimed, want 12", got)
 	}
@@ -104,7 +104,7 @@ func TestConflationLosesNothing(t *testing.T) {
 			key := fmt.Sprint("object-", random.IntN(6))
 			truth[key] = version
 			if random.IntN(10) == 0 { // deleted, or added anew: told at once
-				c.Settle(&item{name: key})
+				c.Drop(&item{name: key})
 				delete(told, key)
 				client[key] = version
 				delete(pending, key)

@@ -52,15 +52,15 @@ func removeFrom(from map[string]map[*listener]struct{}, name string, l *listener
 	}
 }
 
-// tell calls each listener for one of the subjects, once.
-func (a *audience) tell(subjects []subject) {
+// notify calls each listener for one of the subjects, once.
+func (a *audience) notify(subjects []subject) {
 	for l := range a.concerned(subjects) {
 		l.changed()
 	}
 }
 
-// tellAll calls all listeners.
-func (a *audience) tellAll() {
+// notifyAll calls all listeners.
+func (a *audience) notifyAll() {
 	a.mu.Lock()
 	var all []*listener
 	for _, of := range a.users { // each listener is there under its user's name

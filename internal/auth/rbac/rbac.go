@@ -26,7 +26,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/auth/feed"
+	"github.com/kubecast/kubecast/internal/auth/mirror"
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
@@ -49,7 +49,7 @@ type member struct {
 	name         string
 	cluster      *cluster.Cluster
 	index        *index
-	feeds        [4]*feed.Feed
+	mirrors      [4]*mirror.Mirror
 	confirmation confirmation
 	log          *slog.Logger
 }
@@ -63,7 +63,7 @@ func New(log *slog.Logger) *Authorizer {
 // the cluster.
 func (a *Authorizer) Add(c *cluster.Cluster) (follow func(context.Context) error) {
 	m := &member{name: c.Name(), cluster: c, index: newIndex(), confirmation: newConfirmation(), log: a.log}
-	m.feeds = [4]*feed.Feed{
+	m.mirrors = [4]*mirror.Mirror{
 		// Roles come first, so that most of them are known when their bindings come.
 		a.follow(m, "roles", "Role", true, []string{"rules"},
 			func(k key, version string, o object) []subject { return m.index.putRole(k, version, o.Rules) },
@@ -87,7 +87,7 @@ func (a *Authorizer) Add(c *cluster.Cluster) (follow func(context.Context) error
 	a.clusters[c.Name()] = m
 	return func(ctx context.Context) error {
 		defer a.remove(m)
-		return m.run(ctx, a.audience.tellAll)
+		return m.run(ctx, a.audience.notifyAll)
 	}
 }
 
@@ -114,8 +114,8 @@ type object struct {
 }
 
 func (a *Authorizer) follow(m *member, resource, kind string, namespaced bool, keep []string,
-	put func(key, string, object) []subject, remove func(key) []subject) *feed.Feed {
-	return feed.New(m.cluster, feed.Options{
+	put func(key, string, object) []subject, remove func(key) []subject) *mirror.Mirror {
+	return mirror.New(m.cluster, mirror.Options{
 		Kind: cluster.Kind{
 			Group: rbacv1.GroupName, Version: "v1", Resource: resource, Kind: kind, Namespaced: namespaced, Watchable: true,
 		},
@@ -128,26 +128,26 @@ func (a *Authorizer) follow(m *member, resource, kind string, namespaced bool, k
 				// before.
 				a.log.Warn("an RBAC object cannot be read and counts as absent", "cluster", m.name, "kind", kind,
 					"object", o.Key(), "error", err)
-				a.audience.tell(remove(k))
+				a.audience.notify(remove(k))
 				return
 			}
 			// The uid is a part of the version: in a restored cluster, an object that was deleted and made anew may
 			// have a version that was seen before.
-			a.audience.tell(put(k, o.UID()+"@"+o.GetResourceVersion(), read))
+			a.audience.notify(put(k, o.UID()+"@"+o.GetResourceVersion(), read))
 		},
-		Remove: func(namespace, name string) { a.audience.tell(remove(key{namespace, name})) },
+		Remove: func(namespace, name string) { a.audience.notify(remove(key{namespace, name})) },
 		Lost:   m.confirmation.wake,
 		Log:    a.log,
 	})
 }
 
-func (m *member) run(ctx context.Context, tell func()) error {
+func (m *member) run(ctx context.Context, notify func()) error {
 	var running sync.WaitGroup
-	errs := make([]error, len(m.feeds))
-	for i, f := range m.feeds {
-		running.Go(func() { errs[i] = f.Run(ctx) })
+	errs := make([]error, len(m.mirrors))
+	for i, one := range m.mirrors {
+		running.Go(func() { errs[i] = one.Run(ctx) })
 	}
-	running.Go(func() { m.confirm(ctx, tell) })
+	running.Go(func() { m.confirm(ctx, notify) })
 	running.Wait()
 	return errors.Join(errs...)
 }
@@ -165,16 +165,16 @@ func (m *member) usable() error {
 	if doubt := m.confirmation.doubt.Load(); doubt != nil {
 		return *doubt
 	}
-	for i, f := range m.feeds {
-		state := f.State()
+	for i, one := range m.mirrors {
+		state := one.State()
 		switch {
 		case state.Synced:
 		case state.Refused():
 			return m.cannot(i, state.Err)
 		case state.Err != nil:
-			return fmt.Errorf("%w: cluster %s: %s are not all read yet: %w", auth.ErrUndecided, m.name, f.Kind(), state.Err)
+			return fmt.Errorf("%w: cluster %s: %s are not all read yet: %w", auth.ErrUndecided, m.name, one.Kind(), state.Err)
 		default:
-			return fmt.Errorf("%w: cluster %s: %s are not all read yet", auth.ErrUndecided, m.name, f.Kind())
+			return fmt.Errorf("%w: cluster %s: %s are not all read yet", auth.ErrUndecided, m.name, one.Kind())
 		}
 	}
 	return nil
@@ -183,13 +183,13 @@ func (m *member) usable() error {
 // waitAtMost is how long a question waits for the first lists, when the gateway has just started.
 const waitAtMost = 5 * time.Second
 
-// wait waits until each feed has been synced, or has failed, for the first time.
+// wait waits until each mirror has been synced, or has failed, for the first time.
 func (m *member) wait(ctx context.Context) error {
 	timer := time.NewTimer(waitAtMost)
 	defer timer.Stop()
-	for _, f := range m.feeds {
+	for _, one := range m.mirrors {
 		select {
-		case <-f.Settled():
+		case <-one.Attempted():
 		case <-timer.C:
 			return m.usable()
 		case <-ctx.Done():

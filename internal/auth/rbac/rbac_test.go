@@ -527,7 +527,7 @@ func BenchmarkChangeTold(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		version++
-		a.tell(x.putBinding(bindingKey{"ns1", "team"}, fmt.Sprint(version), rbacv1.RoleRef{Kind: "ClusterRole", Name: "role1"}, []rbacv1.Subject{group("team-ns1")}))
+		a.notify(x.putBinding(bindingKey{"ns1", "team"}, fmt.Sprint(version), rbacv1.RoleRef{Kind: "ClusterRole", Name: "role1"}, []rbacv1.Subject{group("team-ns1")}))
 	}
 }
 

@@ -47,7 +47,7 @@ func token(t *testing.T, issuer, subject string, changes map[string]any) string 
 func followed(t *testing.T, f *authtest.ConfigMaps) *auth.Revocations {
 	t.Helper()
 	r := auth.NewRevocations(auth.RevocationOptions{ConfigMap: "revoked", Keep: 48 * time.Hour})
-	r.Settle(f, f.Answers)
+	r.SetHome(f, f.Answers)
 	authtest.Run(t, r.Run)
 	synctest.Wait()
 	return r
@@ -62,7 +62,7 @@ func TestServiceAccountsSessionIsWorthItsToken(t *testing.T) {
 			User: authenticationv1.UserInfo{Username: bot, UID: "u", Groups: []string{"system:serviceaccounts", "system:authenticated"}},
 		}}
 		accounts := auth.NewServiceAccounts([]string{"kubecast"})
-		accounts.Settle("main", f)
+		accounts.SetHome("main", f)
 		a, err := auth.New(auth.Options{Issuers: []auth.Issuer{issuer(t)}, ServiceAccounts: accounts}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestServiceAccountsSessionIsWorthItsToken(t *testing.T) {
 		if _, err := sessions.Open(t.Context(), cookie); err != nil {
 			t.Error(err)
 		}
-		accounts.Settle("main", &authtest.TokenReviewer{})
+		accounts.SetHome("main", &authtest.TokenReviewer{})
 		if id, err := sessions.Open(t.Context(), cookie); !errors.Is(err, auth.ErrBadToken) {
 			t.Errorf("in another cluster of the name: %+v, %v", id, err)
 		}

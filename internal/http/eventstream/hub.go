@@ -66,7 +66,7 @@ type Hub struct {
 	workers     *workers
 	alarm       *alarm
 	permissions permissions
-	carriers    sync.WaitGroup
+	goroutines  sync.WaitGroup
 	disconnects func() (*conn.Disconnects, error) // begun with the first connection that needs them
 }
 
@@ -110,7 +110,7 @@ func (h *Hub) Run(ctx context.Context) {
 	h.open.wait(context.Background())
 	h.workers.close()
 	working.Wait()
-	h.carriers.Wait()
+	h.goroutines.Wait()
 }
 
 // Drain lets no new streams in, and ends the running ones at random moments within Options.Drain. It returns when

@@ -191,8 +191,8 @@ func (p panicking) encode(buf []byte, m message) []byte {
 // TestPanicOfOneStreamEndsOnlyThat, and not in a way that looks complete.
 func TestPanicOfOneStreamEndsOnlyThat(t *testing.T) {
 	for name, wrap := range map[string]func(net.Conn) net.Conn{
-		"a worker's":  func(c net.Conn) net.Conn { return c },
-		"a carrier's": func(c net.Conn) net.Conn { return struct{ net.Conn }{c} }, // which it is not known how to write to without waiting
+		"a worker's":               func(c net.Conn) net.Conn { return c },
+		"a goroutine's of its own": func(c net.Conn) net.Conn { return struct{ net.Conn }{c} }, // which it is not known how to write to without waiting
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, wrap)
@@ -202,7 +202,7 @@ func TestPanicOfOneStreamEndsOnlyThat(t *testing.T) {
 			for _, ss := range r.hub.open.all() {
 				if ss.number == 2 && ss.state.CompareAndSwap(stateIdle, stateServed) {
 					ss.encoder = panicking{ss.encoder}
-					ss.settle()
+					ss.idle()
 				}
 			}
 			r.api.Put("pods", "team-a/web")

@@ -12,11 +12,13 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Who serves a session: nobody while it is idle; once woken, a worker, which does what can be done without waiting; and
-// a goroutine of its own, its carrier, as long as there is something to wait for: its begin, a client that takes no
-// more at the moment, its end. Where the connection cannot be written to without waiting, the carrier stays.
+// An idle session is served by nobody. A session that is woken is served by a worker, which does what can be done without
+// waiting. When there is something to wait for, the session gets a goroutine of its own: for its beginning, for a client
+// that takes no more at the moment, for its end. Where the connection cannot be written to without waiting, the session
+// has that goroutine until its end.
 //
-// Whoever serves it owns it: all of it but what this file, permission.go and shared_permission.go share by atomics, or guard.
+// Whichever goroutine serves a session owns it. The exceptions are what this file, permission.go and
+// shared_permission.go share by atomics, or guard by a mutex.
 
 // The states of a session.
 const (
@@ -50,8 +52,8 @@ func (ss *session) Wake() {
 	}
 }
 
-// settle makes the session idle, and is false if it was woken meanwhile. Until it is, its server still owns it.
-func (ss *session) settle() bool {
+// idle makes the session idle, and is false if it was woken meanwhile. Until it is, its server still owns it.
+func (ss *session) idle() bool {
 	if ss.state.CompareAndSwap(stateServed, stateIdle) {
 		return true
 	}
@@ -59,13 +61,13 @@ func (ss *session) settle() bool {
 	return false
 }
 
-// sleep lets a carrier wait until the session is woken or something is due.
+// sleep lets the session's own goroutine wait until the session is woken or something is due.
 func (ss *session) sleep() {
 	if ss.bell == nil {
 		ss.bell = stream.NewBell()
 	}
 	ss.times.set(ss.nextDue())
-	if ss.settle() {
+	if ss.idle() {
 		ss.task.Rest()
 		<-ss.bell.C
 	}
@@ -95,20 +97,21 @@ func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	switch {
 	case !taken:
 		defer context.AfterFunc(r.Context(), ss.leave)()
-		if !ss.carry(refusal) {
+		if !ss.run(refusal) {
 			panic(http.ErrAbortHandler) // what was sent must not look complete
 		}
-	case own.Waitless() && h.tellDisconnect(own, ss.number):
+	case own.Waitless() && h.noticeDisconnect(own, ss.number):
 		ss.parks = true
-		h.carriers.Go(func() { ss.carry(refusal) })
+		h.goroutines.Go(func() { ss.run(refusal) })
 	default:
 		own.Watch(ss.leave)
-		h.carriers.Go(func() { ss.carry(refusal) })
+		h.goroutines.Go(func() { ss.run(refusal) })
 	}
 }
 
-// tellDisconnect has a session told when its client leaves; it is false if it must find out by itself.
-func (h *Hub) tellDisconnect(own *conn.Direct, number uint64) bool {
+// noticeDisconnect arranges that leave is called when the client leaves. It is false if that could not be arranged, and
+// somebody has to read from the connection.
+func (h *Hub) noticeDisconnect(own *conn.Direct, number uint64) bool {
 	d, err := h.disconnects()
 	return err == nil && d.Add(own, number) == nil
 }
@@ -119,7 +122,7 @@ func (h *Hub) watchDisconnects() (*conn.Disconnects, error) {
 		h.opts.Log.Warn("each stream needs two goroutines, since it cannot be told which clients leave", "error", err)
 		return nil, err
 	}
-	h.carriers.Go(func() {
+	h.goroutines.Go(func() {
 		if err := d.Run(h.serving, h.open.left); err != nil {
 			h.opts.Log.Error("clients that leave are only noticed when something is sent to them", "error", err)
 		}
@@ -139,7 +142,7 @@ func (ss *session) work() (long bool) {
 	case outcome == endLeft:
 		ss.finish(endLeft)
 	case outcome != GoOn:
-		ss.hub.carriers.Go(func() { ss.carry(outcome) })
+		ss.hub.goroutines.Go(func() { ss.run(outcome) })
 	case again || !ss.park():
 		ss.hub.workers.push(ss)
 	}
@@ -149,12 +152,12 @@ func (ss *session) work() (long bool) {
 // park makes the session idle, without a goroutine.
 func (ss *session) park() bool {
 	ss.times.set(ss.nextDue())
-	return ss.settle()
+	return ss.idle()
 }
 
-// carry serves the session until it can be parked, or to its end if there is a reason for that. It is false if it
-// panicked.
-func (ss *session) carry(outcome Outcome) (ok bool) {
+// run serves the session in a goroutine of its own, until it can be parked, or to its end if there is a reason for that.
+// It is false if it panicked.
+func (ss *session) run(outcome Outcome) (ok bool) {
 	defer ss.recover()
 	ctx, cancel := context.WithCancel(ss.hub.serving)
 	defer cancel()
@@ -206,8 +209,8 @@ func (ss *session) serve(ctx context.Context) Outcome {
 }
 
 // turn does what is due, and tells a batch of what there is to tell. It reports whether there may be more; if not, the
-// session is woken once there is. However much there is to tell, what is due is not put off: who is always behind is still
-// somebody whose token ends.
+// session is woken once there is. What is due is not put off, however much there is to tell: the token of a client that is always
+// behind ends, too.
 func (ss *session) turn(ctx context.Context) (again bool, outcome Outcome) {
 	if outcome := ss.due(); outcome != GoOn {
 		return false, outcome

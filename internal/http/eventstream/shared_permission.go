@@ -149,7 +149,7 @@ func (p *sharedPermission) ask() {
 		until = soon
 	}
 	answer := &permissionAnswer{asked: p.asked, visible: make([]visibleAnswer, len(p.questions))}
-	p.hub.carriers.Go(func() { // which are waited for when there are no streams any more
+	p.hub.goroutines.Go(func() { // which are waited for when there are no streams any more
 		ctx, cancel := context.WithDeadline(auth.WhileRunning(p.hub.serving), until)
 		defer cancel()
 		p.whatIsPermitted(ctx, answer)

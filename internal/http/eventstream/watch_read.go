@@ -141,7 +141,7 @@ func (w *watch) follow(to Sink) (p Progress) {
 func (w *watch) tell(to Sink, event *cache.Event, kind stream.Type, object *cluster.Object) {
 	if kind != stream.Modified {
 		if w.held != nil {
-			w.held.Settle(object)
+			w.held.Drop(object)
 		}
 		w.reaches(event, true)
 		m := w.change(kind, object)

@@ -1,4 +1,4 @@
-package feed
+package mirror
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// patient is a ListWatch that also repeats a list that was refused. A plain ListWatch leaves refusals to client-go,
+// listWatch is a ListWatch that also repeats a list that was refused. A plain ListWatch leaves refusals to client-go,
 // which in the end waits for a minute between two attempts. Once the gateway may read permissions again, that would
 // be a minute more without them.
-type patient struct {
+type listWatch struct {
 	*cluster.ListWatch
 	listed func()
 }
@@ -26,12 +26,12 @@ const (
 )
 
 // ListWithContext implements toolscache.ListerWatcherWithContext.
-func (p *patient) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (l *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	for wait := firstWait; ; wait = min(2*wait, longWait) {
-		list, err := p.ListWatch.ListWithContext(ctx, options)
+		list, err := l.ListWatch.ListWithContext(ctx, options)
 		switch {
 		case err == nil:
-			p.listed()
+			l.listed()
 			return list, nil
 		case apierrors.IsResourceExpired(err), apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge), !pause(ctx, wait):
 			return nil, err // client-go then asks for another version

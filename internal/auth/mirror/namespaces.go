@@ -1,4 +1,4 @@
-package feed
+package mirror
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type Namespaces struct {
 
 // namespaces are the namespaces of one cluster.
 type namespaces struct {
-	feed *Feed
+	mirror *Mirror
 
 	mu     sync.Mutex
 	names  map[string]struct{}
@@ -37,18 +37,18 @@ func NewNamespaces(log *slog.Logger) *Namespaces {
 // cluster.
 func (n *Namespaces) Add(c *cluster.Cluster) (follow func(context.Context) error) {
 	of := &namespaces{names: map[string]struct{}{}}
-	of.feed = New(c, Options{
+	of.mirror = New(c, Options{
 		Kind: cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace", Watchable: true},
 		Put: func(o *cluster.Object) {
 			if of.put(o.GetName()) {
-				n.tell()
+				n.notify()
 			}
 		},
 		Remove: func(_, name string) {
 			of.remove(name)
-			n.tell()
+			n.notify()
 		},
-		Synced: n.tell, // before that, the names were not known
+		Synced: n.notify, // before that, the names were not known
 		Log:    n.log,
 	})
 	n.mu.Lock()
@@ -56,7 +56,7 @@ func (n *Namespaces) Add(c *cluster.Cluster) (follow func(context.Context) error
 	n.clusters[c.Name()] = of
 	return func(ctx context.Context) error {
 		defer n.take(c.Name(), of)
-		return of.feed.Run(ctx)
+		return of.mirror.Run(ctx)
 	}
 }
 
@@ -75,7 +75,7 @@ func (n *Namespaces) Names(cluster string) (names []string, ok bool) {
 	n.mu.Lock()
 	of := n.clusters[cluster]
 	n.mu.Unlock()
-	if of == nil || !of.feed.State().Synced {
+	if of == nil || !of.mirror.State().Synced {
 		return nil, false
 	}
 	of.mu.Lock()
@@ -99,7 +99,7 @@ func (n *Namespaces) Changes(changed func()) (stop func()) {
 	}
 }
 
-func (n *Namespaces) tell() {
+func (n *Namespaces) notify() {
 	n.mu.Lock()
 	listeners := slices.Collect(maps.Keys(n.listeners))
 	n.mu.Unlock()

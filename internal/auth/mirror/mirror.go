@@ -1,10 +1,10 @@
-// Package feed mirrors one kind of a cluster for the packages that decide permissions by it: roles, bindings,
+// Package mirror copies one kind of a cluster for the packages that decide permissions by it: roles, bindings,
 // namespaces.
 //
-// A feed is an informer on the same ListWatch that the cache uses, so it notices when versions went back, and lists
+// A mirror is an informer on the same ListWatch that the cache uses, so it notices when versions went back, and lists
 // everything anew. It keeps no more of an object than it is asked to. Objects are told in the order of their
 // versions. After a list, the objects that it lacks are removed first, before those that it has are put.
-package feed
+package mirror
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// State is the state of a feed.
+// State is the state of a mirror.
 type State struct {
 	Synced bool      // the first list is complete, and all of it has been told
 	Err    error     // why there is no watch; nil while there is one, and before the first attempt has ended
@@ -49,50 +49,50 @@ func (s State) Refused() bool {
 		apierrors.IsMethodNotSupported(s.Err)
 }
 
-// Feed is a mirror of one kind.
-type Feed struct {
+// Mirror is a mirror of one kind.
+type Mirror struct {
 	cluster *cluster.Cluster
 	opts    Options
 
-	settled chan struct{} // closed when the first attempt has succeeded or failed
-	settle  func()
+	attempted chan struct{} // closed when the first attempt has succeeded or failed
+	attempt   func()
 
 	mu    sync.Mutex // held to change the state
 	state atomic.Pointer[State]
 }
 
-// New returns a feed that does nothing before Run.
-func New(c *cluster.Cluster, opts Options) *Feed {
-	f := &Feed{cluster: c, opts: opts, settled: make(chan struct{})}
-	f.settle = sync.OnceFunc(func() { close(f.settled) })
-	f.state.Store(&State{Since: time.Now()})
-	return f
+// New returns a mirror that does nothing before Run.
+func New(c *cluster.Cluster, opts Options) *Mirror {
+	m := &Mirror{cluster: c, opts: opts, attempted: make(chan struct{})}
+	m.attempt = sync.OnceFunc(func() { close(m.attempted) })
+	m.state.Store(&State{Since: time.Now()})
+	return m
 }
 
 // Kind is the kind that is mirrored.
-func (f *Feed) Kind() cluster.Kind { return f.opts.Kind }
+func (m *Mirror) Kind() cluster.Kind { return m.opts.Kind }
 
-// Settled is closed once the feed is synced, or the first attempt has failed.
-func (f *Feed) Settled() <-chan struct{} { return f.settled }
+// Attempted is closed once the mirror is synced, or the first attempt has failed.
+func (m *Mirror) Attempted() <-chan struct{} { return m.attempted }
 
-// State is the feed's state at this moment.
-func (f *Feed) State() State { return *f.state.Load() }
+// State is the mirror's state at this moment.
+func (m *Mirror) State() State { return *m.state.Load() }
 
 // Run mirrors until the context ends.
-func (f *Feed) Run(ctx context.Context) error {
-	source := &patient{f.cluster.ListWatch(f.opts.Kind, (*health)(f)), func() { f.change(func(s *State) { s.Listed = time.Now() }) }}
+func (m *Mirror) Run(ctx context.Context) error {
+	source := &listWatch{m.cluster.ListWatch(m.opts.Kind, (*health)(m)), func() { m.change(func(s *State) { s.Listed = time.Now() }) }}
 	informer := toolscache.NewSharedIndexInformerWithOptions(source, &cluster.Object{},
-		toolscache.SharedIndexInformerOptions{ObjectDescription: f.opts.Kind.String()})
+		toolscache.SharedIndexInformerOptions{ObjectDescription: m.opts.Kind.String()})
 	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *toolscache.Reflector, error) {
 		// Nothing: the ListWatch reports failures, and it also sees those after which the reflector tries again by
 		// itself.
 	}); err != nil {
 		return err
 	}
-	if err := informer.SetTransform(f.transform); err != nil {
+	if err := informer.SetTransform(m.transform); err != nil {
 		return err
 	}
-	if _, err := informer.AddEventHandler((*handler)(f)); err != nil {
+	if _, err := informer.AddEventHandler((*handler)(m)); err != nil {
 		return err
 	}
 	informer.RunWithContext(ctx)
@@ -100,12 +100,12 @@ func (f *Feed) Run(ctx context.Context) error {
 }
 
 // transform trims an object to what is kept. It may be called twice for one object.
-func (f *Feed) transform(object any) (any, error) {
+func (m *Mirror) transform(object any) (any, error) {
 	o, ok := object.(*cluster.Object)
 	if !ok || o.IsMarker() {
 		return object, nil
 	}
-	return trim(o, f.opts.Keep)
+	return trim(o, m.opts.Keep)
 }
 
 // trim copies the JSON of what it keeps unchanged, since names of roles may have almost any character.
@@ -129,47 +129,47 @@ func trim(o *cluster.Object, keep []string) (*cluster.Object, error) {
 }
 
 // change replaces the state.
-func (f *Feed) change(change func(*State)) (before, after State) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	before = *f.state.Load()
+func (m *Mirror) change(change func(*State)) (before, after State) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before = *m.state.Load()
 	after = before
 	change(&after)
 	if (before.Err == nil) != (after.Err == nil) {
 		after.Since = time.Now()
 	}
-	f.state.Store(&after)
-	if f.opts.Lost != nil && (before.Err == nil) != (after.Err == nil) {
-		f.opts.Lost()
+	m.state.Store(&after)
+	if m.opts.Lost != nil && (before.Err == nil) != (after.Err == nil) {
+		m.opts.Lost()
 	}
 	if after.Synced || after.Err != nil {
-		f.settle()
+		m.attempt()
 	}
 	return before, after
 }
 
-// health is the feed as its ListWatch's cluster.Health.
-type health Feed
+// health is the mirror as its ListWatch's cluster.Health.
+type health Mirror
 
 // Up implements cluster.Health.
 func (h *health) Up() {
-	f := (*Feed)(h)
-	if before, _ := f.change(func(s *State) { s.Err = nil }); before.Err != nil {
-		f.opts.Log.Info("watch stands", "cluster", f.cluster.Name(), "kind", f.opts.Kind.String())
+	m := (*Mirror)(h)
+	if before, _ := m.change(func(s *State) { s.Err = nil }); before.Err != nil {
+		m.opts.Log.Info("watch stands", "cluster", m.cluster.Name(), "kind", m.opts.Kind.String())
 	}
 }
 
 // Down implements cluster.Health.
 func (h *health) Down(err error) {
-	f := (*Feed)(h)
-	before, after := f.change(func(s *State) { s.Err = err })
+	m := (*Mirror)(h)
+	before, after := m.change(func(s *State) { s.Err = err })
 	if before.Err == nil || before.Refused() != after.Refused() {
-		f.opts.Log.Warn("watch is lost", "cluster", f.cluster.Name(), "kind", f.opts.Kind.String(), "error", err)
+		m.opts.Log.Warn("watch is lost", "cluster", m.cluster.Name(), "kind", m.opts.Kind.String(), "error", err)
 	}
 }
 
-// handler is the feed as its informer's event handler.
-type handler Feed
+// handler is the mirror as its informer's event handler.
+type handler Mirror
 
 // OnAdd implements toolscache.ResourceEventHandler.
 func (h *handler) OnAdd(object any, _ bool) { h.told(object.(*cluster.Object)) }
@@ -184,7 +184,7 @@ func (h *handler) OnDelete(object any) {
 	}
 	o, ok := object.(*cluster.Object)
 	if !ok {
-		panic(fmt.Sprintf("feed: a tombstone of a %T", object)) // this informer holds nothing else
+		panic(fmt.Sprintf("mirror: a tombstone of a %T", object)) // this informer holds nothing else
 	}
 	if !o.IsMarker() {
 		h.opts.Remove(o.GetNamespace(), o.GetName())
@@ -196,7 +196,7 @@ func (h *handler) told(o *cluster.Object) {
 	case !o.IsMarker():
 		h.opts.Put(o)
 	case !h.state.Load().Synced: // the first marker follows the first list
-		(*Feed)(h).change(func(s *State) { s.Synced = true })
+		(*Mirror)(h).change(func(s *State) { s.Synced = true })
 		if h.opts.Synced != nil {
 			h.opts.Synced()
 		}

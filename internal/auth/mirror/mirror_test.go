@@ -1,4 +1,4 @@
-package feed
+package mirror
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var things = cluster.Kind{Group: "example.org", Version: "v1", Resource: "things", Kind: "Thing", Namespaced: true, Watchable: true}
 
-// recorder records what a feed tells.
+// recorder records what a mirror tells.
 type recorder struct {
 	mu   sync.Mutex
 	told []string
@@ -79,16 +79,16 @@ func TestFeedKeepsWhatItWasAskedToAndTellsWhatIsGone(t *testing.T) {
 		}
 		expect("put a/one; synced")
 		select {
-		case <-f.Settled():
+		case <-f.Attempted():
 		default:
-			t.Error("not settled")
+			t.Error("not attempted")
 		}
 		put("two")
 		expect("put a/two")
 		api.Delete(things, "a/one")
 		expect("remove a/one")
 
-		// An object that is gone when the watch is back is told as removed. In between the feed says that the watch
+		// An object that is gone when the watch is back is told as removed. In between the mirror says that the watch
 		// is lost.
 		put("three")
 		expect("put a/three")
