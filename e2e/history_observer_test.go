@@ -164,6 +164,13 @@ func (o *observer) gone(name string, version uint64) {
 	o.states[uid] = append(o.states[uid], stateAt{"Deleted", version})
 }
 
+// known is up to which version all was seen.
+func (o *observer) known() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.version
+}
+
 // seen is all that has happened until now.
 func (o *observer) seen(t *testing.T) map[string][]stateAt {
 	t.Helper()
