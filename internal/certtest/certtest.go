@@ -22,11 +22,11 @@ type Pair struct {
 	Cert, Key []byte // PEM
 }
 
-// New returns a pair that is valid for an hour.
+// New returns a pair that is valid for a day: random tests run for hours.
 func New(t testing.TB, name string) Pair {
 	t.Helper()
 	now := time.Now()
-	return Between(t, name, now.Add(-time.Minute), now.Add(time.Hour))
+	return Between(t, name, now.Add(-time.Minute), now.Add(24*time.Hour))
 }
 
 // Between returns a pair that is valid from one time to another.
