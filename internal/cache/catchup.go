@@ -225,7 +225,7 @@ func (c *catchUps) fly(ctx context.Context, s *Store) {
 		err = errIncomplete
 	}
 	log := s.log.With("kind", s.kind.String(), "after", f.after, "clients", clients)
-	gone := errors.Is(err, cluster.ErrGone) || errors.Is(err, cluster.ErrTooMuch) || errors.Is(err, errIncomplete)
+	gone := errors.Is(err, cluster.ErrExpired) || errors.Is(err, cluster.ErrTooMuch) || errors.Is(err, errIncomplete)
 	switch {
 	case err == nil:
 		f.result = &CatchUp{After: f.after, Events: asEvents(past), Head: snapshot.Head}

@@ -39,7 +39,7 @@ func (p *pastServer) past(ctx context.Context, after, until uint64) ([]cluster.P
 		return nil, p.err
 	}
 	if after < p.oldest {
-		return nil, fmt.Errorf("%w: after %d", cluster.ErrGone, after)
+		return nil, fmt.Errorf("%w: after %d", cluster.ErrExpired, after)
 	}
 	var past []cluster.Past
 	for version := after + 1; version <= until; version++ {

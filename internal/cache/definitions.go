@@ -69,7 +69,7 @@ func (k *Kinds) serves(kind cluster.Kind) bool {
 	return !errors.Is(err, cluster.ErrNoKind)
 }
 
-// Remove ends all stores, and makes each later Use fail with ErrGone: the cluster is no longer one of the gateway's.
+// Remove ends all stores, and makes each later Use fail with ErrNotServed: the cluster is no longer one of the gateway's.
 // The caller ends Run afterwards.
 func (k *Kinds) Remove() {
 	k.mu.Lock()

@@ -23,7 +23,7 @@ func (g *gone) get() error {
 	return g.err
 }
 
-// Err is nil while the store's kind is served. Afterwards it wraps ErrGone and says why. All readers that wait on the
+// Err is nil while the store's kind is served. Afterwards it wraps ErrNotServed and says why. All readers that wait on the
 // store's topic are woken at that moment. The content stays readable, but is no longer kept up to date.
 func (s *Store) Err() error { return s.gone.get() }
 
@@ -35,7 +35,7 @@ func (s *Store) end(reason string) {
 	s.gone.mu.Lock()
 	first := s.gone.err == nil
 	if first {
-		s.gone.err = fmt.Errorf("%w: %s: %s", ErrGone, s.kind, reason)
+		s.gone.err = fmt.Errorf("%w: %s: %s", ErrNotServed, s.kind, reason)
 	}
 	s.gone.mu.Unlock()
 	if first {

@@ -32,10 +32,10 @@ func waitOn(t *testing.T, store *Store) *stream.Bell {
 
 func expectGone(t *testing.T, store *Store) {
 	t.Helper()
-	if err := store.Err(); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), store.Kind().String()) {
+	if err := store.Err(); !errors.Is(err, ErrNotServed) || !strings.Contains(err.Error(), store.Kind().String()) {
 		t.Errorf("it is not gone: %v", err)
 	}
-	if err := store.WaitSynced(t.Context()); !errors.Is(err, ErrGone) {
+	if err := store.WaitSynced(t.Context()); !errors.Is(err, ErrNotServed) {
 		t.Errorf("a new reader is told: %v", err)
 	}
 }
@@ -279,7 +279,7 @@ func TestRemovedClusterEndsItsStores(t *testing.T) {
 		k.Remove()
 		<-w.C
 		expectGone(t, store)
-		if _, _, err := k.Use(jobs, "alice"); !errors.Is(err, ErrGone) {
+		if _, _, err := k.Use(jobs, "alice"); !errors.Is(err, ErrNotServed) {
 			t.Errorf("%v", err)
 		}
 	})

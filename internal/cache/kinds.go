@@ -141,7 +141,7 @@ func (k *Kinds) drop(r *running) {
 
 // Use returns the store of a kind for a user, and starts it if it does not run. The gateway itself is the user "".
 // The caller must call release when it no longer needs the store; further calls do nothing. An error wraps
-// ErrNotWatchable, ErrTooManyKinds, ErrGone or ErrClosed.
+// ErrNotWatchable, ErrTooManyKinds, ErrNotServed or ErrClosed.
 func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), err error) {
 	if !kind.Watchable {
 		return nil, nil, fmt.Errorf("%w: %s", ErrNotWatchable, kind)
@@ -153,7 +153,7 @@ func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), e
 	}
 	if k.removed {
 		k.mu.Unlock()
-		return nil, nil, fmt.Errorf("%w: cluster %s was removed", ErrGone, k.cluster.Name())
+		return nil, nil, fmt.Errorf("%w: cluster %s was removed", ErrNotServed, k.cluster.Name())
 	}
 	r := k.stores[kind]
 	begin := r == nil || r.store.Err() != nil
@@ -314,7 +314,7 @@ func (k *Kinds) Missing() error { return errors.Join(k.preloadErrors(true)...) }
 
 // IsLacking reports whether a cluster does not have a kind, or does not let the gateway see it.
 func IsLacking(err error) bool {
-	return errors.Is(err, cluster.ErrNoKind) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotWatchable) || errors.Is(err, ErrGone)
+	return errors.Is(err, cluster.ErrNoKind) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotWatchable) || errors.Is(err, ErrNotServed)
 }
 
 func (k *Kinds) preloadErrors(missing bool) (found []error) {

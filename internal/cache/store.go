@@ -28,8 +28,8 @@ var ErrNotSynced = errors.New("not synced")
 // ErrRefused means that the API server does not let the gateway list or watch a kind; waiting does not help.
 var ErrRefused = errors.New("refused by the API server")
 
-// ErrGone means that a kind is no longer served: its definition is gone, or its cluster.
-var ErrGone = errors.New("no longer served")
+// ErrNotServed means that a kind is no longer served: its definition is gone, or its cluster.
+var ErrNotServed = errors.New("no longer served")
 
 // Store is the state of one kind in one cluster, and its topic. Its methods may be called concurrently.
 type Store struct {
@@ -316,7 +316,7 @@ func (s *Store) logBeginAnew(version uint64) {
 	s.log.Warn("versions went back: the cluster was restored; all clients begin anew", "kind", s.kind.String(), "version", version)
 }
 
-// WaitSynced waits for the first complete list, until the context ends. An error wraps ErrGone, ErrNotSynced or
+// WaitSynced waits for the first complete list, until the context ends. An error wraps ErrNotServed, ErrNotSynced or
 // ErrRefused, and the API server's reason if there was one.
 func (s *Store) WaitSynced(ctx context.Context) error {
 	return s.upstream.wait(ctx, s.kind, &s.gone, nil)

@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	// ErrGone means that the API server no longer has the history that was asked for.
-	ErrGone = errors.New("the API server no longer has this history")
+	// ErrExpired means that the API server no longer has the history that was asked for.
+	ErrExpired = errors.New("the API server no longer has this history")
 	// ErrTooMuch means that the history is longer than the bound.
 	ErrTooMuch = errors.New("the history is longer than it may be")
 )
@@ -37,7 +37,7 @@ type HistoryBound struct {
 }
 
 // History returns what happened to a kind after one version, up to and including another, in order. An error wraps
-// ErrGone, ErrTooMuch or ErrUnavailable.
+// ErrExpired, ErrTooMuch or ErrUnavailable.
 //
 // It is read with a watch from the older version: the API server sends its history on that at once. An event of a
 // version after until shows that all of it was sent, and so does a bookmark of until or later. A quiet kind has only
@@ -47,7 +47,7 @@ type HistoryBound struct {
 // asked whether it has the newer version.
 func (c *Cluster) History(ctx context.Context, kind Kind, after, until uint64, bound HistoryBound) ([]Past, error) {
 	if after == 0 {
-		return nil, fmt.Errorf("%w: a watch from version 0 is one from any", ErrGone)
+		return nil, fmt.Errorf("%w: a watch from version 0 is one from any", ErrExpired)
 	}
 	if ok, err := c.reaches(ctx, kind, until); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (c *Cluster) reaches(ctx context.Context, kind Kind, version uint64) (bool,
 	return false, fmt.Errorf("%w: asking for version %d of %s: %w", ErrUnavailable, version, kind, err)
 }
 
-// Forgotten is an ErrGone of an API server that said from which version on it still has what happened. One that was restarted knows
+// Forgotten is an ErrExpired of an API server that said from which version on it still has what happened. One that was restarted knows
 // nothing of what was before, though etcd still has the states at those versions.
 type Forgotten struct {
 	Since uint64 // a watch from this version gets what happened after it
@@ -188,16 +188,16 @@ type Forgotten struct {
 }
 
 // Error implements error.
-func (f *Forgotten) Error() string { return fmt.Sprintf("%v: %v", ErrGone, f.cause) }
+func (f *Forgotten) Error() string { return fmt.Sprintf("%v: %v", ErrExpired, f.cause) }
 
 // Unwrap implements errors.Is and errors.As.
-func (f *Forgotten) Unwrap() []error { return []error{ErrGone, f.cause} }
+func (f *Forgotten) Unwrap() []error { return []error{ErrExpired, f.cause} }
 
 // forgotten reads what the API server's watch cache says: "too old resource version: 123 (456)". The text is no promise; what is made of it
 // is checked by the watch that follows.
 var forgotten = regexp.MustCompile(`too old resource version: \d+ \((\d+)\)`)
 
-// ListAt lists a kind as it was at a version, which etcd has not compacted. An error wraps ErrGone or ErrUnavailable.
+// ListAt lists a kind as it was at a version, which etcd has not compacted. An error wraps ErrExpired or ErrUnavailable.
 func (c *Cluster) ListAt(ctx context.Context, kind Kind, version uint64) ([]*Object, error) {
 	body, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{
 		ResourceVersion: strconv.FormatUint(version, 10), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
@@ -223,7 +223,7 @@ func historyError(err error) error {
 				return &Forgotten{Since: since, cause: err}
 			}
 		}
-		return fmt.Errorf("%w: %w", ErrGone, err)
+		return fmt.Errorf("%w: %w", ErrExpired, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

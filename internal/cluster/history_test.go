@@ -124,7 +124,7 @@ func TestHistoryThatCannotBeReadSaysWhy(t *testing.T) {
 		until   uint64
 		want    error
 	}{
-		{"compacted", func(api *clustertest.API) { api.Compact() }, roomy, 1008, cluster.ErrGone},
+		{"compacted", func(api *clustertest.API) { api.Compact() }, roomy, 1008, cluster.ErrExpired},
 		{"too many events", func(*clustertest.API) {}, cluster.HistoryBound{Events: 9, Bytes: 1 << 20}, 1008, cluster.ErrTooMuch},
 		{"too large", func(*clustertest.API) {}, cluster.HistoryBound{Events: 100, Bytes: 1000}, 1008, cluster.ErrTooMuch},
 		{"away", func(api *clustertest.API) { api.Away(true) }, roomy, 1008, cluster.ErrUnavailable},

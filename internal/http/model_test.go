@@ -182,8 +182,8 @@ func (m *model) rest(began time.Time) {
 func (m *model) check(f *follower, when string) {
 	objects, version := f.replica().known("pods")
 	position, _ := stream.ParsePosition(f.position) // none: it begins anew
-	for _, told := range position.Told {
-		if told.Some > version {
+	for _, claim := range position.Claims {
+		if claim.Some > version {
 			m.checked["ahead"]++
 			return
 		}

@@ -24,30 +24,30 @@ func UpTo(version uint64) Known { return Known{All: version, Some: version} }
 // isNext reports whether a version is the only one of which the client was told some, but may not have been told all.
 func (k Known) isNext(version uint64) bool { return k.Some == version && k.All+1 == version }
 
-// Told is what an event id says of one watch: how far its client has been told, and under which visibility.
-type Told struct {
+// Claim is what an event id says of one source: how far its client has been told, and under which visibility.
+type Claim struct {
 	Known
-	// Sight names the visibility, the part of the resource that the client was permitted to see: a letter, then
+	// Visibility names the visibility, the part of the resource that the client was permitted to see: a letter, then
 	// letters and digits. The empty name means all that it asked for. A position made under one visibility says
 	// nothing under another.
-	Sight string
+	Visibility string
 	// Own is a position in a form of the source's own, where no version says it: the letter p, then letters, digits and
 	// hyphens. Then the other fields are zero.
 	Own string
 }
 
 // placed reports whether it says anything.
-func (t Told) placed() bool { return t.All > 0 || t.Own != "" }
+func (c Claim) placed() bool { return c.All > 0 || c.Own != "" }
 
 // Position is what an event id says: how far a client has been told of each watch of its stream.
 //
 // On the wire it is EPOCH.VERSION for a stream of one watch, which has no name, and EPOCH.NAME-VERSION.NAME-VERSION…
 // for several. VERSION is Known.All. If Known.Some differs, it follows after a hyphen; then the name of the
 // visibility, if it has one, after another. A watch whose snapshot was not complete has no version: if it has a name
-// it is left out, else its version is 0. Told.Own stands in the place of all that.
+// it is left out, else its version is 0. Claim.Own stands in the place of all that.
 type Position struct {
-	Epoch string
-	Told  map[string]Told // by the watch's name; "" for the watch of a single stream
+	Epoch  string
+	Claims map[string]Claim // by the watch's name; "" for the watch of a single stream
 }
 
 // ErrPosition means that a text is not a position.
@@ -65,7 +65,7 @@ func ParsePosition(s string) (Position, error) {
 	if epoch == "" || !all(epoch, letterOrDigit) {
 		return Position{}, ErrPosition
 	}
-	p := Position{Epoch: epoch, Told: map[string]Told{}}
+	p := Position{Epoch: epoch, Claims: map[string]Claim{}}
 	for first := true; more; first = false {
 		var part string
 		part, rest, more = strings.Cut(rest, ".")
@@ -75,26 +75,26 @@ func ParsePosition(s string) (Position, error) {
 				return Position{}, ErrPosition // only a single stream's watch has no name
 			}
 		}
-		told, ok := parseTold(versions)
-		if _, twice := p.Told[name]; !ok || twice || name != "" && !told.placed() {
+		claim, ok := parseClaim(versions)
+		if _, twice := p.Claims[name]; !ok || twice || name != "" && !claim.placed() {
 			return Position{}, ErrPosition
 		}
-		if told.placed() {
-			p.Told[name] = told
+		if claim.placed() {
+			p.Claims[name] = claim
 		}
 	}
 	return p, nil
 }
 
-func parseTold(s string) (told Told, ok bool) {
+func parseClaim(s string) (claim Claim, ok bool) {
 	if len(s) > 1 && s[0] == 'p' {
-		return Told{Own: s}, all(s, func(c byte) bool { return letterOrDigit(c) || c == '-' })
+		return Claim{Own: s}, all(s, func(c byte) bool { return letterOrDigit(c) || c == '-' })
 	}
 	if i := strings.LastIndexByte(s, '-'); i >= 0 && ValidName(s[i+1:]) {
-		s, told.Sight = s[:i], s[i+1:]
+		s, claim.Visibility = s[:i], s[i+1:]
 	}
-	told.Known, ok = parseKnown(s)
-	return told, ok && (told.Sight == "" || told.All > 0)
+	claim.Known, ok = parseKnown(s)
+	return claim, ok && (claim.Visibility == "" || claim.All > 0)
 }
 
 func parseKnown(s string) (Known, bool) {
@@ -109,34 +109,34 @@ func parseKnown(s string) (Known, bool) {
 }
 
 // AppendID appends the event id of a stream to dst. The watches keep the order in which they are given.
-func AppendID(dst []byte, epoch string, names []string, told []Told) []byte {
+func AppendID(dst []byte, epoch string, names []string, claims []Claim) []byte {
 	dst = append(dst, epoch...)
 	for i, name := range names {
 		switch {
 		case name == "":
 			dst = append(dst, '.')
-		case !told[i].placed():
+		case !claims[i].placed():
 			continue
 		default:
 			dst = append(dst, '.')
 			dst = append(dst, name...)
 			dst = append(dst, '-')
 		}
-		if told[i].Own != "" {
-			dst = append(dst, told[i].Own...)
+		if claims[i].Own != "" {
+			dst = append(dst, claims[i].Own...)
 			continue
 		}
-		dst = strconv.AppendUint(dst, told[i].All, 10)
-		if told[i].All == 0 {
+		dst = strconv.AppendUint(dst, claims[i].All, 10)
+		if claims[i].All == 0 {
 			continue
 		}
-		if told[i].Some > told[i].All {
+		if claims[i].Some > claims[i].All {
 			dst = append(dst, '-')
-			dst = strconv.AppendUint(dst, told[i].Some, 10)
+			dst = strconv.AppendUint(dst, claims[i].Some, 10)
 		}
-		if told[i].Sight != "" {
+		if claims[i].Visibility != "" {
 			dst = append(dst, '-')
-			dst = append(dst, told[i].Sight...)
+			dst = append(dst, claims[i].Visibility...)
 		}
 	}
 	return dst

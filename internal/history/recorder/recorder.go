@@ -100,7 +100,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, cache.ErrGone):
+		case errors.Is(err, cache.ErrNotServed):
 			return err
 		case errors.Is(err, stream.ErrEpoch):
 			r.rewritten = true

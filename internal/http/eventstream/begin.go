@@ -40,7 +40,7 @@ func (ss *session) begin(ctx context.Context) Outcome {
 		return outcome
 	case ctx.Err() != nil:
 		return endLeft
-	case errors.Is(result.err, cache.ErrGone):
+	case errors.Is(result.err, cache.ErrNotServed):
 		return Gone
 	case result.err != nil:
 		ss.logger().Warn("stream refused: its sources cannot be served", "path", ss.path, "error", result.err)
@@ -48,7 +48,7 @@ func (ss *session) begin(ctx context.Context) Outcome {
 	}
 	ss.epoch = result.epoch
 	ss.names = make([]string, len(ss.sources))
-	ss.told = make([]stream.Told, len(ss.sources))
+	ss.claims = make([]stream.Claim, len(ss.sources))
 	resets := make([]string, len(ss.sources))
 	for i, s := range ss.sources {
 		ss.names[i], resets[i] = s.Name(), s.Begin()
@@ -125,7 +125,7 @@ func fromPosition(text, epoch, name string) (from From) {
 	}
 	position, err := stream.ParsePosition(text)
 	from.Known = true
-	from.Told, from.Named = position.Told[name]
+	from.Claim, from.Named = position.Claims[name]
 	switch {
 	case err != nil:
 		from.Reset = ResetUnreadable

@@ -55,11 +55,11 @@ func (w *watch) Find(ctx context.Context, from From) {
 }
 
 func (w *watch) resume(ctx context.Context, from From) resumePoint {
-	known := from.Told.Known
+	known := from.Claim.Known
 	switch {
 	case from.Reset != "":
 		return resumePoint{reset: from.Reset}
-	case from.Named && from.Told.Sight != w.Visible.Name():
+	case from.Named && from.Claim.Visibility != w.Visible.Name():
 		return resumePoint{reset: ResetEpoch}
 	case from.Named:
 	case from.Known:

@@ -55,9 +55,9 @@ type session struct {
 	bookmarkDue bool // once the sources were read
 
 	epoch   string
-	names   []string      // of the sources; nil before they have begun
-	told    []stream.Told // scratch
-	eventID []byte        // scratch
+	names   []string       // of the sources; nil before they have begun
+	claims  []stream.Claim // scratch
+	eventID []byte         // scratch
 }
 
 // counted is what was sent.
@@ -251,9 +251,9 @@ func (ss *session) claim() []byte {
 		return nil
 	}
 	for i, s := range ss.sources {
-		ss.told[i] = s.Claim()
+		ss.claims[i] = s.Claim()
 	}
-	ss.eventID = stream.AppendID(ss.eventID[:0], ss.epoch, ss.names, ss.told)
+	ss.eventID = stream.AppendID(ss.eventID[:0], ss.epoch, ss.names, ss.claims)
 	return ss.eventID
 }
 

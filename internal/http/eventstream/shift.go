@@ -39,8 +39,8 @@ func (w *watch) shift(to Sink) Progress {
 	s.events, w.shifting = events, true
 	to.outgrowing(func() bool { return w.Store.Outgrown(s.snapshot) })
 	defer to.outgrowing(nil)
-	for _, tell := range []func() Outcome{s.tellHeld, s.tellSeen, s.tellLost, s.tellNew} {
-		if outcome := tell(); outcome != GoOn {
+	for _, emit := range []func() Outcome{s.emitHeld, s.emitSeen, s.emitLost, s.emitNew} {
+		if outcome := emit(); outcome != GoOn {
 			return Progress{More: true, Outcome: outcome}
 		}
 		if s.overtaken() {
@@ -65,8 +65,8 @@ type shift struct {
 // overtaken reports whether permissions have changed again.
 func (s *shift) overtaken() bool { return !s.watch.outdated || !s.watch.permitted.Same(s.next) }
 
-// tellHeld tells the modifications that were held back.
-func (s *shift) tellHeld() Outcome {
+// emitHeld tells the modifications that were held back.
+func (s *shift) emitHeld() Outcome {
 	w := s.watch
 	if w.held == nil {
 		return GoOn
@@ -83,8 +83,8 @@ func (s *shift) tellHeld() Outcome {
 	return GoOn
 }
 
-// tellSeen tells what has happened to what was seen and still is.
-func (s *shift) tellSeen() Outcome {
+// emitSeen tells what has happened to what was seen and still is.
+func (s *shift) emitSeen() Outcome {
 	w := s.watch
 	for _, event := range s.events {
 		if !w.Visible.Sees(event.Object) || !s.next.Sees(event.Object) {
@@ -107,8 +107,8 @@ func (s *shift) tellSeen() Outcome {
 	return GoOn
 }
 
-// tellLost tells that what is seen no more is deleted: which object it is and no more, and only of what the client knows.
-func (s *shift) tellLost() Outcome {
+// emitLost tells that what is seen no more is deleted: which object it is and no more, and only of what the client knows.
+func (s *shift) emitLost() Outcome {
 	w := s.watch
 	if s.next.Covers(w.Visible) {
 		return GoOn
@@ -153,8 +153,8 @@ func (s *shift) lost() []*cluster.Object {
 	return lost
 }
 
-// tellNew tells what was not seen before.
-func (s *shift) tellNew() Outcome {
+// emitNew tells what was not seen before.
+func (s *shift) emitNew() Outcome {
 	w := s.watch
 	if w.Visible.Covers(s.next) {
 		return GoOn

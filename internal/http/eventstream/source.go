@@ -21,7 +21,7 @@ type Source interface {
 	// Name is what event ids call the source; "" only if it is the only one of its stream. Two sources of a stream have
 	// different names.
 	Name() string
-	// Ready waits until the source can be read. An error ends the stream: as Gone if it is a cache.ErrGone, else as
+	// Ready waits until the source can be read. An error ends the stream: as Gone if it is a cache.ErrNotServed, else as
 	// Unavailable.
 	Ready(ctx context.Context) error
 	// Epoch is that in which the source's positions count now: positions of another one say nothing.
@@ -37,9 +37,9 @@ type Source interface {
 	Read(ctx context.Context, to Sink) Progress
 	// Due is when Read has to be called at the latest, even if nothing wakes the session; the zero time: never.
 	Due() time.Time
-	// Claim is the client's position, as event ids have it. A Told without a position leaves the source out: whoever comes
+	// Claim is the client's position, as event ids have it. A Claim without a position leaves the source out: whoever comes
 	// back without one begins anew.
-	Claim() stream.Told
+	Claim() stream.Claim
 	// Bookmark tells the client its position, if it has one.
 	Bookmark(to Sink)
 	// Rewound reports whether the client's place has lost its meaning, since another history has begun. It gives the place
@@ -62,7 +62,7 @@ type From struct {
 	// Known says that the client has a position. If it is not Named, this source is not part of it: the client had not been
 	// told its state to the end, or had not asked for it.
 	Known, Named bool
-	Told         stream.Told // if it is Named
+	Claim        stream.Claim // if it is Named
 }
 
 // Progress is what a Read came to.

@@ -37,7 +37,7 @@ type watch struct {
 	held   *conflator    // nil unless modifications are conflated
 	stale  bool          // the client has been told so
 
-	told      *access.Visibility // what the client was last told that its caller may see
+	announced *access.Visibility // what the client was last told that its caller may see
 	permitted *access.Visibility // what its caller may see, if that is to become another
 	outdated  bool               // it is
 	shifting  bool               // and the client is being told, so that its position is of neither
@@ -158,16 +158,16 @@ func (w *watch) end() {
 }
 
 // Claim implements Source: all below the lowest that the client was not told, and nothing above the highest that it was.
-func (w *watch) Claim() stream.Told {
+func (w *watch) Claim() stream.Claim {
 	all := w.known.All
 	if w.held != nil {
 		all = w.held.Claim(all)
 	}
-	told := stream.Told{Known: stream.Known{All: all, Some: max(all, w.known.Some)}, Sight: w.Visible.Name()}
+	claim := stream.Claim{Known: stream.Known{All: all, Some: max(all, w.known.Some)}, Visibility: w.Visible.Name()}
 	if w.shifting {
-		told.Sight = shiftingVisibility
+		claim.Visibility = shiftingVisibility
 	}
-	return told
+	return claim
 }
 
 // Bookmark implements Source: it moves the client's position over what it was not told.

@@ -40,7 +40,7 @@ func (w *watch) introduce(to Sink) {
 	switch {
 	case w.Visible != nil:
 		w.emitVisible(to, "narrowed", w.Visible)
-	case w.from.Told.Sight != "":
+	case w.from.Claim.Visibility != "":
 		w.emitVisible(to, "widened", nil)
 	}
 	w.from = From{}
@@ -50,8 +50,8 @@ func (w *watch) introduce(to Sink) {
 func (w *watch) state(to Sink) Progress {
 	w.adopt()
 	switch {
-	case w.told.Same(w.Visible):
-	case w.Visible.Covers(w.told):
+	case w.announced.Same(w.Visible):
+	case w.Visible.Covers(w.announced):
 		w.emitVisible(to, "widened", w.Visible)
 	default:
 		w.emitVisible(to, "narrowed", w.Visible)
@@ -116,7 +116,7 @@ func (w *watch) follow(to Sink) (p Progress) {
 		if p.At.IsZero() {
 			p.At = event.At // zero for what was caught up
 		}
-		w.tell(to, event, kind, object)
+		w.emit(to, event, kind, object)
 		if p.Outcome = to.Relay(); p.Outcome != GoOn || w.outdated {
 			w.cursor.Back(batch[i+1:])
 			return p
@@ -137,8 +137,8 @@ func (w *watch) follow(to Sink) (p Progress) {
 	return p
 }
 
-// tell tells an event as it concerns this client (see stream.Event.For), or holds it back if it is to be conflated.
-func (w *watch) tell(to Sink, event *cache.Event, kind stream.Type, object *cluster.Object) {
+// emit tells an event as it concerns this client (see stream.Event.For), or holds it back if it is to be conflated.
+func (w *watch) emit(to Sink, event *cache.Event, kind stream.Type, object *cluster.Object) {
 	if kind != stream.Modified {
 		if w.held != nil {
 			w.held.Drop(object)
@@ -217,6 +217,6 @@ func (w *watch) emitUpstream(to Sink) {
 
 // emitVisible tells what the watch's caller may see.
 func (w *watch) emitVisible(to Sink, name string, now *access.Visibility) {
-	w.told = now
+	w.announced = now
 	to.Emit(w.prefix, name, reply.MustJSON(now.Summary()))
 }

@@ -25,7 +25,7 @@ var pods = cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced
 // told is one event that a client was told, and the position that it had with it.
 type told struct {
 	event    string
-	position stream.Told
+	position stream.Claim
 }
 
 // client is a Sink without a session: it keeps what it is told.
@@ -182,7 +182,7 @@ func TestWatchIsResumedBehindEachEvent(t *testing.T) {
 		if t0.position.All == 0 {
 			continue
 		}
-		again, reset := w.begin(nil, From{Known: true, Named: true, Told: t0.position}, watchRequest{})
+		again, reset := w.begin(nil, From{Known: true, Named: true, Claim: t0.position}, watchRequest{})
 		again.read()
 		if reset != "" || !slices.Equal(again.events(), c.events()[i+1:]) {
 			t.Errorf("behind %s at %+v: reset %q, %q", t0.event, t0.position, reset, again.events())
@@ -228,7 +228,7 @@ func TestWatchGoesOverToOtherPermissionsAtOneVersion(t *testing.T) {
 	c.read()
 	wants(t, "the change", c.events(), "modified two", "narrowed", "deleted one", "widened", "added secret", "added three", "bookmark")
 	for i, t0 := range c.told {
-		from := From{Known: true, Named: true, Told: t0.position}
+		from := From{Known: true, Named: true, Claim: t0.position}
 		_, reset := w.begin(visible("b", "c"), from, watchRequest{})
 		if last := i == len(c.told)-1; last != (reset == "") {
 			t.Errorf("behind %s at %+v: reset %q", t0.event, t0.position, reset)

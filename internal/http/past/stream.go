@@ -137,12 +137,12 @@ func (s *transitions) Find(ctx context.Context, from eventstream.From) {
 	if s.reset != "" || !from.Named {
 		return
 	}
-	seq, ok := numberOf(from.Told)
+	seq, ok := numberOf(from.Claim)
 	switch {
 	case !ok:
 		s.reset = eventstream.ResetUnreadable
 		return
-	case from.Told.Sight != s.visible.Name() && from.Told.Own == "":
+	case from.Claim.Visibility != s.visible.Name() && from.Claim.Own == "":
 		s.reset = eventstream.ResetEpoch
 		return
 	}
@@ -164,11 +164,11 @@ func (s *transitions) Find(ctx context.Context, from eventstream.From) {
 // nowhere is the position in front of the first transition, which has no number.
 const nowhere = "p0"
 
-func numberOf(told stream.Told) (seq uint64, ok bool) {
-	if told.Own != "" {
-		return 0, told.Own == nowhere
+func numberOf(claim stream.Claim) (seq uint64, ok bool) {
+	if claim.Own != "" {
+		return 0, claim.Own == nowhere
 	}
-	return told.All, told.Some == told.All
+	return claim.All, claim.Some == claim.All
 }
 
 // Begin implements eventstream.Source.
@@ -178,14 +178,14 @@ func (s *transitions) Begin() (reset string) {
 }
 
 // Claim implements eventstream.Source.
-func (s *transitions) Claim() stream.Told {
+func (s *transitions) Claim() stream.Claim {
 	switch {
 	case !s.placed:
-		return stream.Told{}
+		return stream.Claim{}
 	case s.seq == 0:
-		return stream.Told{Own: nowhere}
+		return stream.Claim{Own: nowhere}
 	}
-	return stream.Told{Known: stream.UpTo(s.seq), Sight: s.visible.Name()}
+	return stream.Claim{Known: stream.UpTo(s.seq), Visibility: s.visible.Name()}
 }
 
 // Bookmark implements eventstream.Source.
@@ -202,7 +202,7 @@ func (s *transitions) Read(ctx context.Context, to eventstream.Sink) eventstream
 		switch {
 		case s.visible != nil:
 			s.emitVisible("narrowed")
-		case s.from.Told.Sight != "":
+		case s.from.Claim.Visibility != "":
 			s.emitVisible("widened")
 		}
 	}
@@ -268,7 +268,7 @@ func (s *transitions) catchUp(ctx context.Context) (p eventstream.Progress) {
 	if p.More = upTo > s.seq; !p.More { // the client knows what is not in memory yet
 		s.tail.Await(s.to)
 	}
-	if p.Outcome = s.tell(found); p.Outcome == eventstream.GoOn && !s.outdated {
+	if p.Outcome = s.emit(found); p.Outcome == eventstream.GoOn && !s.outdated {
 		s.seq = upTo
 	}
 	return p
@@ -292,7 +292,7 @@ func (s *transitions) state(ctx context.Context) eventstream.Progress {
 		return failed(err)
 	}
 	slices.Reverse(found)
-	if outcome := s.tell(found); outcome != eventstream.GoOn {
+	if outcome := s.emit(found); outcome != eventstream.GoOn {
 		return eventstream.Progress{More: true, Outcome: outcome}
 	}
 	if s.outdated { // some of it may not be seen any more, and has been told
@@ -303,8 +303,8 @@ func (s *transitions) state(ctx context.Context) eventstream.Progress {
 	return eventstream.Progress{More: true}
 }
 
-// tell tells transitions in order, each with its position, until there is a reason not to.
-func (s *transitions) tell(found []*history.Transition) eventstream.Outcome {
+// emit tells transitions in order, each with its position, until there is a reason not to.
+func (s *transitions) emit(found []*history.Transition) eventstream.Outcome {
 	for _, t := range found {
 		text := s.encode(t)
 		s.placed, s.seq = true, t.Seq

@@ -51,7 +51,7 @@ func To(err error) *Error {
 		return Unavailable("the identity provider does not answer as it should; try again in a moment", 2*time.Second, err)
 	case errors.Is(err, auth.ErrUndecided), errors.Is(err, auth.ErrUnavailable):
 		return Unavailable("the caller's permissions cannot be checked at the moment", 2*time.Second, err)
-	case errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrNoDocument), errors.Is(err, cache.ErrGone):
+	case errors.Is(err, cluster.ErrNoKind), errors.Is(err, cluster.ErrNoDocument), errors.Is(err, cache.ErrNotServed):
 		return &Error{
 			Code:    http.StatusNotFound,
 			Reason:  metav1.StatusReasonNotFound,

@@ -76,17 +76,17 @@ type rest struct {
 
 // Token is a continue token. The version 0 asks for the newest snapshot.
 type Token struct {
-	Version   uint64            `json:"v"`
-	Namespace string            `json:"ns,omitempty"`
-	Name      string            `json:"n"`
-	Order     string            `json:"s,omitempty"` // the list's order
-	Values    []cache.SortValue `json:"k,omitempty"` // the last object's values at the paths of the order
-	Sight     string            `json:"p,omitempty"` // the visibility with which the pages so far were made
+	Version    uint64            `json:"v"`
+	Namespace  string            `json:"ns,omitempty"`
+	Name       string            `json:"n"`
+	Order      string            `json:"s,omitempty"` // the list's order
+	Values     []cache.SortValue `json:"k,omitempty"` // the last object's values at the paths of the order
+	Visibility string            `json:"p,omitempty"` // the visibility with which the pages so far were made
 }
 
 // token returns a token that goes on with this page's list behind a place.
 func (p page) token(at Token) string {
-	at.Version, at.Sight = p.version, p.part.Visible.Tag()
+	at.Version, at.Visibility = p.version, p.part.Visible.Tag()
 	return at.Encode()
 }
 
@@ -131,7 +131,7 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	}
 	// Pages that were made under another visibility may lack objects before the key that are visible now, or have
 	// objects that are not visible any more. All pages together would be the list of no version.
-	if t.Version != 0 && (t.Sight != found.part.Visible.Tag() || !p.at(&found, t.Version)) {
+	if t.Version != 0 && (t.Visibility != found.part.Visible.Tag() || !p.at(&found, t.Version)) {
 		t.Version = 0
 		return page{}, reply.Expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
 			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+
