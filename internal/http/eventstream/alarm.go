@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// alarm wakes sessions when something is due, by one timer for all of them. To wake the process costs much more than what
-// an idle stream has to do then, so what need not be exact is put on common ticks, and a tick wakes it once.
+// alarm wakes sessions when something is due, with one timer for all of them. Waking the process costs much more than
+// what an idle stream then has to do. So times that need not be exact are put on common ticks, and each tick wakes the
+// process once.
 type alarm struct {
 	began time.Time
 
@@ -30,7 +31,8 @@ type entry struct {
 
 func newAlarm() *alarm { return &alarm{began: time.Now()} }
 
-// gathered is the last tick that is not after what is due after an interval from now. Ticks are closer if that is short.
+// gathered is the last tick that is not after what is due after an interval from now. If the interval is short, ticks
+// are closer together.
 func (a *alarm) gathered(after time.Duration) time.Time {
 	now := time.Now()
 	grain := max(min(tick, after/8), 1)
@@ -40,7 +42,7 @@ func (a *alarm) gathered(after time.Duration) time.Time {
 	return now.Add(after)
 }
 
-// set lets an entry ring at a time, and at no other.
+// set makes an entry ring at a time, and at no other time.
 func (a *alarm) set(e *entry, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +58,7 @@ func (a *alarm) set(e *entry, at time.Time) {
 	}
 }
 
-// remove lets an entry ring no more.
+// remove makes sure that an entry rings no more.
 func (a *alarm) remove(e *entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -65,7 +67,7 @@ func (a *alarm) remove(e *entry) {
 	}
 }
 
-// arm sets the timer for the first. The lock is held.
+// arm sets the timer for the first entry. The caller holds the lock.
 func (a *alarm) arm() {
 	if len(a.heap) == 0 {
 		return
@@ -78,7 +80,7 @@ func (a *alarm) arm() {
 	}
 }
 
-// ring wakes those who are due.
+// ring wakes the sessions whose time has come.
 func (a *alarm) ring() {
 	a.mu.Lock()
 	var due []*entry

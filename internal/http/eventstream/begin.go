@@ -29,7 +29,7 @@ func (ss *session) begin(ctx context.Context) Outcome {
 		found <- ss.findPlaces(finding)
 		ss.Wake()
 	}()
-	// The other goroutine reads what the session does not change meanwhile; it ends before the session goes on.
+	// The other goroutine reads only what the session does not change meanwhile. It ends before the session goes on.
 	result, outcome := ss.await(found)
 	cancel()
 	if result == nil {
@@ -62,13 +62,13 @@ func (ss *session) begin(ctx context.Context) Outcome {
 			}
 		}
 	}
-	// Else who comes back to a quiet stream would not know for a minute that they are served.
+	// Without it, a client that comes back to a quiet stream would hear nothing for a minute.
 	ss.bookmarkDue = ss.position != "" && slices.Contains(resets, "")
 	ss.position = ""
 	return GoOn
 }
 
-// places is what findPlaces has found, beside what each source keeps.
+// places is what findPlaces has found. The rest of it is kept by each source.
 type places struct {
 	epoch string
 	err   error // a source cannot be read
@@ -94,8 +94,8 @@ func (ss *session) await(found <-chan places) (*places, Outcome) {
 
 // findPlaces waits until the sources can be read, and has each find where to go on.
 //
-// That may take long, and another history may begin meanwhile, in which the client's position means something else: then
-// they look again.
+// That may take long. If another history begins meanwhile, the client's position means something else, and the sources
+// look again.
 func (ss *session) findPlaces(ctx context.Context) places {
 	for _, s := range ss.sources { // their first lists are read side by side
 		if err := s.Ready(ctx); err != nil {

@@ -13,9 +13,9 @@ import (
 
 // encoder is the form in which a client is told messages: server-sent events, or Kubernetes' watch events.
 type encoder interface {
-	// encode appends a message to a buffer. It appends nothing if the form has no words for it.
+	// encode appends a message to a buffer. It appends nothing if this form cannot express the message.
 	encode(buf []byte, m message) []byte
-	// relists reports whether a client that is told a reset lists again by itself: then the stream ends with it.
+	// relists reports whether clients list again by themselves when they are told a reset. The stream then ends with it.
 	relists() bool
 }
 
@@ -23,7 +23,7 @@ type encoder interface {
 type message struct {
 	kind   messageKind
 	prefix string // of the event's name: "pods.", or "" where there is only one source
-	id     []byte // the client's position once it has been told; empty: as it was
+	id     []byte // the client's position after this message; empty: it does not change
 
 	name string // of an event; of a reset and a goodbye, the reason
 	data string // of an event: JSON on one line
@@ -34,7 +34,7 @@ type message struct {
 
 	change stream.Type
 	object *cluster.Object
-	event  *cache.Event    // that made the change; nil: the object is of a snapshot
+	event  *cache.Event    // the event that made the change; nil: the object is part of a snapshot
 	base   *cluster.Object // what the client has of a modified object; nil: that is not known
 	view   *view
 }
@@ -44,8 +44,8 @@ type messageKind uint8
 const (
 	msgGreeting  messageKind = iota // what a stream begins with
 	msgRetry                        // when to connect again
-	msgHeartbeat                    // the connection stands
-	msgEvent                        // an event of a name, which only server-sent events have words for
+	msgHeartbeat                    // the connection is still there
+	msgEvent                        // an event with a name, which only server-sent events can express
 	msgChange                       // an object as it is now, or as it last was
 	msgSynced                       // a snapshot is complete
 	msgReset                        // the client missed something
@@ -66,8 +66,8 @@ type view struct {
 
 // serverSentEvents is the form for browsers (WHATWG HTML, 9.2), with the events of docs/wire.md, "Event streams".
 type serverSentEvents struct {
-	// What is made of objects is made on this account, and kept for others who want the same: after a restart thousands
-	// of clients want the same of the same objects, and to make it costs much more than to send it.
+	// Renderings of objects are charged to this memory, and kept for others who want the same. After a restart, thousands
+	// of clients want the same renderings of the same objects, and making one costs much more than sending it.
 	memory *budget.Memory
 	payer  string
 }
@@ -104,16 +104,16 @@ func (e *serverSentEvents) changed(m message) (name, data string) {
 			return "patched", patched
 		}
 	}
-	if m.view.fields == nil { // of whole objects nothing has to be made, since they are sent as they are kept
+	if m.view.fields == nil { // whole objects are sent as they are kept, so nothing has to be rendered
 		return m.change.String(), m.object.JSON()
 	}
 	return m.change.String(), e.made(m.object, m.view.fields.Variant, func() string { return m.view.fields.Of(m.object.JSON()) })
 }
 
-// patched is the data of an event of that name; "" if the object is better told whole.
+// patched is the data of an event of that name; "" if it is better to send the whole object.
 func (e *serverSentEvents) patched(m message) string {
 	if m.object.UID() == "" {
-		return "" // the patch would not say of what it is
+		return "" // the patch would not say which object it is for
 	}
 	variant := "patch"
 	if m.base != m.event.Old { // some were conflated
@@ -127,7 +127,7 @@ func (e *serverSentEvents) patched(m message) string {
 	})
 }
 
-// made is a text of an object, made now on this user's account, or found made.
+// made is a rendering of an object, either made now and charged to this user, or made earlier and found.
 func (e *serverSentEvents) made(o *cluster.Object, variant string, make func() string) string {
 	return o.Texts().Get(e.memory, e.payer, variant, make)
 }

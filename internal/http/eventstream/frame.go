@@ -8,9 +8,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
-// frames is what is sent to a client. What is written is collected, and goes out in one piece with
-// one flush and under a deadline; so many events cost one system call, and a reader that takes nothing cannot hold
-// the stream for ever.
+// frames collects what is written to a client, and sends it in one piece, with one flush and under one deadline. So many
+// events cost one system call, and a client that takes nothing cannot hold the stream for ever.
 type frames struct {
 	to       conn.Conn
 	patience time.Duration // how long a client may take nothing before it is cut
@@ -18,19 +17,19 @@ type frames struct {
 	outgrown func() bool   // what is being told is too old to be kept for a slow client; nil: it never is
 
 	buf    *[]byte   // nil while nothing is collected, so that an idle stream holds no buffer
-	rest   []byte    // of buf: what is still to be taken of a piece that was flushed; else nil
+	rest   []byte    // the part of buf that the client has not taken yet, of a piece that was flushed; else nil
 	sentAt time.Time // when something was last sent
 	failed bool      // the client has gone, or takes nothing
 	events int64     // written in all
 	bytes  int64
 }
 
-// FlushAt is how much is collected before it is sent on in the middle of something long.
+// FlushAt is how many bytes are collected before they are sent, in the middle of something long.
 const FlushAt = 64 << 10
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, conn.ChunkRoom, 4<<10); return &b }}
 
-// errBusy means that the client takes no more at the moment. Until a flush has succeeded nothing can be collected.
+// errBusy means that the client takes no more at the moment. Nothing can be collected until a flush has succeeded.
 var errBusy = errors.New("the client takes no more at the moment")
 
 // add collects a message in a form.
@@ -42,7 +41,7 @@ func (f *frames) add(form encoder, m message) {
 	before := len(*f.buf)
 	*f.buf = form.encode(*f.buf, m)
 	switch after := len(*f.buf); {
-	case after == conn.ChunkRoom: // nothing is collected, and an empty piece would be the end of the stream
+	case after == conn.ChunkRoom: // nothing was collected, and an empty chunk would end the body
 		buffers.Put(f.buf)
 		f.buf = nil
 	case after > before && m.kind.isEvent():

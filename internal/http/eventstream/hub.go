@@ -1,9 +1,9 @@
-// Package eventstream owns the event streams, and the watches in Kubernetes' own form: which are open, who serves them, what each of
-// them is told, and how many there may be.
+// Package eventstream owns the event streams, and the watches in Kubernetes' own form. It knows which are open, serves
+// them, decides what each of them is told, and bounds how many there may be.
 //
-// What it promises: a client is told every event after its position that its caller may see, in order, or that it has missed
-// something. No client waits for another, and an idle stream has no goroutine where its connection needs none. A stream ends soon after what its caller
-// signed in with, or is permitted, has ended.
+// What it promises: a client is told every event after its position that its caller may see, in order, or is told that
+// it has missed something. No client waits for another. An idle stream has no goroutine, where its connection needs
+// none. A stream ends soon after the caller's token, session or permissions have ended.
 //
 // What it refuses: to keep a queue for a client. One that falls behind the ring is reset, and one that takes nothing is cut.
 package eventstream
@@ -50,7 +50,8 @@ type Times struct {
 	Reauthorize  time.Duration // how often a running stream's permission is asked for again
 }
 
-// Hub owns the event streams, Kubernetes' watches among them: which are open, who serves them, and how many there may be.
+// Hub owns the event streams, and Kubernetes' watches among them. It knows which are open, serves them, and bounds how
+// many there may be.
 type Hub struct {
 	opts     Options
 	quota    *quota
@@ -59,7 +60,7 @@ type Hub struct {
 	draining context.Context // done: no new streams, and the running ones end
 	drain    func()
 
-	// Who serves the streams; see serve.go.
+	// What serves the streams; see serve.go.
 	serving     context.Context // done: none is served any more
 	stop        context.CancelFunc
 	unlisten    func() // to revocations; may be nil
@@ -129,9 +130,9 @@ func (h *Hub) Counted() int { return h.quota.count() }
 // Stats is what a Hub has at a moment.
 type Stats struct {
 	Open        int // streams, those that are refused or ending included
-	Idle        int // of these, those that nobody serves
-	Watches     int // that count against the limits
-	Permissions int // that are asked for again, each for all streams that share it
+	Idle        int // streams that nobody serves at the moment
+	Watches     int // watches that count against the limits
+	Permissions int // permissions that are asked for again; streams may share one
 }
 
 // Stats returns what there is now. It looks at each stream.

@@ -20,17 +20,17 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// watchEvents is the form for kubectl and client-go: Kubernetes' watch events, one JSON object a line. It has no
-// words for most of what the other one tells; a client that has missed something is told 410, and lists again.
+// watchEvents is the form for kubectl and client-go: Kubernetes' watch events, one JSON object a line. It cannot express
+// most of what server-sent events can. A client that has missed something is told 410, and lists again.
 //
-// Its clients take the version of the object that they were told last for their position. So what a relist found,
-// which is ordered by version with deletions first, is told with deletions as old as the state before: a client that is
-// cut off in it comes back with a version from before the list's, and gets all of it again.
+// Its clients take the version of the object that they were told last as their position. What a relist found is ordered
+// by version, with the deletions first. These deletions are told with a version as old as the state before the relist.
+// So a client that is cut off among them comes back with a version from before the list, and gets all of it again.
 type watchEvents struct {
 	printer   *render.Printer
-	bookmarks bool // are wanted
+	bookmarks bool // the client wants bookmarks
 	initial   bool // the end of the snapshot is to be marked
-	told      bool // something was: a table's columns are told once
+	told      bool // something was told already: a table's columns are told once
 }
 
 var watchEventTypes = [...]string{stream.Added: "ADDED", stream.Modified: "MODIFIED", stream.Deleted: "DELETED"}
@@ -141,7 +141,7 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
 		granted.Release()
 		giveUp()
-		return nil // gone, or content
+		return nil // the client has gone, or asked only for the head
 	}
 	h.start(r, ss, GoOn)
 	return nil
@@ -162,12 +162,12 @@ type kubernetesWatchRequest struct {
 	view      render.View
 	bookmarks bool
 	initial   bool          // the state comes first, and its end is marked
-	notBefore uint64        // of which version that state is at the least
+	notBefore uint64        // the state must be of this version or a later one
 	timeout   time.Duration // 0: as long as any stream
 }
 
 // parseKubernetesWatch reads a watch's parameters as Kubernetes defines them (API concepts, "Efficient detection of
-// changes" and "Streaming lists"). What is unknown is passed over, as the API server does.
+// changes" and "Streaming lists"). As at the API server, unknown parameters are ignored.
 func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form) (req kubernetesWatchRequest, err error) {
 	req.watch.target = t
 	if req.view, err = render.ParseView(query, accepted); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// identity is what remains of an object that may not be seen any more.
+// identity is all that is told of an object that the caller may not see any more.
 type identity struct {
 	APIVersion string           `json:"apiVersion"`
 	Kind       string           `json:"kind"`

@@ -14,11 +14,11 @@ import (
 	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
-// openStreams knows the streams that run.
+// openStreams holds the streams that run.
 type openStreams struct {
 	mu       sync.Mutex
 	sessions map[uint64]*session
-	last     uint64 // number given
+	last     uint64 // the number that was given last
 	closed   bool
 	none     chan struct{} // closed when there are none; nil before there were any
 }
@@ -27,7 +27,7 @@ func newOpenStreams() *openStreams {
 	return &openStreams{sessions: map[uint64]*session{}}
 }
 
-// add gives a session its number. It is false once they are closed.
+// add gives a session its number. It reports false once openStreams is closed.
 func (o *openStreams) add(ss *session) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -55,7 +55,7 @@ func (o *openStreams) remove(ss *session) {
 	}
 }
 
-// left says that the client of a stream has left, if it is still open.
+// left records that the client of a stream has left, if the stream is still open.
 func (o *openStreams) left(number uint64) {
 	o.mu.Lock()
 	ss := o.sessions[number]
@@ -71,7 +71,7 @@ func (o *openStreams) all() []*session {
 	return slices.Collect(maps.Values(o.sessions))
 }
 
-// wake lets all streams look what there is to do.
+// wake wakes all streams, so that they look whether there is something to do.
 func (o *openStreams) wake() {
 	for _, ss := range o.all() {
 		ss.Wake()

@@ -13,7 +13,7 @@ const (
 	// The ends of which the client is not told, or has been told otherwise.
 	endLeft  // the client has left
 	endTold  // the client was told an error that ends the stream
-	endPanic // who served the stream panicked
+	endPanic // the goroutine that served the stream panicked
 
 	// The ends that are told with the event goodbye.
 	endDrain
@@ -42,5 +42,5 @@ func (o Outcome) ends() bool { return o > MustWait }
 // hasGoodbye reports whether the client is told why the stream ends.
 func (o Outcome) hasGoodbye() bool { return o >= endDrain }
 
-// isPlanned reports whether the client is to come back where it was, so that it is told last how far it has come.
+// isPlanned reports whether the client is to come back and go on where it was. It is then told its position last.
 func (o Outcome) isPlanned() bool { return o == endDrain || o == endAge || o == endExpired }

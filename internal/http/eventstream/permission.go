@@ -7,31 +7,32 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 )
 
-// permission is what a stream knows of what its caller may see. It is asked for again when the stream is told that something
-// has changed, and from time to time, since not all changes are told; beside the stream, which goes on meanwhile: an
-// authorizer may take its time. See sharedPermission for who asks.
+// permission is what a stream knows of what its caller may see. It is asked for again when the authorizer says that
+// something has changed. It is also asked for from time to time, since not every change is announced. An authorizer may
+// take its time, so the stream goes on meanwhile. sharedPermission does the asking.
 type permission struct {
-	stop    func()                           // being told of changes
-	changed atomic.Bool                      // before it was shared
+	stop    func()                           // ends the notifications of changes
+	changed atomic.Bool                      // permissions may have changed before there was a sharedPermission
 	shared  atomic.Pointer[sharedPermission] // nil before the stream has begun
-	answer  atomic.Pointer[permissionAnswer] // to the session
-	// asked is when it was first; a later answer counts only if it was asked for since.
+	answer  atomic.Pointer[permissionAnswer] // the newest answer that is meant for this session
+	// asked is when the stream's permission was first asked for. A later answer counts only if it was asked for after
+	// that.
 	asked time.Time
-	// confirmed is when it was last asked and answered for all sources, as far as the stream was told.
+	// confirmed is when the newest answer for all sources that the stream was told of had been asked for.
 	confirmed time.Time
 
 	// Guarded by permissions.mu.
-	place int  // among those it is shared with
-	owed  bool // no answer has come since it is shared
+	place int  // its index in sharedPermission.streams
+	owed  bool // no answer has come since the stream joined the sharedPermission
 }
 
 type permissionAnswer struct {
 	asked     time.Time
-	confirmed time.Time       // when all was, the last time
-	revoked   bool            // one source at least shows nothing that may be seen
-	ended     bool            // nothing counts any more that was permitted: it cannot be confirmed
+	confirmed time.Time       // when all sources were last confirmed
+	revoked   bool            // what the caller signed in with counts no more, or they may see nothing of some source
+	ended     bool            // what was permitted counts no more, since it could not be confirmed for too long
 	visible   []visibleAnswer // by source
-	err       error           // why it is not known for one source at least, though that one's events come in
+	err       error           // why the answer for at least one source is not known, although that source's cluster can be reached
 }
 
 type visibleAnswer struct {
@@ -46,8 +47,8 @@ const (
 	askAgain = 100 * time.Millisecond
 )
 
-// follow begins to follow the permissions of the session's caller. It comes before the first question, so that no change
-// is missed.
+// follow subscribes to changes of the caller's permissions. It comes before the first question, so that no change is
+// missed.
 func (ss *session) follow() {
 	p := &ss.permission
 	p.asked = time.Now()
@@ -68,7 +69,7 @@ func (ss *session) checkPermission() Outcome {
 	return GoOn
 }
 
-// judge takes an answer. The stream may have to end for it.
+// judge takes an answer, for which the stream may have to end.
 func (ss *session) judge(answer *permissionAnswer) Outcome {
 	if answer.revoked {
 		return endRevoked

@@ -6,14 +6,14 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 )
 
-// endRevoked ends the streams of those who were revoked.
+// endRevoked ends the streams of callers who were revoked.
 func (h *Hub) endRevoked() {
 	for _, ss := range h.open.all() {
 		ss.checkRevoked()
 	}
 }
 
-// checkRevoked has the session end if its caller was revoked. It may be called by anybody, at any time.
+// checkRevoked makes the session end if its caller was revoked. It may be called by any goroutine, at any time.
 func (ss *session) checkRevoked() {
 	if revocations := ss.hub.opts.Revocations; revocations != nil && errors.Is(revocations.Check(ss.id), auth.ErrRevoked) {
 		ss.revoked.Store(true)

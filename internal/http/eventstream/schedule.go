@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// schedule says when something is due on a stream; each time is spread, so that streams which began together do not act
-// together. All times are read on the monotonic clock: one that is set back or forth is no reason to be late.
+// schedule says when something is due on a stream. Each time is spread, so that streams that began together do not act
+// together. All times are read on the monotonic clock, so nothing is late because the wall clock was set.
 type schedule struct {
 	alarm    *alarm
 	entry    entry
-	rings    time.Time        // when the alarm does, or did
+	rings    time.Time        // when the alarm rings, or rang
 	due      [tasks]time.Time // zero: never
-	first    time.Time        // of them; zero: to be found
+	first    time.Time        // the first of the due times; zero: it has to be looked for
 	interval time.Duration    // of heartbeats
-	ends     time.Time        // when the caller's token does, by the wall clock; zero: never
-	draining bool             // the stream knows
+	ends     time.Time        // when the caller's token ends, by the wall clock; zero: never
+	draining bool             // the stream knows that the server is draining
 }
 
 // What can be due.
@@ -31,8 +31,9 @@ const (
 
 const (
 	bookmarkEvery = 55 * time.Second // docs/wire.md, rule 6: at least every 60 s
-	// expiringAhead is when the end of the caller's token is told. Of one that has little left anyway, when a third of that
-	// is left: who were told at once would renew, and be told at once again.
+	// expiringAhead is how long before its end the end of the caller's token is announced. For a token that has little
+	// time left from the start, it is a third of that time. If such a client were told at once, it would renew its token,
+	// and be told at once again.
 	expiringAhead = time.Minute
 )
 
@@ -60,12 +61,12 @@ func newSchedule(ss *session) *schedule {
 // in puts a task on the schedule for a time.
 func (s *schedule) in(task int, after time.Duration) { s.at(task, time.Now().Add(after)) }
 
-// about does the same for what may be done a little earlier, together with what others have to do.
+// about does the same for a task that may be done a little earlier, together with those of other streams.
 func (s *schedule) about(task int, after time.Duration) { s.at(task, s.alarm.gathered(after)) }
 
 func (s *schedule) at(task int, at time.Time) { s.due[task], s.first = at, time.Time{} }
 
-// next is when the first task is due. It is asked for at each event, and seldom changes.
+// next is when the first task is due. It is asked for with each event, and seldom changes.
 func (s *schedule) next() time.Time {
 	if s.first.IsZero() {
 		for _, t := range s.due {
@@ -87,7 +88,7 @@ func (s *schedule) take(task int, now time.Time) bool {
 	return true
 }
 
-// set lets the alarm ring at a time.
+// set makes the alarm ring at a time.
 func (s *schedule) set(at time.Time) {
 	if at != s.rings || s.entry.rang.Load() {
 		s.rings = at
@@ -95,7 +96,7 @@ func (s *schedule) set(at time.Time) {
 	}
 }
 
-// stop lets it ring no more.
+// stop makes sure that the alarm rings no more.
 func (s *schedule) stop() { s.alarm.remove(&s.entry) }
 
 // nextDue is when the session is to be woken at the latest.
@@ -109,8 +110,8 @@ func (ss *session) nextDue() time.Time {
 	return next
 }
 
-// due does what is due now; the stream may have to end for it. It does not wait, and what it collects
-// goes out with what the sources have.
+// due does what is due now, for which the stream may have to end. It does not wait. What it collects is sent together
+// with what the sources have.
 func (ss *session) due() Outcome {
 	if ss.gone.Load() {
 		return endLeft
@@ -132,11 +133,11 @@ func (ss *session) due() Outcome {
 	return ss.onTime(now)
 }
 
-// onTime does what is due by time. What ends the stream comes first.
+// onTime does what is due by time. Tasks that end the stream come first.
 func (ss *session) onTime(now time.Time) Outcome {
 	times := ss.times
 	switch {
-	case times.take(dueExpiry, now), !times.ends.IsZero() && !now.Round(0).Before(times.ends): // asleep, a machine's clock stands still
+	case times.take(dueExpiry, now), !times.ends.IsZero() && !now.Round(0).Before(times.ends): // a machine's monotonic clock stands still while the machine sleeps
 		return endExpired
 	case times.take(dueDrain, now):
 		return endDrain
@@ -151,7 +152,7 @@ func (ss *session) onTime(now time.Time) Outcome {
 		ss.bookmarkDue = true
 	}
 	if times.take(dueHeartbeat, now) {
-		// Traffic puts the heartbeat off, though not by so little that it would make no difference.
+		// Events put the heartbeat off, unless that would make little difference.
 		if last := ss.out.sentAt; now.Sub(last) < times.interval/2 {
 			times.about(dueHeartbeat, times.interval-now.Sub(last))
 		} else {

@@ -16,35 +16,36 @@ import (
 // session is one running event stream: it reads its sources, and writes what they give. There is no queue between a
 // source and the connection. serve.go says who does that.
 //
-// Ten thousand idle streams are mostly what a session holds, so it keeps nothing of the request that it does not need.
+// The memory of ten thousand idle streams is mostly that of their sessions. So a session keeps nothing of the request
+// that it does not need.
 type session struct {
 	hub      *Hub
-	number   uint64 // names it among those that are open
+	number   uint64 // its name among the open streams
 	id       auth.Identity
 	request  string // its id, for the log
 	path     string
 	address  string // of the client, as it is counted
-	counts   int    // sources that are counted; 0: it is not, either
+	counts   int    // how many sources count against the quota; 0: the stream does not count, either
 	began    time.Time
 	trail    *trail.Trail // nil: nothing is audited
-	position string       // the client's own, until the sources have begun
+	position string       // the position that the client sent, until the sources have begun
 
-	heartbeat time.Duration // that the client asked for; 0: the server's
+	heartbeat time.Duration // as the client asked for; 0: the server's
 	age       time.Duration // likewise, after which the stream ends
 
 	encoder encoder
 	out     frames
 	sources []Source
-	several bool // there may be: events have their names
+	several bool // there may be several sources, so events have their names
 
-	line *line        // of its user
-	next *session     // behind it in that
+	line *line        // the line of its user
+	next *session     // the session behind this one in the line
 	task *budget.Task // in which it is served; nil while it is not
-	at   int          // the source that is read first: the turn before did not come to it
+	at   int          // the source that is read first, since the turn before did not get to it
 
 	state   atomic.Int32
-	bell    *stream.Bell // its own goroutine waits for; nil: it is parked when it is idle
-	parks   bool         // it can do without a goroutine
+	bell    *stream.Bell // for which its own goroutine waits; nil: it is parked when it is idle
+	parks   bool         // its connection allows it to have no goroutine
 	gone    atomic.Bool  // the client has left
 	revoked atomic.Bool  // what the caller signed in with counts no more
 	cancel  atomic.Pointer[context.CancelFunc]
@@ -52,7 +53,7 @@ type session struct {
 	counted     counted // in the metrics
 	times       *schedule
 	permission  permission
-	bookmarkDue bool // once the sources were read
+	bookmarkDue bool // a bookmark is to be sent once the sources were read
 
 	epoch   string
 	names   []string       // of the sources; nil before they have begun
@@ -65,7 +66,7 @@ type counted struct{ events, bytes int64 }
 
 func (ss *session) logger() *slog.Logger { return ss.hub.opts.Log.With("request", ss.request) }
 
-// begun reports whether the sources have their places.
+// begun reports whether the sources know where they go on.
 func (ss *session) begun() bool { return ss.names != nil }
 
 // Emit implements Sink.
@@ -81,7 +82,7 @@ func (ss *session) emit(m message) {
 	ss.out.add(ss.encoder, m)
 }
 
-// Relay implements Sink. The middle of something long is also when to look whether something is due.
+// Relay implements Sink. In the middle of something long, it also looks whether something is due.
 func (ss *session) Relay() Outcome {
 	if !ss.out.full() {
 		return GoOn
@@ -103,7 +104,7 @@ func (ss *session) relists() bool { return ss.encoder.relists() }
 // outgrowing says when what is being told is too old to be kept for a slow client; nil: it never is.
 func (ss *session) outgrowing(outgrown func() bool) { ss.out.outgrown = outgrown }
 
-// sayGoodbye tells the client why the stream ends, and returns as what it did.
+// sayGoodbye tells the client why the stream ends. It returns the outcome under which that is counted.
 func (ss *session) sayGoodbye(end Outcome) Outcome {
 	if end == endLeft || ss.flush() != GoOn {
 		return endLeft
@@ -114,7 +115,7 @@ func (ss *session) sayGoodbye(end Outcome) Outcome {
 	if !end.hasGoodbye() {
 		return end
 	}
-	if end == endDrain { // all streams of this replica end, so they are to come back spread
+	if end == endDrain { // all streams of this replica end, so their clients should not come back at once
 		retry := ss.hub.opts.Times.Retry
 		ss.emit(message{kind: msgRetry, after: between(retry, 3*retry)})
 	}
@@ -155,7 +156,7 @@ func (ss *session) flush() Outcome {
 	return endLeft
 }
 
-// readCost is as what looking into a source counts, in bytes, beside what is told of it.
+// readCost is what looking into a source counts, in bytes, beside what it tells.
 const readCost = 4 << 10
 
 // pump sends a batch of each source. It reports whether there may be more.
@@ -199,11 +200,11 @@ func (ss *session) read(ctx context.Context, s Source) Progress {
 	return progress
 }
 
-// restart sends the client of a source, which has given up its place, to the current state.
+// restart tells the client of a source that has given up its place to begin anew from the current state.
 //
-// If another history has begun, it does so for all sources whose places are in the old one, and all of these are reset
-// before the first tells its state: an id of the new epoch must not name a version of the old history. A client that
-// is cut off would come back with it, and miss what happened in the new history up to that version.
+// If another history has begun, restart does so for all sources whose places are in the old one. All of these are reset
+// before the first of them tells its state, since an id of the new epoch must not name a version of the old history. A
+// client that was cut off would come back with such an id, and miss what happened in the new history up to that version.
 func (ss *session) restart(ctx context.Context, s Source, reason string) Outcome {
 	anew := []Source{s}
 	if reason == ResetEpoch {
@@ -226,8 +227,8 @@ func (ss *session) restart(ctx context.Context, s Source, reason string) Outcome
 	return GoOn
 }
 
-// reset tells the client of a source that it has missed something. The state is to follow, unless the client asks for it
-// itself.
+// reset tells the client of a source that it has missed something. The state follows, unless clients of this form ask
+// for it themselves.
 func (ss *session) reset(s Source, reason string) Outcome {
 	ss.hub.metrics.resets.WithLabelValues(reason).Inc()
 	prefix := ""
@@ -241,8 +242,8 @@ func (ss *session) reset(s Source, reason string) Outcome {
 	return GoOn
 }
 
-// claim is the client's position: the event id for where all sources stand; before these have begun the client's own, so
-// that it keeps it; nil if it has none.
+// claim is the event id that names where all sources stand; nil if the client has no position. Before the sources have
+// begun, it is the position that the client sent, so that the client keeps it.
 func (ss *session) claim() []byte {
 	if !ss.begun() {
 		if _, err := stream.ParsePosition(ss.position); err == nil {
@@ -257,7 +258,7 @@ func (ss *session) claim() []byte {
 	return ss.eventID
 }
 
-// bookmarks moves the client's position over what it was not told.
+// bookmarks moves the client's position past versions of which there was nothing to tell.
 func (ss *session) bookmarks() {
 	for _, s := range ss.sources {
 		s.Bookmark(ss)

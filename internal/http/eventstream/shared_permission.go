@@ -14,37 +14,37 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 )
 
-// permissions are those of all streams. Streams of one caller that show the same have the same answers, so one question is
-// asked for all of them, and a stream is woken only by an answer that it has not had: ten thousand idle streams that each
-// asked for themselves would do little else.
+// permissions are the permissions of all streams. Streams of one caller that show the same have the same answers. So one
+// question is asked for all of them, and an answer wakes only the streams that do not know it. If each of ten thousand
+// idle streams asked for itself, the gateway would do little else.
 type permissions struct {
 	mu     sync.Mutex
 	shared map[permissionKey]*sharedPermission
 }
 
-// permissionKey is the digest of all that an answer depends on. It is one without known collisions, for two callers with one
-// key would share an answer.
+// permissionKey is the digest of everything that an answer depends on. The hash must have no known collisions, since two
+// callers with the same key would share an answer.
 type permissionKey [sha256.Size]byte
 
-// sharedPermission asks for some streams, one question at a time.
+// sharedPermission asks on behalf of several streams, one question at a time.
 type sharedPermission struct {
 	hub       *Hub
 	key       permissionKey
 	id        auth.Identity
 	questions []Question
-	entry     entry       // rings when it is to be asked
-	changed   atomic.Bool // since it was last asked
+	entry     entry       // rings when the next question is due
+	changed   atomic.Bool // permissions may have changed since the last question
 
 	// Guarded by permissions.mu.
 	streams   []*session
 	asking    bool
-	asked     time.Time // when it last was
-	confirmed time.Time // when it was last asked and answered for all sources
-	// told is what all streams know that are owed nothing; nil: that is not sure.
+	asked     time.Time // when the last question was asked
+	confirmed time.Time // when the last question was asked that was answered for all sources
+	// told is the answer that all streams know, except those that are owed one; nil if they may know different ones.
 	told *permissionAnswer
 }
 
-// sharePermission has the session told what its caller may see from now on.
+// sharePermission joins the session to those that ask the same, so that it is told from now on what its caller may see.
 func (ss *session) sharePermission() {
 	h, p := ss.hub, &ss.permission
 	questions := make([]Question, len(ss.sources))
@@ -69,7 +69,7 @@ func (ss *session) sharePermission() {
 	}
 	p.place, p.owed = len(shared.streams), true
 	shared.streams = append(shared.streams, ss)
-	late := shared.asking // what is being asked is older than the stream, so it is not for it
+	late := shared.asking // the question under way is older than the stream, so its answer does not count for the stream
 	all.mu.Unlock()
 	p.shared.Store(shared)
 	if late || p.changed.Load() {
@@ -77,7 +77,8 @@ func (ss *session) sharePermission() {
 	}
 }
 
-// permissionKeyOf tells callers and what they are shown from all others. Strings are quoted, so that no two have the same text.
+// permissionKeyOf is the key of a caller and what they are shown. Strings are quoted, so that different ones never have
+// the same text.
 func permissionKeyOf(id *auth.Identity, questions []Question) permissionKey {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%q %q %#v %d %t %d %q %q %q", id.Username, id.Groups, id.Claims, id.ExpiresAt.UnixNano(), id.Anonymous,
@@ -88,7 +89,7 @@ func permissionKeyOf(id *auth.Identity, questions []Question) permissionKey {
 	return permissionKey(digest.Sum(nil))
 }
 
-// leavePermission has the session told nothing more.
+// leavePermission takes the session off, so that it is told nothing more.
 func (ss *session) leavePermission() {
 	shared := ss.permission.shared.Swap(nil)
 	if shared == nil {
@@ -107,7 +108,7 @@ func (ss *session) leavePermission() {
 	}
 }
 
-// askSoon has it asked again, since the answer may have become another. It returns at once.
+// askSoon arranges for another question, since the answer may have changed. It returns at once.
 func (p *sharedPermission) askSoon() {
 	if p.changed.Swap(true) {
 		return
@@ -115,12 +116,12 @@ func (p *sharedPermission) askSoon() {
 	all := &p.hub.permissions
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if !p.asking { // else that is looked at in the end
+	if !p.asking { // while a question is under way, its end looks at changed
 		p.schedule()
 	}
 }
 
-// schedule sets when it is asked next. The lock is held.
+// schedule sets when the next question is asked. The caller holds the lock.
 func (p *sharedPermission) schedule() {
 	if len(p.streams) == 0 {
 		return
@@ -133,7 +134,7 @@ func (p *sharedPermission) schedule() {
 	alarm.set(&p.entry, at)
 }
 
-// ask begins to ask.
+// ask begins a question.
 func (p *sharedPermission) ask() {
 	all := &p.hub.permissions
 	all.mu.Lock()
@@ -142,14 +143,14 @@ func (p *sharedPermission) ask() {
 		return
 	}
 	p.asking, p.asked = true, time.Now()
-	p.changed.Store(false) // before it is asked: what changes from here on is asked for again
+	p.changed.Store(false) // before the question, so that what changes from here on leads to another question
 	// An answer comes in any case: an authorizer that is busy with other questions confirms nothing.
 	until := p.confirmed.Add(access.UnconfirmedFor)
 	if soon := p.asked.Add(answerWithin); soon.After(until) {
 		until = soon
 	}
 	answer := &permissionAnswer{asked: p.asked, visible: make([]visibleAnswer, len(p.questions))}
-	p.hub.goroutines.Go(func() { // which are waited for when there are no streams any more
+	p.hub.goroutines.Go(func() { // Run waits for these goroutines after the last stream has ended
 		ctx, cancel := context.WithDeadline(auth.WhileRunning(p.hub.serving), until)
 		defer cancel()
 		p.whatIsPermitted(ctx, answer)
@@ -159,7 +160,7 @@ func (p *sharedPermission) ask() {
 	})
 }
 
-// answered gives an answer to those who have not had it, who are to be woken.
+// answered hands out an answer, and returns the sessions that did not know it and have to be woken.
 func (p *sharedPermission) answered(answer *permissionAnswer) (waiting []*session) {
 	all := &p.hub.permissions
 	all.mu.Lock()
@@ -186,13 +187,13 @@ func (p *sharedPermission) answered(answer *permissionAnswer) (waiting []*sessio
 	return waiting
 }
 
-// plain reports whether the answer says for all sources what is permitted, and nothing else.
+// plain reports whether the answer says what is permitted for all sources, and nothing else.
 func (a *permissionAnswer) plain() bool {
 	return a.err == nil && !a.revoked && !a.ended &&
 		!slices.ContainsFunc(a.visible, func(v visibleAnswer) bool { return !v.known })
 }
 
-// same reports whether another answer is a plain one that says the same.
+// same reports whether another answer is also plain, and says the same.
 func (a *permissionAnswer) same(other *permissionAnswer) bool {
 	return other.plain() && slices.EqualFunc(a.visible, other.visible, func(x, y visibleAnswer) bool { return x.visible.Same(y.visible) })
 }
@@ -225,7 +226,7 @@ func (p *sharedPermission) whatIsPermitted(ctx context.Context, answer *permissi
 			answer.ended, answer.err = true, err
 		case q.Live():
 			answer.err = err
-		default: // while the API server is away, permissions do not change there
+		default: // the cluster is away, and permissions do not change there meanwhile
 		}
 	}
 	if p.id.Token == "" {

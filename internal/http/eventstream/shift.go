@@ -8,23 +8,25 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// shiftingVisibility names, in positions, a watch whose client is being told that its visibility has changed. It is
-// nobody's: a client that comes back with it has been told of a part of that, and is sent the state anew.
+// shiftingVisibility stands in positions for the visibility of a watch whose client is just being told that its
+// visibility has changed. No watch has this name. So a client that comes back with it, and has been told a part of the
+// change, gets the whole state.
 const shiftingVisibility = "x"
 
-// adopt lets a watch that is about to begin anew show what its caller may see now.
+// adopt makes a watch that is about to begin anew show what its caller may see now.
 func (w *watch) adopt() {
 	if w.outdated {
 		w.Visible, w.permitted, w.outdated = w.permitted, nil, false
 	}
 }
 
-// shift brings a watch's client from what its caller might see to what they may see now, at one version: what they still
-// see and has happened is told, then what they see no more as deleted, and what they see from now on as added.
+// shift brings a watch's client from one visibility to another, at one version. First it tells what happened to objects
+// that the caller still sees. Then it tells the objects that they see no more as deleted, and those that they see from
+// now on as added.
 func (w *watch) shift(to Sink) Progress {
 	if to.relists() {
-		// Its client lists again, and finds what its caller may see now. To tell it single deletions and additions would
-		// not do, for its position does not say under which permissions it was made.
+		// This form's clients list again, and find what their caller may see now. Single deletions and additions would not
+		// do, since a position in this form does not say under which permissions it was made.
 		to.emit(message{kind: msgReset, name: resetPermissions})
 		return Progress{Outcome: endTold}
 	}
@@ -33,7 +35,7 @@ func (w *watch) shift(to Sink) Progress {
 	switch {
 	case err != nil:
 		return w.miss(resetReason(err))
-	case w.Claim().Some > s.snapshot.Version(): // told by another replica, which had seen more
+	case w.Claim().Some > s.snapshot.Version(): // another replica, which had seen more, told the client
 		return w.miss(ResetEpoch)
 	}
 	s.events, w.shifting = events, true
@@ -58,7 +60,7 @@ type shift struct {
 	to       Sink
 	watch    *watch
 	next     *access.Visibility
-	events   []*cache.Event // up to the snapshot, that the client has not been told
+	events   []*cache.Event // events up to the snapshot that the client has not been told
 	snapshot *cache.Snapshot
 }
 
@@ -83,7 +85,7 @@ func (s *shift) emitHeld() Outcome {
 	return GoOn
 }
 
-// emitSeen tells what has happened to what was seen and still is.
+// emitSeen tells what happened to objects that the caller saw and still sees.
 func (s *shift) emitSeen() Outcome {
 	w := s.watch
 	for _, event := range s.events {
@@ -107,7 +109,8 @@ func (s *shift) emitSeen() Outcome {
 	return GoOn
 }
 
-// emitLost tells that what is seen no more is deleted: which object it is and no more, and only of what the client knows.
+// emitLost tells objects that the caller sees no more as deleted. It tells which objects these are and nothing else of
+// them, and only of objects that the client knows.
 func (s *shift) emitLost() Outcome {
 	w := s.watch
 	if s.next.Covers(w.Visible) {
@@ -127,18 +130,19 @@ func (s *shift) emitLost() Outcome {
 	return GoOn
 }
 
-// lost is what the client knows and may not see any more. What came after what it was told, it does not know.
+// lost are the objects that the client knows and may not see any more. An object that came after what the client was
+// told is not among them, since the client does not know it.
 func (s *shift) lost() []*cluster.Object {
 	w := s.watch
 	var lost []*cluster.Object
-	since := map[string]bool{} // keys of what has changed since
+	since := map[string]bool{} // keys of the objects that have changed since
 	for _, event := range s.events {
 		o := event.Object
 		if !w.inScope(o) || !w.Visible.Sees(o) || s.next.Sees(o) || since[o.Key()] {
 			continue
 		}
 		since[o.Key()] = true
-		again := event.Pos <= w.known.Some // may have been told
+		again := event.Pos <= w.known.Some // the client may have been told this event
 		switch {
 		case event.Type == stream.Added && !again:
 		case event.Old == nil || w.match == nil || w.match(event.Old):
@@ -153,7 +157,7 @@ func (s *shift) lost() []*cluster.Object {
 	return lost
 }
 
-// emitNew tells what was not seen before.
+// emitNew tells objects that the caller did not see before.
 func (s *shift) emitNew() Outcome {
 	w := s.watch
 	if w.Visible.Covers(s.next) {

@@ -11,12 +11,12 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Source is one thing of which a stream tells: the objects that a path names (watch), or whatever else has a position
-// from which it can be read on. A session has some of them, and knows nothing of what they are.
+// Source is one thing that a stream tells of: the objects that a path names (watch), or anything else that has positions
+// from which it can be read on. A session has one or several sources, and does not know what they are.
 //
-// A session calls them one after the other: Ready, Epoch and Find; then Begin, once; then Read, whenever there may be
-// something, and the others between two Reads; at last Close, which comes in any case. Question and Trail may be called
-// at any time.
+// A session calls the methods one after the other. First come Ready, Epoch and Find, and then Begin, once. Then comes
+// Read whenever there may be something, with the others between two Reads. Close comes last, in any case. Question and
+// Trail may be called at any time.
 type Source interface {
 	// Name is what event ids call the source; "" only if it is the only one of its stream. Two sources of a stream have
 	// different names.
@@ -24,28 +24,29 @@ type Source interface {
 	// Ready waits until the source can be read. An error ends the stream: as Gone if it is a cache.ErrNotServed, else as
 	// Unavailable.
 	Ready(ctx context.Context) error
-	// Epoch is that in which the source's positions count now: positions of another one say nothing.
+	// Epoch is the epoch in which the source's positions count now. Positions of another epoch say nothing.
 	Epoch(ctx context.Context) (string, error)
-	// Find looks where a client goes on. It may wait for others; what it finds counts from Begin on. It is called again if
-	// the epoch changed meanwhile.
+	// Find looks up where a client goes on. It may wait, also for the cluster. What it finds counts from Begin on. It is
+	// called again if the epoch changed meanwhile.
 	Find(ctx context.Context, from From)
-	// Begin takes the place that was found. The reason is that of a reset: the client has missed something, and what it
-	// then needs to know comes with the first Read. "" is none.
+	// Begin takes the place that Find has found. A reset that is not "" is the reason why the client has missed
+	// something. What the client then needs to know comes with the first Read.
 	Begin() (reset string)
-	// Read tells the client a batch of what there is. Where the client has no place, that is the state, in front of
-	// what follows it. Read may wait, unless Sink.Prompt is true: then it returns MustWait instead, and is called again.
+	// Read tells the client a batch of what there is. If the client has no place, the state comes first, and then what
+	// follows it. Read may wait, unless Sink.Prompt is true: then it returns MustWait instead, and is called again where
+	// waiting is fine.
 	Read(ctx context.Context, to Sink) Progress
 	// Due is when Read has to be called at the latest, even if nothing wakes the session; the zero time: never.
 	Due() time.Time
-	// Claim is the client's position, as event ids have it. A Claim without a position leaves the source out: whoever comes
-	// back without one begins anew.
+	// Claim is the client's position, as event ids have it. A Claim without a position leaves the source out of the id: a
+	// client that comes back with that id begins this source anew.
 	Claim() stream.Claim
 	// Bookmark tells the client its position, if it has one.
 	Bookmark(to Sink)
-	// Rewound reports whether the client's place has lost its meaning, since another history has begun. It gives the place
-	// up then: the session tells the client a reset, and the next Read its state.
+	// Rewound reports whether the client's place has lost its meaning, because another history has begun. It then gives
+	// the place up. The session tells the client a reset, and the next Read tells the state.
 	Rewound() bool
-	// Question is asked again, as long as the stream runs.
+	// Question is what is asked again and again as long as the stream runs.
 	Question() Question
 	// Permit says what the caller may see from now on. The next Read tells the client, if that has changed.
 	Permit(visible *access.Visibility)
@@ -59,20 +60,20 @@ type Source interface {
 type From struct {
 	// Reset is why the client's position counts for nothing (see Source.Begin); "" if it counts, or if there is none.
 	Reset string
-	// Known says that the client has a position. If it is not Named, this source is not part of it: the client had not been
-	// told its state to the end, or had not asked for it.
+	// Known says that the client has a position. Named says that this source is part of it. If it is Known but not Named,
+	// the client had not been told this source's state to the end, or had not asked for it.
 	Known, Named bool
 	Claim        stream.Claim // if it is Named
 }
 
 // Progress is what a Read came to.
 type Progress struct {
-	// At is when the oldest of what was told came to be known here; the zero time: it does not count in the metrics.
+	// At is when the gateway came to know the oldest of what was told. The zero time does not count in the metrics.
 	At time.Time
 	// More says that there is more to be read now. If there is not, the source calls Sink.Wake once there is.
 	More bool
-	// Missed is the reason of a reset: the client has missed something, and the source has given up its place, so that the
-	// next Read tells the state. "" is none.
+	// Missed is the reason of a reset, or "". The client has missed something, and the source has given up its place, so
+	// the next Read tells the state.
 	Missed string
 	// Outcome says whether the stream goes on.
 	Outcome Outcome
@@ -80,25 +81,26 @@ type Progress struct {
 
 // Question is what is asked again and again about a source: what of it the caller may see.
 type Question struct {
-	// Key tells questions apart. Where the caller is the same, those of one key are asked once for all streams.
+	// Key identifies the question. For streams of the same caller, questions with the same key are asked once.
 	Key string
 	// See answers; ok is false if the caller may see nothing, which ends the stream.
 	See func(ctx context.Context, id auth.Identity) (visible *access.Visibility, ok bool, err error)
-	// Live reports whether an error of See says something. While the cluster is away it does not, since permissions do not
-	// change there.
+	// Live reports whether an error of See counts. It does not while the cluster is away, since permissions do not change
+	// there.
 	Live func() bool
 }
 
 // Sink is where a source tells its client: a session.
 type Sink interface {
-	// Wake has the session call Read. Anybody may call it at any time.
+	// Wake makes the session call Read. Any goroutine may call it at any time.
 	stream.Waiter
-	// Emit collects an event, with the client's position behind it, which is what Claim says now. Data is JSON on one line.
+	// Emit collects an event. The client's position after it is what Claim says now. Data is JSON on one line.
 	Emit(prefix, name, data string)
-	// Relay sends on what was collected, if that is much. A source calls it after each event, or after a few, and stops
-	// reading if the outcome is another than GoOn.
+	// Relay sends what was collected, if that is much. A source calls it after each event, or after a few. It stops
+	// reading if the outcome is not GoOn.
 	Relay() Outcome
-	// Step counts work, by about the bytes that are looked at. If it is false, Read returns with what it has, and More.
+	// Step counts work, by about how many bytes are looked at. If it returns false, Read returns with what it has, and
+	// with More.
 	Step(bytes int) bool
 	// Prompt reports whether Read must not wait.
 	Prompt() bool

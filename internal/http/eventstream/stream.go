@@ -90,8 +90,8 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, r
 	return nil
 }
 
-// takeQuota counts the session and so many sources, and is false if that is too much. It comes before anything is done for
-// the sources, or a caller who has no place left could have that done again and again.
+// takeQuota counts the session and so many sources, and reports false if that is too much. It comes before anything is
+// done for the sources. Otherwise a caller whose quota is used up could have that work done again and again.
 func (ss *session) takeQuota(sources int) bool {
 	if ss.hub.quota.take(ss.id.Payer(), ss.address, sources) {
 		ss.counts = sources
@@ -107,8 +107,8 @@ func (ss *session) leaveQuota() {
 	}
 }
 
-// Refuse answers a stream of somebody whom the gateway cannot identify at the moment, or who asks for too much, and returns
-// the error of anybody else.
+// Refuse answers a stream of a caller whom the gateway cannot identify at the moment, or who asks for too much. Any
+// other error it returns.
 func (h *Hub) Refuse(w http.ResponseWriter, r *http.Request, refused error) (err error) {
 	refusal := refusalOf(refused)
 	if refusal == GoOn {
@@ -123,8 +123,8 @@ func (h *Hub) Refuse(w http.ResponseWriter, r *http.Request, refused error) (err
 	return nil
 }
 
-// newSession takes what a stream needs of a request, which it outlives; copied, since each part of a request keeps all
-// of its header in memory.
+// newSession takes what a stream needs of a request, which the stream outlives. Strings are cloned, since each part of a
+// request keeps all of its header in memory.
 func (h *Hub) newSession(r *http.Request, id auth.Identity) *session {
 	return &session{
 		hub:      h,
@@ -146,8 +146,8 @@ func (h *Hub) newEventStream(r *http.Request, id auth.Identity) *session {
 	return ss
 }
 
-// refusalOf is how a stream is refused for an error that a client must not be stopped by, since it heals by retrying;
-// GoOn for others.
+// refusalOf is the outcome by which a stream is refused for an error that heals by retrying; GoOn for other errors. A
+// refusal by an HTTP status would stop the client.
 func refusalOf(err error) Outcome {
 	if err == nil {
 		return GoOn
@@ -161,8 +161,8 @@ func refusalOf(err error) Outcome {
 	return GoOn
 }
 
-// openSources authorizes each source and opens it, all of them at once. What the client can do nothing about
-// comes back as a refusal, not as an error; then there are no sources.
+// openSources authorizes and opens the sources, all of them at once. Problems that heal by retrying are returned as a
+// refusal and not as an error. With either of them there are no sources.
 func (h *Hub) openSources(ctx context.Context, id auth.Identity, req streamRequest) (sources []Source, refusal Outcome, err error) {
 	openers := slices.Clone(req.others)
 	for _, wr := range req.watches {
@@ -181,7 +181,7 @@ func (h *Hub) openSources(ctx context.Context, id auth.Identity, req streamReque
 		case heals != GoOn:
 			refusal = heals
 		case err == nil:
-			err = failed // which retrying does not heal, so it matters more than what it does
+			err = failed // retrying does not heal it, so it matters more than a refusal
 		}
 	}
 	if err == nil && refusal == GoOn {

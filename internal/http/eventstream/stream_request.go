@@ -37,7 +37,7 @@ type watchRequest struct {
 type streamRequest struct {
 	watches   []watchRequest
 	others    []Opener      // of sources that are no watches
-	several   bool          // there may be: each has a name
+	several   bool          // there may be several sources, each of which has a name
 	heartbeat time.Duration // 0: the server's own
 }
 
@@ -56,17 +56,17 @@ var (
 		"fields", "deltas", "conflate"}
 	positionParameters   = []string{"lastEventId", "last_event_id"}
 	connectionParameters = append([]string{"heartbeat"}, positionParameters...)
-	// What Kubernetes' clients add to a watch, and what holds of every event stream anyway.
+	// Parameters that Kubernetes' clients add to a watch, and that ask for what every event stream does anyway.
 	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty", "limit"}
 	listParameters    = []string{"sort", "countBy", "continue"}
-	// What is taken off the address before a handler sees it; see signin.TakeTicket.
+	// Parameters that are taken off the address before a handler sees it; see signin.TakeTicket.
 	takenParameters = []string{request.TicketParameter}
 )
 
-// Parameters are the names of those that an event stream may have, and each of its watches.
+// Parameters are the names of all parameters that an event stream, or one of its watches, may have.
 func Parameters() []string { return slices.Concat(watchParameters, connectionParameters) }
 
-// Parsers are those of the sources that are no objects of a kind, by the first part of their paths: "history".
+// Parsers are the parsers of sources other than the objects of a kind, by the first part of their paths: "history".
 type Parsers map[string]Parser
 
 // of is the parser for a path; nil if the path is that of a kind's objects, or of nothing.
@@ -208,8 +208,8 @@ func isParameter(key string) bool {
 		slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(takenParameters, key)
 }
 
-// checkParameters refuses what is unknown or not built: a client that asked for less than it gets, or for something
-// else, must not find out by wrong data.
+// checkParameters refuses parameters that are unknown or not built. Otherwise a client that asked for less than it gets,
+// or for something else, would find out only by wrong data.
 func checkParameters(query url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(query)) {
 		switch {
@@ -252,7 +252,7 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 		}
 	}
 	switch initial {
-	case "true": // the snapshot is asked for, of whatever version
+	case "true": // the client asks for a snapshot, of any version
 		w.after = 0
 	case "false":
 		w.quiet = w.after == 0
@@ -260,7 +260,7 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 	return w, nil
 }
 
-// parseView reads the parameters that say how much the client wants to be told.
+// parseView reads the parameters that say how much of each object the client wants.
 func (w *watchRequest) parseView(get func(string) string) (err error) {
 	if text := get("fields"); text != "" {
 		if w.view.fields, err = render.ParseFields(text); err != nil {
@@ -293,7 +293,7 @@ func prefix(name string) string {
 	return name + ": "
 }
 
-// connection reads the parameters that concern the connection; the shortest heartbeat counts.
+// connection reads the parameters that concern the connection. If there are several heartbeats, the shortest counts.
 func (r *streamRequest) connection(query url.Values) error {
 	if text := query.Get("heartbeat"); text != "" {
 		d, err := time.ParseDuration(text)
@@ -308,8 +308,8 @@ func (r *streamRequest) connection(query url.Values) error {
 	return nil
 }
 
-// positionOf is the position that a client sends: in the header, which is what an EventSource does that reconnects, or
-// else in the query, where those who cannot set headers put it.
+// positionOf is the position that a client sends. An EventSource that reconnects sends it in a header. Clients that
+// cannot set headers put it into the query.
 func positionOf(h http.Header, query url.Values) string {
 	position := h.Get("Last-Event-ID")
 	for _, key := range positionParameters {

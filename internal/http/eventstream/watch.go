@@ -24,7 +24,7 @@ type watch struct {
 	access.Grant
 	access *access.Access
 	prefix string                     // of its events' names: "pods.", or "" on a stream of a single one
-	match  func(*cluster.Object) bool // nil: everything in sight
+	match  func(*cluster.Object) bool // nil: everything that the caller may see
 
 	from  From         // where the client comes from
 	found *resumePoint // what Find has found; nil once Begin took it
@@ -32,15 +32,15 @@ type watch struct {
 
 	cursor *cache.Cursor // nil before the watch has begun
 	known  stream.Known  // up to which everything was told or is held, and up to which something was told
-	open   bool          // all that keeps these two apart is that there may be more of a deletion's revision
-	before uint64        // up to which another stream, or a snapshot, may have told the client
-	held   *conflator    // nil unless modifications are conflated
-	stale  bool          // the client has been told so
+	open   bool          // All and Some differ only because a deletion's revision may have more events
+	before uint64        // another stream, or a snapshot, may have told the client events up to this version
+	held   *conflator    // nil if modifications are not conflated
+	stale  bool          // the client has been told that the data is stale
 
 	announced *access.Visibility // what the client was last told that its caller may see
-	permitted *access.Visibility // what its caller may see, if that is to become another
-	outdated  bool               // it is
-	shifting  bool               // and the client is being told, so that its position is of neither
+	permitted *access.Visibility // what its caller may see now; it counts only if outdated is set
+	outdated  bool               // announced is not what the caller may see now
+	shifting  bool               // the client is just being told of that, so its position is of neither visibility
 }
 
 func newWatch(a *access.Access, req watchRequest, granted access.Grant) *watch {
@@ -103,7 +103,7 @@ func (w *watch) Close() {
 	w.Release()
 }
 
-// cost is how many bytes have to be looked at to tell an event, about; 0 if it is told as it is.
+// cost is about how many bytes have to be read to tell an event; 0 if it is sent as it is kept.
 func (w *watch) cost(event *cache.Event) (bytes int) {
 	size := event.Object.Size()
 	if w.match != nil {
@@ -113,12 +113,13 @@ func (w *watch) cost(event *cache.Event) (bytes int) {
 		bytes += size
 	}
 	if w.view.deltas {
-		bytes += 2 * size // both states are read
+		bytes += 2 * size // both the old and the new object are read
 	}
 	return bytes
 }
 
-// objects are those of a snapshot that the client is to see; see cache.Selector.Stepping, unless step is nil.
+// objects are the objects of a snapshot that the client is to see. If step is not nil, it bounds the work: see
+// cache.Selector.Stepping.
 func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) iter.Seq[*cluster.Object] {
 	if w.target.Name == "" {
 		return w.part().List(snapshot, w.selector.Stepping(step), "", "")
@@ -130,7 +131,7 @@ func (w *watch) objects(snapshot *cache.Snapshot, step func(bytes int) bool) ite
 	}
 }
 
-// part is what the client sees, selected or not.
+// part is what the caller may see of what the path names, whatever the selectors are.
 func (w *watch) part() access.Part { return access.Part{Target: w.target, Visible: w.Visible} }
 
 // inScope reports whether an object is one that the path names, whatever its labels and fields.
@@ -157,7 +158,8 @@ func (w *watch) end() {
 	w.cursor, w.held, w.known, w.before, w.shifting = nil, nil, stream.Known{}, 0, false
 }
 
-// Claim implements Source: all below the lowest that the client was not told, and nothing above the highest that it was.
+// Claim implements Source. All is everything below the lowest version that the client was not told, and Some is the
+// highest version of which it was told anything.
 func (w *watch) Claim() stream.Claim {
 	all := w.known.All
 	if w.held != nil {
@@ -170,7 +172,7 @@ func (w *watch) Claim() stream.Claim {
 	return claim
 }
 
-// Bookmark implements Source: it moves the client's position over what it was not told.
+// Bookmark implements Source. It moves the client's position past versions of which there was nothing to tell.
 func (w *watch) Bookmark(to Sink) {
 	if w.known.All > 0 {
 		to.emit(message{kind: msgBookmark, prefix: w.prefix, version: w.Claim().All})
@@ -187,17 +189,17 @@ func (w *watch) reaches(event *cache.Event, told bool) {
 	}
 }
 
-// passes moves the client's position over all that was read up to a version. It reports whether the client had been told
-// more than its position said, and now has not, so that it is worth a bookmark. Behind a deletion it is not: what comes next
-// says it, and a bookmark for each deletion would be as much as the deletions.
+// passes moves the client's position past all that was read, up to a version. It reports whether the client had been
+// told more than its position said, and now has not, so that a bookmark is worth sending. Behind a deletion it is not
+// worth it: the next event has the position as well, and there would be as many bookmarks as deletions.
 func (w *watch) passes(version uint64) (complete bool) {
 	partly := w.known.Some > w.known.All && !w.open
 	w.known.All = max(w.known.All, version)
 	return partly && w.known.All >= w.known.Some
 }
 
-// base is what the client has of the object of an event, as far as that is known: of what happened before its position's
-// end it may have been told more than it is told now.
+// base is the object as the client has it before an event, if that is known. It is not known for events before the end
+// of the client's position, since it may have been told more recent ones.
 func (w *watch) base(event *cache.Event) *cluster.Object {
 	if event.Pos <= w.before {
 		return nil

@@ -27,7 +27,7 @@ func (w *watch) Read(ctx context.Context, to Sink) Progress {
 	switch {
 	case w.cursor != nil && !w.outdated:
 		return w.follow(to)
-	case to.Prompt(): // there may be much to tell
+	case to.Prompt(): // the state may be long
 		return Progress{More: true, Outcome: MustWait}
 	case w.cursor == nil:
 		return w.state(to)
@@ -35,7 +35,8 @@ func (w *watch) Read(ctx context.Context, to Sink) Progress {
 	return w.shift(to)
 }
 
-// introduce tells what may be seen, where that is not all, or was not when the client's position was made.
+// introduce tells the client what its caller may see, if that is not everything, or was not when the client's position
+// was made.
 func (w *watch) introduce(to Sink) {
 	switch {
 	case w.Visible != nil:
@@ -46,7 +47,7 @@ func (w *watch) introduce(to Sink) {
 	w.from = From{}
 }
 
-// state tells the current state, and puts the watch behind it.
+// state tells the current state. The watch then goes on from there.
 func (w *watch) state(to Sink) Progress {
 	w.adopt()
 	switch {
@@ -69,7 +70,7 @@ func (w *watch) state(to Sink) Progress {
 		if outcome := to.Relay(); outcome != GoOn {
 			return Progress{More: true, Outcome: outcome}
 		}
-		if w.outdated { // some of it may not be seen any more, and has been told
+		if w.outdated { // some of what was just told may not be seen any more
 			return w.miss(ResetEpoch)
 		}
 	}
@@ -84,7 +85,7 @@ func (w *watch) state(to Sink) Progress {
 // follow tells one batch of what has happened since.
 func (w *watch) follow(to Sink) (p Progress) {
 	p.More = true
-	// What was appended before the end of the kind is in the ring; so the end is looked for first.
+	// This is looked up before the ring is read: what was appended before the kind ended is then in the ring.
 	gone := w.Store.Err() != nil
 	if p.Outcome = w.release(to, time.Now()); p.Outcome != GoOn || w.outdated {
 		return p
@@ -93,9 +94,9 @@ func (w *watch) follow(to Sink) (p Progress) {
 	defer batches.Put(space)
 	batch, position, err := w.cursor.Next(space[:0], to)
 	defer clear(batch) // the pool must not keep objects alive
-	w.emitUpstream(to) // only now: from here on a change wakes
+	w.emitUpstream(to) // only now, since from here on a change wakes the session
 	if err != nil {
-		if to.Prompt() { // a snapshot is due, and may be long
+		if to.Prompt() { // a snapshot has to follow, and may be long
 			p.Outcome = MustWait
 			return p
 		}
@@ -114,7 +115,7 @@ func (w *watch) follow(to Sink) (p Progress) {
 			continue
 		}
 		if p.At.IsZero() {
-			p.At = event.At // zero for what was caught up
+			p.At = event.At // zero for events that were caught up from the API server
 		}
 		w.emit(to, event, kind, object)
 		if p.Outcome = to.Relay(); p.Outcome != GoOn || w.outdated {
@@ -123,21 +124,22 @@ func (w *watch) follow(to Sink) (p Progress) {
 		}
 	}
 	if w.passes(position) {
-		// Only now may the client claim what it was told last; else it would be told a relist again.
+		// Only now may the client claim what it was told last. Without a bookmark it would be told a relist again.
 		w.Bookmark(to)
 	}
 	if p.More = len(batch) == cap(batch); p.More || !gone {
-		// The end may have come before the cursor was armed, and then has woken nobody.
+		// The kind may have ended before the cursor was armed. Then the end woke nobody.
 		p.More = p.More || w.Store.Err() != nil
 		return p
 	}
 	if p.Outcome = w.release(to, ever); p.Outcome == GoOn && !w.outdated {
-		p.Outcome = Gone // everything was told that was known
+		p.Outcome = Gone // everything that was known has been told
 	}
 	return p
 }
 
-// emit tells an event as it concerns this client (see stream.Event.For), or holds it back if it is to be conflated.
+// emit tells an event as it concerns this client (see stream.Event.For), or holds it back if modifications are
+// conflated.
 func (w *watch) emit(to Sink, event *cache.Event, kind stream.Type, object *cluster.Object) {
 	if kind != stream.Modified {
 		if w.held != nil {
@@ -157,10 +159,10 @@ func (w *watch) emit(to Sink, event *cache.Event, kind stream.Type, object *clus
 	}
 }
 
-// ever is later than anything that is held back is due.
+// ever is later than any time at which a modification that is held back is due.
 var ever = time.Unix(1<<40, 0)
 
-// release tells the modifications that were held back and are due by a time.
+// release tells the modifications that were held back and whose time has come.
 func (w *watch) release(to Sink, by time.Time) Outcome {
 	if w.held == nil {
 		return GoOn
@@ -185,7 +187,7 @@ func (w *watch) modified(event *cache.Event, base *cluster.Object) message {
 	return m
 }
 
-// miss gives up the watch's place, since the client has missed something.
+// miss gives up the watch's place, because the client has missed something.
 func (w *watch) miss(reason string) Progress {
 	w.end()
 	return Progress{More: true, Missed: reason}
@@ -200,7 +202,7 @@ func (w *watch) Rewound() bool {
 	return true
 }
 
-// emitUpstream tells whether what the client sees is still fresh, when that has changed.
+// emitUpstream tells the client whether its data is still fresh, if that has changed.
 func (w *watch) emitUpstream(to Sink) {
 	upstream := w.Store.Upstream()
 	if upstream.Live != w.stale {

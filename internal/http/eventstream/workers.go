@@ -6,44 +6,45 @@ import (
 	"time"
 )
 
-// workers serve the sessions that were woken, a few for all of them: an idle stream has no goroutine. A worker never
-// waits for a client; a session that would have to is given a goroutine of its own.
+// workers serve the sessions that were woken. There are a few workers for all sessions, since an idle stream has no
+// goroutine. A worker never waits for a client. A session that would have to wait gets a goroutine of its own.
 //
-// They are served by user, in turn, and a turn ends after a slice of time: whose streams take much wait behind everybody
-// else's, and nobody waits for them longer than that. Where there are streams of others, one worker is left to them: with all
-// processors taken it would also be later that their events are read at all.
+// Users are served in turn, and a turn ends after a slice of time. So a user whose streams take much time waits behind
+// all others, and nobody waits for that user longer than a slice. Where several users have streams, one user's streams
+// are served by all workers but one at most. If they had all processors, events would also be read from the network
+// late.
 //
-// One worker does the work as long as that takes no longer than patience; only then do the others help. To have all of
-// them at it at once takes the processors from everybody else, and is sooner done only where many streams are woken. A
-// worker that serves somebody who always has more to be told does not count for that: others would wait for its turn's end.
+// One worker does the work alone as long as it needs no longer than helpAfter; only then do the others help. If all of
+// them worked at once, they would take the processors from everything else, which is faster only where many streams are
+// woken. A worker in a long turn does not count as the one at work: others would wait until its turn ends.
 type workers struct {
 	patience time.Duration
 
 	mu     sync.Mutex
 	more   sync.Cond
-	lines  map[string]*line // of users who have streams
-	first  *line            // of those who wait to be served, in the order in which they will
+	lines  map[string]*line // the lines of users who have streams
+	first  *line            // the lines that wait to be served, in this order
 	last   *line
-	since  time.Time // there have been some
+	since  time.Time // since when there are lines that wait
 	total  int       // workers
-	long   int       // of them, those who serve lines that are long
-	asleep int       // of them, and not called
+	long   int       // workers that serve a line whose last turn took a whole slice
+	asleep int       // workers that sleep and were not called
 	closed bool
 }
 
-// line is the sessions of one user that were woken, in their order.
+// line holds the sessions of one user that were woken, in this order.
 type line struct {
 	user        string
 	streams     int
-	served      int  // by so many workers at the moment
-	long        bool // what was told last took a whole turn
-	listed      bool // among those who wait
+	served      int  // how many workers serve it at the moment
+	long        bool // its last turn took a whole slice
+	listed      bool // it is among the lines that wait
 	first, last *session
 	next        *line
 }
 
-// helpAfter is the patience of the workers: as long as events are gathered by default, and as it takes one of them to
-// serve some five hundred streams.
+// helpAfter is how long one worker works alone. By default, events are gathered for as long. One worker serves some five
+// hundred streams in this time.
 const helpAfter = 5 * time.Millisecond
 
 func newWorkers() *workers {
@@ -52,7 +53,7 @@ func newWorkers() *workers {
 	return w
 }
 
-// join gives the line of a user who has one more stream.
+// join returns the line of a user who has one more stream.
 func (w *workers) join(user string) *line {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +66,7 @@ func (w *workers) join(user string) *line {
 	return l
 }
 
-// leave says that a stream has ended, which is in no line then.
+// leave records that a stream has ended. It is in no line then.
 func (w *workers) leave(l *line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +75,7 @@ func (w *workers) leave(l *line) {
 	}
 }
 
-// push has a session served, which the caller must not touch any more.
+// push arranges for a session to be served. The caller must not touch the session any more.
 func (w *workers) push(ss *session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +116,7 @@ func (w *workers) append(l *line) {
 	w.last.next, w.last = l, l
 }
 
-// call wakes a worker if nobody else will come to it soon: all are asleep, or within long turns, or late.
+// call wakes a worker if no other will soon have time: if all are asleep, in long turns, or late.
 func (w *workers) call() {
 	if w.asleep > 0 && (w.asleep+w.long >= w.total || time.Since(w.since) > w.patience) {
 		w.asleep--
@@ -130,14 +131,14 @@ func (w *workers) run() {
 	w.mu.Unlock()
 	var served *line
 	var long bool
-	turns := 0 // long ones, since others were let run
+	turns := 0 // long turns since this processor last looked around
 	for ss := w.pop(nil, false); ss != nil; ss = w.pop(served, long) {
-		served = ss.line // it is another's once it is served
+		served = ss.line // read now, since the session belongs to another goroutine once it was served
 		if long = ss.work(); !long {
 			continue
 		}
-		// What was woken on this processor meanwhile waits for it; and only a processor with nothing to do looks for what
-		// came from the network, while another may be collecting garbage.
+		// Goroutines that were woken on this processor wait for this one. And Go looks for what came from the network only
+		// on a processor that has nothing else to do, while another one may be collecting garbage.
 		if turns++; turns%lookAround == 0 && w.shared() {
 			time.Sleep(time.Microsecond)
 		} else {
@@ -169,7 +170,8 @@ func (w *workers) turned(l *line, long bool) {
 	}
 }
 
-// pop is who is served next, by a worker that has served a line until now, in a turn that took a whole slice or not.
+// pop returns the session that is served next. The worker names the line that it has served, and whether that turn took
+// a whole slice.
 func (w *workers) pop(served *line, long bool) *session {
 	w.mu.Lock()
 	defer w.mu.Unlock()

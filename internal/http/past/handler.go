@@ -38,19 +38,19 @@ type Handler struct{ opts Options }
 // New returns a Handler.
 func New(opts Options) *Handler { return &Handler{opts} }
 
-// Prefix is what stands before the Kubernetes path of the jobs' kind.
+// Prefix stands before the Kubernetes path of a kind whose history is asked for.
 const Prefix = "/history"
 
 // Target is what a path of the history names.
 func Target(path string) (access.Target, bool) {
 	rest, ok := strings.CutPrefix(path, Prefix)
-	if !ok || !utf8.ValidString(rest) || strings.IndexByte(rest, 0) >= 0 { // no database takes such texts, and nothing has such a name
+	if !ok || !utf8.ValidString(rest) || strings.IndexByte(rest, 0) >= 0 { // databases refuse such texts, and no object has such a name
 		return access.Target{}, false
 	}
 	return access.Parse(rest)
 }
 
-// awayFor is after how long who asked for the history may ask again while its database is away.
+// awayFor is after how long clients may ask again while the history's database is away.
 const awayFor = 5 * time.Second
 
 // Answer answers a list of jobs or transitions, or what jobs used.
@@ -103,10 +103,10 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	return page.send(w, r, h.opts.WriteTimeout)
 }
 
-// grant decides what a caller may see. Own says that they are shown their own jobs wherever these are, which they have to ask
-// for.
+// grant decides what a caller may see. Own says that callers are shown their own jobs in all namespaces. For that they
+// have to ask for their own.
 func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
-	own = h.opts.SeeTheirOwn && asksForOwn && !id.Anonymous // all who did not sign in have one name
+	own = h.opts.SeeTheirOwn && asksForOwn && !id.Anonymous // all anonymous callers have the same name
 	g, kind, err = h.opts.Access.Find(ctx, id, t, verb)
 	if err != nil && h.isKnown(ctx, g, t) {
 		g, err = h.opts.Access.FindGone(ctx, id, t, verb)
@@ -153,7 +153,7 @@ func (h *Handler) isKnown(ctx context.Context, g access.Grant, t access.Target) 
 // maxPlaces is how many namespaces and objects may be asked about at once. Databases have such a limit, too.
 const maxPlaces = 10_000
 
-// places are what a scope shows within a namespace, or everywhere; nil is all.
+// places are the namespaces and objects that a scope shows within a namespace, or everywhere; nil means all.
 func places(shows auth.Scope, namespace string) ([]store.Place, error) {
 	if namespace != "" && !shows.All {
 		shows = shows.In(namespace)
@@ -179,7 +179,7 @@ func places(shows auth.Scope, namespace string) ([]store.Place, error) {
 	return found, nil
 }
 
-// chunk is how many rows are read at once: a page may be of large ones.
+// chunk is how many rows are read at once, since the rows of a page may be large.
 const chunk = 100
 
 // jobs makes a page of jobs.

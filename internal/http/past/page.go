@@ -12,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
-// pageBytes bounds a page: one that has grown so large ends before its limit, with a token.
+// pageBytes bounds a page. A page that has grown so large ends before its limit, with a token.
 const pageBytes = 4 << 20
 
 // page is an answer that is being made.

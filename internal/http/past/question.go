@@ -22,13 +22,13 @@ import (
 // question is what a request asks for.
 type question struct {
 	view   string
-	filter store.Filter // without what the caller may see
-	me     bool         // the caller's own are asked for
+	filter store.Filter // not yet restricted to what the caller may see
+	me     bool         // the caller asks for their own jobs
 	by     store.By     // of usage
 	step   time.Duration
 	limit  int
 	after  token  // where the page before ended; zero at first
-	digest string // of all that has to be the same on all pages
+	digest string // of the parameters that must be the same on all pages
 }
 
 const (
@@ -199,7 +199,7 @@ func shortened(text string) string {
 	return text
 }
 
-// digest tells questions apart. Equal are those whose pages can follow each other.
+// digest is the same for two questions if the pages of one may follow those of the other.
 func digest(query url.Values, t access.Target) string {
 	asked := url.Values{"": {t.Cluster, t.Qualified(), t.Namespace, t.Name}}
 	for name, values := range query {

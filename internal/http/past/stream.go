@@ -29,7 +29,7 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 	if err != nil {
 		return nil, err
 	}
-	// Who asks is not known yet, so the caller's own name is put in later.
+	// The caller is not known yet, so their name is put in later.
 	asked, err := parseStream(query, t)
 	if err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func (h *Handler) target(path string) (access.Target, error) {
 	return t, nil
 }
 
-// transitions is the eventstream.Source of the transitions of a kind's jobs. Its position is a number: all up to there
-// was told, or is none of this client's.
+// transitions is the eventstream.Source of the transitions of a kind's jobs. Its position is a number: all transitions
+// up to it were told, or are not for this client.
 type transitions struct {
 	archive *archive.Archive
 	access  *access.Access
@@ -81,7 +81,7 @@ type transitions struct {
 	from     eventstream.From
 	resume   bool   // the client's position counts
 	reset    string // why it does not
-	placed   bool   // seq says something
+	placed   bool   // seq is a position
 	seq      uint64
 	visible  *access.Visibility // what the client was told that may be seen
 	next     *access.Visibility // what may be seen, if that is another
@@ -94,7 +94,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	if err != nil {
 		return nil, err
 	}
-	if kind.Resource == "" { // it is gone, or nobody looked for it, since the caller could see nothing of it
+	if kind.Resource == "" { // the kind is gone, or was not looked up because the caller may see nothing of it
 		kind = cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}
 	}
 	s := &transitions{
@@ -125,8 +125,8 @@ func (s *transitions) Name() string { return s.name }
 // Ready implements eventstream.Source.
 func (s *transitions) Ready(ctx context.Context) error { return s.tail.Ready(ctx) }
 
-// Epoch implements eventstream.Source. It is the objects' one, so that a client which adds a history to its stream is not reset
-// everywhere.
+// Epoch implements eventstream.Source. It is the epoch of the cluster's objects. So a client that adds a history to its
+// stream is not reset everywhere.
 func (s *transitions) Epoch(ctx context.Context) (string, error) {
 	return s.in.Kinds.Cluster().Epoch(ctx)
 }
@@ -146,17 +146,17 @@ func (s *transitions) Find(ctx context.Context, from eventstream.From) {
 		s.reset = eventstream.ResetEpoch
 		return
 	}
-	if s.seq, s.resume = seq, s.tail.Holds(seq); s.resume { // as it is of most who come back after a restart
+	if s.seq, s.resume = seq, s.tail.Holds(seq); s.resume { // true for most clients that come back after a restart
 		return
 	}
-	// Nothing is read but whether there is all that follows.
+	// One row is enough: this only asks whether all that follows is still there.
 	_, _, err := s.archive.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, seq, 1)
 	switch {
 	case errors.Is(err, archive.ErrAhead):
 		s.reset = eventstream.ResetAhead
 	case errors.Is(err, archive.ErrExpired):
 		s.reset = eventstream.ResetExpired
-	default: // if the database is away, that is told when it is read
+	default: // if the database is away, the first Read says so
 		s.resume = true
 	}
 }
@@ -246,7 +246,7 @@ func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
 	return p
 }
 
-// catchUp tells what follows the client's position, and is not in memory: it is too old for that, or too new.
+// catchUp tells what follows the client's position and is not in memory, because it is too old for that, or too new.
 func (s *transitions) catchUp(ctx context.Context) (p eventstream.Progress) {
 	if s.to.Prompt() {
 		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
@@ -265,7 +265,7 @@ func (s *transitions) catchUp(ctx context.Context) (p eventstream.Progress) {
 	case err != nil:
 		return failed(err)
 	}
-	if p.More = upTo > s.seq; !p.More { // the client knows what is not in memory yet
+	if p.More = upTo > s.seq; !p.More { // the client knows more than is in memory
 		s.tail.Await(s.to)
 	}
 	if p.Outcome = s.emit(found); p.Outcome == eventstream.GoOn && !s.outdated {
@@ -274,7 +274,7 @@ func (s *transitions) catchUp(ctx context.Context) (p eventstream.Progress) {
 	return p
 }
 
-// state tells the newest transitions, and puts the client behind them.
+// state tells the newest transitions. The client then goes on from there.
 func (s *transitions) state(ctx context.Context) eventstream.Progress {
 	if s.to.Prompt() {
 		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
@@ -295,7 +295,7 @@ func (s *transitions) state(ctx context.Context) eventstream.Progress {
 	if outcome := s.emit(found); outcome != eventstream.GoOn {
 		return eventstream.Progress{More: true, Outcome: outcome}
 	}
-	if s.outdated { // some of it may not be seen any more, and has been told
+	if s.outdated { // some of what was just told may not be seen any more
 		return s.miss(eventstream.ResetEpoch)
 	}
 	s.placed, s.seq = true, head
@@ -321,7 +321,7 @@ func (s *transitions) encode(t *history.Transition) string {
 	return reply.MustJSON(transitionOf(t, s.in.Kinds.Cluster().Name(), s.target.Qualified()))
 }
 
-// ask asks the database, in the caller's turn: who has been away for long has much to be told.
+// ask asks the database in the caller's turn, since a client that was away for long has much to be told.
 func (s *transitions) ask(ctx context.Context, question func() error) error {
 	release, err := s.turns.Take(ctx, s.payer)
 	if err != nil {
@@ -331,7 +331,7 @@ func (s *transitions) ask(ctx context.Context, question func() error) error {
 	return question()
 }
 
-// failed is how a stream ends whose source cannot be read.
+// failed is the progress of a source that cannot be read.
 func failed(err error) eventstream.Progress {
 	if reply.To(err).Code == http.StatusTooManyRequests {
 		return eventstream.Progress{Outcome: eventstream.Limit}
@@ -345,7 +345,7 @@ func (s *transitions) miss(reason string) eventstream.Progress {
 	return eventstream.Progress{More: true, Missed: reason}
 }
 
-// adopt tells the client that its caller may see something else from here on.
+// adopt tells the client that its caller may see something else from now on.
 func (s *transitions) adopt() (err error) {
 	before := s.visible
 	s.visible, s.next, s.outdated = s.next, nil, false
