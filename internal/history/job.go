@@ -2,19 +2,19 @@ package history
 
 import "time"
 
-// Identity names an object for good: another one of the same name has another UID.
+// Identity names an object for good: another object of the same name has another UID.
 type Identity struct {
 	UID       string
-	Namespace string // "" for what has none
+	Namespace string // "" for objects that have none
 	Name      string
 }
 
 // Said is what an object itself says, as a rule reads it.
 type Said struct {
-	State   State // "" says nothing: the job stays what it was
+	State   State // "": the object says nothing, and the job stays what it was
 	Reason  string
 	Message string
-	At      Time // since when, as the object claims; 0: it claims nothing
+	At      Time // since when it is in this state, as the object claims; 0: it claims nothing
 	Owner   string
 	Queue   string
 	// Requests are resources of all its pods together, as Kubernetes quantities by name.
@@ -29,7 +29,7 @@ type Seen struct {
 	Created  Time
 	Deleted  bool // the object is gone; Said says nothing then
 	Observed Time
-	Late     bool // found after the fact: what lay between is not known
+	Late     bool // found later, by comparing: what happened in between is not known
 }
 
 // Job is a job as its last transition left it. It is never modified.
@@ -48,7 +48,7 @@ type Job struct {
 	RanUntil Time // it last left Running; 0 of one that never ran, and of one written by a gateway that did not keep it
 	Ended    Time // it came to its end; 0 again if it was opened again
 	Deleted  Time
-	Spent    map[State]time.Duration // in states that it has left
+	Spent    map[State]time.Duration // the time that it spent in each state that it has left
 	Requests map[string]string
 	Reasons  []Reason // why it waited, the newest last; Reason is the newest while that holds
 }

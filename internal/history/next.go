@@ -12,11 +12,11 @@ const (
 	maxName    = 256  // bytes of an owner or queue; a longer one is none
 )
 
-// Next is what seeing an object does to its job: the job as it is from then on, and the transition, or neither if the
-// job stays as it was. The job before is nil for one that was never seen.
+// Next is what seeing an object does to its job. It returns the job as it is from then on, and the transition. If the
+// job stays as it was, both are nil. The job before is nil if it was never seen.
 //
-// That a job is gone which was never seen says nothing: it is a deletion told again, as happens to what shares its
-// version with another.
+// The deletion of a job that was never seen says nothing. It is a deletion that is told again, which happens to events
+// that share their version with others.
 func Next(was *Job, seen Seen) (*Job, *Transition) {
 	to := seen.State
 	switch {
@@ -24,7 +24,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		return nil, nil
 	case seen.Deleted:
 		to = Deleted
-		seen.Said = Said{Owner: was.Owner, Queue: was.Queue} // what it said last was of the state before
+		seen.Said = Said{Owner: was.Owner, Queue: was.Queue} // what it said last was about the state before
 	case to == "" && was == nil:
 		to = Submitted
 	}
@@ -59,10 +59,10 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 	return next, t
 }
 
-// follow takes over what is left of the job before.
+// follow takes over what remains of the job before.
 func (j *Job) follow(was *Job) {
 	j.Created, j.Started, j.Attempt, j.Reasons = was.Created, was.Started, was.Attempt, was.Reasons
-	if j.Reason == "" && j.State.Waits() && was.State.Waits() && was.explained() { // which others will say when it is over
+	if j.Reason == "" && j.State.Waits() && was.State.Waits() && was.explained() { // others explain why it waits, and will say when that is over
 		j.Reason, j.Message = was.Reason, was.Message
 	}
 	if j.RanUntil = was.RanUntil; was.State == Running {
@@ -87,12 +87,12 @@ func opensAgain(from, to State) bool {
 	return (from.Ended() || from == Retrying) && !to.Ended() && to != Deleted
 }
 
-// since is when a job came to its state: when the object claims it did, else when that was seen; never before the
-// transition before it, and never before the job was there. The creation is what an object always claims.
+// since is when a job came to its state. That is when the object claims it did, or else when the state was seen. It is
+// never before the transition before it, nor before the job was there. Every object claims its own creation.
 func since(was *Job, to State, seen Seen) Time {
 	at := seen.Observed
 	switch {
-	case to == Deleted: // what is gone claims nothing
+	case to == Deleted: // an object that is gone claims nothing
 	case seen.At != 0:
 		at = seen.At
 	case to == Submitted && was == nil && seen.Created != 0:
@@ -104,7 +104,7 @@ func since(was *Job, to State, seen Seen) Time {
 	return max(at, seen.Created)
 }
 
-// identity is copied once for each job: what is part of an object's text would keep all of it.
+// identity is copied once for each job. A part of an object's text would keep all of that text in memory.
 func identity(was *Job, seen Seen) Identity {
 	if was != nil {
 		return was.Identity
@@ -112,13 +112,13 @@ func identity(was *Job, seen Seen) Identity {
 	return Identity{UID: strings.Clone(seen.UID), Namespace: strings.Clone(seen.Namespace), Name: strings.Clone(seen.Name)}
 }
 
-// text is a reason or message as it is kept.
+// text is a reason or message in the form in which it is kept.
 func text(s string) string { return bounded(s, maxMessage) }
 
-// bounded is a text that any of the databases takes, of so many bytes at most.
+// bounded is a text that all databases accept, of at most so many bytes.
 func bounded(s string, most int) string {
 	if !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
-		s = s[:min(len(s), 2*most)] // which is enough, whatever becomes of it
+		s = s[:min(len(s), 2*most)] // this is enough, however invalid bytes are replaced below
 		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	}
 	if len(s) > most {
@@ -127,8 +127,8 @@ func bounded(s string, most int) string {
 	return strings.Clone(s) // or it would keep the whole object
 }
 
-// name is a text by which is compared and permitted. One that would have to be changed to be kept is none, or it might
-// become somebody else's.
+// name is a text by which jobs are compared and permitted. A text that would have to be changed to be kept becomes "",
+// since it might otherwise become somebody else's name.
 func name(s string) string {
 	if len(s) > maxName || text(s) != s {
 		return ""
@@ -136,7 +136,7 @@ func name(s string) string {
 	return strings.Clone(s)
 }
 
-// requests leaves out what is no name of a resource that Kubernetes would take.
+// requests leaves out names that Kubernetes would not accept for a resource.
 func requests(all map[string]string) map[string]string {
 	kept := make(map[string]string, len(all))
 	for resource, quantity := range all {

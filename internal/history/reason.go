@@ -4,7 +4,7 @@ import "slices"
 
 // Reason is why a job waits, or waited, as another object says it.
 type Reason struct {
-	At      Time   `json:"at"`     // since when, as that object claims, else when it was seen
+	At      Time   `json:"at"`     // since when, as that object claims, or else when it was seen
 	Reason  string `json:"reason"` // one word
 	Message string `json:"message"`
 	Source  string `json:"source"` // the kind of that object: Pod, Workload or PodGroup
@@ -17,16 +17,18 @@ const (
 	maxReason = 512
 )
 
-// Waits reports whether a job in this state waits for something: then others may say why.
+// Waits reports whether a job in this state waits for something. Then other objects may say why.
 func (s State) Waits() bool {
 	return s == Submitted || s == Suspended || s == Pending || s == Retrying
 }
 
-// Explained is the job after others have said why it waits, or that there is nothing for which it waits any more (the zero
-// Reason); nil if that changes nothing. It is no transition: neither state nor version move.
+// Explained is the job after other objects have said why it waits. The zero Reason says that there is nothing any more
+// for which it waits. Explained is nil if that changes nothing. It is no transition: neither the state nor the version
+// moves.
 //
-// A job's Reasons are in the order in which they came up last, each source and reason once: those that alternate for hours push
-// out no others. What an object says in other words is the same reason with another message.
+// A job's Reasons are in the order in which they last came up. Each source and reason is there once, so reasons that
+// alternate for hours push out no others. If an object says the same in other words, that is the same reason with
+// another message.
 func Explained(was *Job, why Reason) *Job {
 	if !was.State.Waits() {
 		return nil
@@ -63,7 +65,7 @@ func Explained(was *Job, why Reason) *Job {
 	return &next
 }
 
-// explained reports whether the job's reason is the newest of those that others gave.
+// explained reports whether the job's reason is the newest one that other objects gave.
 func (j *Job) explained() bool {
 	if len(j.Reasons) == 0 || j.Reason == "" {
 		return false

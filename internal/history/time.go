@@ -2,7 +2,7 @@ package history
 
 import "time"
 
-// Time is a moment in milliseconds since 1970, which is how databases keep it alike; 0: it has not happened.
+// Time is a moment in milliseconds since 1970, which all databases keep in the same way; 0: it has not happened.
 type Time int64
 
 // At is a moment as a Time. The zero time.Time is 0.

@@ -23,7 +23,7 @@ func (s Span) Steps() int {
 	return int((length + s.Step.Milliseconds() - 1) / s.Step.Milliseconds())
 }
 
-// step is the one that a moment within the span belongs to.
+// step is the step to which a moment within the span belongs.
 func (s Span) step(at Time) int {
 	if s.Step == 0 || s.From == 0 {
 		return 0
@@ -38,7 +38,7 @@ type Run struct{ From, To Time }
 
 // Lived is what usage needs of a job's life, up to now.
 type Lived struct {
-	Key     string // by which is summed up
+	Key     string // the key by which jobs are summed up
 	Created Time
 	Started Time          // 0: it never ran
 	Ran     time.Duration // of all its runs together
@@ -47,7 +47,8 @@ type Lived struct {
 	GPUs    float64
 }
 
-// Usage sums up what jobs have used. A job counts in the step in which it was created, its hours in those in which it ran.
+// Usage sums up what jobs have used. A job counts in the step in which it was created. Its hours count in the steps in
+// which it ran.
 type Usage struct {
 	span   Span
 	groups map[group]*sums
@@ -59,7 +60,7 @@ type group struct {
 	step int
 }
 
-// sums keep durations in hundredths of a second: a percentile needs all of them.
+// sums keep durations in hundredths of a second, and all of them, since a percentile needs all.
 type sums struct {
 	jobs        int
 	waited, ran []uint32
@@ -143,7 +144,7 @@ func (u *Usage) Sum() []Used {
 	return all
 }
 
-// spread takes the nearest rank: a percentile is a duration that there was.
+// spread takes the nearest rank, so a percentile is always one of the durations.
 func spread(durations []uint32) *Spread {
 	n := len(durations)
 	if n == 0 {

@@ -1,10 +1,10 @@
 // Package archive keeps the history of a gateway: it brings the database's schema up to date, runs a recorder for each
 // cluster and kind, and finds the log that somebody wants to read.
 //
-// What it promises: nothing else waits for the database. While it is away, Run and the recorders try again, and who reads
-// is told so (ErrAway). Readers have connections of their own, so that none of them can keep a recorder from writing.
+// What it promises: nothing else waits for the database. While the database is away, Run and the recorders try again,
+// and readers are told so (ErrAway). Readers have connections of their own, so they cannot keep a recorder from writing.
 //
-// What it refuses: to say who may see what. That is asked for by package http, which gives it as a store.Filter.
+// What it refuses: to decide who may see what. Package http does that, and passes it on as a store.Filter.
 package archive
 
 import (
@@ -43,15 +43,15 @@ type Options struct {
 type Archive struct {
 	opts     Options
 	kinds    []string     // that are recorded
-	recorded *store.Store // recorders' connections
+	recorded *store.Store // the recorders' connections
 	read     *store.Store // readers'
 	holder   string       // what the names of this replica's recorders begin with
 	metrics  *recorder.Metrics
 	log      *slog.Logger
 	ready    chan struct{} // closed once the schema is as it must be
-	usages   chan struct{} // has an element for each usage that is being read
+	usages   chan struct{} // holds one element for each usage that is being read
 
-	forgetting sync.Mutex // of all clusters' goroutines one removes what is no longer recorded
+	forgetting sync.Mutex // held by the one goroutine, of all clusters', that removes what is no longer recorded
 	tails      tails
 
 	mu        sync.Mutex
@@ -89,7 +89,8 @@ func New(opts Options) (*Archive, error) {
 	return a, nil
 }
 
-// Close ends all connections. It comes after all else has ended: a recorder gives its lease back at its end.
+// Close ends all connections. It must come after everything else has ended, since a recorder gives its lease back at its
+// end.
 func (a *Archive) Close() error {
 	a.tails.close()
 	return errors.Join(a.recorded.Close(), a.read.Close())
@@ -127,8 +128,8 @@ func (a *Archive) Run(ctx context.Context) error {
 	}
 }
 
-// answerWithin is how long a database may take to answer at all. What comes then may take longer: another replica may be changing the
-// schema.
+// answerWithin is how long a database may take to answer at all. After that it may take longer, since another replica
+// may be changing the schema.
 const answerWithin = 5 * time.Second
 
 func (a *Archive) prepare(ctx context.Context) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// collector gives Prometheus what the recorders do at each scrape.
+// collector tells Prometheus, at each scrape, what the recorders do.
 type collector Archive
 
 func recorderMetric(name, help string) *prometheus.Desc {
@@ -54,7 +54,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	told := map[[2]string]bool{}
 	for _, r := range slices.Backward(a.running()) {
 		now, of := r.Status(), [2]string{r.Cluster(), r.Store().Kind().String()}
-		if told[of] { // of a cluster that is being replaced
+		if told[of] { // a cluster that is being replaced has two recorders
 			continue
 		}
 		told[of] = true
@@ -80,7 +80,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// running are the recorders that there are now.
+// running are the recorders that run now.
 func (a *Archive) running() []*recorder.Recorder {
 	a.mu.Lock()
 	defer a.mu.Unlock()

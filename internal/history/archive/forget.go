@@ -13,14 +13,15 @@ import (
 const (
 	// forgetAtOnce is how many jobs of a log that is no longer recorded are removed in one transaction.
 	forgetAtOnce = 100
-	// forgetRest is how many times as long as one of these took nothing is removed, and leastRest how long at least: see recorder's retention.go.
+	// forgetRest is how long nothing is removed after a removal, as a multiple of the time that the removal took; it is
+	// at least leastRest. See retention.go of package recorder.
 	forgetRest, leastRest = 3, 200 * time.Millisecond
-	// forgetAgain is how long after all were removed it is looked for more.
+	// forgetAgain is how long after everything was removed the next search for more begins.
 	forgetAgain = time.Hour
 )
 
-// forget removes the logs of clusters and kinds that nobody has recorded for as long as jobs are kept, little by little. A log of this gateway's
-// own stays: its cluster may have been away for so long.
+// forget removes, little by little, the logs of clusters and kinds that nobody has recorded for as long as jobs are
+// kept. A log that belongs to this gateway stays, since its cluster may only have been away for so long.
 func (a *Archive) forget(ctx context.Context) {
 	if a.opts.Keep == 0 {
 		return
@@ -48,7 +49,7 @@ func (a *Archive) forget(ctx context.Context) {
 	}
 }
 
-// forgetSome removes some of one log; more says that there may be others.
+// forgetSome removes a part of one log; more says that there may be more to remove.
 func (a *Archive) forgetSome(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageWithin)
 	defer cancel()
@@ -72,7 +73,8 @@ func (a *Archive) forgetSome(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// isOurs reports whether a log may be one that this gateway records. A cluster that cannot say who it is, is believed by its name.
+// isOurs reports whether a log may be one that this gateway records. For a cluster whose identity cannot be asked for,
+// the name decides.
 func (a *Archive) isOurs(ctx context.Context, u store.Unused) bool {
 	if !a.Records(u.Resource) {
 		return false

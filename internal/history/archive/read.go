@@ -43,13 +43,14 @@ func (a *Archive) Transitions(ctx context.Context, c *cluster.Cluster, kind stri
 	})
 }
 
-// errVisit ends a reading whose reader has enough; it is no failure of the database.
+// errVisit ends a reading because its reader has enough. It is no failure of the database.
 var errVisit = errors.New("the reader has enough")
 
 const (
-	// usageWithin is how long usage may take, which reads all jobs of a time.
+	// usageWithin is how long a question for usage may take. It reads all jobs of a time.
 	usageWithin = time.Minute
-	// usagesAtOnce is how many usages are read at once. Others wait: pages of jobs need connections, too.
+	// usagesAtOnce is how many questions for usage are answered at once. Others wait, since pages of jobs need
+	// connections, too.
 	usagesAtOnce = 2
 )
 
@@ -78,14 +79,14 @@ func (a *Archive) Lives(
 	return err
 }
 
-// maxSpan is how many numbers of a log are looked at in one question. A filter may leave few of them, and without a bound the
-// question of a reader who was away for millions would take longer than it may, each time anew.
+// maxSpan is how many numbers of a log one question looks at. A filter may leave few of them. Without a bound, the
+// question of a reader that was away for millions would take longer than is allowed, and again each time.
 const maxSpan = 20_000
 
-// After are the transitions that follow a number, in order, and the number up to which there are no others: it may be before
-// the end of the log. Beside the errors of Jobs there are ErrAhead and ErrExpired.
+// After are the transitions that follow a number, in order. Up to upTo, which may be before the end of the log, there
+// are no others. Beside the errors of Jobs there are ErrAhead and ErrExpired.
 func (a *Archive) After(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after uint64, limit int) (found []*history.Transition, upTo uint64, err error) {
-	var failed error // that is none of the database's
+	var failed error // an error that is not the database's
 	found, err = read(ctx, a, c, kind, func(ctx context.Context, log store.Log) ([]*history.Transition, error) {
 		if after > log.Seq {
 			failed = ErrAhead
@@ -99,7 +100,7 @@ func (a *Archive) After(ctx context.Context, c *cluster.Cluster, kind string, f 
 		if n := len(found); n == limit {
 			upTo = found[n-1].Seq
 		}
-		now, err := a.read.Find(ctx, log.LogName) // afterwards, or something might have been removed before it was read
+		now, err := a.read.Find(ctx, log.LogName) // afterwards: if it came first, something could be removed before it is read
 		if now.Expired > after {
 			failed = ErrExpired
 		}
@@ -125,10 +126,10 @@ func (a *Archive) Head(ctx context.Context, c *cluster.Cluster, kind string) (se
 	return seq, err
 }
 
-// errNotReady is what readers are told before the schema is as it must be.
+// errNotReady is what readers get until the schema is ready.
 var errNotReady = fmt.Errorf("%w: its schema is not ready", ErrAway)
 
-// read asks the database about a log. What was never recorded is empty.
+// read asks the database about a log. A log that was never recorded is empty.
 func read[T any](ctx context.Context, a *Archive, c *cluster.Cluster, kind string, ask func(context.Context, store.Log) ([]T, error)) ([]T, error) {
 	return readWithin(ctx, a, c, kind, pageWithin, ask)
 }

@@ -16,17 +16,18 @@ import (
 var (
 	// ErrBehind means that what follows a number is not in memory: Archive.After reads it from the database.
 	ErrBehind = errors.New("this is further back than the end of the log")
-	// ErrAhead means that the log does not reach as far as a number. Of Tail.Next that may be a matter of a moment, since
-	// another replica knew more; of Archive.After it says that the log is another one, or the database was restored.
+	// ErrAhead means that the log ends before a number. From Tail.Next it may come because another replica knew more, and
+	// pass within a moment. From Archive.After it says that the log is another one, or that the database was restored.
 	ErrAhead = errors.New("the log does not reach so far")
 	// ErrExpired means that some of what follows a number has been removed, since it was kept for long enough.
 	ErrExpired = errors.New("some of it is not kept any more")
 )
 
 const (
-	// pollEach is how often the database is asked what other replicas have written. A recorder of this replica says it.
+	// pollEach is how often the database is asked what other replicas have written. Recorders of this replica say it
+	// themselves.
 	pollEach = 250 * time.Millisecond
-	// tailLength is how many transitions are in memory: a reader that falls further behind asks the database itself.
+	// tailLength is how many transitions are in memory. A reader that is further behind asks the database itself.
 	tailLength = 1024
 	// awayAfter is for how long the database may fail before readers are told.
 	awayAfter = 3 * time.Second
@@ -39,20 +40,20 @@ type Entry struct {
 	text string
 }
 
-// Text is the transition in the form in which all readers are told it, which is made once.
+// Text is the transition in the form in which all readers are told it. It is made once.
 func (e *Entry) Text(make func(*history.Transition) string) string {
 	e.once.Do(func() { e.text = make(e.Transition) })
 	return e.text
 }
 
-// tails are those that somebody reads.
+// tails are the tails that somebody reads.
 type tails struct {
 	mu      sync.Mutex
 	byName  map[store.LogName]*Tail
 	reading sync.WaitGroup
 }
 
-// close ends the following of all logs, whoever still reads them.
+// close ends all tails, even if somebody still reads them.
 func (all *tails) close() {
 	all.mu.Lock()
 	for _, t := range all.byName {
@@ -62,13 +63,13 @@ func (all *tails) close() {
 	all.reading.Wait()
 }
 
-// followed is how many follow a log, and for how long its end has not been known.
+// followed says how many readers follow a log, and for how long its end has not been known.
 type followed struct {
 	readers int
 	age     time.Duration
 }
 
-// followed is by cluster and kind.
+// followed returns that by cluster and kind.
 func (all *tails) followed() map[[2]string]followed {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -78,35 +79,36 @@ func (all *tails) followed() map[[2]string]followed {
 		age := time.Since(t.current)
 		t.mu.Unlock()
 		of := [2]string{t.cluster, t.name.Resource}
-		f := found[of] // of a cluster that is being replaced
+		f := found[of] // a cluster that is being replaced has two tails
 		found[of] = followed{f.readers + t.readers, max(f.age, age)}
 	}
 	return found
 }
 
-// Tail is the end of a log, which grows. It is followed once for all its readers: the database is asked what is new by one
-// question in a while, however many there are. Its methods may be called concurrently.
+// Tail is the end of a log, which grows. It is followed once for all its readers: however many there are, the database
+// gets one question from time to time. Its methods may be called concurrently.
 type Tail struct {
 	archive *Archive
 	name    store.LogName
-	cluster string // for people
+	cluster string // the cluster's name for people
 	nudged  *stream.Bell
 	stop    context.CancelFunc
 	readers int           // guarded by tails.mu
-	known   chan struct{} // closed once the database was asked
+	known   chan struct{} // closed once the database has answered
 
 	mu      sync.Mutex
 	entries []*Entry  // in order and without gaps, the last of them with the number head
 	head    uint64    // the last number of the log
-	asked   bool      // and answered, once at least
-	current time.Time // when it was last known what there is; at first, when it was asked for
-	failing time.Time // since when questions fail; zero: they do not
+	asked   bool      // the database has answered at least once
+	current time.Time // when the end of the log was last known; before that, when the tail began
+	failing time.Time // since when questions have failed; zero: they do not fail
 	err     error     // why readers cannot be told what there is; nil: they can
 	waiting map[stream.Waiter]struct{}
-	asking  map[stream.Waiter]struct{} // wait for the next answer, whatever it is
+	asking  map[stream.Waiter]struct{} // these wait for the next answer, whatever it is
 }
 
-// Follow gives the end of the log of a kind, for one more reader, who must Leave it. An error is the cluster's, or the context's.
+// Follow returns the tail of a kind's log for one more reader, which must call Leave. An error is the cluster's, or the
+// context's.
 func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string) (*Tail, error) {
 	identity, err := c.Identity(ctx)
 	if err != nil {
@@ -129,7 +131,7 @@ func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string) (
 	return t, nil
 }
 
-// Leave says that a reader has left, whom nothing wakes any more.
+// Leave records that a reader has left. It is not woken any more.
 func (t *Tail) Leave(w stream.Waiter) {
 	t.mu.Lock()
 	delete(t.waiting, w)
@@ -144,7 +146,7 @@ func (t *Tail) Leave(w stream.Waiter) {
 	}
 }
 
-// wrote says that a recorder of this replica has written to a log.
+// wrote records that a recorder of this replica has written to a log.
 func (a *Archive) wrote(name store.LogName) {
 	a.tails.mu.Lock()
 	defer a.tails.mu.Unlock()
@@ -172,7 +174,7 @@ func (t *Tail) Holds(after uint64) bool {
 	return after <= t.head && t.head-after <= uint64(len(t.entries))
 }
 
-// Await has the database asked at once, and the waiter woken when it has answered.
+// Await makes the tail ask the database at once, and wakes the waiter when the database has answered.
 func (t *Tail) Await(w stream.Waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,7 +182,8 @@ func (t *Tail) Await(w stream.Waiter) {
 	t.nudged.Wake()
 }
 
-// Next is what follows a number, at most so many. If that is nothing, the waiter is woken once, when there is something to do.
+// Next is what follows a number, at most so many transitions. If nothing follows, the waiter is woken once, when there
+// is something to do.
 func (t *Tail) Next(after uint64, most int, w stream.Waiter) ([]*Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -223,7 +226,8 @@ func (t *Tail) run(ctx context.Context) {
 	}
 }
 
-// ask asks the database what is new, and wakes the readers if they have something to do. It is false if there was no answer.
+// ask asks the database what is new, and wakes the readers that have something to do. It reports false if there was no
+// answer.
 func (t *Tail) ask(ctx context.Context) bool {
 	began := time.Now()
 	within, cancel := context.WithTimeout(ctx, awayAfter)
@@ -244,8 +248,8 @@ func (t *Tail) ask(ctx context.Context) bool {
 	return err == nil
 }
 
-// read reads how far the log reaches, and what of it follows a number. What was there when it is read for the first time is
-// left to the readers who want it.
+// read reads how far the log reaches, and what of it follows a number. The first time it reads only how far: what was
+// there before is left to readers that want it.
 func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log, found []*history.Transition, err error) {
 	select {
 	case <-t.archive.ready:
@@ -263,7 +267,7 @@ func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log
 	return log, found, err
 }
 
-// answered takes an answer, and gives those who are to be woken.
+// answered takes an answer, and returns the waiters that are to be woken.
 func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transition, err error) (woken []stream.Waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -276,7 +280,7 @@ func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transit
 		t.failing = began
 		fallthrough
 	default:
-		if !t.asked || time.Since(t.failing) >= awayAfter { // else it may be a moment, of which nobody needs to know
+		if !t.asked || time.Since(t.failing) >= awayAfter { // a shorter failure is nothing that readers need to know
 			t.err = errors.Join(ErrAway, err)
 		}
 	}
@@ -294,10 +298,10 @@ func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transit
 	return woken
 }
 
-// extend takes what was found behind the head. Where something between is not kept any more, only what follows it stays in
-// memory, so that readers ask the database, and learn it. The lock is held.
+// extend takes what was found behind the head. If something in between is not kept any more, only what follows it stays
+// in memory. Readers then ask the database, and find out. The caller holds the lock.
 func (t *Tail) extend(log store.Log, found []*history.Transition) {
-	if log.Seq < t.head { // the database is an older one
+	if log.Seq < t.head { // the database was restored
 		t.entries, t.head = nil, log.Seq
 		return
 	}
@@ -314,6 +318,6 @@ func (t *Tail) extend(log store.Log, found []*history.Transition) {
 		t.entries, t.head = nil, log.Seq
 	}
 	if over := len(t.entries) - tailLength; over > 0 {
-		t.entries = append([]*Entry(nil), t.entries[over:]...) // readers have the old ones
+		t.entries = append([]*Entry(nil), t.entries[over:]...) // a copy, since readers still use the old slice
 	}
 }

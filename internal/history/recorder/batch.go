@@ -13,10 +13,10 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// batch is what is to be written together.
+// batch is what is written in one transaction.
 type batch struct {
 	transitions []*history.Transition
-	order       []string                // uids, as they came first
+	order       []string                // uids, in the order in which they first came
 	changed     map[string]*history.Job // by uid, as they are at the end
 }
 
@@ -28,14 +28,14 @@ func (b *batch) jobs() []*history.Job {
 	return jobs
 }
 
-// maxIdentity is how long a uid, name or namespace may be that a database keeps, in bytes.
+// maxIdentity is how long, in bytes, a uid, name or namespace may be for the database to keep it.
 const maxIdentity = 256
 
 // see takes one object into a batch.
 func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, observed time.Time, late bool) {
 	identity := history.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	if identity.UID == "" || max(len(identity.UID), len(identity.Namespace), len(identity.Name)) > maxIdentity {
-		return // which no API server gives an object that it stores itself
+		return // API servers give no such names to objects that they store themselves
 	}
 	was := r.living[identity.UID]
 	seen := history.Seen{
@@ -80,8 +80,8 @@ func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 	}
 }
 
-// compare begins at the objects as they are, and writes as late what differs from the jobs as the database has them: what lay
-// between is not known.
+// compare begins with the objects as they are now. Where they differ from the jobs in the database, it records the
+// difference as late, since what happened in between is not known.
 func (r *Recorder) compare(ctx context.Context) error {
 	snapshot := r.opts.Store.Snapshot()
 	r.cursor = r.opts.Store.Topic().From(snapshot.Head, stream.AllNamespaces())
@@ -91,16 +91,18 @@ func (r *Recorder) compare(ctx context.Context) error {
 	if err := r.write(ctx, b); err != nil {
 		return err
 	}
-	if err := r.renew(ctx); err != nil { // so that the position is of this history, also if nothing differs
+	if err := r.renew(ctx); err != nil { // even if nothing differs, the position must be one of this history
 		return err
 	}
 	r.rewritten, r.checked = false, true
 	return nil
 }
 
-// leap goes over what the API server has forgotten, and no further: from a position to the version after which it still has what happened,
-// if there is one up to a place in the ring (0: up to now). That is how it is after its restart, which the gateway notices later than those who go on
-// writing. What differs between the two is late; what follows is read as ever, by the cursor that it gives.
+// leap passes over what the API server has forgotten, and no more than that. It goes from a position to the version
+// after which the API server still has all events, if that version is not behind upTo, a place in the ring (0: up to
+// now). This is the situation after a restart of the API server, which the gateway notices later than clients that go on
+// writing. What differs between position and version is recorded as late. What follows is read as usual, by the cursor
+// that leap returns.
 //
 // If ok is false, nothing could be done.
 func (r *Recorder) leap(ctx context.Context, gone error, upTo uint64) (cursor *cache.Cursor, ok bool, err error) {
@@ -137,11 +139,13 @@ func (r *Recorder) leap(ctx context.Context, gone error, upTo uint64) (cursor *c
 	return cursor, true, nil
 }
 
-// check compares once, when a tenure has caught up: versions may have gone back and come again while nobody was there to see
-// it, and rules may be others than those by which was recorded. Usually there is no difference.
+// check compares the jobs with the objects once, when a tenure has caught up. Versions may have gone back and grown
+// again while no gateway was there to see it. And the rules may have changed since the jobs were recorded. Usually
+// nothing differs.
 //
-// Both sides must be of one moment. So nothing may be unread, and the objects must be newer than where the database stood:
-// deletions of the version after that may have been recorded already, by who saw them, while the objects are still there.
+// Both sides must be of the same moment. So nothing may be unread, and the objects must be newer than the position in
+// the database was. Otherwise a recorder that saw deletions of the next version may have recorded them already, while
+// the objects are still there.
 func (r *Recorder) check(ctx context.Context) error {
 	if r.checked {
 		return nil
@@ -162,13 +166,14 @@ func objectsOf(snapshot *cache.Snapshot) []*cluster.Object {
 	return slices.Collect(snapshot.List(stream.AllNamespaces(), cache.Selector{}, "", ""))
 }
 
-// differences are what the objects at a version are otherwise than the jobs that live, in the order of their versions.
+// differences are the ways in which the objects at a version differ from the living jobs, in the order of their
+// versions.
 func (r *Recorder) differences(objects []*cluster.Object, version uint64) *batch {
 	slices.SortStableFunc(objects, func(a, b *cluster.Object) int { return cmp.Compare(a.Version(), b.Version()) })
 	there := make(map[string]bool, len(objects))
 	var b batch
 	now := time.Now()
-	// What is gone first: another of its name may have come after it.
+	// Deletions come first, since another object of the same name may have come after.
 	for _, o := range objects {
 		there[o.UID()] = true
 	}

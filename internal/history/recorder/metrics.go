@@ -11,7 +11,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-// Metrics are those of all recorders of a gateway. A nil Metrics counts nothing.
+// Metrics are the metrics of all recorders of a gateway. A nil Metrics counts nothing.
 type Metrics struct {
 	transitions *prometheus.CounterVec
 	late        *prometheus.CounterVec
@@ -44,14 +44,15 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Failed counts a failure of the database. That another records, or that the caller has given up, is none.
+// Failed counts a failure of the database. It is no failure if another recorder has the log, or if the caller has given
+// up.
 func (m *Metrics) Failed(ctx context.Context, err error) {
 	if m != nil && err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrHeld) && !errors.Is(err, store.ErrNoLog) {
 		m.errors.WithLabelValues(string(store.CauseOf(err))).Inc()
 	}
 }
 
-// Removed counts rows that were removed, since they had been kept for long enough.
+// Removed counts rows that were removed because they had been kept for long enough.
 func (m *Metrics) Removed(jobs, transitions int) {
 	if m != nil {
 		m.rows.WithLabelValues("jobs", "removed").Add(float64(jobs))
@@ -81,19 +82,20 @@ func (m *Metrics) wrote(cluster, kind string, transitions []*history.Transition,
 	m.batch.Observe(took.Seconds())
 }
 
-// counted is a Database whose failures are counted, and whose calls end: one that is cut off without a word would else be waited
-// for as long as the system believes in the connection, a quarter of an hour and more.
+// counted is a Database whose failures are counted, and whose calls are bounded in time. A connection may be cut off
+// without a word. Without a bound, the recorder would wait until the system gives the connection up, which takes a
+// quarter of an hour or more.
 type counted struct {
 	Database
 	metrics *Metrics
 }
 
 const (
-	// answerWithin is how long a call may take that reads or writes little; longer than that, the lease is lost.
+	// answerWithin is how long a call that reads or writes little may take. After a longer time the lease is lost anyway.
 	answerWithin = lease
-	// rowWithin is how much longer, for each row that is written.
+	// rowWithin is how much longer a call may take for each row that it writes.
 	rowWithin = 10 * time.Millisecond
-	// livingWithin is how long the jobs may take that live, which may be a million.
+	// livingWithin is how long reading the living jobs may take. There may be a million.
 	livingWithin = 5 * time.Minute
 )
 
@@ -122,7 +124,7 @@ func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store
 }
 
 func (c counted) Expire(ctx context.Context, log store.Log, before history.Time, limit int) (jobs, transitions int, err error) {
-	jobs, transitions, err = c.Database.Expire(ctx, log, before, limit) // whose caller bounds it
+	jobs, transitions, err = c.Database.Expire(ctx, log, before, limit) // the caller bounds it
 	c.metrics.Failed(ctx, err)
 	return jobs, transitions, err
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Store    *cache.Store // of the kind; in use for as long as the recorder runs
 	Rule     *rules.Rule
 	Waits    *waiting.Watch      // of the cluster; nil: nobody says why jobs wait
-	Holder   string              // names this recorder among all that share the database
+	Holder   string              // the name of this recorder, unique among all that share the database
 	Keep     time.Duration       // how long after its deletion a job is kept; 0: for ever
 	Wrote    func(store.LogName) // is called after each transaction that wrote transitions, and must not wait; may be nil
 	Metrics  *Metrics            // may be nil
@@ -40,13 +40,13 @@ type Options struct {
 }
 
 const (
-	// lease is how long after its last sign of life a recorder is replaced.
+	// lease is how long after its last sign of life a recorder is replaced by another one.
 	lease = 10 * time.Second
-	// renewal is how often the lease is renewed, and a position saved that nothing was written at.
+	// renewal is how often the lease is renewed. The position is then saved even if nothing was written.
 	renewal = 3 * time.Second
-	// leastWait and mostWait bound how long is waited after an error.
+	// leastWait and mostWait bound the wait after an error.
 	leastWait, mostWait = time.Second, 15 * time.Second
-	// batchSize is how many events are read at once, unless one revision has more.
+	// batchSize is how many events are read at once. If one revision has more events, all of these are read.
 	batchSize = 512
 )
 
@@ -57,14 +57,14 @@ type Recorder struct {
 	log    *slog.Logger
 	status status
 
-	rewritten  bool      // versions went back: the position is of another history
-	expireNext time.Time // when it is looked for what has been kept for long enough
+	rewritten  bool      // versions went back, so the position is one of another history
+	expireNext time.Time // when the next removal of old jobs is due
 
 	// Of one tenure.
-	at      store.Log               // where the database stands
-	from    uint64                  // the version at which it stood in the beginning
-	read    uint64                  // everything up to here has been read, and what of it changed a state is written
-	checked bool                    // the jobs were compared with the objects
+	at      store.Log               // the position in the database
+	from    uint64                  // the version of that position when the tenure began
+	read    uint64                  // everything up to this version has been read, and its transitions are written
+	checked bool                    // the jobs have been compared with the objects
 	living  map[string]*history.Job // by uid
 	waits   *waits                  // nil: nobody says why jobs wait
 	cursor  *cache.Cursor
@@ -88,7 +88,7 @@ func (r *Recorder) Status() Status { return r.status.get() }
 // Cluster is the name of the cluster.
 func (r *Recorder) Cluster() string { return r.opts.Cluster.Name() }
 
-// Store is that of the kind that is recorded.
+// Store is the store of the kind that is recorded.
 func (r *Recorder) Store() *cache.Store { return r.opts.Store }
 
 // Run records until the context ends, or the kind is no longer served.
@@ -110,7 +110,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 			r.status.become(Standby, nil)
 		default:
 			r.status.become(Waiting, err)
-			if time.Since(began) > mostWait { // it had worked
+			if time.Since(began) > mostWait { // the tenure had worked before it failed
 				wait, told = leastWait, ""
 			}
 			if err.Error() != told {
@@ -168,7 +168,7 @@ func (r *Recorder) take(ctx context.Context) (store.Log, error) {
 	return r.opts.Database.Take(ctx, r.name, r.opts.Cluster.Name(), r.opts.Holder, lease)
 }
 
-// release lets another go on at once, also when the context has ended.
+// release lets another recorder go on at once, even if the context has ended.
 func (r *Recorder) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewal)
 	defer cancel()
@@ -177,7 +177,7 @@ func (r *Recorder) release(ctx context.Context) {
 	}
 }
 
-// place finds where to go on reading.
+// place finds the place from which reading goes on.
 func (r *Recorder) place(ctx context.Context) error {
 	if r.at.Version == 0 || r.rewritten {
 		return r.compare(ctx)
@@ -186,7 +186,7 @@ func (r *Recorder) place(ctx context.Context) error {
 	topic := r.opts.Store.Topic()
 	cursor, err := topic.Resume(known, stream.AllNamespaces())
 	if errors.Is(err, stream.ErrAhead) {
-		// Another replica was further. Or the versions went back while nobody was there to see it.
+		// Either another replica had seen more, or versions went back while no gateway was there to see it.
 		exists, unknown := r.opts.Cluster.HasVersion(ctx, r.opts.Store.Kind(), known.All)
 		switch {
 		case unknown != nil:
@@ -212,9 +212,9 @@ func (r *Recorder) place(ctx context.Context) error {
 	return err
 }
 
-// passedOver is for what was read up to a position. If a relist passed over something of that, it is read again from the API
-// server, which may still have what happened: a watch that broke off is reason enough for a relist. If again is false, what was
-// read is all that can be known.
+// passedOver is called after everything up to a position was read. If a relist passed over a part of that, the part is
+// read again from the API server. The API server may still have it, since a relist may have no worse reason than a watch
+// that broke off. If again is false, what was read is all that can be known.
 func (r *Recorder) passedOver(ctx context.Context, position uint64) (again bool, err error) {
 	if !r.cursor.PassedOver(r.read, position) {
 		return false, nil
@@ -300,7 +300,8 @@ func (r *Recorder) follow(ctx context.Context) error {
 	}
 }
 
-// renew renews the lease, and saves the position if nothing was written there. Whoever was taken for dead meanwhile finds out.
+// renew renews the lease. If nothing was written there, it also saves the position. A recorder that was taken for dead
+// in the meantime learns of it here.
 func (r *Recorder) renew(ctx context.Context) error {
 	at, err := r.take(ctx)
 	if err != nil {
@@ -316,8 +317,9 @@ func (r *Recorder) renew(ctx context.Context) error {
 	return err
 }
 
-// next reads events that end with a revision, and the position after them; more says that there are others. A second writer that
-// goes on from within a revision would see states of its objects that have been overcome already.
+// next reads events up to the end of a revision, and returns the position after them; more says that there are further
+// events. If it ended within a revision, a second recorder could go on from there, and would see states of objects that
+// are no longer true.
 func (r *Recorder) next() (events []*cache.Event, position uint64, more bool, err error) {
 	batch := make([]*cache.Event, 0, batchSize)
 	for {
@@ -342,16 +344,16 @@ func (r *Recorder) next() (events []*cache.Event, position uint64, more bool, er
 	}
 }
 
-// record writes what events change, if that is anything.
+// record writes what the events change, if they change anything.
 func (r *Recorder) record(ctx context.Context, events []*cache.Event, position uint64) error {
 	var b batch
 	for _, e := range events {
 		observed := e.At
-		if observed.IsZero() { // it is from the API server's history
+		if observed.IsZero() { // the event is from the API server's history
 			observed = time.Now()
 		}
 		before, leap := e.FromRelist()
-		r.see(&b, e.Object, e.Type == stream.Deleted, observed, leap && before < e.Pos) // else it is the rest of a revision
+		r.see(&b, e.Object, e.Type == stream.Deleted, observed, leap && before < e.Pos) // late, unless it is the rest of a revision that was read
 	}
 	r.read = max(r.read, position)
 	return r.write(ctx, &b)
@@ -365,7 +367,7 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	began, jobs := time.Now(), b.jobs()
 	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: jobs})
 	if err != nil {
-		return fmt.Errorf("record: %w", err) // without what changes each time it is tried, so that the log says it once
+		return fmt.Errorf("record: %w", err) // the text is the same for each attempt, so that it is logged once
 	}
 	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, b.transitions, len(jobs), time.Since(began))
 	r.at = at

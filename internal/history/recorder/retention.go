@@ -9,19 +9,22 @@ import (
 )
 
 const (
-	// expireAtOnce is how many jobs are removed at a time: so few that recording waits for a moment only.
+	// expireAtOnce is how many jobs are removed at once: so few that recording waits only for a moment.
 	expireAtOnce = 100
-	// expireRest is how many times as long as the last removal took nothing is removed, and leastRest how long at least. So readers have
-	// the database's disk and, with a file, this process' processors for themselves most of the time, however slow these are.
+	// expireRest is how long nothing is removed after a removal, as a multiple of the time that the removal took; it is
+	// at least leastRest. So most of the time readers have the database's disk for themselves, however slow it is. If the
+	// database is a file, the same holds for the processors.
 	expireRest, leastRest = 3, 100 * time.Millisecond
-	// expireAgain is how long after all was removed it is looked for more.
+	// expireAgain is how long after everything was removed the next search for more begins.
 	expireAgain = 10 * time.Minute
 )
 
-// expire removes some of the jobs that have been kept for long enough, and says for how long nothing is to be removed then. It is called by who
-// holds the lease, so that of several replicas one does it, and between two batches of what is recorded.
+// expire removes some of the jobs that have been kept for long enough, and returns how long nothing is to be removed
+// after that. The recorder that holds the lease calls it, between two batches. So if there are several replicas, one of
+// them does it.
 //
-// A failure does not end the recording: a database that takes rows may still be too slow to find those that are to go.
+// A failure does not end the recording. A database that accepts rows may still be too slow to find those that have to
+// go.
 func (r *Recorder) expire(ctx context.Context) (rest time.Duration) {
 	if r.opts.Keep == 0 {
 		return expireAgain

@@ -19,12 +19,12 @@ const (
 type Status struct {
 	State   State
 	Since   time.Time // when State last changed
-	Err     error     // of Waiting: why; nil before the first failure
+	Err     error     // why it is Waiting; nil before the first failure
 	Version uint64    // everything up to here has been read; 0: not known
 	Seq     uint64    // the last transition's number; 0: none, or not known
-	Jobs    int       // that live, as it knows them
-	Behind  bool      // there is more to read, or it cannot be told
-	Caught  time.Time // when it had last read all that there was; at first, when it began
+	Jobs    int       // how many living jobs it knows
+	Behind  bool      // there is more to read, or that is not known
+	Caught  time.Time // when it had last read everything; before that, when it began
 }
 
 // status is a Status that changes.
@@ -51,7 +51,7 @@ func (s *status) become(state State, err error) {
 	}
 }
 
-// writes says that there is something to write, until stands says that it is written.
+// writes records that there is something to write, until stands is called.
 func (s *status) writes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *status) writes() {
 	}
 }
 
-// stands takes where a recorder stands.
+// stands records where the recorder stands once everything is written.
 func (s *status) stands(version, seq uint64, jobs int, behind bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// look is how often it is looked at what others say of jobs that wait.
+	// look is how often the recorder looks at what other objects say of jobs that wait.
 	look = time.Second
-	// stands is how long it must have been said at least: a job that starts at once has not waited.
+	// stands is how long something must have been said before it is written: a job that starts at once has not waited.
 	stands = time.Second
-	// firstPause is how long after a job's reason was written the next may be, until its state changes. Each pause is twice as long
-	// as the one before, up to longestPause, so reasons that alternate for ever cost few writes. One that differs from what is
-	// written in numbers only ("0/12 nodes are available") always waits for longestPause.
+	// firstPause is the time between the first and the second write of a job's reason. Each later pause is twice as long,
+	// up to longestPause, until the job's state changes. So reasons that alternate for ever cost few writes. A reason
+	// that differs from the written one only in numbers ("0/12 nodes are available") always waits for longestPause.
 	firstPause, longestPause = 5 * time.Second, 10 * time.Minute
 )
 
 // waits is what a tenure knows of why its jobs wait.
 type waits struct {
 	listener *waiting.Listener
-	due      map[string]time.Time // by uid: when it is to be looked at what is said of a job
-	paces    map[string]pace      // by uid, of jobs whose reason was written in this state
+	due      map[string]time.Time // by uid: when to look at what is said of a job
+	paces    map[string]pace      // by uid: for jobs whose reason was written while they were in this state
 }
 
 // pace is how often a job's reason is written.
@@ -33,7 +33,7 @@ type pace struct {
 	pause   time.Duration // until it may be written again
 }
 
-// listen begins to listen to who says why jobs wait. What is known of all that live is looked at.
+// listen begins to listen to what other objects say of jobs. It also looks at what is already known of all living jobs.
 func (r *Recorder) listen() {
 	if r.opts.Waits == nil {
 		return
@@ -51,7 +51,7 @@ func (r *Recorder) unlisten() {
 	}
 }
 
-// changed takes a job that came to another state.
+// changed records that a job came to another state.
 func (w *waits) changed(job *history.Job, now time.Time) {
 	if w == nil {
 		return
@@ -63,8 +63,8 @@ func (w *waits) changed(job *history.Job, now time.Time) {
 	}
 }
 
-// explain writes why jobs wait, if somebody says something else than what is written. It moves no seq, and writes nothing for what
-// changes nothing.
+// explain writes why jobs wait, for the jobs of which something else is said than what is written. It does not move seq,
+// and writes nothing where nothing changes.
 func (r *Recorder) explain(ctx context.Context) error {
 	if r.waits == nil {
 		return nil
@@ -93,7 +93,7 @@ func (r *Recorder) explain(ctx context.Context) error {
 			continue
 		}
 		if wait := w.paces[uid].until(r.living[uid], next); now.Before(wait) {
-			w.due[uid] = wait // when what is said then is looked at
+			w.due[uid] = wait // what is said at that time counts
 			continue
 		}
 		if jobs = append(jobs, next); len(jobs) == batchSize {
@@ -117,7 +117,7 @@ func (r *Recorder) explain(ctx context.Context) error {
 	return nil
 }
 
-// until is when what is said next of a job may be written.
+// until is when the next reason of a job may be written.
 func (p pace) until(was, next *history.Job) time.Time {
 	if was.Reason == next.Reason && alike(was.Message, next.Message) {
 		return p.written.Add(longestPause)
@@ -129,7 +129,7 @@ func (p pace) next(now time.Time) pace {
 	return pace{written: now, pause: min(max(2*p.pause, firstPause), longestPause)}
 }
 
-// alike reports whether texts differ in their numbers only.
+// alike reports whether texts differ only in their numbers.
 func alike(a, b string) bool {
 	for {
 		for a != "" && isDigit(a[0]) {

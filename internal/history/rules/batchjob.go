@@ -9,13 +9,13 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// jobConditions are those of a batch/v1 Job that say something of its state, if their status is True.
+// jobConditions are the conditions of a batch/v1 Job that say something of its state, if their status is True.
 type jobConditions struct{ complete, failed, suspended, successCriteriaMet, failureTarget gjson.Result }
 
-// readJob is what a batch/v1 Job says of itself: the first that fits of what follows.
+// readJob is what a batch/v1 Job says of itself: the first of the following that applies.
 //
-// Since Kubernetes 1.31 Complete and Failed wait until all pods have ended. SuccessCriteriaMet and FailureTarget come before
-// them, so they are looked at before a failed pod is taken for a retry.
+// Since Kubernetes 1.31, Complete and Failed come only after all pods have ended. SuccessCriteriaMet and FailureTarget
+// come before them. So these are looked at before a failed pod counts as a retry.
 func readJob(o *cluster.Object, was history.State) history.Said {
 	values := gjson.GetMany(o.JSON(), "spec.suspend", "status")
 	suspend, status := values[0].Bool(), values[1]
@@ -87,7 +87,7 @@ func readJobConditions(all gjson.Result) (found jobConditions) {
 	return found
 }
 
-// saidBy is a state with what its condition says; a condition that is not there says nothing.
+// saidBy is a state with what its condition says. A condition that does not exist says nothing.
 func saidBy(state history.State, condition gjson.Result) history.Said {
 	return history.Said{
 		State: state, Reason: condition.Get("reason").Str, Message: condition.Get("message").Str,
@@ -95,7 +95,7 @@ func saidBy(state history.State, condition gjson.Result) history.Said {
 	}
 }
 
-// moment reads a time as Kubernetes writes it; what is none is 0.
+// moment reads a time as Kubernetes writes it; 0 if the text is no time.
 func moment(s string) history.Time {
 	if s == "" {
 		return 0

@@ -1,10 +1,13 @@
-// Package rules reads from an object what it says of the state of the job that it is: of a batch/v1 Job by itself, of other
-// kinds by CEL expressions, which are ready-made for the kinds that are most used.
+// Package rules reads what an object says of the state of the job that it is. A batch/v1 Job is read by this package
+// itself. Other kinds are read by CEL expressions, which are ready-made for the kinds that are used most.
 //
-// An expression gets the object as `object`, without nulls, since controllers write null where they mean nothing. It gets
-// `state`, too: for the state's expression the one the job was in, the empty text for a new one, for all others what that expression said. `object.condition('Failed')` is the condition
-// of that type with its members type, status, reason, message and lastTransitionTime, each a text, empty where it is not there.
+// An expression gets the object as `object`, without nulls, since controllers write null where they mean nothing. It
+// also gets `state`. For the expression of the state, this is the state that the job was in, or the empty text for a new
+// job. For all other expressions it is the result of that one. `object.condition('Failed')` is the condition of that
+// type. Its members type, status, reason, message and lastTransitionTime are texts, which are empty if there is no such
+// condition.
 //
-// What is wrong with an expression is told when it is compiled, by an error that names the key. What fails later (a member
-// that is not there, a cost beyond the limit) says nothing: the job stays what it was.
+// An expression that is wrong is refused when it is compiled, by an error that names the key. An expression that fails
+// later says nothing, and the job stays what it was. That happens if a member does not exist, or if the cost exceeds the
+// limit.
 package rules

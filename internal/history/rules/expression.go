@@ -13,13 +13,13 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 	"cel.dev/cel-go/ext"
 	"cel.dev/cel-go/interpreter"
-	"k8s.io/apimachinery/pkg/util/json" // whole numbers are integers, as in Kubernetes' own expressions
+	"k8s.io/apimachinery/pkg/util/json" // it reads whole numbers as integers, as Kubernetes' own expressions do
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// costLimit bounds one evaluation, in CEL's units, of which a comparison is one: some milliseconds at most.
+// costLimit bounds one evaluation in CEL's units, which takes some milliseconds at most. A comparison is one unit.
 const costLimit = 100_000
 
 type environment struct{ cel *cel.Env }
@@ -36,13 +36,13 @@ func newEnvironment() (environment, error) {
 	return environment{env}, err
 }
 
-// expression is one that gives a text.
+// expression is a CEL expression whose result is a text.
 type expression struct {
 	program cel.Program
 	ast     *cel.Ast
 }
 
-// compile is nil for an empty text.
+// compile returns nil for an empty text.
 func (e environment) compile(text string) (*expression, error) {
 	if text == "" {
 		return nil, nil
@@ -61,7 +61,7 @@ func (e environment) compile(text string) (*expression, error) {
 	return &expression{program: program, ast: checked}, nil
 }
 
-// checkStates finds a misspelled state where it stands as a result.
+// checkStates finds misspelled states among the texts that may be results.
 func (e *expression) checkStates() error {
 	var errs []error
 	var check func(ast.Expr)
@@ -89,7 +89,7 @@ type input struct {
 	state  string
 }
 
-// parse is an object as expressions see it.
+// parse returns an object as expressions see it.
 func parse(o *cluster.Object) map[string]any {
 	object := map[string]any{}
 	_ = json.Unmarshal([]byte(o.JSON()), &object) // cannot fail: it is an object
@@ -146,7 +146,7 @@ func (e *expression) evaluate(in input) (string, error) {
 	return string(text), nil
 }
 
-// conditionsOf is the list of conditions of an object as CEL holds it, nil without any.
+// conditionsOf is an object's list of conditions, as CEL holds it; nil if it has none.
 func conditionsOf(object ref.Val) traits.Lister {
 	for _, member := range []types.String{"status", "conditions"} {
 		mapper, ok := object.(traits.Mapper)
@@ -186,7 +186,7 @@ func condition(object, wanted ref.Val) ref.Val {
 	return types.DefaultTypeAdapter.NativeToValue(found)
 }
 
-// conditionCost has a look for a condition cost as much as there are.
+// conditionCost makes the search for a condition cost as much as there are conditions.
 type conditionCost struct{}
 
 // CallCost implements cost.ActualCostEstimator.

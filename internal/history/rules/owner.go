@@ -6,7 +6,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// ownerMark is the annotation, or label, that says whose an object is. An annotation takes any name, a label not.
+// ownerMark is the annotation, or label, that names an object's owner. An annotation can hold any name, a label cannot.
 const ownerMark = "kubecast.io/owner"
 
 func (r *Rule) ownerOf(o *cluster.Object) string {

@@ -6,8 +6,8 @@ type ready struct {
 	owner                             []string // gjson paths
 }
 
-// readyMade are the kinds that have an end. Their states are read as their controllers write them; where an expression says
-// the empty text, the controller is between two states, or says nothing.
+// readyMade are the rules of kinds that have an end. They read states as the controllers write them. Where an expression
+// gives the empty text, the controller is between two states, or says nothing.
 var readyMade = map[string]ready{
 	"pytorchjobs.kubeflow.org":               kubeflow,
 	"tfjobs.kubeflow.org":                    kubeflow,
@@ -26,7 +26,7 @@ var readyMade = map[string]ready{
 	"appwrappers.workload.codeflare.dev":     appWrapper,
 }
 
-// Running and Restarting remove each other.
+// The conditions Running and Restarting remove each other.
 var kubeflow = ready{
 	state: `object.condition('Succeeded').status == 'True' ? 'Succeeded'
 		: object.condition('Failed').status == 'True' ? 'Failed'
@@ -40,7 +40,7 @@ var kubeflow = ready{
 		: state in ['Failed', 'Suspended'] ? object.condition(state).lastTransitionTime : ''`,
 }
 
-// Nothing but the jobs' counts says that it runs.
+// Only the counts of its jobs say that it runs.
 var trainJob = ready{
 	state: `object.condition('Complete').status == 'True' ? 'Succeeded'
 		: object.condition('Failed').status == 'True' ? 'Failed'
@@ -53,7 +53,7 @@ var trainJob = ready{
 	at:      `state in ['Succeeded', 'Failed', 'Suspended'] ? object.condition(state == 'Succeeded' ? 'Complete' : state).lastTransitionTime : ''`,
 }
 
-// Complete is no success by itself, and a retry empties the status but for the number of failures.
+// Complete by itself is no success. A retry empties the status except for the number of failures.
 var rayJob = ready{
 	state: `{'Initializing': 'Pending', 'Waiting': 'Pending', 'Failed': 'Failed', 'ValidationFailed': 'Failed', 'Suspending': 'Suspended',
 			'Suspended': 'Suspended', 'Retrying': 'Retrying'}[?object.?status.?jobDeploymentStatus.orValue('')].orValue(
@@ -84,7 +84,7 @@ var workflow = ready{
 	},
 }
 
-// The phase is Running while pods still wait, and what is Aborted can go on.
+// The phase is Running even while pods wait. A job that is Aborted can go on.
 var volcanoJob = ready{
 	state: `object.?status.?state.?phase.orValue('') == 'Running' ? (object.?status.?running.orValue(0) > 0 ? 'Running' : 'Pending')
 		: {'': 'Submitted', 'Pending': 'Pending', 'Aborting': 'Suspended', 'Aborted': 'Suspended', 'Restarting': 'Retrying',
@@ -95,7 +95,7 @@ var volcanoJob = ready{
 	at:      `state in ['Succeeded', 'Failed', 'Suspended'] ? object.?status.?state.?lastTransitionTime.orValue('') : ''`,
 }
 
-// While it restarts, its jobs are made anew: none of them is ready.
+// While it restarts, its jobs are made anew, and none of them is ready.
 var jobSet = ready{
 	state: `object.?status.?terminalState.orValue('') == 'Completed' || object.condition('Completed').status == 'True' ? 'Succeeded'
 		: object.?status.?terminalState.orValue('') == 'Failed' || object.condition('Failed').status == 'True' ? 'Failed'
@@ -120,7 +120,7 @@ var sparkApplication = ready{
 	at:      `state in ['Succeeded', 'Failed'] ? object.?status.?terminationTime.orValue('') : ''`,
 }
 
-// One condition says all; while it is Unknown, its reason does.
+// One condition says everything. While it is Unknown, its reason does.
 var tekton = ready{
 	state: `{'True': 'Succeeded', 'False': 'Failed',
 			'Unknown': {'Started': 'Pending', 'Pending': 'Pending', 'PipelineRunPending': 'Suspended', 'ToBeRetried': 'Retrying',

@@ -16,8 +16,9 @@ const (
 	maxReplicas = 1 << 20 // of one template
 )
 
-// requestsOf is what all pods of a job request together: those of each pod template in its spec, as often as the object
-// around it says, by replicas, parallelism or the like. A job whose pods are described elsewhere requests nothing that is known.
+// requestsOf is what all pods of a job request together. Each pod template in the job's spec counts as often as the
+// object around it says, by replicas, parallelism or the like. If the pods of a job are described elsewhere, it is not
+// known what they request, and it counts as nothing.
 func requestsOf(o *cluster.Object) map[string]string {
 	total := corev1.ResourceList{}
 	addTemplates(total, o.Path("spec"), 1, maxDepth)
@@ -31,7 +32,7 @@ func requestsOf(o *cluster.Object) map[string]string {
 	return texts
 }
 
-// addTemplates adds what the templates in a value request, times a number.
+// addTemplates adds what the templates in a value request, multiplied by a number.
 func addTemplates(total corev1.ResourceList, value gjson.Result, times int64, depth int) {
 	if depth == 0 || !value.IsObject() && !value.IsArray() {
 		return
@@ -51,7 +52,8 @@ func addTemplates(total corev1.ResourceList, value gjson.Result, times int64, de
 	})
 }
 
-// timesOf is how many there are of the template in an object: as many pods of a Job as run at once, else replicas, else one.
+// timesOf is how many pods there are of the template in an object: for a Job as many as run at once, else replicas, else
+// one.
 func timesOf(around gjson.Result) int64 {
 	if parallelism := around.Get("parallelism"); parallelism.Exists() && parallelism.Type == gjson.Number {
 		n := parallelism.Int()
@@ -68,12 +70,12 @@ func timesOf(around gjson.Result) int64 {
 
 func product(a, b int64) int64 { return min(a*min(max(b, 0), maxReplicas), maxReplicas) }
 
-// addPod adds what a pod of a spec requests, times a number. Where a container requests nothing of what it is limited to, it
-// gets the limit, as the API server has it for pods.
+// addPod adds what a pod of a spec requests, multiplied by a number. If a container has a limit and no request, the
+// limit counts as its request, as at the API server.
 func addPod(total corev1.ResourceList, spec gjson.Result, times int64) {
 	var pod corev1.Pod
 	if err := json.Unmarshal([]byte(spec.Raw), &pod.Spec); err != nil {
-		return // a CRD may take what is no pod
+		return // a custom resource may hold something that is no pod
 	}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {

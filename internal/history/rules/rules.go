@@ -10,11 +10,11 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Jobs is the kind that always has a rule, and needs no expression.
+// Jobs is the kind that always has a rule and needs no expression.
 const Jobs = "jobs.batch"
 
-// Kind is one kind with its expressions. Without any it is one of the ready-made; with some of them, the others are the
-// ready-made ones, if there are, or none.
+// Kind is a kind with its expressions. Without any expression, its rule is the ready-made one. With some, the others are
+// those of the ready-made rule, if there is one.
 type Kind struct {
 	Resource string // resource.group, as in trainjobs.trainer.kubeflow.org
 	State    string
@@ -23,14 +23,14 @@ type Kind struct {
 	Queue    string
 }
 
-// Options say which kinds there are beyond Jobs. The errors of New name their keys below Key.
+// Options say which kinds there are beside Jobs. Errors of New name keys below Key.
 type Options struct {
 	Key   string // history
 	Owner string // an expression for the owner of objects of all kinds; empty: annotation or label kubecast.io/owner, then the kind's own
 	Kinds []Kind
 }
 
-// Set has the rules of all kinds. It may be used concurrently, as its rules may.
+// Set has the rules of all kinds. It may be used concurrently, and so may its rules.
 type Set struct{ rules map[string]*Rule }
 
 // New compiles and checks all expressions. Its error names each key that is wrong.
@@ -91,31 +91,32 @@ func New(opts Options) (*Set, error) {
 // Ready are the kinds that have ready-made rules.
 func Ready() []string { return slices.Sorted(maps.Keys(readyMade)) }
 
-// Kinds are those that have rules, in order.
+// Kinds are the kinds that have rules, in order.
 func (s *Set) Kinds() []string { return slices.Sorted(maps.Keys(s.rules)) }
 
-// For is the rule of a kind, or nil.
+// For is the rule of a kind; nil if it has none.
 func (s *Set) For(kind string) *Rule { return s.rules[kind] }
 
 // Rule reads the objects of one kind.
 type Rule struct {
 	jobs       bool // the kind is batch/v1 Job
 	owner      *expression
-	ownerPaths []string // where the kind itself says who its owner is
+	ownerPaths []string // where objects of this kind name their owner
 	state      *expression
 	reason     *expression
 	message    *expression
 	queue      *expression
-	at         *expression // since when it is in its state, RFC 3339
+	at         *expression // since when the job is in its state, in RFC 3339
 }
 
 // ErrState means that an expression's result is no state.
 var ErrState = errors.New("no state")
 
-// Read is what an object says of a job that was in a state, "" for one that was never seen. An error says what of it could not
-// be evaluated; the rest holds, and is the state among what could not, it is "".
+// Read is what an object says of a job that was in a state; "" for a job that was never seen. An error says what could
+// not be evaluated. The rest of the result holds. If the state could not be evaluated, it is "".
 //
-// What is read of an object that is in its state already is not used; so only the state is, unless it is another.
+// If the object is still in the state it was in, nothing else of the result would be used. So then only the state is
+// evaluated.
 func (r *Rule) Read(o *cluster.Object, was history.State) (said history.Said, err error) {
 	var errs []error
 	var object map[string]any

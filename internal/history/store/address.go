@@ -29,14 +29,14 @@ type Options struct {
 	PasswordFile string
 }
 
-// Place is the database's address for people, without a password or parameters.
+// Place is the database's address as it is shown to people, without a password or parameters.
 func (o Options) Place() string {
 	if o.Address == "sqlite" {
 		return filepath.Join(o.StateDir, fileName)
 	}
 	address, err := url.Parse(o.Address)
 	if err != nil {
-		return "" // which New refuses
+		return "" // New refuses such an address
 	}
 	place := &url.URL{Scheme: address.Scheme, Host: address.Host, Path: address.Path}
 	if name := address.User.Username(); name != "" {
@@ -45,7 +45,7 @@ func (o Options) Place() string {
 	return place.String()
 }
 
-// fileName is that of the SQLite file in the state directory.
+// fileName is the name of the SQLite file in the state directory.
 const fileName = "history.db"
 
 // Store is a database. Its methods may be called concurrently, and fail while the database is away.
@@ -86,7 +86,7 @@ func open(opts Options) (*sql.DB, dialect, error) {
 	}
 	address, err := url.Parse(opts.Address)
 	if err != nil {
-		return nil, nil, errors.New("is no address: sqlite, sqlite:///path, postgres://… or mysql://… is expected") // without what may be a password
+		return nil, nil, errors.New("is no address: sqlite, sqlite:///path, postgres://… or mysql://… is expected") // the address is not shown, since it may contain a password
 	}
 	if _, has := address.User.Password(); has && opts.PasswordFile != "" {
 		return nil, nil, errors.New("has a password, beside a passwordFile; one of them is too many")
@@ -117,7 +117,7 @@ func openSQLite(opts Options, path string) (*sql.DB, dialect, error) {
 func openPostgres(opts Options) (*sql.DB, dialect, error) {
 	config, err := pgx.ParseConfig(opts.Address)
 	if err != nil {
-		return nil, nil, err // which hides the password
+		return nil, nil, err // this error hides the password
 	}
 	return stdlib.OpenDB(*config, stdlib.OptionBeforeConnect(func(_ context.Context, c *pgx.ConnConfig) (err error) {
 		if opts.PasswordFile != "" {
@@ -125,7 +125,7 @@ func openPostgres(opts Options) (*sql.DB, dialect, error) {
 		}
 		return err
 	}), stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
-		// Owners, queues and states are of very different frequency, so a plan is made for their values.
+		// Some owners, queues and states are much more frequent than others, so each plan is made for its values.
 		_, err := c.Exec(ctx, "SET plan_cache_mode = force_custom_plan")
 		return err
 	})), postgres{}, nil
@@ -143,7 +143,7 @@ func openMySQL(opts Options, address *url.URL) (*sql.DB, dialect, error) {
 	if config.DBName == "" || address.Host == "" {
 		return nil, nil, errors.New("needs a host and a database: mysql://user@host:3306/database")
 	}
-	config.ClientFoundRows = true // a row that is updated to what it was counts: the compare-and-set rests on that
+	config.ClientFoundRows = true // a row counts even if it is updated to what it was, which the compare-and-set relies on
 	config.InterpolateParams = true
 	config.Timeout = 10 * time.Second
 	config.Params = map[string]string{"sql_mode": "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"}

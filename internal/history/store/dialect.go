@@ -7,25 +7,28 @@ import (
 	"strings"
 )
 
-// dialect is in what the databases differ.
+// dialect is where the databases differ.
 type dialect interface {
-	// bind turns ? into what the database takes.
+	// bind replaces ? by the database's placeholders.
 	bind(query string) string
-	// types replaces $ID, $KEY, $TEXT and $OPTIONS, and what else the database has otherwise, in a statement of the schema.
+	// types replaces $ID, $KEY, $TEXT and $OPTIONS in a statement of the schema, and whatever else this database writes
+	// differently.
 	types() *strings.Replacer
 	// now is an expression for the database's clock, in milliseconds.
 	now() string
-	// upsert is what follows VALUES (…) to replace columns of a row that is there by its key. Without columns the row stays as it is.
+	// upsert is what follows VALUES (…), so that columns of a row that exists by its key are replaced. Without columns
+	// the row stays as it is.
 	upsert(key, columns []string) string
 	// text is a type that a key's values can be cast to.
 	text() string
-	// use is what follows a table's name to have it read by an index.
+	// use follows a table's name, so that the database reads the table by an index.
 	use(index string) string
-	// led is a table whose rows of w are read by an index, before anything else is asked of them; args are what it binds.
+	// led is a table expression that reads the rows of w by an index, before anything else is asked of them; args are its
+	// arguments.
 	led(table, index string, w *where) (text string, args []any)
 	// primary is the name of a table's primary key.
 	primary(table string) string
-	// lock is taken by whoever changes the schema, within a transaction that it outlasts at most until unlock.
+	// lock is taken by the gateway that changes the schema. It may outlast the transaction, until unlock.
 	lock(ctx context.Context, conn *sql.Conn) error
 	unlock(ctx context.Context, conn *sql.Conn) error
 }
@@ -56,7 +59,7 @@ func (sqlite) text() string { return "TEXT" }
 
 func (sqlite) primary(table string) string { return "sqlite_autoindex_" + table + "_1" }
 
-// Every transaction takes the file's only lock for writers at its beginning.
+// In SQLite every transaction takes the file's only lock for writers at its beginning.
 func (sqlite) lock(context.Context, *sql.Conn) error { return nil }
 
 func (sqlite) unlock(context.Context, *sql.Conn) error { return nil }
@@ -87,10 +90,10 @@ func (postgres) now() string { return "CAST(EXTRACT(EPOCH FROM clock_timestamp()
 
 func (postgres) upsert(key, columns []string) string { return onConflict(key, columns) }
 
-// PostgreSQL takes no advice: it chooses by statistics.
+// PostgreSQL takes no hints: it chooses by statistics.
 func (postgres) use(string) string { return "" }
 
-// What stands within an OFFSET is planned by itself.
+// PostgreSQL plans a subquery with an OFFSET by itself.
 func (postgres) led(table, _ string, w *where) (string, []any) {
 	return "(SELECT * FROM " + table + " " + w.String() + " OFFSET 0) AS led", w.args
 }
@@ -114,7 +117,8 @@ type mariadb struct{}
 
 func (mariadb) bind(query string) string { return query }
 
-// Binary types, since all collations either fold letters or ignore spaces at the end: another's name would be as good as one's own.
+// Binary types: every collation either folds letters or ignores spaces at the end, so that another owner's name would be
+// as good as one's own.
 func (mariadb) types() *strings.Replacer {
 	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "MEDIUMBLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX",
 		"ADD COLUMN IF NOT EXISTS", "ADD COLUMN", "$OPTIONS", "ENGINE=InnoDB ROW_FORMAT=DYNAMIC")

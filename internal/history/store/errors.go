@@ -10,17 +10,17 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Cause is what is the matter with the database, for metrics: one of a few words.
+// Cause is what is wrong with the database, as a metric's label: one of a few words.
 type Cause string
 
 // The causes.
 const (
-	CauseMoved    Cause = "moved"    // somebody else has written
-	CausePassword Cause = "password" // it lets nobody in by this name and password
-	CauseSchema   Cause = "schema"   // it is not the one that is known
+	CauseMoved    Cause = "moved"    // another recorder has written
+	CausePassword Cause = "password" // the database refuses this name and password
+	CauseSchema   Cause = "schema"   // the schema is not the one that this gateway knows
 	CauseFull     Cause = "full"
 	CauseReadOnly Cause = "readonly"
-	CauseAway     Cause = "away" // it cannot be reached, or broke off
+	CauseAway     Cause = "away" // the database cannot be reached, or the connection broke
 	CauseOther    Cause = "other"
 )
 
@@ -69,7 +69,7 @@ func CauseOf(err error) Cause {
 		}
 		return CauseOther
 	}
-	return CauseAway // the connection's own errors
+	return CauseAway // all others are errors of the connection
 }
 
 // isMissingTable reports whether there is no schema at all.
@@ -80,8 +80,8 @@ func isMissingTable(err error) bool {
 		err != nil && strings.Contains(err.Error(), "no such table")
 }
 
-// isThere reports whether an index or a column was made before a migration broke off: MySQL knows no IF NOT EXISTS for them, and SQLite
-// none for columns.
+// isThere reports whether an error says that an index or a column exists already, because a migration broke off after
+// making it. MySQL has no IF NOT EXISTS for them, and SQLite none for columns.
 func isThere(err error) bool {
 	var my *mysql.MySQLError
 	return errors.As(err, &my) && (my.Number == 1061 || my.Number == 1060) || err != nil && strings.Contains(err.Error(), "duplicate column name")

@@ -8,10 +8,12 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Expire removes jobs that were deleted from their cluster before a time, at most so many, with their transitions, in one
-// transaction. It gives how many of each; less jobs than the limit mean that there are no more.
+// Expire removes jobs that were deleted from their cluster before a time, at most so many, with their transitions, in
+// one transaction. It returns how many of each it has removed. If these are fewer jobs than the limit, there are no
+// more.
 //
-// What still is in the cluster stays, however long it has ended: its recorder needs to know that it was told.
+// A job that is still in the cluster stays, however long ago it has ended, since its recorder needs to know what was
+// recorded of it.
 func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit int) (jobs, transitions int, err error) {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

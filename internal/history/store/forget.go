@@ -14,7 +14,8 @@ type Unused struct {
 	People string // the cluster's name for people
 }
 
-// unused is what holds of a log that nobody has held, released or written to since a time, which stands there twice.
+// unused is the condition that nobody has held, released or written to a log since a time. Its two parameters are both
+// that time.
 const unused = "lease < ? AND moved < ?"
 
 // Unused are the logs that nobody has recorded since a time.
@@ -50,7 +51,7 @@ func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit i
 		return 0, 0, err
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
-	// Whoever takes the log waits for the end of this, or comes before it.
+	// A recorder that takes the log waits for the end of this transaction, or comes before it.
 	result, err := s.exec(ctx, tx, "UPDATE logs SET holder = '' WHERE id = ? AND "+unused, log.ID, int64(since), int64(since))
 	if err != nil {
 		return 0, 0, err

@@ -6,7 +6,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Matches reports whether a transition is one that the database would find with the filter.
+// Matches reports whether the database would find a transition with this filter.
 func (f Filter) Matches(t *history.Transition) bool {
 	return (f.Namespace == "" || t.Namespace == f.Namespace) &&
 		(f.Name == "" || t.Name == f.Name) &&

@@ -11,19 +11,19 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Living are the jobs of a log that are not deleted: what its recorder has to know to go on.
+// Living are the jobs of a log that are not deleted. Their recorder has to know them to go on.
 func (s *Store) Living(ctx context.Context, log Log) ([]*history.Job, error) {
 	return s.jobs(ctx, `jobs WHERE log = ? AND deleted = 0`, log.ID)
 }
 
-// Filter says which jobs or transitions are meant; what is empty filters nothing.
+// Filter says which jobs or transitions are asked for. Fields that are empty filter nothing.
 type Filter struct {
 	Namespace string // the only one
 	Name      string
-	// Within are what may be seen; nil is everything, and an empty list nothing.
+	// Within says what the caller may see; nil is everything, and an empty list nothing.
 	Within []Place
-	Own    string          // whose jobs may be seen wherever they are; "" for nobody's
-	States []history.State // of transitions: to which they lead
+	Own    string          // the owner whose jobs may be seen wherever they are; "" for none
+	States []history.State // of transitions: the states to which they lead
 	Owners []string
 	Queues []string
 	UIDs   []string
@@ -164,8 +164,8 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 	return found, nil
 }
 
-// TransitionsAfter are those that follow a number, up to another one, in order. What there is to look at is what lies between the
-// two, however few of them the filter leaves.
+// TransitionsAfter are the transitions between two numbers, in order. The work depends on how many lie between the two,
+// however few of them the filter leaves.
 func (s *Store) TransitionsAfter(ctx context.Context, log Log, f Filter, after, upTo uint64, limit int) ([]*history.Transition, error) {
 	w := f.where(log, "to_state", "at")
 	w.add("seq > ?", int64(after))

@@ -9,8 +9,8 @@ import (
 
 // migrations bring a schema from each version to the next. One that was released is never changed.
 //
-// MySQL and MariaDB end a transaction at each statement that changes a schema. So each statement can be repeated: a migration
-// that broke off in the middle is begun again.
+// MySQL and MariaDB end a transaction at each statement that changes a schema. So each statement can be repeated, and a
+// migration that broke off in the middle begins again.
 var migrations = [][]string{{
 	`CREATE TABLE IF NOT EXISTS logs (
 		id $ID,
@@ -89,7 +89,7 @@ var migrations = [][]string{{
 		PRIMARY KEY (log, block)
 	) $OPTIONS`,
 }, {
-	// MySQL gives such columns no default. So nothing is written to the rows that there are, however many.
+	// MySQL gives such columns no default. So nothing is written to existing rows, however many there are.
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS reasons $TEXT`,
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS ran_until BIGINT`,
 	`CREATE INDEX IF NOT EXISTS jobs_ran ON jobs (log, ran_until, created)`,
@@ -102,7 +102,8 @@ var (
 	ErrOlder = errors.New("the database's schema is older than this gateway needs, or there is none")
 )
 
-// Migrate brings the schema up to date; of several replicas that start at once, one does. The error is ErrNewer if that would be a step back.
+// Migrate brings the schema up to date. If several replicas start at once, one of them does it. The error is ErrNewer if
+// the database has a newer schema.
 func (s *Store) Migrate(ctx context.Context) (err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -113,7 +114,7 @@ func (s *Store) Migrate(ctx context.Context) (err error) {
 		return fmt.Errorf("migrate: lock: %w", err)
 	}
 	defer func() {
-		// Without the lock nobody else could; a connection that is gone has none.
+		// If the lock stayed, no other gateway could migrate. A connection that is gone holds no lock.
 		if unlock := s.dialect.unlock(context.WithoutCancel(ctx), conn); err == nil && unlock != nil {
 			err = fmt.Errorf("migrate: unlock: %w", unlock)
 		}
@@ -141,7 +142,7 @@ func (s *Store) create(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// migrateOnce is one migration, in a transaction where the database has that for schemas.
+// migrateOnce does one migration, in a transaction if the database has transactions for schemas.
 func (s *Store) migrateOnce(ctx context.Context, conn *sql.Conn) (done bool, err error) {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
@@ -169,7 +170,8 @@ func (s *Store) migrateOnce(ctx context.Context, conn *sql.Conn) (done bool, err
 	return false, nil
 }
 
-// Check reports whether the schema is the one that this gateway knows: nil, ErrNewer or ErrOlder, or that it cannot be read.
+// Check reports whether the schema is the one that this gateway knows: nil, ErrNewer, ErrOlder, or an error of reading
+// it.
 func (s *Store) Check(ctx context.Context) error {
 	var version int
 	err := s.db.QueryRowContext(ctx, `SELECT version FROM history_schema WHERE id = 1`).Scan(&version)

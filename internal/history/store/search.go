@@ -13,42 +13,44 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// A page is looked for in windows: stretches of the order in which pages are, so short that all of one can be looked at. Of
-// what is asked for, that leads by which there is least to look at: an owner's 500 jobs rather than a queue's million. How far
-// back so many rows of an owner or queue reach is found in its index, at the place where the page begins. So nothing depends on a
-// database's statistics, and a page that has few rows costs as much as these, not as the table.
+// A page is looked for in windows: stretches of the order in which pages are, each so short that all of it can be looked
+// at. Of the conditions that are asked for, the one leads by which there is least to look at: an owner's 500 jobs rather
+// than a queue's million. The index of an owner or queue says how far back a given number of rows reaches from where the
+// page begins. So nothing depends on a database's statistics, and a page with few rows costs as much as these, and not
+// as much as the table.
 
 const (
-	// firstWindow is how many rows are looked at before it is known whether these are enough for a page.
+	// firstWindow is how many rows the first window has. Only after that is it known whether these fill the page.
 	firstWindow = 1000
-	// windowGrowth is by how much each window is larger than the one before.
+	// windowGrowth is how many times as large each window is as the one before.
 	windowGrowth = 8
-	// mostLeading is how many values are looked up one by one.
+	// mostLeading is how many values are looked up one by one at most.
 	mostLeading = 100
 )
 
-// lead is a condition by which rows can be found: of its columns, one has one of its values.
+// lead is a condition by which rows can be found: one of its columns has one of its values.
 type lead []led
 
-// led is the part of a lead that is of one column, which has an index. Without a column it is of all rows, in their order.
+// led is the part of a lead that concerns one column, which has an index. Without a column it means all rows, in their
+// order.
 type led struct {
 	index  string
 	column string
 	values []string
-	span   []any // in place of a column: the span of time that it is of
+	span   []any // instead of a column: a span of time
 }
 
-// search is for pages of a table.
+// search looks for pages of a table.
 type search struct {
 	store *Store
 	log   Log
-	table string // of which the index of a column is called table_column
+	table string // its index of a column is called table_column
 	by    string // the column by which it is ordered, the highest first
 	order string // the index that has all rows in this order
 	state string // the column of States
 	time  string // the column of Since and Until
 	where *where
-	span  [2]history.Time // of time: from, and before; 0: no bound
+	span  [2]history.Time // bounds of time: from, and before; 0: no bound
 	leads []lead
 }
 
@@ -80,14 +82,14 @@ func texts(states []history.State) (all []string) {
 	return all
 }
 
-// lead takes a condition as one that could lead.
+// lead adds a condition that could lead.
 func (q *search) lead(column string, values []string) {
 	if len(values) > 0 && len(values) <= mostLeading {
 		q.leads = append(q.leads, lead{{index: q.table + "_" + column, column: column, values: slices.Compact(slices.Sorted(slices.Values(values)))}})
 	}
 }
 
-// leadWithin does so for what a caller may see.
+// leadWithin adds what a caller may see as a condition that could lead.
 func (q *search) leadWithin(places []Place, own string) {
 	var namespaces, names []string
 	for _, p := range places {
@@ -115,7 +117,8 @@ func (q *search) leadWithin(places []Place, own string) {
 // none is the bound below which there is nothing.
 const none = math.MinInt64
 
-// window is from where on there are about so many rows to look at, up to a place, and by which lead; at none, these are all.
+// window returns from where on there are about so many rows to look at, up to a place, and the lead by which to read
+// them. If from is none, these are all rows.
 func (q *search) window(ctx context.Context, upTo int64, rows int) (from int64, by lead, err error) {
 	leads := q.leads
 	if len(leads) == 0 {
@@ -168,7 +171,7 @@ func (q *search) window(ctx context.Context, upTo int64, rows int) (from int64, 
 	return from, by, nil
 }
 
-// few is a lead by a span of time, if one is given that has no more than so many rows; else nil.
+// few is a lead by a span of time, if the question has one with no more than so many rows; else nil.
 func (q *search) few(ctx context.Context, rows int) (lead, error) {
 	if q.span == [2]history.Time{} {
 		return nil, nil
@@ -187,7 +190,7 @@ func (q *search) few(ctx context.Context, rows int) (lead, error) {
 	return nil, nil
 }
 
-// times are the span's bounds, the second exclusive.
+// times are the bounds of the span; the second is exclusive.
 func (q *search) times() (from, before int64) {
 	from, before = int64(q.span[0]), int64(q.span[1])
 	if before == 0 {
@@ -196,7 +199,7 @@ func (q *search) times() (from, before int64) {
 	return from, before
 }
 
-// rowsOf is what stands behind FROM to read rows by a part of a lead, between bounds.
+// rowsOf is what follows FROM to read rows by one part of a lead, between bounds.
 func (q *search) rowsOf(by led, bounds *where) (text string, args []any) {
 	w := &where{}
 	w.add("log = ?", q.log.ID)
@@ -212,7 +215,7 @@ func (q *search) rowsOf(by led, bounds *where) (text string, args []any) {
 	return from + " " + all.String(), append(args, all.args...)
 }
 
-// merge reads by each part of a lead, and keeps those that are the first of all, each once.
+// merge reads by each part of a lead, and keeps the first of all rows found, each once.
 func merge[T any](by lead, limit int, compare func(a, b T) int, read func(led) ([]T, error)) (all []T, err error) {
 	for _, of := range by {
 		found, err := read(of)
@@ -228,11 +231,12 @@ func merge[T any](by lead, limit int, compare func(a, b T) int, read func(led) (
 	return all[:min(len(all), limit)], nil
 }
 
-// Jobs is a page of jobs, the newest first by creation, then by uid. Less than the limit are all that there are.
+// Jobs is a page of jobs, the newest first: ordered by creation, then by uid. If there are fewer than the limit, there
+// are no more.
 func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, limit int) (found []*history.Job, err error) {
 	q := s.search(log, f, search{table: "jobs", by: "created", order: "jobs_created", state: "state", time: "since"})
 	if f.Until != 0 && (after == JobAfter{} || after.Created >= f.Until) {
-		after = JobAfter{Created: f.Until} // since a job comes to its state after its creation
+		after = JobAfter{Created: f.Until} // a job is created before it comes to its state
 	}
 	for rows := firstWindow; ; rows *= windowGrowth {
 		few, err := q.few(ctx, rows)
@@ -314,8 +318,9 @@ func (s *Store) Transitions(ctx context.Context, log Log, f Filter, before uint6
 	}
 }
 
-// skip passes over transitions that are not of the span of time: it lowers upTo to the end of the first block that has one, or reports
-// that there is none. What lies in no whole block yet is looked at first: it begins at tail.
+// skip passes over transitions outside the span of time. It lowers upTo to the end of the first block that has some
+// within the span, or reports that there is none. Transitions that are in no whole block yet, from tail on, are looked
+// at first.
 func (q *search) skip(ctx context.Context, upTo *int64) (tail int64, more bool, err error) {
 	if q.span == [2]history.Time{} {
 		return none, true, nil
@@ -338,10 +343,12 @@ func (q *search) skip(ctx context.Context, upTo *int64) (tail int64, more bool, 
 	return none, true, nil
 }
 
-// blockSize is of how many transitions a row of spans tells the times: the first block has the numbers from 1 to blockSize.
+// blockSize is the number of transitions whose times one row of spans covers. The first block has the numbers from 1 to
+// blockSize.
 const blockSize = 1000
 
-// block writes the spans of time of the blocks that a batch completes, so that pages of the past need not look through what came after.
+// block writes the spans of time of the blocks that a batch completes. So pages of the past need not look through what
+// came after.
 func (s *Store) block(ctx context.Context, tx *sql.Tx, log Log, to uint64) error {
 	for block := log.Seq / blockSize; block < to/blockSize; block++ {
 		var least, most sql.NullInt64

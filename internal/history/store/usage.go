@@ -12,7 +12,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// By is by what usage is summed up.
+// By says by what usage is summed up.
 type By string
 
 // What jobs can be summed up by.
@@ -24,13 +24,14 @@ const (
 	ByState     By = "state"
 )
 
-// usageBatch is how many jobs are given at once.
+// usageBatch is how many jobs visit gets at once.
 const usageBatch = 500
 
-// Lives gives what usage needs of all jobs of a log that were created, or ran, between two times, as they are now; Since and Until of
-// the filter count for nothing. Visit gets some hundred at a time, and its error ends the reading. It may take its time.
+// Lives calls visit with what usage needs of all jobs of a log that were created, or ran, between two times, as they are
+// now. Since and Until of the filter do not count. Visit gets some hundred jobs at a time; its error ends the reading.
+// It may take its time.
 //
-// A job's row tells when it ran, if that was once. Only of those that ran several times the transitions are read.
+// If a job ran once, its row tells when. Transitions are read only of jobs that ran several times.
 func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, from, until, now history.Time, visit func([]history.Lived) error) error {
 	f.Since, f.Until = 0, 0
 	l := lives{store: s, log: log, by: by, now: now, amounts: map[string]amounts{}, visit: visit}
@@ -48,7 +49,7 @@ func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, from, until
 			return fmt.Errorf("read usage: %w", err)
 		}
 		if from == 0 {
-			break // nothing was created before
+			break // no job was created before
 		}
 	}
 	return nil
@@ -60,10 +61,10 @@ type lives struct {
 	log     Log
 	by      By
 	now     history.Time
-	amounts map[string]amounts // by the text of requests: most jobs request what others do
+	amounts map[string]amounts // by the text of the requests, since most jobs request the same as others
 	visit   func([]history.Lived) error
 	batch   []history.Lived
-	again   map[string]int // places in the batch of jobs that ran several times, by uid
+	again   map[string]int // by uid: the indexes in the batch of jobs that ran several times
 }
 
 // amounts are what a job requests.
@@ -130,7 +131,7 @@ func (l *lives) read(ctx context.Context, w *where) error {
 	return l.give(ctx)
 }
 
-// give gives what was read.
+// give calls visit with what was read.
 func (l *lives) give(ctx context.Context) error {
 	if len(l.again) > 0 {
 		if err := l.runs(ctx); err != nil {
@@ -142,7 +143,8 @@ func (l *lives) give(ctx context.Context) error {
 	return err
 }
 
-// runs finds the times in which jobs ran that ran several times. Of one whose transitions were removed meanwhile, all of it stays where it began.
+// runs finds when jobs ran that ran several times. If the transitions of such a job were removed in the meantime, all of
+// its time counts from where it began.
 func (l *lives) runs(ctx context.Context) error {
 	w := &where{}
 	w.add("log = ?", l.log.ID)
@@ -193,7 +195,7 @@ func (l *lives) amountsOf(requests string) amounts {
 	}
 	var a amounts
 	var quantities map[string]string
-	if err := json.Unmarshal([]byte(requests), &quantities); err == nil { // what is none counts for nothing
+	if err := json.Unmarshal([]byte(requests), &quantities); err == nil { // text that is no list of quantities counts for nothing
 		for name, text := range quantities {
 			quantity, err := resource.ParseQuantity(text)
 			switch {

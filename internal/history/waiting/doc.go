@@ -1,9 +1,9 @@
-// Package waiting says why jobs wait: it reads pods, Kueue's Workloads and PodGroups from the caches, and finds by owner or label
-// whose they are.
+// Package waiting says why jobs wait. It reads pods, Kueue's Workloads and PodGroups from the caches. By owners or
+// labels it finds the jobs to which they belong.
 //
-// What it promises: what it keeps is what those objects say now, so it grows with what waits, not with what there is. Nobody waits
-// for it, and it asks the cluster nothing beyond its watches. A kind that the cluster does not have, that the gateway may not
-// list, or that it does not serve, is not asked.
+// What it promises: it keeps only what those objects say now, so its memory grows with what waits and not with what
+// there is. Nobody waits for it, and it asks the cluster for nothing but its watches. It does not ask for a kind that
+// the cluster does not have, that the gateway may not list, or that the gateway does not serve.
 //
-// What it refuses: to say what a job's state is. These objects say why, never what.
+// What it refuses: to say what state a job is in. These objects only say why.
 package waiting

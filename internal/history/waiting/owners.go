@@ -13,7 +13,7 @@ import (
 // maxOwners is how many owners of one object are looked at.
 const maxOwners = 4
 
-// ownersOf are the uids of whom an object belongs to. They are copies, which may outlive the object.
+// ownersOf are the uids of the objects to which an object belongs. They are copies, since they may outlive the object.
 func (s source) ownersOf(o *cluster.Object) (uids []string) {
 	o.Path("metadata.ownerReferences").ForEach(func(_, owner gjson.Result) bool {
 		if uid := owner.Get("uid").Str; uid != "" {
@@ -29,7 +29,7 @@ func (s source) ownersOf(o *cluster.Object) (uids []string) {
 	return uids
 }
 
-// moment reads a time as Kubernetes writes it; what is none is 0.
+// moment reads a time as Kubernetes writes it; 0 if the text is no time.
 func moment(text string) history.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.Unix() <= 0 {

@@ -10,11 +10,11 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// source is a kind that says something of others' jobs, or that stands between a job and those that do.
+// source is a kind whose objects say something of other objects' jobs, or that stands between a job and such objects.
 type source struct {
 	kind string                                          // resource[.group]
-	says func(*cluster.Object) (said statement, ok bool) // nil: only whose it is
-	// labels are those by which an object names the uid of whom it belongs to, beside its owners.
+	says func(*cluster.Object) (said statement, ok bool) // nil: it says only to which object it belongs
+	// labels are the labels by which an object names the uid of the object to which it belongs, beside its owners.
 	labels []string
 }
 
@@ -24,8 +24,8 @@ type statement struct {
 	history.Reason
 }
 
-// weight orders statements: the greatest is why a job waits. A queue comes before what happens once it has let a job pass, and a
-// group before its pods.
+// weight orders statements: the one with the greatest weight is why a job waits. What a queue says comes before what
+// happens after the queue has let a job pass. What a group says comes before what its pods say.
 type weight int
 
 const (
@@ -46,8 +46,8 @@ var explaining = []source{
 	{kind: "podgroups.scheduling.k8s.io", says: podGroup},
 }
 
-// between are kinds that stand between a kind of jobs and its pods, whether they have a history or not. Jobs may own jobs, too: a
-// TrainJob's pods are those of a Job of a JobSet.
+// between are the kinds that stand between a kind of jobs and its pods, whether they have a history or not. Jobs may own
+// jobs: a TrainJob owns a JobSet, whose Jobs own the pods.
 var between = map[string]string{
 	"rayjobs.ray.io": "rayclusters.ray.io", "trainjobs.trainer.kubeflow.org": "jobsets.jobset.x-k8s.io", "pipelineruns.tekton.dev": "taskruns.tekton.dev",
 }
@@ -65,13 +65,13 @@ func sourcesFor(jobs []string) []source {
 	return all
 }
 
-// passing are reasons that every pod gives on its way.
+// passing are reasons that every pod gives for a while.
 var passing = []string{"", "ContainerCreating", "PodInitializing", "Completed"}
 
-// pod says that no node takes it, that a container of its cannot begin, or why it failed.
+// pod says that no node takes the pod, that one of its containers cannot begin, or why it failed.
 func pod(o *cluster.Object) (said statement, ok bool) {
 	if o.Path("metadata.deletionTimestamp").Exists() {
-		return said, false // it goes, whatever it waited for
+		return said, false // it is being deleted, so it does not matter what it waited for
 	}
 	status := o.Path("status")
 	tell := func(w weight, reason, message, at string) {
@@ -108,7 +108,7 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 	return said, ok
 }
 
-// workload says that Kueue has no quota for its job, has taken it away, or has checks that are not passed.
+// workload says that Kueue has no quota for the job, has taken it away, or has checks that have not passed.
 func workload(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
 	reserved, evicted := condition(status, "QuotaReserved"), condition(status, "Evicted")
@@ -117,14 +117,14 @@ func workload(o *cluster.Object) (statement, bool) {
 		return statement{}, false
 	case reserved.Get("status").Str == "True":
 		return failingCheck(status)
-	// What is said first of one that was evicted is only that it is pending again.
+	// The first thing that is said of a workload that was evicted is only that it is pending again.
 	case evicted.Get("status").Str == "True" && slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str):
 		return from(evicted, aQueueHolds, "Workload")
 	}
 	return from(reserved, aQueueHolds, "Workload")
 }
 
-// failingCheck is the first of Kueue's admission checks that is not passed.
+// failingCheck is the first of Kueue's admission checks that has not passed.
 func failingCheck(status gjson.Result) (said statement, ok bool) {
 	status.Get("admissionChecks").ForEach(func(_, check gjson.Result) bool {
 		if state := check.Get("state").Str; state == "Ready" || state == "" {
@@ -142,8 +142,8 @@ func failingCheck(status gjson.Result) (said statement, ok bool) {
 	return said, ok
 }
 
-// podGroup says that there is no room for all of its pods together: Volcano by a condition that stays when there is, Kubernetes by one
-// that does not.
+// podGroup says that there is no room for all pods of the group together. Volcano says so by a condition that remains
+// when there is room again, Kubernetes by one that does not.
 func podGroup(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
 	if c := condition(status, "PodGroupInitiallyScheduled"); c.Get("status").Str == "False" {

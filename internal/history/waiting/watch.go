@@ -33,9 +33,9 @@ type Watch struct {
 	want    func()
 
 	mu        sync.Mutex
-	objects   map[string]*object             // by uid: those that say something, or belong to somebody
+	objects   map[string]*object             // by uid: the objects that say something, or belong to another object
 	belonging map[string]map[string]struct{} // by uid: the uids of the objects that belong to it
-	unread    map[string]bool                // kinds of which it is not known yet what they say
+	unread    map[string]bool                // kinds that have not been read yet
 	listeners map[*Listener]struct{}
 }
 
@@ -77,10 +77,12 @@ func (w *Watch) Run(ctx context.Context) error {
 	return nil
 }
 
-// mostWait is after how long a kind is looked for again that was not there, could not be listed, or did not answer.
+// mostWait is how long to wait before looking again for a kind that was not there, could not be listed, or did not
+// answer.
 const mostWait = time.Minute
 
-// keep reads a kind whenever the cluster has it and shows it. While the cluster is away, what its objects said last is believed.
+// keep reads a kind whenever the cluster has it and lets the gateway list it. While the cluster is away, what its
+// objects said last counts.
 func (w *Watch) keep(ctx context.Context, s source) {
 	w.opts.Kinds.Retry(ctx, mostWait, func(ctx context.Context) error { return w.keepOnce(ctx, s) }, func(err error) {
 		if isLacking(err) {
@@ -90,7 +92,7 @@ func (w *Watch) keep(ctx context.Context, s source) {
 	})
 }
 
-// keepOnce says why it has ended. A kind that may not be listed is not watched in vain.
+// keepOnce reads a kind once, and returns why that has ended. A kind that may not be listed is not watched.
 func (w *Watch) keepOnce(ctx context.Context, s source) error {
 	kind, err := w.opts.Kinds.Cluster().Named(ctx, s.kind)
 	if err == nil {
@@ -102,7 +104,8 @@ func (w *Watch) keepOnce(ctx context.Context, s source) error {
 	return w.opts.Kinds.FollowOnce(ctx, s.kind, func(ctx context.Context, using *cache.Store) error { return w.read(ctx, s, using) })
 }
 
-// isLacking reports whether a cluster does not have a kind, or does not show it, also as a list that is asked for says it.
+// isLacking reports whether a cluster does not have a kind, or does not let it be listed. An error of a list says so,
+// too.
 func isLacking(err error) bool {
 	return cache.IsLacking(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
@@ -127,7 +130,7 @@ func (w *Watch) read(ctx context.Context, s source, using *cache.Store) error {
 	}
 }
 
-// follow reads what happens. It ends without an error where it cannot go on, as after a restore: then all has to be read again.
+// follow reads changes. It returns nil where it cannot go on, as after a restore: then everything has to be read again.
 func (w *Watch) follow(ctx context.Context, s source, using *cache.Store, cursor *cache.Cursor) error {
 	defer cursor.Disarm()
 	bell := stream.NewBell()
@@ -158,7 +161,8 @@ func (w *Watch) follow(ctx context.Context, s source, using *cache.Store, cursor
 	}
 }
 
-// read is what is to be known of an object, or nil. What it says is part of the object's text, which the cache keeps anyway.
+// read is what has to be kept of an object, or nil. What the object says is a part of its text, which the cache keeps
+// anyway.
 func (s source) read(o *cluster.Object) *object {
 	known := &object{of: s.kind, owners: s.ownersOf(o)}
 	if len(known.owners) == 0 {
@@ -178,7 +182,7 @@ func (s source) read(o *cluster.Object) *object {
 	return known
 }
 
-// replace is all that a kind's objects say, by uid.
+// replace sets everything that a kind's objects say, by uid.
 func (w *Watch) replace(s source, found map[string]*object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +197,7 @@ func (w *Watch) replace(s source, found map[string]*object) {
 	delete(w.unread, s.kind)
 }
 
-// set takes what is known of an object, nil for nothing. The caller holds the lock.
+// set records what is known of an object; nil for nothing. The caller holds the lock.
 func (w *Watch) set(uid string, known *object) {
 	was := w.objects[uid]
 	if was == nil && known == nil {
@@ -201,7 +205,7 @@ func (w *Watch) set(uid string, known *object) {
 	}
 	if was != nil && known != nil && slices.Equal(was.owners, known.owners) && was.sameAs(known) {
 		if was.says != nil {
-			known.says.At = was.says.At // the texts are those of the newer object: the cache does not keep the other
+			known.says.At = was.says.At // the texts are the newer object's, since the cache does not keep the older one
 		}
 		w.objects[uid] = known
 		return
@@ -240,10 +244,10 @@ func (o *object) sameAs(other *object) bool {
 	return a == b
 }
 
-// maxDepth is how far above what explains it a job may stand: TrainJob, JobSet, Job, Pod.
+// maxDepth is how many levels of owners a job may be above the object that explains it: TrainJob, JobSet, Job, Pod.
 const maxDepth = 5
 
-// tell tells listeners that there is something new of those to whom an object belongs. The caller holds the lock.
+// tell tells listeners that something new is said of the objects to which an object belongs. The caller holds the lock.
 func (w *Watch) tell(uid string, depth int) {
 	o := w.objects[uid]
 	if o == nil || depth == maxDepth {
@@ -257,15 +261,15 @@ func (w *Watch) tell(uid string, depth int) {
 	}
 }
 
-// Why is why a job waits; the zero Reason if nobody says so. Known is false while not everybody was asked: then there may be one
-// nevertheless.
+// Why is why a job waits; the zero Reason if nothing says so. Known is false until all kinds were read. Until then there
+// may be a reason nevertheless.
 func (w *Watch) Why(uid string) (why history.Reason, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var best statement
 	var bestUID string
 	w.each(uid, 0, func(uid string, s *statement) {
-		// Of those that weigh the same the newest, and always the same one among them.
+		// Among statements of the same weight the newest counts, and among equally new ones always the same.
 		if s.weight > best.weight || s.weight == best.weight && (s.At > best.At || s.At == best.At && uid < bestUID) {
 			best, bestUID = *s, uid
 		}
@@ -273,7 +277,7 @@ func (w *Watch) Why(uid string) (why history.Reason, known bool) {
 	return best.Reason, len(w.unread) == 0
 }
 
-// each visits what is said of a job. The caller holds the lock.
+// each visits everything that is said of a job. The caller holds the lock.
 func (w *Watch) each(uid string, depth int, visit func(string, *statement)) {
 	if depth == maxDepth {
 		return
@@ -286,13 +290,13 @@ func (w *Watch) each(uid string, depth int, visit func(string, *statement)) {
 	}
 }
 
-// Listener learns for which jobs something else is said.
+// Listener learns of which jobs something else is said.
 type Listener struct {
 	watch   *Watch
 	changed map[string]struct{} // guarded by the Watch's lock
 }
 
-// Listen makes a Listener, which has to be closed.
+// Listen returns a Listener, which has to be closed.
 func (w *Watch) Listen() *Listener {
 	w.want()
 	l := &Listener{watch: w, changed: map[string]struct{}{}}
@@ -309,7 +313,7 @@ func (l *Listener) Close() {
 	delete(l.watch.listeners, l)
 }
 
-// Changed are the uids of which something else may be said than when it was called before, jobs and others.
+// Changed are the uids of which something else may be said since the last call: those of jobs, and others.
 func (l *Listener) Changed() []string {
 	l.watch.mu.Lock()
 	defer l.watch.mu.Unlock()
