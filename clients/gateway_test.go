@@ -3,8 +3,6 @@ package clients
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/e2e/process"
 )
 
@@ -35,18 +34,18 @@ type gateway struct {
 // fails the test.
 func (s *stage) newGateway(t *testing.T) *gateway {
 	t.Helper()
-	g := &gateway{stage: s, dir: t.TempDir(), address: fixedAddress(t)}
+	g := &gateway{stage: s, dir: t.TempDir(), address: harness.Address(t)}
 	t.Cleanup(func() {
 		if g.process != nil {
 			g.process.Kill()
 			g.logs = append(g.logs, g.process.Stderr.String())
 		}
 		log := strings.Join(g.logs, "")
-		if _, report, found := strings.Cut(log, "WARNING: DATA RACE"); found {
-			t.Errorf("data race in the gateway:%s", report)
+		if err := harness.Races(log); err != nil {
+			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("the end of the gateway's log:\n%s", tail(log, 40))
+			t.Logf("the end of the gateway's log:\n%s", harness.Tail(log, 40))
 		}
 	})
 	return g
@@ -92,27 +91,3 @@ func (g *gateway) end(signal syscall.Signal) {
 }
 
 func (g *gateway) url() string { return "http://" + g.address }
-
-func tail(text string, lines int) string {
-	all := strings.Split(text, "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
-
-// fixedAddress is an address for a server that is started again. Its port is outside of the range of ephemeral ports:
-// so no other process gets it in between, and no client that retries connects to itself.
-func fixedAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.IntN(15000))
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return address
-	}
-	t.Fatal("no free port")
-	return ""
-}

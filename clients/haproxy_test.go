@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // startHAProxy runs HAProxy with the time-outs of Debian's default configuration. HAProxy itself has no defaults, and
@@ -12,7 +14,7 @@ import (
 func startHAProxy(t *testing.T, g *gateway, c certificate, frontend string) ingress {
 	t.Helper()
 	path := program(t, "haproxy")
-	plain, secure, dir := fixedAddress(t), fixedAddress(t), t.TempDir()
+	plain, secure, dir := harness.Address(t), harness.Address(t), t.TempDir()
 	config := fmt.Sprintf(`defaults
 	mode http
 	timeout connect 5000

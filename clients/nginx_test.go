@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // nginx is an nginx with a minimal configuration: buffering is on and the time-outs are nginx's own, as by default.
@@ -30,7 +32,7 @@ type nginxOptions struct {
 func startNginx(t *testing.T, g *gateway, c certificate, opts nginxOptions) *nginx {
 	t.Helper()
 	path := program(t, "nginx")
-	plain, secure, heldPlain, heldSecure := fixedAddress(t), fixedAddress(t), fixedAddress(t), fixedAddress(t)
+	plain, secure, heldPlain, heldSecure := harness.Address(t), harness.Address(t), harness.Address(t), harness.Address(t)
 	n := &nginx{
 		ingress: ingress{"http://" + plain, "https://" + secure},
 		held:    ingress{"http://" + heldPlain, "https://" + heldSecure},

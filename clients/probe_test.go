@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // The answers of probes. Ingresses give such answers, and so do other versions of the gateway. The gateway avoids
@@ -46,7 +48,7 @@ type hit struct{ header, query string }
 
 func startProbes(t *testing.T) *probes {
 	t.Helper()
-	p := &probes{closed: fixedAddress(t), hits: map[string][]hit{}}
+	p := &probes{closed: harness.Address(t), hits: map[string][]hit{}}
 	p.server = httptest.NewServer(p)
 	t.Cleanup(p.server.Close)
 	return p

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // Each watch has a bookmark at least every minute (rule 6), however quiet it is or busy the others are. So a client
@@ -37,7 +39,7 @@ func TestEachWatchHasABookmarkEveryMinute(t *testing.T) {
 	for seen["busy"] < 2 || seen["filtered"] < 2 || seen["quiet"] < 2 {
 		read, err := stream.next()
 		if err != nil {
-			t.Fatalf("%v after the bookmarks %v:\n%s", err, seen, tail(stream.raw.String(), 12))
+			t.Fatalf("%v after the bookmarks %v:\n%s", err, seen, harness.Tail(stream.raw.String(), 12))
 		}
 		watch, event, _ := strings.Cut(read.event, ".")
 		if event != "synced" && event != "bookmark" {

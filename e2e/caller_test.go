@@ -132,8 +132,3 @@ func eventually(t *testing.T, what string, check func() error) {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
-
-func tail(text string, lines int) string {
-	all := strings.Split(text, "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/e2e/process"
 	"github.com/kubecast/kubecast/internal/certtest"
 )
@@ -367,7 +368,7 @@ func TestFaultyKeyFilesAreNotQuoted(t *testing.T) {
 			timer := time.AfterFunc(startWithin, p.Kill)
 			defer timer.Stop()
 			if code := p.ExitCode(); code != 1 || p.Stderr.String() == "" {
-				t.Errorf("it ends with %d: %s", code, tail(p.Stderr.String(), 5))
+				t.Errorf("it ends with %d: %s", code, harness.Tail(p.Stderr.String(), 5))
 			}
 			secret.mustNotBeIn(t, "what it says", p.Stdout.String()+p.Stderr.String())
 		})
@@ -393,7 +394,7 @@ func TestRefusedCredentialsAreNotQuoted(t *testing.T) {
 	g := s.startGateway(t, gatewayOptions{kubeconfig: file, config: "log: {level: debug}\ncache: {syncTimeout: 1s}\n"})
 	eventually(t, "the refusal is logged", func() error {
 		if !strings.Contains(g.log(), "nauthorized") {
-			return errors.New(tail(g.log(), 5))
+			return errors.New(harness.Tail(g.log(), 5))
 		}
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/internal/certtest"
 )
 
@@ -25,7 +26,7 @@ func (s *stage) behind(t *testing.T, core *gateway, token string, opts gatewayOp
 func overTLS(t *testing.T) gatewayOptions {
 	t.Helper()
 	certFile, keyFile := certtest.New(t, "gateway.test").Write(t, t.TempDir())
-	return gatewayOptions{certFile: certFile, keyFile: keyFile, listen: fixedAddress(t)}
+	return gatewayOptions{certFile: certFile, keyFile: keyFile, listen: harness.Address(t)}
 }
 
 // A gateway whose API server is another gateway becomes ready, and decides by the roles and bindings that the other
@@ -39,7 +40,7 @@ func TestGatewayBehindAGatewayLosesNothing(t *testing.T) {
 	core.waitReady(t)
 	mustKnow(t, admin, "/api/v1/nodes", core)
 	middle := s.behind(t, core, admin, overTLS(t))
-	edge := s.behind(t, middle, admin, gatewayOptions{listen: fixedAddress(t)})
+	edge := s.behind(t, middle, admin, gatewayOptions{listen: harness.Address(t)})
 	middle.waitReady(t)
 	edge.waitReady(t)
 	mustKnow(t, s.viewer(t), "/api/v1/pods", edge)

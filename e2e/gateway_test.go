@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/e2e/process"
 	"github.com/kubecast/kubecast/internal/certtest"
 )
@@ -116,7 +115,7 @@ func (s *stage) share(t *testing.T, one *shared, name string, options func(dir s
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("the end of the shared gateway's log:\n%s", tail(g.log(), 40))
+			t.Logf("the end of the shared gateway's log:\n%s", harness.Tail(g.log(), 40))
 		}
 	})
 	g.waitReady(t)
@@ -237,12 +236,7 @@ func (g *gateway) relists(t *testing.T, kind string) (found stretches) {
 	return found
 }
 
-func (g *gateway) races() error {
-	if _, report, found := strings.Cut(g.log(), "WARNING: DATA RACE"); found {
-		return fmt.Errorf("data race in the gateway:%s", report)
-	}
-	return nil
-}
+func (g *gateway) races() error { return harness.Races(g.log()) }
 
 // waitReady waits until the gateway says that it is ready.
 func (g *gateway) waitReady(t *testing.T) {
@@ -262,23 +256,4 @@ func (g *gateway) readyz() (code int, body string) {
 		return 0, err.Error()
 	}
 	return answer.code, answer.body
-}
-
-// fixedAddress is an address for a gateway that is restarted. Its port is outside of the range of ephemeral ports, so
-// that no other process gets it in between.
-func fixedAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", 15000+rand.IntN(15000))
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return address
-	}
-	t.Fatal("no free port")
-	return ""
 }

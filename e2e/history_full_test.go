@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // While the history's disk is full, also through a restart, all else goes on, what was recorded can be read, and the log
@@ -37,7 +39,7 @@ func TestAFullDiskLosesNothingAndStopsNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	g := s.startGateway(t, gatewayOptions{listen: fixedAddress(t), config: fmt.Sprintf("history: {stateDir: %q}\n", disk)})
+	g := s.startGateway(t, gatewayOptions{listen: harness.Address(t), config: fmt.Sprintf("history: {stateDir: %q}\n", disk)})
 	r := &record{name: "SQLite", gateways: []*gateway{g}, db: db}
 	r.mustBegin(t)
 

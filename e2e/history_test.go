@@ -19,6 +19,7 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/batch/v1"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
@@ -274,7 +275,7 @@ func (s *stage) startRecording(t *testing.T) (records []*record) {
 		}
 		t.Cleanup(func() { _ = r.db.Close() })
 		for range gateways {
-			r.gateways = append(r.gateways, s.startGateway(t, gatewayOptions{listen: fixedAddress(t), config: fmt.Sprintf("history: {database: %q}\n", address)}))
+			r.gateways = append(r.gateways, s.startGateway(t, gatewayOptions{listen: harness.Address(t), config: fmt.Sprintf("history: {database: %q}\n", address)}))
 		}
 		records = append(records, r)
 	}

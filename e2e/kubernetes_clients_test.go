@@ -25,6 +25,8 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // restConfig returns client-go's configuration for a gateway: for its default cluster, or for one behind a prefix.
@@ -126,7 +128,7 @@ func TestInformersConvergeThroughARestart(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "informers", "informers-b")
-	gateways := []*gateway{s.startGateway(t, gatewayOptions{listen: fixedAddress(t)}), s.startGateway(t, overTLS(t))}
+	gateways := []*gateway{s.startGateway(t, gatewayOptions{listen: harness.Address(t)}), s.startGateway(t, overTLS(t))}
 	random := seed(t)
 	scopes := map[string]scope{
 		"of all namespaces": {kind: podsKind, labelSelector: "test=informers"},

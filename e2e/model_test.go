@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // The model is simple, whatever happens to clients, gateways and the control plane. Each change that the test's own
@@ -53,7 +55,7 @@ func TestRandomFaultsLeaveEveryClientRight(t *testing.T) {
 		stage:    s,
 		random:   random,
 		proxy:    proxy,
-		gateways: []*gateway{s.startGateway(t, gatewayOptions{listen: fixedAddress(t), kubeconfig: proxy.kubeconfig(t, s)}), s.startGateway(t, secure)},
+		gateways: []*gateway{s.startGateway(t, gatewayOptions{listen: harness.Address(t), kubeconfig: proxy.kubeconfig(t, s)}), s.startGateway(t, secure)},
 		churn: &churn{namespaces: []string{"model-a", "model-b", "model-c"}, test: "model", forgiving: true,
 			random: rand.New(rand.NewPCG(random.Uint64(), 2))},
 		void: map[string]int{},

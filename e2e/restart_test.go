@@ -3,6 +3,8 @@ package e2e
 import (
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // A gateway that is killed and comes back loses nothing: a client that resumes is told each change, or a reset and
@@ -11,7 +13,7 @@ func TestKillNineLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "kill-a", "kill-b")
-	g := s.startGateway(t, gatewayOptions{listen: fixedAddress(t)})
+	g := s.startGateway(t, gatewayOptions{listen: harness.Address(t)})
 	g.waitReady(t)
 
 	c := &churn{namespaces: []string{"kill-a", "kill-b"}, test: "kill", random: seed(t)}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // A browser signs in once, and every replica knows its session, even after a restart. A ticket opens one stream.
@@ -18,7 +20,7 @@ func TestBrowsersSessionIsKnownToEveryReplica(t *testing.T) {
 	if err := os.WriteFile(key, []byte("AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := gatewayOptions{auth: "  cookieKeyFile: " + key + "\n", listen: fixedAddress(t)}
+	options := gatewayOptions{auth: "  cookieKeyFile: " + key + "\n", listen: harness.Address(t)}
 	one := s.startGateway(t, options)
 	options.listen = ""
 	two, stranger := s.startGateway(t, options), s.startGateway(t, gatewayOptions{})

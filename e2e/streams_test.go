@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // stream is one connection that a test reads frame by frame.
@@ -44,7 +46,7 @@ func (s *stream) mustNext(t *testing.T) frame {
 	t.Helper()
 	read, err := s.next()
 	if err != nil {
-		t.Fatalf("%v after:\n%s", err, tail(s.raw.String(), 12))
+		t.Fatalf("%v after:\n%s", err, harness.Tail(s.raw.String(), 12))
 	}
 	if read.id != "" {
 		s.lastID = read.id
@@ -97,7 +99,7 @@ func (s *stream) mustEnd(t *testing.T) (events []frame) {
 		case err != nil && err.Error() == "EOF":
 			return events
 		case err != nil:
-			t.Fatalf("%v after:\n%s", err, tail(s.raw.String(), 12))
+			t.Fatalf("%v after:\n%s", err, harness.Tail(s.raw.String(), 12))
 		case read.event != "":
 			events = append(events, read)
 		}

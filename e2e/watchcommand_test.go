@@ -17,6 +17,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/e2e/process"
 )
 
@@ -67,7 +68,7 @@ func TestGatewayWatchResumes(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
 	s.namespaces(t, "command-a", "command-b")
-	g := s.startGateway(t, gatewayOptions{listen: fixedAddress(t), config: "stream: {retry: 100ms}\n"})
+	g := s.startGateway(t, gatewayOptions{listen: harness.Address(t), config: "stream: {retry: 100ms}\n"})
 	g.waitReady(t)
 	c := &churn{namespaces: []string{"command-a", "command-b"}, test: "command", random: seed(t)}
 	scope := c.scopes()["all namespaces"]
