@@ -86,11 +86,11 @@ func (l *Log) Run(ctx context.Context) {
 		l.write(ctx)
 	}()
 	<-ctx.Done()
-	patience := time.NewTimer(atTheEnd)
-	defer patience.Stop()
+	end := time.NewTimer(atTheEnd)
+	defer end.Stop()
 	select {
 	case <-written:
-	case <-patience.C:
+	case <-end.C:
 		l.log.Error("the audit log cannot be written to its end", "lost", len(l.queue))
 	}
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // Rate lets each user do perSecond things a second, and after a rest a burst of them at once. A request that comes
-// too early waits for its time, or is refused if that is further away than patience. Times are given in order, so at
-// most as many requests of one user wait as come due within the patience.
+// too early waits for its time, or is refused if that is further away than longestWait. Times are given in order, so at
+// most as many requests of one user wait as come due within it.
 type Rate struct {
-	perSecond rate.Limit
-	burst     int
-	patience  time.Duration
+	perSecond   rate.Limit
+	burst       int
+	longestWait time.Duration
 
 	mu    sync.Mutex
 	users map[string]*rate.Limiter // by user, those that may not have rested
@@ -22,13 +22,13 @@ type Rate struct {
 }
 
 // NewRate returns a Rate; a perSecond of 0 means no limit.
-func NewRate(perSecond float64, burst int, patience time.Duration) *Rate {
-	return &Rate{perSecond: rate.Limit(perSecond), burst: burst, patience: patience, users: map[string]*rate.Limiter{}, sweep: leastSweep}
+func NewRate(perSecond float64, burst int, longestWait time.Duration) *Rate {
+	return &Rate{perSecond: rate.Limit(perSecond), burst: burst, longestWait: longestWait, users: map[string]*rate.Limiter{}, sweep: leastSweep}
 }
 
 const leastSweep = 64
 
-// Wait waits until a user may do one more thing. If that would take longer than the patience, it returns ErrTooMuch
+// Wait waits until a user may do one more thing. If that would take longer than longestWait, it returns ErrTooMuch
 // at once, which costs the user nothing. If the context ends first, it returns the context's error, and gives the
 // time back unless a later one was already given.
 func (r *Rate) Wait(ctx context.Context, user string) error {
@@ -51,7 +51,7 @@ func (r *Rate) Wait(ctx context.Context, user string) error {
 }
 
 // Reserve takes the next time of a user, and returns how long the caller has to wait for it. Cancel gives it back, as
-// Wait does. It is not ok, and nothing is taken, if that is longer than the patience.
+// Wait does. It is not ok, and nothing is taken, if that is longer than longestWait.
 func (r *Rate) Reserve(user string) (wait time.Duration, cancel func(), ok bool) {
 	if r.perSecond == 0 {
 		return 0, func() {}, true
@@ -66,7 +66,7 @@ func (r *Rate) Reserve(user string) (wait time.Duration, cancel func(), ok bool)
 		r.users[user] = limiter
 	}
 	reserved := limiter.ReserveN(now, 1)
-	if wait = reserved.DelayFrom(now); wait > r.patience {
+	if wait = reserved.DelayFrom(now); wait > r.longestWait {
 		reserved.CancelAt(now)
 		return 0, nil, false
 	}

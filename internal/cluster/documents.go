@@ -36,8 +36,8 @@ const (
 	// new kind appears in it a second after it was installed, and all clients together cost one request per second
 	// and document, which is mostly answered with 304.
 	documentFresh = time.Second
-	// documentPatience is how long a caller waits for the API server if there is an older document.
-	documentPatience = time.Second
+	// documentWait is how long a caller waits for the API server if there is an older document.
+	documentWait = time.Second
 	// documentUnused is how long a document is kept after its last use.
 	documentUnused = 15 * time.Minute
 	// maxDocuments bounds all documents of a cluster together, in all forms, and maxDocument bounds one, in bytes.
@@ -80,9 +80,9 @@ func (c *Cluster) Document(ctx context.Context, path, accept string) (*Document,
 	}
 	waiting := ctx
 	if kept.document != nil {
-		patient, cancel := context.WithTimeout(ctx, documentPatience)
+		shorter, cancel := context.WithTimeout(ctx, documentWait)
 		defer cancel()
-		waiting = patient
+		waiting = shorter
 	}
 	answer, err := c.once(waiting, "document "+path+" "+accept, func(ctx context.Context) (any, error) {
 		return c.readDocument(ctx, name, kept)

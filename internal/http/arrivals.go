@@ -33,17 +33,17 @@ const (
 	arrivalsAtOnce = 16 // connections of any peers that are handed on in each arrivalsEach
 	arrivalsEach   = time.Millisecond
 	// A peer may open a peerAtOnce-th of the connections that it may have, and then a peerPerSecond-th each second.
-	peerAtOnce    = 4
-	leastAtOnce   = 16 // at least so many at once; a browser opens six to a host
-	peerPerSecond = 16
-	peerPatience  = 5 * time.Second // how long a connection waits at most
+	peerAtOnce      = 4
+	leastAtOnce     = 16 // at least so many at once; a browser opens six to a host
+	peerPerSecond   = 16
+	peerLongestWait = 5 * time.Second // how long a connection waits at most
 	// waitingOfTotal says how many connections may wait: a waitingOfTotal-th of all that may be open.
 	waitingOfTotal = 4
 )
 
 // newPeers returns the rate at which each peer may open connections.
 func newPeers(limits ConnectionLimits) *budget.Rate {
-	return budget.NewRate(float64(limits.PerPeer)/peerPerSecond, max(leastAtOnce, limits.PerPeer/peerAtOnce), peerPatience)
+	return budget.NewRate(float64(limits.PerPeer)/peerPerSecond, max(leastAtOnce, limits.PerPeer/peerAtOnce), peerLongestWait)
 }
 
 // Listen returns the public server's listener, on top of one of the system's. It must be closed.

@@ -98,7 +98,7 @@ func TestConnectionsThatComeAtOnceAreTakenInTurns(t *testing.T) {
 func TestWhoOpensConnectionsTooOftenWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const perPeer = 8 * leastAtOnce
-		const waiting = perPeer / peerPerSecond * int64(peerPatience/time.Second)
+		const waiting = perPeer / peerPerSecond * int64(peerLongestWait/time.Second)
 		const atOnce = perPeer / peerAtOnce
 		mallory, alice := "[2001:db8::1]:1", "[2001:db8:0:1::1]:1"
 		h := newHarbour(t, ConnectionLimits{PerPeer: perPeer}, mallory, alice)

@@ -61,8 +61,8 @@ func TestWhoAsksTooOftenWaits(t *testing.T) {
 	const (
 		perSecond = 5
 		atOnce    = pace.BurstSeconds * perSecond
-		waiting   = int(pace.Patience/time.Second) * perSecond
-		held      = int(pace.RefusalPatience/time.Second) * pace.RefusalsPerSecond
+		waiting   = int(pace.LongestWait/time.Second) * perSecond
+		held      = int(pace.RefusalLongestWait/time.Second) * pace.RefusalsPerSecond
 		more      = 7
 	)
 	inBubble(t, func(t *testing.T, g *gateway) {
@@ -96,7 +96,7 @@ func TestStreamsThatBeginTooOftenAreTold(t *testing.T) {
 		c := &crowd{g: g, codes: map[string]int{}}
 		for range 4 {
 			c.ask(pace.BurstSeconds, "/api/v1/pods")
-			c.ask(2*int(pace.Patience/time.Second), "/version")
+			c.ask(2*int(pace.LongestWait/time.Second), "/version")
 			for _, path := range []string{"/api/v1/pods", "/stream?pods=/api/v1/pods"} {
 				g.stream(path).expect("goodbye limit")
 			}
@@ -118,7 +118,7 @@ func TestForgedTokensAreToldLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, g *gateway) {
-				const held, more = int(pace.RefusalPatience/time.Second) * pace.RefusalsPerSecond, 3
+				const held, more = int(pace.RefusalLongestWait/time.Second) * pace.RefusalsPerSecond, 3
 				from := "X-Forwarded-For: 2001:db8::1"
 				c := &crowd{g: g, codes: map[string]int{}}
 				c.send(pace.RefusalsAtOnce+held+more, attempt.method, attempt.path, attempt.credentials, from)

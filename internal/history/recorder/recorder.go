@@ -155,7 +155,7 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	r.listen()
 	defer r.unlisten()
 	r.from, r.read = r.at.Version, r.at.Version
-	if err := r.place(ctx); err != nil {
+	if err := r.resume(ctx); err != nil {
 		return err
 	}
 	defer func() { r.cursor.Disarm() }()
@@ -177,8 +177,8 @@ func (r *Recorder) release(ctx context.Context) {
 	}
 }
 
-// place finds the place from which reading goes on.
-func (r *Recorder) place(ctx context.Context) error {
+// resume finds the place from which reading goes on.
+func (r *Recorder) resume(ctx context.Context) error {
 	if r.at.Version == 0 || r.rewritten {
 		return r.compare(ctx)
 	}

@@ -74,26 +74,26 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 		return said, false // it is being deleted, so it does not matter what it waited for
 	}
 	status := o.Path("status")
-	tell := func(w weight, reason, message, at string) {
+	weigh := func(w weight, reason, message, at string) {
 		if said.weight < w && !slices.Contains(passing, reason) {
 			said, ok = statement{w, history.Reason{At: moment(at), Reason: reason, Message: message, Source: "Pod"}}, true
 		}
 	}
 	failed := status.Get("phase").Str == "Failed"
 	if failed {
-		tell(aPodHasFailed, status.Get("reason").Str, status.Get("message").Str, "")
+		weigh(aPodHasFailed, status.Get("reason").Str, status.Get("message").Str, "")
 	}
 	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
 		status.Get(list).ForEach(func(_, container gjson.Result) bool {
 			if waits := container.Get("state.waiting"); waits.Exists() {
-				tell(aPodCannotBegin, waits.Get("reason").Str, waits.Get("message").Str, "")
+				weigh(aPodCannotBegin, waits.Get("reason").Str, waits.Get("message").Str, "")
 			}
 			if ended := container.Get("state.terminated"); failed && ended.Get("exitCode").Int() != 0 {
 				message := ended.Get("message").Str
 				if message == "" {
 					message = "container " + container.Get("name").Str + " ended with exit code " + strconv.FormatInt(ended.Get("exitCode").Int(), 10)
 				}
-				tell(aPodHasFailed, ended.Get("reason").Str, message, ended.Get("finishedAt").Str)
+				weigh(aPodHasFailed, ended.Get("reason").Str, message, ended.Get("finishedAt").Str)
 			}
 			return true
 		})
@@ -103,7 +103,7 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 		if scheduled.Get("reason").Str == "SchedulingGated" {
 			w = aPodIsGated
 		}
-		tell(w, scheduled.Get("reason").Str, scheduled.Get("message").Str, scheduled.Get("lastTransitionTime").Str)
+		weigh(w, scheduled.Get("reason").Str, scheduled.Get("message").Str, scheduled.Get("lastTransitionTime").Str)
 	}
 	return said, ok
 }

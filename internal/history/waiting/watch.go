@@ -212,7 +212,7 @@ func (w *Watch) set(uid string, known *object) {
 	}
 	uid = strings.Clone(uid)
 	if was != nil {
-		w.tell(uid, 0) // whose it was
+		w.notify(uid, 0) // whose it was
 		for _, owner := range was.owners {
 			delete(w.belonging[owner], uid)
 			if len(w.belonging[owner]) == 0 {
@@ -231,7 +231,7 @@ func (w *Watch) set(uid string, known *object) {
 		}
 		w.belonging[owner][uid] = struct{}{}
 	}
-	w.tell(uid, 0)
+	w.notify(uid, 0)
 }
 
 // sameAs reports whether two objects say the same.
@@ -247,8 +247,8 @@ func (o *object) sameAs(other *object) bool {
 // maxDepth is how many levels of owners a job may be above the object that explains it: TrainJob, JobSet, Job, Pod.
 const maxDepth = 5
 
-// tell tells listeners that something new is said of the objects to which an object belongs. The caller holds the lock.
-func (w *Watch) tell(uid string, depth int) {
+// notify tells listeners that something new is said of the objects to which an object belongs. The caller holds the lock.
+func (w *Watch) notify(uid string, depth int) {
 	o := w.objects[uid]
 	if o == nil || depth == maxDepth {
 		return
@@ -257,7 +257,7 @@ func (w *Watch) tell(uid string, depth int) {
 		for l := range w.listeners {
 			l.changed[owner] = struct{}{}
 		}
-		w.tell(owner, depth+1)
+		w.notify(owner, depth+1)
 	}
 }
 

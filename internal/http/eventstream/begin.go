@@ -24,9 +24,9 @@ func (ss *session) begin(ctx context.Context) Outcome {
 		return endDrain
 	}
 	finding, cancel := context.WithTimeout(ctx, ss.hub.opts.SyncTimeout)
-	found := make(chan places, 1)
+	found := make(chan resumePoints, 1)
 	go func() {
-		found <- ss.findPlaces(finding)
+		found <- ss.findResumePoints(finding)
 		ss.Wake()
 	}()
 	// The other goroutine reads only what the session does not change meanwhile. It ends before the session goes on.
@@ -68,18 +68,18 @@ func (ss *session) begin(ctx context.Context) Outcome {
 	return GoOn
 }
 
-// places is what findPlaces has found. The rest of it is kept by each source.
-type places struct {
+// resumePoints is what findResumePoints has found. The rest of it is kept by each source.
+type resumePoints struct {
 	epoch string
 	err   error // a source cannot be read
 }
 
-// await keeps the connection alive until the places are found, or the stream has to end before.
-func (ss *session) await(found <-chan places) (*places, Outcome) {
+// await keeps the connection alive until the resume points are found, or the stream has to end before.
+func (ss *session) await(found <-chan resumePoints) (*resumePoints, Outcome) {
 	for {
 		select {
-		case p := <-found:
-			return &p, GoOn
+		case points := <-found:
+			return &points, GoOn
 		default:
 		}
 		ss.sleep()
@@ -92,14 +92,14 @@ func (ss *session) await(found <-chan places) (*places, Outcome) {
 	}
 }
 
-// findPlaces waits until the sources can be read, and has each find where to go on.
+// findResumePoints waits until the sources can be read, and has each find where to go on.
 //
 // That may take long. If another history begins meanwhile, the client's position means something else, and the sources
 // look again.
-func (ss *session) findPlaces(ctx context.Context) places {
+func (ss *session) findResumePoints(ctx context.Context) resumePoints {
 	for _, s := range ss.sources { // their first lists are read side by side
 		if err := s.Ready(ctx); err != nil {
-			return places{err: err}
+			return resumePoints{err: err}
 		}
 	}
 	now, err := epochOf(ctx, ss.sources)
@@ -112,10 +112,10 @@ func (ss *session) findPlaces(ctx context.Context) places {
 		finding.Wait()
 		before := now
 		if now, err = epochOf(ctx, ss.sources); err == nil && now == before {
-			return places{epoch: now}
+			return resumePoints{epoch: now}
 		}
 	}
-	return places{err: err}
+	return resumePoints{err: err}
 }
 
 // fromPosition is what a client's event id says of a source, in an epoch.

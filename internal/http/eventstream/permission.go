@@ -22,7 +22,7 @@ type permission struct {
 	confirmed time.Time
 
 	// Guarded by permissions.mu.
-	place int  // its index in sharedPermission.streams
+	index int  // its index in sharedPermission.streams
 	owed  bool // no answer has come since the stream joined the sharedPermission
 }
 

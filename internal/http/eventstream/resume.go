@@ -43,7 +43,7 @@ func (w *watch) Ready(ctx context.Context) error { return w.Store.WaitSynced(ctx
 
 // Epoch implements Source.
 //
-// A store gives its cluster another epoch before it begins another history. So a place that was found while the epoch
+// A store gives its cluster another epoch before it begins another history. So a resume point that was found while the epoch
 // stayed the same is in that epoch's history, or its cursor says that it is not.
 func (w *watch) Epoch(ctx context.Context) (string, error) { return w.Kinds.Cluster().Epoch(ctx) }
 
@@ -87,7 +87,7 @@ func (w *watch) resume(ctx context.Context, from From) resumePoint {
 	return resumePoint{cursor: cursor, known: known}
 }
 
-// resumeAhead finds the place of a client whose position is ahead of the store: another replica may have seen more, if
+// resumeAhead finds the resume point of a client whose position is ahead of the store: another replica may have seen more, if
 // only a bookmark. If the version exists, the client needs nothing before it.
 func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cursor, error) {
 	if exists, err := w.Kinds.Cluster().HasVersion(ctx, w.Store.Kind(), known.Some); err != nil || !exists {

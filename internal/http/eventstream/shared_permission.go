@@ -40,8 +40,8 @@ type sharedPermission struct {
 	asking    bool
 	asked     time.Time // when the last question was asked
 	confirmed time.Time // when the last question was asked that was answered for all sources
-	// told is the answer that all streams know, except those that are owed one; nil if they may know different ones.
-	told *permissionAnswer
+	// known is the answer that all streams know, except those that are owed one; nil if they may know different ones.
+	known *permissionAnswer
 }
 
 // sharePermission joins the session to those that ask the same, so that it is told from now on what its caller may see.
@@ -67,7 +67,7 @@ func (ss *session) sharePermission() {
 		interval := h.opts.Times.Reauthorize
 		h.alarm.set(&shared.entry, h.alarm.gathered(between(interval/2, interval)))
 	}
-	p.place, p.owed = len(shared.streams), true
+	p.index, p.owed = len(shared.streams), true
 	shared.streams = append(shared.streams, ss)
 	late := shared.asking // the question under way is older than the stream, so its answer does not count for the stream
 	all.mu.Unlock()
@@ -100,7 +100,7 @@ func (ss *session) leavePermission() {
 	defer all.mu.Unlock()
 	last := len(shared.streams) - 1
 	moved := shared.streams[last]
-	shared.streams[ss.permission.place], moved.permission.place = moved, ss.permission.place
+	shared.streams[ss.permission.index], moved.permission.index = moved, ss.permission.index
 	shared.streams[last] = nil
 	if shared.streams = shared.streams[:last]; last == 0 {
 		delete(all.shared, shared.key)
@@ -169,18 +169,18 @@ func (p *sharedPermission) answered(answer *permissionAnswer) (waiting []*sessio
 		p.confirmed = answer.asked
 	}
 	answer.confirmed = p.confirmed
-	known := p.told != nil && p.told.same(answer)
+	same := p.known != nil && p.known.same(answer)
 	for _, ss := range p.streams {
 		own := &ss.permission
-		if answer.asked.Before(own.asked) || known && !own.owed {
+		if answer.asked.Before(own.asked) || same && !own.owed {
 			continue
 		}
 		own.owed = false
 		own.answer.Store(answer)
 		waiting = append(waiting, ss)
 	}
-	if p.told = nil; answer.plain() {
-		p.told = answer
+	if p.known = nil; answer.plain() {
+		p.known = answer
 	}
 	p.asking = false
 	p.schedule()

@@ -29,7 +29,7 @@ type Source interface {
 	// Find looks up where a client goes on. It may wait, also for the cluster. What it finds counts from Begin on. It is
 	// called again if the epoch changed meanwhile.
 	Find(ctx context.Context, from From)
-	// Begin takes the place that Find has found. A reset that is not "" is the reason why the client has missed
+	// Begin takes the resume point that Find has found. A reset that is not "" is the reason why the client has missed
 	// something. What the client then needs to know comes with the first Read.
 	Begin() (reset string)
 	// Read tells the client a batch of what there is. If the client has no place, the state comes first, and then what

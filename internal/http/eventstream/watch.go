@@ -17,7 +17,7 @@ import (
 type conflator = stream.Conflator[*cluster.Object]
 
 // watch is the Source of the objects that a path names: those that are there, and what becomes of them. This file has
-// its place and what it shows; resume.go finds the place, watch_read.go reads on from it, and shift.go goes over to
+// its cursor and what it shows; resume.go finds the resume point, watch_read.go reads on from it, and shift.go goes over to
 // other permissions.
 type watch struct {
 	watchRequest
@@ -150,7 +150,7 @@ func (w *watch) begin(cursor *cache.Cursor, known stream.Known) {
 	}
 }
 
-// end gives up the watch's place.
+// end gives up the watch's cursor.
 func (w *watch) end() {
 	if w.cursor != nil {
 		w.cursor.Disarm()
@@ -179,10 +179,10 @@ func (w *watch) Bookmark(to Sink) {
 	}
 }
 
-// reaches moves the client's position to an event that is told, or held back, now.
-func (w *watch) reaches(event *cache.Event, told bool) {
+// advance moves the client's position to an event that is told, or held back, now.
+func (w *watch) advance(event *cache.Event, emitted bool) {
 	w.known.All = max(w.known.All, event.ID)
-	if told {
+	if emitted {
 		w.known.Some = max(w.known.Some, event.Pos)
 		_, found := event.FromRelist()
 		w.open = !found && w.known.All+1 == w.known.Some

@@ -145,7 +145,7 @@ func (w *watch) emit(to Sink, event *cache.Event, kind stream.Type, object *clus
 		if w.held != nil {
 			w.held.Drop(object)
 		}
-		w.reaches(event, true)
+		w.advance(event, true)
 		m := w.change(kind, object)
 		m.event = event
 		to.emit(m)
@@ -153,7 +153,7 @@ func (w *watch) emit(to Sink, event *cache.Event, kind stream.Type, object *clus
 	}
 	base := w.base(event)
 	now := w.held == nil || w.held.Offer(event, base, time.Now())
-	w.reaches(event, now)
+	w.advance(event, now)
 	if now {
 		to.emit(w.modified(event, base))
 	}
@@ -168,7 +168,7 @@ func (w *watch) release(to Sink, by time.Time) Outcome {
 		return GoOn
 	}
 	for h := w.held.Due(by); h != nil; h = w.held.Due(by) {
-		w.reaches(h.Event, true)
+		w.advance(h.Event, true)
 		to.emit(w.modified(h.Event, h.Base))
 		if outcome := to.Relay(); outcome != GoOn || w.outdated {
 			return outcome
@@ -187,7 +187,7 @@ func (w *watch) modified(event *cache.Event, base *cluster.Object) message {
 	return m
 }
 
-// miss gives up the watch's place, because the client has missed something.
+// miss gives up the watch's cursor, because the client has missed something.
 func (w *watch) miss(reason string) Progress {
 	w.end()
 	return Progress{More: true, Missed: reason}

@@ -18,7 +18,7 @@ import (
 // them worked at once, they would take the processors from everything else, which is faster only where many streams are
 // woken. A worker in a long turn does not count as the one at work: others would wait until its turn ends.
 type workers struct {
-	patience time.Duration
+	helpAfter time.Duration
 
 	mu     sync.Mutex
 	more   sync.Cond
@@ -48,7 +48,7 @@ type line struct {
 const helpAfter = 5 * time.Millisecond
 
 func newWorkers() *workers {
-	w := &workers{patience: helpAfter, lines: map[string]*line{}}
+	w := &workers{helpAfter: helpAfter, lines: map[string]*line{}}
 	w.more.L = &w.mu
 	return w
 }
@@ -118,7 +118,7 @@ func (w *workers) append(l *line) {
 
 // call wakes a worker if no other will soon have time: if all are asleep, in long turns, or late.
 func (w *workers) call() {
-	if w.asleep > 0 && (w.asleep+w.long >= w.total || time.Since(w.since) > w.patience) {
+	if w.asleep > 0 && (w.asleep+w.long >= w.total || time.Since(w.since) > w.helpAfter) {
 		w.asleep--
 		w.more.Signal()
 	}

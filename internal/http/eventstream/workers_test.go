@@ -38,7 +38,7 @@ func TestOneUserLeavesAWorkerToOthers(t *testing.T) {
 func TestNobodyWaitsForALongTurn(t *testing.T) {
 	w := newWorkers()
 	w.total, w.asleep = 2, 2
-	w.patience = time.Hour
+	w.helpAfter = time.Hour
 	busy, other := w.join("busy"), w.join("other")
 	push := func(l *line) { w.push(&session{line: l}) }
 	push(busy)

@@ -19,12 +19,12 @@ const (
 	// BurstSeconds says how large a burst after a rest may be, in seconds' worth of requests. A client of Kubernetes begins
 	// with some hundred requests at once, to discover what a cluster can do, and begins as many watches.
 	BurstSeconds = 4
-	Patience     = 2 * time.Second // how long a request that comes too early may wait
+	LongestWait  = 2 * time.Second // how long a request that comes too early may wait
 
 	// Refusals are told at once as often as people and broken clients need it. Further ones are held back.
-	RefusalsPerSecond = 20
-	RefusalsAtOnce    = 100
-	RefusalPatience   = 10 * time.Second // how long a refusal may be held back; one that would take longer ends the connection
+	RefusalsPerSecond  = 20
+	RefusalsAtOnce     = 100
+	RefusalLongestWait = 10 * time.Second // how long a refusal may be held back; one that would take longer ends the connection
 )
 
 // Rates bound how often users ask, and are refused. They are safe for concurrent use.
@@ -36,8 +36,8 @@ type Rates struct {
 // New returns rates by which each user may make so many requests a second; 0: any number.
 func New(perSecond int) *Rates {
 	return &Rates{
-		requests: budget.NewRate(float64(perSecond), BurstSeconds*perSecond, Patience),
-		refusals: budget.NewRate(RefusalsPerSecond, RefusalsAtOnce, RefusalPatience),
+		requests: budget.NewRate(float64(perSecond), BurstSeconds*perSecond, LongestWait),
+		refusals: budget.NewRate(RefusalsPerSecond, RefusalsAtOnce, RefusalLongestWait),
 	}
 }
 

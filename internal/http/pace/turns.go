@@ -11,7 +11,7 @@ import (
 
 const (
 	waitingRequests = 16               // waiting requests of one user, per request that may be under way
-	turnPatience    = 10 * time.Second // how long a request waits for its turn
+	turnLongestWait = 10 * time.Second // how long a request waits for its turn
 )
 
 // Turns bound how many answers of one user may be made at the same time. Further requests wait, and are refused if too
@@ -29,7 +29,7 @@ func NewTurns(perUser int, rates *Rates) *Turns {
 // Take waits until a user's request may be answered. The caller must call release when it has been answered. The error
 // is a 429, budget.ErrTooMuch after too long a wait, or the context's.
 func (t *Turns) Take(ctx context.Context, payer string) (release func(), err error) {
-	waiting, cancel := context.WithTimeout(ctx, turnPatience)
+	waiting, cancel := context.WithTimeout(ctx, turnLongestWait)
 	defer cancel()
 	release, err = t.queue.Take(waiting, payer)
 	switch {

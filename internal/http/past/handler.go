@@ -129,7 +129,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q
 		return g, err
 	}
 	q.filter.Namespace, q.filter.Name = t.Namespace, t.Name
-	if q.filter.Within, err = places(g.Visible.Shows(), t.Namespace); err != nil {
+	if q.filter.Within, err = within(g.Visible.Shows(), t.Namespace); err != nil {
 		return g, err
 	}
 	if own {
@@ -150,11 +150,11 @@ func (h *Handler) isKnown(ctx context.Context, g access.Grant, t access.Target) 
 	return err == nil && known
 }
 
-// maxPlaces is how many namespaces and objects may be asked about at once. Databases have such a limit, too.
-const maxPlaces = 10_000
+// maxWithin is how many namespaces and objects may be asked about at once. Databases have such a limit, too.
+const maxWithin = 10_000
 
-// places are the namespaces and objects that a scope shows within a namespace, or everywhere; nil means all.
-func places(shows auth.Scope, namespace string) ([]store.Place, error) {
+// within are the namespaces and objects that a scope shows within a namespace, or everywhere; nil means all.
+func within(shows auth.Scope, namespace string) ([]store.Place, error) {
 	if namespace != "" && !shows.All {
 		shows = shows.In(namespace)
 	}
@@ -173,8 +173,8 @@ func places(shows auth.Scope, namespace string) ([]store.Place, error) {
 			found = append(found, store.Place{Namespace: namespace, Name: name})
 		}
 	}
-	if len(found) > maxPlaces {
-		return nil, reply.BadRequest("what you may see of this is in more than %d pieces: ask for the history of one namespace", maxPlaces)
+	if len(found) > maxWithin {
+		return nil, reply.BadRequest("what you may see of this is in more than %d pieces: ask for the history of one namespace", maxWithin)
 	}
 	return found, nil
 }

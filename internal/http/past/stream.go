@@ -110,7 +110,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	if own {
 		s.filter.Own = id.Username
 	}
-	if s.filter.Within, err = places(granted.Visible.Shows(), t.Namespace); err != nil {
+	if s.filter.Within, err = within(granted.Visible.Shows(), t.Namespace); err != nil {
 		return nil, err
 	}
 	if s.tail, err = h.opts.Archive.Follow(ctx, granted.Kinds.Cluster(), t.Qualified()); err != nil {
@@ -349,7 +349,7 @@ func (s *transitions) miss(reason string) eventstream.Progress {
 func (s *transitions) adopt() (err error) {
 	before := s.visible
 	s.visible, s.next, s.outdated = s.next, nil, false
-	if s.filter.Within, err = places(s.visible.Shows(), s.target.Namespace); err != nil {
+	if s.filter.Within, err = within(s.visible.Shows(), s.target.Namespace); err != nil {
 		return err
 	}
 	if s.visible.Covers(before) {
