@@ -59,7 +59,7 @@ func TestStrangersAreToldNothingOfACluster(t *testing.T) {
 	}
 }
 
-// Which kinds others look at is told to those who may look at them.
+// Callers are told which kinds others look at if they may look at these kinds themselves.
 func TestKindsAreToldToThoseWhoMayListThem(t *testing.T) {
 	g := newGateway(t)
 	bob := auth.Scope{Names: map[string][]string{"a": {"x"}}}

@@ -300,7 +300,7 @@ func TestTokenThatEndsInTheMiddleOfASnapshot(t *testing.T) {
 	})
 }
 
-// Whoever asks first for a catch-up that has no answer does not keep its place until the answer's deadline.
+// A client that asks first for a catch-up that has no answer does not keep its place until the answer's deadline.
 func TestClientThatBeganACatchUpMayLeave(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("pods", "team-a/web")

@@ -14,8 +14,9 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// TestSlowReadersDoNotKeepOldStates: who takes a list, or a stream's snapshot, so slowly that all of it has been replaced
-// since is cut, however steady. While nothing changes they may be as slow as they like, since then they keep nothing.
+// TestSlowReadersDoNotKeepOldStates: a client that takes a list, or a stream's snapshot, so slowly that all of it has
+// been replaced since is cut, however steady it is. While nothing changes, clients may be as slow as they like, since
+// then they keep nothing.
 func TestSlowReadersDoNotKeepOldStates(t *testing.T) {
 	const objects, size = 64, 64 << 10
 	for _, version := range []int{0, 1, 2} {

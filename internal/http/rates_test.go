@@ -109,7 +109,8 @@ func TestStreamsThatBeginTooOftenAreTold(t *testing.T) {
 	}, options(func(o *Options) { o.Limits.RequestsPerSecond = 1 }))
 }
 
-// TestForgedTokensAreToldLate, from where there are many, or each refusal is worth another attempt; who has a good one is not held.
+// TestForgedTokensAreToldLate: where many come from, each refusal is told late, or it would be worth another attempt. A
+// caller with a good token is not held.
 func TestForgedTokensAreToldLate(t *testing.T) {
 	for name, attempt := range map[string]struct{ method, path, credentials string }{
 		"a forged one":               {http.MethodGet, "/api/v1/pods", "Authorization: Bearer forged"},
@@ -159,7 +160,8 @@ func TestWhoHasNoPlaceLeftAsksForNothing(t *testing.T) {
 	}
 }
 
-// TestRefusedStreamsGiveTheirPlacesBack, or whoever comes while a cluster is away is soon told that they have too much.
+// TestRefusedStreamsGiveTheirPlacesBack: otherwise clients that come while a cluster is away would soon be told that
+// they have too much.
 func TestRefusedStreamsGiveTheirPlacesBack(t *testing.T) {
 	g := newGateway(t, options(func(o *Options) { o.Limits.WatchesPerUser = 2 }))
 	undecided := func(is bool) {

@@ -47,7 +47,7 @@ type memory struct {
 
 	away      bool
 	fault     func() error // nil: none
-	forgetful bool         // leases are not given up, as by who is killed
+	forgetful bool         // leases are not given up, as when a recorder is killed
 }
 
 var errAway = errors.New("the database is away")
@@ -366,7 +366,7 @@ func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 					replicas[i] = start(t, world.api, db, fmt.Sprintf("r%d-%d", i, step), ring)
 				case n < 90:
 					db.set(func() { db.away = !db.away })
-				case n < 92: // whoever has the lease is taken for dead, and goes on
+				case n < 92: // the recorder with the lease is taken for dead, and goes on
 					db.set(func() { db.until = time.Time{} })
 				default:
 					time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)

@@ -353,7 +353,7 @@ func TestConfiguredRules(t *testing.T) {
 	}
 }
 
-// Whoever can write objects cannot keep the recorder busy with one.
+// A user who can write objects cannot keep the recorder busy with one of them.
 func TestEvaluationsAreBounded(t *testing.T) {
 	set, err := New(Options{Key: "history", Kinds: []Kind{{Resource: "things.example.org",
 		State: `object.spec.all.all(a, object.spec.all.exists(b, object.condition(string(a + b)).status == 'x')) ? 'Running' : 'Failed'`}}})

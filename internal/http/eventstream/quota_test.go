@@ -2,7 +2,7 @@ package eventstream
 
 import "testing"
 
-// Whoever has left must not be counted on, or there would be no quota left at last.
+// A client that has left must not be counted any more, or in the end no quota would be left.
 func TestPlacesThatAreLeftAreForgotten(t *testing.T) {
 	p := newQuota(Limits{PerUser: 1, PerAddress: 1, Total: 1})
 	if !p.take("u", "a", 1) || p.take("v", "b", 1) {

@@ -24,7 +24,7 @@ import (
 const (
 	stateServed int32 = iota // or in the workers' queue
 	stateWoken               // and woken since
-	stateIdle                // whoever wakes it sees to it that it is served
+	stateIdle                // the goroutine that wakes it arranges that it is served
 	stateOver
 )
 

@@ -34,7 +34,7 @@ func TestOneUserLeavesAWorkerToOthers(t *testing.T) {
 	}
 }
 
-// Whoever always has more to be told keeps a worker busy; others do not wait until it has time for them.
+// A user who always has more to be told keeps a worker busy. Others do not wait until that worker has time.
 func TestNobodyWaitsForALongTurn(t *testing.T) {
 	w := newWorkers()
 	w.total, w.asleep = 2, 2
