@@ -34,6 +34,7 @@ func gatewayConfig(extra string) string {
 	return `auth: {anonymous: true}
 authorizer: {mode: sar}
 cache: {preload: [configmaps]}
+requests: {perUser: 0, perSecond: 0}
 stream: {perUser: 0, perAddress: 0, watchesPerUser: 0` + extra + `}
 `
 }
