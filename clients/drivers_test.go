@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // chromiumDriver drives clients in a page of Chromium.
@@ -31,7 +33,7 @@ func goDriver(t *testing.T) *driver {
 }
 
 var goProgram = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(work, "golang")
+	path := filepath.Join(harness.Dir(), "golang")
 	return path, run("golang", "go", "build", "-o", path, ".")
 })
 

@@ -7,19 +7,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/e2e/process"
 )
-
-// gatewayProgram is built with the race detector, since unfamiliar clients may do unfamiliar things to the gateway.
-var gatewayProgram = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(work, "gateway")
-	return path, run("..", "go", "build", "-race", "-o", path, "./cmd/gateway")
-})
 
 // gateway is a gateway that is ended and started again, always on the same address.
 type gateway struct {
@@ -57,7 +50,7 @@ var listening = regexp.MustCompile(`msg=listening`)
 // cannot send a token.
 func (g *gateway) start(t *testing.T, config string) {
 	t.Helper()
-	program, err := gatewayProgram()
+	program, err := harness.Gateway()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/e2e/harness"
 	"github.com/kubecast/kubecast/e2e/process"
 )
 
@@ -120,15 +121,5 @@ const eventuallyWithin = 60 * time.Second
 // eventually waits until the check succeeds.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(eventuallyWithin)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s: %v", what, eventuallyWithin, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	harness.Eventually(t, what, eventuallyWithin, check)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // jumpingProgram builds a gateway whose clock on the wall jumps every few seconds, forward and back by up to 50 minutes, as it does
@@ -50,7 +52,7 @@ var jumpingProgram = sync.OnceValues(func() (string, error) {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
 		return fail(err)
 	}
-	path := filepath.Join(work, "gateway-clock")
+	path := filepath.Join(harness.Dir(), "gateway-clock")
 	build := exec.Command("go", "build", "-race", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "./cmd/gateway")
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {

@@ -104,7 +104,7 @@ func (s *stage) share(t *testing.T, one *shared, name string, options func(dir s
 			t.Fatal(err)
 		}
 		one.gateway = g
-		atEnd(g.end)
+		harness.AtEnd(g.end)
 	})
 	g := one.gateway
 	if g == nil {
