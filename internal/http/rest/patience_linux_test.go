@@ -20,7 +20,7 @@ import (
 // these than it may take nothing is waited for all the same.
 func TestLongAnswerWaitsForWhoeverTakesLittle(t *testing.T) {
 	t.Parallel()
-	const size, patience = 1 << 20, 2 * time.Second
+	const size, patience = 1 << 20, 3 * time.Second
 	ends := make(chan error, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := newListWriter(w, r, patience)
@@ -50,7 +50,7 @@ func TestLongAnswerWaitsForWhoeverTakesLittle(t *testing.T) {
 	}
 	defer response.Body.Close()
 	var n int64
-	for until := time.Now().Add(3 * patience); err == nil && time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
+	for until := time.Now().Add(2 * patience); err == nil && time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
 		var some int64
 		some, err = io.CopyN(io.Discard, response.Body, 1<<10) // 5 KiB a second
 		n += some
