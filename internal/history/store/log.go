@@ -199,8 +199,9 @@ func asInt(b bool) int {
 	return 0
 }
 
-// insertSizes are how many rows go into one statement: few sizes, so that few statements have to be prepared.
-var insertSizes = []int{100, 10, 1}
+// insertSizes are how many rows go into one statement: few sizes, so that few statements have to be prepared, and halves, so that a
+// small batch takes few of them, since each is a round trip to a server.
+var insertSizes = []int{100, 64, 32, 16, 8, 4, 2, 1}
 
 func (s *Store) insert(ctx context.Context, tx *sql.Tx, table string, columns []string, rows [][]any, suffix string) error {
 	one := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
