@@ -1,22 +1,27 @@
 // Package logs follows the logs of containers, each once for however many read it.
 //
 // What it promises: every reader is told the lines of a run in the order of the file, each once, or is told where lines are
-// missing (a Line with a Reset). That holds when the connection to the API server breaks, also among lines of one time, and
-// when the node's clock jumps, back by ten minutes at the least. A reader that is slow delays nobody: it has a place in a ring, and no queue.
+// missing (a Line with a Reset). That holds when the connection to the API server breaks, also among lines of one time, when a
+// reader goes on at another replica, and when the node's clock jumps, back by ten minutes at the least. A reader that is slow
+// delays nobody: it has a place in a ring, and no queue.
 //
-// How a connection that broke is resumed: all that can be asked for is the lines from a second on. So it is counted, for each
-// second, how many lines were told of it, with the sum of their hashes. What the API server answers must
-// begin with as many lines of these seconds, of the same sum; what comes behind them is new. If it does not, the file was rotated meanwhile, and lines may
-// be missing. A Position is that count, and means the same at every replica.
+// How a log is read on from where somebody is: all that can be asked for is the lines from a second on. So it is counted, for each
+// second, how many lines were told of it, with the sum of their hashes. What the API server answers must begin with as many
+// lines of these seconds, of the same sum; what comes behind them is new. If it does not, the file was rotated meanwhile, and
+// lines may be missing. A Position is that count, and means the same at every replica.
 //
-// What it refuses: to hold more than the ring of each run, and of a line more than its first 64 KiB; to follow more runs than it may, in
-// all and for one user. It knows neither who may read a log nor which runs a pod has: its callers do.
+// Who needs something that the ring does not hold, since they were away for long or ask for more, reads it on a connection
+// of their own (past), until they have come to the ring.
+//
+// What it refuses: to hold more than the ring of each run, and of a line more than its first 64 KiB; to have more connections than it may, in
+// all, and more readers of one user. It knows neither who may read a log nor which runs a pod has: its callers do.
 package logs
 
 import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 )
 
@@ -28,16 +33,23 @@ type Run struct {
 
 // Source is where logs are read: an API server.
 type Source interface {
-	// Read opens the log of a run: its last tail lines (negative: all), of these only such from a second on (the zero time: all). Each line
-	// begins with its time (RFC 3339) and a space. It goes on while the run does. An error wraps ErrGone if that log will never be had.
-	Read(ctx context.Context, run Run, since time.Time, tail int) (io.ReadCloser, error)
+	// Read opens the log of a run. Each line begins with its time (RFC 3339) and a space. An error wraps ErrGone if that
+	// log will never be had.
+	Read(ctx context.Context, run Run, q Query) (io.ReadCloser, error)
 	// Ended reports whether the run has ended; then Read returns all of its log. An error is as Read's.
 	Ended(ctx context.Context, run Run) (bool, error)
 }
 
-// Waiter is a reader that waits, with any number of cursors at once.
+// Query is how much is read of a log.
+type Query struct {
+	Since  time.Time // only lines of this second and later ones; the zero time: all
+	Tail   int       // only so many lines, the last ones; negative: all
+	Follow bool      // and what is written from then on, until the run ends
+}
+
+// Waiter is a reader that waits, with any number of logs at once.
 type Waiter interface {
-	// Wake says that an armed cursor may have something to read. It must not wait, and must not call the cursor.
+	// Wake says that there may be something to read. It must not wait, and must not call the Reader.
 	Wake()
 }
 
@@ -47,21 +59,28 @@ var (
 	ErrGone = errors.New("the log is gone")
 	// ErrSlow means that lines were evicted before the reader came to them.
 	ErrSlow = errors.New("the reader is too slow for the log")
-	// ErrExpired means that the ring does not hold what follows a position.
-	ErrExpired = errors.New("the ring does not reach back to the position")
-	// ErrLimit means that too many logs are followed already.
-	ErrLimit = errors.New("too many logs are followed")
+	// ErrLimit means that too many logs are read already.
+	ErrLimit = errors.New("too many logs are read")
 	// ErrClosed means that no logs are followed any more, or not yet.
 	ErrClosed = errors.New("no logs are followed")
 )
 
-// Line is a line of a log, or says that lines are missing. It never changes.
+// Line is a line of a log, or says that lines are missing. Its fields never change.
 type Line struct {
 	Time  time.Time
 	Text  string // valid UTF-8, without the end of the line
 	Cut   bool   // the line was longer
 	Reset string // not empty: lines may be missing here, and why: ResetRotated or ResetClock; there is no text
 	After Position
+
+	once sync.Once
+	made string
+}
+
+// Made is the line in the form in which all readers are told it, which is made once. It must be the same whoever makes it.
+func (l *Line) Made(in func(*Line) string) string {
+	l.once.Do(func() { l.made = in(l) })
+	return l.made
 }
 
 // Why lines may be missing.
@@ -70,5 +89,5 @@ const (
 	ResetClock   = "clock"   // it cannot be told what was read: the clock jumped back so far, or too much is of the first second
 )
 
-// size is about how much memory a line takes, in bytes.
-func (l *Line) size() int { return len(l.Text) + 128 }
+// size is about how much memory a line takes with what is made of it, in bytes.
+func (l *Line) size() int { return 2*len(l.Text) + 256 }

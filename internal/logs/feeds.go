@@ -2,7 +2,6 @@ package logs
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -11,8 +10,8 @@ import (
 
 // Options configure Feeds; all are required unless they say otherwise.
 type Options struct {
-	Upstreams  int           // how many runs are followed at once
-	PerUser    int           // how many of them one user reads; 0: no limit
+	Upstreams  int           // connections at once
+	PerUser    int           // logs that one user reads at once; 0: no limit
 	Ring       int           // bytes kept of each
 	Linger     time.Duration // for how long a run is followed once nobody reads it; 0: not at all
 	Registerer prometheus.Registerer
@@ -27,7 +26,8 @@ type Feeds struct {
 	mu      sync.Mutex
 	life    context.Context // Run's; nil while it does not run
 	feeds   map[Run]*feed
-	users   map[string]int // cursors
+	pasts   int
+	users   map[string]int // readers
 	running sync.WaitGroup
 }
 
@@ -60,9 +60,8 @@ func (f *Feeds) Run(ctx context.Context) {
 	f.running.Wait()
 }
 
-// Open returns a cursor behind a position, or, if that is nil, before the last tail lines of those that are kept. The user is who pays
-// for it. It must be closed. An error is ErrClosed, ErrLimit, or ErrExpired.
-func (f *Feeds) Open(source Source, run Run, user string, after *Position, tail int) (*Cursor, error) {
+// Open returns a reader of a run. The user is who pays for it. It must be closed. An error is ErrClosed or ErrLimit.
+func (f *Feeds) Open(source Source, run Run, user string, start Start) (*Reader, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.life == nil || f.life.Err() != nil {
@@ -73,50 +72,72 @@ func (f *Feeds) Open(source Source, run Run, user string, after *Position, tail 
 	}
 	of := f.feeds[run]
 	if of == nil {
-		if len(f.feeds) >= f.opts.Upstreams && !f.dropIdle() {
+		if !f.hasRoom() {
 			return nil, ErrLimit
 		}
 		of = f.begin(source, run)
 	}
-	c := &Cursor{feeds: f, feed: of, user: user, tail: max(tail, 0)}
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	if after != nil {
-		i := slices.IndexFunc(of.ring, func(l Line) bool { return l.After == *after && l.Reset == "" })
-		if i < 0 {
-			if of.readers == 0 {
-				f.rest(of)
-			}
-			return nil, ErrExpired
-		}
-		c.placed, c.next = true, of.first+uint64(i)+1
-	}
 	of.readers++
 	if of.idle != nil {
 		of.idle.Stop()
 		of.idle = nil
 	}
 	f.users[user]++
-	return c, nil
+	return &Reader{feeds: f, feed: of, user: user, start: start}, nil
+}
+
+// hasRoom reports whether there may be another connection, if need be in the place of one that nobody reads. The lock is held.
+func (f *Feeds) hasRoom() bool {
+	return len(f.feeds)+f.pasts < f.opts.Upstreams || f.dropIdle()
 }
 
 // begin follows one more run. The lock is held.
 func (f *Feeds) begin(source Source, run Run) *feed {
 	ctx, cancel := context.WithCancel(f.life)
-	of := &feed{run: run, source: source, bound: f.opts.Ring, waiting: map[*Cursor]Waiter{}, cancel: cancel, told: f.count}
+	of := &feed{bound: f.opts.Ring, waiting: map[*Reader]Waiter{}, cancel: cancel, told: f.count}
+	of.follower = follower{run: run, source: source, to: of, tail: firstTail}
 	f.feeds[run] = of
-	f.running.Go(func() { of.follow(ctx) })
+	f.running.Go(func() { of.follower.follow(ctx) })
 	return of
 }
 
-func (f *Feeds) count(lines []Line) {
-	for i := range lines {
-		if reason := lines[i].Reset; reason != "" {
-			f.resets.WithLabelValues(reason).Inc()
+// beginPast reads a run once more, for one reader.
+func (f *Feeds) beginPast(of *feed, start Start) (*past, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.life == nil || f.life.Err() != nil:
+		return nil, ErrClosed
+	case !f.hasRoom():
+		return nil, ErrLimit
+	}
+	p := newPast()
+	p.follower = follower{run: of.follower.run, source: of.follower.source, to: p, after: start.After, since: start.Since, tail: start.Tail}
+	if start.Whole {
+		p.follower.since, p.follower.tail = time.Time{}, -1
+	}
+	f.pasts++
+	ctx, cancel := context.WithCancel(f.life)
+	p.cancel = cancel
+	f.running.Go(func() {
+		p.follower.follow(ctx)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.pasts--
+	})
+	return p, nil
+}
+
+func (f *Feeds) count(lines []*Line) {
+	for _, line := range lines {
+		if line.Reset != "" {
+			f.resets.WithLabelValues(line.Reset).Inc()
 			continue
 		}
 		f.lines.Inc()
-		f.textBytes.Add(float64(len(lines[i].Text)))
+		f.textBytes.Add(float64(len(line.Text)))
 	}
 }
 
@@ -147,8 +168,8 @@ func (f *Feeds) rest(of *feed) {
 		defer of.mu.Unlock()
 		if of.readers == 0 {
 			of.cancel()
-			if f.feeds[of.run] == of {
-				delete(f.feeds, of.run)
+			if f.feeds[of.follower.run] == of {
+				delete(f.feeds, of.follower.run)
 			}
 		}
 	})

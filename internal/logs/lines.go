@@ -27,6 +27,10 @@ func newLineReader(from io.Reader) *lineReader {
 	return &lineReader{from: bufio.NewReaderSize(from, 16<<10)}
 }
 
+// maxSum is the greatest hash of a line: positions are sent with every line, so they must be short, and forty bits are enough to
+// tell that a file is another one.
+const maxSum = 1<<40 - 1
+
 // rawLine is a line as it was read.
 type rawLine struct {
 	at   time.Time
@@ -57,11 +61,11 @@ func (r *lineReader) next() (line rawLine, any bool, err error) {
 		r.kept = append(r.kept, piece...)
 		switch {
 		case ended:
-			r.parse(&line, hash.Sum64())
+			r.parse(&line, hash.Sum64()&maxSum)
 			return line, true, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			if any {
-				r.parse(&line, hash.Sum64())
+				r.parse(&line, hash.Sum64()&maxSum)
 			}
 			return line, any, err
 		}

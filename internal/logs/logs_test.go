@@ -17,11 +17,11 @@ import (
 )
 
 // next reads until there is a line.
-func next(t *testing.T, c *Cursor) Line {
+func next(t *testing.T, c *Reader) *Line {
 	t.Helper()
 	bell := stream.NewBell()
 	for deadline := time.After(time.Hour); ; {
-		got, err := c.Next(make([]Line, 0, 1), bell)
+		got, err := c.Next(make([]*Line, 0, 1), bell)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,9 +36,9 @@ func next(t *testing.T, c *Cursor) Line {
 	}
 }
 
-func open(t *testing.T, f *Feeds, source Source, run, user string, tail int) *Cursor {
+func open(t *testing.T, f *Feeds, source Source, run, user string, tail int) *Reader {
 	t.Helper()
-	c, err := f.Open(source, Run{Pod: run}, user, nil, tail)
+	c, err := f.Open(source, Run{Pod: run}, user, Start{Tail: tail})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,10 @@ func TestBadLinesAreBounded(t *testing.T) {
 type trickling struct{ pieces chan string }
 
 func (s trickling) Ended(context.Context, Run) (bool, error) { return false, nil }
-func (s trickling) Read(ctx context.Context, _ Run, _ time.Time, _ int) (io.ReadCloser, error) {
+func (s trickling) Read(ctx context.Context, _ Run, q Query) (io.ReadCloser, error) {
+	if !q.Follow {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
 	body, into := io.Pipe()
 	go func() {
 		for {
@@ -134,12 +137,12 @@ func TestManyLinesAtOnceFillTheRingOnly(t *testing.T) {
 		if kept := f.Stats()[0].Bytes; kept > 1<<20 {
 			t.Errorf("%d bytes are kept", kept)
 		}
-		if _, err := c.Next(make([]Line, 0, 8), nil); !errors.Is(err, ErrSlow) {
+		if _, err := c.Next(make([]*Line, 0, 8), nil); !errors.Is(err, ErrSlow) {
 			t.Errorf("%v", err)
 		}
 		last := ""
 		for {
-			got, err := c.Next(make([]Line, 0, 100), stream.NewBell())
+			got, err := c.Next(make([]*Line, 0, 100), stream.NewBell())
 			if err != nil {
 				break
 			}
@@ -168,7 +171,10 @@ type flood struct {
 }
 
 func (s flood) Ended(context.Context, Run) (bool, error) { return true, nil }
-func (s flood) Read(context.Context, Run, time.Time, int) (io.ReadCloser, error) {
+func (s flood) Read(_ context.Context, _ Run, q Query) (io.ReadCloser, error) {
+	if !q.Follow {
+		return io.NopCloser(strings.NewReader("2026-01-01T00:00:00Z first\n")), nil
+	}
 	body, into := io.Pipe()
 	go func() {
 		if _, err := io.WriteString(into, "2026-01-01T00:00:00Z first\n"); err != nil {
@@ -201,7 +207,7 @@ func TestContainerIsReadOnceForAll(t *testing.T) {
 		if a, b := next(t, first), next(t, first); a.Text != "0" || b.Text != "1" {
 			t.Errorf("%+v %+v", a, b)
 		}
-		var others []*Cursor
+		var others []*Reader
 		for range 20 {
 			c := open(t, f, n, "web", "bob", 1)
 			if line := next(t, c); line.Text != "1" {
@@ -209,8 +215,8 @@ func TestContainerIsReadOnceForAll(t *testing.T) {
 			}
 			others = append(others, c)
 		}
-		if n.reads != 1 {
-			t.Errorf("it was read %d times", n.reads)
+		if n.reads != 1 || n.looks != 1 {
+			t.Errorf("it was read %d times, and looked at %d times", n.reads, n.looks)
 		}
 		n.write(time.Second, "2")
 		for _, c := range append(others, first) {
@@ -220,7 +226,7 @@ func TestContainerIsReadOnceForAll(t *testing.T) {
 		}
 		// Somebody comes back, to this replica or another one.
 		at := next(t, open(t, f, n, "web", "carol", 2)).After
-		back, err := f.Open(n, Run{Pod: "web"}, "carol", &at, 0)
+		back, err := f.Open(n, Run{Pod: "web"}, "carol", Start{After: &at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +238,7 @@ func TestContainerIsReadOnceForAll(t *testing.T) {
 		elsewhere := open(t, other, n, "web", "carol", 10)
 		next(t, elsewhere)
 		synctest.Wait()
-		if there, err := other.Open(n, Run{Pod: "web"}, "carol", &at, 0); err != nil {
+		if there, err := other.Open(n, Run{Pod: "web"}, "carol", Start{After: &at}); err != nil {
 			t.Errorf("at another replica: %v", err)
 		} else {
 			if line := next(t, there); line.Text != "2" {
@@ -240,9 +246,15 @@ func TestContainerIsReadOnceForAll(t *testing.T) {
 			}
 			there.Close()
 		}
-		if _, err := f.Open(n, Run{Pod: "web"}, "carol", &Position{Since: 5, Count: 1}, 0); !errors.Is(err, ErrExpired) {
-			t.Errorf("a position that is nowhere: %v", err)
+		// Who comes from nowhere is told that, and what is later.
+		nowhere, err := f.Open(n, Run{Pod: "web"}, "carol", Start{After: &Position{Since: 5, Count: 1}})
+		if err != nil {
+			t.Fatal(err)
 		}
+		if missing, line := next(t, nowhere), next(t, nowhere); missing.Reset != ResetRotated || line.Text != "0" {
+			t.Errorf("a position that is nowhere: %+v, %+v", missing, line)
+		}
+		nowhere.Close()
 		elsewhere.Close()
 		for _, c := range append(others, first, back) {
 			c.Close()
@@ -253,9 +265,9 @@ func TestContainerIsReadOnceForAll(t *testing.T) {
 
 func TestLogsThatAreFollowedAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, f := newNode(), feedsFor(t, 1<<20) // two at once
+		n, f := newNode(), feedsOf(t, 2, 1<<20)
 		a, b := open(t, f, n, "a", "alice", 1), open(t, f, n, "b", "alice", 1)
-		if _, err := f.Open(n, Run{Pod: "c"}, "alice", nil, 1); !errors.Is(err, ErrLimit) {
+		if _, err := f.Open(n, Run{Pod: "c"}, "alice", Start{Tail: 1}); !errors.Is(err, ErrLimit) {
 			t.Errorf("a third: %v", err)
 		}
 		a.Close()
@@ -267,7 +279,7 @@ func TestLogsThatAreFollowedAreBounded(t *testing.T) {
 		for range 98 {
 			open(t, f, n, "b", "alice", 1)
 		}
-		if _, err := f.Open(n, Run{Pod: "b"}, "alice", nil, 1); !errors.Is(err, ErrLimit) {
+		if _, err := f.Open(n, Run{Pod: "b"}, "alice", Start{Tail: 1}); !errors.Is(err, ErrLimit) {
 			t.Errorf("one more of a user: %v", err)
 		}
 		open(t, f, n, "b", "bob", 1).Close()

@@ -35,6 +35,7 @@ type node struct {
 	open    int
 	most    int // that were open at once
 	reads   int
+	looks   int // without following
 }
 
 func newNode() *node {
@@ -69,21 +70,31 @@ func (n *node) Ended(context.Context, Run) (bool, error) {
 
 var errSevered = errors.New("severed")
 
-func (n *node) Read(ctx context.Context, _ Run, since time.Time, tail int) (io.ReadCloser, error) {
+func (n *node) Read(ctx context.Context, _ Run, q Query) (io.ReadCloser, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	at := n.from
+	if q.Tail >= 0 {
+		at = max(at, len(n.lines)-q.Tail)
+	}
+	if !q.Follow {
+		n.looks++
+		var text strings.Builder
+		for i := at; i < len(n.lines); i++ {
+			if !n.times[i].Before(q.Since) {
+				text.WriteString(n.lines[i])
+			}
+		}
+		return io.NopCloser(strings.NewReader(text.String())), nil
+	}
 	n.reads++
 	n.open++
 	n.most = max(n.most, n.open)
-	at := n.from
-	if tail >= 0 {
-		at = max(at, len(n.lines)-tail)
-	}
 	body, into := io.Pipe()
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
-		err := n.send(ctx, into, at, since, n.cutNow())
+		err := n.send(ctx, into, at, q.Since, n.cutNow())
 		_ = into.CloseWithError(err)
 		n.change(func() { n.open-- })
 	}()
@@ -150,10 +161,10 @@ type reader struct {
 }
 
 // read reads a cursor to its end.
-func read(ctx context.Context, c *Cursor, pause func() time.Duration) (r reader) {
+func read(ctx context.Context, c *Reader, pause func() time.Duration) (r reader) {
 	defer c.Close()
 	bell := stream.NewBell()
-	batch := make([]Line, 0, 8)
+	batch := make([]*Line, 0, 8)
 	for ctx.Err() == nil {
 		got, err := c.Next(batch[:0], bell)
 		for _, line := range got {
@@ -206,8 +217,56 @@ func (r *reader) check() error {
 	return nil
 }
 
-func feedsFor(t *testing.T, ring int) *Feeds {
-	f := New(Options{Upstreams: 2, PerUser: 100, Ring: ring, Linger: time.Second, Registerer: prometheus.NewRegistry()})
+// roam reads as many lines as it likes, leaves, and goes on behind them at one of some replicas, until the run has ended.
+func roam(ctx context.Context, at []*Feeds, n *node, run Run, start Start, random *rand.Rand) (r reader) {
+	for ctx.Err() == nil {
+		c, err := at[random.IntN(len(at))].Open(n, run, "bob", start)
+		if err != nil {
+			r.err = err
+			return r
+		}
+		reading, cancel := context.WithTimeout(ctx, time.Duration(random.IntN(1500))*time.Millisecond)
+		most := 1 + random.IntN(200)
+		bell := stream.NewBell()
+		for most > 0 && reading.Err() == nil && r.err == nil {
+			got, err := c.Next(make([]*Line, 0, min(most, 1+random.IntN(20))), bell)
+			for _, line := range got {
+				start = Start{After: &line.After}
+				r.texts = append(r.texts, line.Text)
+				if line.Reset != "" {
+					r.resets++
+				}
+			}
+			most -= len(got)
+			switch {
+			case errors.Is(err, ErrSlow):
+				r.slow++
+				r.texts = append(r.texts, "")
+			case errors.Is(err, ErrLimit): // it comes again
+				most = 0
+			case err != nil:
+				r.err = err
+			case len(got) == 0:
+				select {
+				case <-bell.C:
+				case <-reading.Done():
+				}
+			}
+		}
+		cancel()
+		c.Close()
+		if r.err != nil {
+			return r
+		}
+		time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
+	}
+	return r
+}
+
+func feedsFor(t *testing.T, ring int) *Feeds { return feedsOf(t, 8, ring) }
+
+func feedsOf(t *testing.T, upstreams, ring int) *Feeds {
+	f := New(Options{Upstreams: upstreams, PerUser: 100, Ring: ring, Linger: time.Second, Registerer: prometheus.NewRegistry()})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { f.Run(ctx) })
@@ -221,14 +280,16 @@ func feedsFor(t *testing.T, ring int) *Feeds {
 
 // What each reader is told is the file, however the connections break, the clock jumps and files are rotated.
 func TestReadersAreToldTheFile(t *testing.T) {
-	const seeds = 60
+	const seeds = 48
 	resets := map[bool]int{}
 	for seed := range uint64(seeds) {
-		calm := seed%3 == 0   // without rotation, nothing may be missing
-		longer := seed%3 == 2 // there is more than a feed begins with
+		calm := seed%3 == 0     // without rotation, nothing may be missing
+		longer := seed%3 == 2   // there is more than a feed begins with
+		straight := seed%4 >= 2 // the clock never goes back
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			n, f := newNode(), feedsFor(t, 1<<20)
+			replicas := []*Feeds{feedsFor(t, 16<<10), feedsFor(t, 1<<20)}
 			run := Run{Pod: "web"}
 			total := 300 + random.IntN(600)
 			if longer {
@@ -237,13 +298,13 @@ func TestReadersAreToldTheFile(t *testing.T) {
 			number := 0
 			step := func() {
 				after := []time.Duration{0, 0, 0, 1, time.Microsecond, 3 * time.Millisecond, 400 * time.Millisecond, 7 * time.Second}[random.IntN(8)]
-				if random.IntN(40) == 0 {
+				if !straight && random.IntN(40) == 0 {
 					after = -time.Duration(random.IntN(90)) * time.Second
 				}
 				n.write(after, strconv.Itoa(number)+" of many"+strings.Repeat("!", random.IntN(40)))
 				number++
 			}
-			before := random.IntN(50)
+			before := 1 + random.IntN(50)
 			if longer {
 				before += firstTail
 			}
@@ -258,7 +319,7 @@ func TestReadersAreToldTheFile(t *testing.T) {
 				slow := i == 3
 				reading.Go(func() {
 					time.Sleep(begins)
-					c, err := f.Open(n, run, "alice", nil, 1000)
+					c, err := f.Open(n, run, "alice", Start{Tail: 1000})
 					if err != nil {
 						t.Error(err)
 						return
@@ -270,6 +331,12 @@ func TestReadersAreToldTheFile(t *testing.T) {
 						return 0
 					})
 				})
+			}
+			roamed := make([]reader, 4)
+			for i := range roamed {
+				likes := rand.New(rand.NewPCG(seed, uint64(20+i)))
+				start := []Start{{Whole: true}, {Tail: -1}, {Tail: total}, {Since: n.times[len(n.times)-1]}}[i]
+				reading.Go(func() { roamed[i] = roam(t.Context(), replicas, n, run, start, likes) })
 			}
 			if calm { // what was there has been read before anything breaks
 				time.Sleep(time.Second)
@@ -302,8 +369,20 @@ func TestReadersAreToldTheFile(t *testing.T) {
 				}
 				resets[calm] += r.resets
 			}
-			if n.most > 1 {
-				t.Errorf("seed %d: %d connections at once", seed, n.most)
+			for i, r := range roamed {
+				err := r.check()
+				if !straight && r.resets > 0 {
+					err = nil // of what was told, it is only known where that was, by a clock that went back
+				}
+				if err != nil || !errors.Is(r.err, io.EOF) {
+					t.Errorf("seed %d, roaming reader %d: %v, ended with %v", seed, i, err, r.err)
+				}
+				if calm && straight && r.slow == 0 && i < 3 && len(r.texts) != number {
+					t.Errorf("seed %d, roaming reader %d: %d lines of %d", seed, i, len(r.texts), number)
+				}
+				if calm && straight && r.resets > 0 {
+					t.Errorf("seed %d, roaming reader %d: %d resets", seed, i, r.resets)
+				}
 			}
 		})
 	}

@@ -1,0 +1,321 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// What broke is resumed after a time from the first to the last.
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+	// clockMargin is how far a clock may jump back behind what is counted, and nothing is lost: what a log is not asked for is not
+	// answered either, and nothing would tell.
+	clockMargin = 10 * time.Minute
+	// batchLines is how many lines are told in one step at most.
+	batchLines = 256
+	// settledAfter is after how long what was there counts as read, should its last line not come: files are rotated.
+	settledAfter = 2 * time.Second
+)
+
+// sink is where a follower tells what it reads.
+type sink interface {
+	// tell takes lines. It may wait, until the context ends.
+	tell(ctx context.Context, lines []*Line)
+	// settle says that what was there at the beginning has been told. It may be said again.
+	settle()
+	// finish says that no more will come: io.EOF after all of it, or ErrGone.
+	finish(err error)
+}
+
+// follower reads one run, from where it begins to its end, however often the connection breaks.
+type follower struct {
+	run    Run
+	source Source
+	to     sink
+
+	// Where it begins: behind a position, else with so many lines of those since a time that are there.
+	after *Position
+	since time.Time // the zero time: any
+	tail  int       // negative: all
+
+	found  bool  // it is known where to begin
+	whole  bool  // it begins where the log does
+	skip   *mark // of the first line that is told; nil: the next one is
+	settle *mark // of the last line that was there; nil: it was told
+
+	tally   tally
+	counted bool      // there is something in the tally: what is read begins behind it
+	foreign bool      // and it was counted elsewhere, so that only its sum is known
+	last    time.Time // of the last line
+	latest  time.Time // the latest of all lines
+	fresh   bool      // the next answer is read as if nothing had been told, but for what is there
+	lines   int       // that were read and are new
+}
+
+// mark is how a line is known again.
+type mark struct {
+	at  time.Time
+	sum uint64
+}
+
+func (m *mark) is(line rawLine) bool { return m.sum == line.sum && m.at.Equal(line.at) }
+
+// follow returns when all was told, or the context has ended.
+func (f *follower) follow(ctx context.Context) {
+	f.begin()
+	pause := firstPause
+	for ctx.Err() == nil {
+		ended, err := f.source.Ended(ctx, f.run) // before it is read, so that nothing is written behind what is read
+		before := f.lines
+		if err == nil && !f.found {
+			err = f.find(ctx)
+		}
+		if err == nil {
+			f.tell(ctx, nil)
+			err = f.read(ctx, ended)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, ErrGone):
+			f.to.finish(ErrGone)
+			return
+		case ended && err == nil:
+			f.to.finish(io.EOF)
+			return
+		}
+		if f.lines > before {
+			pause = firstPause
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// begin prepares what is known without having read anything.
+func (f *follower) begin() {
+	f.last = time.Unix(0, 0)
+	switch {
+	case f.after == nil:
+	case f.after.Count == 0: // lines were missing there
+		f.restart()
+	default:
+		f.found, f.counted, f.foreign = true, true, true
+		f.tally = tally{seconds: []second{{f.after.Since, f.after.Count, f.after.Sum}}, blind: f.after.Since - 1, anyAt: true}
+		f.last = time.Unix(f.after.Since, 0)
+		f.latest = time.Unix(1<<40, 0) // it is not known
+	}
+}
+
+// restart has a follower that began behind a position begin behind its second instead: what was told cannot be found.
+func (f *follower) restart() {
+	f.since, f.tail, f.after = time.Unix(f.after.Since+1, 0), -1, nil
+	f.found = true
+	f.counted, f.foreign, f.latest = false, false, time.Time{}
+	f.tally = tally{}
+	f.tally.blindTo(f.since.Unix() - 1)
+}
+
+// find looks for the first of the lines that are to be told, and for the last that is there. Telling begins with the whole second of the
+// first, since positions count by seconds.
+func (f *follower) find(ctx context.Context) error {
+	body, err := f.source.Read(ctx, f.run, Query{Since: f.since.Truncate(time.Second), Tail: f.tail})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	in := newLineReader(body)
+	in.last = time.Unix(0, 0)
+	var first, last mark
+	var earliest time.Time
+	lines := 0
+	for {
+		line, any, err := in.next()
+		if any && err == nil {
+			last = mark{line.at, line.sum}
+			if lines++; lines == 1 {
+				first = last
+			}
+			if lines == 1 || line.at.Before(earliest) {
+				earliest = line.at
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			f.found = true
+			if lines > 0 {
+				f.settle = &last
+			}
+			if all := f.tail < 0 || lines < f.tail; all && f.since.IsZero() {
+				f.whole = true
+				return nil
+			} else if !all {
+				f.skip, f.since = &first, earliest
+			}
+			f.tally.blindTo(f.since.Unix() - 1)
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// errAnew means that it cannot be told what of an answer is new.
+var errAnew = errors.New("what was told is not in the log")
+
+// query is what is to be asked for now, and what of the answer is known already.
+func (f *follower) query() (q Query, known Position, ok bool) {
+	q = Query{Tail: -1, Follow: true}
+	switch {
+	case f.fresh:
+		q.Tail = 0
+	case f.counted:
+		if known, ok = f.tally.all(f.last.Unix()); !ok {
+			return q, known, false
+		}
+		if known.Since > everything {
+			q.Since = time.Unix(known.Since, 0).Add(-clockMargin)
+		}
+	case !f.whole && !f.since.IsZero():
+		q.Since = f.since.Truncate(time.Second)
+		if f.skip != nil { // there may be later ones of an earlier time
+			q.Since = q.Since.Add(-clockMargin)
+		}
+	}
+	return q, known, true
+}
+
+// read reads one answer to its end, and tells what is new in it. It returns nil if the answer is complete.
+func (f *follower) read(ctx context.Context, ended bool) error {
+	q, known, ok := f.query()
+	if !ok {
+		return f.anew(ctx, ResetClock)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	settling := time.AfterFunc(settledAfter, f.to.settle)
+	defer settling.Stop()
+	body, err := f.source.Read(ctx, f.run, q)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	in := newLineReader(body)
+	in.last = f.last
+	passed := Position{Since: known.Since}
+	var counted tally // what is passed over
+	var batch []*Line
+	for {
+		line, any, err := in.next()
+		// A line without an end is one only if nothing can follow.
+		whole := err == nil || any && ended && errors.Is(err, io.EOF)
+		passing := passed.Count < known.Count
+		switch {
+		case !whole:
+		case passing && line.at.Unix() < known.Since: // told, or older, since the last that was told is counted
+		case passing && known.Since > everything && line.at.After(f.latest):
+			return f.anew(ctx, ResetRotated) // or it is from before the clock jumped back, and from before what was told
+		case passing && !line.at.After(f.latest):
+			passed.Count++
+			counted.add(line.at.Unix(), line.sum)
+			if passed.Sum += line.sum; passed != known && passed.Count >= known.Count {
+				return f.anew(ctx, ResetRotated)
+			}
+			if passed == known && f.foreign {
+				f.adopt(counted)
+			}
+		case !f.skips(line):
+			if passing { // a line that is new stands where those should be that were told
+				f.tally = counted
+				batch = append(batch, &Line{Time: line.at, Reset: ResetRotated, After: passed})
+				known = passed
+			}
+			batch = append(batch, f.count(line))
+		}
+		if whole && f.settle != nil && f.settle.is(line) {
+			f.settle = nil
+		}
+		if err != nil || !in.more() || len(batch) >= batchLines {
+			f.tell(ctx, batch)
+			batch = nil
+		}
+		switch {
+		case errors.Is(err, io.EOF) && passed.Count < known.Count && ended:
+			f.tell(ctx, []*Line{{Time: f.last, Reset: ResetRotated, After: known}})
+			f.to.settle()
+			return nil
+		case errors.Is(err, io.EOF):
+			f.to.settle()
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// adopt takes what was counted of the lines that were told elsewhere.
+func (f *follower) adopt(counted tally) {
+	counted.blindTo(f.after.Since - 1)
+	f.tally, f.foreign = counted, false
+	f.latest = time.Unix(counted.seconds[len(counted.seconds)-1].at+1, -1)
+}
+
+// skips counts a line that comes before the first one that is told, and is false for all others.
+func (f *follower) skips(line rawLine) bool {
+	if f.skip == nil {
+		return false
+	}
+	if f.skip.is(line) || line.at.After(f.skip.at) { // later: that first one is not there any more
+		f.skip = nil
+		return false
+	}
+	if line.at.Unix() > f.tally.blind {
+		f.count(line)
+	}
+	return true
+}
+
+// count counts a line, and returns it as it is told.
+func (f *follower) count(raw rawLine) *Line {
+	at := raw.at.Unix()
+	f.tally.add(at, raw.sum)
+	f.lines++
+	if f.fresh && !f.tally.anyAt { // what was told before is not counted any more
+		f.tally.blindTo(max(at, f.latest.Unix()))
+	}
+	f.last, f.fresh, f.counted = raw.at, false, true
+	if raw.at.After(f.latest) {
+		f.latest = raw.at
+	}
+	position, _ := f.tally.since(at)
+	return &Line{Time: raw.at, Text: raw.text, Cut: raw.cut, After: position}
+}
+
+// anew says that lines may be missing, and has the next answer tell only what is written from then on, or all that is later than a
+// position that cannot be found.
+func (f *follower) anew(ctx context.Context, reason string) error {
+	f.tell(ctx, []*Line{{Time: f.last, Reset: reason, After: Position{Since: f.last.Unix()}}})
+	if f.foreign {
+		f.restart()
+		return errAnew
+	}
+	f.tally, f.fresh, f.skip, f.settle = tally{}, true, nil, nil
+	return errAnew
+}
+
+// tell tells lines, and that these were all that were there at the beginning, if so.
+func (f *follower) tell(ctx context.Context, lines []*Line) {
+	if len(lines) > 0 {
+		f.to.tell(ctx, lines)
+	}
+	if f.found && f.settle == nil {
+		f.to.settle()
+	}
+}

@@ -1,0 +1,85 @@
+package logs
+
+import (
+	"context"
+	"sync"
+)
+
+// past reads what a ring does not hold, for one reader, and no faster than that reads.
+type past struct {
+	follower follower
+	cancel   context.CancelFunc
+
+	mu      sync.Mutex
+	lines   []*Line
+	settled bool
+	err     error
+	waiter  Waiter
+	room    chan struct{} // holds a token once lines were taken
+}
+
+func newPast() *past { return &past{room: make(chan struct{}, 1)} }
+
+// tell implements sink. It waits for the reader.
+func (p *past) tell(ctx context.Context, lines []*Line) {
+	p.change(func() { p.lines = append(p.lines, lines...) })
+	for p.isFull() {
+		select {
+		case <-p.room:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (p *past) isFull() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.lines) > batchLines
+}
+
+// settle implements sink.
+func (p *past) settle() { p.change(func() { p.settled = true }) }
+
+// finish implements sink.
+func (p *past) finish(err error) { p.change(func() { p.settled, p.err = true, err }) }
+
+func (p *past) change(do func()) {
+	p.mu.Lock()
+	do()
+	w := p.waiter
+	p.waiter = nil
+	p.mu.Unlock()
+	if w != nil {
+		w.Wake()
+	}
+}
+
+// take appends lines to batch, up to its capacity. If there are none, the waiter is woken once there are; an error says that there
+// will not be.
+func (p *past) take(batch []*Line, w Waiter) ([]*Line, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := min(len(p.lines), cap(batch)-len(batch))
+	batch = append(batch, p.lines[:n]...)
+	clear(p.lines[:n])
+	p.lines = p.lines[n:]
+	if n > 0 {
+		select {
+		case p.room <- struct{}{}:
+		default:
+		}
+		return batch, nil
+	}
+	if p.err == nil {
+		p.waiter = w
+	}
+	return batch, p.err
+}
+
+// hasSettled reports whether what was there has been taken.
+func (p *past) hasSettled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.settled && len(p.lines) == 0
+}
