@@ -114,6 +114,11 @@ func (f *follower) begin() {
 	}
 }
 
+// missing says that lines are. Who comes back with its position is told what is later than the last line before it.
+func (f *follower) missing(reason string) *Line {
+	return &Line{Time: f.last, Reset: reason, After: Position{Since: f.last.Unix()}}
+}
+
 // restart has a follower that began behind a position begin behind its second instead: what was told cannot be found.
 func (f *follower) restart() {
 	f.since, f.tail, f.after = time.Unix(f.after.Since+1, 0), -1, nil
@@ -234,7 +239,7 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 		case !f.skips(line):
 			if passing { // a line that is new stands where those should be that were told
 				f.tally = counted
-				batch = append(batch, &Line{Time: line.at, Reset: ResetRotated, After: passed})
+				batch = append(batch, f.missing(ResetRotated))
 				known = passed
 			}
 			batch = append(batch, f.count(line))
@@ -248,7 +253,7 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF) && passed.Count < known.Count && ended:
-			f.tell(ctx, []*Line{{Time: f.last, Reset: ResetRotated, After: known}})
+			f.tell(ctx, []*Line{f.missing(ResetRotated)})
 			f.to.settle()
 			return nil
 		case errors.Is(err, io.EOF):
@@ -301,7 +306,7 @@ func (f *follower) count(raw rawLine) *Line {
 // anew says that lines may be missing, and has the next answer tell only what is written from then on, or all that is later than a
 // position that cannot be found.
 func (f *follower) anew(ctx context.Context, reason string) error {
-	f.tell(ctx, []*Line{{Time: f.last, Reset: reason, After: Position{Since: f.last.Unix()}}})
+	f.tell(ctx, []*Line{f.missing(reason)})
 	if f.foreign {
 		f.restart()
 		return errAnew

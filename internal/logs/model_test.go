@@ -283,9 +283,9 @@ func TestReadersAreToldTheFile(t *testing.T) {
 	const seeds = 48
 	resets := map[bool]int{}
 	for seed := range uint64(seeds) {
-		calm := seed%3 == 0     // without rotation, nothing may be missing
-		longer := seed%3 == 2   // there is more than a feed begins with
-		straight := seed%4 >= 2 // the clock never goes back
+		calm := seed%3 == 0                  // without rotation, nothing may be missing
+		longer := seed%3 == 2 || seed%6 == 3 // there is more than a feed begins with
+		straight := seed%4 >= 2              // the clock never goes back
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			n, f := newNode(), feedsFor(t, 1<<20)
@@ -299,7 +299,7 @@ func TestReadersAreToldTheFile(t *testing.T) {
 			step := func() {
 				after := []time.Duration{0, 0, 0, 1, time.Microsecond, 3 * time.Millisecond, 400 * time.Millisecond, 7 * time.Second}[random.IntN(8)]
 				if !straight && random.IntN(40) == 0 {
-					after = -time.Duration(random.IntN(90)) * time.Second
+					after = -time.Duration(random.IntN(30)) * time.Second // by less than it goes on, in the long run
 				}
 				n.write(after, strconv.Itoa(number)+" of many"+strings.Repeat("!", random.IntN(40)))
 				number++
@@ -364,7 +364,7 @@ func TestReadersAreToldTheFile(t *testing.T) {
 				if last := r.texts[len(r.texts)-1]; last != "" && !strings.HasPrefix(last, strconv.Itoa(number-1)+" ") {
 					t.Errorf("seed %d, reader %d: the last line is %q of %d", seed, i, last, number)
 				}
-				if calm && (r.resets > 0 || len(r.texts) != number) {
+				if calm && (r.resets > 0 || !longer && len(r.texts) != number) {
 					t.Errorf("seed %d, reader %d: %d lines of %d, %d resets", seed, i, len(r.texts), number, r.resets)
 				}
 				resets[calm] += r.resets
