@@ -179,6 +179,8 @@ func (a *API) resource(w http.ResponseWriter, r *http.Request, path string) {
 			k = served
 		} else if rest, ok := strings.CutPrefix(path, served.path()+"/"); ok && !strings.Contains(rest, "/") {
 			k, name = served, rest
+		} else if key, ok := served.keyOf(path); ok {
+			k, name = served, key
 		}
 	}
 	a.mu.Unlock()
@@ -197,6 +199,14 @@ func (a *API) resource(w http.ResponseWriter, r *http.Request, path string) {
 	default:
 		a.list(w, r, k)
 	}
+}
+
+// keyOf is the key of the object in a namespace that a path names.
+func (k *kind) keyOf(path string) (key string, ok bool) {
+	base, resource := k.path()[:strings.LastIndexByte(k.path(), '/')], "/"+k.Resource+"/"
+	rest, ok := strings.CutPrefix(path, base+"/namespaces/")
+	namespace, name, found := strings.Cut(rest, resource)
+	return namespace + "/" + name, ok && found && k.Namespaced && !strings.Contains(namespace+name, "/")
 }
 
 func (a *API) get(w http.ResponseWriter, k *kind, name string) {

@@ -121,6 +121,7 @@ func Run(ctx context.Context, opts Options) error {
 		},
 		Connections: connectionLimits(cfg.Stream),
 		Logs:        kubecasthttp.LogLimits{Total: cfg.Logs.Upstreams, PerUser: cfg.Logs.PerUser},
+		LogRing:     int(cfg.Logs.Ring),
 		Drain:       cfg.Drain.Std(),
 		Origins:     cfg.CORS.Origins,
 		History:     past,

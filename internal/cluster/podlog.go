@@ -6,10 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ErrLogsRefused means that the gateway itself may not read logs.
-var ErrLogsRefused = errors.New("the gateway may not get pods/log")
+var (
+	// ErrLogsRefused means that the gateway itself may not read logs.
+	ErrLogsRefused = errors.New("the gateway may not get pods/log")
+	// ErrNoPod means that there is no pod of a name.
+	ErrNoPod = errors.New("there is no such pod")
+)
 
 // PodLog asks for the log of a container, with Kubernetes' parameters (PodLogOptions). The answer is the API server's own,
 // of whatever status, and its body must be closed; with the parameter follow, it lasts as long as the container runs.
@@ -43,4 +49,19 @@ func (c *Cluster) PodLog(ctx context.Context, namespace, pod string, query url.V
 		return nil, fmt.Errorf("%w of cluster %s: %s", ErrLogsRefused, c.name, response.Status)
 	}
 	return response, nil
+}
+
+// Pod reads a pod as it is now. An error wraps ErrUnavailable or ErrNoPod.
+func (c *Cluster) Pod(ctx context.Context, namespace, name string) (*Object, error) {
+	if err := c.Away(); err != nil {
+		return nil, err
+	}
+	body, err := c.client.Get().AbsPath("/api/v1/namespaces", namespace, "pods", name).MaxRetries(0).DoRaw(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%w: %w", ErrNoPod, err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: pod %s of cluster %s: %w", ErrUnavailable, name, c.name, err)
+	}
+	return NewObject(string(body))
 }

@@ -272,10 +272,11 @@ type HistoryKind struct {
 	Queue    string `yaml:"queue"`
 }
 
-// Logs bounds the logs of containers that are read at a time.
+// Logs bounds the logs of containers that are read at a time: those that streams follow, and likewise those that are passed on.
 type Logs struct {
-	Upstreams int `yaml:"upstreams"` // connections to API servers for logs
-	PerUser   int `yaml:"perUser"`   // logs that one user reads at once; 0: no limit
+	Upstreams int      `yaml:"upstreams"` // connections to API servers for logs
+	PerUser   int      `yaml:"perUser"`   // logs that one user reads at once; 0: no limit
+	Ring      ByteSize `yaml:"ring"`      // what is kept of each log that streams follow
 }
 
 // Log says what is logged, and in which form.
@@ -328,7 +329,7 @@ func Default() Config {
 		History: History{
 			Database: HistorySQLite, Owners: OwnersAsPermitted, Keep: Duration(30 * 24 * time.Hour), Migrate: true, Kinds: []HistoryKind{},
 		},
-		Logs: Logs{Upstreams: 200, PerUser: 16},
+		Logs: Logs{Upstreams: 200, PerUser: 16, Ring: 1 << 20},
 		Log:  Log{Level: "info", Format: "text"},
 	}
 }

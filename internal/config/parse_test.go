@@ -68,7 +68,7 @@ cors: {origins: []}
 trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, "fc00::/7"]
 audit: {level: none, file: ""}
 history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: as-permitted, keep: 720h, migrate: true, kinds: []}
-logs: {upstreams: 200, perUser: 16}
+logs: {upstreams: 200, perUser: 16, ring: 1Mi}
 log: {level: info, format: text}
 `
 	var want any
@@ -204,6 +204,7 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"no room beside history":     {"kinds: {atMost: 3}\nhistory: {kinds: [{resource: a.b}]}", `line 1: kinds.atMost: "3" given; allowed: more than the 3 kinds of cache.preload`},
 		"mode without policies":      {"authorizer: {mode: policy}", `authorizer.policies: [] given; allowed: one policy or more`},
 		"policies without mode":      {"authorizer: {policies: ['true']}", `line 1: authorizer.policies: given in mode rbac; allowed: in mode policy`},
+		"log ring too small":         {"logs: {ring: 1Ki}", `line 1: logs.ring: 1Ki given; allowed: 64Ki to 1Gi`},
 		"level":                      {"log: {level: loud}", `line 1: log.level: "loud" given; allowed: debug, info, warn, error`},
 		"no issuer":                  {"auth: {jwt: [{audiences: [a]}]}", `line 1: auth.jwt[0].issuer: "" given; allowed: the issuer`},
 		"issuer twice":               {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f}, {issuer: a, audiences: [a], publicKeyFile: f}]}", `auth.jwt[1].issuer: "a" given; allowed: an issuer that no other`},

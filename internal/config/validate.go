@@ -78,6 +78,9 @@ func (c Config) validate() faults {
 	f.count("requests.perSecond", c.Requests.PerSecond, 0)
 	f.count("logs.upstreams", c.Logs.Upstreams, 1)
 	f.count("logs.perUser", c.Logs.PerUser, 0)
+	if c.Logs.Ring < 64<<10 || c.Logs.Ring > 1<<30 {
+		f.refuse("logs.ring", c.Logs.Ring, "64Ki to 1Gi")
+	}
 	f.between("drain", c.Drain, 0, time.Hour)
 
 	f.auth(c.Auth)

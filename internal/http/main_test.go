@@ -155,6 +155,7 @@ func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, list
 			Retry:        2 * time.Second,
 			Reauthorize:  10 * time.Second,
 		},
+		LogRing:    1 << 20,
 		Drain:      20 * time.Second,
 		Registerer: g.registry,
 		Log:        logger,

@@ -40,6 +40,7 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	inside.Get("/debug/kinds", s.debugKinds)
 	inside.HandleFunc("/debug/streams", s.streams.List)
 	inside.Get("/debug/history", s.debugHistory)
+	inside.Get("/debug/logs", s.debugLogs)
 	if opts.Profiles {
 		inside.HandleFunc("/debug/pprof/*", pprof.Index)
 		inside.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -124,6 +125,25 @@ func (s *Server) debugKinds(w http.ResponseWriter, _ *http.Request) {
 				store.Kind().APIVersion(), reply.UpstreamReason(upstream), time.Since(upstream.Since).Round(time.Second),
 				store.Snapshot().Len(), ring.Watermark, ring.Events, ring.Bytes, oldest, ring.Waiting, failure)
 		}
+	}
+	_ = table.Flush() // a client that has gone is no error
+}
+
+// debugLogs answers a table of the logs that are followed.
+func (s *Server) debugLogs(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(table, "CLUSTER\tNAMESPACE\tPOD\tCONTAINER\tRESTART\tREADERS\tBESIDE\tLINES\tBYTES\tSTATE")
+	for _, log := range s.feeds.Stats() {
+		state := "followed"
+		switch {
+		case errors.Is(log.Err, io.EOF):
+			state = "ended"
+		case log.Err != nil:
+			state = fmt.Sprintf("%q", log.Err)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", log.Run.Cluster, log.Run.Namespace, log.Run.Pod, log.Run.Container, log.Run.Restart,
+			log.Readers, log.Beside, log.Lines, log.Bytes, state)
 	}
 	_ = table.Flush() // a client that has gone is no error
 }

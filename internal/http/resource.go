@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
@@ -62,6 +64,42 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.past.Answer(w, r, id)
+}
+
+// logLines answers what is below /logs, as an event stream or as lines of text.
+func (s *Server) logLines(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.signin.Caller(r)
+	form := reply.FormNone
+	if r.Header.Get("Accept") != "" {
+		form = reply.Choose(r.Header, func(media string, _ map[string]string) reply.Form {
+			switch media {
+			case "text/event-stream":
+				return reply.FormEvents
+			case "text/plain", "text/*", "*/*":
+				return reply.FormText
+			}
+			return reply.FormNone
+		})
+	} else {
+		form = reply.FormText
+	}
+	if trace := trail.Of(r.Context()); trace != nil && err == nil {
+		trace.Asked(form, r.URL.Query())
+	}
+	switch {
+	case err != nil && form == reply.FormEvents:
+		return s.streams.Refuse(w, r, err)
+	case err != nil:
+		return err
+	case form == reply.FormText:
+		return s.streams.Text(w, r, id, s.followed.Text)
+	case form == reply.FormNone:
+		return reply.NotAcceptable("logs are answered as text/event-stream or text/plain")
+	case logstream.IsOver(eventstream.PositionOf(r.Header, r.URL.Query())):
+		w.WriteHeader(http.StatusNoContent) // which ends an EventSource
+		return nil
+	}
+	return s.streams.Other(w, r, id)
 }
 
 // multiStream answers /stream.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"runtime"
@@ -34,6 +35,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/past"
 	"github.com/kubecast/kubecast/internal/http/podlog"
@@ -41,6 +43,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 	"github.com/kubecast/kubecast/internal/http/rest"
 	"github.com/kubecast/kubecast/internal/http/signin"
+	"github.com/kubecast/kubecast/internal/logs"
 )
 
 // Options configure a Server; all fields are required unless they say otherwise.
@@ -57,6 +60,7 @@ type Options struct {
 	Limits        Limits
 	Connections   ConnectionLimits
 	Logs          LogLimits     // that are read at a time
+	LogRing       int           // bytes kept of each log that streams follow
 	Drain         time.Duration // within which streams end once Drain was called
 	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
 	TrustedProxies []netip.Prefix
@@ -84,6 +88,8 @@ type Server struct {
 	rest        *rest.Handler
 	past        *past.Handler
 	logs        *podlog.Handler
+	feeds       *logs.Feeds
+	followed    *logstream.Handler
 	streams     *eventstream.Hub
 	processors  *budget.Queue // who does something that takes long
 	rates       *pace.Rates
@@ -119,9 +125,15 @@ func New(opts Options) (*Server, error) {
 		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns, Processors: s.processors,
 		WriteTimeout: opts.Stream.WriteTimeout,
 	})
+	s.feeds = logs.New(logs.Options{
+		Upstreams: unlimited(opts.Logs.Total), PerUser: opts.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
+	})
+	s.followed = logstream.New(logstream.Options{Access: s.access, Feeds: s.feeds, Log: opts.Log})
 	s.streams = eventstream.New(eventstream.Options{
-		Parsers: eventstream.Parsers{strings.TrimPrefix(past.Prefix, "/"): s.past.Stream},
-		Access:  s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
+		Parsers: eventstream.Parsers{
+			strings.TrimPrefix(past.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,
+		},
+		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
 		Processors: s.processors, Memory: s.memory, Times: opts.Stream,
 		Limits: eventstream.Limits{
 			PerUser: opts.Limits.PerUser, PerAddress: opts.Limits.PerAddress, Total: opts.Limits.Total, WatchesPerUser: opts.Limits.WatchesPerUser,
@@ -137,7 +149,14 @@ func New(opts Options) (*Server, error) {
 }
 
 // Run serves the streams until the context ends, and cuts those that are left then.
-func (s *Server) Run(ctx context.Context) { s.streams.Run(ctx) }
+func (s *Server) Run(ctx context.Context) {
+	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // logs outlive the streams that read them
+	var feeding sync.WaitGroup
+	feeding.Go(func() { s.feeds.Run(following) })
+	s.streams.Run(ctx)
+	stop()
+	feeding.Wait()
+}
 
 // SetClusters replaces the clusters that are served; see access.Access.
 func (s *Server) SetClusters(all []*cache.Kinds) error { return s.access.SetClusters(all) }
@@ -189,6 +208,7 @@ func (s *Server) route(r chi.Router) {
 		}
 	}
 	r.Get(past.Prefix+"/*", s.answer("history", s.history))
+	r.Get(logstream.Prefix+"/*", s.answer("logs", s.logLines))
 	r.Get("/stream", s.answer("stream", s.multiStream))
 	r.Get("/auth/me", s.answer("auth", s.signedIn(s.rest.Me)))
 	s.signin.Route(r, func(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
@@ -197,6 +217,17 @@ func (s *Server) route(r chi.Router) {
 	r.Get("/clusters", s.answer("clusters", s.signedIn(s.rest.Clusters)))
 	r.Get("/openapi.yaml", s.answer("openapi", describe))
 	r.Get("/*", s.answer("portal", s.portal()))
+}
+
+// logLinger is for how long a log is followed that nobody reads any more: who comes back soon finds it as it was.
+const logLinger = 10 * time.Second
+
+// unlimited makes a limit of which 0 means none one that is never reached.
+func unlimited(limit int) int {
+	if limit == 0 {
+		return math.MaxInt
+	}
+	return limit
 }
 
 // keptBytes is how much is kept in memory for all users together only so that it needs not be made again: what was rendered

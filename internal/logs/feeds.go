@@ -1,7 +1,9 @@
 package logs
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,6 +121,9 @@ func (f *Feeds) beginPast(of *feed, start Start) (*past, error) {
 		p.follower.since, p.follower.tail = time.Time{}, -1
 	}
 	f.pasts++
+	of.mu.Lock()
+	of.beside++
+	of.mu.Unlock()
 	ctx, cancel := context.WithCancel(f.life)
 	p.cancel = cancel
 	f.running.Go(func() {
@@ -126,6 +131,9 @@ func (f *Feeds) beginPast(of *feed, start Start) (*past, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.pasts--
+		of.mu.Lock()
+		defer of.mu.Unlock()
+		of.beside--
 	})
 	return p, nil
 }
@@ -175,23 +183,30 @@ func (f *Feeds) rest(of *feed) {
 	})
 }
 
-// Stats is what is followed at a moment.
+// Stats is a run that is followed at a moment.
 type Stats struct {
 	Run     Run
 	Readers int
-	Lines   int // kept
-	Bytes   int // that these take
-	Err     error
+	Beside  int   // of these, those with a connection of their own, since the ring does not reach back to them
+	Lines   int   // kept
+	Bytes   int   // that these take
+	Err     error // why it cannot be read for now, or why no more comes; nil: it is followed
 }
 
-// Stats returns what is followed now.
+// Stats returns what is followed now, in the order of names.
 func (f *Feeds) Stats() (all []Stats) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	for run, of := range f.feeds {
 		of.mu.Lock()
-		all = append(all, Stats{Run: run, Readers: of.readers, Lines: len(of.ring), Bytes: of.bytes, Err: of.err})
+		all = append(all, Stats{Run: run, Readers: of.readers, Beside: of.beside, Lines: len(of.ring), Bytes: of.bytes, Err: cmp.Or(of.err, of.failing)})
 		of.mu.Unlock()
 	}
+	f.mu.Unlock()
+	slices.SortFunc(all, func(a, b Stats) int {
+		return cmp.Or(
+			cmp.Compare(a.Run.Cluster, b.Run.Cluster), cmp.Compare(a.Run.Namespace, b.Run.Namespace), cmp.Compare(a.Run.Pod, b.Run.Pod),
+			cmp.Compare(a.Run.Container, b.Run.Container), cmp.Compare(a.Run.Restart, b.Run.Restart),
+		)
+	})
 	return all
 }

@@ -27,6 +27,8 @@ type sink interface {
 	tell(ctx context.Context, lines []*Line)
 	// settle says that what was there at the beginning has been told. It may be said again.
 	settle()
+	// trouble says why the log cannot be read for now; nil: it can.
+	trouble(err error)
 	// finish says that no more will come: io.EOF after all of it, or ErrGone.
 	finish(err error)
 }
@@ -91,6 +93,7 @@ func (f *follower) follow(ctx context.Context) {
 		if f.lines > before {
 			pause = firstPause
 		}
+		f.to.trouble(err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause/2 + rand.N(pause/2)):
@@ -212,6 +215,7 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 		return err
 	}
 	defer body.Close()
+	f.to.trouble(nil)
 	in := newLineReader(body)
 	in.last = f.last
 	passed := Position{Since: known.Since}

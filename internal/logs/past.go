@@ -13,6 +13,7 @@ type past struct {
 	mu      sync.Mutex
 	lines   []*Line
 	settled bool
+	failing error
 	err     error
 	waiter  Waiter
 	room    chan struct{} // holds a token once lines were taken
@@ -40,6 +41,13 @@ func (p *past) isFull() bool {
 
 // settle implements sink.
 func (p *past) settle() { p.change(func() { p.settled = true }) }
+
+// trouble implements sink.
+func (p *past) trouble(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failing = err
+}
 
 // finish implements sink.
 func (p *past) finish(err error) { p.change(func() { p.settled, p.err = true, err }) }

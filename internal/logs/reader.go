@@ -143,6 +143,18 @@ func (r *Reader) Settled() bool {
 	return r.placed && r.feed.started && r.next >= r.feed.next
 }
 
+// Trouble is why the log cannot be read for now; nil if it can, or has been read to its end.
+func (r *Reader) Trouble() error {
+	if p := r.past; p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.failing
+	}
+	r.feed.mu.Lock()
+	defer r.feed.mu.Unlock()
+	return r.feed.failing
+}
+
 // endPast closes the connection that was the reader's own.
 func (r *Reader) endPast() {
 	if r.past != nil {

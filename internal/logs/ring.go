@@ -23,9 +23,11 @@ type feed struct {
 	bytes   int
 	whole   bool  // the line with the number 0 is the log's first
 	started bool  // what was there has been read
+	failing error // why the log cannot be read for now
 	err     error // io.EOF or ErrGone once no more will come
 	waiting map[*Reader]Waiter
 	readers int
+	beside  int         // of these, those who read on a connection of their own
 	idle    *time.Timer // ends it; nil while there are readers
 	cancel  context.CancelFunc
 }
@@ -59,6 +61,13 @@ func (f *feed) settle() {
 	}
 	f.started, f.whole = true, f.follower.whole
 	f.wakeAll()
+}
+
+// trouble implements sink.
+func (f *feed) trouble(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failing = err
 }
 
 // finish implements sink.

@@ -238,7 +238,7 @@ func (ss *session) finish(end Outcome) {
 	if ss.times != nil {
 		ss.times.stop()
 	}
-	ss.out.to.Close(end != endLeft && !ss.out.failed)
+	ss.out.to.Close(end != endLeft && !ss.out.failed && (end == Gone || !ss.finite))
 	ss.hub.workers.leave(ss.line)
 	closeAll(ss.sources)
 	ss.permission.stop()

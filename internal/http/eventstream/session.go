@@ -37,6 +37,7 @@ type session struct {
 	out     frames
 	sources []Source
 	several bool // there may be several sources, so events have their names
+	finite  bool // the answer is complete only if it ends with its source
 
 	line *line        // the line of its user
 	next *session     // the session behind this one in the line

@@ -45,6 +45,21 @@ func (h *Hub) Other(w http.ResponseWriter, r *http.Request, id auth.Identity) er
 	return h.stream(w, r, id, req)
 }
 
+// Text answers a path as lines of text: the data of each event that is called line. An answer that ends before its source does,
+// does not look complete.
+func (h *Hub) Text(w http.ResponseWriter, r *http.Request, id auth.Identity, parse Parser) error {
+	query, err := request.Query(r)
+	if err != nil {
+		return err
+	}
+	req, err := parseOther(parse, r.URL.Path, query)
+	if err != nil {
+		return err
+	}
+	req.text = true
+	return h.stream(w, r, id, req)
+}
+
 // Multi answers /stream.
 func (h *Hub) Multi(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	if !reply.AcceptsEvents(r.Header) {
@@ -66,7 +81,10 @@ func (h *Hub) Multi(w http.ResponseWriter, r *http.Request, id auth.Identity) er
 // before the first byte; everything else (too many streams, a cluster that is away, draining) is a 200 with goodbye,
 // since an EventSource that gets a 503 never tries again.
 func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, req streamRequest) error {
-	ss := h.newEventStream(r, id)
+	ss, media := h.newEventStream(r, id), eventStream
+	if req.text {
+		ss.encoder, ss.finite, ss.position, media = textLines{}, true, "", "text/plain; charset=utf-8"
+	}
 	ss.follow()
 	giveUp := func() {
 		ss.permission.stop()
@@ -81,7 +99,7 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, r
 		return err
 	}
 	ss.heartbeat, ss.several = req.heartbeat, req.several
-	if ss.out.to, err = conn.Open(w, r, eventStream); err != nil || request.IsHead(r) {
+	if ss.out.to, err = conn.Open(w, r, media); err != nil || request.IsHead(r) {
 		closeAll(ss.sources)
 		giveUp()
 		return nil // gone, or content
@@ -132,7 +150,7 @@ func (h *Hub) newSession(r *http.Request, id auth.Identity) *session {
 		request:  request.ID(r),
 		path:     strings.Clone(r.URL.Path),
 		address:  strings.Clone(request.Address(r)),
-		position: strings.Clone(positionOf(r.Header, r.URL.Query())),
+		position: strings.Clone(PositionOf(r.Header, r.URL.Query())),
 		began:    time.Now(),
 		trail:    trail.Of(r.Context()),
 		out:      frames{patience: h.opts.Times.WriteTimeout},

@@ -39,6 +39,7 @@ type streamRequest struct {
 	others    []Opener      // of sources that are no watches
 	several   bool          // there may be several sources, each of which has a name
 	heartbeat time.Duration // 0: the server's own
+	text      bool          // lines are answered, and no events
 }
 
 const (
@@ -308,9 +309,9 @@ func (r *streamRequest) connection(query url.Values) error {
 	return nil
 }
 
-// positionOf is the position that a client sends. An EventSource that reconnects sends it in a header. Clients that
+// PositionOf is the position that a client sends. An EventSource that reconnects sends it in a header. Clients that
 // cannot set headers put it into the query.
-func positionOf(h http.Header, query url.Values) string {
+func PositionOf(h http.Header, query url.Values) string {
 	position := h.Get("Last-Event-ID")
 	for _, key := range positionParameters {
 		if position == "" {

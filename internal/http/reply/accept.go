@@ -16,6 +16,7 @@ const (
 	FormNone   Form = iota // no form that the gateway has
 	FormJSON               // whole objects
 	FormEvents             // an event stream
+	FormText               // lines of text
 	// The forms of meta.k8s.io exist in v1 and in v1beta1.
 	formTable
 	formTableBeta
@@ -28,6 +29,8 @@ func (f Form) String() string {
 	switch {
 	case f == FormEvents:
 		return "events"
+	case f == FormText:
+		return "text"
 	case f.IsTable():
 		return "table"
 	case f.IsMetadata():

@@ -1,0 +1,14 @@
+package eventstream
+
+// textLines is the form for those who read lines of text, such as logs with curl: the data of events that are called line, and
+// nothing else.
+type textLines struct{}
+
+func (textLines) relists() bool { return false }
+
+func (textLines) encode(buf []byte, m message) []byte {
+	if m.kind != msgEvent || m.name != "line" {
+		return buf
+	}
+	return append(append(buf, m.data...), '\n')
+}

@@ -1,0 +1,478 @@
+package http
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/auth"
+)
+
+// kubelet has the logs of the containers of pods, and says in these what runs. Its clock is the test's.
+type kubelet struct {
+	mu       sync.Mutex
+	changed  chan struct{} // closed at the next change
+	runs     map[string]*logRun
+	pods     map[string]*fakePod
+	requests int
+	breaks   int // connections of an earlier break are broken
+	put      func(key string, fields ...string)
+}
+
+type fakePod struct {
+	fields     []string
+	containers []string
+	restarts   map[string]int
+	waits      map[string]bool
+}
+
+type logRun struct {
+	lines    []string
+	times    []time.Time
+	began    time.Time
+	ended    bool
+	exitCode int
+}
+
+func newKubelet() *kubelet {
+	return &kubelet{changed: make(chan struct{}), runs: map[string]*logRun{}, pods: map[string]*fakePod{}}
+}
+
+func (k *kubelet) change(f func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f()
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+func runKey(pod, container string, restart int) string {
+	return fmt.Sprint(pod, "/", container, "/", restart)
+}
+
+// starts starts containers of a pod, which it makes if there is none; one that has run runs again.
+func (k *kubelet) starts(pod string, containers ...string) {
+	k.change(func() {
+		p := k.pods[pod]
+		if p == nil {
+			p = &fakePod{restarts: map[string]int{}, waits: map[string]bool{}}
+			k.pods[pod] = p
+		}
+		for _, c := range containers {
+			if slices.Contains(p.containers, c) {
+				p.restarts[c]++
+			} else {
+				p.containers = append(p.containers, c)
+			}
+			p.waits[c] = false
+			k.runs[runKey(pod, c, p.restarts[c])] = &logRun{began: time.Now()}
+		}
+	})
+	k.report(pod)
+}
+
+// writes writes lines of the run that runs.
+func (k *kubelet) writes(pod, container string, lines ...string) {
+	k.change(func() {
+		r := k.runs[runKey(pod, container, k.pods[pod].restarts[container])]
+		for _, line := range lines {
+			now := time.Now().UTC()
+			r.lines = append(r.lines, now.Format("2006-01-02T15:04:05.000000000Z07:00")+" "+line+"\n")
+			r.times = append(r.times, now)
+		}
+	})
+}
+
+// exits ends the run that runs. What the pod says comes a moment later, as with a real one.
+func (k *kubelet) exits(pod, container string, code int) {
+	k.change(func() {
+		r := k.runs[runKey(pod, container, k.pods[pod].restarts[container])]
+		r.ended, r.exitCode = true, code
+	})
+	time.Sleep(50 * time.Millisecond)
+	k.report(pod)
+}
+
+// backsOff has a container that has ended wait to be started again.
+func (k *kubelet) backsOff(pod, container string) {
+	k.change(func() { k.pods[pod].waits[container] = true })
+	k.report(pod)
+}
+
+// breakAll breaks all connections.
+func (k *kubelet) breakAll() { k.change(func() { k.breaks++ }) }
+
+// report writes the pod's status.
+func (k *kubelet) report(pod string) {
+	k.mu.Lock()
+	p := k.pods[pod]
+	var statuses []map[string]any
+	state := func(r *logRun) map[string]any {
+		if !r.ended {
+			return map[string]any{"running": map[string]any{"startedAt": r.began}}
+		}
+		reason := "Completed"
+		if r.exitCode != 0 {
+			reason = "Error"
+		}
+		return map[string]any{"terminated": map[string]any{"startedAt": r.began, "exitCode": r.exitCode, "reason": reason}}
+	}
+	for _, c := range p.containers {
+		n := p.restarts[c]
+		s := map[string]any{"name": c, "restartCount": n, "state": state(k.runs[runKey(pod, c, n)])}
+		switch {
+		case p.waits[c]:
+			s["lastState"], s["state"] = s["state"], map[string]any{"waiting": map[string]any{"reason": "CrashLoopBackOff"}}
+		case n > 0:
+			s["lastState"] = state(k.runs[runKey(pod, c, n-1)])
+		}
+		statuses = append(statuses, s)
+	}
+	fields := slices.Clone(p.fields)
+	k.mu.Unlock()
+	text, _ := json.Marshal(statuses)
+	k.put(pod, append(fields, "status.containerStatuses:="+string(text))...)
+}
+
+func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	q := r.URL.Query()
+	pod, c := parts[3]+"/"+parts[5], q.Get("container")
+	k.mu.Lock()
+	k.requests++
+	p := k.pods[pod]
+	var of *logRun
+	if p != nil {
+		n := p.restarts[c]
+		if q.Get("previous") == "true" {
+			n--
+		}
+		of = k.runs[runKey(pod, c, n)]
+	}
+	at, breaks := 0, k.breaks
+	if of != nil && q.Has("tailLines") {
+		n, _ := strconv.Atoi(q.Get("tailLines"))
+		at = max(0, len(of.lines)-n)
+	}
+	k.mu.Unlock()
+	if of == nil {
+		w.WriteHeader(404)
+		return
+	}
+	since, _ := time.Parse(time.RFC3339, q.Get("sinceTime"))
+	w.Header().Set("Content-Type", "text/plain")
+	flush := func() { _ = http.NewResponseController(w).Flush() }
+	flush()
+	for {
+		k.mu.Lock()
+		text, changed, broken, ended := "", k.changed, k.breaks != breaks, of.ended || q.Get("follow") != "true"
+		for ; at < len(of.lines) && len(text) < 32<<10; at++ {
+			if !of.times[at].Before(since) {
+				text += of.lines[at]
+			}
+		}
+		more := at < len(of.lines)
+		k.mu.Unlock()
+		if broken {
+			_, _ = io.WriteString(w, text[:len(text)/2])
+			panic(http.ErrAbortHandler)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return
+		}
+		flush()
+		switch {
+		case more:
+		case ended:
+			return
+		default:
+			select {
+			case <-changed:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}
+}
+
+// withKubelet runs a test with replicas whose cluster has a kubelet.
+func withKubelet(t *testing.T, replicas int, test func(*testing.T, *kubelet, []*gateway), opts ...option) {
+	t.Helper()
+	var k *kubelet
+	opts = append(opts, func(g *gateway, _ *Options) {
+		if k == nil || g.api.Logs == nil {
+			k = newKubelet()
+			api := g.api
+			k.put = func(key string, fields ...string) { api.Put("pods", key, fields...) }
+			api.Logs = k.ServeHTTP
+		}
+	})
+	inBubbleOf(t, replicas, func(t *testing.T, all []*gateway) { test(t, k, all) }, opts...)
+}
+
+// saidOf is what a frame of a stream of logs says.
+func saidOf(f frame) string {
+	name := f.event[strings.LastIndexByte(f.event, '.')+1:]
+	switch name {
+	case "line":
+		return f.field("pod") + "/" + f.field("container") + " " + f.field("text")
+	case "started", "ended":
+		return strings.TrimSpace(name + " " + f.field("pod") + "/" + f.field("container") + "#" + f.field("restart") + " " + f.field("reason") + " " + f.field("exitCode"))
+	case "reset":
+		return "reset " + f.field("reason") + " " + f.field("pod")
+	case "goodbye":
+		return "goodbye " + f.field("reason")
+	}
+	return name
+}
+
+// says reads the next events, which must be these.
+func (s *events) says(want ...string) {
+	s.t.Helper()
+	for _, w := range want {
+		if got := saidOf(s.next()); got != w {
+			s.t.Fatalf("%q in place of %q", got, w)
+		}
+	}
+}
+
+func TestLogsAreFollowedThroughRestartsToTheEnd(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one", "two <&> \x1b[1m\"three\"")
+		s := g.stream("/logs/api/v1/namespaces/a/pods/web")
+		s.says("started web/main#0", "web/main one", "web/main two <&> \x1b[1m\"three\"", "synced")
+		k.writes("a/web", "main", "four")
+		began := time.Now()
+		s.says("web/main four")
+		if took := time.Since(began); took > 50*time.Millisecond {
+			t.Errorf("a line took %v", took)
+		}
+		k.writes("a/web", "main", "last")
+		k.exits("a/web", "main", 3)
+		s.says("web/main last", "ended web/main#0 Error 3")
+		k.backsOff("a/web", "main")
+		time.Sleep(time.Second)
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "again")
+		s.says("started web/main#1", "web/main again")
+		// Another container of the pod, and a pod of the same name.
+		k.starts("a/web", "side")
+		k.writes("a/web", "side", "beside")
+		s.says("started web/side#0", "web/side beside")
+		g.api.Delete("pods", "a/web")
+		k.vanishes("a/web")
+		ends := []string{saidOf(s.next()), saidOf(s.next())}
+		if slices.Sort(ends); !slices.Equal(ends, []string{"ended web/main#1 Deleted", "ended web/side#0 Deleted"}) {
+			t.Errorf("%q", ends)
+		}
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "anew")
+		s.says("started web/main#0", "web/main anew")
+	})
+}
+
+// vanishes ends all runs of a pod, which is gone.
+func (k *kubelet) vanishes(pod string) {
+	k.change(func() {
+		for _, c := range k.pods[pod].containers {
+			k.runs[runKey(pod, c, k.pods[pod].restarts[c])].ended = true
+		}
+		delete(k.pods, pod)
+	})
+}
+
+// TestLogsOfAJobAreThoseOfItsPods, of those that come later, and of what stands between.
+func TestLogsOfAJobAreThoseOfItsPods(t *testing.T) {
+	owned := func(kind, apiVersion, name string) string {
+		return fmt.Sprintf(`metadata.ownerReferences:=[{"apiVersion":%q,"kind":%q,"name":%q,"uid":"u"}]`, apiVersion, kind, name)
+	}
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		k.pods["a/mine"] = &fakePod{fields: []string{owned("Job", "batch/v1", "train")}, restarts: map[string]int{}, waits: map[string]bool{}}
+		k.pods["a/late"] = &fakePod{fields: []string{owned("Job", "batch/v1", "train")}, restarts: map[string]int{}, waits: map[string]bool{}}
+		k.pods["a/grandchild"] = &fakePod{fields: []string{owned("Deployment", "apps/v1", "between")}, restarts: map[string]int{}, waits: map[string]bool{}}
+		k.starts("a/mine", "main")
+		k.starts("a/other", "main")
+		k.writes("a/mine", "main", "mine")
+		k.writes("a/other", "main", "not mine")
+		s := g.stream("/logs/apis/batch/v1/namespaces/a/jobs/train")
+		s.says("started mine/main#0", "mine/main mine", "synced")
+		k.starts("a/late", "main")
+		k.writes("a/late", "main", "late")
+		s.says("started late/main#0", "late/main late")
+		// What stands between may come later than the pod, by its own watch.
+		k.starts("a/grandchild", "main")
+		time.Sleep(time.Second)
+		g.api.Put("deployments", "a/between", owned("Job", "batch/v1", "train"))
+		k.writes("a/grandchild", "main", "grandchild")
+		s.says("started grandchild/main#0", "grandchild/main grandchild")
+		if a := g.get("/logs/apis/batch/v1/namespaces/a/jobs", "Accept: text/event-stream"); a.code != 404 {
+			t.Errorf("all jobs: %d", a.code)
+		}
+	}, before(func(api *apitest.API) {
+		api.AddKind(apitest.Kind{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespaced: true})
+	}))
+}
+
+// Whoever is cut off anywhere, and comes back to whatever replica, is told what follows, once: while connections to the API server
+// break, containers are started again, and pods come and go.
+func TestLogStreamGoesOnBehindEachLine(t *testing.T) {
+	for seed := range uint64(6) {
+		withKubelet(t, 2, func(t *testing.T, k *kubelet, replicas []*gateway) {
+			random := rand.New(rand.NewPCG(seed, 7))
+			const path = "/logs/api/v1/namespaces/a/pods?tailLines=100000"
+			var want sync.Map // by pod: how many lines were written
+			done := make(chan struct{})
+			var writing sync.WaitGroup
+			pods := []string{"p0", "p1", "p2", "late"}
+			for i, pod := range pods {
+				likes := rand.New(rand.NewPCG(seed, uint64(20+i)))
+				write := func(count int) {
+					for range count {
+						n := 0
+						if known, ok := want.Load(pod); ok {
+							n = known.(int)
+						}
+						lines := make([]string, 1+likes.IntN(5))
+						for j := range lines {
+							lines[j] = strconv.Itoa(n + j)
+						}
+						k.writes("a/"+pod, "main", lines...)
+						want.Store(pod, n+len(lines))
+						time.Sleep(time.Duration(likes.IntN(40)) * time.Millisecond)
+					}
+				}
+				writing.Go(func() {
+					if pod == "late" {
+						time.Sleep(3 * time.Second)
+					}
+					k.starts("a/"+pod, "main")
+					write(300)
+					for likes.IntN(3) > 0 {
+						k.exits("a/"+pod, "main", 1)
+						time.Sleep(time.Duration(likes.IntN(1500)) * time.Millisecond)
+						k.starts("a/"+pod, "main")
+						write(150)
+						time.Sleep(2 * time.Second) // nobody misses more than one run
+					}
+					k.exits("a/"+pod, "main", 0)
+				})
+			}
+			go func() {
+				writing.Wait()
+				close(done)
+			}()
+			next := map[string]int{}
+			position, ended := "", map[string]int{}
+			finished := func() bool {
+				select {
+				case <-done:
+				default:
+					return false
+				}
+				for _, pod := range pods {
+					if n, _ := want.Load(pod); n != next[pod] {
+						return false
+					}
+				}
+				return true
+			}
+			for deadline := time.Now().Add(10 * time.Minute); !finished(); {
+				if time.Now().After(deadline) {
+					t.Fatalf("seed %d: not all comes: %v", seed, next)
+				}
+				if random.IntN(4) == 0 {
+					k.breakAll()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(100+random.IntN(1500))*time.Millisecond)
+				g := replicas[random.IntN(2)]
+				headers := []string{"Accept: text/event-stream"}
+				if position != "" {
+					headers = append(headers, "Last-Event-ID: "+position)
+				}
+				response, err := g.client.Do(g.newRequest(ctx, http.MethodGet, path, headers))
+				if err == nil {
+					s := &events{t: t, response: response, body: bufio.NewReader(response.Body), lastID: position}
+					for most := random.IntN(400); most > 0; most-- {
+						f, err := s.read()
+						if err != nil {
+							break
+						}
+						if f.id != "" {
+							position = f.id
+						}
+						switch pod := f.field("pod"); f.event {
+						case "line":
+							if n, _ := strconv.Atoi(f.field("text")); n != next[pod] {
+								t.Fatalf("seed %d: of %s comes %d in place of %d (%s)", seed, pod, n, next[pod], f.raw)
+							}
+							next[pod]++
+						case "ended":
+							ended[pod+f.field("restart")]++
+						case "reset", "goodbye":
+							t.Fatalf("seed %d: %s", seed, f.raw)
+						}
+					}
+					_ = response.Body.Close()
+				}
+				cancel()
+				time.Sleep(time.Duration(random.IntN(800)) * time.Millisecond)
+			}
+			for run, times := range ended {
+				if times != 1 {
+					t.Errorf("seed %d: the end of %s was told %d times", seed, run, times)
+				}
+			}
+			pass(time.Minute)
+			for _, g := range replicas { // nothing is left behind
+				if left := g.server.feeds.Stats(); len(left) > 0 {
+					t.Errorf("seed %d: still followed: %+v", seed, left)
+				}
+			}
+		})
+	}
+}
+
+// TestNobodySeesLogsThatTheyMayNotGet, now, while it runs, and by whatever path.
+func TestNobodySeesLogsThatTheyMayNotGet(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		for _, pod := range []string{"a/web", "b/web"} {
+			k.starts(pod, "main")
+			k.writes(pod, "main", "of "+pod)
+		}
+		g.access.permit("bob", auth.Scope{Namespaces: []string{"a"}})
+		for _, path := range []string{"/logs/api/v1/namespaces/b/pods/web", "/logs/api/v1/namespaces/b/pods", "/logs/apis/batch/v1/namespaces/b/jobs/x"} {
+			if a := g.get(path, "Accept: text/event-stream", "Authorization: Bearer bob"); a.code != 403 || !strings.Contains(a.body, "pods/log") {
+				t.Errorf("%s: %d %s", path, a.code, a.body)
+			}
+		}
+		s := g.stream("/logs/api/v1/pods", "Authorization: Bearer bob")
+		s.expect("narrowed")
+		s.says("started web/main#0", "web/main of a/web", "synced")
+		g.access.permit("bob", auth.Scope{Namespaces: []string{"b"}})
+		s.expect("narrowed")
+		k.writes("a/web", "main", "not for bob")
+		k.writes("b/web", "main", "for bob")
+		s.says("started web/main#0", "web/main of b/web", "web/main for bob")
+		g.access.permit("bob", auth.Scope{})
+		pass(time.Second)
+		k.writes("b/web", "main", "no more")
+		if left := s.end(); len(left) != 1 || left[0].String() != "goodbye revoked" {
+			t.Errorf("%v", left)
+		}
+	})
+}

@@ -1,0 +1,415 @@
+package logstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/logs"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+const (
+	// settleWithin is how long synced waits for a container whose log does not come.
+	settleWithin = 5 * time.Second
+	// endWithin is how long ended waits for the pod to say how the run ended.
+	endWithin = 5 * time.Second
+	// goneWithin is how long the log of a pod that is gone may go on.
+	goneWithin = 30 * time.Second
+	// sureAfter is when it is looked at again whether pods belong to the owner; their own owners come by other watches.
+	sureAfter = 200 * time.Millisecond
+	// sureWithin is for how long. Some owners are gone, and left their pods.
+	sureWithin = 10 * time.Second
+	// inOneTurn is how many lines are told in one Read.
+	inOneTurn = 256
+)
+
+// Read implements eventstream.Source.
+func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Progress {
+	if s.to == nil {
+		s.to = to
+		if s.visible != nil {
+			s.emitVisible("narrowed")
+		}
+	}
+	if s.outdated {
+		s.adopt()
+	}
+	if s.cursor == nil && to.Prompt() { // there may be many pods
+		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
+	}
+	if s.cursor == nil {
+		s.list(ctx)
+	} else if outcome, ok := s.changes(ctx); !ok || outcome != eventstream.GoOn {
+		return eventstream.Progress{More: true, Outcome: outcome}
+	}
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
+	if len(s.order) > maxContainers {
+		return eventstream.Progress{Outcome: eventstream.Limit}
+	}
+	return s.tell()
+}
+
+// adopt tells the client that its caller may see something else from here on.
+func (s *source) adopt() {
+	before := s.visible
+	s.visible, s.next, s.outdated = s.next, nil, false
+	if s.visible.Covers(before) {
+		s.emitVisible("widened")
+	} else {
+		s.emitVisible("narrowed")
+	}
+	s.relist()
+	// Nothing of what was read is told any more that may not be seen.
+	for key, c := range s.containers {
+		if !s.visible.Shows().Sees(c.namespace, c.pod) {
+			c.close()
+			delete(s.containers, key)
+		}
+	}
+	s.order = sorted(s.containers)
+}
+
+func (s *source) emitVisible(name string) {
+	s.to.Emit(s.prefix, name, reply.MustJSON(s.visible.Summary()))
+}
+
+// relist has the pods be listed next.
+func (s *source) relist() {
+	if s.cursor != nil {
+		s.cursor.Disarm()
+		s.cursor = nil
+	}
+}
+
+// list finds the pods that are there, and puts the source behind them.
+func (s *source) list(ctx context.Context) {
+	snapshot := s.in.Store.Snapshot()
+	found := map[string]bool{}
+	clear(s.unsure)
+	for o := range s.part().List(snapshot, s.selector, "", "") {
+		for _, key := range s.pod(ctx, o) {
+			found[key] = true
+		}
+	}
+	for key, c := range s.containers {
+		if !found[key] {
+			c.lost()
+		}
+	}
+	s.lookAgain()
+	s.order = sorted(s.containers)
+	s.cursor = s.in.Store.Topic().From(snapshot.Head, s.part().Scope())
+}
+
+// changes reads what has become of the pods; ok is false if they have to be listed again.
+func (s *source) changes(ctx context.Context) (outcome eventstream.Outcome, ok bool) {
+	var space [eventstream.BatchSize]*cache.Event
+	changed := false
+	for {
+		events, _, err := s.cursor.Next(space[:0], s.to)
+		if err != nil {
+			s.relist()
+			return eventstream.GoOn, false
+		}
+		if len(events) > 0 && s.family != nil && s.to.Prompt() { // other kinds may have to be looked for
+			s.cursor.Back(events)
+			return eventstream.MustWait, true
+		}
+		for _, e := range events {
+			changed = true
+			if e.Type != stream.Deleted {
+				s.pod(ctx, e.Object)
+				continue
+			}
+			delete(s.unsure, e.Object.GetName())
+			for _, c := range s.containers {
+				if c.uid == e.Object.UID() {
+					c.lost()
+				}
+			}
+		}
+		if len(events) < len(space) {
+			break
+		}
+	}
+	if !s.sureAgain.IsZero() && !time.Now().Before(s.sureAgain) {
+		if s.to.Prompt() {
+			return eventstream.MustWait, true
+		}
+		changed = true
+		snapshot := s.in.Store.Snapshot()
+		for name, since := range s.unsure {
+			delete(s.unsure, name)
+			if o := snapshot.Get(s.pods.Namespace, name); o != nil && time.Since(since) < sureWithin {
+				if s.pod(ctx, o); !s.unsure[name].IsZero() {
+					s.unsure[name] = since
+				}
+			}
+		}
+	}
+	if changed {
+		s.lookAgain()
+		s.order = sorted(s.containers)
+	}
+	return eventstream.GoOn, true
+}
+
+// lookAgain says when it is looked at again whose the pods are.
+func (s *source) lookAgain() {
+	if s.sureAgain = (time.Time{}); len(s.unsure) > 0 {
+		s.sureAgain = time.Now().Add(sureAfter)
+	}
+}
+
+// pod takes what a pod says of its containers, and returns their keys.
+func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
+	if !s.selects(s.match, o) || !s.visible.Sees(o) {
+		return nil
+	}
+	if s.family != nil {
+		yes, known := s.family.belongs(ctx, o)
+		if !known {
+			s.unsure[strings.Clone(o.GetName())] = time.Now()
+		}
+		if !yes {
+			return nil
+		}
+	}
+	for _, status := range statuses(o) {
+		if !s.wants(status.container) {
+			continue
+		}
+		key := keyOf(o.UID(), status.container)
+		keys = append(keys, key)
+		if c := s.containers[key]; c != nil {
+			c.status = status
+			continue
+		}
+		if len(status.runs) == 0 || s.once && !s.began.IsZero() || len(s.containers) > maxContainers {
+			continue // it has not begun, or nobody asked for those to come
+		}
+		s.containers[key] = newContainer(o, status)
+	}
+	s.several = s.several || len(s.containers) > 1
+	return keys
+}
+
+// wants reports whether a container's log is asked for.
+func (s *source) wants(container string) bool {
+	return len(s.only) == 0 || slices.Contains(s.only, container)
+}
+
+// tell tells lines of all containers, by their times as far as these are there.
+func (s *source) tell() (p eventstream.Progress) {
+	told := 0
+	for {
+		if outcome := s.advance(); outcome != eventstream.GoOn {
+			p.Outcome = outcome
+			return p
+		}
+		c := s.earliest()
+		if c == nil {
+			break
+		}
+		if told == inOneTurn {
+			p.More = true
+			return p
+		}
+		told++
+		next := c.ready[0]
+		c.ready = c.ready[1:]
+		size := s.line(c, next)
+		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.outdated || !s.to.Step(size) {
+			p.More = true
+			return p
+		}
+	}
+	return s.settle()
+}
+
+// missing tells that lines of a container are missing.
+func (s *source) missing(c *container, reason string) {
+	if s.plain {
+		s.to.Emit(s.prefix, "line", fmt.Sprintf("[kubecast: lines of %s/%s are missing here: %s]", c.pod, c.name, reason))
+		return
+	}
+	s.to.Emit(s.prefix, "reset", c.missingData(reason))
+}
+
+// settle tells that what was there has been told, and of which containers that cannot be had.
+func (s *source) settle() (p eventstream.Progress) {
+	for _, c := range s.order {
+		if c.reader == nil || c.settled || c.troubled || time.Since(c.begins) < settleWithin {
+			continue
+		}
+		if c.troubled = true; c.reader.Trouble() != nil {
+			s.missing(c, eventstream.Unavailable.String())
+		}
+	}
+	if !s.synced && s.isSettled() {
+		s.synced = true
+		s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"lines":%d}`, s.lines))
+	}
+	if s.once && s.synced {
+		s.over = true
+		for _, c := range s.order {
+			c.close()
+		}
+		if s.prefix == "" {
+			p.Outcome = eventstream.Gone
+		}
+	}
+	return p
+}
+
+func (s *source) isSettled() bool {
+	for _, c := range s.order {
+		if c.reader != nil && !c.settled && !c.troubled {
+			return false
+		}
+	}
+	return true
+}
+
+// advance reads on in all containers that have nothing ready, and goes from their runs to the next ones.
+func (s *source) advance() eventstream.Outcome {
+	if s.over {
+		return eventstream.GoOn
+	}
+	left := false
+	for _, c := range s.order {
+		for again := true; again; {
+			if again = false; c.reader == nil && c.finished.IsZero() {
+				if outcome := s.begin(c); outcome != eventstream.GoOn {
+					return outcome
+				}
+			}
+			err := c.fill(s.to)
+			switch {
+			case errors.Is(err, logs.ErrSlow):
+				s.missing(c, eventstream.ResetSlow)
+				again = true
+			case err != nil && over(err):
+				c.close()
+				c.finished = time.Now()
+			case err != nil:
+				return failed(err)
+			case c.reader != nil && !c.gone.IsZero() && time.Since(c.gone) >= goneWithin && len(c.ready) == 0:
+				c.close()
+				c.finished = time.Now()
+			}
+			if !c.finished.IsZero() && len(c.ready) == 0 {
+				again = s.end(c)
+			}
+		}
+		left = left || c.isLeft()
+	}
+	if left {
+		for key, c := range s.containers {
+			if c.isLeft() {
+				delete(s.containers, key)
+			}
+		}
+		s.order = sorted(s.containers)
+	}
+	return eventstream.GoOn
+}
+
+// begin opens the run of a container that comes next, if there is one.
+func (s *source) begin(c *container) eventstream.Outcome {
+	start, at, ok := s.nextRun(c)
+	if !ok {
+		return eventstream.GoOn
+	}
+	if c.run >= 0 && at > c.run+1 {
+		s.missing(c, eventstream.ResetExpired)
+	}
+	again := start.After != nil || c.run == at && !c.ended
+	c.run, c.ended, c.told = at, false, start.After
+	reader, err := s.feeds.Open(upstream{s.in.Kinds.Cluster()}, c.of(s.in.Kinds.Cluster().Name()), s.payer, start)
+	if err != nil {
+		return failed(err)
+	}
+	c.reader, c.begins, c.settled, c.troubled = reader, time.Now(), false, false
+	c.changed()
+	if !again {
+		s.to.Emit(s.prefix, "started", c.startedData())
+	}
+	return eventstream.GoOn
+}
+
+// nextRun is which run of a container is read next, and from where.
+func (s *source) nextRun(c *container) (start logs.Start, restart int, ok bool) {
+	if known, has := s.known.places[c.key]; has { // the client comes back
+		delete(s.known.places, c.key)
+		c.run, c.ended, c.told = known.restart, known.ended, known.told
+		c.changed()
+		if r, there := c.status.find(known.restart); there && !known.ended {
+			return logs.Start{After: known.told, Whole: known.told == nil}, r.restart, true
+		}
+	}
+	if c.run >= 0 || s.synced { // a run that came meanwhile, or a container
+		r, there := c.status.after(c.run)
+		return logs.Start{Whole: true}, r.restart, there
+	}
+	r, there := c.status.newest()
+	return s.start, r.restart, there
+}
+
+// end tells that a run has ended, once its pod says how. It is false if that has to be waited for.
+func (s *source) end(c *container) bool {
+	data, known := c.endedData()
+	if !known && time.Since(c.finished) < endWithin {
+		return false
+	}
+	c.finished, c.ended = time.Time{}, true
+	c.changed()
+	s.to.Emit(s.prefix, "ended", data)
+	_, more := c.status.after(c.run)
+	return more
+}
+
+// earliest is the container whose next line is the oldest of those that are ready; nil if none is.
+func (s *source) earliest() (first *container) {
+	for _, c := range s.order {
+		if len(c.ready) > 0 && (first == nil || c.ready[0].Time.Before(first.ready[0].Time)) {
+			first = c
+		}
+	}
+	return first
+}
+
+// line tells one line, and returns about how many bytes that took.
+func (s *source) line(c *container, l *logs.Line) int {
+	c.told = &l.After
+	c.changed()
+	switch {
+	case l.Reset != "":
+		s.missing(c, l.Reset)
+		return 0
+	case s.search != "" && !strings.Contains(l.Text, s.search):
+		return len(l.Text)
+	}
+	s.lines++
+	if s.plain {
+		text := l.Text
+		if s.several {
+			text = c.pod + "/" + c.name + " " + text
+		}
+		s.to.Emit(s.prefix, "line", text)
+		return len(text)
+	}
+	data := c.lineData(l)
+	s.to.Emit(s.prefix, "line", data)
+	return len(data)
+}

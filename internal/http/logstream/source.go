@@ -1,0 +1,262 @@
+package logstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/trail"
+	"github.com/kubecast/kubecast/internal/logs"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// maxContainers is how many are followed on one stream: the client's position names each of them.
+const maxContainers = 64
+
+// source is the eventstream.Source of logs. This file has its place and what may be seen; read.go tells what there is.
+type source struct {
+	question
+	feeds   *logs.Feeds
+	access  *access.Access
+	in      access.Grant
+	kind    cluster.Kind // pods
+	match   func(*cluster.Object) bool
+	family  *family // nil: no owner was named
+	payer   string
+	name    string // in event ids
+	prefix  string // of events' names
+	plain   bool   // lines are told as text
+	several bool   // of several containers, so that each line says of which
+
+	to       eventstream.Sink // nil before the first Read
+	from     eventstream.From
+	known    position           // of the client; without places: it begins here
+	reset    string             // why the client's position does not count
+	visible  *access.Visibility // what the client was told that may be seen
+	next     *access.Visibility // what may be seen, if that is another
+	outdated bool               // it is
+
+	cursor     *cache.Cursor // of the pods; nil: they are to be listed
+	containers map[string]*container
+	order      []*container         // by name
+	unsure     map[string]time.Time // by pod, since when it is not known whether it belongs to the owner
+	sureAgain  time.Time            // when that is looked at again; zero: there are none
+
+	began  time.Time // since when what there is, is told; zero: it has not begun
+	synced bool      // that was told
+	over   bool      // and nothing else was asked for
+	lines  int       // that were told
+}
+
+// open opens the source for a caller.
+func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q question, plain bool) (_ eventstream.Source, err error) {
+	granted, kind, err := h.opts.Access.Find(ctx, id, q.pods, "get")
+	trail.Of(ctx).Decided(access.Part{Target: q.pods, Visible: granted.Visible}.Read("get"), err)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{
+		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, match: q.selector.Match(), payer: id.Payer(),
+		name: name, plain: plain, visible: granted.Visible, containers: map[string]*container{}, unsure: map[string]time.Time{},
+	}
+	if s.name == "" {
+		s.name = "l"
+	} else {
+		s.prefix = name + "."
+	}
+	if q.owner.Resource != "" {
+		above, err := granted.Kinds.Cluster().Resolve(ctx, q.owner.Group, q.owner.Version, q.owner.Resource)
+		if err != nil {
+			return nil, err
+		}
+		s.family = &family{
+			kinds: granted.Kinds, payer: id.Payer(), head: owner{above.Group, above.Kind, q.owner.Name}, namespace: q.owner.Namespace,
+			between: map[owner]*generation{},
+		}
+	}
+	if granted.Store, granted.Release, err = granted.Kinds.Use(kind, id.Payer()); err != nil {
+		return nil, err
+	}
+	s.in = granted
+	if err := s.check(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// check refuses what can be seen to ask for too much, or for a container that there is not, as far as the pods are known.
+func (s *source) check() error {
+	if !s.in.Store.Upstream().Synced || s.family != nil {
+		return nil
+	}
+	found := 0
+	snapshot := s.in.Store.Snapshot()
+	for o := range s.part().List(snapshot, s.selector, "", "") {
+		if !s.selects(s.match, o) {
+			continue
+		}
+		all := statuses(o)
+		var names []string
+		for _, c := range all {
+			names = append(names, c.container)
+			if s.wants(c.container) {
+				found++
+			}
+		}
+		if s.pods.Name != "" && len(names) > 0 && found == 0 {
+			return reply.BadRequest("container: pod %s has no such container; it has %s", o.GetName(), strings.Join(names, ", "))
+		}
+		if found > maxContainers {
+			return tooMany()
+		}
+	}
+	return nil
+}
+
+func tooMany() error {
+	return &reply.Error{
+		Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+		Message: fmt.Sprintf("this selects more than the %d containers whose logs one stream may tell: ask for fewer pods, or for one container of each", maxContainers),
+	}
+}
+
+// part is what the caller may see of what is asked for.
+func (s *source) part() access.Part {
+	pods := s.pods
+	pods.Subresource = ""
+	return access.Part{Target: pods, Visible: s.visible}
+}
+
+// Name implements eventstream.Source.
+func (s *source) Name() string { return s.name }
+
+// Ready implements eventstream.Source.
+func (s *source) Ready(ctx context.Context) error { return s.in.Store.WaitSynced(ctx) }
+
+// Epoch implements eventstream.Source. It is the objects' one, so that a client which adds logs to its stream is not reset everywhere.
+func (s *source) Epoch(ctx context.Context) (string, error) { return s.in.Kinds.Cluster().Epoch(ctx) }
+
+// Find implements eventstream.Source. A position is looked for in the logs themselves, once these are read.
+func (s *source) Find(_ context.Context, from eventstream.From) {
+	s.from, s.reset, s.known = from, from.Reset, position{}
+	if s.reset != "" || !from.Named {
+		return
+	}
+	known, ok := parsePosition(from.Told.Own)
+	if from.Told.Own == "" || !ok {
+		s.reset = eventstream.ResetUnreadable
+		return
+	}
+	s.known = known
+}
+
+// Begin implements eventstream.Source.
+func (s *source) Begin() (reset string) {
+	s.synced, s.over = s.known.synced, s.known.over
+	return s.reset
+}
+
+// Claim implements eventstream.Source.
+func (s *source) Claim() stream.Told {
+	if s.began.IsZero() {
+		return stream.Told{}
+	}
+	var text strings.Builder
+	text.WriteString(header(s.synced, s.over))
+	for _, c := range s.order {
+		text.WriteString(c.idText())
+	}
+	return stream.Told{Own: text.String()}
+}
+
+// Bookmark implements eventstream.Source.
+func (s *source) Bookmark(to eventstream.Sink) {
+	if !s.began.IsZero() {
+		to.Emit(s.prefix, "bookmark", "{}")
+	}
+}
+
+// Rewound implements eventstream.Source: a log goes on when the cluster's history goes back.
+func (s *source) Rewound() bool { return false }
+
+// Question implements eventstream.Source.
+func (s *source) Question() eventstream.Question {
+	kinds, store, target, kind, a := s.in.Kinds, s.in.Store, s.pods, s.kind, s.access
+	return eventstream.Question{
+		Key: fmt.Sprintf("log %p %#v", kinds, target),
+		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+			return a.See(ctx, kinds, id, target, kind, "get")
+		},
+		Live: func() bool { return store.Upstream().Live },
+	}
+}
+
+// Permit implements eventstream.Source.
+func (s *source) Permit(visible *access.Visibility) {
+	s.next, s.outdated = visible, !visible.Same(s.visible)
+}
+
+// Trail implements eventstream.Source.
+func (s *source) Trail() trail.Read {
+	read := access.Part{Target: s.pods, Visible: s.visible}.Read("get")
+	if s.prefix != "" {
+		read.Watch = s.name
+	}
+	return read
+}
+
+// Close implements eventstream.Source.
+func (s *source) Close() {
+	for _, c := range s.order {
+		c.close()
+	}
+	if s.cursor != nil {
+		s.cursor.Disarm()
+	}
+	s.family.close()
+	s.in.Release()
+}
+
+// Due implements eventstream.Source.
+func (s *source) Due() (due time.Time) {
+	sooner := func(at time.Time) {
+		if due.IsZero() || at.Before(due) {
+			due = at
+		}
+	}
+	if !s.sureAgain.IsZero() {
+		sooner(s.sureAgain)
+	}
+	for _, c := range s.order {
+		switch {
+		case !c.finished.IsZero():
+			sooner(c.finished.Add(endWithin))
+		case c.reader != nil && !c.settled && !c.troubled:
+			sooner(c.begins.Add(settleWithin))
+		}
+		if !c.gone.IsZero() && c.reader != nil {
+			sooner(c.gone.Add(goneWithin))
+		}
+	}
+	return due
+}
+
+// failed is how a stream ends that cannot read a log.
+func failed(err error) eventstream.Outcome {
+	if errors.Is(err, logs.ErrLimit) {
+		return eventstream.Limit
+	}
+	return eventstream.Unavailable
+}
