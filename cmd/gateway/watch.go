@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -169,12 +170,26 @@ func printLine(out io.Writer, e *sse.Event) error {
 		Status   struct{ Phase string }
 		// Of a transition in a history.
 		Resource, Namespace, Name, From, To, Reason string
+		// Of a line of a log, or of what becomes of a container.
+		Pod, Container, Text string
+		Restart              int
+		ExitCode             *int
 	}
 	rest := string(e.Data)
 	switch err := json.Unmarshal(e.Data, &data); {
 	case err != nil:
 	case data.To != "":
 		rest = strings.TrimSpace(fmt.Sprintf("%s %s/%s %s → %s %s", data.Resource, data.Namespace, data.Name, cmp.Or(data.From, "·"), data.To, data.Reason))
+	case data.Pod != "" && bytes.HasSuffix(e.Event, []byte("line")):
+		rest = data.Pod + "/" + data.Container + " " + data.Text
+	case data.Pod != "":
+		rest = fmt.Sprintf("%s/%s %s", data.Pod, data.Container, data.Reason)
+		if data.Restart > 0 {
+			rest += fmt.Sprintf(" restart %d", data.Restart)
+		}
+		if data.ExitCode != nil {
+			rest += fmt.Sprintf(" exit code %d", *data.ExitCode)
+		}
 	case data.Metadata.Name != "":
 		name := data.Metadata.Name
 		if data.Metadata.Namespace != "" {
@@ -189,7 +204,10 @@ func printLine(out io.Writer, e *sse.Event) error {
 // printable leaves out characters that control a terminal, since the text of an object may come from a stranger.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
+		switch {
+		case r == '\t':
+			return ' '
+		case unicode.IsPrint(r):
 			return r
 		}
 		return -1

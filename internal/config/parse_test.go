@@ -204,7 +204,7 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"no room beside history":     {"kinds: {atMost: 3}\nhistory: {kinds: [{resource: a.b}]}", `line 1: kinds.atMost: "3" given; allowed: more than the 3 kinds of cache.preload`},
 		"mode without policies":      {"authorizer: {mode: policy}", `authorizer.policies: [] given; allowed: one policy or more`},
 		"policies without mode":      {"authorizer: {policies: ['true']}", `line 1: authorizer.policies: given in mode rbac; allowed: in mode policy`},
-		"log ring too small":         {"logs: {ring: 1Ki}", `line 1: logs.ring: 1Ki given; allowed: 64Ki to 1Gi`},
+		"log ring too small":         {"logs: {ring: 1Ki}", `line 1: logs.ring: "1Ki" given; allowed: 64Ki to 1Gi`},
 		"level":                      {"log: {level: loud}", `line 1: log.level: "loud" given; allowed: debug, info, warn, error`},
 		"no issuer":                  {"auth: {jwt: [{audiences: [a]}]}", `line 1: auth.jwt[0].issuer: "" given; allowed: the issuer`},
 		"issuer twice":               {"auth: {jwt: [{issuer: a, audiences: [a], publicKeyFile: f}, {issuer: a, audiences: [a], publicKeyFile: f}]}", `auth.jwt[1].issuer: "a" given; allowed: an issuer that no other`},

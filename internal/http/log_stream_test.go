@@ -476,3 +476,134 @@ func TestNobodySeesLogsThatTheyMayNotGet(t *testing.T) {
 		}
 	})
 }
+
+func TestLogStreamsRefuseWhatTheyDoNotKnow(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		k.starts("a/web", "main", "side")
+		all[0].stream("/logs/api/v1/namespaces/a/pods/web").close() // so that the pods are known
+		const pod = "/logs/api/v1/namespaces/a/pods/web"
+		for path, want := range map[string]string{
+			"/logs/":          "404 below /logs stands",
+			"/logs/api/v1/x":  "404 below /logs stands",
+			"/logs/apis/b/v1": "404 below /logs stands",
+			"/logs/apis/batch/v1/namespaces/a/cronjobs/x":              "404 the server could not find",
+			"/logs/clusters/none" + pod[5:]:                            "404",
+			pod + "?tailLines=-1":                                      "400 tailLines: \"-1\" is not a number",
+			pod + "?tailLines=1&tailLines=2":                           "400 tailLines: given more than once",
+			pod + "?sinceTime=yesterday":                               "400 sinceTime: \"yesterday\" is not a time",
+			pod + "?sinceSeconds=0":                                    "400 sinceSeconds",
+			pod + "?sinceSeconds=5&sinceTime=2026-01-01T00:00:00Z":     "400 sinceTime and sinceSeconds",
+			pod + "?follow=perhaps":                                    "400 follow: \"perhaps\"",
+			pod + "?previous=true":                                     "400 previous: there is no such parameter",
+			pod + "?labelSelector=a":                                   "400 labelSelector and fieldSelector",
+			pod + "?container=none":                                    "400 container: pod web has no such container; it has main, side",
+			pod + "?container=,":                                       "400 container",
+			pod + "?search=%ff":                                        "400 search",
+			"/logs/api/v1/namespaces/a/pods?labelSelector=((":          "400",
+			"/stream?l=/logs/api/v1/namespaces/a/pods%3FtailLines%3Dx": "400 l: tailLines",
+			"/stream?l=/logs/apis/batch/v1/namespaces/a/jobs":          "404 l: below /logs",
+		} {
+			if a := all[0].get(path, "Accept: text/event-stream"); !strings.HasPrefix(fmt.Sprint(a.code, " ", a.status(t).Message), want) {
+				t.Errorf("%s: %d %s", path, a.code, a.body)
+			}
+		}
+		if a := all[0].get(pod, "Accept: application/json"); a.code != 406 {
+			t.Errorf("as JSON: %d", a.code)
+		}
+	})
+}
+
+// TestLogsAreReadAsText by whoever does not ask for events, and look complete only if they are.
+func TestLogsAreReadAsText(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one", "two")
+		const path = "/logs/api/v1/namespaces/a/pods/web"
+		if a := g.get(path+"?follow=false", "Accept: */*"); a.code != 200 || a.body != "one\ntwo\n" || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
+			t.Errorf("%d %q", a.code, a.body)
+		}
+		k.starts("a/web", "side")
+		k.writes("a/web", "side", "three")
+		if a := g.get(path+"?follow=false&search=t", "Accept: text/plain"); a.body != "web/main two\nweb/side three\n" {
+			t.Errorf("%q", a.body)
+		}
+		response := g.follow(path, "Accept: text/plain")
+		reader := bufio.NewReader(response.Body)
+		for range 3 {
+			if _, err := reader.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		go g.drain()
+		if rest, err := io.ReadAll(reader); err == nil {
+			t.Errorf("what was cut looks complete: %q", rest)
+		}
+	})
+}
+
+// TestWhatIsThereIsToldOnce to a client that does not follow: an EventSource that comes back is told to stop.
+func TestWhatIsThereIsToldOnce(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one")
+		const path = "/logs/api/v1/namespaces/a/pods/web?follow=false"
+		s := g.stream(path)
+		s.says("started web/main#0", "web/main one", "synced", "goodbye gone")
+		s.end()
+		if a := g.get(path, "Accept: text/event-stream", "Last-Event-ID: "+s.lastID); a.code != 204 || a.body != "" {
+			t.Errorf("%d %q", a.code, a.body)
+		}
+	})
+}
+
+func TestTooManyLogsOnAStream(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		for i := range 3 {
+			k.starts(fmt.Sprint("a/few-", i), "main")
+		}
+		s := g.stream("/logs/api/v1/namespaces/a/pods")
+		if s.until("goodbye").field("reason") != "limit" {
+			t.Error("a third container of a user who may follow two")
+		}
+		s.end()
+		one := g.stream("/logs/api/v1/namespaces/a/pods/few-0")
+		one.until("synced")
+		for i := range 65 {
+			k.starts(fmt.Sprint("a/many-", i), "main")
+		}
+		pass(time.Second)
+		if a := g.get("/logs/api/v1/namespaces/a/pods", "Accept: text/event-stream", "Authorization: Bearer bob"); a.code != 422 || !strings.Contains(a.body, "64") {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		k.writes("a/few-0", "main", "goes on")
+		one.says("few-0/main goes on")
+	}, options(func(o *Options) { o.Logs = LogLimits{Total: 100, PerUser: 2} }))
+}
+
+// TestPositionsOfLogsThatAreNoneAreReset, whatever they are.
+func TestPositionsOfLogsThatAreNoneAreReset(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one")
+		s := g.stream("/logs/api/v1/namespaces/a/pods/web")
+		s.until("synced")
+		epoch, _, _ := strings.Cut(s.lastID, ".")
+		for _, bad := range []string{"p", "p9", "p1-x", "p1-x-0-0-0-!", "p1-x-0-0-0-zzzzzzzzzzzzzzzzz", "7"} {
+			id := epoch + ".l-" + bad
+			back := g.stream("/logs/api/v1/namespaces/a/pods/web", "Last-Event-ID: "+id)
+			back.says("reset unreadable ", "started web/main#0", "web/main one", "synced")
+			back.close()
+		}
+		// One that is of another file: what is later is told.
+		at := s.lastID[strings.LastIndexByte(s.lastID, '-'):]
+		back := g.stream("/logs/api/v1/namespaces/a/pods/web", "Last-Event-ID: "+strings.TrimSuffix(s.lastID, at)+"-1")
+		back.says("reset expired web")
+		pass(2 * time.Second)
+		k.writes("a/web", "main", "two")
+		back.says("web/main two")
+	})
+}

@@ -61,7 +61,7 @@ var (
 	ErrSlow = errors.New("the reader is too slow for the log")
 	// ErrLimit means that too many logs are read already.
 	ErrLimit = errors.New("too many logs are read")
-	// ErrClosed means that no logs are followed any more, or not yet.
+	// ErrClosed means that no logs are followed any more.
 	ErrClosed = errors.New("no logs are followed")
 )
 

@@ -13,7 +13,7 @@ import (
 // Options configure Feeds; all are required unless they say otherwise.
 type Options struct {
 	Upstreams  int           // connections at once
-	PerUser    int           // logs that one user reads at once; 0: no limit
+	PerUser    int           // logs that one user reads at once, each however often; 0: no limit
 	Ring       int           // bytes kept of each
 	Linger     time.Duration // for how long a run is followed once nobody reads it; 0: not at all
 	Registerer prometheus.Registerer
@@ -26,38 +26,34 @@ type Feeds struct {
 	resets           *prometheus.CounterVec
 
 	mu      sync.Mutex
-	life    context.Context // Run's; nil while it does not run
+	life    context.Context // ends with Run
+	stop    context.CancelFunc
 	feeds   map[Run]*feed
 	pasts   int
-	users   map[string]int // readers
+	users   map[string]map[Run]int // how many readers each has
 	running sync.WaitGroup
 }
 
 // New returns Feeds that follow nothing.
 func New(opts Options) *Feeds {
 	f := &Feeds{
-		opts: opts, feeds: map[Run]*feed{}, users: map[string]int{},
+		opts: opts, feeds: map[Run]*feed{}, users: map[string]map[Run]int{},
 		lines:     prometheus.NewCounter(prometheus.CounterOpts{Name: "kubecast_log_lines_total", Help: "Lines of containers' logs that were read, each once."}),
 		textBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "kubecast_log_line_bytes_total", Help: "Bytes of the lines that were read."}),
 		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_log_resets_total", Help: "How often lines may be missing, by reason: expired, clock.",
 		}, []string{"reason"}),
 	}
+	f.life, f.stop = context.WithCancel(context.Background())
 	opts.Registerer.MustRegister(f.lines, f.textBytes, f.resets)
 	return f
 }
 
-// Run follows what is opened, until the context ends.
+// Run ends with its context, and with it all that is followed.
 func (f *Feeds) Run(ctx context.Context) {
-	f.mu.Lock()
-	f.life = ctx
-	f.mu.Unlock()
 	<-ctx.Done()
 	f.mu.Lock()
-	f.life = nil
-	for _, feed := range f.feeds {
-		feed.cancel()
-	}
+	f.stop()
 	f.mu.Unlock()
 	f.running.Wait()
 }
@@ -66,10 +62,10 @@ func (f *Feeds) Run(ctx context.Context) {
 func (f *Feeds) Open(source Source, run Run, user string, start Start) (*Reader, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.life == nil || f.life.Err() != nil {
+	if f.life.Err() != nil {
 		return nil, ErrClosed
 	}
-	if f.opts.PerUser > 0 && f.users[user] >= f.opts.PerUser {
+	if of := f.users[user]; f.opts.PerUser > 0 && of[run] == 0 && len(of) >= f.opts.PerUser {
 		return nil, ErrLimit
 	}
 	of := f.feeds[run]
@@ -86,7 +82,10 @@ func (f *Feeds) Open(source Source, run Run, user string, start Start) (*Reader,
 		of.idle.Stop()
 		of.idle = nil
 	}
-	f.users[user]++
+	if f.users[user] == nil {
+		f.users[user] = map[Run]int{}
+	}
+	f.users[user][run]++
 	return &Reader{feeds: f, feed: of, user: user, start: start}, nil
 }
 
@@ -110,7 +109,7 @@ func (f *Feeds) beginPast(of *feed, start Start) (*past, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case f.life == nil || f.life.Err() != nil:
+	case f.life.Err() != nil:
 		return nil, ErrClosed
 	case !f.hasRoom():
 		return nil, ErrLimit

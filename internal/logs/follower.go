@@ -11,7 +11,7 @@ import (
 const (
 	// What broke is resumed after a time from the first to the last.
 	firstPause = 100 * time.Millisecond
-	lastPause  = 10 * time.Second
+	lastPause  = 3 * time.Second
 	// clockMargin is how far a clock may jump back behind what is counted, and nothing is lost: what a log is not asked for is not
 	// answered either, and nothing would tell.
 	clockMargin = 10 * time.Minute

@@ -276,19 +276,24 @@ func TestLogsThatAreFollowedAreBounded(t *testing.T) {
 		if n.open != 2 {
 			t.Errorf("%d are read", n.open)
 		}
-		for range 98 {
-			open(t, f, n, "b", "alice", 1)
+		for range 98 { // of the same, as many as they like
+			open(t, f, n, "b", "alice", 1).Close()
 		}
-		if _, err := f.Open(n, Run{Pod: "b"}, "alice", Start{Tail: 1}); !errors.Is(err, ErrLimit) {
-			t.Errorf("one more of a user: %v", err)
+		few := feedsOf(t, 9, 1<<20)
+		few.opts.PerUser = 2
+		for _, run := range []string{"a", "b", "a"} {
+			open(t, few, n, run, "alice", 1)
 		}
-		open(t, f, n, "b", "bob", 1).Close()
+		if _, err := few.Open(n, Run{Pod: "c"}, "alice", Start{Tail: 1}); !errors.Is(err, ErrLimit) {
+			t.Errorf("a third of a user: %v", err)
+		}
+		open(t, few, n, "c", "bob", 1)
 		b.Close()
 		c.Close()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if n.open != 1 {
-			t.Errorf("%d are read, of which one is followed", n.open)
+		if left := f.Stats(); len(left) != 0 {
+			t.Errorf("%+v are followed, and nobody reads", left)
 		}
 	})
 }

@@ -179,7 +179,11 @@ func (r *Reader) Close() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
 	delete(r.feed.waiting, r)
-	if f.users[r.user]--; f.users[r.user] == 0 {
+	of, run := f.users[r.user], r.feed.follower.run
+	if of[run]--; of[run] == 0 {
+		delete(of, run)
+	}
+	if len(of) == 0 {
 		delete(f.users, r.user)
 	}
 	if r.feed.readers--; r.feed.readers == 0 {

@@ -72,7 +72,7 @@ func IsOver(id string) bool {
 	if err != nil {
 		return false
 	}
-	known, ok := parsePosition(p.Told["l"].Own)
+	known, ok := parsePosition(p.Claims["l"].Own)
 	return ok && known.over
 }
 

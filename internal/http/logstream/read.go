@@ -50,11 +50,11 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 	} else if outcome, ok := s.changes(ctx); !ok || outcome != eventstream.GoOn {
 		return eventstream.Progress{More: true, Outcome: outcome}
 	}
+	if len(s.containers) > maxContainers {
+		return eventstream.Progress{Outcome: eventstream.Limit}
+	}
 	if s.began.IsZero() {
 		s.began = time.Now()
-	}
-	if len(s.order) > maxContainers {
-		return eventstream.Progress{Outcome: eventstream.Limit}
 	}
 	return s.tell()
 }
@@ -96,10 +96,16 @@ func (s *source) list(ctx context.Context) {
 	snapshot := s.in.Store.Snapshot()
 	found := map[string]bool{}
 	clear(s.unsure)
-	for o := range s.part().List(snapshot, s.selector, "", "") {
+	for o := range s.part().List(snapshot, s.selector.Stepping(s.to.Step), "", "") {
 		for _, key := range s.pod(ctx, o) {
 			found[key] = true
 		}
+		if len(s.containers) > maxContainers {
+			return
+		}
+	}
+	if !s.to.Step(0) { // the stream is over, and not all was looked at
+		return
 	}
 	for key, c := range s.containers {
 		if !found[key] {

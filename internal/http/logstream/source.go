@@ -154,8 +154,8 @@ func (s *source) Find(_ context.Context, from eventstream.From) {
 	if s.reset != "" || !from.Named {
 		return
 	}
-	known, ok := parsePosition(from.Told.Own)
-	if from.Told.Own == "" || !ok {
+	known, ok := parsePosition(from.Claim.Own)
+	if from.Claim.Own == "" || !ok {
 		s.reset = eventstream.ResetUnreadable
 		return
 	}
@@ -169,16 +169,16 @@ func (s *source) Begin() (reset string) {
 }
 
 // Claim implements eventstream.Source.
-func (s *source) Claim() stream.Told {
+func (s *source) Claim() stream.Claim {
 	if s.began.IsZero() {
-		return stream.Told{}
+		return stream.Claim{}
 	}
 	var text strings.Builder
 	text.WriteString(header(s.synced, s.over))
 	for _, c := range s.order {
 		text.WriteString(c.idText())
 	}
-	return stream.Told{Own: text.String()}
+	return stream.Claim{Own: text.String()}
 }
 
 // Bookmark implements eventstream.Source.

@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// logViewer follows logs, is cut at random moments, and comes back to any of some gateways.
+type logViewer struct {
+	path     string
+	urls     []string
+	position string
+	cuts     int
+	resets   []string
+
+	mu    sync.Mutex
+	lines map[string][]string // by pod/container, each with its time
+	ends  map[string]int
+}
+
+// read reads from one gateway, for a while.
+func (v *logViewer) read(ctx context.Context, random *rand.Rand, token string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(50+random.IntN(2000))*time.Millisecond)
+	defer cancel()
+	header := bearer(token)
+	header.Set("Accept", "text/event-stream")
+	if v.position != "" {
+		header.Set("Last-Event-ID", v.position)
+	}
+	opened, err := openFrames(ctx, v.urls[random.IntN(len(v.urls))]+v.path, header)
+	if err != nil {
+		time.Sleep(50 * time.Millisecond) // it was killed
+		return
+	}
+	defer opened.close()
+	v.cuts++
+	for {
+		read, err := opened.next()
+		if err != nil {
+			return
+		}
+		if read.id != "" {
+			v.position = read.id
+		}
+		v.note(read)
+	}
+}
+
+func (v *logViewer) note(read frame) {
+	var told struct{ Pod, Container, Time, Text string }
+	if json.Unmarshal([]byte(read.data), &told) != nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	of := told.Pod + "/" + told.Container
+	switch read.event {
+	case "line":
+		v.lines[of] = append(v.lines[of], told.Time+" "+told.Text)
+	case "ended":
+		v.ends[of]++
+	case "reset":
+		v.resets = append(v.resets, read.data)
+	}
+}
+
+// ended is how many containers' ends it was told.
+func (v *logViewer) ended() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.ends)
+}
+
+// TestEachLineIsToldOnce to each viewer of fifty containers that write at once, while the viewers are cut and change gateways, a gateway is killed,
+// and the API server is restarted: as kubectl logs prints them in the end.
+func TestEachLineIsToldOnce(t *testing.T) {
+	s := onStage(t)
+	random := seed(t)
+	s.namespaces(t, "loglines")
+	var gateways []*gateway
+	var urls []string
+	for range 2 {
+		g := s.startGateway(t, gatewayOptions{config: "logs: {perUser: 64, ring: 64Ki}\n"})
+		g.waitReady(t)
+		gateways, urls = append(gateways, g), append(urls, g.url)
+	}
+	const pods, containers = 25, 50
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var viewing sync.WaitGroup
+	var viewers []*logViewer
+	for i := range 3 {
+		token, err := s.token(fmt.Sprint("logs-", i), "platform")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &logViewer{path: "/logs/api/v1/namespaces/loglines/pods?labelSelector=app%3Dloglines&tailLines=100000", urls: urls, lines: map[string][]string{}, ends: map[string]int{}}
+		likes := rand.New(rand.NewPCG(random.Uint64(), 0))
+		viewers = append(viewers, v)
+		viewing.Go(func() {
+			for ctx.Err() == nil {
+				v.read(ctx, likes, token)
+			}
+		})
+	}
+	for i := range pods {
+		s.logging(t, "loglines", fmt.Sprint("writes-", i), map[string]string{"devcluster.kubecast.io/run-seconds": fmt.Sprint(12 + i%5), "devcluster.kubecast.io/log-lines-per-second": "20"})
+	}
+	time.Sleep(4 * time.Second)
+	gateways[0].kill()
+	gateways[0].restart(t)
+	if err := s.cluster.Fault(t.Context(), "apiserver-restart"); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range viewers {
+		eventually(t, fmt.Sprintf("viewer %d is told the ends of all containers", i), func() error {
+			if n := v.ended(); n < containers {
+				return fmt.Errorf("only %d", n)
+			}
+			return nil
+		})
+	}
+	cancel()
+	viewing.Wait()
+	all := 0
+	for i := range pods {
+		for _, container := range []string{"main", "side"} {
+			of := fmt.Sprintf("writes-%d/%s", i, container)
+			printed, err := s.tryKubectl("logs", "--timestamps", "-n", "loglines", fmt.Sprint("writes-", i), "-c", container)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Split(strings.TrimSuffix(printed, "\n"), "\n")
+			all += len(want)
+			for n, v := range viewers {
+				if err := sameLines(v.lines[of], want); err != nil {
+					t.Errorf("viewer %d of %s: %v", n, of, err)
+				}
+			}
+		}
+	}
+	for n, v := range viewers {
+		if len(v.resets) > 0 || v.cuts < 3 {
+			t.Errorf("viewer %d: resets %q in %d connections", n, v.resets, v.cuts)
+		}
+		if twice := slices.DeleteFunc(slices.Collect(maps.Keys(v.ends)), func(of string) bool { return v.ends[of] == 1 }); len(twice) > 0 {
+			t.Errorf("viewer %d: the ends of %v are told twice", n, twice)
+		}
+	}
+	t.Logf("%d lines of %d containers", all, containers)
+}
+
+// sameLines compares lines, whose times kubectl prints with all their digits.
+func sameLines(got, want []string) error {
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) {
+			return fmt.Errorf("%d lines in place of %d", len(got), len(want))
+		}
+		at, text, _ := strings.Cut(got[i], " ")
+		wantAt, wantText, _ := strings.Cut(want[i], " ")
+		a, err := time.Parse(time.RFC3339Nano, at)
+		b, wantErr := time.Parse(time.RFC3339Nano, wantAt)
+		if errors.Join(err, wantErr) != nil || !a.Equal(b) || text != wantText {
+			return fmt.Errorf("line %d of %d is %q in place of %q", i, len(want), got[i], want[i])
+		}
+	}
+	return nil
+}
