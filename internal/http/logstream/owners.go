@@ -34,10 +34,13 @@ const maxDepth = 5
 
 // belongs reports whether an object belongs to the family. Known is false as long as that cannot be said.
 func (f *family) belongs(ctx context.Context, o *cluster.Object) (yes, known bool) {
-	return f.isBelow(ctx, o, maxDepth)
+	return f.isBelow(ctx, o, maxDepth, map[owner]bool{})
 }
 
-func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int) (yes, known bool) {
+// maxSeen bounds how many owners of one pod are looked at: anybody may write ownerReferences.
+const maxSeen = 32
+
+func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int, seen map[owner]bool) (yes, known bool) {
 	known = true
 	o.Path("metadata.ownerReferences").ForEach(func(_, ref gjson.Result) bool {
 		group, _, versioned := strings.Cut(ref.Get("apiVersion").Str, "/")
@@ -45,9 +48,10 @@ func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int) (yes
 			group = ""
 		}
 		up := owner{group, ref.Get("kind").Str, ref.Get("name").Str}
-		if yes = up == f.head; yes || depth == 1 {
+		if yes = up == f.head; yes || depth == 1 || seen[up] || len(seen) == maxSeen {
 			return !yes
 		}
+		seen[up] = true
 		next := f.of(ctx, up)
 		if next == nil {
 			return true
@@ -61,7 +65,7 @@ func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int) (yes
 			known = false
 			return true
 		}
-		above, sure := f.isBelow(ctx, parent, depth-1)
+		above, sure := f.isBelow(ctx, parent, depth-1, seen)
 		yes, known = above, known && sure
 		return !yes
 	})
