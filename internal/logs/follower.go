@@ -17,10 +17,8 @@ const (
 	clockMargin = 10 * time.Minute
 	// batchLines is how many lines are told in one step at most.
 	batchLines = 256
-	// settledAfter is after how long without a line what was there counts as read, should its last line not come: files are rotated.
+	// settledAfter is after how long what was there counts as read, should its last line not come: files are rotated.
 	settledAfter = 2 * time.Second
-	// gaveUp is after how long the log of a run that has ended is taken for lost, if it cannot be read.
-	gaveUp = 30 * time.Second
 )
 
 // sink is where a follower tells what it reads.
@@ -72,7 +70,6 @@ func (m *mark) is(line rawLine) bool { return m.sum == line.sum && m.at.Equal(li
 func (f *follower) follow(ctx context.Context) {
 	f.begin()
 	pause := firstPause
-	var failing time.Time // since when a run that has ended could not be read
 	for ctx.Err() == nil {
 		ended, err := f.source.Ended(ctx, f.run) // before it is read, so that nothing is written behind what is read
 		before := f.lines
@@ -95,15 +92,6 @@ func (f *follower) follow(ctx context.Context) {
 		}
 		if f.lines > before {
 			pause = firstPause
-		}
-		switch {
-		case !ended || f.lines > before:
-			failing = time.Time{}
-		case failing.IsZero():
-			failing = time.Now()
-		case time.Since(failing) >= gaveUp:
-			f.to.finish(ErrGone)
-			return
 		}
 		f.to.trouble(err)
 		select {
@@ -264,10 +252,8 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 			f.settle = nil
 		}
 		if err != nil || !in.more() || len(batch) >= batchLines {
-			settling.Stop() // telling may have to wait
 			f.tell(ctx, batch)
 			batch = nil
-			settling.Reset(settledAfter)
 		}
 		switch {
 		case errors.Is(err, io.EOF) && passed.Count < known.Count && ended:

@@ -20,12 +20,11 @@ type container struct {
 	gone                      time.Time    // since when its pod is; zero: it is not
 	reader                    *logs.Reader // of the run; nil: it is not read, or was read to its end
 	run                       int          // its number; -1: none was read
-	begins                    time.Time    // since when nothing has come from its reader
+	begins                    time.Time    // since when its reader waits for what is there
 	settled                   bool         // what was there has been told
 	troubled                  bool         // the client was told that the log cannot be read
 	finished                  time.Time    // since when its reader has come to the end; zero: it has not
 	ended                     bool         // the client was told so
-	resumes                   bool         // what is there of the run is to be told behind the position
 	told                      *logs.Position
 	batch, ready              []*logs.Line // read, and not told yet
 	text                      string       // its place, in event ids; "": to be made
@@ -56,9 +55,7 @@ func (c *container) fill(w logs.Waiter) error {
 	}
 	clear(c.batch[:cap(c.batch)])
 	var err error
-	if c.ready, err = c.reader.Next(c.batch, w); len(c.ready) > 0 {
-		c.begins = time.Now()
-	}
+	c.ready, err = c.reader.Next(c.batch, w)
 	if err == nil && len(c.ready) < cap(c.batch) && c.reader.Settled() && len(c.ready) == 0 {
 		c.settled = true
 	}

@@ -34,13 +34,10 @@ const maxDepth = 5
 
 // belongs reports whether an object belongs to the family. Known is false as long as that cannot be said.
 func (f *family) belongs(ctx context.Context, o *cluster.Object) (yes, known bool) {
-	return f.isBelow(ctx, o, maxDepth, map[owner]bool{})
+	return f.isBelow(ctx, o, maxDepth)
 }
 
-// maxSeen bounds how many owners of one pod are looked at: anybody may write ownerReferences.
-const maxSeen = 32
-
-func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int, seen map[owner]bool) (yes, known bool) {
+func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int) (yes, known bool) {
 	known = true
 	o.Path("metadata.ownerReferences").ForEach(func(_, ref gjson.Result) bool {
 		group, _, versioned := strings.Cut(ref.Get("apiVersion").Str, "/")
@@ -48,10 +45,9 @@ func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int, seen
 			group = ""
 		}
 		up := owner{group, ref.Get("kind").Str, ref.Get("name").Str}
-		if yes = up == f.head; yes || depth == 1 || seen[up] || len(seen) == maxSeen {
+		if yes = up == f.head; yes || depth == 1 {
 			return !yes
 		}
-		seen[up] = true
 		next := f.of(ctx, up)
 		if next == nil {
 			return true
@@ -65,7 +61,7 @@ func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int, seen
 			known = false
 			return true
 		}
-		above, sure := f.isBelow(ctx, parent, depth-1, seen)
+		above, sure := f.isBelow(ctx, parent, depth-1)
 		yes, known = above, known && sure
 		return !yes
 	})

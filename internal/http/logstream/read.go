@@ -17,12 +17,10 @@ import (
 )
 
 const (
-	// settleWithin is how long synced waits for a container of which nothing comes.
+	// settleWithin is how long synced waits for a container whose log does not come.
 	settleWithin = 5 * time.Second
 	// endWithin is how long ended waits for the pod to say how the run ended.
 	endWithin = 5 * time.Second
-	// knownFor is for how long the client's position keeps containers that are not there: another replica may have known of them earlier.
-	knownFor = 30 * time.Second
 	// goneWithin is how long the log of a pod that is gone may go on.
 	goneWithin = 30 * time.Second
 	// sureAfter is when it is looked at again whether pods belong to the owner; their own owners come by other watches.
@@ -57,9 +55,6 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 	}
 	if s.began.IsZero() {
 		s.began = time.Now()
-	}
-	if len(s.known.places) > 0 && (time.Since(s.began) >= knownFor || len(s.containers)+len(s.known.places) > maxContainers) {
-		s.known.places = nil
 	}
 	return s.tell()
 }
@@ -206,15 +201,10 @@ func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
 			c.status = status
 			continue
 		}
-		if len(status.runs) == 0 || s.once && s.synced || len(s.containers) > maxContainers {
+		if len(status.runs) == 0 || s.once && !s.began.IsZero() || len(s.containers) > maxContainers {
 			continue // it has not begun, or nobody asked for those to come
 		}
-		c := newContainer(o, status)
-		if known, ok := s.known.places[key]; ok { // the client comes back
-			delete(s.known.places, key)
-			c.run, c.ended, c.told, c.resumes = known.restart, known.ended, known.told, !known.ended
-		}
-		s.containers[key] = c
+		s.containers[key] = newContainer(o, status)
 	}
 	s.several = s.several || len(s.containers) > 1
 	return keys
@@ -289,9 +279,6 @@ func (s *source) settle() (p eventstream.Progress) {
 }
 
 func (s *source) isSettled() bool {
-	if len(s.unsure) > 0 {
-		return false
-	}
 	for _, c := range s.order {
 		if c.reader != nil && !c.settled && !c.troubled {
 			return false
@@ -353,7 +340,7 @@ func (s *source) begin(c *container) eventstream.Outcome {
 	if c.run >= 0 && at > c.run+1 {
 		s.missing(c, eventstream.ResetExpired)
 	}
-	again := c.run == at // the client has been told so
+	again := start.After != nil || c.run == at && !c.ended
 	c.run, c.ended, c.told = at, false, start.After
 	reader, err := s.feeds.Open(upstream{s.in.Kinds.Cluster()}, c.of(s.in.Kinds.Cluster().Name()), s.payer, start)
 	if err != nil {
@@ -369,10 +356,12 @@ func (s *source) begin(c *container) eventstream.Outcome {
 
 // nextRun is which run of a container is read next, and from where.
 func (s *source) nextRun(c *container) (start logs.Start, restart int, ok bool) {
-	if c.resumes {
-		c.resumes = false
-		if r, there := c.status.find(c.run); there {
-			return logs.Start{After: c.told, Whole: c.told == nil}, r.restart, true
+	if known, has := s.known.places[c.key]; has { // the client comes back
+		delete(s.known.places, c.key)
+		c.run, c.ended, c.told = known.restart, known.ended, known.told
+		c.changed()
+		if r, there := c.status.find(known.restart); there && !known.ended {
+			return logs.Start{After: known.told, Whole: known.told == nil}, r.restart, true
 		}
 	}
 	if c.run >= 0 || s.synced { // a run that came meanwhile, or a container

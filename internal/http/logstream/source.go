@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -179,9 +177,6 @@ func (s *source) Claim() stream.Claim {
 	text.WriteString(header(s.synced, s.over))
 	for _, c := range s.order {
 		text.WriteString(c.idText())
-	}
-	for _, key := range slices.Sorted(maps.Keys(s.known.places)) {
-		text.WriteString(s.known.places[key].text(key))
 	}
 	return stream.Claim{Own: text.String()}
 }

@@ -67,7 +67,9 @@ func (u upstream) Read(ctx context.Context, of logs.Run, q logs.Query) (_ io.Rea
 	body := &ending{answer.Body, end}
 	switch answer.StatusCode {
 	case http.StatusOK:
-	default: // also 404, which a kubelet answers that has just been started; a pod that is gone is found out below
+	case http.StatusNotFound:
+		err = logs.ErrGone
+	default:
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 16<<10))
 		err = fmt.Errorf("the API server answers %s: %s", answer.Status, gjson.GetBytes(text, "message").Str)
 	}
