@@ -34,10 +34,20 @@ const maxDepth = 5
 
 // belongs reports whether an object belongs to the family. Known is false as long as that cannot be said.
 func (f *family) belongs(ctx context.Context, o *cluster.Object) (yes, known bool) {
-	return f.isBelow(ctx, o, maxDepth)
+	return f.isBelow(ctx, o, maxDepth, map[step]verdict{})
 }
 
-func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int) (yes, known bool) {
+// step is an owner at a height, and verdict what isBelow says of it. Each is looked at once: those who own each other, which anybody
+// can make, have more ways among them than can be walked.
+type (
+	step struct {
+		owner
+		depth int
+	}
+	verdict struct{ yes, known bool }
+)
+
+func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int, seen map[step]verdict) (yes, known bool) {
 	known = true
 	o.Path("metadata.ownerReferences").ForEach(func(_, ref gjson.Result) bool {
 		group, _, versioned := strings.Cut(ref.Get("apiVersion").Str, "/")
@@ -61,8 +71,13 @@ func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int) (yes
 			known = false
 			return true
 		}
-		above, sure := f.isBelow(ctx, parent, depth-1)
-		yes, known = above, known && sure
+		at := step{up, depth - 1}
+		of, before := seen[at]
+		if !before {
+			of.yes, of.known = f.isBelow(ctx, parent, depth-1, seen)
+			seen[at] = of
+		}
+		yes, known = of.yes, known && of.known
 		return !yes
 	})
 	return yes, yes || known
