@@ -26,6 +26,9 @@ const lookWithin = 30 * time.Second
 // errChanged means that a container was started again while its log was asked for: it may be of another run.
 var errChanged = errors.New("the container was started again meanwhile")
 
+// errUnknown means that the pod is there, and its node does not know of it.
+var errUnknown = errors.New("the node does not know the pod")
+
 // Ended implements logs.Source.
 func (u upstream) Ended(ctx context.Context, of logs.Run) (bool, error) {
 	found, err := u.find(ctx, of)
@@ -67,8 +70,10 @@ func (u upstream) Read(ctx context.Context, of logs.Run, q logs.Query) (_ io.Rea
 	body := &ending{answer.Body, end}
 	switch answer.StatusCode {
 	case http.StatusOK:
-	case http.StatusNotFound:
-		err = logs.ErrGone
+	case http.StatusNotFound: // a kubelet that has just been started does not know its pods yet
+		if _, err = u.find(ctx, of); err == nil {
+			err = errUnknown
+		}
 	default:
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 16<<10))
 		err = fmt.Errorf("the API server answers %s: %s", answer.Status, gjson.GetBytes(text, "message").Str)
