@@ -13,7 +13,7 @@ import (
 // Options configure Feeds; all are required unless they say otherwise.
 type Options struct {
 	Upstreams  int           // connections at once
-	PerUser    int           // logs that one user reads at once, each however often; 0: no limit
+	PerUser    int           // logs that one user reads at once, each however often, and connections of their own besides; 0: no limit
 	Ring       int           // bytes kept of each
 	Linger     time.Duration // for how long a run is followed once nobody reads it; 0: not at all
 	Registerer prometheus.Registerer
@@ -31,13 +31,14 @@ type Feeds struct {
 	feeds   map[Run]*feed
 	pasts   int
 	users   map[string]map[Run]int // how many readers each has
+	beside  map[string]int         // how many connections of their own the readers of each have
 	running sync.WaitGroup
 }
 
 // New returns Feeds that follow nothing.
 func New(opts Options) *Feeds {
 	f := &Feeds{
-		opts: opts, feeds: map[Run]*feed{}, users: map[string]map[Run]int{},
+		opts: opts, feeds: map[Run]*feed{}, users: map[string]map[Run]int{}, beside: map[string]int{},
 		lines:     prometheus.NewCounter(prometheus.CounterOpts{Name: "kubecast_log_lines_total", Help: "Lines of containers' logs that were read, each once."}),
 		textBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "kubecast_log_line_bytes_total", Help: "Bytes of the lines that were read."}),
 		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -105,13 +106,13 @@ func (f *Feeds) begin(source Source, run Run) *feed {
 }
 
 // beginPast reads a run once more, for one reader.
-func (f *Feeds) beginPast(of *feed, start Start) (*past, error) {
+func (f *Feeds) beginPast(of *feed, user string, start Start) (*past, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.life.Err() != nil:
 		return nil, ErrClosed
-	case !f.hasRoom():
+	case f.opts.PerUser > 0 && f.beside[user] >= f.opts.PerUser, !f.hasRoom():
 		return nil, ErrLimit
 	}
 	p := newPast()
@@ -120,6 +121,7 @@ func (f *Feeds) beginPast(of *feed, start Start) (*past, error) {
 		p.follower.since, p.follower.tail = time.Time{}, -1
 	}
 	f.pasts++
+	f.beside[user]++
 	of.mu.Lock()
 	of.beside++
 	of.mu.Unlock()
@@ -130,6 +132,9 @@ func (f *Feeds) beginPast(of *feed, start Start) (*past, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.pasts--
+		if f.beside[user]--; f.beside[user] == 0 {
+			delete(f.beside, user)
+		}
 		of.mu.Lock()
 		defer of.mu.Unlock()
 		of.beside--

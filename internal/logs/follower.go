@@ -17,7 +17,7 @@ const (
 	clockMargin = 10 * time.Minute
 	// batchLines is how many lines are told in one step at most.
 	batchLines = 256
-	// settledAfter is after how long what was there counts as read, should its last line not come: files are rotated.
+	// settledAfter is after how long without a line what was there counts as read, should its last line not come: files are rotated.
 	settledAfter = 2 * time.Second
 )
 
@@ -25,6 +25,8 @@ const (
 type sink interface {
 	// tell takes lines. It may wait, until the context ends.
 	tell(ctx context.Context, lines []*Line)
+	// start says that some of what was there has been told, and the rest comes slowly.
+	start()
 	// settle says that what was there at the beginning has been told. It may be said again.
 	settle()
 	// trouble says why the log cannot be read for now; nil: it can.
@@ -56,6 +58,7 @@ type follower struct {
 	latest  time.Time // the latest of all lines
 	fresh   bool      // the next answer is read as if nothing had been told, but for what is there
 	lines   int       // that were read and are new
+	ended   bool      // the last answer that began came to its end
 }
 
 // mark is how a line is known again.
@@ -63,6 +66,9 @@ type mark struct {
 	at  time.Time
 	sum uint64
 }
+
+// never is later than any line.
+var never = time.Unix(1<<40, 0)
 
 func (m *mark) is(line rawLine) bool { return m.sum == line.sum && m.at.Equal(line.at) }
 
@@ -84,6 +90,9 @@ func (f *follower) follow(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, ErrGone):
+			if !f.ended { // nobody knows what else there was
+				f.tell(ctx, []*Line{f.missing(ResetRotated)})
+			}
 			f.to.finish(ErrGone)
 			return
 		case ended && err == nil:
@@ -105,6 +114,9 @@ func (f *follower) follow(ctx context.Context) {
 // begin prepares what is known without having read anything.
 func (f *follower) begin() {
 	f.last = time.Unix(0, 0)
+	if f.after != nil { // it is not known what is there: until nothing comes
+		f.settle = &mark{at: never}
+	}
 	switch {
 	case f.after == nil:
 	case f.after.Count == 0: // lines were missing there
@@ -113,7 +125,7 @@ func (f *follower) begin() {
 		f.found, f.counted, f.foreign = true, true, true
 		f.tally = tally{seconds: []second{{f.after.Since, f.after.Count, f.after.Sum}}, blind: f.after.Since - 1, anyAt: true}
 		f.last = time.Unix(f.after.Since, 0)
-		f.latest = time.Unix(1<<40, 0) // it is not known
+		f.latest = never // it is not known
 	}
 }
 
@@ -156,7 +168,8 @@ func (f *follower) find(ctx context.Context) error {
 			}
 		}
 		switch {
-		case errors.Is(err, io.EOF):
+		// Behind so many lines are those that are written meanwhile, perhaps faster than they are read.
+		case errors.Is(err, io.EOF), err == nil && f.tail > 0 && lines == f.tail:
 			f.found = true
 			if lines > 0 {
 				f.settle = &last
@@ -210,11 +223,13 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 	defer cancel()
 	settling := time.AfterFunc(settledAfter, f.to.settle)
 	defer settling.Stop()
+	defer time.AfterFunc(settledAfter, f.to.start).Stop()
 	body, err := f.source.Read(ctx, f.run, q)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
+	f.ended = false
 	f.to.trouble(nil)
 	in := newLineReader(body)
 	in.last = f.last
@@ -248,19 +263,23 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 			}
 			batch = append(batch, f.count(line))
 		}
-		if whole && f.settle != nil && f.settle.is(line) {
+		if whole && f.settle != nil && (f.settle.is(line) || line.at.After(f.settle.at)) {
 			f.settle = nil
 		}
 		if err != nil || !in.more() || len(batch) >= batchLines {
+			settling.Stop() // while a reader is waited for, nothing is late
 			f.tell(ctx, batch)
+			settling.Reset(settledAfter)
 			batch = nil
 		}
 		switch {
 		case errors.Is(err, io.EOF) && passed.Count < known.Count && ended:
+			f.ended = true
 			f.tell(ctx, []*Line{f.missing(ResetRotated)})
 			f.to.settle()
 			return nil
 		case errors.Is(err, io.EOF):
+			f.ended = true
 			f.to.settle()
 			return nil
 		case err != nil:

@@ -12,6 +12,7 @@ type past struct {
 
 	mu      sync.Mutex
 	lines   []*Line
+	bytes   int // that these take
 	settled bool
 	failing error
 	err     error
@@ -19,11 +20,19 @@ type past struct {
 	room    chan struct{} // holds a token once lines were taken
 }
 
+// pastBytes is how much may wait for its reader; one batch is more than that.
+const pastBytes = 256 << 10
+
 func newPast() *past { return &past{room: make(chan struct{}, 1)} }
 
 // tell implements sink. It waits for the reader.
 func (p *past) tell(ctx context.Context, lines []*Line) {
-	p.change(func() { p.lines = append(p.lines, lines...) })
+	p.change(func() {
+		p.lines = append(p.lines, lines...)
+		for _, line := range lines {
+			p.bytes += line.size()
+		}
+	})
 	for p.isFull() {
 		select {
 		case <-p.room:
@@ -36,8 +45,11 @@ func (p *past) tell(ctx context.Context, lines []*Line) {
 func (p *past) isFull() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.lines) > batchLines
+	return len(p.lines) > batchLines || p.bytes > pastBytes
 }
+
+// start implements sink.
+func (p *past) start() {}
 
 // settle implements sink.
 func (p *past) settle() { p.change(func() { p.settled = true }) }
@@ -70,6 +82,9 @@ func (p *past) take(batch []*Line, w Waiter) ([]*Line, error) {
 	defer p.mu.Unlock()
 	n := min(len(p.lines), cap(batch)-len(batch))
 	batch = append(batch, p.lines[:n]...)
+	for _, line := range p.lines[:n] {
+		p.bytes -= line.size()
+	}
 	clear(p.lines[:n])
 	p.lines = p.lines[n:]
 	if n > 0 {

@@ -80,7 +80,7 @@ func (r *Reader) place(w Waiter) (known bool, err error) {
 	if r.placed {
 		return true, nil
 	}
-	r.past, err = r.feeds.beginPast(f, r.start)
+	r.past, err = r.feeds.beginPast(f, r.user, r.start)
 	return true, err
 }
 
@@ -140,7 +140,7 @@ func (r *Reader) Settled() bool {
 	}
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
-	return r.placed && r.feed.started && r.next >= r.feed.next
+	return r.placed && r.feed.settled && r.next >= r.feed.next
 }
 
 // Trouble is why the log cannot be read for now; nil if it can, or has been read to its end.

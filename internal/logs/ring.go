@@ -22,7 +22,8 @@ type feed struct {
 	next    uint64 // number of the line that comes next
 	bytes   int
 	whole   bool  // the line with the number 0 is the log's first
-	started bool  // what was there has been read
+	started bool  // what was there has been read, or some of it, and the rest comes slowly
+	settled bool  // what was there has been read
 	failing error // why the log cannot be read for now
 	err     error // io.EOF or ErrGone once no more will come
 	waiting map[*Reader]Waiter
@@ -52,14 +53,26 @@ func (f *feed) tell(_ context.Context, lines []*Line) {
 	f.wakeAll()
 }
 
-// settle implements sink.
-func (f *feed) settle() {
+// start implements sink.
+func (f *feed) start() {
 	f.mu.Lock()
 	if f.started {
 		f.mu.Unlock()
 		return
 	}
 	f.started, f.whole = true, f.follower.whole
+	f.wakeAll()
+}
+
+// settle implements sink.
+func (f *feed) settle() {
+	f.start()
+	f.mu.Lock()
+	if f.settled {
+		f.mu.Unlock()
+		return
+	}
+	f.settled = true
 	f.wakeAll()
 }
 
@@ -73,7 +86,7 @@ func (f *feed) trouble(err error) {
 // finish implements sink.
 func (f *feed) finish(err error) {
 	f.mu.Lock()
-	f.started, f.whole, f.err = true, f.follower.whole, err
+	f.started, f.settled, f.whole, f.err = true, true, f.follower.whole, err
 	f.wakeAll()
 }
 
