@@ -20,7 +20,7 @@ type container struct {
 	gone                      time.Time    // since when its pod is; zero: it is not
 	reader                    *logs.Reader // of the run; nil: it is not read, or was read to its end
 	run                       int          // its number; -1: none was read
-	begins                    time.Time    // since when its reader waits for what is there
+	begins                    time.Time    // since when its reader waits for more of what is there
 	settled                   bool         // what was there has been told
 	troubled                  bool         // the client was told that the log cannot be read
 	finished                  time.Time    // since when its reader has come to the end; zero: it has not
@@ -56,6 +56,9 @@ func (c *container) fill(w logs.Waiter) error {
 	clear(c.batch[:cap(c.batch)])
 	var err error
 	c.ready, err = c.reader.Next(c.batch, w)
+	if len(c.ready) > 0 && !c.settled {
+		c.begins = time.Now()
+	}
 	if err == nil && len(c.ready) < cap(c.batch) && c.reader.Settled() && len(c.ready) == 0 {
 		c.settled = true
 	}

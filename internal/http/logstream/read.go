@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// settleWithin is how long synced waits for a container whose log does not come.
+	// settleWithin is how long synced waits for a container of whose log nothing comes.
 	settleWithin = 5 * time.Second
 	// endWithin is how long ended waits for the pod to say how the run ended.
 	endWithin = 5 * time.Second
@@ -198,10 +198,10 @@ func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
 		key := keyOf(o.UID(), status.container)
 		keys = append(keys, key)
 		if c := s.containers[key]; c != nil {
-			c.status = status
+			c.status, c.gone = status, time.Time{} // it may have been out of sight for a moment
 			continue
 		}
-		if len(status.runs) == 0 || s.once && !s.began.IsZero() || len(s.containers) > maxContainers {
+		if len(status.runs) == 0 || s.once && s.synced || len(s.containers) > maxContainers {
 			continue // it has not begun, or nobody asked for those to come
 		}
 		s.containers[key] = newContainer(o, status)
@@ -258,7 +258,7 @@ func (s *source) settle() (p eventstream.Progress) {
 		if c.reader == nil || c.settled || c.troubled || time.Since(c.begins) < settleWithin {
 			continue
 		}
-		if c.troubled = true; c.reader.Trouble() != nil {
+		if c.troubled = true; s.once || c.reader.Trouble() != nil {
 			s.missing(c, eventstream.Unavailable.String())
 		}
 	}
@@ -279,6 +279,9 @@ func (s *source) settle() (p eventstream.Progress) {
 }
 
 func (s *source) isSettled() bool {
+	if len(s.unsure) > 0 { // there may be more, once it is known whose they are
+		return false
+	}
 	for _, c := range s.order {
 		if c.reader != nil && !c.settled && !c.troubled {
 			return false
@@ -337,7 +340,7 @@ func (s *source) begin(c *container) eventstream.Outcome {
 	if !ok {
 		return eventstream.GoOn
 	}
-	if c.run >= 0 && at > c.run+1 {
+	if c.run >= 0 && (at > c.run+1 || at > c.run && !c.ended) {
 		s.missing(c, eventstream.ResetExpired)
 	}
 	again := start.After != nil || c.run == at && !c.ended
@@ -357,9 +360,12 @@ func (s *source) begin(c *container) eventstream.Outcome {
 // nextRun is which run of a container is read next, and from where.
 func (s *source) nextRun(c *container) (start logs.Start, restart int, ok bool) {
 	if known, has := s.known.places[c.key]; has { // the client comes back
-		delete(s.known.places, c.key)
 		c.run, c.ended, c.told = known.restart, known.ended, known.told
 		c.changed()
+		if newest, _ := c.status.newest(); newest.restart < known.restart {
+			return start, 0, false // another replica has heard of that run, and this one will
+		}
+		delete(s.known.places, c.key)
 		if r, there := c.status.find(known.restart); there && !known.ended {
 			return logs.Start{After: known.told, Whole: known.told == nil}, r.restart, true
 		}

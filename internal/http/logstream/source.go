@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -175,8 +177,21 @@ func (s *source) Claim() stream.Claim {
 	}
 	var text strings.Builder
 	text.WriteString(header(s.synced, s.over))
+	named := 0
 	for _, c := range s.order {
-		text.WriteString(c.idText())
+		if t := c.idText(); t != "" {
+			text.WriteString(t)
+			named++
+		}
+	}
+	// Those to which the client has not come back yet: it would be told all of them again.
+	if len(s.known.places) > 0 && time.Since(s.began) < sureWithin {
+		for _, key := range slices.Sorted(maps.Keys(s.known.places)) {
+			if c := s.containers[key]; (c == nil || c.run < 0) && named < maxContainers {
+				text.WriteString(s.known.places[key].text(key))
+				named++
+			}
+		}
 	}
 	return stream.Claim{Own: text.String()}
 }

@@ -1,0 +1,300 @@
+package http
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+)
+
+// between is a kind that may stand between an owner and its pods.
+var between = before(func(api *apitest.API) {
+	api.AddKind(apitest.Kind{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespaced: true})
+})
+
+func ownedBy(kind, apiVersion string, names ...string) string {
+	var refs []string
+	for _, name := range names {
+		refs = append(refs, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":"u"}`, apiVersion, kind, name))
+	}
+	return "metadata.ownerReferences:=[" + strings.Join(refs, ",") + "]"
+}
+
+// ownedPod makes a pod that belongs to owners.
+func (k *kubelet) ownedPod(pod, owners string) {
+	k.pods[pod] = &fakePod{fields: []string{owners}, restarts: map[string]int{}, waits: map[string]bool{}}
+}
+
+// TestWhatIsThereIsNotToldBeforeThePodsAreKnown of an owner that has others in between: these come by a watch of their own.
+func TestWhatIsThereIsNotToldBeforeThePodsAreKnown(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		g.api.Put("deployments", "a/between", ownedBy("Job", "batch/v1", "train"))
+		k.ownedPod("a/web", ownedBy("Deployment", "apps/v1", "between"))
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one", "two", "three")
+		const path = "/logs/apis/batch/v1/namespaces/a/jobs/train?tailLines=2"
+		s := g.stream(path + "&follow=false")
+		s.says("started web/main#0", "web/main two", "web/main three", "synced", "goodbye gone")
+	}, between)
+}
+
+// slowLogs has the kubelet send answers in pieces, with rests.
+func (k *kubelet) slowLogs(g *gateway, lines int, rest time.Duration) {
+	g.api.Logs = func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("follow") == "" {
+			k.ServeHTTP(w, r)
+			return
+		}
+		k.ServeHTTP(&restingWriter{ResponseWriter: w, lines: lines, rest: rest, over: r.Context().Done()}, r)
+	}
+}
+
+type restingWriter struct {
+	http.ResponseWriter
+	lines int
+	rest  time.Duration
+	over  <-chan struct{}
+}
+
+func (w *restingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *restingWriter) Write(p []byte) (int, error) {
+	n := 0
+	for piece := range slices.Chunk(strings.SplitAfter(string(p), "\n"), w.lines) {
+		text := strings.Join(piece, "")
+		if _, err := io.WriteString(w.ResponseWriter, text); err != nil {
+			return n, err
+		}
+		n += len(text)
+		if text != "" {
+			_ = http.NewResponseController(w.ResponseWriter).Flush()
+			select {
+			case <-time.After(w.rest):
+			case <-w.over:
+				return n, io.ErrClosedPipe
+			}
+		}
+	}
+	return n, nil
+}
+
+// TestWhatComesSlowlyIsNotCutAsIfItWereAll for a client that does not follow.
+func TestWhatComesSlowlyIsNotCutAsIfItWereAll(t *testing.T) {
+	for _, rest := range []time.Duration{100 * time.Millisecond, time.Second} {
+		withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+			g := all[0]
+			k.starts("a/web", "main")
+			const lines = 3000
+			for i := range lines {
+				k.writes("a/web", "main", strconv.Itoa(i))
+			}
+			k.slowLogs(g, 100, rest)
+			a := g.get("/logs/api/v1/namespaces/a/pods/web?follow=false&tailLines=100000", "Accept: text/plain")
+			if got := strings.Count(a.body, "\n"); got != lines {
+				t.Errorf("%v: %d lines of %d, and it looks complete", rest, got, lines)
+			}
+		})
+	}
+}
+
+// TestEachIDNamesAllContainersOfTheOneBefore while a client that has come back is told of the first of them.
+func TestEachIDNamesAllContainersOfTheOneBefore(t *testing.T) {
+	withKubelet(t, 2, func(t *testing.T, k *kubelet, all []*gateway) {
+		const path = "/logs/api/v1/namespaces/a/pods"
+		for _, pod := range []string{"a/one", "a/two"} {
+			k.starts(pod, "main")
+			k.writes(pod, "main", "before")
+		}
+		s := all[0].stream(path)
+		s.until("synced")
+		k.exits("a/one", "main", 1)
+		s.until("ended")
+		s.close()
+		k.starts("a/one", "main")
+		back := all[1].stream(path, "Last-Event-ID: "+s.lastID)
+		for { // cut behind each event that there is
+			f := back.next()
+			again := all[0].stream(path, "Last-Event-ID: "+f.id)
+			k.writes("a/two", "main", "after "+f.id)
+			for {
+				said := saidOf(again.next())
+				if said == "two/main before" {
+					t.Fatalf("told again behind %s", f.raw)
+				}
+				if said == "two/main after "+f.id {
+					break
+				}
+			}
+			again.close()
+			if f.event == "started" {
+				break
+			}
+		}
+	})
+}
+
+// TestLimitLeavesThePositionAsItWas for a client that comes back to a replica that has no room.
+func TestLimitLeavesThePositionAsItWas(t *testing.T) {
+	withKubelet(t, 2, func(t *testing.T, k *kubelet, all []*gateway) {
+		const path = "/logs/api/v1/namespaces/a/pods?labelSelector=!other"
+		for _, pod := range []string{"a/one", "a/two"} {
+			k.starts(pod, "main")
+			k.writes(pod, "main", "before")
+		}
+		s := all[0].stream(path)
+		s.until("synced")
+		id := s.lastID
+		s.close()
+		k.starts("b/other", "main")
+		other := all[1].stream("/logs/api/v1/namespaces/b/pods/other")
+		other.until("synced")
+		back := all[1].stream(path, "Last-Event-ID: "+id)
+		if back.until("goodbye").field("reason") != "limit" {
+			t.Fatal("it had room")
+		}
+		again := all[0].stream(path, "Last-Event-ID: "+back.lastID)
+		k.writes("a/two", "main", "after")
+		again.says("two/main after")
+	}, options(func(o *Options) { o.Logs = LogLimits{Total: 2, PerUser: 10} }))
+}
+
+// TestNodeThatStartsAnewDoesNotEndItsLogs: its kubelet does not know its pods for a moment, and says 404.
+func TestNodeThatStartsAnewDoesNotEndItsLogs(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one")
+		s := g.stream("/logs/api/v1/namespaces/a/pods/web")
+		s.says("started web/main#0", "web/main one", "synced")
+		var pod *fakePod
+		k.change(func() { pod = k.pods["a/web"]; delete(k.pods, "a/web") })
+		k.breakAll()
+		time.Sleep(2 * time.Second)
+		k.change(func() { k.pods["a/web"] = pod })
+		k.writes("a/web", "main", "two")
+		s.says("web/main two")
+	})
+}
+
+// TestOwnersThatOwnEachOtherTakeNoLongerThanTheyAreMany, since anybody may make such.
+func TestOwnersThatOwnEachOtherTakeNoLongerThanTheyAreMany(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		var names []string
+		for i := range 60 {
+			names = append(names, fmt.Sprint("x-", i))
+		}
+		for _, name := range names {
+			g.api.Put("deployments", "a/"+name, ownedBy("Deployment", "apps/v1", names...))
+		}
+		k.ownedPod("a/web", ownedBy("Deployment", "apps/v1", names...))
+		k.starts("a/web", "main")
+		s := g.stream("/logs/apis/batch/v1/namespaces/a/jobs/train")
+		s.says("synced")
+		pass(time.Second)
+	}, between)
+}
+
+// TestRunThatWasReplacedWhileNobodyReadIsMissing, although the next one is there.
+func TestRunThatWasReplacedWhileNobodyReadIsMissing(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		const path = "/logs/api/v1/namespaces/a/pods/web"
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one")
+		s := all[0].stream(path)
+		s.until("synced")
+		s.close()
+		pass(time.Minute) // nobody follows it any more
+		k.writes("a/web", "main", "missed")
+		for range 2 {
+			k.exits("a/web", "main", 1)
+			k.starts("a/web", "main")
+		}
+		back := all[0].stream(path, "Last-Event-ID: "+s.lastID)
+		back.says("reset expired web", "started web/main#1")
+	})
+}
+
+// TestRunThatAReplicaHasNotHeardOfIsReadOnceItHas by a client that comes from one which had.
+func TestRunThatAReplicaHasNotHeardOfIsReadOnceItHas(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		const path = "/logs/api/v1/namespaces/a/pods/web"
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one")
+		s := all[0].stream(path)
+		s.until("synced")
+		s.close()
+		// EPOCH.l-p1-KEY-RUN-…: as if the next run had been begun elsewhere.
+		parts := strings.Split(s.lastID, "-")
+		ahead := strings.Join(append(parts[:3:3], "2", "0", "0", "0"), "-")
+		back := all[0].stream(path, "Last-Event-ID: "+ahead)
+		pass(time.Second)
+		k.exits("a/web", "main", 1)
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "two")
+		back.says("web/main two")
+	})
+}
+
+// TestRunThatWasReplacedWhileItsConnectionWasBrokenIsMissing and has not simply ended.
+func TestRunThatWasReplacedWhileItsConnectionWasBrokenIsMissing(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		var away atomic.Bool
+		all[0].api.Logs = func(w http.ResponseWriter, r *http.Request) {
+			if away.Load() {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			k.ServeHTTP(w, r)
+		}
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one")
+		s := all[0].stream("/logs/api/v1/namespaces/a/pods/web")
+		s.says("started web/main#0", "web/main one", "synced")
+		away.Store(true)
+		k.breakAll()
+		k.writes("a/web", "main", "missed")
+		for range 2 {
+			k.exits("a/web", "main", 1)
+			k.starts("a/web", "main")
+		}
+		away.Store(false)
+		for {
+			switch said := saidOf(s.next()); {
+			case said == "reset expired web":
+				return
+			case strings.HasPrefix(said, "started web/main#"):
+				t.Fatal("nothing says that lines of the first run are missing")
+			}
+		}
+	})
+}
+
+// TestLinesOfTheNextRunAreNotToldAsOfTheOneBefore while its node knows that the container was started again, and the API server does not.
+func TestLinesOfTheNextRunAreNotToldAsOfTheOneBefore(t *testing.T) {
+	t.Skip("not mended: what a kubelet answers does not say of which run it is")
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one")
+		s := all[0].stream("/logs/api/v1/namespaces/a/pods/web")
+		s.says("started web/main#0", "web/main one", "synced")
+		k.change(func() {
+			k.runs[runKey("a/web", "main", 0)].ended = true
+			k.pods["a/web"].restarts["main"]++
+			k.runs[runKey("a/web", "main", 1)] = &logRun{began: time.Now()}
+		})
+		k.writes("a/web", "main", "two")
+		time.Sleep(time.Second)
+		k.report("a/web")
+		k.writes("a/web", "main", "three")
+		s.says("ended web/main#0 Completed 0", "started web/main#1", "web/main two", "web/main three")
+	})
+}
