@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type kubelet struct {
 	requests int
 	breaks   int // connections of an earlier break are broken
 	put      func(key string, fields ...string)
+	instead  atomic.Pointer[http.HandlerFunc] // answers in its place
 }
 
 type fakePod struct {
@@ -215,7 +217,13 @@ func withKubelet(t *testing.T, replicas int, test func(*testing.T, *kubelet, []*
 			k = newKubelet()
 			api := g.api
 			k.put = func(key string, fields ...string) { api.Put("pods", key, fields...) }
-			api.Logs = k.ServeHTTP
+			api.Logs = func(w http.ResponseWriter, r *http.Request) {
+				if answer := k.instead.Load(); answer != nil {
+					(*answer)(w, r)
+					return
+				}
+				k.ServeHTTP(w, r)
+			}
 		}
 	})
 	inBubbleOf(t, replicas, func(t *testing.T, all []*gateway) { test(t, k, all) }, opts...)
