@@ -15,6 +15,8 @@ const (
 	// clockMargin is how far a clock may jump back behind what is counted, and nothing is lost: what a log is not asked for is not
 	// answered either, and nothing would tell.
 	clockMargin = 10 * time.Minute
+	// strangeWithin is for how long an answer that does not begin with what was told may be that of another run.
+	strangeWithin = 3 * time.Second
 	// batchLines is how many lines are told in one step at most.
 	batchLines = 256
 	// settledAfter is after how long without a line what was there counts as read, should its last line not come: files are rotated.
@@ -58,6 +60,7 @@ type follower struct {
 	latest  time.Time // the latest of all lines
 	fresh   bool      // the next answer is read as if nothing had been told, but for what is there
 	lines   int       // that were read and are new
+	strange time.Time // since when the answers do not begin with what was told; zero: they do
 	ended   bool      // the last answer that began came to its end
 }
 
@@ -99,8 +102,11 @@ func (f *follower) follow(ctx context.Context) {
 			f.to.finish(io.EOF)
 			return
 		}
-		if f.lines > before {
+		switch {
+		case f.lines > before:
 			pause = firstPause
+		case errors.Is(err, errOther): // it is known soon
+			pause = min(pause, 4*firstPause)
 		}
 		f.to.trouble(err)
 		select {
@@ -244,6 +250,8 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 		switch {
 		case !whole:
 		case passing && line.at.Unix() < known.Since: // told, or older, since the last that was told is counted
+		case passing && !ended && f.mistrusts(line, passed, known):
+			return errOther
 		case passing && known.Since > everything && line.at.After(f.latest):
 			return f.anew(ctx, ResetRotated) // or it is from before the clock jumped back, and from before what was told
 		case passing && !line.at.After(f.latest):
@@ -251,6 +259,9 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 			counted.add(line.at.Unix(), line.sum)
 			if passed.Sum += line.sum; passed != known && passed.Count >= known.Count {
 				return f.anew(ctx, ResetRotated)
+			}
+			if passed == known {
+				f.strange = time.Time{}
 			}
 			if passed == known && f.foreign {
 				f.adopt(counted)
@@ -286,6 +297,26 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 			return err
 		}
 	}
+}
+
+// errOther means that an answer is perhaps that of another run.
+var errOther = errors.New("the log is another one")
+
+// mistrusts reports whether an answer that does not begin with what was told is asked for once more: a node tells the log of the next
+// run as soon as that has begun, and the API server knows it a little later.
+func (f *follower) mistrusts(line rawLine, passed, known Position) bool {
+	switch {
+	case line.at.Unix() < known.Since:
+		return false
+	case !line.at.After(f.latest):
+		if passed.Sum += line.sum; passed.Count+1 < known.Count || passed.Sum == known.Sum {
+			return false
+		}
+	}
+	if f.strange.IsZero() {
+		f.strange = time.Now()
+	}
+	return time.Since(f.strange) < strangeWithin
 }
 
 // adopt takes what was counted of the lines that were told elsewhere.
