@@ -327,6 +327,10 @@ func TestLogsOfAJobAreThoseOfItsPods(t *testing.T) {
 		g.api.Put("deployments", "a/between", owned("Job", "batch/v1", "train"))
 		k.writes("a/grandchild", "main", "grandchild")
 		s.says("started grandchild/main#0", "grandchild/main grandchild")
+		// What is there now is all of it, also where the owners between have to be read first.
+		if a := g.get("/logs/apis/batch/v1/namespaces/a/jobs/train?follow=false", "Accept: text/plain", "Authorization: Bearer bob"); !strings.Contains(a.body, "grandchild/main grandchild") {
+			t.Errorf("%q", a.body)
+		}
 		if a := g.get("/logs/apis/batch/v1/namespaces/a/jobs", "Accept: text/event-stream"); a.code != 404 {
 			t.Errorf("all jobs: %d", a.code)
 		}
@@ -485,10 +489,19 @@ func TestNobodySeesLogsThatTheyMayNotGet(t *testing.T) {
 	})
 }
 
+// detailOf is what an answer says of what is wrong.
+func detailOf(a answer) string {
+	var problem struct{ Detail string }
+	_ = json.Unmarshal([]byte(a.body), &problem) // what is none says nothing
+	return problem.Detail
+}
+
 func TestLogStreamsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		k.starts("a/web", "main", "side")
-		all[0].stream("/logs/api/v1/namespaces/a/pods/web").close() // so that the pods are known
+		known := all[0].stream("/logs/api/v1/namespaces/a/pods/web") // so that the pods are known
+		known.until("synced")
+		known.close()
 		const pod = "/logs/api/v1/namespaces/a/pods/web"
 		for path, want := range map[string]string{
 			"/logs/":          "404 below /logs stands",
@@ -511,7 +524,7 @@ func TestLogStreamsRefuseWhatTheyDoNotKnow(t *testing.T) {
 			"/stream?l=/logs/api/v1/namespaces/a/pods%3FtailLines%3Dx": "400 l: tailLines",
 			"/stream?l=/logs/apis/batch/v1/namespaces/a/jobs":          "404 l: below /logs",
 		} {
-			if a := all[0].get(path, "Accept: text/event-stream"); !strings.HasPrefix(fmt.Sprint(a.code, " ", a.status(t).Message), want) {
+			if a := all[0].get(path, "Accept: text/event-stream"); !strings.HasPrefix(fmt.Sprint(a.code, " ", detailOf(a)), want) {
 				t.Errorf("%s: %d %s", path, a.code, a.body)
 			}
 		}
@@ -531,8 +544,10 @@ func TestLogsAreReadAsText(t *testing.T) {
 		if a := g.get(path+"?follow=false", "Accept: */*"); a.code != 200 || a.body != "one\ntwo\n" || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
 			t.Errorf("%d %q", a.code, a.body)
 		}
+		pass(time.Second)
 		k.starts("a/web", "side")
 		k.writes("a/web", "side", "three")
+		pass(time.Second)
 		if a := g.get(path+"?follow=false&search=t", "Accept: text/plain"); a.body != "web/main two\nweb/side three\n" {
 			t.Errorf("%q", a.body)
 		}

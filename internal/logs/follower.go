@@ -21,6 +21,8 @@ const (
 	batchLines = 256
 	// settledAfter is after how long without a line what was there counts as read, should its last line not come: files are rotated.
 	settledAfter = 2 * time.Second
+	// gaveUp is after how long the log of a run that has ended is taken for lost, if it cannot be read.
+	gaveUp = 30 * time.Second
 )
 
 // sink is where a follower tells what it reads.
@@ -79,6 +81,7 @@ func (m *mark) is(line rawLine) bool { return m.sum == line.sum && m.at.Equal(li
 func (f *follower) follow(ctx context.Context) {
 	f.begin()
 	pause := firstPause
+	var failing time.Time // since when a run that has ended could not be read
 	for ctx.Err() == nil {
 		ended, err := f.source.Ended(ctx, f.run) // before it is read, so that nothing is written behind what is read
 		before := f.lines
@@ -107,6 +110,16 @@ func (f *follower) follow(ctx context.Context) {
 			pause = firstPause
 		case errors.Is(err, errOther): // it is known soon
 			pause = min(pause, 4*firstPause)
+		}
+		switch {
+		case !ended || f.lines > before:
+			failing = time.Time{}
+		case failing.IsZero():
+			failing = time.Now()
+		case time.Since(failing) >= gaveUp:
+			f.tell(ctx, []*Line{f.missing(ResetRotated)})
+			f.to.finish(ErrGone)
+			return
 		}
 		f.to.trouble(err)
 		select {

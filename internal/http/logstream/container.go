@@ -30,8 +30,8 @@ type container struct {
 	text                      string       // its place, in event ids; "": to be made
 }
 
-// batchLines is how many lines of a container are read at once. They stay in the ring anyway.
-const batchLines = 64
+// batchLines is how many lines of a container are read at once, which a client that does not read keeps in memory.
+const batchLines = 16
 
 func newContainer(o *cluster.Object, s status) *container {
 	return &container{ // of copies, since a feed may outlive the pod's text

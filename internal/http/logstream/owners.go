@@ -86,6 +86,9 @@ func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int, seen
 // of is the generation of an owner; nil if there is none.
 func (f *family) of(ctx context.Context, up owner) *generation {
 	up.name = ""
+	if up.group == "" && up.kind != "ReplicationController" { // nothing else of the core group makes pods, and some of it is large, or secret
+		return nil
+	}
 	if found, ok := f.between[up]; ok {
 		return found
 	}

@@ -218,10 +218,11 @@ func (s *source) wants(container string) bool {
 // tell tells lines of all containers, by their times as far as these are there.
 func (s *source) tell() (p eventstream.Progress) {
 	told := 0
-	for {
-		if outcome := s.advance(); outcome != eventstream.GoOn {
-			p.Outcome = outcome
-			return p
+	for empty := true; ; {
+		if empty {
+			if p.Outcome = s.advance(); p.Outcome != eventstream.GoOn {
+				return p
+			}
 		}
 		c := s.earliest()
 		if c == nil {
@@ -234,6 +235,7 @@ func (s *source) tell() (p eventstream.Progress) {
 		told++
 		next := c.ready[0]
 		c.ready = c.ready[1:]
+		empty = len(c.ready) == 0
 		size := s.line(c, next)
 		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.outdated || !s.to.Step(size) {
 			p.More = true
@@ -403,7 +405,8 @@ func (s *source) earliest() (first *container) {
 
 // line tells one line, and returns about how many bytes that took.
 func (s *source) line(c *container, l *logs.Line) int {
-	c.told = &l.After
+	told := l.After // and not the line with it
+	c.told = &told
 	c.changed()
 	switch {
 	case l.Reset != "":

@@ -20,8 +20,12 @@ import (
 // upstream is a cluster as a logs.Source.
 type upstream struct{ cluster *cluster.Cluster }
 
-// lookWithin bounds what is not followed.
-const lookWithin = 30 * time.Second
+const (
+	// lookWithin bounds a question, and a look at the end of a log.
+	lookWithin = 30 * time.Second
+	// readWithin bounds a look at all of a log.
+	readWithin = 10 * time.Minute
+)
 
 // errChanged means that a container was started again while its log was asked for: it may be of another run.
 var errChanged = errors.New("the container was started again meanwhile")
@@ -56,7 +60,11 @@ func (u upstream) Read(ctx context.Context, of logs.Run, q logs.Query) (_ io.Rea
 	}
 	end := func() {}
 	if !q.Follow {
-		ctx, end = context.WithTimeout(ctx, lookWithin)
+		within := lookWithin
+		if q.Tail < 0 {
+			within = readWithin
+		}
+		ctx, end = context.WithTimeout(ctx, within)
 		defer func() {
 			if err != nil {
 				end()
