@@ -37,6 +37,7 @@ var workloads = []workload{
 	{"slow", (*bench).slow},
 	{"stalled", (*bench).stalled},
 	{"storm", (*bench).storm},
+	{"logs", (*bench).logs},
 }
 
 // bench is one run of the benchmark.

@@ -63,14 +63,19 @@ func (b *bench) start(name, settings string) (*server, error) {
 	return b.startGateway(name, binary, settings)
 }
 
-func (b *bench) startGateway(name, binary, settings string) (_ *server, err error) {
+func (b *bench) startGateway(name, binary, settings string) (*server, error) {
+	return b.startGatewayAt("apiserver", name, binary, settings)
+}
+
+// startGatewayAt starts a gateway whose API server is a child of a role.
+func (b *bench) startGatewayAt(role, name, binary, settings string) (_ *server, err error) {
 	s := &server{Server: measure.Server{Name: name, Live: load.Target{Path: livePath}}}
 	defer func() {
 		if err != nil {
 			s.stop()
 		}
 	}()
-	if s.Source, err = process.StartChild("apiserver"); err != nil {
+	if s.Source, err = process.StartChild(role); err != nil {
 		return nil, err
 	}
 	var address string
@@ -126,6 +131,8 @@ func children(role string) error {
 		return process.Serve(newR3labs())
 	case "apiserver":
 		return process.Serve(apiserver.New(configMaps))
+	case "logserver":
+		return process.Serve(newLogServer())
 	case "load":
 		client, err := load.Start()
 		if err != nil {

@@ -167,7 +167,7 @@ func (s *stream) line(line []byte) {
 
 func nameOf(name []byte) eventName {
 	switch string(name) {
-	case "added", "modified", "deleted", "patched":
+	case "added", "modified", "deleted", "patched", "line":
 		return nameObject
 	case "synced":
 		return nameSynced
