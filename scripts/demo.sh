@@ -68,6 +68,7 @@ Kubecast is running. Open the portal, and say that you want to sign in:
 or sign in at http://$address/ with the token in $dir/token. In another terminal:
 
     bin/gateway watch --server http://$address --token-file $dir/token /apis/batch/v1/jobs
+    bin/gateway watch --server http://$address --token-file $dir/token /logs/apis/batch/v1/namespaces/NAMESPACE/jobs/NAME
     bin/devcluster kubectl --dir $dir/cluster get jobs -A
     curl -H "Authorization: Bearer \$(cat $dir/token)" 'http://$address/api/v1/namespaces/NAMESPACE/pods/NAME/log?follow=true'
     curl http://$ops/debug/kinds
