@@ -132,6 +132,7 @@ func token(binary, dir string, out io.Writer) (token, config string, err error) 
 	return strings.TrimSpace(string(said)), fmt.Sprintf(`auth:
   jwt:
   - {issuer: "https://kubecast.local", audiences: [kubecast], publicKeyFile: %s.pub}
+requests: {perUser: 0, perSecond: 0}
 stream: {perUser: 0, perAddress: 0, watchesPerUser: 0}
 `, key), nil
 }

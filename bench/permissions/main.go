@@ -112,6 +112,7 @@ func (b *bench) startGateway() (*gateway.Gateway, error) {
   - {issuer: %q, audiences: [%s], publicKeyFile: %s.pub}
 authorizer: {mode: %s}
 cache: {preload: [pods, configmaps]}
+requests: {perUser: 0, perSecond: 0}
 stream: {perUser: 0, perAddress: 0, watchesPerUser: 0}
 `, issuer, audience, b.key, b.mode),
 	})

@@ -104,6 +104,7 @@ func (b *bench) signIn() error {
 	b.config = fmt.Sprintf(`auth:
   jwt:
   - {issuer: "https://kubecast.local", audiences: [kubecast], publicKeyFile: %s.pub}
+requests: {perUser: 0, perSecond: 0}
 `, key)
 	return nil
 }
