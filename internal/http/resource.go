@@ -69,20 +69,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 // logLines answers what is below /logs, as an event stream or as lines of text.
 func (s *Server) logLines(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.signin.Caller(r)
-	form := reply.FormNone
-	if r.Header.Get("Accept") != "" {
-		form = reply.Choose(r.Header, func(media string, _ map[string]string) reply.Form {
-			switch media {
-			case "text/event-stream":
-				return reply.FormEvents
-			case "text/plain", "text/*", "*/*":
-				return reply.FormText
-			}
-			return reply.FormNone
-		})
-	} else {
-		form = reply.FormText
-	}
+	form := formOfLogs(r.Header)
 	if trace := trail.Of(r.Context()); trace != nil && err == nil {
 		trace.Asked(form, r.URL.Query())
 	}
@@ -100,6 +87,22 @@ func (s *Server) logLines(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return s.streams.Other(w, r, id)
+}
+
+// formOfLogs is the form that the client prefers; text, if it does not say.
+func formOfLogs(h http.Header) reply.Form {
+	if h.Get("Accept") == "" {
+		return reply.FormText
+	}
+	return reply.Choose(h, func(media string, _ map[string]string) reply.Form {
+		switch media {
+		case "text/event-stream":
+			return reply.FormEvents
+		case "text/plain", "text/*", "*/*":
+			return reply.FormText
+		}
+		return reply.FormNone
+	})
 }
 
 // multiStream answers /stream.

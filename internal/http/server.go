@@ -128,7 +128,7 @@ func New(opts Options) (*Server, error) {
 	s.feeds = logs.New(logs.Options{
 		Upstreams: unlimited(opts.Logs.Total), PerUser: opts.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})
-	s.followed = logstream.New(logstream.Options{Access: s.access, Feeds: s.feeds, Log: opts.Log})
+	s.followed = logstream.New(logstream.Options{Access: s.access, Feeds: s.feeds})
 	s.streams = eventstream.New(eventstream.Options{
 		Parsers: eventstream.Parsers{
 			strings.TrimPrefix(past.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,

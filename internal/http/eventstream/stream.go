@@ -34,20 +34,16 @@ func (h *Hub) Single(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 
 // Other answers a path of one of Options.Parsers that is asked for as an event stream.
 func (h *Hub) Other(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
-	query, err := request.Query(r)
-	if err != nil {
-		return err
-	}
-	req, err := parseOther(h.opts.Parsers.of(r.URL.Path), r.URL.Path, query)
-	if err != nil {
-		return err
-	}
-	return h.stream(w, r, id, req)
+	return h.other(w, r, id, h.opts.Parsers.of(r.URL.Path), false)
 }
 
-// Text answers a path as lines of text: the data of each event that is called line. An answer that ends before its source does,
+// Text answers a path as lines of text: the data of each event that is called line. An answer that ends before its source does
 // does not look complete.
 func (h *Hub) Text(w http.ResponseWriter, r *http.Request, id auth.Identity, parse Parser) error {
+	return h.other(w, r, id, parse, true)
+}
+
+func (h *Hub) other(w http.ResponseWriter, r *http.Request, id auth.Identity, parse Parser, text bool) error {
 	query, err := request.Query(r)
 	if err != nil {
 		return err
@@ -56,7 +52,7 @@ func (h *Hub) Text(w http.ResponseWriter, r *http.Request, id auth.Identity, par
 	if err != nil {
 		return err
 	}
-	req.text = true
+	req.text = text
 	return h.stream(w, r, id, req)
 }
 

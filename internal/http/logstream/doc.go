@@ -10,22 +10,19 @@
 package logstream
 
 import (
-	"log/slog"
+	"context"
 	"net/url"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/logs"
-
-	"context"
 )
 
 // Options configure a Handler; all are required.
 type Options struct {
 	Access *access.Access
 	Feeds  *logs.Feeds
-	Log    *slog.Logger
 }
 
 // Handler opens streams of logs.

@@ -44,7 +44,7 @@ func parse(path string, query url.Values) (q question, err error) {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		switch {
 		case !slices.Contains(parameters, name):
-			return q, reply.BadRequest("%s: there is no such parameter of logs; there are %s", shortened(name), strings.Join(parameters, ", "))
+			return q, reply.BadRequest("%s: there is no such parameter of logs; there are %s", reply.Shortened(name), strings.Join(parameters, ", "))
 		case len(query[name]) > 1:
 			return q, reply.BadRequest("%s: given more than once", name)
 		}
@@ -70,7 +70,7 @@ func parse(path string, query url.Values) (q question, err error) {
 	case "false":
 		q.once = true
 	default:
-		return q, reply.BadRequest("follow: %q is neither true nor false", shortened(text))
+		return q, reply.BadRequest("follow: %q is neither true nor false", reply.Shortened(text))
 	}
 	return q, q.parseStart(query)
 }
@@ -84,7 +84,7 @@ func (q *question) parseStart(query url.Values) error {
 	if tail != "" {
 		n, err := strconv.Atoi(tail)
 		if err != nil || n < 0 || n > maxTail {
-			return reply.BadRequest("tailLines: %q is not a number from 0 to %d", shortened(tail), maxTail)
+			return reply.BadRequest("tailLines: %q is not a number from 0 to %d", reply.Shortened(tail), maxTail)
 		}
 		q.start.Tail = n
 	}
@@ -94,13 +94,13 @@ func (q *question) parseStart(query url.Values) error {
 	case since != "":
 		at, err := time.Parse(time.RFC3339, since)
 		if err != nil {
-			return reply.BadRequest("sinceTime: %q is not a time such as 2026-01-31T09:00:00Z", shortened(since))
+			return reply.BadRequest("sinceTime: %q is not a time such as 2026-01-31T09:00:00Z", reply.Shortened(since))
 		}
 		q.start.Since = at
 	case seconds != "":
 		n, err := strconv.Atoi(seconds)
 		if err != nil || n < 1 || n > 1<<31 {
-			return reply.BadRequest("sinceSeconds: %q is not a number of seconds", shortened(seconds))
+			return reply.BadRequest("sinceSeconds: %q is not a number of seconds", reply.Shortened(seconds))
 		}
 		q.start.Since = time.Now().Add(-time.Duration(n) * time.Second)
 	}
@@ -133,13 +133,4 @@ func targets(path string) (pods, owner access.Target, err error) {
 func (q *question) selects(match func(*cluster.Object) bool, o *cluster.Object) bool {
 	return (q.pods.Namespace == "" || o.GetNamespace() == q.pods.Namespace) &&
 		(q.pods.Name == "" || o.GetName() == q.pods.Name) && (match == nil || match(o))
-}
-
-// shortened is a text of a client's in an error.
-func shortened(text string) string {
-	const most = 60
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }

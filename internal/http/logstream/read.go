@@ -11,7 +11,6 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
-	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/logs"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -35,11 +34,11 @@ const (
 func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Progress {
 	if s.to == nil {
 		s.to = to
-		if s.visible != nil {
-			s.emitVisible("narrowed")
+		if s.Visible != nil {
+			s.EmitVisible(s.to, s.prefix, "narrowed")
 		}
 	}
-	if s.outdated {
+	if s.Outdated() {
 		s.adopt()
 	}
 	if s.cursor == nil && to.Prompt() { // there may be many pods
@@ -61,26 +60,16 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 
 // adopt tells the client that its caller may see something else from here on.
 func (s *source) adopt() {
-	before := s.visible
-	s.visible, s.next, s.outdated = s.next, nil, false
-	if s.visible.Covers(before) {
-		s.emitVisible("widened")
-	} else {
-		s.emitVisible("narrowed")
-	}
+	s.EmitVisible(s.to, s.prefix, s.Adopt())
 	s.relist()
 	// Nothing of what was read is told any more that may not be seen.
 	for key, c := range s.containers {
-		if !s.visible.Shows().Sees(c.namespace, c.pod) {
+		if !s.Visible.Shows().Sees(c.namespace, c.pod) {
 			c.close()
 			delete(s.containers, key)
 		}
 	}
 	s.order = sorted(s.containers)
-}
-
-func (s *source) emitVisible(name string) {
-	s.to.Emit(s.prefix, name, reply.MustJSON(s.visible.Summary()))
 }
 
 // relist has the pods be listed next.
@@ -179,7 +168,7 @@ func (s *source) lookAgain() {
 
 // pod takes what a pod says of its containers, and returns their keys.
 func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
-	if !s.selects(s.match, o) || !s.visible.Sees(o) {
+	if !s.selects(s.match, o) || !s.Visible.Sees(o) {
 		return nil
 	}
 	if s.family != nil {
@@ -237,7 +226,7 @@ func (s *source) tell() (p eventstream.Progress) {
 		c.ready = c.ready[1:]
 		empty = len(c.ready) == 0
 		size := s.line(c, next)
-		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.outdated || !s.to.Step(size) {
+		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.Outdated() || !s.to.Step(size) {
 			p.More = true
 			return p
 		}

@@ -29,6 +29,7 @@ const maxContainers = 64
 // source is the eventstream.Source of logs. This file has its place and what may be seen; read.go tells what there is.
 type source struct {
 	question
+	eventstream.Permitted
 	feeds   *logs.Feeds
 	access  *access.Access
 	in      access.Grant
@@ -41,13 +42,9 @@ type source struct {
 	plain   bool   // lines are told as text
 	several bool   // of several containers, so that each line says of which
 
-	to       eventstream.Sink // nil before the first Read
-	from     eventstream.From
-	known    position           // of the client; without places: it begins here
-	reset    string             // why the client's position does not count
-	visible  *access.Visibility // what the client was told that may be seen
-	next     *access.Visibility // what may be seen, if that is another
-	outdated bool               // it is
+	to    eventstream.Sink // nil before the first Read
+	known position         // of the client; without places: it begins here
+	reset string           // why the client's position does not count
 
 	cursor     *cache.Cursor // of the pods; nil: they are to be listed
 	containers map[string]*container
@@ -70,7 +67,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 	}
 	s := &source{
 		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, match: q.selector.Match(), payer: id.Payer(),
-		name: name, plain: plain, visible: granted.Visible, containers: map[string]*container{}, unsure: map[string]time.Time{},
+		name: name, plain: plain, Permitted: eventstream.Permitted{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]time.Time{},
 	}
 	if s.name == "" {
 		s.name = "l"
@@ -138,7 +135,7 @@ func tooMany() error {
 func (s *source) part() access.Part {
 	pods := s.pods
 	pods.Subresource = ""
-	return access.Part{Target: pods, Visible: s.visible}
+	return access.Part{Target: pods, Visible: s.Visible}
 }
 
 // Name implements eventstream.Source.
@@ -152,7 +149,7 @@ func (s *source) Epoch(ctx context.Context) (string, error) { return s.in.Kinds.
 
 // Find implements eventstream.Source. A position is looked for in the logs themselves, once these are read.
 func (s *source) Find(_ context.Context, from eventstream.From) {
-	s.from, s.reset, s.known = from, from.Reset, position{}
+	s.reset, s.known = from.Reset, position{}
 	if s.reset != "" || !from.Named {
 		return
 	}
@@ -218,14 +215,9 @@ func (s *source) Question() eventstream.Question {
 	}
 }
 
-// Permit implements eventstream.Source.
-func (s *source) Permit(visible *access.Visibility) {
-	s.next, s.outdated = visible, !visible.Same(s.visible)
-}
-
 // Trail implements eventstream.Source.
 func (s *source) Trail() trail.Read {
-	read := access.Part{Target: s.pods, Visible: s.visible}.Read("get")
+	read := access.Part{Target: s.pods, Visible: s.Visible}.Read("get")
 	if s.prefix != "" {
 		read.Watch = s.name
 	}

@@ -124,15 +124,13 @@ func (u upstream) find(ctx context.Context, of logs.Run) (run, error) {
 		return run{}, fmt.Errorf("%w: the pod is another one", logs.ErrGone)
 	}
 	all := statuses(pod)
-	i := slices.IndexFunc(all, func(s status) bool { return s.container == of.Container })
-	if i < 0 {
-		return run{}, fmt.Errorf("container %s has not begun", of.Container)
-	}
-	if found, ok := all[i].find(of.Restart); ok {
-		return found, nil
-	}
-	if _, later := all[i].after(of.Restart); later {
-		return run{}, fmt.Errorf("%w: later runs have taken its place", logs.ErrGone)
+	if i := slices.IndexFunc(all, func(s status) bool { return s.container == of.Container }); i >= 0 {
+		if found, ok := all[i].find(of.Restart); ok {
+			return found, nil
+		}
+		if _, later := all[i].after(of.Restart); later {
+			return run{}, fmt.Errorf("%w: later runs have taken its place", logs.ErrGone)
+		}
 	}
 	return run{}, fmt.Errorf("container %s has not begun", of.Container)
 }

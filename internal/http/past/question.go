@@ -50,7 +50,7 @@ const me = "me"
 func parse(query url.Values, t access.Target, username string, now time.Time) (q question, err error) {
 	for name := range query {
 		if !slices.Contains(parameters, name) {
-			return q, reply.BadRequest("%s: there is no such parameter; there are %s", shortened(name), strings.Join(parameters, ", "))
+			return q, reply.BadRequest("%s: there is no such parameter; there are %s", reply.Shortened(name), strings.Join(parameters, ", "))
 		}
 	}
 	if q.view, err = viewOf(query); err != nil {
@@ -115,7 +115,7 @@ func parseStream(query url.Values, t access.Target) (q question, err error) {
 		return q, reply.BadRequest("continue: has no meaning for an event stream")
 	}
 	if view := query.Get("view"); view != "" && view != viewTransitions {
-		return q, reply.BadRequest("view: %q is not streamed, only transitions are", shortened(view))
+		return q, reply.BadRequest("view: %q is not streamed, only transitions are", reply.Shortened(view))
 	}
 	query = maps.Clone(query)
 	query.Del("limit")
@@ -136,7 +136,7 @@ func viewOf(query url.Values) (string, error) {
 	case viewJobs, viewTransitions, viewUsage:
 		return view, nil
 	default:
-		return "", reply.BadRequest("view: %q is none; there are jobs, transitions and usage", shortened(view))
+		return "", reply.BadRequest("view: %q is none; there are jobs, transitions and usage", reply.Shortened(view))
 	}
 }
 
@@ -147,7 +147,7 @@ func limitOf(query url.Values) (int, error) {
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > maxLimit {
-		return 0, reply.BadRequest("limit: %q is not a number from 1 to %d", shortened(text), maxLimit)
+		return 0, reply.BadRequest("limit: %q is not a number from 1 to %d", reply.Shortened(text), maxLimit)
 	}
 	return limit, nil
 }
@@ -185,18 +185,9 @@ func timeOf(name string, given []string, now time.Time) (history.Time, error) {
 		at, err = now.Add(-back), nil
 	}
 	if err != nil || len(given) > 1 {
-		return 0, reply.BadRequest("%s: %q is neither a time such as 2026-01-31T09:00:00Z nor how long ago it was, such as 24h", name, shortened(text))
+		return 0, reply.BadRequest("%s: %q is neither a time such as 2026-01-31T09:00:00Z nor how long ago it was, such as 24h", name, reply.Shortened(text))
 	}
 	return max(history.At(at), 1), nil // 0 would be no bound
-}
-
-// shortened is a text of a client's in an error.
-func shortened(text string) string {
-	const most = 60
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }
 
 // digest is the same for two questions if the pages of one may follow those of the other.

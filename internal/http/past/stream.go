@@ -63,6 +63,7 @@ func (h *Handler) target(path string) (access.Target, error) {
 // transitions is the eventstream.Source of the transitions of a kind's jobs. Its position is a number: all transitions
 // up to it were told, or are not for this client.
 type transitions struct {
+	eventstream.Permitted
 	archive *archive.Archive
 	access  *access.Access
 	turns   *pace.Turns
@@ -77,15 +78,12 @@ type transitions struct {
 	newest  int    // how many are told to a client that comes without a position
 	filter  store.Filter
 
-	to       eventstream.Sink // nil before the first Read
-	from     eventstream.From
-	resume   bool   // the client's position counts
-	reset    string // why it does not
-	placed   bool   // seq is a position
-	seq      uint64
-	visible  *access.Visibility // what the client was told that may be seen
-	next     *access.Visibility // what may be seen, if that is another
-	outdated bool               // it is
+	to     eventstream.Sink // nil before the first Read
+	from   eventstream.From
+	resume bool   // the client's position counts
+	reset  string // why it does not
+	placed bool   // seq is a position
+	seq    uint64
 }
 
 // open opens the source for a caller.
@@ -99,7 +97,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	}
 	s := &transitions{
 		archive: h.opts.Archive, access: h.opts.Access, turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, payer: id.Payer(),
-		name: name, newest: q.limit, filter: q.filter, visible: granted.Visible,
+		name: name, newest: q.limit, filter: q.filter, Permitted: eventstream.Permitted{Visible: granted.Visible},
 	}
 	if s.name == "" {
 		s.name = "h"
@@ -142,7 +140,7 @@ func (s *transitions) Find(ctx context.Context, from eventstream.From) {
 	case !ok:
 		s.reset = eventstream.ResetUnreadable
 		return
-	case from.Claim.Visibility != s.visible.Name() && from.Claim.Own == "":
+	case from.Claim.Visibility != s.Visible.Name() && from.Claim.Own == "":
 		s.reset = eventstream.ResetEpoch
 		return
 	}
@@ -185,7 +183,7 @@ func (s *transitions) Claim() stream.Claim {
 	case s.seq == 0:
 		return stream.Claim{Own: nowhere}
 	}
-	return stream.Claim{Known: stream.UpTo(s.seq), Visibility: s.visible.Name()}
+	return stream.Claim{Known: stream.UpTo(s.seq), Visibility: s.Visible.Name()}
 }
 
 // Bookmark implements eventstream.Source.
@@ -200,13 +198,13 @@ func (s *transitions) Read(ctx context.Context, to eventstream.Sink) eventstream
 	if s.to == nil {
 		s.to = to
 		switch {
-		case s.visible != nil:
-			s.emitVisible("narrowed")
+		case s.Visible != nil:
+			s.EmitVisible(s.to, s.prefix, "narrowed")
 		case s.from.Claim.Visibility != "":
-			s.emitVisible("widened")
+			s.EmitVisible(s.to, s.prefix, "widened")
 		}
 	}
-	if s.outdated {
+	if s.Outdated() {
 		if err := s.adopt(); err != nil {
 			return eventstream.Progress{Outcome: eventstream.Limit}
 		}
@@ -239,7 +237,7 @@ func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
 		text := e.Text(s.encode)
 		s.seq = e.Seq
 		s.to.Emit(s.prefix, "transition", text)
-		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.outdated || !s.to.Step(len(text)) {
+		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.Outdated() || !s.to.Step(len(text)) {
 			return p
 		}
 	}
@@ -268,7 +266,7 @@ func (s *transitions) catchUp(ctx context.Context) (p eventstream.Progress) {
 	if p.More = upTo > s.seq; !p.More { // the client knows more than is in memory
 		s.tail.Await(s.to)
 	}
-	if p.Outcome = s.emit(found); p.Outcome == eventstream.GoOn && !s.outdated {
+	if p.Outcome = s.emit(found); p.Outcome == eventstream.GoOn && !s.Outdated() {
 		s.seq = upTo
 	}
 	return p
@@ -295,7 +293,7 @@ func (s *transitions) state(ctx context.Context) eventstream.Progress {
 	if outcome := s.emit(found); outcome != eventstream.GoOn {
 		return eventstream.Progress{More: true, Outcome: outcome}
 	}
-	if s.outdated { // some of what was just told may not be seen any more
+	if s.Outdated() { // some of what was just told may not be seen any more
 		return s.miss(eventstream.ResetEpoch)
 	}
 	s.placed, s.seq = true, head
@@ -309,7 +307,7 @@ func (s *transitions) emit(found []*history.Transition) eventstream.Outcome {
 		text := s.encode(t)
 		s.placed, s.seq = true, t.Seq
 		s.to.Emit(s.prefix, "transition", text)
-		if outcome := s.to.Relay(); outcome != eventstream.GoOn || s.outdated {
+		if outcome := s.to.Relay(); outcome != eventstream.GoOn || s.Outdated() {
 			return outcome
 		}
 		s.to.Step(len(text))
@@ -347,21 +345,12 @@ func (s *transitions) miss(reason string) eventstream.Progress {
 
 // adopt tells the client that its caller may see something else from now on.
 func (s *transitions) adopt() (err error) {
-	before := s.visible
-	s.visible, s.next, s.outdated = s.next, nil, false
-	if s.filter.Within, err = within(s.visible.Shows(), s.target.Namespace); err != nil {
+	event := s.Adopt()
+	if s.filter.Within, err = within(s.Visible.Shows(), s.target.Namespace); err != nil {
 		return err
 	}
-	if s.visible.Covers(before) {
-		s.emitVisible("widened")
-	} else {
-		s.emitVisible("narrowed")
-	}
+	s.EmitVisible(s.to, s.prefix, event)
 	return nil
-}
-
-func (s *transitions) emitVisible(name string) {
-	s.to.Emit(s.prefix, name, reply.MustJSON(s.visible.Summary()))
 }
 
 // Due implements eventstream.Source.
@@ -386,14 +375,9 @@ func (s *transitions) Question() eventstream.Question {
 	}
 }
 
-// Permit implements eventstream.Source.
-func (s *transitions) Permit(visible *access.Visibility) {
-	s.next, s.outdated = visible, !visible.Same(s.visible)
-}
-
 // Trail implements eventstream.Source.
 func (s *transitions) Trail() trail.Read {
-	read := access.Part{Target: s.target, Visible: s.visible}.Read("watch")
+	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
 	if s.prefix != "" {
 		read.Watch = s.name
 	}

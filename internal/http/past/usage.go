@@ -40,7 +40,7 @@ func (q *question) usage(query url.Values, now time.Time) error {
 	}
 	q.by = store.By(bys[0])
 	if by := query["by"]; len(by) > 1 || len(by) == 1 && !slices.Contains(bys, by[0]) {
-		return reply.BadRequest("by: %q is none; there are %s", shortened(strings.Join(by, ",")), strings.Join(bys, ", "))
+		return reply.BadRequest("by: %q is none; there are %s", reply.Shortened(strings.Join(by, ",")), strings.Join(bys, ", "))
 	} else if len(by) == 1 {
 		q.by = store.By(by[0])
 	}
@@ -53,7 +53,7 @@ func (q *question) usage(query url.Values, now time.Time) error {
 	}
 	var err error
 	if q.step, err = time.ParseDuration(step[0]); err != nil || len(step) > 1 || q.step < leastStep || q.step%time.Second != 0 {
-		return reply.BadRequest("step: %q is no duration of a minute or more in whole seconds, such as 1h", shortened(strings.Join(step, ",")))
+		return reply.BadRequest("step: %q is no duration of a minute or more in whole seconds, such as 1h", reply.Shortened(strings.Join(step, ",")))
 	}
 	if q.filter.Since == 0 {
 		return reply.BadRequest("step: needs since, where the first step begins")

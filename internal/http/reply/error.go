@@ -3,6 +3,7 @@ package reply
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,4 +61,13 @@ func Unavailable(message string, retryAfter time.Duration, cause error) *Error {
 		RetryAfter: retryAfter,
 		Cause:      cause,
 	}
+}
+
+// Shortened is a client's own text as an error repeats it.
+func Shortened(text string) string {
+	const most = 60 // bytes
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
