@@ -8,15 +8,12 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 )
 
-// pastReader reads a history, is cut at random moments, and comes back to any of the gateways that share the database.
+// pastReader reads a history, from any of the gateways that share the database.
 type pastReader struct {
-	record   *record
-	urls     []string // of its gateways, which keep them when they are started again
-	position string
-	cuts     int
+	wanderer
+	record *record
 
 	mu   sync.Mutex
 	last uint64 // the number of the last transition
@@ -34,12 +31,10 @@ func (s *stage) follow(t *testing.T, random *rand.Rand, records []*record) (fini
 	var following sync.WaitGroup
 	for _, r := range records {
 		for range 2 {
-			f, random := &pastReader{record: r, urls: r.urls()}, rand.New(rand.NewPCG(random.Uint64(), 0))
+			f, random := &pastReader{record: r, wanderer: wanderer{path: "/history/apis/batch/v1/jobs?limit=1000", urls: r.urls(), token: token}}, rand.New(rand.NewPCG(random.Uint64(), 0))
 			all = append(all, f)
 			following.Go(func() {
-				for ctx.Err() == nil {
-					f.read(ctx, random, token)
-				}
+				f.wander(ctx, random, f.note)
 			})
 		}
 	}
@@ -65,34 +60,6 @@ func (s *stage) follow(t *testing.T, random *rand.Rand, records []*record) (fini
 				t.Errorf("%s: %v, after %d connections", f.record.name, f.err, f.cuts)
 			}
 		}
-	}
-}
-
-// read reads from one gateway, for a while.
-func (f *pastReader) read(ctx context.Context, random *rand.Rand, token string) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(50+random.IntN(1500))*time.Millisecond)
-	defer cancel()
-	header := bearer(token)
-	header.Set("Accept", "text/event-stream")
-	if f.position != "" {
-		header.Set("Last-Event-ID", f.position)
-	}
-	opened, err := openFrames(ctx, f.urls[random.IntN(len(f.urls))]+"/history/apis/batch/v1/jobs?limit=1000", header)
-	if err != nil {
-		time.Sleep(50 * time.Millisecond) // it was killed
-		return
-	}
-	defer opened.close()
-	f.cuts++
-	for {
-		read, err := opened.next()
-		if err != nil {
-			return
-		}
-		if read.id != "" {
-			f.position = read.id
-		}
-		f.note(read)
 	}
 }
 

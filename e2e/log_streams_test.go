@@ -14,45 +14,14 @@ import (
 	"time"
 )
 
-// logViewer follows logs, is cut at random moments, and comes back to any of some gateways.
+// logViewer follows logs, at any of some gateways.
 type logViewer struct {
-	path     string
-	urls     []string
-	position string
-	cuts     int
-	resets   []string
+	wanderer
+	resets []string
 
 	mu    sync.Mutex
 	lines map[string][]string // by pod/container, each with its time
 	ends  map[string]int
-}
-
-// read reads from one gateway, for a while.
-func (v *logViewer) read(ctx context.Context, random *rand.Rand, token string) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(50+random.IntN(2000))*time.Millisecond)
-	defer cancel()
-	header := bearer(token)
-	header.Set("Accept", "text/event-stream")
-	if v.position != "" {
-		header.Set("Last-Event-ID", v.position)
-	}
-	opened, err := openFrames(ctx, v.urls[random.IntN(len(v.urls))]+v.path, header)
-	if err != nil {
-		time.Sleep(50 * time.Millisecond) // it was killed
-		return
-	}
-	defer opened.close()
-	v.cuts++
-	for {
-		read, err := opened.next()
-		if err != nil {
-			return
-		}
-		if read.id != "" {
-			v.position = read.id
-		}
-		v.note(read)
-	}
 }
 
 func (v *logViewer) note(read frame) {
@@ -103,14 +72,11 @@ func TestEachLineIsToldOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := &logViewer{path: "/logs/api/v1/namespaces/loglines/pods?labelSelector=app%3Dloglines&tailLines=100000", urls: urls, lines: map[string][]string{}, ends: map[string]int{}}
+		const path = "/logs/api/v1/namespaces/loglines/pods?labelSelector=app%3Dloglines&tailLines=100000"
+		v := &logViewer{wanderer: wanderer{path: path, urls: urls, token: token}, lines: map[string][]string{}, ends: map[string]int{}}
 		likes := rand.New(rand.NewPCG(random.Uint64(), 0))
 		viewers = append(viewers, v)
-		viewing.Go(func() {
-			for ctx.Err() == nil {
-				v.read(ctx, likes, token)
-			}
-		})
+		viewing.Go(func() { v.wander(ctx, likes, v.note) })
 	}
 	for i := range pods {
 		s.logging(t, "loglines", fmt.Sprint("writes-", i), map[string]string{"devcluster.kubecast.io/run-seconds": fmt.Sprint(12 + i%5), "devcluster.kubecast.io/log-lines-per-second": "20"})

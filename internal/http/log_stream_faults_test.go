@@ -9,27 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/kubecast/kubecast/internal/apitest"
 )
-
-// between is a kind that may stand between an owner and its pods.
-var between = before(func(api *apitest.API) {
-	api.AddKind(apitest.Kind{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespaced: true})
-})
-
-func ownedBy(kind, apiVersion string, names ...string) string {
-	var refs []string
-	for _, name := range names {
-		refs = append(refs, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":"u"}`, apiVersion, kind, name))
-	}
-	return "metadata.ownerReferences:=[" + strings.Join(refs, ",") + "]"
-}
-
-// ownedPod makes a pod that belongs to owners.
-func (k *kubelet) ownedPod(pod, owners string) {
-	k.pods[pod] = &fakePod{fields: []string{owners}, restarts: map[string]int{}, waits: map[string]bool{}}
-}
 
 // TestWhatIsThereIsNotToldBeforeThePodsAreKnown of an owner that has others in between: these come by a watch of their own.
 func TestWhatIsThereIsNotToldBeforeThePodsAreKnown(t *testing.T) {

@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// wanderer reads a stream that is cut at random moments, and comes back with its position to any of some gateways.
+type wanderer struct {
+	path     string
+	urls     []string // of the gateways, which keep them when they are started again
+	token    string
+	position string
+	cuts     int
+}
+
+// wander reads until the context ends.
+func (w *wanderer) wander(ctx context.Context, random *rand.Rand, note func(frame)) {
+	for ctx.Err() == nil {
+		w.read(ctx, random, note)
+	}
+}
+
+// read reads from one gateway, for a while.
+func (w *wanderer) read(ctx context.Context, random *rand.Rand, note func(frame)) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(50+random.IntN(1500))*time.Millisecond)
+	defer cancel()
+	header := bearer(w.token)
+	header.Set("Accept", "text/event-stream")
+	if w.position != "" {
+		header.Set("Last-Event-ID", w.position)
+	}
+	opened, err := openFrames(ctx, w.urls[random.IntN(len(w.urls))]+w.path, header)
+	if err != nil {
+		time.Sleep(50 * time.Millisecond) // it was killed
+		return
+	}
+	defer opened.close()
+	w.cuts++
+	for {
+		read, err := opened.next()
+		if err != nil {
+			return
+		}
+		if read.id != "" {
+			w.position = read.id
+		}
+		note(read)
+	}
+}
