@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -69,19 +68,7 @@ func (b *bench) logsOnce(size rates) (result logSample, err error) {
 	}
 	defer s.stop()
 	s.Live.Path = logPath
-	const group = "viewers"
-	if err := b.Open(&s.Server, group, size.clients, s.Live); err != nil {
-		return result, err
-	}
-	defer func() {
-		if closing := b.Close(group); err == nil {
-			err = closing
-		}
-	}()
-	if _, err := b.Emit(&s.Server, group, size.clients, source.Emit{Rate: size.rate, Count: int(size.rate * size.warmUp.Seconds())}); err != nil {
-		return result, err
-	}
-	if result.Sample, err = b.Emit(&s.Server, group, size.clients, source.Emit{Rate: size.rate, Count: size.events}); err != nil {
+	if result.Sample, err = b.measured(s, size, ""); err != nil {
 		return result, err
 	}
 	return result, s.Source.Call("Most", nil, &result.connections)
@@ -123,14 +110,9 @@ func (s *logServer) write(m mark.Mark) {
 }
 
 // Start listens, and returns the address.
-func (s *logServer) Start(_ process.None, address *string) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	*address = listener.Addr().String()
-	go func() { _ = http.Serve(listener, s) }() // lasts as long as the process
-	return nil
+func (s *logServer) Start(_ process.None, address *string) (err error) {
+	*address, err = apiserver.Serve(s)
+	return err
 }
 
 // Most is how many connections followed the log at once, at most.

@@ -83,6 +83,11 @@ func (b *bench) rateOnce(mode string, size rates, profile string) (result measur
 		return result, err
 	}
 	defer s.stop()
+	return b.measured(s, size, profile)
+}
+
+// measured has clients connect to a server, warms it up, and measures it.
+func (b *bench) measured(s *server, size rates, profile string) (result measure.Sample, err error) {
 	const group = "clients"
 	if err := b.Open(&s.Server, group, size.clients, s.Live); err != nil {
 		return result, err

@@ -106,14 +106,19 @@ func watchLine(kind string, object []byte) []byte {
 }
 
 // Start listens, and returns the address.
-func (s *Server) Start(_ process.None, address *string) error {
+func (s *Server) Start(_ process.None, address *string) (err error) {
+	*address, err = Serve(s)
+	return err
+}
+
+// Serve serves a handler at an address of its own on loopback, for as long as the process lasts.
+func Serve(handler http.Handler) (address string, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return "", err
 	}
-	*address = listener.Addr().String()
-	go func() { _ = http.Serve(listener, s) }() // lasts as long as the process
-	return nil
+	go func() { _ = http.Serve(listener, handler) }()
+	return listener.Addr().String(), nil
 }
 
 // Asked returns the number of requests so far.
