@@ -17,6 +17,8 @@ type Kind struct {
 	Group, Version, Resource, Kind string
 	Namespaced                     bool
 	Verbs                          []string // nil: get, list and watch
+	Name                           string   // by which tests call it; "": the resource
+	Measured                       bool     // its objects have neither uid nor version, and its lists have no version
 }
 
 // Kinds are the kinds that a new API serves.
@@ -118,6 +120,9 @@ func (a *API) AddKind(k Kind) {
 	if k.Verbs == nil {
 		k.Verbs = []string{"get", "list", "watch"}
 	}
+	if k.Name == "" {
+		k.Name = k.Resource
+	}
 	a.change(func() { a.kinds = append(a.kinds, &kind{Kind: k, objects: map[string]object{}, floor: a.version}) })
 }
 
@@ -125,14 +130,14 @@ func (a *API) AddKind(k Kind) {
 func (a *API) RemoveKind(resource string) {
 	a.change(func() {
 		a.find(resource).epoch++
-		a.kinds = slices.DeleteFunc(a.kinds, func(k *kind) bool { return k.Resource == resource })
+		a.kinds = slices.DeleteFunc(a.kinds, func(k *kind) bool { return k.Name == resource })
 	})
 }
 
-// find returns a kind. It panics for an unknown one, since that is a mistake in the test.
+// find returns a kind by its name. It panics for an unknown one, since that is a mistake in the test.
 func (a *API) find(resource string) *kind {
 	for _, k := range a.kinds {
-		if k.Resource == resource {
+		if k.Name == resource {
 			return k
 		}
 	}
@@ -231,7 +236,7 @@ func (a *API) Backup() Backup {
 func (a *API) backup() Backup {
 	b := Backup{version: a.version, objects: map[string]map[string]object{}}
 	for _, k := range a.kinds {
-		b.objects[k.Resource] = maps.Clone(k.objects)
+		b.objects[k.Name] = maps.Clone(k.objects)
 	}
 	return b
 }
@@ -244,7 +249,7 @@ func (a *API) restore(b Backup) {
 	a.version = b.version
 	for _, k := range a.kinds {
 		k.objects = map[string]object{}
-		maps.Copy(k.objects, b.objects[k.Resource])
+		maps.Copy(k.objects, b.objects[k.Name])
 		k.history, k.floor = nil, b.version
 		k.epoch++
 	}

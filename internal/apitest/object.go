@@ -17,7 +17,10 @@ func (k *kind) path() string {
 
 func (k *kind) encode(key string, o object, fields []string) []byte {
 	name := key
-	metadata := map[string]any{"uid": o.uid, "resourceVersion": fmt.Sprint(o.version), "creationTimestamp": "2026-01-01T00:00:00Z"}
+	metadata := map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}
+	if !k.Measured {
+		metadata["uid"], metadata["resourceVersion"] = o.uid, fmt.Sprint(o.version)
+	}
 	if namespace, rest, namespaced := strings.Cut(key, "/"); namespaced {
 		name, metadata["namespace"] = rest, namespace
 	}

@@ -188,7 +188,7 @@ func (a *API) resource(w http.ResponseWriter, r *http.Request, path string) {
 		status(w, 404, "the server could not find the requested resource")
 		return
 	}
-	if !a.enter(w, r, k.Resource) {
+	if !a.enter(w, r, k.Name) {
 		return
 	}
 	switch {
@@ -235,10 +235,11 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, k *kind) {
 	}
 	version := a.version
 	a.mu.Unlock()
-	reply(w, 200, map[string]any{
-		"kind": k.Kind.Kind + "List", "apiVersion": k.apiVersion(), "items": items,
-		"metadata": map[string]any{"resourceVersion": strconv.FormatUint(version, 10)},
-	})
+	metadata := map[string]any{}
+	if !k.Measured {
+		metadata["resourceVersion"] = strconv.FormatUint(version, 10)
+	}
+	reply(w, 200, map[string]any{"kind": k.Kind.Kind + "List", "apiVersion": k.apiVersion(), "items": items, "metadata": metadata})
 }
 
 func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {

@@ -99,7 +99,7 @@ func (c *Cluster) Kinds(ctx context.Context) ([]Kind, error) {
 			known = asked
 		}
 	}
-	kinds := slices.DeleteFunc(slices.Collect(maps.Values(known.preferred)), func(k Kind) bool { return !k.Watchable })
+	kinds := slices.DeleteFunc(slices.Collect(maps.Values(known.preferred)), func(k Kind) bool { return !k.Watchable && !k.Measured })
 	slices.SortFunc(kinds, func(a, b Kind) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource)) })
 	return kinds, nil
 }
@@ -218,7 +218,8 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 				Resource:   r.Name,
 				Kind:       r.Kind,
 				Namespaced: r.Namespaced,
-				Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
+				Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") && !IsMeasured(gv.Group, r.Name),
+				Measured:   slices.Contains(r.Verbs, "list") && IsMeasured(gv.Group, r.Name),
 			}
 		}
 	}

@@ -69,6 +69,8 @@ type Cluster struct {
 	epoch    string          // empty before it is known
 	identity string          // the epoch that it had at first
 	life     context.Context // Run's; nil before it runs
+
+	measurements map[Kind]*Measurements // the newest ones
 }
 
 // Connect prepares the connection. It does not use it, so a cluster that is away is no error here.

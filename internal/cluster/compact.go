@@ -54,7 +54,11 @@ func (c *compactor) object(value []byte) (*Object, error) {
 		return true
 	})
 	c.buf = append(c.buf, '}')
-	o, err := NewObject(string(c.buf))
+	read := NewObject
+	if c.kind.Measured {
+		read = newMeasurement
+	}
+	o, err := read(string(c.buf))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.kind, err)
 	}

@@ -8,6 +8,7 @@ type Kind struct {
 	Kind       string // Pod
 	Namespaced bool
 	Watchable  bool // can be listed and watched, and so cached
+	Measured   bool // is of metrics.k8s.io: can be listed, but not watched; see Measurements
 }
 
 // APIVersion is group/version, or the version alone for the core group.

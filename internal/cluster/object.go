@@ -33,12 +33,23 @@ type Object struct {
 // NewObject reads one object from its JSON, which must be valid and compact. An object without a name or a numeric
 // resourceVersion is an error. The string is kept.
 func NewObject(json string) (*Object, error) {
+	o, version, err := readObject(json)
+	if err != nil {
+		return nil, err
+	}
+	if o.version, err = ParseVersion(version); err != nil {
+		return nil, fmt.Errorf("object %s: %w", o.Key(), err)
+	}
+	return o, nil
+}
+
+// readObject reads an object but for its version, which it returns as it is written, if there is one.
+func readObject(json string) (o *Object, version string, err error) {
 	metadata := gjson.Get(json, "metadata")
 	if !metadata.IsObject() {
-		return nil, errors.New("object without metadata")
+		return nil, "", errors.New("object without metadata")
 	}
-	o := &Object{json: json}
-	var version string
+	o = &Object{json: json}
 	metadata.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "namespace":
@@ -61,13 +72,9 @@ func NewObject(json string) (*Object, error) {
 		return true
 	})
 	if o.name == "" {
-		return nil, errors.New("object without metadata.name")
+		return nil, "", errors.New("object without metadata.name")
 	}
-	var err error
-	if o.version, err = ParseVersion(version); err != nil {
-		return nil, fmt.Errorf("object %s: %w", o.Key(), err)
-	}
-	return o, nil
+	return o, version, nil
 }
 
 // ParseVersion reads a resourceVersion as a number, since Kubernetes' API conventions allow clients to compare them

@@ -37,7 +37,8 @@ func IsSelfReview(group, resource string) bool {
 }
 
 // readable makes discovery documents describe the gateway: only the kinds that can be listed and watched and may be
-// served, with only the verbs get, list and watch, and without subresources but pods' logs. Reviews of oneself keep their verb create.
+// served, with only the verbs get, list and watch, and without subresources but pods' logs. Of metrics.k8s.io, these are get and list.
+// Reviews of oneself keep their verb create.
 // Other documents stay as they are.
 //
 // Clients rely on discovery: kubectl chooses by verbs what `get all` asks for, and dashboards hide what cannot be
@@ -108,14 +109,8 @@ func (r readable) resources(group string, resources any, name string) []any {
 		if strings.Contains(text, "/") || r.serves != nil && !r.serves(group, text) {
 			continue
 		}
-		var verbs []any
-		all, _ := resource["verbs"].([]any)
-		for _, verb := range cacheable {
-			if slices.Contains(all, any(verb)) {
-				verbs = append(verbs, verb)
-			}
-		}
-		if !slices.Contains(verbs, any("list")) || !slices.Contains(verbs, any("watch")) {
+		verbs := verbsOf(group, text, resource["verbs"])
+		if verbs == nil {
 			continue
 		}
 		resource["verbs"] = verbs
@@ -128,6 +123,24 @@ func (r readable) resources(group string, resources any, name string) []any {
 			resource["subresources"] = []any{sub}
 		}
 		served = append(served, resource)
+	}
+	return served
+}
+
+// verbsOf returns the verbs that the gateway serves of a resource; nil if it does not serve the resource.
+func verbsOf(group, resource string, verbs any) (served []any) {
+	all, _ := verbs.([]any)
+	has := func(verb string) bool { return slices.Contains(all, any(verb)) }
+	switch {
+	case IsMeasured(group, resource) && has("list"): // from which gets are answered, too
+		return []any{"get", "list"}
+	case IsMeasured(group, resource), !has("list"), !has("watch"):
+		return nil
+	}
+	for _, verb := range cacheable {
+		if has(verb) {
+			served = append(served, verb)
+		}
 	}
 	return served
 }

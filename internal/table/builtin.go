@@ -29,6 +29,8 @@ var builtin = map[groupResource]*Table{
 	{"events.k8s.io", "events"}:    newTable(eventColumns(), printEvent(newEvent)),
 	{"", "configmaps"}:             newTable(configMapColumns(), printConfigMap),
 	{"", "persistentvolumeclaims"}: newTable(claimColumns(), printClaim),
+	{"metrics.k8s.io", "pods"}:     newTable(measuredColumns(), printMeasured),
+	{"metrics.k8s.io", "nodes"}:    newTable(measuredColumns(), printMeasured),
 }
 
 // plain prints all other kinds.

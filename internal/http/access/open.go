@@ -3,8 +3,12 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
@@ -49,8 +53,24 @@ func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb stri
 	if err != nil {
 		return g, err
 	}
+	if kind.Measured {
+		return g, &reply.Error{
+			Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed, Allow: "GET, HEAD, OPTIONS",
+			Message: fmt.Sprintf("watch is not supported on resources of kind %q", kind),
+		}
+	}
 	g.Store, g.Release, err = g.Kinds.Use(kind, id.Payer())
 	return g, err
+}
+
+// FindMeasured authorizes a verb on a target whose kind is measured, and finds the kind.
+func (a *Access) FindMeasured(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, kind cluster.Kind, err error) {
+	g, kind, err = a.Find(ctx, id, t, verb)
+	trail.Of(ctx).Decided(Part{t, g.Visible}.Read(verb), err)
+	if err == nil && !kind.Measured {
+		err = cache.ErrNotWatchable
+	}
+	return g, kind, err
 }
 
 // Find authorizes a verb on a target, and finds its kind, but no store. Nothing of it is told to the audit log.
@@ -181,7 +201,7 @@ func (a *Access) May(ctx context.Context, kinds *cache.Kinds, id auth.Identity, 
 		} else {
 			kind, err = kinds.Cluster().Resolve(ctx, t.Group, t.Version, t.Resource)
 		}
-		if err == nil && !kind.Watchable {
+		if err == nil && !kind.Watchable && (!kind.Measured || verb == "watch") {
 			err = cluster.ErrNoKind
 		}
 		if err == nil && !kind.Namespaced {

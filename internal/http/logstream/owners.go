@@ -99,7 +99,7 @@ func (f *family) of(ctx context.Context, up owner) *generation {
 		return nil
 	}
 	for _, kind := range kinds {
-		if kind.Group == up.group && kind.Kind == up.kind && kind.Namespaced && f.kinds.Cluster().Serves(kind.Group, kind.Resource) {
+		if kind.Group == up.group && kind.Kind == up.kind && kind.Namespaced && kind.Watchable && f.kinds.Cluster().Serves(kind.Group, kind.Resource) {
 			if store, release, err := f.kinds.Use(kind, f.payer); err == nil {
 				f.between[up] = &generation{store, release}
 			}

@@ -59,7 +59,11 @@ func (p *Printer) Object(o *cluster.Object) string {
 	case p.IsPlain():
 		return o.JSON()
 	case p.table != nil:
-		return string(p.Begin([]byte(`{"resourceVersion":`+o.Path("metadata.resourceVersion").Raw+`}`), true)) + string(p.Item(o)) + "]}"
+		meta := "{}"
+		if version := o.Path("metadata.resourceVersion"); version.Exists() { // what is measured has none
+			meta = `{"resourceVersion":` + version.Raw + `}`
+		}
+		return string(p.Begin([]byte(meta), true)) + string(p.Item(o)) + "]}"
 	}
 	return string(p.Item(o))
 }

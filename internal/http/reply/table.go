@@ -71,6 +71,9 @@ func To(err error) *Error {
 			"list and watch", 30*time.Second, err)
 	case errors.Is(err, cluster.ErrLogsRefused):
 		return Unavailable("the gateway itself may not read logs: its operator has to grant it the verb get on pods/log", 30*time.Second, err)
+	case errors.Is(err, cluster.ErrMeasurementsRefused):
+		return Unavailable("the gateway itself may not read what nodes and pods use: its operator has to grant it the verb list on "+
+			"nodes and pods of metrics.k8s.io", 30*time.Second, err)
 	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cache.ErrNotSynced), errors.Is(err, cache.ErrClosed):
 		return Unavailable("the cluster cannot be reached, or its objects are not all read yet", 2*time.Second, err)
 	case errors.Is(err, budget.ErrTooMuch):

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -52,7 +53,10 @@ func (h *Handler) Resource(w http.ResponseWriter, r *http.Request, id auth.Ident
 		return err
 	}
 	defer release()
-	if t.Name != "" {
+	switch {
+	case cluster.IsMeasured(t.Group, t.Resource):
+		return h.measured(w, r, id, t, accepted)
+	case t.Name != "":
 		return h.get(w, r, id, t, accepted)
 	}
 	return h.list(w, r, id, t, accepted)

@@ -43,19 +43,28 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	}
 	o := store.Snapshot().Get(t.Namespace, t.Name)
 	if o == nil {
-		return &reply.Error{
-			Code:    http.StatusNotFound,
-			Reason:  metav1.StatusReasonNotFound,
-			Message: fmt.Sprintf("%s %q not found", t.Qualified(), t.Name),
-			Details: &metav1.StatusDetails{Name: t.Name, Group: t.Group, Kind: t.Resource},
-		}
+		return noObject(t)
 	}
 	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), store.Kind(), v)
 	setHeaders(w)
 	if reply.NotModified(w, r, etag(r.Context(), granted, o.Version(), v)) {
 		return nil
 	}
-	body := printer.Object(o)
+	return h.write(w, r, printer.Object(o))
+}
+
+// noObject is a 404 in the API server's own words.
+func noObject(t access.Target) error {
+	return &reply.Error{
+		Code:    http.StatusNotFound,
+		Reason:  metav1.StatusReasonNotFound,
+		Message: fmt.Sprintf("%s %q not found", t.Qualified(), t.Name),
+		Details: &metav1.StatusDetails{Name: t.Name, Group: t.Group, Kind: t.Resource},
+	}
+}
+
+// write writes an answer that is one object.
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, body string) error {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if len(body) <= smallAnswer {
 		return writeSmall(w, body, h.opts.WriteTimeout)

@@ -260,6 +260,9 @@ func (h *Handler) reviewRules(ctx context.Context, kinds *cache.Kinds, id auth.I
 func (h *Handler) rulesOf(ctx context.Context, kinds *cache.Kinds, id auth.Identity, kind cluster.Kind, namespace string) (rules []authorizationv1.ResourceRule, err error) {
 	asked := make([]auth.Request, 0, len(readVerbs)+1)
 	for _, verb := range readVerbs {
+		if verb == "watch" && !kind.Watchable {
+			continue
+		}
 		asked = append(asked, auth.Request{Verb: verb, Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Namespace: namespace})
 	}
 	if kind.Group == "" && kind.Resource == "pods" {
