@@ -1,48 +1,60 @@
-// Package apitest is an API server for tests: discovery, LIST and WATCH with bookmarks, SubjectAccessReviews, and on
-// demand the faults of a real one. It does not validate requests; tests that need that use a real API server.
+// Package apitest is an API server for tests. It imitates what Kubecast asks of a real one: discovery, lists in one piece or in
+// pages, gets, watches with bookmarks and an end, one resourceVersion for everything, a history that can be compacted or taken
+// back, SubjectAccessReviews, a few documents, and on demand a real one's faults.
+//
+// It imitates nothing else. It validates no request, and takes no changes but by its methods. Lists and watches are of whole
+// kinds, without selectors and without lists that are streamed. Two versions of a group are two kinds with objects of their own.
+// Tests for which that is not enough use a real control plane.
+//
+// An API is an http.RoundTripper, so that the real clients can run against it within a synctest bubble. It is also an
+// http.Handler, for tests that need connections. It shares no code with what it tests but the type of kinds.
 package apitest
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Kind is a resource that the API server serves.
-type Kind struct {
-	Group, Version, Resource, Kind string
-	Namespaced                     bool
-	Verbs                          []string // nil: get, list and watch
-	Name                           string   // by which tests call it; "": the resource
-	Measured                       bool     // its objects have neither uid nor version, and its lists have no version
+// Kinds for tests.
+var (
+	Pods        = cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true, Watchable: true}
+	Nodes       = cluster.Kind{Version: "v1", Resource: "nodes", Kind: "Node", Watchable: true}
+	Jobs        = cluster.Kind{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job", Namespaced: true, Watchable: true}
+	Deployments = cluster.Kind{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespaced: true, Watchable: true}
+	Widgets     = cluster.Kind{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
+	Workloads   = cluster.Kind{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads", Kind: "Workload", Namespaced: true, Watchable: true}
+	Definitions = cluster.Kind{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition", Watchable: true}
+
+	namespaces = cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace", Watchable: true}
+)
+
+// Roles are the kinds from which RBAC is decided.
+var Roles = []cluster.Kind{
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles", Kind: "Role", Namespaced: true, Watchable: true},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles", Kind: "ClusterRole", Watchable: true},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings", Kind: "RoleBinding", Namespaced: true, Watchable: true},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings", Kind: "ClusterRoleBinding", Watchable: true},
 }
 
-// Kinds are the kinds that a new API serves.
-var Kinds = []Kind{
-	{Version: "v1", Resource: "namespaces", Kind: "Namespace"},
-	{Version: "v1", Resource: "nodes", Kind: "Node"},
-	{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true},
-	{Version: "v1", Resource: "secrets", Kind: "Secret", Namespaced: true},
-	{Version: "v1", Resource: "bindings", Kind: "Binding", Namespaced: true, Verbs: []string{"create"}},
-	{Group: "batch", Version: "v1", Resource: "jobs", Kind: "Job", Namespaced: true},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles", Kind: "Role", Namespaced: true},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles", Kind: "ClusterRole"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings", Kind: "RoleBinding", Namespaced: true},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings", Kind: "ClusterRoleBinding"},
-	{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true},
-}
+// Usual are the kinds for tests of whole gateways. One of them cannot be watched.
+var Usual = append([]cluster.Kind{
+	namespaces, Nodes, Pods, Jobs, Widgets,
+	{Version: "v1", Resource: "secrets", Kind: "Secret", Namespaced: true, Watchable: true},
+	{Version: "v1", Resource: "bindings", Kind: "Binding", Namespaced: true},
+}, Roles...)
 
-// SystemUID is the uid of the namespace kube-system, from which epochs are made.
+// SystemUID is the uid of the namespace kube-system, from which epochs are made. It can be read even where namespaces are not served.
 const SystemUID = "11111111-2222-3333-4444-555555555555"
 
-// Everything names a fault of all requests.
-const Everything = ""
-
-// API is the API server: an http.Handler, and methods that change what it serves. All may be called concurrently.
+// API is the API server. Its methods may be called concurrently. Kinds are named by their resource. If there was one of that
+// name already, the group follows: pods, and pods.metrics.k8s.io. A name that is not known is a mistake in the test, and panics.
 type API struct {
 	// Allow answers SubjectAccessReviews; nil allows everything.
 	Allow func(authorizationv1.SubjectAccessReviewSpec) bool
@@ -50,54 +62,60 @@ type API struct {
 	// Logs answers requests for pods' logs; nil: there are none. It must be set before the first request.
 	Logs http.HandlerFunc
 
+	// Old answers discovery only in the form before the aggregated one, which clients fall back to.
+	Old bool
+
 	closed chan struct{}
 
-	mu      sync.Mutex
-	changed chan struct{} // closed at the next change of anything below
-	version uint64
-	uids    int
-	kinds   []*kind
-	faults  map[string]fault // by resource, by name of another endpoint, or Everything
-	served  map[string]int   // requests, by resource or endpoint
+	mu        sync.Mutex
+	changed   chan struct{} // closed at the next change of anything below
+	version   uint64
+	floor     uint64 // a watch from an earlier version gets 410
+	serial    int    // of uids
+	kinds     []*kind
+	history   []event // in the order of versions
+	watches   map[*watch]bool
+	bookmarks int  // how often bookmarks were asked for
+	mute      bool // no bookmarks before the end
+	paged     bool // whether limits are heeded
+	pages     map[string][]string
+	stale     map[string]bool         // groups whose discovery fails
+	faults    map[string]Interception // by resource, by name of another endpoint, or Everything
+	served    map[string]int          // requests, by resource or endpoint
+	requests  []string                // methods, paths and queries
 }
 
 type kind struct {
-	Kind
+	cluster.Kind
+	name    string
+	served  bool
 	objects map[string]object // by namespace/name, or name
-	history []event
-	floor   uint64 // a watch from an earlier version gets 410
-	watches int
-	epoch   int // watches of earlier epochs are broken off
-}
-
-type object struct {
-	uid     string
-	version uint64
-	json    []byte
 }
 
 type event struct {
-	version uint64
-	kind    string
-	json    []byte
+	kind   *kind
+	what   string // ADDED, MODIFIED or DELETED
+	key    string
+	object         // with the event's version
+	before *object // nil: there was none
 }
 
-type fault struct {
-	code int
-	hang bool
-}
-
-// New returns an API server with Kinds and the namespace kube-system, at version 1000.
-func New() *API {
+// New returns an API server at version 1000 that serves some kinds, and has no objects but the namespace kube-system.
+func New(kinds ...cluster.Kind) *API {
 	a := &API{
 		closed:  make(chan struct{}),
 		changed: make(chan struct{}),
-		version: 1000,
-		faults:  map[string]fault{},
+		version: 999,
+		floor:   1000,
+		kinds:   []*kind{{Kind: namespaces, name: "namespaces", objects: map[string]object{}}},
+		watches: map[*watch]bool{},
+		pages:   map[string][]string{},
+		stale:   map[string]bool{},
+		faults:  map[string]Interception{},
 		served:  map[string]int{},
 	}
-	for _, k := range Kinds {
-		a.AddKind(k)
+	for _, k := range kinds {
+		a.Serve(k, true)
 	}
 	a.Put("namespaces", "kube-system", "metadata.uid="+SystemUID)
 	return a
@@ -106,184 +124,137 @@ func New() *API {
 // Close ends all watches and all requests that hang.
 func (a *API) Close() { close(a.closed) }
 
-// change runs f under the lock, and wakes all that wait for a change.
-func (a *API) change(f func()) {
+// change runs f under the lock, wakes all that wait for a change, and returns the newest version.
+func (a *API) change(f func()) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f()
 	close(a.changed)
 	a.changed = make(chan struct{})
+	return a.version
 }
 
-// AddKind serves one more kind, as after a CRD was installed.
-func (a *API) AddKind(k Kind) {
-	if k.Verbs == nil {
-		k.Verbs = []string{"get", "list", "watch"}
+// find returns the kind that has a name, or panics.
+func (a *API) find(name string) *kind {
+	if i := a.index(name); i >= 0 {
+		return a.kinds[i]
 	}
-	if k.Name == "" {
-		k.Name = k.Resource
-	}
-	a.change(func() { a.kinds = append(a.kinds, &kind{Kind: k, objects: map[string]object{}, floor: a.version}) })
+	panic("apitest: no kind " + name)
 }
 
-// RemoveKind ceases to serve a kind: its watches end, and requests are answered with 404.
-func (a *API) RemoveKind(resource string) {
+func (a *API) index(name string) int {
+	return slices.IndexFunc(a.kinds, func(k *kind) bool { return k.name == name })
+}
+
+// Serve begins or ceases to serve a kind, as when a CRD is installed or removed. Its objects stay. If it is removed, its
+// watches break off.
+func (a *API) Serve(of cluster.Kind, served bool) {
 	a.change(func() {
-		a.find(resource).epoch++
-		a.kinds = slices.DeleteFunc(a.kinds, func(k *kind) bool { return k.Name == resource })
+		i := slices.IndexFunc(a.kinds, func(k *kind) bool { return k.Kind == of })
+		if i < 0 {
+			made := &kind{Kind: of, name: of.Resource, objects: map[string]object{}}
+			if i = len(a.kinds); a.index(of.Resource) >= 0 {
+				made.name = of.String()
+			}
+			a.kinds = append(a.kinds, made)
+		}
+		if a.kinds[i].served = served; !served {
+			a.end(endCut, a.kinds[i])
+		}
 	})
 }
 
-// find returns a kind by its name. It panics for an unknown one, since that is a mistake in the test.
-func (a *API) find(resource string) *kind {
-	for _, k := range a.kinds {
-		if k.Name == resource {
-			return k
-		}
-	}
-	panic("apitest: no kind " + resource)
-}
-
-// Put creates or replaces the object of a key (namespace/name, or name), and returns its version. The fields are
-// assignments: metadata.labels.app=web assigns a string, and spec.replicas:=3 assigns JSON.
+// Put creates or replaces the object of a key (namespace/name, or name), and returns its version. JSON says what fields are.
 func (a *API) Put(resource, key string, fields ...string) (version uint64) {
-	a.change(func() {
+	return a.change(func() {
 		k := a.find(resource)
-		old, exists := k.objects[key]
-		o := object{uid: old.uid, version: a.next()}
-		if !exists {
-			a.uids++
-			o.uid = fmt.Sprintf("uid-%d", a.uids)
+		a.version++
+		o := object{version: a.version, fields: fields}
+		e := event{kind: k, what: "ADDED", key: key}
+		if old, exists := k.objects[key]; exists {
+			e.what, e.before, o.uid = "MODIFIED", &old, old.uid
+		} else {
+			a.serial++
+			o.uid = "uid-" + strconv.Itoa(a.serial)
 		}
-		o.json = k.encode(key, o, fields)
-		k.objects[key] = o
-		name := "MODIFIED"
-		if !exists {
-			name = "ADDED"
-		}
-		k.history = append(k.history, event{o.version, name, o.json})
-		version = o.version
+		e.object = o.encoded(k.Kind, key)
+		k.objects[key] = e.object
+		a.history = append(a.history, e)
 	})
-	return version
 }
 
-// Delete deletes an object, and returns the deletion's version.
-func (a *API) Delete(resource, key string) (version uint64) {
-	a.change(func() {
+// Delete deletes objects, all in one revision, as etcd does when a lease ends. It returns the deletion's version.
+func (a *API) Delete(resource string, keys ...string) (version uint64) {
+	return a.change(func() {
 		k := a.find(resource)
-		o, exists := k.objects[key]
-		if !exists {
-			panic("apitest: no object " + key)
-		}
-		delete(k.objects, key)
-		version = a.next()
-		k.history = append(k.history, event{version, "DELETED", setVersion(o.json, version)})
-	})
-	return version
-}
-
-// DeleteTogether deletes objects in one revision, as etcd does when a lease ends, and returns its version.
-// Kubernetes' Events end that way.
-func (a *API) DeleteTogether(resource string, keys ...string) (version uint64) {
-	a.change(func() {
-		k := a.find(resource)
-		version = a.next()
+		a.version++
 		for _, key := range keys {
 			o, exists := k.objects[key]
 			if !exists {
 				panic("apitest: no object " + key)
 			}
 			delete(k.objects, key)
-			k.history = append(k.history, event{version, "DELETED", setVersion(o.json, version)})
+			last := o
+			last.version = a.version
+			a.history = append(a.history, event{k, "DELETED", key, last.encoded(k.Kind, key), &o})
 		}
 	})
-	return version
 }
 
-// Bookmark tells a kind's watches that nothing happened up to a new version, and returns that version.
-func (a *API) Bookmark(resource string) (version uint64) {
-	a.change(func() {
-		k := a.find(resource)
-		version = a.next()
-		k.history = append(k.history, event{version, "BOOKMARK", k.bookmark(version)})
-	})
-	return version
-}
-
-// Compact forgets a kind's history: new watches from earlier versions get 410. Open watches go on.
-func (a *API) Compact(resource string) {
-	a.change(func() { a.find(resource).floor = a.version })
-}
-
-// DropWatches breaks off the open watches of a kind.
-func (a *API) DropWatches(resource string) {
-	a.change(func() { a.find(resource).epoch++ })
-}
-
-// Backup is what an API server has stored at some moment.
-type Backup struct {
-	version uint64
-	objects map[string]map[string]object // by resource
-}
-
-// Backup returns what is stored now.
-func (a *API) Backup() Backup {
+// Skip uses up versions, as changes of other kinds do. No watch hears of it.
+func (a *API) Skip(versions uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.backup()
+	a.version += versions
 }
 
-func (a *API) backup() Backup {
-	b := Backup{version: a.version, objects: map[string]map[string]object{}}
-	for _, k := range a.kinds {
-		b.objects[k.Name] = maps.Clone(k.objects)
-	}
-	return b
-}
+// Bookmark sends a bookmark on all watches.
+func (a *API) Bookmark() { a.change(func() { a.bookmarks++ }) }
 
-// Restore takes the API server back to a backup, like a restored etcd: the version and the content. The history is gone, and
-// all watches are broken off.
-func (a *API) Restore(b Backup) { a.change(func() { a.restore(b) }) }
+// Mute suppresses bookmarks before the end of a watch's time, as an API server does that does not keep the kind in memory.
+func (a *API) Mute() { a.change(func() { a.mute = true }) }
 
-func (a *API) restore(b Backup) {
-	a.version = b.version
-	for _, k := range a.kinds {
-		k.objects = map[string]object{}
-		maps.Copy(k.objects, b.objects[k.Name])
-		k.history, k.floor = nil, b.version
-		k.epoch++
-	}
-}
+// Paged sets whether the limits of lists are heeded, as when the API server's own cache is off.
+func (a *API) Paged(paged bool) { a.change(func() { a.paged = paged }) }
 
-// Rewind is Restore of a backup of an older version, but for the content, which stays as it is.
-func (a *API) Rewind(version uint64) {
+// Stale makes the discovery of a group fail, or succeed again.
+func (a *API) Stale(group string, stale bool) { a.change(func() { a.stale[group] = stale }) }
+
+// Compact forgets the history: new watches from earlier versions get 410. Open watches go on.
+func (a *API) Compact() { a.change(func() { a.floor = a.version }) }
+
+// Restore takes everything back to an earlier version, like an etcd that is restored from a backup. All watches break off. The
+// version must not be older than the last Renumber.
+func (a *API) Restore(version uint64) {
 	a.change(func() {
-		b := a.backup()
-		b.version = version
-		for _, objects := range b.objects {
-			for key, o := range objects {
-				o.version = min(o.version, version)
-				o.json = setVersion(o.json, o.version)
-				objects[key] = o
+		for len(a.history) > 0 {
+			e := a.history[len(a.history)-1]
+			if e.version <= version {
+				break
 			}
+			if e.before != nil {
+				e.kind.objects[e.key] = *e.before
+			} else {
+				delete(e.kind.objects, e.key)
+			}
+			a.history = a.history[:len(a.history)-1]
 		}
-		a.restore(b)
+		a.version, a.floor = version, version
+		a.end(endCut)
 	})
 }
 
-// Fail answers the requests for a resource, for an endpoint (discovery, reviews), or for Everything with a status; 0
-// ends that. Open watches go on; see DropWatches.
-func (a *API) Fail(what string, code int) { a.fault(what, fault{code: code}) }
-
-// Hang leaves requests without an answer until Fail is called with 0, or the client has gone.
-func (a *API) Hang(what string) { a.fault(what, fault{hang: true}) }
-
-func (a *API) fault(what string, f fault) {
+// Renumber is Restore of a backup of an older version, but for the content, which stays as it is.
+func (a *API) Renumber(version uint64) {
 	a.change(func() {
-		a.faults[what] = f
-		if f == (fault{}) {
-			delete(a.faults, what)
+		for _, k := range a.kinds {
+			for key, o := range k.objects {
+				o.version = min(o.version, version)
+				k.objects[key] = o.encoded(k.Kind, key)
+			}
 		}
+		a.version, a.floor, a.history = version, version, nil
+		a.end(endCut)
 	})
 }
 
@@ -294,49 +265,56 @@ func (a *API) Version() uint64 {
 	return a.version
 }
 
-// Served is the number of requests for a resource or an endpoint so far.
+// Objects are a kind's objects as JSON, by key.
+func (a *API) Objects(resource string) map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return contents(a.find(resource).objects)
+}
+
+// Keys are the keys of a kind's objects, in the order of Kubernetes' lists.
+func (a *API) Keys(resource string) []string { return slices.Sorted(maps.Keys(a.Objects(resource))) }
+
+// UID is that of an object.
+func (a *API) UID(resource, key string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.find(resource).objects[key].uid
+}
+
+// At is Objects as they were at a version, which must not be older than the last Renumber.
+func (a *API) At(resource string, version uint64) map[string]string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return contents(a.at(a.find(resource), version))
+}
+
+func (a *API) at(k *kind, version uint64) map[string]object {
+	state := map[string]object{}
+	for _, e := range a.history {
+		switch {
+		case e.kind != k || e.version > version:
+		case e.what == "DELETED":
+			delete(state, e.key)
+		default:
+			state[e.key] = e.object
+		}
+	}
+	return state
+}
+
+// Served is the number of requests for a resource, or for another endpoint (discovery, reviews, logs, documents), so far.
 func (a *API) Served(what string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.served[what]
 }
 
-// AwaitWatches waits until a kind has exactly so many watches, or done is closed. It reports whether it has them.
-func (a *API) AwaitWatches(resource string, n int, done <-chan struct{}) bool {
-	for {
-		a.mu.Lock()
-		watches, changed := a.find(resource).watches, a.changed
-		a.mu.Unlock()
-		if watches == n {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-done:
-			return false
-		}
-	}
-}
-
-func (a *API) next() uint64 {
-	a.version++
-	return a.version
-}
-
-// Keys are the keys of a kind's objects, in the order of Kubernetes' lists.
-func (a *API) Keys(resource string) []string {
+// Requests returns the methods, paths and queries of the requests since the last call.
+func (a *API) Requests() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Sorted(maps.Keys(a.find(resource).objects))
-}
-
-// Contents are a kind's objects as JSON, by key.
-func (a *API) Contents(resource string) map[string]string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	contents := map[string]string{}
-	for key, o := range a.find(resource).objects {
-		contents[key] = string(o.json)
-	}
-	return contents
+	requests := a.requests
+	a.requests = nil
+	return requests
 }

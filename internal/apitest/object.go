@@ -2,71 +2,74 @@ package apitest
 
 import (
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-func (k *kind) apiVersion() string { return strings.TrimPrefix(k.Group+"/"+k.Version, "/") }
+// created is when all objects were made: when time begins in a synctest bubble, so that it is never to come.
+const created = "2000-01-01T00:00:00Z"
 
-func (k *kind) path() string {
-	if k.Group == "" {
-		return "/api/" + k.Version + "/" + k.Resource
-	}
-	return "/apis/" + k.Group + "/" + k.Version + "/" + k.Resource
+type object struct {
+	uid     string
+	version uint64
+	fields  []string
+	json    string
 }
 
-func (k *kind) encode(key string, o object, fields []string) []byte {
-	name := key
-	metadata := map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}
-	if !k.Measured {
-		metadata["uid"], metadata["resourceVersion"] = o.uid, fmt.Sprint(o.version)
+func (o object) encoded(kind cluster.Kind, key string) object {
+	metadata := map[string]any{"creationTimestamp": created}
+	if !kind.Measured {
+		metadata["uid"], metadata["resourceVersion"] = o.uid, strconv.FormatUint(o.version, 10)
 	}
-	if namespace, rest, namespaced := strings.Cut(key, "/"); namespaced {
-		name, metadata["namespace"] = rest, namespace
+	namespace, name, namespaced := strings.Cut(key, "/")
+	if metadata["name"] = key; namespaced {
+		metadata["namespace"], metadata["name"] = namespace, name
 	}
-	metadata["name"] = name
-	root := map[string]any{"kind": k.Kind.Kind, "apiVersion": k.apiVersion(), "metadata": metadata}
-	for _, field := range fields {
+	root := map[string]any{"kind": kind.Kind, "apiVersion": kind.APIVersion(), "metadata": metadata}
+	for _, field := range o.fields {
 		path, text, _ := strings.Cut(field, "=")
 		var value any = text
 		if raw, isJSON := strings.CutSuffix(path, ":"); isJSON {
 			path, value = raw, json.RawMessage(text)
 		}
-		set(root, strings.Split(path, "."), value)
-	}
-	return encode(root)
-}
-
-func (k *kind) bookmark(version uint64) []byte {
-	metadata := map[string]any{"resourceVersion": fmt.Sprint(version)}
-	return encode(map[string]any{"kind": k.Kind.Kind, "apiVersion": k.apiVersion(), "metadata": metadata})
-}
-
-func set(in map[string]any, path []string, value any) {
-	for ; len(path) > 1; path = path[1:] {
-		next, ok := in[path[0]].(map[string]any)
-		if !ok {
-			next = map[string]any{}
-			in[path[0]] = next
+		in, last := root, path
+		for head, rest, more := strings.Cut(last, "."); more; head, rest, more = strings.Cut(last, ".") {
+			next, ok := in[head].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				in[head] = next
+			}
+			in, last = next, rest
 		}
-		in = next
+		in[last] = value
 	}
-	in[path[0]] = value
+	o.json = encode(root)
+	return o
 }
 
-func setVersion(object []byte, version uint64) []byte {
-	var root map[string]any
-	if err := json.Unmarshal(object, &root); err != nil {
-		panic(err) // the JSON is made here
-	}
-	set(root, []string{"metadata", "resourceVersion"}, fmt.Sprint(version))
-	return encode(root)
+// JSON is an object as an API server sends it. Each field assigns to a path: metadata.labels.app=web assigns a string, and
+// spec.replicas:=3 assigns JSON. Names with dots are for JSON: metadata.labels:={"a.b":"c"}.
+func JSON(kind cluster.Kind, key string, fields ...string) string {
+	return object{fields: fields}.encoded(kind, key).json
 }
 
-func encode(value any) []byte {
+// Set is a field that assigns a value as JSON.
+func Set(path string, value any) string { return path + ":=" + encode(value) }
+
+func encode(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // the JSON is made here
+		panic(err) // a mistake in the test
 	}
-	return text
+	return string(text)
+}
+
+func contents(of map[string]object) map[string]string {
+	found := map[string]string{}
+	for key, o := range of {
+		found[key] = o.json
+	}
+	return found
 }

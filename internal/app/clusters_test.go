@@ -220,7 +220,7 @@ users: [{name: test, user: {token: %q}}]
 
 // New credentials in a kubeconfig are used at once, and no stream ends. A new address makes it another cluster.
 func TestKubeconfigIsReadAgain(t *testing.T) {
-	api := apitest.New()
+	api := apitest.New(apitest.Usual...)
 	t.Cleanup(api.Close)
 	url, expect := guarded(t, api)
 	api.Put("pods", "team-a/web")
@@ -234,7 +234,7 @@ func TestKubeconfigIsReadAgain(t *testing.T) {
 	readUntil(t, stream, "event: synced")
 
 	expect("two")
-	api.DropWatches("pods")
+	api.CutWatches("pods")
 	readUntil(t, stream, "event: stale")
 	if err := os.WriteFile(cfg.Clusters[0].Kubeconfig, []byte("half of a kubec"), 0o600); err != nil {
 		t.Fatal(err)

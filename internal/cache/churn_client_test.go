@@ -174,7 +174,7 @@ func (c *client) filtered(version uint64) map[string]string {
 func (w *world) at(version uint64) []*cluster.Object {
 	if _, known := w.past[version]; !known {
 		w.past[version] = []*cluster.Object{}
-		for _, text := range w.api.At(pods, version) {
+		for _, text := range w.api.At("pods", version) {
 			o, err := cluster.NewObject(text)
 			if err != nil {
 				w.t.Fatal(err)

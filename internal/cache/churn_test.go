@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -56,7 +56,7 @@ func TestClientsEndWithTheClustersStateWhateverHappens(t *testing.T) {
 type world struct {
 	*rand.Rand
 	t        *testing.T
-	api      *clustertest.API
+	api      *apitest.API
 	replicas []*filled
 	stops    []func()
 	clients  []*client
@@ -68,7 +68,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64, restores bool, seen map[string]int) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 7)), t: t, api: clustertest.New(pods), restores: restores, seen: seen, past: map[uint64][]*cluster.Object{}}
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 7)), t: t, api: apitest.New(pods), restores: restores, seen: seen, past: map[uint64][]*cluster.Object{}}
 	for range 5 {
 		w.put()
 	}
@@ -108,33 +108,30 @@ func (w *world) note(format string, args ...any) {
 }
 
 func (w *world) put() {
-	o := clustertest.Object{
-		Namespace: []string{"m", "n", "n", "n-a", "quiet"}[w.IntN(5)],
-		Name:      fmt.Sprint("p", w.IntN(5)),
-		Labels:    map[string]string{},
-		Fields:    map[string]any{"spec": map[string]any{"node": string(rune('a' + w.IntN(3)))}},
-	}
+	namespace := []string{"m", "n", "n", "n-a", "quiet"}[w.IntN(5)]
+	key := fmt.Sprint("/p", w.IntN(5))
+	fields := []string{"spec.node=" + string(rune('a'+w.IntN(3)))}
 	if w.IntN(3) > 0 {
-		o.Labels["app"] = []string{"web", "db", "job"}[w.IntN(3)]
+		fields = append(fields, "metadata.labels.app="+[]string{"web", "db", "job"}[w.IntN(3)])
 	}
 	if w.IntN(2) == 0 {
-		o.Labels["tier"] = "x"
+		fields = append(fields, "metadata.labels.tier=x")
 	}
-	if o.Namespace == "quiet" && w.IntN(3) > 0 {
-		o.Namespace = "n"
+	if namespace == "quiet" && w.IntN(3) > 0 {
+		namespace = "n"
 	}
-	w.note("%s/%s at %d", o.Namespace, o.Name, w.api.Put(pods, o))
+	w.note("%s at %d", namespace+key, w.api.Put("pods", namespace+key, fields...))
 }
 
 func (w *world) delete() {
 	var keys []string
-	for key := range w.api.Objects(pods) {
+	for key := range w.api.Objects("pods") {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
 	w.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 	if keys = keys[:min(len(keys), 1+w.IntN(3)*w.IntN(2))]; len(keys) > 0 {
-		w.note("-%v at %d", keys, w.api.Delete(pods, keys...))
+		w.note("-%v at %d", keys, w.api.Delete("pods", keys...))
 	}
 }
 
@@ -211,9 +208,9 @@ func (w *world) fault() {
 	case 4:
 		lagging := fmt.Sprint("replica ", w.IntN(3)) // or none
 		w.note("no watches for %s", lagging)
-		w.api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		w.api.Intercept(func(r *http.Request) *apitest.Fault {
 			if strings.Contains(r.URL.RawQuery, "watch=true") && r.UserAgent() == lagging {
-				return clustertest.Refuse()
+				return apitest.Refuse(http.StatusForbidden)
 			}
 			return nil
 		})
@@ -235,7 +232,7 @@ func (w *world) restore() {
 	synctest.Wait()
 	back := w.api.Version() - uint64(w.IntN(30))
 	w.note("restored to %d", back)
-	w.api.Rewind(back)
+	w.api.Restore(back)
 	w.restored = true
 	clear(w.past)
 	if w.IntN(2) == 0 {

@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 var (
-	widget           = clustertest.Object{Namespace: "n", Name: "w"}
-	widgetDefinition = clustertest.Object{Name: "widgets.example.com"}
+	widget           = "n/w"
+	widgetDefinition = "widgets.example.com"
 )
 
 // waitOn arms a reader at the head of a store's topic, and returns its bell.
@@ -43,8 +43,8 @@ func expectGone(t *testing.T, store *Store) {
 // Without a watch on the definitions, the API server's 404 ends a store, at once if discovery agrees.
 func TestKindThatTheAPIServerNoLongerKnowsIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods, widgets)
-		api.Put(widgets, widget)
+		api := apitest.New(pods, widgets)
+		api.Put("widgets", widget)
 		k, stop := runKinds(t, api, Options{})
 		defer stop()
 		store, release := use(t, k, widgets)
@@ -70,7 +70,7 @@ func TestKindThatTheAPIServerNoLongerKnowsIsGone(t *testing.T) {
 
 		// The kind comes back, and gets another store.
 		api.Serve(widgets, true)
-		api.Put(widgets, clustertest.Object{Namespace: "n", Name: "new"})
+		api.Put("widgets", "n/new")
 		time.Sleep(1001 * time.Millisecond)
 		kind, err := k.Cluster().Resolve(t.Context(), "example.com", "v1", "widgets")
 		if err != nil {
@@ -87,10 +87,10 @@ func TestKindThatTheAPIServerNoLongerKnowsIsGone(t *testing.T) {
 // Discovery documents lag behind by seconds. A kind that the API server denies twice is gone all the same.
 func TestKindIsGoneAlsoIfDiscoveryStillHasIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(widgets)
-		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		api := apitest.New(widgets)
+		api.Intercept(func(r *http.Request) *apitest.Fault {
 			if r.URL.Path == widgets.Path() {
-				return clustertest.Unknown()
+				return apitest.Refuse(http.StatusNotFound)
 			}
 			return nil
 		})
@@ -113,33 +113,33 @@ func TestKindIsGoneAlsoIfDiscoveryStillHasIt(t *testing.T) {
 
 // A kind is not gone because its cluster is away, refuses, or was restored: its readers keep what they have.
 func TestKindOfAClusterThatFailsIsNotGone(t *testing.T) {
-	for name, fault := range map[string]func(*clustertest.API){
-		"away": func(api *clustertest.API) { api.Away(true) },
-		"refused": func(api *clustertest.API) {
-			api.Intercept(func(*http.Request) *clustertest.Intercept { return clustertest.Refuse() })
+	for name, fault := range map[string]func(*apitest.API){
+		"away": func(api *apitest.API) { api.Away(true) },
+		"refused": func(api *apitest.API) {
+			api.Intercept(func(*http.Request) *apitest.Fault { return apitest.Refuse(http.StatusForbidden) })
 			api.CutWatches()
 		},
-		"discovery fails": func(api *clustertest.API) {
+		"discovery fails": func(api *apitest.API) {
 			api.Stale("example.com", true)
 			api.CutWatches()
 		},
-		"one 404 while discovery has it": func(api *clustertest.API) {
+		"one 404 while discovery has it": func(api *apitest.API) {
 			missed := false
-			api.Intercept(func(r *http.Request) *clustertest.Intercept {
+			api.Intercept(func(r *http.Request) *apitest.Fault {
 				if r.URL.Path != widgets.Path() || missed {
 					return nil
 				}
 				missed = true
-				return clustertest.Unknown()
+				return apitest.Refuse(http.StatusNotFound)
 			})
 			api.CutWatches()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api := clustertest.New(widgets, clustertest.Definitions)
-				api.Put(clustertest.Definitions, widgetDefinition)
-				api.Put(widgets, widget)
+				api := apitest.New(widgets, apitest.Definitions)
+				api.Put("customresourcedefinitions", widgetDefinition)
+				api.Put("widgets", widget)
 				k, stop := runKinds(t, api, Options{})
 				defer stop()
 				store, release := use(t, k, widgets)
@@ -167,9 +167,9 @@ func TestRemovedDefinitionEndsItsStoresAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		newer := widgets
 		newer.Version = "v2"
-		api := clustertest.New(pods, widgets, newer, clustertest.Definitions)
-		api.Put(clustertest.Definitions, widgetDefinition)
-		api.Put(clustertest.Definitions, clustertest.Object{Name: "widgets.example.org"})
+		api := apitest.New(pods, widgets, newer, apitest.Definitions)
+		api.Put("customresourcedefinitions", widgetDefinition)
+		api.Put("customresourcedefinitions", "widgets.example.org")
 		k, stop := runKinds(t, api, Options{})
 		defer stop()
 		var stores []*Store
@@ -180,8 +180,8 @@ func TestRemovedDefinitionEndsItsStoresAtOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		api.Delete(clustertest.Definitions, "/widgets.example.org")
-		api.Delete(clustertest.Definitions, "/widgets.example.com")
+		api.Delete("customresourcedefinitions", "widgets.example.org")
+		api.Delete("customresourcedefinitions", "widgets.example.com")
 		<-stores[0].Gone()
 		<-stores[1].Gone()
 		if took := time.Since(began); took > 0 {
@@ -199,12 +199,12 @@ func TestRemovedDefinitionEndsItsStoresAtOnce(t *testing.T) {
 // kind.
 func TestLateRemovalDoesNotEndTheNextOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(widgets)
+		api := apitest.New(widgets)
 		k, stop := runKinds(t, api, Options{})
 		defer stop()
 		old, releaseOld := use(t, k, widgets)
 		defer releaseOld()
-		removed := api.Put(widgets, widget)
+		removed := api.Put("widgets", widget)
 		old.end("it is over")
 		synctest.Wait()
 		store, release := use(t, k, widgets)
@@ -221,16 +221,16 @@ func TestLateRemovalDoesNotEndTheNextOne(t *testing.T) {
 // A definition that was removed and made anew while the gateway was cut off is another kind.
 func TestDefinitionThatWasReplacedUnseenEndsItsStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(widgets, clustertest.Definitions)
-		api.Put(clustertest.Definitions, widgetDefinition)
+		api := apitest.New(widgets, apitest.Definitions)
+		api.Put("customresourcedefinitions", widgetDefinition)
 		k, stop := runKinds(t, api, Options{})
 		defer stop()
 		store, release := use(t, k, widgets)
 		defer release()
 		synctest.Wait()
 		api.Away(true)
-		api.Delete(clustertest.Definitions, "/widgets.example.com")
-		api.Put(clustertest.Definitions, widgetDefinition)
+		api.Delete("customresourcedefinitions", "widgets.example.com")
+		api.Put("customresourcedefinitions", widgetDefinition)
 		api.Compact()
 		api.Away(false)
 		<-store.Gone()
@@ -241,7 +241,7 @@ func TestDefinitionThatWasReplacedUnseenEndsItsStores(t *testing.T) {
 // A kind that is installed, or changes its versions, is found at once, by a request and by a preload that waits.
 func TestInstalledKindIsThereAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods, clustertest.Definitions)
+		api := apitest.New(pods, apitest.Definitions)
 		k, stop := runKinds(t, api, Options{Preload: []string{"widgets.example.com"}})
 		defer stop()
 		time.Sleep(10 * time.Minute)
@@ -250,14 +250,14 @@ func TestInstalledKindIsThereAtOnce(t *testing.T) {
 		}
 		for range 3 {
 			api.Serve(widgets, true)
-			api.Put(clustertest.Definitions, widgetDefinition)
+			api.Put("customresourcedefinitions", widgetDefinition)
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			if err := k.Missing(); err != nil {
 				t.Errorf("two seconds after it was installed: %v", err)
 			}
 			api.Serve(widgets, false)
-			api.Delete(clustertest.Definitions, "/widgets.example.com")
+			api.Delete("customresourcedefinitions", "widgets.example.com")
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			if err := errors.Join(k.Missing(), k.Ready()); !errors.Is(err, cluster.ErrNoKind) {
@@ -270,7 +270,7 @@ func TestInstalledKindIsThereAtOnce(t *testing.T) {
 // The users of a cluster that is removed from the gateway are told, and no new use begins.
 func TestRemovedClusterEndsItsStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods, jobs)
+		api := apitest.New(pods, jobs)
 		k, stop := runKinds(t, api, Options{Preload: []string{"jobs.batch"}})
 		defer stop()
 		store, release := use(t, k, pods)

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
 func room(atMost int) *Kinds {
@@ -99,7 +99,7 @@ func TestWhoReadsOneKindAfterTheOtherStopsTheirOwn(t *testing.T) {
 // An idle kind makes room at once, and is read anew when it is used again.
 func TestIdleKindMakesRoomAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods, jobs, nodes)
+		api := apitest.New(pods, jobs, nodes)
 		k, stop := runKinds(t, api, Options{AtMost: 1})
 		defer stop()
 		_, release := use(t, k, jobs)

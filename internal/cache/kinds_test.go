@@ -10,19 +10,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 var (
-	jobs    = clustertest.Jobs
-	nodes   = clustertest.Nodes
+	jobs    = apitest.Jobs
+	nodes   = apitest.Nodes
 	widgets = cluster.Kind{Group: "example.com", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
 )
 
 // runKinds runs the stores of a cluster; the returned function stops them.
-func runKinds(t *testing.T, api *clustertest.API, opts Options) (k *Kinds, stop func()) {
+func runKinds(t *testing.T, api *apitest.API, opts Options) (k *Kinds, stop func()) {
 	t.Helper()
 	opts.Topic = roomy
 	k, err := NewKinds(api.Connect(t), opts, quiet)
@@ -62,10 +62,10 @@ func kindsOf(k *Kinds) (names []string) {
 
 func TestPreloadedKindsAreReadyTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods, jobs, nodes)
-		api.Put(pods, pod("a"))
+		api := apitest.New(pods, jobs, nodes)
+		api.Put("pods", "n/a")
 		slow := make(chan struct{})
-		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		api.Intercept(func(r *http.Request) *apitest.Fault {
 			if strings.HasSuffix(r.URL.Path, "/jobs") {
 				<-slow
 			}
@@ -90,8 +90,8 @@ func TestPreloadedKindsAreReadyTogether(t *testing.T) {
 
 func TestKindIsWatchedOnFirstUseAndStoppedWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods, jobs)
-		api.Put(jobs, clustertest.Object{Namespace: "n", Name: "j"})
+		api := apitest.New(pods, jobs)
+		api.Put("jobs", "n/j")
 		k, stop := runKinds(t, api, Options{Preload: []string{"pods"}, IdleAfter: time.Minute})
 		defer stop()
 		synctest.Wait()
@@ -121,7 +121,7 @@ func TestKindIsWatchedOnFirstUseAndStoppedWhenIdle(t *testing.T) {
 		if names := kindsOf(k); api.Watches() != 1 || !slices.Equal(names, []string{"pods"}) {
 			t.Errorf("nobody uses it any more, but there are %d watches, of %q", api.Watches(), names)
 		}
-		api.Put(jobs, clustertest.Object{Namespace: "n", Name: "k"})
+		api.Put("jobs", "n/k")
 		fresh, release := use(t, k, jobs)
 		defer release()
 		if fresh == store || fresh.Snapshot().Len() != 2 {
@@ -133,10 +133,10 @@ func TestKindIsWatchedOnFirstUseAndStoppedWhenIdle(t *testing.T) {
 func TestRefusedAndMissingKindsHoldNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unwatchable := cluster.Kind{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods", Kind: "PodMetrics", Namespaced: true}
-		api := clustertest.New(pods, jobs, nodes, unwatchable)
-		refuse := func(r *http.Request) *clustertest.Intercept {
+		api := apitest.New(pods, jobs, nodes, unwatchable)
+		refuse := func(r *http.Request) *apitest.Fault {
 			if r.URL.Path == nodes.Path() {
-				return clustertest.Refuse()
+				return apitest.Refuse(http.StatusForbidden)
 			}
 			return nil
 		}
@@ -185,7 +185,7 @@ func TestRefusedAndMissingKindsHoldNobodyUp(t *testing.T) {
 
 func TestClusterThatIsAwayAtStartIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
+		api := apitest.New(pods)
 		api.Away(true)
 		k, stop := runKinds(t, api, Options{Preload: []string{"pods"}})
 		defer stop()
@@ -204,8 +204,8 @@ func TestClusterThatIsAwayAtStartIsTriedAgain(t *testing.T) {
 
 func TestClusterThatGoesAwayIsStaleUntilItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
-		api.Put(pods, pod("a"))
+		api := apitest.New(pods)
+		api.Put("pods", "n/a")
 		k, stop := runKinds(t, api, Options{Preload: []string{"pods"}})
 		defer stop()
 		store, release := use(t, k, pods)
@@ -229,7 +229,7 @@ func TestClusterThatGoesAwayIsStaleUntilItIsBack(t *testing.T) {
 			t.Fatal(batch, err)
 		}
 		time.Sleep(time.Minute)
-		api.Put(pods, pod("b"))
+		api.Put("pods", "n/b")
 		api.Away(false)
 		<-w.C
 		time.Sleep(2 * time.Minute)
@@ -242,7 +242,7 @@ func TestClusterThatGoesAwayIsStaleUntilItIsBack(t *testing.T) {
 
 func TestEndWaitsForAllAndServesNobodyAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods, jobs)
+		api := apitest.New(pods, jobs)
 		k, stop := runKinds(t, api, Options{Preload: []string{"pods", "widgets.example.com"}})
 		_, release := use(t, k, jobs)
 		stop()
@@ -266,8 +266,8 @@ const requestsOutlive = 15 * time.Second
 func TestEndWhilePreloadingDoesNotHang(t *testing.T) {
 	for n := range 30 {
 		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(pods, jobs, nodes)
-			api.Intercept(func(*http.Request) *clustertest.Intercept {
+			api := apitest.New(pods, jobs, nodes)
+			api.Intercept(func(*http.Request) *apitest.Fault {
 				time.Sleep(time.Second)
 				return nil
 			})
@@ -280,7 +280,7 @@ func TestEndWhilePreloadingDoesNotHang(t *testing.T) {
 }
 
 func TestIndexesThatAreNoneAreRefused(t *testing.T) {
-	_, err := NewKinds(clustertest.New().Connect(t), Options{Indexes: map[string][]string{"pods": {"spec..nodeName"}}}, quiet)
+	_, err := NewKinds(apitest.New().Connect(t), Options{Indexes: map[string][]string{"pods": {"spec..nodeName"}}}, quiet)
 	if err == nil || !strings.Contains(err.Error(), "cache.indexes.pods") || !strings.Contains(err.Error(), "spec..nodeName") {
 		t.Errorf("%v", err)
 	}

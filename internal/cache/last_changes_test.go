@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 func TestQuietNamespacesAreKnownToBeUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
-		api.Put(pods, clustertest.Object{Namespace: "quiet", Name: "a"})
+		api := apitest.New(pods)
+		api.Put("pods", "quiet/a")
 		f, stop := fill(t, api, stream.Options{Events: 100, Bytes: 1 << 20})
 		defer stop()
 		synctest.Wait()
@@ -30,12 +30,12 @@ func TestQuietNamespacesAreKnownToBeUnchanged(t *testing.T) {
 		quiet, busy := stream.Namespaces("quiet"), stream.Namespaces("busy")
 		expect("listed", quiet, listed)
 		expect("listed", stream.AllNamespaces(), listed)
-		put := api.Put(pods, clustertest.Object{Namespace: "busy", Name: "b"})
+		put := api.Put("pods", "busy/b")
 		expect("put", quiet, listed)
 		expect("put", busy, put)
 		expect("put", stream.Namespaces("quiet", "busy"), put)
 		expect("put", stream.AllNamespaces(), put)
-		deleted := api.Delete(pods, "busy/b")
+		deleted := api.Delete("pods", "busy/b")
 		expect("deleted", busy, deleted)
 		expect("deleted", quiet, listed)
 		api.Bookmark()
@@ -62,7 +62,7 @@ func TestMemoryOfNamespacesIsBounded(t *testing.T) {
 	l := lastChanges{}
 	l.begin(1)
 	for i := range 3 * maxLastChanges {
-		o := newObject(t, clustertest.Object{Namespace: fmt.Sprint("n", i), Name: "a"})
+		o := newObject(t, fmt.Sprintf("n%d/a", i))
 		l.note(uint64(i+2), []change{{Object: o}})
 		if got := l.in(stream.Namespaces(o.GetNamespace())); got != uint64(i+2) {
 			t.Fatalf("changed at %d, not %d", got, i+2)
@@ -75,7 +75,7 @@ func TestMemoryOfNamespacesIsBounded(t *testing.T) {
 
 func TestVersionIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
+		api := apitest.New(pods)
 		f, stop := fill(t, api, stream.Options{Events: 100, Bytes: 1 << 20})
 		defer stop()
 		synctest.Wait()
@@ -90,7 +90,7 @@ func TestVersionIsAwaited(t *testing.T) {
 			go func() { reached <- f.Await(ctx, now+2) }()
 		}
 		synctest.Wait()
-		api.Put(pods, pod("a"))
+		api.Put("pods", "n/a")
 		synctest.Wait()
 		select {
 		case have := <-reached:

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -26,18 +26,10 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	pods  = clustertest.Pods
+	pods  = apitest.Pods
 	roomy = stream.Options{Events: 10_000, Bytes: 1 << 30}
 	quiet = slog.New(slog.DiscardHandler)
 )
-
-func pod(name string, labels ...string) clustertest.Object {
-	o := clustertest.Object{Namespace: "n", Name: name, Labels: map[string]string{}}
-	for i := 0; i < len(labels); i += 2 {
-		o.Labels[labels[i]] = labels[i+1]
-	}
-	return o
-}
 
 // filled is a store of pods that the real informer fills from an API server.
 type filled struct {
@@ -46,7 +38,7 @@ type filled struct {
 	restart  func()       // called then, unless it is nil
 }
 
-func fill(t testing.TB, api *clustertest.API, opts stream.Options, indexes ...string) (f *filled, stop func()) {
+func fill(t testing.TB, api *apitest.API, opts stream.Options, indexes ...string) (f *filled, stop func()) {
 	t.Helper()
 	return fillFrom(t, api.Connect(t), opts, indexes...)
 }
@@ -100,9 +92,9 @@ func content(t testing.TB, s *Snapshot) map[string]string {
 }
 
 // expectContent compares a snapshot with what there is at the API server.
-func expectContent(t testing.TB, when string, s *Snapshot, api *clustertest.API) {
+func expectContent(t testing.TB, when string, s *Snapshot, api *apitest.API) {
 	t.Helper()
-	if got, want := content(t, s), api.Objects(pods); !maps.Equal(got, want) || s.Len() != len(want) {
+	if got, want := content(t, s), api.Objects("pods"); !maps.Equal(got, want) || s.Len() != len(want) {
 		t.Errorf("%s the content is\n%v, not\n%v", when, got, want)
 	}
 }

@@ -6,23 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // fillPods puts pods of about 2.3 KB with five labels into an API server.
-func fillPods(api *clustertest.API, n int) {
+func fillPods(api *apitest.API, n int) {
 	padding := strings.Repeat("x", 1900)
 	for i := range n {
-		api.Put(pods, clustertest.Object{
-			Namespace: fmt.Sprintf("team-%d", i%20),
-			Name:      fmt.Sprintf("train-%05d-worker-%c%05x", i/8, 'a'+i%8, i*7919),
-			Labels: map[string]string{
-				"app.kubernetes.io/name": "train", "batch.kubernetes.io/job-name": fmt.Sprintf("train-%05d", i/8),
-				"batch.kubernetes.io/controller-uid": fmt.Sprintf("%08x-1111-2222-3333-444455556666", i/8), "queue": fmt.Sprint("q", i%5), "size": "small",
-			},
-			Fields: map[string]any{"spec": map[string]any{"nodeName": fmt.Sprint("node-", i%100), "padding": padding}},
-		})
+		key := fmt.Sprintf("team-%d/train-%05d-worker-%c%05x", i%20, i/8, 'a'+i%8, i*7919)
+		api.Put("pods", key, fmt.Sprint("spec.nodeName=node-", i%100), "spec.padding="+padding, apitest.Set("metadata.labels", map[string]string{
+			"app.kubernetes.io/name": "train", "batch.kubernetes.io/job-name": fmt.Sprintf("train-%05d", i/8),
+			"batch.kubernetes.io/controller-uid": fmt.Sprintf("%08x-1111-2222-3333-444455556666", i/8), "queue": fmt.Sprint("q", i%5), "size": "small",
+		}))
 	}
 }
 
@@ -37,7 +33,7 @@ func heap() int64 {
 // measure returns how many bytes a cached pod costs, client-go's own indexer included, and how large its compact JSON
 // is.
 func measure(tb testing.TB, n int) (cost, json float64) {
-	api := clustertest.New(pods)
+	api := apitest.New(pods)
 	fillPods(api, n)
 	before := heap()
 	store, stop := fill(tb, api, roomy, "spec.nodeName")

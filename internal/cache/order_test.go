@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
 func parseOrder(t testing.TB, text string) Order {
@@ -116,10 +115,10 @@ func TestBadOrdersAreRefused(t *testing.T) {
 
 func TestCountsAreByValue(t *testing.T) {
 	objects := []*cluster.Object{
-		newObject(t, clustertest.Object{Namespace: "a", Name: "1", Labels: map[string]string{"app": "web"}}),
-		newObject(t, clustertest.Object{Namespace: "a", Name: "2", Labels: map[string]string{"app": "db"}}),
-		newObject(t, clustertest.Object{Namespace: "a", Name: "3"}),
-		newObject(t, clustertest.Object{Namespace: "a", Name: "4", Labels: map[string]string{"app": "web"}}),
+		newObject(t, "a/1", "metadata.labels.app=web"),
+		newObject(t, "a/2", "metadata.labels.app=db"),
+		newObject(t, "a/3"),
+		newObject(t, "a/4", "metadata.labels.app=web"),
 	}
 	counts, err := CountBy(slices.Values(objects), "metadata.labels.app", func(int) bool { return true })
 	if want := []Count{{"web", 2}, {"", 1}, {"db", 1}}; err != nil || !slices.Equal(counts, want) {

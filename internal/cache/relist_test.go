@@ -11,16 +11,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
 func TestRelistIsOneBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
+		api := apitest.New(pods)
 		for _, name := range []string{"changed", "gone", "recreated", "same", "zebra"} {
-			api.Put(pods, pod(name))
+			api.Put("pods", "n/"+name)
 		}
 		store, stop := fill(t, api, roomy)
 		defer stop()
@@ -31,14 +31,14 @@ func TestRelistIsOneBurst(t *testing.T) {
 		if store.Upstream().Live {
 			t.Error("the watch is taken for live")
 		}
-		api.Delete(pods, "n/gone")
-		api.Delete(pods, "n/recreated")
-		api.Put(pods, pod("recreated"))
-		api.Put(pods, pod("zebra"))
-		api.Put(pods, pod("changed"))
-		api.Put(pods, pod("new"))
-		api.Put(pods, pod("passing"))
-		api.Delete(pods, "n/passing")
+		api.Delete("pods", "n/gone")
+		api.Delete("pods", "n/recreated")
+		api.Put("pods", "n/recreated")
+		api.Put("pods", "n/zebra")
+		api.Put("pods", "n/changed")
+		api.Put("pods", "n/new")
+		api.Put("pods", "n/passing")
+		api.Delete("pods", "n/passing")
 		api.Compact()
 		time.Sleep(time.Minute)
 		lines := told(t, c)
@@ -74,25 +74,25 @@ func TestVersionsThatGoBackBeginAnotherHistory(t *testing.T) {
 		after int // changes between the restore and the next list
 	}{{"found behind", 1}, {"found at the same version", 3}, {"found ahead", 9}} {
 		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(pods)
-			api.Put(pods, pod("a"))
-			api.Put(pods, pod("b"))
-			api.Put(pods, pod("c"))
+			api := apitest.New(pods)
+			api.Put("pods", "n/a")
+			api.Put("pods", "n/b")
+			api.Put("pods", "n/c")
 			store, stop := fill(t, api, roomy)
 			defer stop()
 			synctest.Wait()
 			c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
-			api.Put(pods, pod("b"))
-			api.Delete(pods, "n/a")
+			api.Put("pods", "n/b")
+			api.Delete("pods", "n/a")
 			synctest.Wait()
 			if n := len(told(t, c)); n != 2 {
 				t.Fatalf("%d events", n)
 			}
 			api.ExpireWatches()
 			synctest.Wait()
-			api.Rewind(1002) // a and b are back, c is not
+			api.Restore(1002) // a and b are back, c is not
 			for range test.after {
-				api.Put(pods, pod("d"))
+				api.Put("pods", "n/d")
 			}
 			time.Sleep(time.Minute)
 			expectContent(t, test.name, store.Snapshot(), api)
@@ -103,7 +103,7 @@ func TestVersionsThatGoBackBeginAnotherHistory(t *testing.T) {
 				t.Errorf("%s: a cursor of the old history gets %v", test.name, err)
 			}
 			fresh := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
-			api.Put(pods, pod("e"))
+			api.Put("pods", "n/e")
 			synctest.Wait()
 			if n := len(told(t, fresh)); n != 1 {
 				t.Errorf("%s: %d events in the new history", test.name, n)
@@ -117,14 +117,14 @@ func TestVersionsThatGoBackBeginAnotherHistory(t *testing.T) {
 func TestEpochChangesWithHistory(t *testing.T) {
 	for _, live := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(pods)
-			api.Put(pods, pod("a"))
+			api := apitest.New(pods)
+			api.Put("pods", "n/a")
 			store, stop := fill(t, api, roomy)
 			defer stop()
 			synctest.Wait()
 			api.Skip(100)
 			api.Bookmark()
-			api.Put(pods, pod("b"))
+			api.Put("pods", "n/b")
 			synctest.Wait()
 			c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
 			store.restart = func() {
@@ -137,11 +137,11 @@ func TestEpochChangesWithHistory(t *testing.T) {
 				}
 			}
 			if live {
-				store.told(newObject(t, pod("c")).WithVersion(1002))
+				store.told(newObject(t, "n/c").WithVersion(1002))
 			} else {
 				api.ExpireWatches()
 				synctest.Wait()
-				api.Rewind(1001)
+				api.Restore(1001)
 				time.Sleep(time.Minute)
 			}
 			if _, _, err := c.Next(make([]*Event, 0, 1), nil); !errors.Is(err, stream.ErrEpoch) || store.restarts.Load() != 1 {
@@ -154,15 +154,15 @@ func TestEpochChangesWithHistory(t *testing.T) {
 // When a lease ends, etcd deletes all that was bound to it in one revision.
 func TestDeletionsOfOneRevisionAreNoWayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
+		api := apitest.New(pods)
 		for _, name := range []string{"a", "b", "c"} {
-			api.Put(pods, pod(name))
+			api.Put("pods", "n/"+name)
 		}
 		store, stop := fill(t, api, roomy)
 		defer stop()
 		synctest.Wait()
 		c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
-		api.Delete(pods, "n/a", "n/b", "n/c")
+		api.Delete("pods", "n/a", "n/b", "n/c")
 		synctest.Wait()
 		expect(t, "the deletions", told(t, c), []string{
 			"deleted n/a@1004 was 1001, claims 1003", "deleted n/b@1004 was 1002, claims 1003", "deleted n/c@1004 was 1003, claims 1003",
@@ -181,12 +181,12 @@ func TestDeletionsOfOneRevisionAreNoWayBack(t *testing.T) {
 func TestListsWithoutAWatchAreTakenTogether(t *testing.T) {
 	for _, later := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(pods)
-			api.Put(pods, pod("a"))
-			api.Put(pods, pod("b"))
-			refuse := func(r *http.Request) *clustertest.Intercept {
+			api := apitest.New(pods)
+			api.Put("pods", "n/a")
+			api.Put("pods", "n/b")
+			refuse := func(r *http.Request) *apitest.Fault {
 				if strings.Contains(r.URL.RawQuery, "watch=true") {
-					return clustertest.Refuse()
+					return apitest.Refuse(http.StatusForbidden)
 				}
 				return nil
 			}
@@ -202,11 +202,11 @@ func TestListsWithoutAWatchAreTakenTogether(t *testing.T) {
 				api.Intercept(refuse)
 			}
 			time.Sleep(10 * time.Second)
-			api.Put(pods, pod("c"))
-			api.Delete(pods, "n/a")
+			api.Put("pods", "n/c")
+			api.Delete("pods", "n/a")
 			time.Sleep(time.Minute)
-			api.Put(pods, pod("a"))
-			api.Delete(pods, "n/b")
+			api.Put("pods", "n/a")
+			api.Delete("pods", "n/b")
 			time.Sleep(time.Minute)
 			if n := store.Snapshot().Len(); later != (n == 2) || !later && n != 0 || store.Upstream().Synced != later {
 				t.Errorf("later: %v: half a list is shown: %d objects", later, n)
@@ -233,18 +233,18 @@ func TestListsWithoutAWatchAreTakenTogether(t *testing.T) {
 // listed.
 func TestListAtTheKnownVersionWithOtherContentIsAnotherHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
-		api.Put(pods, pod("a"))
+		api := apitest.New(pods)
+		api.Put("pods", "n/a")
 		store, stop := fill(t, api, roomy)
 		defer stop()
 		synctest.Wait()
-		api.Put(pods, pod("lost"))
+		api.Put("pods", "n/lost")
 		synctest.Wait()
 		c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
 		api.ExpireWatches()
 		synctest.Wait()
 		known := api.Version()
-		api.Rewind(known - 1)
+		api.Restore(known - 1)
 		api.Skip(1) // something of another kind
 		time.Sleep(time.Minute)
 		if head := store.Topic().Head().Version; head != known {
@@ -261,16 +261,16 @@ func TestListAtTheKnownVersionWithOtherContentIsAnotherHistory(t *testing.T) {
 // found by a list at the same version, is no other history.
 func TestRestOfARevisionThatAListFindsIsNoOtherHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
+		api := apitest.New(pods)
 		for _, name := range []string{"a", "b", "c"} {
-			api.Put(pods, pod(name))
+			api.Put("pods", "n/"+name)
 		}
 		var first atomic.Bool
-		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		api.Intercept(func(r *http.Request) *apitest.Fault {
 			if strings.Contains(r.URL.RawQuery, "watch=true") && first.CompareAndSwap(false, true) {
-				gone := pod("a").JSON(pods)
+				gone := apitest.JSON(pods, "n/a")
 				gone = strings.Replace(gone, `"resourceVersion":"0"`, `"resourceVersion":"1004"`, 1)
-				return &clustertest.Intercept{Body: `{"type":"DELETED","object":` + gone + "}\n"}
+				return &apitest.Fault{Body: `{"type":"DELETED","object":` + gone + "}\n"}
 			}
 			return nil
 		})
@@ -281,7 +281,7 @@ func TestRestOfARevisionThatAListFindsIsNoOtherHistory(t *testing.T) {
 			t.Fatalf("%d objects after the first deletion", n)
 		}
 		c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
-		api.Delete(pods, "n/a", "n/b", "n/c")
+		api.Delete("pods", "n/a", "n/b", "n/c")
 		time.Sleep(time.Minute)
 		expectContent(t, "after the rest", store.Snapshot(), api)
 		if lines := told(t, c); len(lines) != 2 || store.restarts.Load() != 0 {
@@ -294,9 +294,9 @@ func TestRestOfARevisionThatAListFindsIsNoOtherHistory(t *testing.T) {
 // the rest.
 func TestRestOfARevisionInWhichAWatchEndsIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
+		api := apitest.New(pods)
 		for _, name := range []string{"a", "b", "c"} {
-			api.Put(pods, pod(name))
+			api.Put("pods", "n/"+name)
 		}
 		store, stop := fill(t, api, roomy)
 		defer stop()
@@ -312,7 +312,7 @@ func TestRestOfARevisionInWhichAWatchEndsIsTold(t *testing.T) {
 		time.Sleep(lasts - 100*time.Millisecond)
 		api.Requests()
 		api.EndWatchesWithin()
-		api.Delete(pods, "n/a", "n/b", "n/c")
+		api.Delete("pods", "n/a", "n/b", "n/c")
 		time.Sleep(time.Minute)
 		expectContent(t, "after the rest", store.Snapshot(), api)
 		if lines := told(t, c); len(lines) != 3 || store.restarts.Load() != 0 {
@@ -328,18 +328,18 @@ func TestRestOfARevisionInWhichAWatchEndsIsTold(t *testing.T) {
 // versions.
 func TestOtherContentOfTheSameVersionIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
-		api.Put(pods, pod("a"))
+		api := apitest.New(pods)
+		api.Put("pods", "n/a")
 		store, stop := fill(t, api, roomy)
 		defer stop()
 		synctest.Wait()
-		api.Put(pods, pod("a", "app", "old"))
+		api.Put("pods", "n/a", "metadata.labels.app=old")
 		synctest.Wait()
 		c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
 		api.ExpireWatches()
 		synctest.Wait()
-		api.Rewind(1001)
-		api.Put(pods, pod("a", "app", "new"))
+		api.Restore(1001)
+		api.Put("pods", "n/a", "metadata.labels.app=new")
 		time.Sleep(time.Minute)
 		expectContent(t, "listed again", store.Snapshot(), api)
 		expect(t, "the difference", told(t, c), []string{"modified n/a@1002 was 1002, claims 1002"})
@@ -351,16 +351,16 @@ func TestOtherContentOfTheSameVersionIsTold(t *testing.T) {
 
 func TestRelistHoldsNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
+		api := apitest.New(pods)
 		for i := range 10 {
-			api.Put(pods, pod(fmt.Sprint("p", i)))
+			api.Put("pods", "n/"+fmt.Sprint("p", i))
 		}
 		store, stop := fill(t, api, roomy)
 		defer stop()
 		synctest.Wait()
 		api.ExpireWatches()
 		synctest.Wait()
-		api.Put(pods, pod("p3"))
+		api.Put("pods", "n/p3")
 		api.Compact()
 		time.Sleep(time.Minute)
 		snapshot := store.Snapshot()

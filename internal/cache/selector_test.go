@@ -9,14 +9,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-func newObject(t testing.TB, o clustertest.Object) *cluster.Object {
+func newObject(t testing.TB, key string, fields ...string) *cluster.Object {
 	t.Helper()
-	made, err := cluster.NewObject(o.JSON(pods))
+	made, err := cluster.NewObject(apitest.JSON(pods, key, fields...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,21 +27,19 @@ func newObject(t testing.TB, o clustertest.Object) *cluster.Object {
 func someObjects(t testing.TB, rng *rand.Rand, n int) (objects []*cluster.Object) {
 	t.Helper()
 	for range n {
-		o := clustertest.Object{
-			Namespace: []string{"a", "a-b", "a.b", "b"}[rng.IntN(4)],
-			Name:      fmt.Sprintf("%c-%d", 'a'+rng.IntN(3), rng.IntN(20)),
-			Fields:    map[string]any{"spec": map[string]any{}},
-		}
+		key := fmt.Sprintf("%s/%c-%d", []string{"a", "a-b", "a.b", "b"}[rng.IntN(4)], 'a'+rng.IntN(3), rng.IntN(20))
+		labels := map[string]string{}
 		for range rng.IntN(4) {
-			if o.Labels == nil {
-				o.Labels = map[string]string{}
-			}
-			o.Labels[someKey(rng)] = []string{"", "web", "db", "1", "7", "100"}[rng.IntN(6)]
+			labels[someKey(rng)] = []string{"", "web", "db", "1", "7", "100"}[rng.IntN(6)]
+		}
+		fields := []string{"spec:={}"}
+		if len(labels) > 0 {
+			fields = append(fields, apitest.Set("metadata.labels", labels))
 		}
 		if rng.IntN(4) > 0 {
-			o.Fields["spec"].(map[string]any)["node"] = []any{"", "n1", "n2", 7, true, nil}[rng.IntN(6)]
+			fields[0] = apitest.Set("spec.node", []any{"", "n1", "n2", 7, true, nil}[rng.IntN(6)])
 		}
-		objects = append(objects, newObject(t, o))
+		objects = append(objects, newObject(t, key, fields...))
 	}
 	return objects
 }
@@ -131,26 +129,26 @@ func TestListByAnIndexIsAScanFiltered(t *testing.T) {
 		for range 60 {
 			text, selector := someSelector(t, rng)
 			scope := []stream.Scope{stream.AllNamespaces(), stream.Namespaces("a"), stream.Namespaces("a", "none", "a-b", "b"), stream.Namespaces("none")}[rng.IntN(4)]
-			after := clustertest.Object{}
+			namespace, name := "", ""
 			if rng.IntN(2) == 0 {
-				after = clustertest.Object{Namespace: []string{"a", "a-b", "a.b", "b", "none"}[rng.IntN(5)], Name: fmt.Sprintf("%c-%d", 'a'+rng.IntN(3), rng.IntN(20))}
+				namespace, name = []string{"a", "a-b", "a.b", "b", "none"}[rng.IntN(5)], fmt.Sprintf("%c-%d", 'a'+rng.IntN(3), rng.IntN(20))
 			}
 			var want, got []string
 			for _, o := range sorted {
 				inScope := scope.All() || slices.Contains(scope.Namespaces(), o.GetNamespace())
-				if inScope && selector.Matches(o) && (after.Name == "" || o.Key() > after.Namespace+"/"+after.Name) {
+				if inScope && selector.Matches(o) && (name == "" || o.Key() > namespace+"/"+name) {
 					want = append(want, o.Key())
 				}
 			}
 			most := 1 + rng.IntN(50)
-			for o := range snapshot.List(scope, selector, after.Namespace, after.Name) {
+			for o := range snapshot.List(scope, selector, namespace, name) {
 				got = append(got, o.Key())
 				if len(got) == most {
 					break
 				}
 			}
 			if want = want[:min(most, len(want))]; !slices.Equal(got, want) {
-				t.Fatalf("seed %d: %q in %v after %s/%s:\n%q, not\n%q", seed, text, scope, after.Namespace, after.Name, got, want)
+				t.Fatalf("seed %d: %q in %v after %s/%s:\n%q, not\n%q", seed, text, scope, namespace, name, got, want)
 			}
 		}
 		for _, o := range all {

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -28,9 +28,9 @@ func resumed(t *testing.T, s *Store, version uint64) *Cursor {
 
 func TestFirstListIsNoEventAndLiveChangesAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
-		api.Put(pods, pod("a"))
-		api.Put(pods, pod("b"))
+		api := apitest.New(pods)
+		api.Put("pods", "n/a")
+		api.Put("pods", "n/b")
 		store, stop := fill(t, api, roomy)
 		defer stop()
 		if err := store.WaitSynced(t.Context()); err != nil {
@@ -49,10 +49,10 @@ func TestFirstListIsNoEventAndLiveChangesAre(t *testing.T) {
 			t.Errorf("resuming before the first list gives %v", err)
 		}
 		c := store.Topic().From(store.Snapshot().Head, stream.AllNamespaces())
-		api.Put(pods, pod("c"))
-		api.Put(pods, pod("a", "app", "web"))
-		api.Delete(pods, "n/b")
-		api.Put(pods, pod("b"))
+		api.Put("pods", "n/c")
+		api.Put("pods", "n/a", "metadata.labels.app=web")
+		api.Delete("pods", "n/b")
+		api.Put("pods", "n/b")
 		synctest.Wait()
 		expect(t, "live changes", told(t, c), []string{
 			"added n/c@1003, claims 1003", "modified n/a@1004 was 1001, claims 1004",
@@ -71,8 +71,8 @@ func TestFirstListIsNoEventAndLiveChangesAre(t *testing.T) {
 // Notifications that the informer should never send must not confuse the state either.
 func TestOddNotifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
-		api.Put(pods, pod("a"))
+		api := apitest.New(pods)
+		api.Put("pods", "n/a")
 		store, stop := fill(t, api, roomy)
 		synctest.Wait()
 		stop()
@@ -132,17 +132,17 @@ func TestOddNotifications(t *testing.T) {
 
 func TestSnapshotIsMadeOnceForAllWhoAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
+		api := apitest.New(pods)
 		store, stop := fill(t, api, roomy)
 		defer stop()
 		synctest.Wait()
-		api.Put(pods, pod("a"))
+		api.Put("pods", "n/a")
 		synctest.Wait()
 		first := store.Snapshot()
 		if store.Snapshot() != first {
 			t.Error("two who ask get two")
 		}
-		api.Put(pods, pod("b"))
+		api.Put("pods", "n/b")
 		synctest.Wait()
 		if store.Snapshot() == first || first.Len() != 1 || store.Snapshot().Len() != 2 || first.Get("n", "b") != nil {
 			t.Error("a snapshot changes")
@@ -152,7 +152,7 @@ func TestSnapshotIsMadeOnceForAllWhoAsk(t *testing.T) {
 
 func TestWaitSyncedSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(pods)
+		api := apitest.New(pods)
 		api.Away(true)
 		store, stop := fill(t, api, roomy)
 		defer stop()
@@ -161,7 +161,7 @@ func TestWaitSyncedSaysWhy(t *testing.T) {
 		if err := store.WaitSynced(ctx); !errors.Is(err, ErrNotSynced) || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("a cluster that is away: %v", err)
 		}
-		api.Intercept(func(*http.Request) *clustertest.Intercept { return clustertest.Refuse() })
+		api.Intercept(func(*http.Request) *apitest.Fault { return apitest.Refuse(http.StatusForbidden) })
 		began := time.Now()
 		if err := store.WaitSynced(t.Context()); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "pods") || !store.Upstream().Refused() {
 			t.Errorf("a kind that is refused: %v", err)

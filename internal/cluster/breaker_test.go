@@ -13,8 +13,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
 // run runs a connection in a synctest bubble until the test ends.
@@ -37,17 +37,17 @@ func run(t *testing.T, c *cluster.Cluster) {
 // is back.
 func TestClusterThatIsAwayIsNotAskedByEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		c := api.Connect(t)
 		run(t, c)
 		if c.Away() != nil {
 			t.Error("it is away before it was asked")
 		}
 		hole := make(chan struct{})
-		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		api.Intercept(func(r *http.Request) *apitest.Fault {
 			select {
 			case <-r.Context().Done():
-				return &clustertest.Intercept{Err: r.Context().Err()}
+				return &apitest.Fault{Err: r.Context().Err()}
 			case <-hole:
 				return nil
 			}
@@ -91,23 +91,23 @@ func TestClusterThatIsAwayIsNotAskedByEverybody(t *testing.T) {
 // One broken connection does not make a cluster count as away, nor does any answer.
 func TestClusterThatAnswersIsNotAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		c := api.Connect(t)
 		run(t, c)
 		broken := false
-		api.Intercept(func(*http.Request) *clustertest.Intercept {
+		api.Intercept(func(*http.Request) *apitest.Fault {
 			if broken {
 				return nil
 			}
 			broken = true
-			return &clustertest.Intercept{Err: syscall.ECONNRESET}
+			return &apitest.Fault{Err: syscall.ECONNRESET}
 		})
 		_, _ = c.Epoch(t.Context())
 		synctest.Wait()
 		if _, err := c.Epoch(t.Context()); err != nil {
 			t.Errorf("after a connection broke: %v", err)
 		}
-		api.Intercept(func(*http.Request) *clustertest.Intercept { return clustertest.Refuse() })
+		api.Intercept(func(*http.Request) *apitest.Fault { return apitest.Refuse(http.StatusForbidden) })
 		if _, err := c.Named(t.Context(), "pods"); err == nil || c.Away() != nil {
 			t.Errorf("it refuses: %v, %v", err, c.Away())
 		}
@@ -124,7 +124,7 @@ func TestClusterThatAnswersIsNotAway(t *testing.T) {
 // Requests that are under way when Run ends do not outlive it.
 func TestQuestionsEndWithTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		c := api.Connect(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -133,9 +133,9 @@ func TestQuestionsEndWithTheConnection(t *testing.T) {
 			_ = c.Run(ctx)
 		}()
 		synctest.Wait()
-		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		api.Intercept(func(r *http.Request) *apitest.Fault {
 			<-r.Context().Done()
-			return &clustertest.Intercept{Err: r.Context().Err()}
+			return &apitest.Fault{Err: r.Context().Err()}
 		})
 		began := time.Now()
 		time.AfterFunc(time.Second, cancel)
@@ -151,12 +151,12 @@ func TestQuestionsEndWithTheConnection(t *testing.T) {
 func TestPrinterColumnsFollowTheDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		widgets := cluster.Kind{Group: "example.com", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
-		api := clustertest.New(widgets, clustertest.Definitions)
+		api := apitest.New(widgets, apitest.Definitions)
 		define := func(columns string, served bool) {
-			api.Put(clustertest.Definitions, clustertest.Object{Name: "widgets.example.com", Fields: map[string]any{"spec": map[string]any{"versions": []any{
+			api.Put("customresourcedefinitions", "widgets.example.com", apitest.Set("spec.versions", []any{
 				map[string]any{"name": "v1", "served": served, "additionalPrinterColumns": []any{map[string]any{"name": columns, "type": "string", "jsonPath": ".a"}}},
 				map[string]any{"name": "v2", "served": true},
-			}}}})
+			}))
 		}
 		c := api.Connect(t)
 		look := func(kind cluster.Kind) string {
@@ -172,7 +172,7 @@ func TestPrinterColumnsFollowTheDefinition(t *testing.T) {
 		newer := widgets
 		newer.Version = "v2"
 		define("One", true)
-		if one, two, pods := look(widgets), look(newer), look(clustertest.Pods); one != "One" || two != "default" || pods != "none" {
+		if one, two, pods := look(widgets), look(newer), look(apitest.Pods); one != "One" || two != "default" || pods != "none" {
 			t.Errorf("%s, %s, %s", one, two, pods)
 		}
 		define("Other", true)
@@ -199,7 +199,7 @@ func TestPrinterColumnsFollowTheDefinition(t *testing.T) {
 			t.Errorf("while the cluster is away: %s", have)
 		}
 		api.Away(false)
-		api.Intercept(func(*http.Request) *clustertest.Intercept { return clustertest.Refuse() })
+		api.Intercept(func(*http.Request) *apitest.Fault { return apitest.Refuse(http.StatusForbidden) })
 		c.Changed("example.com")
 		api.Requests()
 		for range 10 {

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
 func widgets(version string) cluster.Kind {
@@ -21,15 +21,15 @@ func widgets(version string) cluster.Kind {
 
 func TestKindsAreFoundByTheirNames(t *testing.T) {
 	metrics := cluster.Kind{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "nodes", Kind: "NodeMetrics"}
-	api := clustertest.New(clustertest.Pods, clustertest.Nodes, clustertest.Jobs, metrics, widgets("v1"), widgets("v1beta1"))
+	api := apitest.New(apitest.Pods, apitest.Nodes, apitest.Jobs, metrics, widgets("v1"), widgets("v1beta1"))
 	c := api.Connect(t)
 	none := cluster.Kind{}
 	for name, want := range map[string]cluster.Kind{
-		"pods":                          clustertest.Pods,
-		"nodes":                         clustertest.Nodes,
-		"jobs.batch":                    clustertest.Jobs,
-		"jobs.v1.batch":                 clustertest.Jobs,
-		"pods.v1.":                      clustertest.Pods,
+		"pods":                          apitest.Pods,
+		"nodes":                         apitest.Nodes,
+		"jobs.batch":                    apitest.Jobs,
+		"jobs.v1.batch":                 apitest.Jobs,
+		"pods.v1.":                      apitest.Pods,
 		"nodes.metrics.k8s.io":          metrics,
 		"widgets.example.com":           widgets("v1"),
 		"widgets.v1beta1.example.com":   widgets("v1beta1"),
@@ -49,7 +49,7 @@ func TestKindsAreFoundByTheirNames(t *testing.T) {
 			t.Errorf("the error does not say which: %v", err)
 		}
 	}
-	for _, want := range []cluster.Kind{clustertest.Pods, clustertest.Jobs, metrics, widgets("v1"), widgets("v1beta1")} {
+	for _, want := range []cluster.Kind{apitest.Pods, apitest.Jobs, metrics, widgets("v1"), widgets("v1beta1")} {
 		if kind, err := c.Resolve(t.Context(), want.Group, want.Version, want.Resource); kind != want || err != nil {
 			t.Errorf("%v is %v, %v", want, kind, err)
 		}
@@ -61,7 +61,7 @@ func TestKindsAreFoundByTheirNames(t *testing.T) {
 
 func TestUnknownKindsAskAtMostOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		c := api.Connect(t)
 		for range 100 {
 			if _, err := c.Named(t.Context(), "widgets.example.com"); !errors.Is(err, cluster.ErrNoKind) {
@@ -91,8 +91,8 @@ func TestUnknownKindsAskAtMostOnceASecond(t *testing.T) {
 
 func TestConcurrentQuestionsAreOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
-		api.Intercept(func(*http.Request) *clustertest.Intercept {
+		api := apitest.New(apitest.Pods)
+		api.Intercept(func(*http.Request) *apitest.Fault {
 			time.Sleep(time.Second)
 			return nil
 		})
@@ -121,10 +121,10 @@ func TestConcurrentQuestionsAreOneRequest(t *testing.T) {
 }
 
 func TestGroupThatDoesNotAnswerIsUnavailable(t *testing.T) {
-	api := clustertest.New(clustertest.Pods, clustertest.Jobs, widgets("v1"))
+	api := apitest.New(apitest.Pods, apitest.Jobs, widgets("v1"))
 	api.Stale("example.com", true)
 	c := api.Connect(t)
-	if kind, err := c.Named(t.Context(), "jobs.batch"); err != nil || kind != clustertest.Jobs {
+	if kind, err := c.Named(t.Context(), "jobs.batch"); err != nil || kind != apitest.Jobs {
 		t.Errorf("the other groups suffer: %v, %v", kind, err)
 	}
 	for _, name := range []string{"widgets.example.com", "widgets.v1.example.com"} {
@@ -142,7 +142,7 @@ func TestGroupThatDoesNotAnswerIsUnavailable(t *testing.T) {
 
 func TestClusterThatIsAwayIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		api.Away(true)
 		c := api.Connect(t)
 		if _, err := c.Named(t.Context(), "pods"); !errors.Is(err, cluster.ErrUnavailable) || !strings.Contains(err.Error(), "connection refused") {
@@ -167,7 +167,7 @@ func TestClusterThatIsAwayIsUnavailable(t *testing.T) {
 }
 
 func TestReplicasAgreeOnTheEpoch(t *testing.T) {
-	api := clustertest.New()
+	api := apitest.New()
 	one, other := api.Connect(t), api.Connect(t)
 	epoch := func(c *cluster.Cluster) string {
 		e, err := c.Epoch(t.Context())
@@ -188,15 +188,15 @@ func TestReplicasAgreeOnTheEpoch(t *testing.T) {
 
 func TestEpochSaysWhatItNeeds(t *testing.T) {
 	for _, test := range []struct {
-		answer *clustertest.Intercept
+		answer *apitest.Fault
 		says   string
 	}{
-		{clustertest.Refuse(), "must be able to get the namespace kube-system"},
-		{&clustertest.Intercept{Body: `{"metadata":{}}`}, "without the uid of kube-system"},
-		{&clustertest.Intercept{Body: `<html>`}, "without the uid of kube-system"},
+		{apitest.Refuse(http.StatusForbidden), "must be able to get the namespace kube-system"},
+		{&apitest.Fault{Body: `{"metadata":{}}`}, "without the uid of kube-system"},
+		{&apitest.Fault{Body: `<html>`}, "without the uid of kube-system"},
 	} {
-		api := clustertest.New()
-		api.Intercept(func(*http.Request) *clustertest.Intercept { return test.answer })
+		api := apitest.New()
+		api.Intercept(func(*http.Request) *apitest.Fault { return test.answer })
 		if _, err := api.Connect(t).Epoch(t.Context()); !errors.Is(err, cluster.ErrUnavailable) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%v", err)
 		}

@@ -13,14 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
 var roomy = cluster.HistoryBound{Events: 1000, Bytes: 1 << 20}
 
 // lines are the first events of the history of pods, as a watch sends them.
-func lines(t *testing.T, api *clustertest.API, n int) string {
+func lines(t *testing.T, api *apitest.API, n int) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -45,15 +45,15 @@ func lines(t *testing.T, api *clustertest.API, n int) string {
 }
 
 // eventful is an API server with the versions 1001 to 1008, of which 1006 has three deletions.
-func eventful() (api *clustertest.API, all []string) {
-	api = clustertest.New(clustertest.Pods)
+func eventful() (api *apitest.API, all []string) {
+	api = apitest.New(apitest.Pods)
 	for i := range 4 {
-		api.Put(clustertest.Pods, pod(fmt.Sprint("p", i)))
+		api.Put("pods", "n/"+fmt.Sprint("p", i))
 	}
-	api.Put(clustertest.Pods, pod("p0"))
-	api.Delete(clustertest.Pods, "n/p0", "n/p1", "n/p2")
-	api.Put(clustertest.Pods, pod("p3"))
-	api.Put(clustertest.Pods, pod("p0"))
+	api.Put("pods", "n/p0")
+	api.Delete("pods", "n/p0", "n/p1", "n/p2")
+	api.Put("pods", "n/p3")
+	api.Put("pods", "n/p0")
 	return api, []string{
 		"ADDED n/p0@1001", "ADDED n/p1@1002", "ADDED n/p2@1003", "ADDED n/p3@1004", "MODIFIED n/p0@1005",
 		"DELETED n/p0@1006", "DELETED n/p1@1006", "DELETED n/p2@1006", "MODIFIED n/p3@1007", "ADDED n/p0@1008",
@@ -75,7 +75,7 @@ func TestHistoryIsWhatHappenedInBetween(t *testing.T) {
 			after, until uint64
 			want         []string
 		}{{1000, 1008, all}, {1004, 1008, all[4:]}, {1000, 1005, all[:5]}, {1006, 1007, all[8:9]}, {1008, 1008, nil}} {
-			past, err := c.History(t.Context(), clustertest.Pods, test.after, test.until, roomy)
+			past, err := c.History(t.Context(), apitest.Pods, test.after, test.until, roomy)
 			if err != nil || !slices.Equal(described(past), test.want) {
 				t.Errorf("from %d to %d: %q, %v", test.after, test.until, described(past), err)
 			}
@@ -91,13 +91,13 @@ func TestHistoryThatIsCutOffIsReadOn(t *testing.T) {
 			c := api.Connect(t)
 			first := lines(t, api, cut)
 			var watches atomic.Int32
-			api.Intercept(func(r *http.Request) *clustertest.Intercept {
+			api.Intercept(func(r *http.Request) *apitest.Fault {
 				if strings.Contains(r.URL.RawQuery, "watch=true") && watches.Add(1) == 1 {
-					return &clustertest.Intercept{Body: first}
+					return &apitest.Fault{Body: first}
 				}
 				return nil
 			})
-			past, err := c.History(t.Context(), clustertest.Pods, 1000, 1008, roomy)
+			past, err := c.History(t.Context(), apitest.Pods, 1000, 1008, roomy)
 			if cut == 1 {
 				// With a single version, nothing shows whether more events of it follow.
 				if !errors.Is(err, cluster.ErrUnavailable) {
@@ -111,32 +111,32 @@ func TestHistoryThatIsCutOffIsReadOn(t *testing.T) {
 }
 
 func TestHistoryThatCannotBeReadSaysWhy(t *testing.T) {
-	cutAtOnce := func(r *http.Request) *clustertest.Intercept {
+	cutAtOnce := func(r *http.Request) *apitest.Fault {
 		if strings.Contains(r.URL.RawQuery, "watch=true") {
-			return &clustertest.Intercept{}
+			return &apitest.Fault{}
 		}
 		return nil
 	}
 	for _, test := range []struct {
 		name    string
-		prepare func(*clustertest.API)
+		prepare func(*apitest.API)
 		bound   cluster.HistoryBound
 		until   uint64
 		want    error
 	}{
-		{"compacted", func(api *clustertest.API) { api.Compact() }, roomy, 1008, cluster.ErrExpired},
-		{"too many events", func(*clustertest.API) {}, cluster.HistoryBound{Events: 9, Bytes: 1 << 20}, 1008, cluster.ErrTooMuch},
-		{"too large", func(*clustertest.API) {}, cluster.HistoryBound{Events: 100, Bytes: 1000}, 1008, cluster.ErrTooMuch},
-		{"away", func(api *clustertest.API) { api.Away(true) }, roomy, 1008, cluster.ErrUnavailable},
-		{"behind", func(*clustertest.API) {}, roomy, 1009, cluster.ErrUnavailable},
-		{"ends at once", func(api *clustertest.API) { api.Intercept(cutAtOnce) }, roomy, 1008, cluster.ErrUnavailable},
+		{"compacted", func(api *apitest.API) { api.Compact() }, roomy, 1008, cluster.ErrExpired},
+		{"too many events", func(*apitest.API) {}, cluster.HistoryBound{Events: 9, Bytes: 1 << 20}, 1008, cluster.ErrTooMuch},
+		{"too large", func(*apitest.API) {}, cluster.HistoryBound{Events: 100, Bytes: 1000}, 1008, cluster.ErrTooMuch},
+		{"away", func(api *apitest.API) { api.Away(true) }, roomy, 1008, cluster.ErrUnavailable},
+		{"behind", func(*apitest.API) {}, roomy, 1009, cluster.ErrUnavailable},
+		{"ends at once", func(api *apitest.API) { api.Intercept(cutAtOnce) }, roomy, 1008, cluster.ErrUnavailable},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			api, _ := eventful()
 			test.prepare(api)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			if past, err := api.Connect(t).History(ctx, clustertest.Pods, 1000, test.until, test.bound); !errors.Is(err, test.want) {
+			if past, err := api.Connect(t).History(ctx, apitest.Pods, 1000, test.until, test.bound); !errors.Is(err, test.want) {
 				t.Errorf("%s: %q, %v", test.name, described(past), err)
 			}
 		})
@@ -149,14 +149,14 @@ func TestSilenceIsNoHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api, all := eventful()
 		c := api.Connect(t)
-		if past, err := c.History(t.Context(), clustertest.Pods, 1008, 1008, roomy); err != nil || len(past) != 0 {
+		if past, err := c.History(t.Context(), apitest.Pods, 1008, 1008, roomy); err != nil || len(past) != 0 {
 			t.Errorf("an API server that says that nothing happened: %q, %v", described(past), err)
 		}
 		api.Mute()
-		if past, err := c.History(t.Context(), clustertest.Pods, 1000, 1008, roomy); err != nil || !slices.Equal(described(past), all) {
+		if past, err := c.History(t.Context(), apitest.Pods, 1000, 1008, roomy); err != nil || !slices.Equal(described(past), all) {
 			t.Errorf("one without bookmarks, which told what it had: %q, %v", described(past), err)
 		}
-		if past, err := c.History(t.Context(), clustertest.Pods, 1008, 1008, roomy); !errors.Is(err, cluster.ErrUnavailable) {
+		if past, err := c.History(t.Context(), apitest.Pods, 1008, 1008, roomy); !errors.Is(err, cluster.ErrUnavailable) {
 			t.Errorf("one that told nothing: %q, %v", described(past), err)
 		}
 	})

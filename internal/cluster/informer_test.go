@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
 // recorder records the notifications of an informer, and the health of its ListWatch.
@@ -76,7 +76,7 @@ func (r *recorder) OnUpdate(_, object any)   { r.tell(&r.told, "update %s", desc
 func (r *recorder) OnDelete(object any)      { r.tell(&r.told, "delete %s", describe(object)) }
 
 // inform runs the real informer over the API server.
-func inform(t *testing.T, api *clustertest.API, kind cluster.Kind) (r *recorder, stop func()) {
+func inform(t *testing.T, api *apitest.API, kind cluster.Kind) (r *recorder, stop func()) {
 	r = &recorder{}
 	ctx, cancel := context.WithCancel(t.Context())
 	informer := toolscache.NewSharedIndexInformerWithOptions(api.Connect(t).ListWatch(kind, r), &cluster.Object{}, toolscache.SharedIndexInformerOptions{})
@@ -97,14 +97,12 @@ func inform(t *testing.T, api *clustertest.API, kind cluster.Kind) (r *recorder,
 	}
 }
 
-func pod(name string) clustertest.Object { return clustertest.Object{Namespace: "n", Name: name} }
-
 func TestMarkersComeWhereTheyBelong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
-		api.Put(clustertest.Pods, pod("a"))
-		api.Put(clustertest.Pods, pod("b"))
-		r, stop := inform(t, api, clustertest.Pods)
+		api := apitest.New(apitest.Pods)
+		api.Put("pods", "n/a")
+		api.Put("pods", "n/b")
+		r, stop := inform(t, api, apitest.Pods)
 		defer stop()
 		expect := func(when string, want, wantHealth []string) {
 			t.Helper()
@@ -118,7 +116,7 @@ func TestMarkersComeWhereTheyBelong(t *testing.T) {
 			}
 		}
 		expect("the first list", []string{"add n/a@1001", "add n/b@1002", "add marker@1002"}, []string{"up"})
-		api.Put(clustertest.Pods, pod("b"))
+		api.Put("pods", "n/b")
 		api.Skip(10)
 		api.Bookmark()
 		expect("a bookmark", []string{"update n/b@1003", "update marker@1013"}, nil)
@@ -137,8 +135,8 @@ func TestMarkersComeWhereTheyBelong(t *testing.T) {
 
 		api.ExpireWatches()
 		synctest.Wait()
-		api.Delete(clustertest.Pods, "n/a")
-		api.Put(clustertest.Pods, pod("b"))
+		api.Delete("pods", "n/a")
+		api.Put("pods", "n/b")
 		api.Compact()
 		time.Sleep(time.Minute)
 		expect("a relist", []string{"delete tombstone marker@1013", "delete tombstone n/a@1001", "update n/b@1015", "add marker@1015"},
@@ -150,12 +148,12 @@ func TestMarkersComeWhereTheyBelong(t *testing.T) {
 // that was told in between that the watch is back would take the relist's differences for changes that happen now.
 func TestWatchThatIsAcceptedAndExpiredIsNeverToldAsLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
-		api.Put(clustertest.Pods, pod("a"))
-		r, stop := inform(t, api, clustertest.Pods)
+		api := apitest.New(apitest.Pods)
+		api.Put("pods", "n/a")
+		r, stop := inform(t, api, apitest.Pods)
 		defer stop()
 		synctest.Wait()
-		api.Put(clustertest.Pods, pod("b")) // proves that history is the same
+		api.Put("pods", "n/b") // proves that history is the same
 		synctest.Wait()
 		r.take()
 		api.Requests()
@@ -180,15 +178,15 @@ func TestWatchThatIsAcceptedAndExpiredIsNeverToldAsLive(t *testing.T) {
 // take the kind for refused.
 func TestInterruptedWatchWithoutTheVerbGetListsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
-		r, stop := inform(t, api, clustertest.Pods)
+		api := apitest.New(apitest.Pods)
+		r, stop := inform(t, api, apitest.Pods)
 		defer stop()
 		synctest.Wait()
-		api.Put(clustertest.Pods, pod("a"))
+		api.Put("pods", "n/a")
 		synctest.Wait()
-		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		api.Intercept(func(r *http.Request) *apitest.Fault {
 			if strings.HasSuffix(r.URL.Path, "/pods/a") {
-				return clustertest.Refuse()
+				return apitest.Refuse(http.StatusForbidden)
 			}
 			return nil
 		})
@@ -212,18 +210,18 @@ func TestInterruptedWatchWithoutTheVerbGetListsAgain(t *testing.T) {
 func TestWatchIsProvedByAnEventOrByTime(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		prove func(*clustertest.API)
+		prove func(*apitest.API)
 	}{
-		{"a change", func(api *clustertest.API) { api.Put(clustertest.Pods, pod("b")) }},
-		{"a bookmark", func(api *clustertest.API) { api.Skip(1); api.Bookmark() }},
-		{"time", func(*clustertest.API) { time.Sleep(2 * time.Second) }},
+		{"a change", func(api *apitest.API) { api.Put("pods", "n/b") }},
+		{"a bookmark", func(api *apitest.API) { api.Skip(1); api.Bookmark() }},
+		{"time", func(*apitest.API) { time.Sleep(2 * time.Second) }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(clustertest.Pods)
-			r, stop := inform(t, api, clustertest.Pods)
+			api := apitest.New(apitest.Pods)
+			r, stop := inform(t, api, apitest.Pods)
 			defer stop()
 			synctest.Wait()
-			api.Put(clustertest.Pods, pod("a"))
+			api.Put("pods", "n/a")
 			synctest.Wait()
 			r.take()
 			api.CutWatches()
@@ -244,8 +242,8 @@ func TestWatchIsProvedByAnEventOrByTime(t *testing.T) {
 // later that it is back.
 func TestFirstWatchNeedsNoProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
-		r, stop := inform(t, api, clustertest.Pods)
+		api := apitest.New(apitest.Pods)
+		r, stop := inform(t, api, apitest.Pods)
 		defer stop()
 		synctest.Wait()
 		if _, health := r.take(); !slices.Equal(health, []string{"up"}) {
@@ -257,20 +255,20 @@ func TestFirstWatchNeedsNoProof(t *testing.T) {
 // A watch that again and again cannot be opened leaves no marker between the lists.
 func TestListsWithoutAWatchHaveNoMarkerBetween(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
-		api.Put(clustertest.Pods, pod("a"))
-		refuse := func(r *http.Request) *clustertest.Intercept {
+		api := apitest.New(apitest.Pods)
+		api.Put("pods", "n/a")
+		refuse := func(r *http.Request) *apitest.Fault {
 			if strings.Contains(r.URL.RawQuery, "watch=true") {
-				return clustertest.Refuse()
+				return apitest.Refuse(http.StatusForbidden)
 			}
 			return nil
 		}
 		api.Intercept(refuse)
-		r, stop := inform(t, api, clustertest.Pods)
+		r, stop := inform(t, api, apitest.Pods)
 		defer stop()
 		synctest.Wait()
-		api.Put(clustertest.Pods, pod("b"))
-		api.Delete(clustertest.Pods, "n/a")
+		api.Put("pods", "n/b")
+		api.Delete("pods", "n/a")
 		time.Sleep(10 * time.Second) // more lists
 		told, health := r.take()
 		if want := []string{"add n/a@1001", "delete tombstone n/a@1001", "add n/b@1002"}; !slices.Equal(told[:3], want) || slices.Contains(health, "up") {
@@ -293,20 +291,20 @@ func TestListsWithoutAWatchHaveNoMarkerBetween(t *testing.T) {
 // An API server ends a request after a minute, so a list that takes longer is read in pages. The pages make one list.
 func TestListThatTakesTooLongIsReadInPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		api.Paged(true)
 		for i := range 1234 {
-			api.Put(clustertest.Pods, pod(fmt.Sprintf("p%04d", i)))
+			api.Put("pods", "n/"+fmt.Sprintf("p%04d", i))
 		}
 		broken := syscall.ECONNRESET
-		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		api.Intercept(func(r *http.Request) *apitest.Fault {
 			if query := r.URL.Query(); query.Get("watch") == "" && query.Get("limit") == "" && query.Get("continue") == "" {
 				time.Sleep(time.Minute)
-				return &clustertest.Intercept{Err: broken}
+				return &apitest.Fault{Err: broken}
 			}
 			return nil
 		})
-		r, stop := inform(t, api, clustertest.Pods)
+		r, stop := inform(t, api, apitest.Pods)
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		told, health := r.take()
@@ -323,12 +321,12 @@ func TestListThatTakesTooLongIsReadInPages(t *testing.T) {
 // times out.
 func TestListThatIsNotAnsweredIsToldSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
-		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		api := apitest.New(apitest.Pods)
+		api.Intercept(func(r *http.Request) *apitest.Fault {
 			<-r.Context().Done()
-			return &clustertest.Intercept{Err: r.Context().Err()}
+			return &apitest.Fault{Err: r.Context().Err()}
 		})
-		r, stop := inform(t, api, clustertest.Pods)
+		r, stop := inform(t, api, apitest.Pods)
 		defer stop()
 		time.Sleep(2 * time.Second)
 		if _, health := r.take(); !slices.Equal(health, []string{"down"}) {
@@ -340,9 +338,9 @@ func TestListThatIsNotAnsweredIsToldSoon(t *testing.T) {
 // A list whose connection breaks does not count as one that takes too long.
 func TestListThatBreaksOffSoonIsReadWholeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		api.Away(true)
-		r, stop := inform(t, api, clustertest.Pods)
+		r, stop := inform(t, api, apitest.Pods)
 		defer stop()
 		time.Sleep(10 * time.Second)
 		api.Away(false)
@@ -361,22 +359,22 @@ func TestListThatBreaksOffSoonIsReadWholeAgain(t *testing.T) {
 func TestServerThatEndsWatchesAtOnceIsNotPestered(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		answer *clustertest.Intercept
+		answer *apitest.Fault
 	}{
-		{"nothing", &clustertest.Intercept{}},
-		{"an error", &clustertest.Intercept{Status: &metav1.Status{Status: metav1.StatusFailure, Code: 500}}},
-		{"nonsense", &clustertest.Intercept{Body: "<html>"}},
-		{"an event that is none", &clustertest.Intercept{Body: `{"type":"ADDED","object":{"metadata":{}}}`}},
+		{"nothing", &apitest.Fault{}},
+		{"an error", &apitest.Fault{Status: &metav1.Status{Status: metav1.StatusFailure, Code: 500}}},
+		{"nonsense", &apitest.Fault{Body: "<html>"}},
+		{"an event that is none", &apitest.Fault{Body: `{"type":"ADDED","object":{"metadata":{}}}`}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(clustertest.Pods)
-			api.Intercept(func(r *http.Request) *clustertest.Intercept {
+			api := apitest.New(apitest.Pods)
+			api.Intercept(func(r *http.Request) *apitest.Fault {
 				if strings.Contains(r.URL.RawQuery, "watch=true") {
 					return test.answer
 				}
 				return nil
 			})
-			r, stop := inform(t, api, clustertest.Pods)
+			r, stop := inform(t, api, apitest.Pods)
 			defer stop()
 			time.Sleep(10 * time.Minute)
 			if n := len(api.Requests()); n > 150 {
@@ -391,9 +389,9 @@ func TestServerThatEndsWatchesAtOnceIsNotPestered(t *testing.T) {
 
 func TestRefusedKindIsToldAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
-		api.Intercept(func(*http.Request) *clustertest.Intercept { return clustertest.Refuse() })
-		r, stop := inform(t, api, clustertest.Pods)
+		api := apitest.New(apitest.Pods)
+		api.Intercept(func(*http.Request) *apitest.Fault { return apitest.Refuse(http.StatusForbidden) })
+		r, stop := inform(t, api, apitest.Pods)
 		synctest.Wait()
 		if _, health := r.take(); len(health) == 0 || health[0] != "down" {
 			t.Errorf("health %q", health)
@@ -408,14 +406,14 @@ func TestRefusedKindIsToldAtOnce(t *testing.T) {
 // A watch that ended in good order counts as lost if the next one does not come.
 func TestWatchThatIsLongInComingIsToldAsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
-		r, stop := inform(t, api, clustertest.Pods)
+		api := apitest.New(apitest.Pods)
+		r, stop := inform(t, api, apitest.Pods)
 		defer stop()
 		synctest.Wait()
-		api.Put(clustertest.Pods, pod("a"))
+		api.Put("pods", "n/a")
 		synctest.Wait()
 		r.take()
-		api.Intercept(func(*http.Request) *clustertest.Intercept {
+		api.Intercept(func(*http.Request) *apitest.Fault {
 			time.Sleep(30 * time.Second)
 			return nil
 		})
@@ -435,7 +433,7 @@ func TestWatchThatIsLongInComingIsToldAsLost(t *testing.T) {
 // Over a real connection, stopping a watch must end a read that waits for the next event.
 func TestStopEndsAReadThatWaits(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		server := httptest.NewUnstartedServer(api)
 		server.EnableHTTP2 = http2
 		server.StartTLS()
@@ -446,14 +444,14 @@ func TestStopEndsAReadThatWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &recorder{}
-		w, err := c.ListWatch(clustertest.Pods, r).Watch(metav1.ListOptions{ResourceVersion: "1000"})
+		w, err := c.ListWatch(apitest.Pods, r).Watch(metav1.ListOptions{ResourceVersion: "1000"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e := <-w.ResultChan(); describe(e.Object) != "marker@1000" {
 			t.Errorf("%v", e)
 		}
-		api.Put(clustertest.Pods, pod("a"))
+		api.Put("pods", "n/a")
 		if e := <-w.ResultChan(); describe(e.Object) != "n/a@1001" {
 			t.Errorf("%v", e)
 		}

@@ -7,15 +7,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
 // Clients claim positions, and may invent them: one stream may have dozens of watches, each with a version of its
 // own.
 func TestMadeUpVersionsAreOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		api.Skip(100)
 		c := api.Connect(t)
 		newest := api.Version()
@@ -23,7 +23,7 @@ func TestMadeUpVersionsAreOneQuestion(t *testing.T) {
 		var asking sync.WaitGroup
 		for i := range uint64(64) {
 			asking.Go(func() {
-				if has, err := c.HasVersion(t.Context(), clustertest.Pods, newest-31+i); err != nil || has != (i <= 31) {
+				if has, err := c.HasVersion(t.Context(), apitest.Pods, newest-31+i); err != nil || has != (i <= 31) {
 					t.Errorf("version %d of %d: %v, %v", newest-31+i, newest, has, err)
 				}
 			})
@@ -38,7 +38,7 @@ func TestMadeUpVersionsAreOneQuestion(t *testing.T) {
 // The answer to a request that was already under way may be older than what the client was told elsewhere.
 func TestVersionThatCameWithTheQuestionIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		c := api.Connect(t)
 		var asking sync.WaitGroup
 		for range 50 {
@@ -47,7 +47,7 @@ func TestVersionThatCameWithTheQuestionIsFound(t *testing.T) {
 			version := api.Version()
 			asking.Go(func() {
 				began := time.Now()
-				if has, err := c.HasVersion(t.Context(), clustertest.Pods, version); err != nil || !has || time.Since(began) > 100*time.Millisecond {
+				if has, err := c.HasVersion(t.Context(), apitest.Pods, version); err != nil || !has || time.Since(began) > 100*time.Millisecond {
 					t.Errorf("version %d: %v, %v, after %v", version, has, err, time.Since(began))
 				}
 			})
@@ -61,15 +61,15 @@ func TestVersionThatCameWithTheQuestionIsFound(t *testing.T) {
 
 func TestVersionThatALaggingUpstreamIsAboutToReachIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(clustertest.Pods)
+		api := apitest.New(apitest.Pods)
 		c := api.Connect(t)
 		version := api.Version() + 5
 		time.AfterFunc(500*time.Millisecond, func() { api.Skip(5) })
-		if has, err := c.HasVersion(t.Context(), clustertest.Pods, version); err != nil || !has {
+		if has, err := c.HasVersion(t.Context(), apitest.Pods, version); err != nil || !has {
 			t.Errorf("%v, %v", has, err)
 		}
 		api.Away(true)
-		if _, err := c.HasVersion(t.Context(), clustertest.Pods, version+1); !errors.Is(err, cluster.ErrUnavailable) {
+		if _, err := c.HasVersion(t.Context(), apitest.Pods, version+1); !errors.Is(err, cluster.ErrUnavailable) {
 			t.Errorf("away: %v", err)
 		}
 	})

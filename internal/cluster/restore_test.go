@@ -6,32 +6,32 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/apitest"
 )
 
 // After a restore, versions soon reach again those that were seen, and a watch from there is told nothing.
 func TestRestoredHistoryIsNotWatchedOnFromItsOldEnd(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		lost func(*clustertest.API) // what happens after a@1001 and b@1002, and is not restored
-		anew func(*clustertest.API) // what happens instead
+		lost func(*apitest.API) // what happens after a@1001 and b@1002, and is not restored
+		anew func(*apitest.API) // what happens instead
 	}{
-		{"a bookmark", func(api *clustertest.API) { api.Skip(5); api.Bookmark() }, func(api *clustertest.API) { api.Put(clustertest.Pods, pod("c")) }},
-		{"a change", func(api *clustertest.API) { api.Put(clustertest.Pods, pod("a")) }, func(*clustertest.API) {}},
-		{"a deletion", func(api *clustertest.API) { api.Delete(clustertest.Pods, "n/a") }, func(*clustertest.API) {}},
-		{"another change", func(api *clustertest.API) { api.Put(clustertest.Pods, pod("a")) }, func(api *clustertest.API) { api.Put(clustertest.Pods, pod("a")) }},
+		{"a bookmark", func(api *apitest.API) { api.Skip(5); api.Bookmark() }, func(api *apitest.API) { api.Put("pods", "n/c") }},
+		{"a change", func(api *apitest.API) { api.Put("pods", "n/a") }, func(*apitest.API) {}},
+		{"a deletion", func(api *apitest.API) { api.Delete("pods", "n/a") }, func(*apitest.API) {}},
+		{"another change", func(api *apitest.API) { api.Put("pods", "n/a") }, func(api *apitest.API) { api.Put("pods", "n/a") }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			api := clustertest.New(clustertest.Pods)
-			api.Put(clustertest.Pods, pod("a"))
-			r, stop := inform(t, api, clustertest.Pods)
+			api := apitest.New(apitest.Pods)
+			api.Put("pods", "n/a")
+			r, stop := inform(t, api, apitest.Pods)
 			defer stop()
 			synctest.Wait()
-			api.Put(clustertest.Pods, pod("b"))
+			api.Put("pods", "n/b")
 			test.lost(api)
 			synctest.Wait()
 			api.Away(true)
-			api.Rewind(1002)
+			api.Restore(1002)
 			test.anew(api)
 			api.Skip(100)
 			api.Away(false)
@@ -46,7 +46,7 @@ func TestRestoredHistoryIsNotWatchedOnFromItsOldEnd(t *testing.T) {
 					has[key] = version
 				}
 			}
-			for key, object := range api.Objects(clustertest.Pods) {
+			for key, object := range api.Objects("pods") {
 				if version := has[key]; version == "" || !strings.Contains(object, `"resourceVersion":"`+version+`"`) {
 					t.Errorf("after %s was lost, the cache has %v, and lacks %s", test.name, has, object)
 				}

@@ -10,31 +10,31 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/apitest"
 )
 
 // Once the API server is back, changes are known soon, however long and however often it was away. client-go by
 // itself would wait for up to a minute.
 func TestChangesAreKnownSoonAfterEachOutage(t *testing.T) {
-	for name, fault := range map[string]*clustertest.Intercept{
+	for name, fault := range map[string]*apitest.Fault{
 		"nobody listens":        {Err: syscall.ECONNREFUSED},
 		"connections break":     {Err: syscall.ECONNRESET},
 		"a load balancer's 502": {Status: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusBadGateway}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api := clustertest.New(clustertest.Pods)
-				api.Put(clustertest.Pods, pod("a"))
-				r, stop := inform(t, api, clustertest.Pods)
+				api := apitest.New(apitest.Pods)
+				api.Put("pods", "n/a")
+				r, stop := inform(t, api, apitest.Pods)
 				defer stop()
 				for _, outage := range []time.Duration{2 * time.Second, 10 * time.Minute, 5 * time.Second, 40 * time.Second, time.Hour} {
 					time.Sleep(3 * time.Minute) // client-go resets its backoff after two
 					r.take()
-					api.Intercept(func(*http.Request) *clustertest.Intercept { return fault })
+					api.Intercept(func(*http.Request) *apitest.Fault { return fault })
 					api.CutWatches()
 					time.Sleep(outage)
 					api.Intercept(nil)
-					api.Put(clustertest.Pods, pod("a"))
+					api.Put("pods", "n/a")
 					back := time.Now()
 					for known := false; !known && time.Since(back) < time.Hour; {
 						time.Sleep(100 * time.Millisecond)

@@ -10,23 +10,23 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/apitest"
 )
 
 // An API server that has just started denies everything, since it knows no roles yet.
 func TestDenialsOfAnAPIServerThatIsNotReadyDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New()
-		allowed, readyz := "false", &clustertest.Intercept{Status: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError}}
+		api := apitest.New()
+		allowed, readyz := "false", &apitest.Fault{Status: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError}}
 		var asked []string
-		api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		api.Intercept(func(r *http.Request) *apitest.Fault {
 			if r.URL.Path == "/readyz" {
 				asked = append(asked, "ready?")
 				return readyz
 			}
 			if strings.HasSuffix(r.URL.Path, "/subjectaccessreviews") {
 				asked = append(asked, "allowed?")
-				return &clustertest.Intercept{
+				return &apitest.Fault{
 					Body: `{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":` + allowed + `}}`,
 				}
 			}
@@ -49,13 +49,13 @@ func TestDenialsOfAnAPIServerThatIsNotReadyDoNotCount(t *testing.T) {
 		allowed = "true"
 		expect("an allow", "allowed", "allowed?")
 		allowed = "false"
-		readyz = &clustertest.Intercept{Body: "ok"}
+		readyz = &apitest.Fault{Body: "ok"}
 		expect("ready", "denied", "allowed? ready? allowed?")
 		expect("still ready", "denied", "allowed?")
 		time.Sleep(2 * time.Second)
 		expect("perhaps restarted", "denied", "allowed? ready? allowed?")
 		time.Sleep(2 * time.Second)
-		readyz = clustertest.Refuse()
+		readyz = apitest.Refuse(http.StatusForbidden)
 		expect("does not say", "denied", "allowed? ready? allowed?")
 	})
 }

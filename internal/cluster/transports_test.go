@@ -9,14 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
 // Lists must use HTTP/1.1, where they are faster, and watches HTTP/2, where a dead connection is noticed. That must
 // hold after the credentials were read again, too.
 func TestListsAndWatchesGoTheirOwnTransports(t *testing.T) {
-	api := clustertest.New(clustertest.Pods)
+	api := apitest.New(apitest.Pods)
 	var mu sync.Mutex
 	seen := map[string]int{} // the protocol by kind of request
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func TestListsAndWatchesGoTheirOwnTransports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, when := range []string{"at first", "after a refresh"} {
-		lw := c.ListWatch(clustertest.Pods, &recorder{})
+		lw := c.ListWatch(apitest.Pods, &recorder{})
 		if _, err := lw.List(metav1.ListOptions{}); err != nil {
 			t.Fatal(err)
 		}

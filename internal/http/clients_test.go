@@ -299,7 +299,7 @@ func TestKindThatIsRemovedEndsItsStreams(t *testing.T) {
 		plain := g.watch("/apis/example.org/v1/widgets?watch=true")
 		plain.expect("ADDED one")
 		g.api.Delete("widgets", "team-a/one")
-		g.api.RemoveKind("widgets")
+		g.api.Serve(apitest.Widgets, false)
 		for _, s := range []*events{several, one} {
 			left := s.end()
 			deleted := slices.ContainsFunc(left, func(f frame) bool { return strings.HasSuffix(f.String(), "deleted one") })
@@ -318,7 +318,7 @@ func TestKindThatIsRemovedEndsItsStreams(t *testing.T) {
 		}
 		g.api.Put("pods", "team-a/web")
 		stay.expect("added web")
-		g.api.AddKind(apitest.Kind{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true})
+		g.api.Serve(apitest.Widgets, true)
 		g.api.Put("widgets", "team-a/two")
 		pass(2 * time.Second)
 		g.stream("/apis/example.org/v1/widgets").expect("added two", "synced")
@@ -332,12 +332,12 @@ func TestKindThatVanishesForAMomentUnderAStream(t *testing.T) {
 		s := g.stream("/apis/example.org/v1/widgets")
 		s.expect("added one", "synced")
 		g.api.Delete("widgets", "team-a/one")
-		g.api.RemoveKind("widgets")
+		g.api.Serve(apitest.Widgets, false)
 		told := []string{s.next().event, s.next().event} // that the watch is lost may be known first
 		if slices.Sort(told); !slices.Equal(told, []string{"deleted", "stale"}) {
 			t.Errorf("%v", told)
 		}
-		g.api.AddKind(apitest.Kind{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true})
+		g.api.Serve(apitest.Widgets, true)
 		g.api.Put("widgets", "team-a/two")
 		s.expect("live live", "added two")
 	})

@@ -29,7 +29,7 @@ func TestClustersTellTheirState(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		g.api.Fail("pods", 500)
-		g.api.DropWatches("pods")
+		g.api.CutWatches("pods")
 		g.eventually("it is stale", func() bool { return read().Clusters[0].State == "stale" })
 		if a := g.get("/clusters", "Authorization: "); a.code != 401 || a.header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%d %s", a.code, a.body)

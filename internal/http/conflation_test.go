@@ -29,7 +29,7 @@ func TestConflatedClientThatChangesReplicasIsToldWhatIsGone(t *testing.T) {
 		}
 		s.close()
 		one.api.Delete("pods", "team-a/brief")
-		one.api.Compact("pods")
+		one.api.Compact()
 		other.way.mend()
 		other.eventually("it has listed again", func() bool { return strings.Contains(other.get("/api/v1/pods").body, `"n":2`) })
 		s = other.stream("/api/v1/pods?conflate=30s", "Last-Event-ID: "+s.lastID)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
 )
 
 // TestDocumentsAreTheAPIServers, for the default cluster and for a named one; to everyone who is signed in.
@@ -74,7 +76,7 @@ func TestWhatIsMadeUpCostsTheAPIServerNothing(t *testing.T) {
 }
 
 func TestDocumentsHaveForms(t *testing.T) {
-	g := newGateway(t)
+	g := newGateway(t, before(func(api *apitest.API) { api.Old = true }))
 	for _, c := range []struct {
 		path, accept, contentType string
 		code                      int

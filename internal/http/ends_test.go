@@ -215,7 +215,7 @@ func TestOutageOfTheAPIServerEndsNoStream(t *testing.T) {
 			a.decide = func(auth.Identity, auth.Request) (bool, error) { return false, auth.ErrUndecided }
 		})
 		g.api.Fail(apitest.Everything, http.StatusServiceUnavailable)
-		g.api.DropWatches("pods")
+		g.api.CutWatches("pods")
 		s.expect("stale unreachable")
 		for began := time.Now(); time.Since(began) < 20*time.Minute; {
 			if f := s.frame(); f.event == "goodbye" {

@@ -18,7 +18,7 @@ import (
 
 // between is a kind that may stand between an owner and its pods.
 var between = before(func(api *apitest.API) {
-	api.AddKind(apitest.Kind{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespaced: true})
+	api.Serve(apitest.Deployments, true)
 })
 
 // kubelet has the logs of the containers of pods, and says in these what runs. Its clock is the test's.

@@ -132,7 +132,7 @@ func TestKubernetesWatchThatMissedSomethingIs410(t *testing.T) {
 	g := newGateway(t)
 	g.api.Put("pods", "team-a/a")
 	g.get("/api/v1/pods")
-	g.api.Compact("pods")
+	g.api.Compact()
 	for _, version := range []string{"1", "99999999"} {
 		w := g.watch("/api/v1/pods?watch=true&resourceVersion=" + version)
 		if reason := w.expect("ERROR 410").Get("object.reason").String(); reason != "Expired" {
@@ -220,10 +220,10 @@ func TestVersionsOfAKubernetesWatchNeverGoBack(t *testing.T) {
 		live := g.api.Delete("pods", "team-a/gone-1")
 		w.expect("DELETED gone-1")
 		g.api.Fail("pods", http.StatusServiceUnavailable)
-		g.api.DropWatches("pods")
+		g.api.CutWatches("pods")
 		g.watches("pods", 0)
 		g.api.Delete("pods", "team-a/gone-2")
-		g.api.Compact("pods")
+		g.api.Compact()
 		g.api.Fail("pods", 0)
 		if event := w.next(); told(event) != "DELETED gone-2" || event.Get("object.metadata.resourceVersion").Uint() < live {
 			t.Errorf("behind version %d: %s", live, event.Raw)
@@ -240,13 +240,13 @@ func TestKubernetesWatchCutInARelistIsToldItAgain(t *testing.T) {
 		w := g.watch("/api/v1/pods?watch=true")
 		w.expect("ADDED changed-1", "ADDED changed-2", "ADDED gone-1", "ADDED gone-2")
 		g.api.Fail("pods", http.StatusServiceUnavailable)
-		g.api.DropWatches("pods")
+		g.api.CutWatches("pods")
 		g.watches("pods", 0)
 		g.api.Delete("pods", "team-a/gone-1")
 		g.api.Put("pods", "team-a/changed-1")
 		g.api.Delete("pods", "team-a/gone-2")
 		g.api.Put("pods", "team-a/changed-2")
-		g.api.Compact("pods")
+		g.api.Compact()
 		g.api.Put("pods", "team-a/last")
 		g.api.Fail("pods", 0)
 		var all, versions []string

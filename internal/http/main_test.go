@@ -101,7 +101,7 @@ func inBubbleOf(t *testing.T, replicas int, test func(*testing.T, []*gateway), o
 		for i := range all {
 			network[replicaAddress(i)] = newPipeListener(replicaAddress(i))
 		}
-		api := apitest.New()
+		api := apitest.New(apitest.Usual...)
 		apiServer := &http.Server{Handler: api, ErrorLog: discardLog()}
 		go func() { _ = apiServer.Serve(network["api.test:80"]) }()
 		t.Cleanup(func() {

@@ -12,23 +12,25 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
 const measuredPods, measuredNodes = "/apis/metrics.k8s.io/v1beta1/pods", "/apis/metrics.k8s.io/v1beta1/nodes"
 
+func measuredKind(resource, kind string) cluster.Kind {
+	return cluster.Kind{Group: "metrics.k8s.io", Version: "v1beta1", Resource: resource, Kind: kind, Namespaced: resource == "pods", Measured: true}
+}
+
 // measuring has the API server pass on what measures: nodes and pods, in any order.
 var measuring = before(func(api *apitest.API) {
 	for resource, kind := range map[string]string{"pods": "PodMetrics", "nodes": "NodeMetrics"} {
-		api.AddKind(apitest.Kind{
-			Group: "metrics.k8s.io", Version: "v1beta1", Resource: resource, Kind: kind, Namespaced: resource == "pods",
-			Verbs: []string{"get", "list"}, Name: "measured " + resource, Measured: true,
-		})
+		api.Serve(measuredKind(resource, kind), true)
 	}
 	for i, key := range []string{"b/db", "a/web", "a-b/web", "a/api"} {
-		api.Put("measured pods", key, "window=20.04s", "metadata.labels.app="+key[len(key)-2:], fmt.Sprintf(`containers:=[
+		api.Put("pods.metrics.k8s.io", key, "window=20.04s", "metadata.labels.app="+key[len(key)-2:], fmt.Sprintf(`containers:=[
 			{"name":"main","usage":{"cpu":"%dm","memory":"100Ki"}}, {"name":"side","usage":{"cpu":"500n","memory":"28Ki"}}]`, i+1))
 	}
-	api.Put("measured nodes", "n1", "window=10s", `usage:={"cpu":"2","memory":"1Gi"}`)
+	api.Put("nodes.metrics.k8s.io", "n1", "window=10s", `usage:={"cpu":"2","memory":"1Gi"}`)
 })
 
 // keysOf are the namespaces and names of a list, in its order.
@@ -74,7 +76,7 @@ func TestMeasurementsAreNarrowed(t *testing.T) {
 	if a := g.get("/apis/metrics.k8s.io/v1beta1/namespaces/a/pods/none"); a.code != 404 || a.status(t).Message != `pods.metrics.k8s.io "none" not found` {
 		t.Errorf("%d %s", a.code, a.body)
 	}
-	if n := g.api.Served("measured pods"); n != 1 {
+	if n := g.api.Served("pods.metrics.k8s.io"); n != 1 {
 		t.Errorf("the API server was asked %d times", n)
 	}
 	log.end()
@@ -134,7 +136,7 @@ func TestMeasurementsCannotBeWatched(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
 		}
 	}
-	if n := g.api.Served("measured pods"); n != 0 {
+	if n := g.api.Served("pods.metrics.k8s.io"); n != 0 {
 		t.Errorf("the API server was asked %d times", n)
 	}
 	if a := g.get("/apis/metrics.k8s.io/v1beta1"); strings.Count(a.body, `"verbs":["get","list"]`) != 2 {
@@ -158,7 +160,7 @@ func TestMeasurementsAreAskedForOnceForAll(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		for round := range 4 {
 			cpu := fmt.Sprintf("%dm", 10+round)
-			g.api.Put("measured nodes", "n1", fmt.Sprintf(`usage:={"cpu":%q}`, cpu))
+			g.api.Put("nodes.metrics.k8s.io", "n1", fmt.Sprintf(`usage:={"cpu":%q}`, cpu))
 			began := time.Now()
 			var asking sync.WaitGroup
 			for i := range 50 {
@@ -171,7 +173,7 @@ func TestMeasurementsAreAskedForOnceForAll(t *testing.T) {
 				})
 			}
 			asking.Wait()
-			if n := g.api.Served("measured nodes"); n != round+1 {
+			if n := g.api.Served("nodes.metrics.k8s.io"); n != round+1 {
 				t.Errorf("in %d rounds, the API server was asked %d times", round+1, n)
 			}
 			pass(5*time.Second - time.Since(began))
@@ -187,9 +189,9 @@ func TestMeasurementsThatAreAwayDelayNobodyElse(t *testing.T) {
 			t.Fatalf("%d %s", a.code, a.body)
 		}
 		for _, code := range []int{500, 503, 429, 403, 401} {
-			g.api.Fail("measured pods", code)
+			g.api.Fail("pods.metrics.k8s.io", code)
 			pass(6 * time.Second)
-			before := g.api.Served("measured pods")
+			before := g.api.Served("pods.metrics.k8s.io")
 			for range 20 {
 				a := g.get(measuredPods)
 				want, again := "the server is currently unable to handle the request (get pods.metrics.k8s.io)", ""
@@ -200,16 +202,16 @@ func TestMeasurementsThatAreAwayDelayNobodyElse(t *testing.T) {
 					t.Errorf("%d: %d %s", code, a.code, a.body)
 				}
 			}
-			if n := g.api.Served("measured pods") - before; n != 1 {
+			if n := g.api.Served("pods.metrics.k8s.io") - before; n != 1 {
 				t.Errorf("%d: it was asked %d times", code, n)
 			}
-			g.api.Fail("measured pods", 0)
+			g.api.Fail("pods.metrics.k8s.io", 0)
 			pass(time.Second)
 			if a := g.get(measuredPods); a.code != 200 {
 				t.Errorf("a second after %d: %d %s", code, a.code, a.body)
 			}
 		}
-		g.api.Hang("measured pods")
+		g.api.Hang("pods.metrics.k8s.io")
 		pass(6 * time.Second)
 		began := time.Now()
 		var waiting sync.WaitGroup
@@ -228,8 +230,8 @@ func TestMeasurementsThatAreAwayDelayNobodyElse(t *testing.T) {
 			}
 		}
 		waiting.Wait()
-		g.api.Fail("measured pods", 0)
-		g.api.RemoveKind("measured pods")
+		g.api.Fail("pods.metrics.k8s.io", 0)
+		g.api.Serve(measuredKind("pods", "PodMetrics"), false)
 		pass(time.Second)
 		g.get(measuredPods)
 		pass(time.Second)

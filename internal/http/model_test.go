@@ -127,10 +127,10 @@ func (m *model) play() {
 	m.heal()
 	resets := map[string]int{}
 	for _, f := range m.followers {
-		for healed := time.Now(); !f.same(m.api.api.Contents("pods")); pass(time.Second) {
+		for healed := time.Now(); !f.same(m.api.api.Objects("pods")); pass(time.Second) {
 			if time.Since(healed) > 5*time.Minute {
 				m.Fatalf("%s of %q is not as the cluster, after %v: %s; faults: %v; what it was told at last:\n%s",
-					f.path, f.user, f.resets, f.difference(m.api.api.Contents("pods")), f.faults, f.story())
+					f.path, f.user, f.resets, f.difference(m.api.api.Objects("pods")), f.faults, f.story())
 			}
 		}
 		for reason, n := range f.resets {
@@ -224,7 +224,7 @@ func (m *model) churn() {
 	case n < 12:
 		if keys := api.Keys("pods"); len(keys) > 1 {
 			m.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-			api.DeleteTogether("pods", keys[:2+m.IntN(len(keys)-1)]...)
+			api.Delete("pods", keys[:2+m.IntN(len(keys)-1)]...)
 		}
 	case n < 14:
 		for range m.IntN(12) { // more than a ring holds, at once
@@ -233,23 +233,24 @@ func (m *model) churn() {
 	case n < 86:
 		m.put(key)
 	case n < 88:
-		api.Bookmark("pods")
+		api.Skip(1)
+		api.Bookmark()
 	case n < 90:
-		api.Compact("pods") // so that who is behind cannot be caught up
+		api.Compact() // so that who is behind cannot be caught up
 	case n < 91:
-		api.DropWatches("pods")
+		api.CutWatches("pods")
 	case n < 92:
-		api.Compact("pods")
-		api.DropWatches("pods")
+		api.Compact()
+		api.CutWatches("pods")
 	case n < 93:
 		api.Fail("pods", http.StatusServiceUnavailable)
-		api.DropWatches("pods")
+		api.CutWatches("pods")
 	case n < 95:
 		replica.way.cut()
 	case n < 97:
 		replica.way.mend()
 		if m.IntN(2) == 0 {
-			api.Compact("pods")
+			api.Compact()
 		}
 	default:
 		api.Fail("pods", 0)
@@ -273,7 +274,7 @@ func (m *model) put(key string) {
 func (m *model) heal() {
 	m.api.api.Fail("pods", 0)
 	if m.IntN(2) == 0 {
-		m.api.api.DropWatches("pods")
+		m.api.api.CutWatches("pods")
 	}
 	for _, replica := range m.replicas {
 		replica.way.mend()
@@ -285,7 +286,7 @@ func (m *model) heal() {
 // have seen both before there is something new.
 func (m *model) restore() {
 	m.heal()
-	backup := m.api.api.Backup()
+	backup := m.api.api.Version()
 	undone := 2 + m.IntN(20)
 	for range undone {
 		m.put(fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(2)), m.IntN(8)))

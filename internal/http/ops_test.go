@@ -117,7 +117,7 @@ func TestReadyWhenThePreloadedKindsAre(t *testing.T) {
 		}
 		// A cluster that is lost later changes nothing, since other replicas could not serve it better.
 		g.api.Fail(apitest.Everything, 500)
-		g.api.DropWatches("pods")
+		g.api.CutWatches("pods")
 		g.eventually("it is stale", func() bool { return !g.kinds.All()[0].Upstream().Live })
 		if a := g.ops("/readyz"); a.code != 200 {
 			t.Errorf("%d %s", a.code, a.body)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -65,7 +66,7 @@ func TestStreamOfAKindThatIsGoneTellsAllThatWasKnown(t *testing.T) {
 	const path = "/apis/example.org/v1/widgets"
 	put := func(g *gateway, n int) { g.api.Put("widgets", "team-a/w", fmt.Sprintf("spec.n:=%d", n)) }
 	end := func(t *testing.T, g *gateway, s *events, want string) {
-		g.api.RemoveKind("widgets")
+		g.api.Serve(apitest.Widgets, false)
 		pass(20 * time.Second) // it is believed, and nobody reads meanwhile
 		last := ""
 		for f := s.next(); f.event != "goodbye"; f = s.next() {
@@ -111,7 +112,7 @@ func TestTheRestOfARevisionIsCaughtUp(t *testing.T) {
 		}
 		s := one.stream("/api/v1/namespaces/team-1/pods")
 		s.until("synced")
-		version := one.api.DeleteTogether("pods", one.api.Keys("pods")...)
+		version := one.api.Delete("pods", one.api.Keys("pods")...)
 		first := s.expect("deleted e01")
 		if first.id != id(version-1)+fmt.Sprint("-", version) {
 			t.Fatalf("%q", first.raw)
@@ -145,11 +146,11 @@ func TestTheRestOfARevisionIsToldByAReplicaThatListedAtIt(t *testing.T) {
 				one.api.Put("pods", "team-a/second") // the other never sees it
 				s := one.stream("/api/v1/pods")
 				s.expect("added first", "added second", "synced")
-				version := one.api.DeleteTogether("pods", "team-a/first", "team-a/second")
+				version := one.api.Delete("pods", "team-a/first", "team-a/second")
 				first := s.expect("deleted first")
 				s.close()
 				if compacted {
-					one.api.Compact("pods")
+					one.api.Compact()
 				}
 				other.way.mend()
 				other.eventually("it has listed again", func() bool { _, at := other.known("pods"); return at == version })

@@ -23,14 +23,14 @@ func TestRelistThatIsCutOffIsToldAgain(t *testing.T) {
 		s := g.stream("/api/v1/pods")
 		before := s.until("synced").id
 		g.api.Fail("pods", http.StatusServiceUnavailable)
-		g.api.DropWatches("pods")
+		g.api.CutWatches("pods")
 		s.until("stale")
 		for i := range pods {
 			g.api.Put("pods", fmt.Sprintf("team-a/pod-%03d", i), "status.phase=Running")
 		}
 		g.api.Delete("pods", "team-a/pod-000")
 		g.api.Put("pods", "team-a/new")
-		g.api.Compact("pods")
+		g.api.Compact()
 		g.api.Fail("pods", 0)
 
 		told := map[string]int{}
@@ -98,7 +98,7 @@ func TestVersionsThatWentBackResetEverybody(t *testing.T) {
 		}
 		s := g.stream("/api/v1/pods")
 		old := s.until("synced").id
-		g.api.Rewind(900)
+		g.api.Renumber(900)
 		if f := s.until("reset"); f.field("reason") != "epoch" || !strings.HasSuffix(f.id, ".0") {
 			t.Errorf("%q", f.raw)
 		}
@@ -128,7 +128,7 @@ func TestHistoryThatBeginsAnewWhileAPlaceIsSoughtResets(t *testing.T) {
 		pass(time.Second)
 		second := g.stream("/api/v1/pods", "Last-Event-ID: "+id(seen))
 		pass(time.Second)
-		g.api.Rewind(900)
+		g.api.Renumber(900)
 		g.api.Delete("pods", "team-a/old")
 		for g.api.Version() < seen+10 {
 			g.api.Put("pods", "team-a/new")
@@ -149,7 +149,7 @@ func TestFreshnessIsTold(t *testing.T) {
 		s := g.stream("/stream?p=/api/v1/pods&j=/apis/batch/v1/jobs")
 		s.expect("j.synced", "p.synced")
 		g.api.Fail("pods", http.StatusInternalServerError)
-		g.api.DropWatches("pods")
+		g.api.CutWatches("pods")
 		f := s.expect("p.stale unreachable")
 		since, err := time.Parse(time.RFC3339Nano, f.field("since"))
 		if err != nil || time.Since(since) > time.Minute {
@@ -174,7 +174,7 @@ func TestAnIDOfANewHistoryNamesNoVersionOfTheOld(t *testing.T) {
 		g.api.Put("pods", "team-a/busy")
 		old := s.until("other.added").id
 		version := g.api.Version()
-		g.api.Rewind(900)
+		g.api.Renumber(900)
 		for g.api.Version() < version { // in the new history, the old version means something else
 			g.api.Put("pods", "team-a/new")
 		}

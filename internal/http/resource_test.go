@@ -70,12 +70,12 @@ func TestListsAreKubernetesLists(t *testing.T) {
 		"/api/v1/pods?fieldSelector=metadata.namespace%3Dteam,metadata.name!%3Db":     nil,
 		"/api/v1/pods?labelSelector=app%3Dweb&limit=1":                                {"team-a/a"},
 		"/api/v1/pods?resourceVersion=0":                                              {"team-a/a", "team-a/c", "team/b"},
-		"/api/v1/pods?resourceVersion=1002":                                           {"team-a/a", "team-a/c", "team/b"},
-		"/api/v1/pods?resourceVersion=1002&resourceVersionMatch=NotOlderThan":         {"team-a/a", "team-a/c", "team/b"},
+		"/api/v1/pods?resourceVersion=1001":                                           {"team-a/a", "team-a/c", "team/b"},
+		"/api/v1/pods?resourceVersion=1001&resourceVersionMatch=NotOlderThan":         {"team-a/a", "team-a/c", "team/b"},
 		"/api/v1/pods?unknown=parameter&timeoutSeconds=5&pretty=true&limit=":          {"team-a/a", "team-a/c", "team/b"},
 		"/api/v1/pods?watch=false":                                                    {"team-a/a", "team-a/c", "team/b"},
-		"/api/v1/namespaces/team-a/pods?resourceVersion=1004&limit=500":               {"team-a/a", "team-a/c"},
-		"/api/v1/pods?resourceVersion=1004&resourceVersionMatch=Exact&fieldSelector=": {"team-a/a", "team-a/c", "team/b"},
+		"/api/v1/namespaces/team-a/pods?resourceVersion=1003&limit=500":               {"team-a/a", "team-a/c"},
+		"/api/v1/pods?resourceVersion=1003&resourceVersionMatch=Exact&fieldSelector=": {"team-a/a", "team-a/c", "team/b"},
 	} {
 		if got := g.list(path).names(); !slices.Equal(got, want) {
 			t.Errorf("%s: %v", path, got)

@@ -12,9 +12,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth/authtest"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,11 +45,9 @@ func (r *recorder) take() string {
 
 func TestFeedKeepsWhatItWasAskedToAndTellsWhatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := clustertest.New(things)
+		api := apitest.New(things)
 		put := func(name string) {
-			api.Put(things, clustertest.Object{Namespace: "a", Name: name, Labels: map[string]string{"l": "v"}, Fields: map[string]any{
-				"spec": map[string]any{"n": 1}, "status": map[string]any{"big": strings.Repeat("x", 1000)},
-			}})
+			api.Put("things", "a/"+name, "metadata.labels.l=v", "spec.n:=1", "status.big="+strings.Repeat("x", 1000))
 			synctest.Wait()
 		}
 		put("one")
@@ -85,7 +83,7 @@ func TestFeedKeepsWhatItWasAskedToAndTellsWhatIsGone(t *testing.T) {
 		}
 		put("two")
 		expect("put a/two")
-		api.Delete(things, "a/one")
+		api.Delete("things", "a/one")
 		expect("remove a/one")
 
 		// An object that is gone when the watch is back is told as removed. In between the mirror says that the watch
@@ -93,7 +91,7 @@ func TestFeedKeepsWhatItWasAskedToAndTellsWhatIsGone(t *testing.T) {
 		put("three")
 		expect("put a/three")
 		api.Away(true)
-		api.Delete(things, "a/three")
+		api.Delete("things", "a/three")
 		api.Compact()
 		time.Sleep(time.Minute)
 		if s := f.State(); s.Err == nil || s.Refused() || !s.Synced || time.Since(s.Since) < 30*time.Second {
@@ -114,9 +112,10 @@ func TestFeedKeepsWhatItWasAskedToAndTellsWhatIsGone(t *testing.T) {
 func TestNamespacesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kind := cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace", Watchable: true}
-		api := clustertest.New(kind)
+		api := apitest.New(kind)
+		api.Delete("namespaces", "kube-system")
 		put := func(name string) {
-			api.Put(kind, clustertest.Object{Name: name})
+			api.Put("namespaces", name)
 			synctest.Wait()
 		}
 		put("b")
@@ -156,7 +155,7 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		expect("a new one", true, "a", "b", "c")
 		put("c")
 		expect("a changed one", false, "a", "b", "c")
-		api.Delete(kind, "/b")
+		api.Delete("namespaces", "b")
 		expect("one that is gone", true, "a", "c")
 		stop()
 		stop()

@@ -12,13 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 )
 
-func answer(code int32, reason metav1.StatusReason) func(*http.Request) *clustertest.Intercept {
-	return func(*http.Request) *clustertest.Intercept {
-		return &clustertest.Intercept{Status: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason}}
+func answer(code int32, reason metav1.StatusReason) func(*http.Request) *apitest.Fault {
+	return func(*http.Request) *apitest.Fault {
+		return &apitest.Fault{Status: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason}}
 	}
 }
 
@@ -47,23 +47,23 @@ func (w *world) unconfirmedSeconds() float64 {
 // A permission that was taken away while only bindings cannot be read, whatever the reason, counts for a minute and
 // no longer.
 func TestPermissionsThatCannotBeConfirmedDoNotCountForLong(t *testing.T) {
-	for name, failure := range map[string]func(*http.Request) *clustertest.Intercept{
+	for name, failure := range map[string]func(*http.Request) *apitest.Fault{
 		"500":               answer(500, metav1.StatusReasonInternalError),
 		"503":               answer(503, metav1.StatusReasonServiceUnavailable),
 		"429":               answer(429, metav1.StatusReasonTooManyRequests),
 		"403":               answer(403, metav1.StatusReasonForbidden),
 		"404":               answer(404, metav1.StatusReasonNotFound),
-		"connections break": func(*http.Request) *clustertest.Intercept { return &clustertest.Intercept{Err: syscall.ECONNRESET} },
-		"it cannot be read": func(*http.Request) *clustertest.Intercept {
-			return &clustertest.Intercept{Body: `{"items":[{"metadata":7}]}`}
+		"connections break": func(*http.Request) *apitest.Fault { return &apitest.Fault{Err: syscall.ECONNRESET} },
+		"it cannot be read": func(*http.Request) *apitest.Fault {
+			return &apitest.Fault{Body: `{"items":[{"metadata":7}]}`}
 		},
-		"it is no Kubernetes": func(*http.Request) *clustertest.Intercept { return &clustertest.Intercept{Body: "<html>"} },
-		"no answer at all": func(r *http.Request) *clustertest.Intercept {
+		"it is no Kubernetes": func(*http.Request) *apitest.Fault { return &apitest.Fault{Body: "<html>"} },
+		"no answer at all": func(r *http.Request) *apitest.Fault {
 			select { // the longest that an API server lets a request take
 			case <-r.Context().Done():
 			case <-time.After(time.Minute):
 			}
-			return &clustertest.Intercept{Err: syscall.ECONNRESET}
+			return &apitest.Fault{Err: syscall.ECONNRESET}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestPermissionsThatCannotBeConfirmedDoNotCountForLong(t *testing.T) {
 				w.bind("a", "b", "reader", user("jane"))
 				told := make(chan struct{}, 8)
 				defer w.Changes(joe, func() { told <- struct{}{} })()
-				w.api.Intercept(func(r *http.Request) *clustertest.Intercept {
+				w.api.Intercept(func(r *http.Request) *apitest.Fault {
 					if strings.HasSuffix(r.URL.Path, "/rolebindings") {
 						return failure(r)
 					}
@@ -116,13 +116,13 @@ func TestPermissionsThatCannotBeConfirmedDoNotCountForLong(t *testing.T) {
 // While the API server is away, nobody can take a permission away there, and a restart must not lock all users out. A
 // proxy may answer for the API server in the meantime. After a break the time counts from the beginning.
 func TestPermissionsCountWhileTheClusterIsAway(t *testing.T) {
-	for name, failure := range map[string]func(*http.Request) *clustertest.Intercept{
-		"no connection":     func(*http.Request) *clustertest.Intercept { return &clustertest.Intercept{Err: syscall.ECONNREFUSED} },
+	for name, failure := range map[string]func(*http.Request) *apitest.Fault{
+		"no connection":     func(*http.Request) *apitest.Fault { return &apitest.Fault{Err: syscall.ECONNREFUSED} },
 		"a proxy says 503":  answer(503, metav1.StatusReasonServiceUnavailable),
 		"a proxy says 502":  answer(502, metav1.StatusReasonInternalError),
 		"its etcd is away":  answer(500, metav1.StatusReasonInternalError),
 		"it has no time":    answer(429, metav1.StatusReasonTooManyRequests),
-		"its answers break": func(*http.Request) *clustertest.Intercept { return &clustertest.Intercept{Err: syscall.ECONNRESET} },
+		"its answers break": func(*http.Request) *apitest.Fault { return &apitest.Fault{Err: syscall.ECONNRESET} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(w *world) {
@@ -153,12 +153,12 @@ func TestTimesWithoutTheClusterDoNotConfirmAnything(t *testing.T) {
 		w.role("reader", readPods())
 		w.bind("a", "b", "reader", user("jane"))
 		began := time.Now()
-		w.api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		w.api.Intercept(func(r *http.Request) *apitest.Fault {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/rolebindings"):
 				return answer(500, metav1.StatusReasonInternalError)(r)
 			case time.Since(began)%(20*time.Second) < 10*time.Second:
-				return &clustertest.Intercept{Err: syscall.ECONNREFUSED}
+				return &apitest.Fault{Err: syscall.ECONNREFUSED}
 			}
 			return nil
 		})

@@ -16,27 +16,15 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/auth/authtest"
-	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
-)
-
-func rbacKind(resource, name string, namespaced bool) cluster.Kind {
-	return cluster.Kind{Group: rbacv1.GroupName, Version: "v1", Resource: resource, Kind: name, Namespaced: namespaced, Watchable: true}
-}
-
-var (
-	roles               = rbacKind("roles", "Role", true)
-	clusterRoles        = rbacKind("clusterroles", "ClusterRole", false)
-	roleBindings        = rbacKind("rolebindings", "RoleBinding", true)
-	clusterRoleBindings = rbacKind("clusterrolebindings", "ClusterRoleBinding", false)
 )
 
 // world is an API server with an Authorizer that follows it.
 type world struct {
 	t   *testing.T
-	api *clustertest.API
+	api *apitest.API
 	*Authorizer
 	log *bytes.Buffer
 }
@@ -45,7 +33,7 @@ type world struct {
 func in(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, api: clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings), log: &bytes.Buffer{}}
+		w := &world{t: t, api: apitest.New(apitest.Roles...), log: &bytes.Buffer{}}
 		w.start()
 		synctest.Wait()
 		test(w)
@@ -69,23 +57,22 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 }
 
 func (w *world) role(name string, rules ...rbacv1.PolicyRule) {
-	w.api.Put(clusterRoles, clustertest.Object{Name: name, Fields: map[string]any{"rules": rules}})
+	w.api.Put("clusterroles", name, apitest.Set("rules", rules))
 	synctest.Wait()
 }
 
 func (w *world) bind(namespace, name, role string, subjects ...rbacv1.Subject) {
-	kind := roleBindings
+	resource, key := "rolebindings", namespace+"/"+name
 	if namespace == "" {
-		kind = clusterRoleBindings
+		resource, key = "clusterrolebindings", name
 	}
-	w.api.Put(kind, clustertest.Object{Namespace: namespace, Name: name, Fields: map[string]any{
-		"roleRef": rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, "subjects": subjects,
-	}})
+	roleRef := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+	w.api.Put(resource, key, apitest.Set("roleRef", roleRef), apitest.Set("subjects", subjects))
 	synctest.Wait()
 }
 
 func (w *world) unbind(namespace, name string) {
-	w.api.Delete(roleBindings, namespace+"/"+name)
+	w.api.Delete("rolebindings", namespace+"/"+name)
 	synctest.Wait()
 }
 
@@ -242,7 +229,7 @@ func TestChangesWakeThoseWhomTheyConcern(t *testing.T) {
 		expect("once for all", true, true)
 		expect("and for each", true, true)
 		expect("and not more", false, false)
-		w.api.Delete(clusterRoles, "/reader")
+		w.api.Delete("clusterroles", "reader")
 		synctest.Wait()
 		expect("a role that is gone", false, true)
 		w.api.ExpireWatches()
@@ -261,16 +248,14 @@ func TestChangesWakeThoseWhomTheyConcern(t *testing.T) {
 
 func TestNothingIsAllowedBeforeAllIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, api: clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings), log: &bytes.Buffer{}}
-		w.api.Put(clusterRoles, clustertest.Object{Name: "reader", Fields: map[string]any{"rules": []rbacv1.PolicyRule{readPods()}}})
-		w.api.Put(clusterRoleBindings, clustertest.Object{Name: "b", Fields: map[string]any{
-			"roleRef": rbacv1.RoleRef{Kind: "ClusterRole", Name: "reader"}, "subjects": []rbacv1.Subject{user("jane")},
-		}})
+		w := &world{t: t, api: apitest.New(apitest.Roles...), log: &bytes.Buffer{}}
+		w.api.Put("clusterroles", "reader", apitest.Set("rules", []rbacv1.PolicyRule{readPods()}))
+		w.api.Put("clusterrolebindings", "b", apitest.Set("roleRef", rbacv1.RoleRef{Kind: "ClusterRole", Name: "reader"}), apitest.Set("subjects", []rbacv1.Subject{user("jane")}))
 		var refuse atomic.Bool // the list of one kind of the four
 		refuse.Store(true)
-		w.api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		w.api.Intercept(func(r *http.Request) *apitest.Fault {
 			if refuse.Load() && strings.HasSuffix(r.URL.Path, "/rolebindings") {
-				return clustertest.Refuse()
+				return apitest.Refuse(http.StatusForbidden)
 			}
 			return nil
 		})
@@ -295,10 +280,10 @@ func TestNothingIsAllowedBeforeAllIsRead(t *testing.T) {
 // A gateway that has just started answers as soon as it can, rather than sending its clients away.
 func TestQuestionBeforeTheFirstListWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, api: clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings), log: &bytes.Buffer{}}
-		w.api.Put(clusterRoles, clustertest.Object{Name: "reader", Fields: map[string]any{"rules": []rbacv1.PolicyRule{readPods()}}})
+		w := &world{t: t, api: apitest.New(apitest.Roles...), log: &bytes.Buffer{}}
+		w.api.Put("clusterroles", "reader", apitest.Set("rules", []rbacv1.PolicyRule{readPods()}))
 		w.bind("a", "b", "reader", user("jane"))
-		w.api.Intercept(func(*http.Request) *clustertest.Intercept {
+		w.api.Intercept(func(*http.Request) *apitest.Fault {
 			time.Sleep(time.Second / 2)
 			return nil
 		})
@@ -326,7 +311,7 @@ func TestClustersAreAddedAndRemoved(t *testing.T) {
 		w.role("reader", readPods())
 		w.bind("a", "b", "reader", user("jane"))
 		w.must(jane, true)
-		other := clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings)
+		other := apitest.New(apitest.Roles...)
 		follow := w.Add(other.Connect(w.t)) // of the same name
 		ctx, cancel := context.WithCancel(w.t.Context())
 		ended := make(chan error)
@@ -354,9 +339,9 @@ func TestPermissionsThatCannotBeReadAnyMoreDoNotCountForLong(t *testing.T) {
 		w.api.Away(false)
 		var refuse atomic.Bool
 		refuse.Store(true)
-		w.api.Intercept(func(r *http.Request) *clustertest.Intercept {
+		w.api.Intercept(func(r *http.Request) *apitest.Fault {
 			if refuse.Load() && strings.HasSuffix(r.URL.Path, "/clusterrolebindings") {
-				return clustertest.Refuse()
+				return apitest.Refuse(http.StatusForbidden)
 			}
 			return nil
 		})
@@ -378,7 +363,7 @@ func TestBindingFromBeforeARestoreDoesNotCount(t *testing.T) {
 		w.bind("a", "b", "reader", user("jane"))
 		w.must(jane, true)
 		w.api.Away(true)
-		w.api.Rewind(backup)
+		w.api.Restore(backup)
 		w.bind("a", "z", "reader", user("joe"))
 		w.api.Skip(100)
 		w.api.Away(false)
@@ -393,7 +378,7 @@ func TestObjectThatCannotBeReadGivesNothing(t *testing.T) {
 		w.role("reader", readPods())
 		w.bind("a", "b", "reader", user("jane"))
 		w.must(jane, true)
-		w.api.Put(clusterRoles, clustertest.Object{Name: "reader", Fields: map[string]any{"rules": "all of them"}})
+		w.api.Put("clusterroles", "reader", "rules=all of them")
 		synctest.Wait()
 		w.must(jane, false)
 		if !strings.Contains(w.log.String(), "counts as absent") {
@@ -460,7 +445,7 @@ func busyIndex() *index {
 // busyAuthorizer returns an Authorizer that has read an API server, and decides by a busyIndex.
 func busyAuthorizer(b *testing.B) *Authorizer {
 	b.Helper()
-	api := clustertest.New(roles, clusterRoles, roleBindings, clusterRoleBindings)
+	api := apitest.New(apitest.Roles...)
 	a := New(slog.New(slog.DiscardHandler))
 	follow := a.Add(api.Connect(b))
 	ctx, cancel := context.WithCancel(context.Background())

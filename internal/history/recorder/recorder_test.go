@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
@@ -191,7 +191,7 @@ var ring = stream.Options{Events: 20, Bytes: 1 << 20, Gather: 5 * time.Milliseco
 // keep is how long jobs are kept.
 const keep = 24 * time.Hour
 
-func start(t *testing.T, api *clustertest.API, db Database, name string, opts stream.Options) *replica {
+func start(t *testing.T, api *apitest.API, db Database, name string, opts stream.Options) *replica {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	kinds, err := cache.NewKinds(api.Connect(t), cache.Options{Topic: opts, CatchUp: cache.CatchUpBound{Events: 10_000, Bytes: 1 << 24, Timeout: 20 * time.Second}}, quiet)
@@ -208,7 +208,7 @@ func start(t *testing.T, api *clustertest.API, db Database, name string, opts st
 	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: []string{rules.Jobs}, Serves: func(string, string) bool { return true }, Log: quiet})
 	running.Go(func() { _ = waits.Run(ctx) })
 	running.Go(func() {
-		using, release, err := kinds.Use(clustertest.Jobs, "")
+		using, release, err := kinds.Use(apitest.Jobs, "")
 		if ctx.Err() != nil && err != nil {
 			return
 		}
@@ -225,28 +225,28 @@ func start(t *testing.T, api *clustertest.API, db Database, name string, opts st
 	return r
 }
 
-// lives are jobs' statuses, by the state that they say.
-var lives = map[history.State]map[string]any{
+// lives are jobs' fields, by the state that they say.
+var lives = map[history.State][]string{
 	history.Submitted: {},
-	history.Suspended: {"spec": map[string]any{"suspend": true}},
-	history.Pending:   {"status": map[string]any{"active": 1}},
-	history.Running:   {"status": map[string]any{"active": 1, "ready": 1}},
-	history.Retrying:  {"status": map[string]any{"failed": 1}},
-	history.Succeeded: {"status": map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}},
-	history.Failed:    {"status": map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True"}}}},
+	history.Suspended: {"spec.suspend:=true"},
+	history.Pending:   {"status.active:=1"},
+	history.Running:   {"status.active:=1", "status.ready:=1"},
+	history.Retrying:  {"status.failed:=1"},
+	history.Succeeded: {`status.conditions:=[{"type":"Complete","status":"True"}]`},
+	history.Failed:    {`status.conditions:=[{"type":"Failed","status":"True"}]`},
 }
 
 // observer knows all that happened, from who did it.
 type observer struct {
-	api   *clustertest.API
+	api   *apitest.API
 	jobs  map[string]*history.Job // by uid
 	names map[string]string       // the uid of the job that has a name
 	lines []string
 }
 
 func (o *observer) put(name string, state history.State) {
-	version := o.api.Put(clustertest.Jobs, clustertest.Object{Namespace: "n", Name: name, Fields: lives[state]})
-	uid := o.api.UID(clustertest.Jobs, "n/"+name)
+	version := o.api.Put("jobs", "n/"+name, lives[state]...)
+	uid := o.api.UID("jobs", "n/"+name)
 	o.names[name] = uid
 	o.see(history.Seen{Identity: history.Identity{UID: uid, Namespace: "n", Name: name}, Version: version, Said: history.Said{State: state}})
 }
@@ -261,7 +261,7 @@ func (o *observer) remove(names ...string) {
 	if len(keys) == 0 {
 		return
 	}
-	version := o.api.Delete(clustertest.Jobs, keys...)
+	version := o.api.Delete("jobs", keys...)
 	for _, name := range names {
 		o.see(history.Seen{Identity: history.Identity{UID: o.names[name]}, Version: version, Deleted: true})
 		delete(o.names, name)
@@ -302,7 +302,7 @@ func linesOf(transitions []history.Transition) (lines []string) {
 }
 
 func newWorld() (*observer, *memory) {
-	api := clustertest.New(clustertest.Jobs)
+	api := apitest.New(apitest.Jobs)
 	api.Skip(1) // or the first position is where its history begins, and a catch-up reads from the version before
 	return &observer{api: api, jobs: map[string]*history.Job{}, names: map[string]string{}}, &memory{jobs: map[string]*history.Job{}}
 }
@@ -355,7 +355,7 @@ func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 				case n < 85: // as when a lease ends
 					world.remove(fmt.Sprintf("job-%d", random.IntN(6)), fmt.Sprintf("job-%d", 6+random.IntN(3)), fmt.Sprintf("job-%d", 9+random.IntN(3)))
 				case n < 86:
-					[]func(){world.api.CutWatches, world.api.EndWatches, world.api.EndWatchesWithin}[random.IntN(3)]()
+					[]func(){func() { world.api.CutWatches() }, world.api.EndWatches, world.api.EndWatchesWithin}[random.IntN(3)]()
 				case n < 88:
 					i := random.IntN(2)
 					db.set(func() { db.forgetful = random.IntN(2) == 0 })
@@ -613,7 +613,7 @@ func (f *frozen) Take(ctx context.Context, name store.LogName, people, holder st
 func TestWhatCannotBeKnownIsLate(t *testing.T) {
 	for name, lose := range map[string]func(*observer){
 		"compacted": func(o *observer) { o.api.Compact() },
-		"restored":  func(o *observer) { o.api.Rewind(o.api.Version() - 3) },
+		"restored":  func(o *observer) { o.api.Restore(o.api.Version() - 3) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -642,7 +642,7 @@ func TestWhatCannotBeKnownIsLate(t *testing.T) {
 						t.Errorf("%s: late %v", line(tr), tr.Late)
 					}
 				}
-				there := world.api.Objects(clustertest.Jobs)
+				there := world.api.Objects("jobs")
 				var recorded map[string]*history.Job
 				db.set(func() { recorded = maps.Clone(db.jobs) })
 				for uid, job := range recorded {
@@ -677,8 +677,7 @@ func TestARecorderOutlivesARestore(t *testing.T) {
 		world.put("a", history.Running)
 		world.put("b", history.Running)
 		settle()
-		world.api.Rewind(at)
-		world.api.CutWatches()
+		world.api.Restore(at)
 		settle()
 		world.put("a", history.Succeeded)
 		settle()

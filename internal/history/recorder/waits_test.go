@@ -9,29 +9,36 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/history"
 )
 
 // newWaitingWorld has pods and Workloads, too.
 func newWaitingWorld() (*observer, *memory) {
 	world, db := newWorld()
-	world.api = clustertest.New(clustertest.Jobs, clustertest.Pods, clustertest.Workloads)
+	world.api = apitest.New(apitest.Jobs, apitest.Pods, apitest.Workloads)
 	world.api.Skip(1)
 	return world, db
 }
 
 // waits puts an object that says why the owners of some uids wait; "" is nothing.
-func (o *observer) waits(kind cluster.Kind, name, reason, message string, owners ...string) {
-	condition := map[cluster.Kind]string{clustertest.Pods: "PodScheduled", clustertest.Workloads: "QuotaReserved"}[kind]
+func (o *observer) waits(resource, name, reason, message string, owners ...string) {
+	condition := map[string]string{"pods": "PodScheduled", "workloads": "QuotaReserved"}[resource]
 	status := "False"
 	if reason == "" {
 		status = "True"
 	}
-	o.api.Put(kind, clustertest.Object{Namespace: "n", Name: name, Owners: owners, Fields: map[string]any{"status": map[string]any{"conditions": []any{
+	o.api.Put(resource, "n/"+name, ownedBy(owners...), apitest.Set("status.conditions", []any{
 		map[string]any{"type": condition, "status": status, "reason": reason, "message": message},
-	}}}})
+	}))
+}
+
+func ownedBy(uids ...string) string {
+	owners := []map[string]string{}
+	for _, uid := range uids {
+		owners = append(owners, map[string]string{"uid": uid})
+	}
+	return apitest.Set("metadata.ownerReferences", owners)
 }
 
 // reason is what the database has of a job.
@@ -56,8 +63,8 @@ func TestAJobThatWaitsHasAReason(t *testing.T) {
 		set := world.names["set"]
 		world.put("a", history.Pending)
 		a := world.names["a"]
-		world.api.Put(clustertest.Jobs, clustertest.Object{Namespace: "n", Name: "a", Owners: []string{set}, Fields: lives[history.Pending]})
-		world.waits(clustertest.Pods, "p", "Unschedulable", "0/3 nodes", a)
+		world.api.Put("jobs", "n/a", append([]string{ownedBy(set)}, lives[history.Pending]...)...)
+		world.waits("pods", "p", "Unschedulable", "0/3 nodes", a)
 		is := func(when, of, job string) {
 			t.Helper()
 			time.Sleep(longestPause)
@@ -67,14 +74,14 @@ func TestAJobThatWaitsHasAReason(t *testing.T) {
 		}
 		is("no node fits", a, "Pending Unschedulable 0/3 nodes")
 		is("no node fits a job of its", set, "Submitted Unschedulable 0/3 nodes")
-		world.waits(clustertest.Workloads, "w", "Pending", "no quota", a)
+		world.waits("workloads", "w", "Pending", "no quota", a)
 		is("no quota", a, "Pending Pending no quota")
-		world.waits(clustertest.Workloads, "w", "", "", a)
+		world.waits("workloads", "w", "", "", a)
 		is("there is quota", a, "Pending Unschedulable 0/3 nodes")
-		world.api.Delete(clustertest.Pods, "n/p")
+		world.api.Delete("pods", "n/p")
 		is("nobody says anything", a, "Pending  ")
 		world.put("b", history.Running)
-		world.waits(clustertest.Pods, "q", "Unschedulable", "0/3 nodes", world.names["b"])
+		world.waits("pods", "q", "Unschedulable", "0/3 nodes", world.names["b"])
 		is("one of its pods waits", world.names["b"], "Running  ")
 		world.isWhatThereWas(t, db)
 	})
@@ -106,7 +113,7 @@ func TestWhoRepeatsThemselvesIsWrittenSeldom(t *testing.T) {
 				const each = 5 * look / 2 // what is said for less than stands and a look need not be written at all
 				for i := range int(20 * time.Minute / each) {
 					reason, message := test.says(i)
-					world.waits(clustertest.Pods, "p", reason, message, world.names["a"])
+					world.waits("pods", "p", reason, message, world.names["a"])
 					time.Sleep(each)
 					if now := db.reason(world.names["a"]); now != before {
 						before, writes = now, writes+1
@@ -147,16 +154,16 @@ func TestReasonsOfRecordersThatAreKilled(t *testing.T) {
 				case n < 34:
 					world.remove(job)
 				case n < 75 && world.names[job] != "":
-					kind := []cluster.Kind{clustertest.Pods, clustertest.Workloads}[random.IntN(2)]
+					kind := []string{"pods", "workloads"}[random.IntN(2)]
 					reason := []string{"", "Unschedulable", "NoQuota", "Gated"}[random.IntN(4)]
 					world.waits(kind, job, reason, fmt.Sprint(random.IntN(3)), world.names[job])
 				case n < 80:
-					kind := []cluster.Kind{clustertest.Pods, clustertest.Workloads}[random.IntN(2)]
+					kind := []string{"pods", "workloads"}[random.IntN(2)]
 					if _, there := world.api.Objects(kind)["n/"+job]; there {
 						world.api.Delete(kind, "n/"+job)
 					}
 				case n < 82:
-					[]func(){world.api.CutWatches, world.api.EndWatches, world.api.EndWatchesWithin}[random.IntN(3)]()
+					[]func(){func() { world.api.CutWatches() }, world.api.EndWatches, world.api.EndWatchesWithin}[random.IntN(3)]()
 				case n < 84:
 					i := random.IntN(2)
 					replicas[i].stop()
@@ -176,7 +183,7 @@ func TestReasonsOfRecordersThatAreKilled(t *testing.T) {
 			world.isWhatThereWas(t, db)
 			for name, uid := range world.names {
 				want := ""
-				for _, kind := range []cluster.Kind{clustertest.Workloads, clustertest.Pods} {
+				for _, kind := range []string{"workloads", "pods"} {
 					if reason := reasonOf(t, world.api, kind, "n/"+name, uid); reason != "" && want == "" {
 						want = reason
 					}
@@ -198,9 +205,9 @@ func TestReasonsOfRecordersThatAreKilled(t *testing.T) {
 }
 
 // reasonOf is what an object says that belongs to a job; the reader is another than that of package waiting.
-func reasonOf(t *testing.T, api *clustertest.API, kind cluster.Kind, key, owner string) string {
+func reasonOf(t *testing.T, api *apitest.API, resource, key, owner string) string {
 	t.Helper()
-	text := api.Objects(kind)[key]
+	text := api.Objects(resource)[key]
 	if text == "" {
 		return ""
 	}

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/cluster/clustertest"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -106,12 +106,12 @@ func (c *client) readUntil(event string) {
 // watched is a store of pods, and who may see them.
 type watched struct {
 	t     *testing.T
-	api   *clustertest.API
+	api   *apitest.API
 	kinds *cache.Kinds
 }
 
 func watchedPods(t *testing.T) *watched {
-	w := &watched{t: t, api: clustertest.New(pods)}
+	w := &watched{t: t, api: apitest.New(pods)}
 	var err error
 	w.kinds, err = cache.NewKinds(w.api.Connect(t), cache.Options{
 		Topic:   stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour},
@@ -128,8 +128,7 @@ func watchedPods(t *testing.T) *watched {
 }
 
 func (w *watched) put(name, value string) {
-	namespace, name, _ := strings.Cut(name, "/")
-	w.api.Put(pods, clustertest.Object{Namespace: namespace, Name: name, Labels: map[string]string{"v": value}})
+	w.api.Put("pods", name, "metadata.labels.v="+value)
 }
 
 // visible is what a caller sees who may see some namespaces; none means all.
@@ -174,7 +173,7 @@ func TestWatchIsResumedBehindEachEvent(t *testing.T) {
 		w.put(fmt.Sprintf("a/next-%d", i), "1")
 		w.put("a/one", fmt.Sprint("again ", i))
 	}
-	w.api.Delete(pods, "a/one")
+	w.api.Delete("pods", "a/one")
 	w.put("b/last", "1")
 	c.readUntil("added last")
 	all := c.told

@@ -2,18 +2,33 @@ package apitest
 
 import (
 	"fmt"
-	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Start serves a new API on loopback until the test ends.
+// Connect returns a connection to the API server that needs no network.
+func (a *API) Connect(t testing.TB) *cluster.Cluster { return a.ConnectAs(t, "test") }
+
+// ConnectAs returns a connection with a user agent, by which Intercept may recognise its requests.
+func (a *API) ConnectAs(t testing.TB, userAgent string) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Connect(cluster.Options{Name: "test", UserAgent: userAgent, Config: &rest.Config{Host: "http://api.test", Transport: a}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Start serves a new API with the usual kinds on loopback until the test ends.
 func Start(t testing.TB) (a *API, url string) {
 	t.Helper()
-	a = New()
+	a = New(Usual...)
 	server := httptest.NewServer(a)
 	t.Cleanup(func() {
 		a.Close()
@@ -39,5 +54,3 @@ users: [{name: test, user: {}}]
 	}
 	return file
 }
-
-func sortedKeys(objects map[string]object) []string { return slices.Sorted(maps.Keys(objects)) }
