@@ -1,9 +1,18 @@
 # Why Go tests failed, in few lines, from the output of go test -v: for each failed test its own messages, which stand
 # far above the end among those of other tests, since tests run in parallel. Errors and logs look the same in there, so
-# of the messages from one line of source only the first two are shown.
+# of the messages from one line of source only the first two are shown. A package that fails without a failed test, since
+# its process was killed or died of something that Go did not explain, is told with the last lines it printed.
 
+function max(a, b) { return a > b ? a : b }
 function short(s) { return substr(s, 1, 300) "\n" }
 
+{ last[++lines % 8] = $0 }
+/^ok  \t|^PASS$/ { since = lines; known = n }
+/^FAIL\t/ {
+	for (i = max(since + 1, lines - 7); known == n && i < lines; i++) other = other short("    " last[i % 8])
+	since = lines
+	known = n
+}
 /^=== / { test = $3; next }
 /^ *--- FAIL: / { failed[++n] = $3; head[n] = $0; next }
 /^ *--- / { next }
@@ -22,7 +31,7 @@ function short(s) { return substr(s, 1, 300) "\n" }
 	next
 }
 /^WARNING: DATA RACE/ { race = 6 }
-race-- > 0 || /^panic: |^fatal error: |^# |\[build failed\]|\[setup failed\]|^[^ ]+\.go:[0-9]+:[0-9]+: |^goleak: |^\t+(running tests:|Test)|^FAIL\t/ {
+race-- > 0 || /panic: |fatal error: |^# |\[build failed\]|\[setup failed\]|^[^ ]+\.go:[0-9]+:[0-9]+: |^goleak: |^\t+(running tests:|Test)|^FAIL\t/ {
 	more = 0
 	if (++others <= 20) other = other short($0)
 }
@@ -31,8 +40,8 @@ END {
 	each = n > 3 ? 5 : 15 # lines, so that all of it stays short
 	for (i = 1; i <= n && i <= 10; i++) {
 		print head[i]
-		lines = split(text[failed[i]], line, "\n") - 1
-		for (j = 1; j <= lines && j <= each; j++) print line[j]
+		count = split(text[failed[i]], line, "\n") - 1
+		for (j = 1; j <= count && j <= each; j++) print line[j]
 	}
 	if (n > 10) print "and " n - 10 " more"
 	printf "%s", other

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 )
 
 // ErrTooMuch means that a user has too many requests waiting already.
@@ -50,6 +51,11 @@ func (q *Queue) Share(shared func() bool) *Queue {
 // Take waits for a turn, which lasts until release is called. Further calls of release do nothing. The error is
 // ErrTooMuch if the user has too many requests waiting, or the context's if that ends first.
 func (q *Queue) Take(ctx context.Context, user string) (release func(), err error) {
+	return q.TakeWithin(ctx, 0, user)
+}
+
+// TakeWithin is Take, but waits no longer than a time, unless that is 0. Then the error is context.DeadlineExceeded.
+func (q *Queue) TakeWithin(ctx context.Context, longest time.Duration, user string) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -73,13 +79,22 @@ func (q *Queue) Take(ctx context.Context, user string) (release func(), err erro
 	q.list(m)
 	q.mu.Unlock()
 
+	var late <-chan time.Time
+	if longest > 0 {
+		timer := time.NewTimer(longest)
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case <-w.given:
 		return q.releaseOnce(m), nil
 	case <-ctx.Done():
-		q.leave(m, w)
-		return nil, ctx.Err()
+		err = ctx.Err()
+	case <-late:
+		err = context.DeadlineExceeded
 	}
+	q.leave(m, w)
+	return nil, err
 }
 
 // leave takes back a request whose context has ended. If the turn was given at the same moment, it is released.
@@ -96,13 +111,14 @@ func (q *Queue) leave(m *member, w *waiter) {
 }
 
 func (q *Queue) releaseOnce(m *member) func() {
-	var once sync.Once
+	released := false
 	return func() {
-		once.Do(func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if !released {
+			released = true
 			q.release(m)
-		})
+		}
 	}
 }
 

@@ -65,6 +65,9 @@ func (r *Rate) Reserve(user string) (wait time.Duration, cancel func(), ok bool)
 		limiter = rate.NewLimiter(r.perSecond, r.burst)
 		r.users[user] = limiter
 	}
+	if limiter.AllowN(now, 1) {
+		return 0, func() {}, true
+	}
 	reserved := limiter.ReserveN(now, 1)
 	if wait = reserved.DelayFrom(now); wait > r.longestWait {
 		reserved.CancelAt(now)

@@ -185,14 +185,19 @@ func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), e
 			return nil, nil, ErrClosed
 		}
 	}
-	return r.store, sync.OnceFunc(func() {
+	released := false
+	return r.store, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
+		if released {
+			return
+		}
+		released = true
 		if r.users[user]--; r.users[user] == 0 {
 			delete(r.users, user)
 		}
 		r.idle = time.Now()
-	}), nil
+	}, nil
 }
 
 func (k *Kinds) isClosed() bool {

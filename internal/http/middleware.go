@@ -137,9 +137,14 @@ func (w *statusWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // answer runs a handler. If that returns an error, it sends what the error says, unless the first byte was sent already.
 func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	duration := s.metrics.duration.WithLabelValues(route)
 	return func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		tracked := &statusWriter{ResponseWriter: w}
+		tracked, ok := w.(*statusWriter) // recover's, which the router passes on
+		if !ok {
+			tracked = &statusWriter{ResponseWriter: w}
+			w = tracked
+		}
 		if err := handle(tracked, r); err != nil {
 			failed := reply.To(err)
 			s.logger(r).Log(r.Context(), reply.Level(r, failed), "request failed",
@@ -153,7 +158,7 @@ func (s *Server) answer(route string, handle func(http.ResponseWriter, *http.Req
 			return // a stream's duration is no response time
 		}
 		s.metrics.requests.WithLabelValues(route, strconv.Itoa(tracked.code)).Inc()
-		s.metrics.duration.WithLabelValues(route).Observe(time.Since(began).Seconds())
+		duration.Observe(time.Since(began).Seconds())
 	}
 }
 

@@ -88,15 +88,15 @@ func TestMadeUpCodesDoNotKeepLoginsOut(t *testing.T) {
 			}
 			u, _ := url.Parse(begun.Location)
 			made := url.Values{"state": {u.Query().Get("state")}, "code": {"made up"}}
-			busy.Go(func() { _, _ = l.Finish(auth.From(t.Context(), "stranger"), begun.Pending, made) })
+			busy.Go(func() { _, _ = l.Finish(auth.From(t.Context(), func() string { return "stranger" }), begun.Pending, made) })
 		}
 		time.Sleep(time.Millisecond)
 		began := time.Now()
-		if _, err := l.Renew(auth.From(t.Context(), "stranger"), in.Session, in.Renewal); err != nil || time.Since(began) > 2*time.Second {
+		if _, err := l.Renew(auth.From(t.Context(), func() string { return "stranger" }), in.Session, in.Renewal); err != nil || time.Since(began) > 2*time.Second {
 			t.Errorf("a renewal: %v after %v", err, time.Since(began))
 		}
 		began = time.Now()
-		if _, err := l.Finish(auth.From(t.Context(), "elsewhere"), pending, answer); err != nil || time.Since(began) > 2*time.Second {
+		if _, err := l.Finish(auth.From(t.Context(), func() string { return "elsewhere" }), pending, answer); err != nil || time.Since(began) > 2*time.Second {
 			t.Errorf("a login: %v after %v", err, time.Since(began))
 		}
 		busy.Wait()

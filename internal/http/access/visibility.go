@@ -40,13 +40,16 @@ const maxNarrow = 64
 
 // VisibilityOf returns what a scope shows of a target of a kind; ok is false if that is nothing.
 func VisibilityOf(scope auth.Scope, t Target, kind cluster.Kind) (_ *Visibility, ok bool) {
+	if scope.All {
+		return nil, true
+	}
 	s := &Visibility{scope: scope, itself: kind.Group == "" && kind.Resource == "namespaces"}
 	if !kind.Namespaced && !s.itself { // it is in no namespace, so permissions in namespaces do not matter
 		s.scope.Namespaces, s.scope.Names = nil, maps.Clone(scope.Names)
 		maps.DeleteFunc(s.scope.Names, func(namespace string, _ []string) bool { return namespace != "" })
 	}
 	switch {
-	case scope.All, t.Namespace != "" && scope.SeesNamespace(t.Namespace):
+	case t.Namespace != "" && scope.SeesNamespace(t.Namespace):
 		return nil, true
 	case s.scope.Empty():
 		return nil, false

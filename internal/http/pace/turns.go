@@ -29,9 +29,7 @@ func NewTurns(perUser int, rates *Rates) *Turns {
 // Take waits until a user's request may be answered. The caller must call release when it has been answered. The error
 // is a 429, budget.ErrTooMuch after too long a wait, or the context's.
 func (t *Turns) Take(ctx context.Context, payer string) (release func(), err error) {
-	waiting, cancel := context.WithTimeout(ctx, turnLongestWait)
-	defer cancel()
-	release, err = t.queue.Take(waiting, payer)
+	release, err = t.queue.TakeWithin(ctx, turnLongestWait, payer)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return nil, budget.ErrTooMuch

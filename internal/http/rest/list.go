@@ -160,10 +160,12 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, page page, req l
 
 func setHeaders(w http.ResponseWriter) {
 	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-cache, private")
-	header.Add("Vary", reply.DiffersBy)
+	header["Content-Type"], header["Cache-Control"] = typeJSON, notShared
+	header["Vary"] = append(header["Vary"], differs...)
 }
+
+// Values of headers that all answers share; net/http copies them.
+var typeJSON, notShared, differs = []string{"application/json"}, []string{"no-cache, private"}, []string{reply.DiffersBy}
 
 // etag names what an answer depends on beside its address: the history (epoch), the version of its content, the form
 // that the Accept header chose, and the caller's visibility. It is weak, since an unchanged list may still carry a

@@ -15,7 +15,7 @@ import (
 // from returns the context for questions about who sent a request. It names the network of the client, so that these
 // questions are shared fairly between networks.
 func from(r *http.Request) context.Context {
-	return auth.From(r.Context(), network(r))
+	return auth.From(r.Context(), func() string { return network(r) })
 }
 
 // network returns the network that a request comes from. Callers who did not sign in are distinguished by it.
