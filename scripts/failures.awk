@@ -31,7 +31,7 @@ function short(s) { return substr(s, 1, 300) "\n" }
 	next
 }
 /^WARNING: DATA RACE/ { race = 6 }
-race-- > 0 || /panic: |fatal error: |^# |\[build failed\]|\[setup failed\]|^[^ ]+\.go:[0-9]+:[0-9]+: |^goleak: |^\t+(running tests:|Test)|^FAIL\t/ {
+race-- > 0 || /panic: |fatal error: |^# |\[build failed\]|\[setup failed\]|^[^ ]+\.go:[0-9]+:[0-9]+: |^goleak: |^F[0-9][0-9][0-9][0-9] |^\t+(running tests:|Test)|^FAIL\t/ {
 	more = 0
 	if (++others <= 20) other = other short($0)
 }

@@ -88,7 +88,9 @@ func TestMadeUpCodesDoNotKeepLoginsOut(t *testing.T) {
 			}
 			u, _ := url.Parse(begun.Location)
 			made := url.Values{"state": {u.Query().Get("state")}, "code": {"made up"}}
-			busy.Go(func() { _, _ = l.Finish(auth.From(t.Context(), func() string { return "stranger" }), begun.Pending, made) })
+			busy.Go(func() {
+				_, _ = l.Finish(auth.From(t.Context(), func() string { return "stranger" }), begun.Pending, made)
+			})
 		}
 		time.Sleep(time.Millisecond)
 		began := time.Now()
