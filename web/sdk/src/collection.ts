@@ -4,9 +4,10 @@ import type { StreamEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
 import { mergePatch } from './mergepatch.ts';
 import type { KubeObject } from './object.ts';
+import type { Sink } from './store.ts';
 
 /** What a subscriber sees: immutable, and the same one until the next notification. */
-export interface Snapshot<T extends KubeObject> {
+export interface Snapshot<T> {
   /** In order of arrival. An object that did not change keeps its identity. */
   readonly items: readonly T[];
   /**
@@ -24,12 +25,12 @@ export interface Snapshot<T extends KubeObject> {
 }
 
 /** The readable half, made for React's useSyncExternalStore. Both functions may be passed around unbound. */
-export interface Collection<T extends KubeObject> {
+export interface Collection<T> {
   readonly subscribe: (listener: () => void) => () => void;
   readonly getSnapshot: () => Snapshot<T>;
 }
 
-export class WatchedCollection<T extends KubeObject> implements Collection<T> {
+export class WatchedCollection<T extends KubeObject> implements Sink<T> {
   readonly #objects = new Map<string, T>();
   readonly #listeners = new Listeners();
   readonly subscribe = this.#listeners.subscribe;

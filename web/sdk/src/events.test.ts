@@ -34,8 +34,8 @@ describe('data that is not what the event promises is never taken for it', () =>
     ['deleted', '{"metadata":{"uid":"u"}}'],
     ['patched', '{"uid":"u","resourceVersion":"1"}'],
     ['patched', '{"uid":"u","patch":{}}'],
-    ['synced', '{}'],
-    ['bookmark', '{"resourceVersion":7}'],
+    ['synced', '[]'],
+    ['bookmark', '7'],
     ['narrowed', '{"namespaces":null}'],
     ['goodbye', ''],
   ])('%s %s', (event, data) => {

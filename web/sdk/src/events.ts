@@ -27,17 +27,21 @@ export interface PatchedEvent extends Told {
 
 export interface SyncedEvent extends Told {
   readonly type: 'synced';
+  /** Empty of histories and logs. */
   readonly resourceVersion: string;
 }
 
 export interface BookmarkEvent extends Told {
   readonly type: 'bookmark';
+  /** Empty of histories and logs. */
   readonly resourceVersion: string;
 }
 
 export interface ResetEvent extends Told {
   readonly type: 'reset';
   readonly reason: string;
+  /** All that was said; of logs, the container of which lines are missing. */
+  readonly data: JsonObject;
 }
 
 /** The gateway's own watch on the API server is lost, or is back. */
@@ -110,8 +114,11 @@ export function decodeFrame(frame: Frame): StreamEvent {
     }
     case 'synced':
     case 'bookmark':
-      return { ...told, type, resourceVersion: stringOf(frame, jsonOf(frame), 'resourceVersion') };
-    case 'reset':
+      return { ...told, type, resourceVersion: textOf(jsonOf(frame).resourceVersion) };
+    case 'reset': {
+      const data = jsonOf(frame);
+      return { ...told, type, reason: textOf(data.reason), data };
+    }
     case 'goodbye':
       return { ...told, type, reason: textOf(jsonOf(frame).reason) };
     case 'stale':

@@ -14,13 +14,15 @@
  */
 
 export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchSnapshot, type WatchStatus } from './kubecast.ts';
+export { logs, type LogEntry, type LogGap, type LogLine, type LogQuery, type LogRun } from './logs.ts';
+export { transitions, type Transition, type TransitionQuery } from './history.ts';
 export { defineResource, pathOf, type Query, type Resource } from './resource.ts';
 export { Live, streamPath, type LiveOptions, type Observable } from './live.ts';
 export { Client, type ClientOptions, type TokenReason, type TokenSource } from './client.ts';
 export { Session, type Locks, type SessionInfo, type SessionOptions } from './session.ts';
 export { mayWatch, watchable, type Watchable, type WatchableOptions } from './me.ts';
 export { isFinal, type ConnectionState, type Phase } from './state.ts';
-export { Store, type Kinds, type Schedule, type StoreOptions } from './store.ts';
+export { Store, type Kinds, type Schedule, type Sink, type Source, type StoreOptions } from './store.ts';
 export type { Collection, Snapshot } from './collection.ts';
 export { FrameParser, type Frame } from './parser.ts';
 export { mergePatch } from './mergepatch.ts';

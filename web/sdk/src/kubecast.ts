@@ -1,14 +1,14 @@
 // All watches of a page on one stream: each is there as long as somebody looks at it.
 
 import { Client, type ClientOptions } from './client.ts';
-import type { Collection } from './collection.ts';
+import { WatchedCollection, type Collection } from './collection.ts';
 import { within } from './deadline.ts';
 import { Listeners } from './listeners.ts';
 import { streamPath } from './live.ts';
 import type { KubeObject } from './object.ts';
 import { pathOf, type Query, type Resource } from './resource.ts';
 import { isFinal, type ConnectionState } from './state.ts';
-import { Store, type StoreOptions } from './store.ts';
+import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 
 export interface KubecastOptions
   extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'fetch' | 'random'>,
@@ -29,7 +29,7 @@ export interface KubecastOptions
 export type WatchStatus = 'loading' | 'live' | 'catching-up' | 'stale' | 'reconnecting' | 'paused' | 'denied' | 'closed';
 
 /** What a subscriber sees: immutable, and the same one until the next notification. */
-export interface WatchSnapshot<T extends KubeObject> {
+export interface WatchSnapshot<T> {
   /** In order of arrival. An object that did not change keeps its identity. */
   readonly data: readonly T[];
   readonly status: WatchStatus;
@@ -42,7 +42,7 @@ export interface WatchSnapshot<T extends KubeObject> {
 }
 
 /** Watched while somebody has subscribed. Made for React's useSyncExternalStore; all of it may be passed around unbound. */
-export interface Watch<T extends KubeObject> {
+export interface Watch<T> {
   readonly subscribe: (listener: () => void) => () => void;
   readonly getSnapshot: () => WatchSnapshot<T>;
   /** What a server renders: it watches nothing. */
@@ -58,12 +58,12 @@ const answerTime = 20_000;
 interface Entry {
   readonly name: string;
   readonly path: string;
-  readonly collection: Collection<KubeObject>;
+  readonly collection: Collection<unknown>;
   readonly listeners: Listeners;
-  readonly watch: Watch<KubeObject>;
+  readonly watch: Watch<unknown>;
   subscribers: number;
   timer: ReturnType<typeof setTimeout> | undefined;
-  snapshot: WatchSnapshot<KubeObject>;
+  snapshot: WatchSnapshot<unknown>;
   refused: { readonly reason: string; readonly message: string } | undefined;
 }
 
@@ -100,9 +100,12 @@ export class Kubecast {
 
   /** The same one for the same resource and query, as long as somebody looks at it. Nothing is asked for before somebody does. */
   watch<T extends KubeObject>(resource: Resource<T>, query?: Query): Watch<T> {
-    const path = pathOf(resource, query);
-    const entry = this.#entries.get(path) ?? this.#add(path);
-    return entry.watch as unknown as Watch<T>;
+    return this.#at(pathOf(resource, query), (changed) => new WatchedCollection<KubeObject>(changed)).watch as Watch<T>;
+  }
+
+  /** The same for what is not made of objects: the lines of logs ({@link logs}), the transitions of jobs ({@link transitions}). */
+  follow<T>(source: Source<T>): Watch<T> {
+    return this.#at(source.path, source.sink).watch as Watch<T>;
   }
 
   /** See {@link Client.wake}. */
@@ -128,11 +131,13 @@ export class Kubecast {
     this.#client?.close();
   }
 
-  #add(path: string): Entry {
+  #at(path: string, make: (changed: () => void) => Sink<unknown>): Entry {
+    const present = this.#entries.get(path);
+    if (present) return present;
     const name = `w${(this.#names++).toString(36)}`;
     // Whoever keeps a watch for longer than its entry lives comes back to a new one.
-    const at = (): Entry => this.#entries.get(path) ?? this.#add(path);
-    const watch: Watch<KubeObject> = {
+    const at = (): Entry => this.#at(path, make);
+    const watch: Watch<unknown> = {
       subscribe: (listener) => {
         const joined = at();
         const leave = joined.listeners.subscribe(listener);
@@ -153,7 +158,7 @@ export class Kubecast {
         this.#settle();
       },
     };
-    const collection = this.#store.add(name);
+    const collection = this.#store.put(name, make);
     const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot: nothing, refused: undefined };
     collection.subscribe(() => this.#show(entry));
     this.#entries.set(path, entry);

@@ -5,6 +5,7 @@ import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import type { Query, Resource } from './resource.ts';
 import type { ConnectionState } from './state.ts';
+import type { Source } from './store.ts';
 
 const Context = createContext<Kubecast | undefined>(undefined);
 
@@ -35,4 +36,10 @@ export function useWatch<T extends KubeObject>(resource: Resource<T>, query?: Qu
 export function useConnection(): ConnectionState | undefined {
   const { connection } = useKubecast();
   return useSyncExternalStore(connection.subscribe, connection.getSnapshot, useCallback(() => undefined, []));
+}
+
+/** The same for what is not made of objects: `useFollow(logs(jobs, { namespace, name }))`, `useFollow(transitions(jobs, { namespace }))`. */
+export function useFollow<T>(source: Source<T>): WatchSnapshot<T> & Pick<Watch<T>, 'retry'> {
+  const { subscribe, getSnapshot, getServerSnapshot, retry } = useKubecast().follow(source);
+  return { ...useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot), retry };
 }

@@ -19,9 +19,28 @@ export interface StoreOptions<K extends Kinds> {
   readonly schedule?: Schedule | undefined;
 }
 
+/** Takes the events of one watch, and shows what has become of them. */
+export interface Sink<T> extends Collection<T> {
+  /** A connection begins; `resumed`: from a position. */
+  opened(resumed: boolean): void;
+  /** Nothing of the watch is told any more. If it ever is again, a snapshot comes first. */
+  left(): void;
+  /** Returns false if the event cannot be applied because something must have been missed. */
+  apply(event: StreamEvent): boolean;
+  /** Makes what was applied visible and tells the subscribers. */
+  commit(): void;
+}
+
+/** Something to follow that is not made of objects. See {@link Kubecast.follow}. */
+export interface Source<T> {
+  /** The path and query that would be asked for. */
+  readonly path: string;
+  readonly sink: (changed: () => void) => Sink<T>;
+}
+
 export class Store<K extends Kinds> {
-  readonly #collections = new Map<string, WatchedCollection<KubeObject>>();
-  readonly #dirty = new Set<WatchedCollection<KubeObject>>();
+  readonly #sinks = new Map<string, Sink<unknown>>();
+  readonly #dirty = new Set<Sink<unknown>>();
   readonly #schedule: Schedule;
   #scheduled = false;
 
@@ -30,34 +49,39 @@ export class Store<K extends Kinds> {
     for (const name of options.watches) this.add(name, options.seed?.[name]);
   }
 
-  /** Takes the events of one more watch. */
+  /** Takes the events of one more watch of objects. */
   add(name: string, seed?: Iterable<KubeObject>): Collection<KubeObject> {
-    const collection: WatchedCollection<KubeObject> = new WatchedCollection<KubeObject>(() => this.#touch(collection), seed);
-    this.#collections.set(name, collection);
-    return collection;
+    return this.put(name, (changed) => new WatchedCollection<KubeObject>(changed, seed));
+  }
+
+  /** Gives the events of one more watch to a sink, which says when it has changed. */
+  put<T>(name: string, make: (changed: () => void) => Sink<T>): Sink<T> {
+    const sink: Sink<T> = make(() => this.#touch(sink));
+    this.#sinks.set(name, sink);
+    return sink;
   }
 
   /** Takes no more of its events. They are lost, so the name must not be given again. */
   forget(name: string): void {
-    this.#collections.delete(name);
+    this.#sinks.delete(name);
   }
 
   /** The objects of one watch. Throws for a name the store was not made with. */
   collection<W extends keyof K & string>(watch: W): Collection<K[W]> {
-    const collection = this.#collections.get(watch);
-    if (!collection) throw new RangeError(`no watch is called ${JSON.stringify(watch)}`);
-    return collection as unknown as Collection<K[W]>;
+    const sink = this.#sinks.get(watch);
+    if (!sink) throw new RangeError(`no watch is called ${JSON.stringify(watch)}`);
+    return sink as Collection<K[W]>;
   }
 
   /** A connection begins; `resumed`: from a position. */
   opened(resumed: boolean): void {
-    for (const collection of this.#collections.values()) collection.opened(resumed);
+    for (const sink of this.#sinks.values()) sink.opened(resumed);
   }
 
   /** The stream carries these watches only. */
   left(carried: readonly string[]): void {
-    for (const [name, collection] of this.#collections) {
-      if (!carried.includes(name)) collection.left();
+    for (const [name, sink] of this.#sinks) {
+      if (!carried.includes(name)) sink.left();
     }
   }
 
@@ -66,11 +90,11 @@ export class Store<K extends Kinds> {
    * caller then starts over without a position. Events of other names are ignored.
    */
   apply(event: StreamEvent): boolean {
-    return this.#collections.get(event.watch)?.apply(event) ?? true;
+    return this.#sinks.get(event.watch)?.apply(event) ?? true;
   }
 
-  #touch(collection: WatchedCollection<KubeObject>): void {
-    this.#dirty.add(collection);
+  #touch(sink: Sink<unknown>): void {
+    this.#dirty.add(sink);
     if (this.#scheduled) return;
     this.#scheduled = true;
     try {
@@ -85,6 +109,6 @@ export class Store<K extends Kinds> {
     this.#scheduled = false;
     const dirty = [...this.#dirty];
     this.#dirty.clear();
-    for (const collection of dirty) collection.commit();
+    for (const sink of dirty) sink.commit();
   };
 }

@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { frame, ScriptedFetch, type ScriptedBody } from '../../mock/fetch.ts';
+import { transitions } from './history.ts';
+import { createKubecast, type Kubecast } from './kubecast.ts';
+import { logs } from './logs.ts';
+import type { KubeObject } from './object.ts';
+import { defineResource } from './resource.ts';
+
+const jobs = defineResource<KubeObject>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+
+let server: ScriptedFetch;
+let kc: Kubecast;
+let body: ScriptedBody;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  server = new ScriptedFetch();
+  kc = createKubecast({ token: () => 't', fetch: server.fetch, random: () => 0 });
+});
+afterEach(() => {
+  kc.close();
+  vi.useRealTimers();
+});
+
+const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const send = (...frames: string[]): void => body.push(frames.join(''));
+const of = { namespace: 'n', pod: 'p', container: 'c' };
+const line = (id: string, text: string): string => frame('w0.line', id, { ...of, time: '2030-01-01T00:00:00Z', text });
+const to = (id: string, seq: string, state: string): string => frame('w0.transition', id, { seq, name: 'j', to: state, from: null, at: '2030-01-01T00:00:00Z' });
+
+test('a source is the path that it means', () => {
+  expect(logs(jobs, { namespace: 'n', name: 'j', containers: ['a', 'b'], tailLines: 0, search: 'x y' }).path).toBe(
+    '/logs/apis/batch/v1/namespaces/n/jobs/j?search=x+y&container=a%2Cb&tailLines=0',
+  );
+  expect(logs(jobs, { namespace: 'n', name: 'j' }).path).toBe('/logs/apis/batch/v1/namespaces/n/jobs/j');
+  expect(transitions(jobs, { cluster: 'east', states: ['Failed'], owner: 'me', limit: 0 }).path).toBe(
+    '/history/clusters/east/apis/batch/v1/jobs?view=transitions&state=Failed&owner=me&limit=0',
+  );
+});
+
+test('lines are shown as they come, once, over a cut within the backlog; where some are missing stands a gap', async () => {
+  const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j' }));
+  const shown = (): string[] => log.getSnapshot().data.map((entry) => (entry.type === 'line' ? entry.text : entry.type));
+  log.subscribe(() => undefined);
+  await pass();
+  const started = frame('w0.started', 'e.w0-p0', { ...of, restart: 0 });
+  body = server.last.accept(started, line('e.w0-p1', 'one'));
+  await pass();
+  expect(shown()).toEqual(['started', 'one']);
+  expect(log.getSnapshot().status).toBe('loading');
+  body.break();
+  await pass(2_000);
+  expect(server.last.headers.get('last-event-id')).toBe('e.w0-p1');
+  const gap = frame('w0.reset', 'e.w0-p3', { reason: 'expired', ...of });
+  body = server.last.accept(line('e.w0-p2', 'two'), gap, line('e.w0-p4', 'four'), frame('w0.synced', 'e.w0-p4', { lines: 3 }), frame('w0.bookmark', 'e.w0-p4', {}));
+  await pass();
+  expect(shown()).toEqual(['started', 'one', 'two', 'reset', 'four']);
+  expect(log.getSnapshot().status).toBe('live');
+  const numbers = log.getSnapshot().data.map(({ number }) => number);
+  expect(new Set(numbers).size).toBe(5);
+});
+
+test('what is told anew after a reset takes the place of what was there only when it is complete', async () => {
+  const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j' }));
+  const shown = (): string => log.getSnapshot().data.map((entry) => (entry.type === 'line' ? entry.text : entry.type)).join();
+  log.subscribe(() => undefined);
+  await pass();
+  body = server.last.accept(line('e.w0-p1', 'old'), frame('w0.synced', 'e.w0-p1', { lines: 1 }));
+  await pass();
+  send(frame('w0.reset', 'e', { reason: 'epoch' }), line('e.w0-p1', 'new'));
+  await pass();
+  expect(shown()).toBe('old');
+  expect(log.getSnapshot().status).toBe('catching-up');
+  send(frame('w0.synced', 'e.w0-p1', { lines: 1 }), line('e.w0-p2', 'newer'));
+  await pass();
+  expect(shown()).toBe('new,newer');
+});
+
+test('transitions whose first answer was cut are told anew, and none is there twice', async () => {
+  const past = kc.follow(transitions(jobs, { namespace: 'n', name: 'j' }));
+  const shown = (): string => past.getSnapshot().data.map(({ seq, to: state }) => `${seq} ${state}`).join();
+  past.subscribe(() => undefined);
+  await pass();
+  body = server.last.accept(to('e', '1', 'Pending'));
+  await pass();
+  body.break();
+  await pass(2_000);
+  body = server.last.accept(to('e', '1', 'Pending'), to('e', '2', 'Running'), frame('w0.synced', 'e.w0-2', { seq: '2', count: 2 }));
+  await pass();
+  expect(shown()).toBe('1 Pending,2 Running');
+  expect(past.getSnapshot().data[0]).toMatchObject({ from: undefined, at: Date.UTC(2030, 0, 1), late: false });
+  body.break();
+  await pass(2_000);
+  body = server.last.accept(frame('w0.bookmark', 'e.w0-2', { seq: '2' }), to('e.w0-3', '3', 'Succeeded'));
+  await pass();
+  expect(shown()).toBe('1 Pending,2 Running,3 Succeeded');
+});
+
+test('of a log that never ends the newest are kept', async () => {
+  const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j', keep: 100 }));
+  log.subscribe(() => undefined);
+  await pass();
+  body = server.last.accept(frame('w0.synced', 'e.w0-p0', { lines: 0 }));
+  for (let n = 0; n < 1_000; n++) send(line(`e.w0-p${n}`, String(n)));
+  await pass();
+  const { data } = log.getSnapshot();
+  expect(data).toHaveLength(100);
+  expect(data.at(-1)).toMatchObject({ text: '999' });
+});
+
+test('a line that cannot be read is not passed over: all is asked for anew', async () => {
+  const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j' }));
+  log.subscribe(() => undefined);
+  await pass();
+  body = server.last.accept(line('e.w0-p1', 'one'), 'event: w0.line\nid: e.w0-p2\ndata: [\n\n');
+  await pass(2_000);
+  expect(server.last.headers.get('last-event-id')).toBeNull();
+});
