@@ -68,7 +68,7 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
   return (
     <>
       {offered !== undefined && <PassedOver offered={claimsOf(offered)} onClose={onPassOver} />}
-      <Workspace feed={feed} claims={claims(token)} stuck={state.stuck} onSignOut={state.leave} />
+      <Workspace feed={feed} claims={claims(token)} token={token} stuck={state.stuck} onSignOut={state.leave} />
     </>
   );
 }

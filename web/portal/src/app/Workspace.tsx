@@ -1,11 +1,13 @@
 // The frame around the tables: where one is, what is filtered, and how fresh it all is.
 
+import { KubecastProvider } from '@kubecast/sdk/react';
 import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
 import { ConnectionStatus } from '../connection/ConnectionStatus.tsx';
 import type { Feed, FeedState } from '../feed/feed.ts';
 import { useRested } from '../feed/useRested.ts';
 import { NamespaceInput, NamespaceSelect } from '../filters/NamespacePicker.tsx';
 import { Search } from '../filters/Search.tsx';
+import { JobPage } from '../job/JobPage.tsx';
 import { JobsPage } from '../jobs/JobsPage.tsx';
 import { PodsPage } from '../pods/PodsPage.tsx';
 import type { Claims } from '../session/session.ts';
@@ -20,12 +22,14 @@ const titles = { jobs: 'Jobs', pods: 'Pods' };
 interface WorkspaceProps {
   readonly feed: Feed;
   readonly claims: Claims;
+  /** Undefined: the browser has a cookie. */
+  readonly token: string | undefined;
   /** Signing out has failed. */
   readonly stuck: boolean;
   readonly onSignOut: () => void;
 }
 
-export function Workspace({ feed, claims, stuck, onSignOut }: WorkspaceProps): ReactNode {
+export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspaceProps): ReactNode {
   const view = useView();
   const state = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
 
@@ -37,9 +41,13 @@ export function Workspace({ feed, claims, stuck, onSignOut }: WorkspaceProps): R
   useEffect(() => {
     feed.setPage(view.page);
   }, [feed, view.page]);
+  const { object } = view;
   useEffect(() => {
-    document.title = `${titles[view.page]}${view.namespace ? ` in ${view.namespace}` : ''} · Kubecast`;
-  }, [view.page, view.namespace]);
+    feed.setDetail(object !== undefined);
+  }, [feed, object]);
+  useEffect(() => {
+    document.title = `${object ? object.name : `${titles[view.page]}${view.namespace ? ` in ${view.namespace}` : ''}`} · Kubecast`;
+  }, [view.page, view.namespace, object]);
 
   return (
     <>
@@ -49,20 +57,29 @@ export function Workspace({ feed, claims, stuck, onSignOut }: WorkspaceProps): R
         </span>
         <nav aria-label="Pages">
           {pages.map((page) => (
-            <a key={page} href={linkTo(page, view)} aria-current={page === view.page ? 'page' : undefined}>
+            <a key={page} href={linkTo(page, view)} aria-current={page === view.page ? (object ? 'true' : 'page') : undefined}>
               {titles[page]}
             </a>
           ))}
         </nav>
-        <ConnectionStatus connection={state.connection} rows={state.live.collection(view.page)} onRetry={() => feed.retry()} />
+        <ConnectionStatus connection={state.connection} rows={object ? details : state.live.collection(view.page)} onRetry={() => feed.retry()} />
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
       </header>
       <main className="page">
-        <Page view={view} state={state} onRetry={() => feed.retry()} />
+        {object ? (
+          <KubecastProvider client={feed.details}>
+            <JobPage key={`${object.namespace}/${object.name}`} view={view} {...object} token={token} />
+          </KubecastProvider>
+        ) : (
+          <Page view={view} state={state} onRetry={() => feed.retry()} />
+        )}
       </main>
     </>
   );
 }
+
+/** What a page of one object shows says by itself how far it can be trusted. */
+const details = { subscribe: () => () => undefined, getSnapshot: () => ({ phase: 'current' as const }) };
 
 interface PageProps {
   readonly view: View;

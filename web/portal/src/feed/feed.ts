@@ -1,6 +1,6 @@
 // The portal's one stream. Finds out what the user may watch, and follows what is on screen.
 
-import { Live, mayWatch, watchable, type ConnectionState, type Observable, type Schedule, type TokenSource, type Watchable } from '@kubecast/sdk';
+import { createKubecast, Live, mayWatch, watchable, type Kubecast, type ConnectionState, type Observable, type Schedule, type TokenSource, type Watchable } from '@kubecast/sdk';
 import { kindOf, pathsOf, tableNames, watchNames, type Kinds, type TableName, type WatchName } from './kinds.ts';
 
 export interface FeedState {
@@ -29,6 +29,8 @@ export interface FeedOptions {
   readonly namespace: string;
   /** The table on screen: the other one is not asked for. */
   readonly page: TableName;
+  /** One object is on screen in place of the table. */
+  readonly detail?: boolean;
   readonly gateway?: string;
   readonly schedule?: Schedule;
   readonly random?: () => number;
@@ -40,6 +42,8 @@ export interface FeedOptions {
  * whether they may list namespaces or not.
  */
 export class Feed implements Observable<FeedState> {
+  /** What is shown of one object is followed here, on the one stream that the page has, while the tables rest. */
+  readonly details: Kubecast;
   readonly #options: FeedOptions;
   readonly #listeners = new Set<() => void>();
   /** What the gateway said when it was last asked; undefined: it was not, or may say something else by now. */
@@ -47,14 +51,21 @@ export class Feed implements Observable<FeedState> {
   /** The stream's watches are what the gateway said, and neither all nor what it said of another namespace. */
   #answered = false;
   #state: FeedState;
+  /** The same with the connection that is in use. */
+  #shown: FeedState;
   #page: TableName;
+  #detail: boolean;
   #paused = false;
   #closed = false;
 
   constructor(options: FeedOptions) {
     this.#options = options;
+    const { token, session, gateway, schedule, random } = options;
+    this.details = createKubecast({ token, session, gateway, schedule, random });
     this.#page = options.page;
+    this.#detail = options.detail ?? false;
     this.#state = this.#connect(options.namespace, this.#wanted, undefined, undefined);
+    this.#shown = this.#withConnection(this.#state);
   }
 
   /** What the page needs, if it may be seen. */
@@ -73,7 +84,7 @@ export class Feed implements Observable<FeedState> {
     return () => this.#listeners.delete(listener);
   };
 
-  readonly getSnapshot = (): FeedState => this.#state;
+  readonly getSnapshot = (): FeedState => this.#shown;
 
   /** Watches another namespace, or all. Rows that are in sight both before and after stay on screen. */
   setNamespace(namespace: string): void {
@@ -99,25 +110,41 @@ export class Feed implements Observable<FeedState> {
     this.#become({ ...this.#state, watches });
   }
 
+  /** Shows one object, or the table again. A browser has few connections, so the other one's stream is let go of. */
+  setDetail(detail: boolean): void {
+    if (this.#closed || detail === this.#detail) return;
+    this.#detail = detail;
+    if (detail) this.#state.live.pause();
+    else if (!this.#paused) this.#state.live.resume();
+    this.#become(this.#state);
+  }
+
   /** The page is looked at again, or the network is back: what seems open may be dead. */
   wake(): void {
-    if (!this.#state.live.closed) this.#state.live.wake();
+    if (this.#detail) this.details.wake();
+    else if (!this.#state.live.closed) this.#state.live.wake();
   }
 
   /** Nobody looks: the stream, of which a browser has few, is for other pages. */
   pause(): void {
     this.#paused = true;
     this.#state.live.pause();
+    this.details.pause();
   }
 
   resume(): void {
     this.#paused = false;
-    this.#state.live.resume();
+    this.details.resume();
+    if (!this.#detail) this.#state.live.resume();
   }
 
   /** Tries at once what is being waited for, or again what was refused. */
   retry(): void {
     if (this.#closed) return;
+    if (this.#detail) {
+      this.details.wake();
+      return;
+    }
     if (!this.#state.live.closed) {
       this.#state.live.retryNow();
       return;
@@ -130,6 +157,7 @@ export class Feed implements Observable<FeedState> {
   close(): void {
     this.#closed = true;
     this.#state.live.close();
+    this.details.close();
   }
 
   #connect(namespace: string, watches: readonly WatchName[], refusal: string | undefined, before: FeedState | undefined): FeedState {
@@ -144,7 +172,7 @@ export class Feed implements Observable<FeedState> {
       active: watches,
       seed: before && seedFrom(before, namespace),
     });
-    if (this.#paused) live.pause();
+    if (this.#paused || this.#detail) live.pause();
     live.connection.subscribe(() => this.#onConnection(live));
     if (namespace === '') for (const name of tableNames) live.collection(name).subscribe(() => this.#onRows(live));
     return { namespace, live, connection: live.connection, watches, refusal, forbidden: false, visible: before?.visible };
@@ -187,9 +215,15 @@ export class Feed implements Observable<FeedState> {
     if (visible?.join() !== this.#state.visible?.join()) this.#become({ ...this.#state, visible });
   }
 
+  #withConnection(state: FeedState): FeedState {
+    const { connection } = this.details;
+    return this.#detail ? { ...state, connection: { subscribe: connection.subscribe, getSnapshot: () => connection.getSnapshot() ?? askingState } } : state;
+  }
+
   #become(state: FeedState): void {
     if (state.live !== this.#state.live) this.#state.live.close();
     this.#state = state;
+    this.#shown = this.#withConnection(state);
     for (const listener of [...this.#listeners]) listener();
   }
 }

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
 import { jobColumns } from './columns.tsx';
 import { jobRow, jobStates, type Job, type JobRow } from './job.ts';
+import { linkToJob } from '../view/view.ts';
 import './jobs.css';
 
 const texts = (row: JobRow): readonly string[] => [row.name, row.namespace, row.owner, row.queue, row.state, row.detail];
@@ -13,5 +14,6 @@ const narrowLine = (row: JobRow): string =>
 type Props = Pick<TablePageProps<Job, JobRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Job> };
 
 export function JobsPage(props: Props): ReactNode {
-  return <TablePage {...props} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} />;
+  const href = (row: JobRow): string => linkToJob(row.namespace, row.name, props.view);
+  return <TablePage {...props} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} href={href} />;
 }

@@ -157,13 +157,14 @@ export function useOffer(first: string | undefined): readonly [offered: string |
 }
 
 function open(token: string | undefined, accepted: boolean): SignedIn {
-  const { namespace, page } = parseView(location.hash);
+  const { namespace, page, object } = parseView(location.hash);
   const feed = new Feed({
     // There is only this one: a new one has to be pasted.
     token: token === undefined ? undefined : () => token,
     session: sourceOf(browserSession, () => location.reload()),
     namespace,
     page,
+    detail: accepted && object !== undefined, // who comes with a new token is let in by a table
     schedule: frameSchedule(),
   });
   if (document.visibilityState === 'hidden') feed.pause(); // before it asks for anything

@@ -4,7 +4,9 @@ import type { PodState } from '../pods/pod.ts';
 /** What a state means to the eye. Each has a shape of its own, so that colour is never the only sign. */
 export type Tone = 'failed' | 'warning' | 'waiting' | 'running' | 'paused' | 'done' | 'ending';
 
-const tones: Record<JobState | PodState, Tone> = {
+const tones: Record<JobState | PodState | 'Submitted' | 'Deleted', Tone> = {
+  Submitted: 'waiting',
+  Deleted: 'ending',
   Failed: 'failed',
   Retrying: 'warning',
   Waiting: 'warning',
@@ -18,7 +20,7 @@ const tones: Record<JobState | PodState, Tone> = {
 };
 
 export function toneOf(state: string): Tone {
-  return tones[state as JobState | PodState] ?? 'waiting';
+  return tones[state as keyof typeof tones] ?? 'waiting';
 }
 
 /** By urgency, so that sorting by state brings what needs a person to one end. */

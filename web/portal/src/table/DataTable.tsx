@@ -1,7 +1,7 @@
 // A sortable table of which only the rows in sight exist in the document.
 
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useMemo, useRef, useState, type MouseEvent, type ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
 import { TableHeader } from './TableHeader.tsx';
 import type { Row, Tracked } from './rows.ts';
@@ -26,12 +26,14 @@ export interface DataTableProps<R extends Row> {
   readonly onSort: (sort: Sort) => void;
   /** The second line of the first column where the screen is too narrow for the other columns. */
   readonly narrowLine: (row: R) => ReactNode;
+  /** Where a row leads; undefined: nowhere. */
+  readonly href?: ((row: R) => string) | undefined;
   /** Shown instead of rows when there are none. */
   readonly children: ReactNode;
 }
 
 export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
-  const { name, columns, rows, sort, onSort, narrowLine, children } = props;
+  const { name, columns, rows, sort, onSort, narrowLine, href, children } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const narrow = useMediaQuery('(max-width: 700px)');
   const rowHeight = narrow ? 54 : 34;
@@ -77,12 +79,20 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
                   aria-rowindex={item.index + 2}
                   className="table-row"
                   data-name={row.name}
+                  data-leads={href ? true : undefined}
+                  onClick={href && ((event) => follow(event, href(row)))}
                   style={{ height: rowHeight, transform: `translateY(${item.start}px)` }}
                 >
                   <Flash at={row.changedAt} />
                   {columns.map(({ id, cell }, index) => (
                     <div key={id} role="cell" className={`table-cell column-${id}`}>
-                      {cell(row)}
+                      {index === 0 && href ? (
+                        <a className="row-link" href={href(row)}>
+                          {cell(row)}
+                        </a>
+                      ) : (
+                        cell(row)
+                      )}
                       {index === 0 && narrow && <div className="narrow-line">{narrowLine(row)}</div>}
                     </div>
                   ))}
@@ -94,6 +104,13 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
       </div>
     </div>
   );
+}
+
+/** A click anywhere in a row is one on its link, unless it ends a selection of text. */
+function follow(event: MouseEvent, href: string): void {
+  if (event.target instanceof Element && event.target.closest('a, button')) return;
+  if (getSelection()?.isCollapsed === false) return;
+  location.hash = href;
 }
 
 const flashLasts = 2_500;

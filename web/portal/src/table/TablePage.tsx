@@ -18,6 +18,7 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
   /** What a search looks into. */
   readonly texts: (row: R) => readonly string[];
   readonly narrowLine: (row: R) => ReactNode;
+  readonly href?: (row: R) => string;
   /** What stands above the table, beside the filter by state. */
   readonly filters: ReactNode;
   /** Said when there is nothing, although nothing is filtered. */
@@ -25,7 +26,7 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
 }
 
 export function TablePage<T extends KubeObject, R extends Row>(props: TablePageProps<T, R>): ReactNode {
-  const { name, collection, view, read, columns, states, texts, narrowLine, filters, empty } = props;
+  const { name, collection, view, read, columns, states, texts, narrowLine, href, filters, empty } = props;
   const source = useMemo(() => new Rows(collection, read), [collection, read]);
   const { rows, phase } = useSyncExternalStore(source.subscribe, source.getSnapshot);
 
@@ -42,7 +43,7 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
         {filters}
         <StateFilter states={states} counts={counts} total={found.length} selected={view.state} loading={phase === 'loading'} />
       </div>
-      <DataTable name={name} columns={columns} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine}>
+      <DataTable name={name} columns={columns} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href}>
         {phase === 'loading' ? (
           <span className="loading">Loading {name}…</span>
         ) : filtered && rows.length > 0 ? (

@@ -1,10 +1,14 @@
 // What is on screen, kept in the address's fragment so that it survives a reload and can be shared:
-// `#pods?ns=team-a&q=train&state=Running&sort=-age`. Fragments never reach a server's log.
+// `#pods?ns=team-a&q=train&state=Running&sort=-age`, or `#jobs/team-a/train?tab=yaml` for one job. Fragments never reach a server's log.
 
 import { useSyncExternalStore } from 'react';
 
 export interface View {
   readonly page: 'jobs' | 'pods';
+  /** The one object that is shown, in place of the table. */
+  readonly object: { readonly namespace: string; readonly name: string } | undefined;
+  /** What is shown of the object; empty: what comes first. */
+  readonly tab: string;
   /** Empty: all that the user may see. */
   readonly namespace: string;
   readonly search: string;
@@ -16,16 +20,27 @@ export interface View {
 const defaultSort = 'age';
 
 export function parseView(hash: string): View {
-  const [page = '', query = ''] = hash.replace(/^#/, '').split('?', 2);
+  const [path = '', query = ''] = hash.replace(/^#/, '').split('?', 2);
+  const [page, namespace, name] = path.split('/').map(decoded);
   const params = new URLSearchParams(query);
   const sort = params.get('sort') ?? defaultSort;
   return {
     page: page === 'pods' ? 'pods' : 'jobs',
+    object: page === 'jobs' && namespace && name ? { namespace, name } : undefined,
+    tab: params.get('tab') ?? '',
     namespace: params.get('ns') ?? '',
     search: params.get('q') ?? '',
     state: params.get('state') ?? '',
     sort: { column: sort.replace(/^-/, ''), descending: sort.startsWith('-') },
   };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // written by hand
+  }
 }
 
 export function formatView(view: View): string {
@@ -35,13 +50,20 @@ export function formatView(view: View): string {
   if (view.state) params.set('state', view.state);
   const sort = (view.sort.descending ? '-' : '') + view.sort.column;
   if (sort !== defaultSort) params.set('sort', sort);
+  if (view.object && view.tab) params.set('tab', view.tab);
   const query = params.toString();
-  return `#${view.page}${query ? `?${query}` : ''}`;
+  const object = view.object ? [view.object.namespace, view.object.name].map((part) => `/${encodeURIComponent(part)}`).join('') : '';
+  return `#${view.page}${object}${query ? `?${query}` : ''}`;
+}
+
+/** A job's page. What the table shows is kept, for whoever goes back. */
+export function linkToJob(namespace: string, name: string, view: View): string {
+  return formatView({ ...(view.page === 'jobs' ? view : parseView('')), object: { namespace, name }, tab: '' });
 }
 
 /** The other page with what both have in common: states and columns differ, namespace and search do not. */
 export function linkTo(page: View['page'], view: View): string {
-  if (page === view.page) return formatView(view);
+  if (page === view.page) return formatView({ ...view, object: undefined });
   return formatView({ ...parseView(''), page, namespace: view.namespace, search: view.search });
 }
 

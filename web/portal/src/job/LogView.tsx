@@ -1,0 +1,161 @@
+// What a job's pods write, as it is written.
+
+import { logs, type LogEntry, type LogLine, type WatchStatus } from '@kubecast/sdk';
+import { useFollow } from '@kubecast/sdk/react';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useDeferredValue, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { downloadLog } from './download.ts';
+import { entriesWith, parts, sourcesOf, words } from './logEntries.ts';
+import { jobs } from './resources.ts';
+
+interface LogViewProps {
+  readonly namespace: string;
+  readonly name: string;
+  readonly token: string | undefined;
+}
+
+const rowHeight = 18;
+
+export function LogView({ namespace, name, token }: LogViewProps): ReactNode {
+  const { data, status, error, retry } = useFollow(logs(jobs, { namespace, name }));
+  const [search, setSearch] = useState('');
+  const [only, setOnly] = useState('');
+  const [held, setHeld] = useState<readonly LogEntry[]>();
+  const [saving, setSaving] = useState('');
+  const sought = useDeferredValue(search);
+  const all = held ?? data;
+  const sources = useMemo(() => sourcesOf(all), [all]);
+  const shown = useMemo(() => entriesWith(all, sought, only), [all, sought, only]);
+  const newer = held ? data.length - held.length : 0;
+
+  const save = (): void => {
+    setSaving('Downloading…');
+    downloadLog(namespace, name, token).then(
+      () => setSaving(''),
+      (failure: unknown) => setSaving(failure instanceof Error ? failure.message : String(failure)),
+    );
+  };
+  return (
+    <>
+      <div className="log-bar">
+        <input
+          type="search"
+          className="field log-search"
+          aria-label="Search in the log"
+          placeholder="Search in the log"
+          value={search}
+          spellCheck={false}
+          onChange={(event) => setSearch(event.target.value)}
+        />
+        {sources.length > 1 && (
+          <select className="field" aria-label="Container" value={only} onChange={(event) => setOnly(event.target.value)}>
+            <option value="">All {sources.length} containers</option>
+            {sources.map((source) => (
+              <option key={source}>{source}</option>
+            ))}
+          </select>
+        )}
+        <button type="button" className="button" aria-pressed={held !== undefined} onClick={() => setHeld(held ? undefined : data)}>
+          {held ? `Go on${newer > 0 ? ` (${newer.toLocaleString()} new)` : ''}` : 'Pause'}
+        </button>
+        <button type="button" className="button" onClick={save} disabled={saving === 'Downloading…'}>
+          Download
+        </button>
+        <span className="log-count" role="status">
+          {saving || (sought || only ? `${shown.length.toLocaleString()} of ${all.length.toLocaleString()} lines` : '')}
+        </span>
+      </div>
+      {shown.length > 0 ? (
+        <Lines entries={shown} search={sought} named={sources.length > 1 && only === ''} />
+      ) : (
+        <Nothing status={status} message={error?.message} sought={all.length > 0} onRetry={retry} />
+      )}
+    </>
+  );
+}
+
+interface NothingProps {
+  readonly status: WatchStatus;
+  readonly message: string | undefined;
+  /** There are lines, but none that is looked for. */
+  readonly sought: boolean;
+  readonly onRetry: () => void;
+}
+
+function Nothing({ status, message, sought, onRetry }: NothingProps): ReactNode {
+  if (status === 'denied') {
+    return (
+      <div className="job-none">
+        <p>These logs cannot be shown. {message}</p>
+        <button type="button" className="button" onClick={onRetry}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  return <p className="job-none">{sought ? 'No line matches.' : status === 'live' ? 'Nothing was written yet, or the pods are gone.' : 'Loading…'}</p>;
+}
+
+interface LinesProps {
+  readonly entries: readonly LogEntry[];
+  readonly search: string;
+  /** There are several containers, so that each line says whose it is. */
+  readonly named: boolean;
+}
+
+/** Stays at the end while it is there, and where the reader is otherwise. */
+function Lines({ entries, search, named }: LinesProps): ReactNode {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [atEnd, setAtEnd] = useState(true);
+  const virtualizer = useVirtualizer({
+    count: entries.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    getItemKey: (index) => entries[index]?.number ?? index,
+    overscan: 20,
+  });
+  const last = entries.at(-1)?.number;
+  useEffect(() => {
+    const element = scroller.current;
+    if (element && atEnd) element.scrollTop = element.scrollHeight;
+  }, [atEnd, last, entries.length]);
+  const onScroll = (): void => {
+    const element = scroller.current;
+    if (element) setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < 2 * rowHeight);
+  };
+  return (
+    <div className="log-frame">
+      <div className="log-lines" ref={scroller} onScroll={onScroll} tabIndex={0} role="log" aria-label="Log" aria-live="off">
+        <div style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
+          {virtualizer.getVirtualItems().map(({ index, start, key }) => {
+            const entry = entries[index];
+            if (!entry) return null;
+            return (
+              <div key={key} className={`log-line log-${entry.type}`} style={{ height: rowHeight, transform: `translateY(${start}px)` }}>
+                {named && <span className="log-from">{`${entry.pod}/${entry.container}`}</span>}
+                {entry.type === 'line' ? <Line entry={entry} search={search} /> : words(entry)}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      {!atEnd && (
+        <button type="button" className="button log-end" onClick={() => setAtEnd(true)}>
+          To the end ↓
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Line({ entry, search }: { entry: LogLine; search: string }): ReactNode {
+  return (
+    <>
+      <time dateTime={entry.time} title={entry.time}>
+        {entry.time.slice(11, 19)}
+      </time>{' '}
+      {parts(entry.text, search).map((part, n) => (n % 2 === 1 ? <mark key={n}>{part}</mark> : part))}
+      {entry.cut && <span className="none"> … (cut)</span>}
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+import type { KubeObject } from '@kubecast/sdk';
+import { useEffect, useState, type ReactNode } from 'react';
+import { changedLines, withoutNoise } from './yaml.ts';
+
+interface Shown {
+  readonly object: KubeObject;
+  readonly lines: readonly string[];
+  /** Those that the last change has brought. */
+  readonly changed: ReadonlySet<number>;
+}
+
+/** The whole object, with what its last change has brought marked. */
+export function Yaml({ object }: { object: KubeObject | undefined }): ReactNode {
+  const [shown, setShown] = useState<Shown>();
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    if (!object) return undefined;
+    let over = false;
+    // Of use here only, so it is fetched here only.
+    import('yaml').then(
+      ({ stringify }) => {
+        if (over) return;
+        const lines = stringify(withoutNoise(object), { lineWidth: 0 }).trimEnd().split('\n');
+        setShown((before) => {
+          if (before?.object === object) return before;
+          const same = before?.object.metadata.uid === object.metadata.uid;
+          return { object, lines, changed: same && before ? changedLines(before.lines, lines) : new Set() };
+        });
+      },
+      () => !over && setFailed(true),
+    );
+    return () => {
+      over = true;
+    };
+  }, [object]);
+  if (!object) return <p className="job-none">There is no such object now.</p>;
+  if (failed) return <p className="job-none">This part of the portal could not be loaded. Load the page again.</p>;
+  if (!shown) return <p className="job-none">Loading…</p>;
+  return (
+    <pre className="job-scroller yaml" tabIndex={0}>
+      {shown.lines.map((line, n) => (
+        <div key={n} className={shown.changed.has(n) ? 'yaml-changed' : undefined}>
+          {line || ' '}
+        </div>
+      ))}
+    </pre>
+  );
+}

@@ -1,0 +1,37 @@
+import type { LogEntry } from '@kubecast/sdk';
+import { expect, test } from 'vitest';
+import { entriesWith, parts, sourcesOf, words } from './logEntries.ts';
+
+const of = (number: number, container: string) => ({ number, namespace: 'n', pod: 'p', container });
+const line = (number: number, container: string, text: string): LogEntry => ({ ...of(number, container), type: 'line', time: '', text, cut: false });
+const entries: LogEntry[] = [
+  { ...of(0, 'main'), type: 'started', restart: 0, reason: '', exitCode: undefined },
+  line(1, 'main', 'Epoch 1 loss 0.5'),
+  line(2, 'side', 'epoch'),
+  { ...of(3, 'main'), type: 'reset', reason: 'expired' },
+];
+const numbers = (found: readonly LogEntry[]): string => found.map(({ number }) => number).join();
+
+test('a search finds lines in whatever case, and no words of the portal itself', () => {
+  expect(numbers(entriesWith(entries, 'EPOCH', ''))).toBe('1,2');
+  expect(numbers(entriesWith(entries, 'epoch', 'p/main'))).toBe('1');
+  expect(numbers(entriesWith(entries, '', 'p/main'))).toBe('0,1,3');
+  expect(numbers(entriesWith(entries, 'started', ''))).toBe('');
+  expect(entriesWith(entries, '', '')).toBe(entries);
+  expect(sourcesOf(entries)).toEqual(['p/main', 'p/side']);
+});
+
+test('what was found is cut out of a line as it is written there', () => {
+  expect(parts('Epoch 1, epoch 2', 'EPOCH')).toEqual(['', 'Epoch', ' 1, ', 'epoch', ' 2']);
+  expect(parts('none', 'x')).toEqual(['none']);
+  expect(parts('aaa', 'aa')).toEqual(['', 'aa', 'a']);
+  expect(parts('İstanbul', 'i').join('')).toBe('İstanbul');
+});
+
+test('a run and a gap are told in words, also of a kind that is not known yet', () => {
+  const run = { ...of(0, 'main'), reason: '', exitCode: undefined };
+  expect(words({ ...run, type: 'started', restart: 11 })).toContain('12th');
+  expect(words({ ...run, type: 'started', restart: 1 })).toContain('2nd');
+  expect(words({ ...run, type: 'ended', restart: 0, reason: 'Error', exitCode: 137 })).toBe('— ended with exit code 137 (Error) —');
+  expect(words({ ...of(0, 'main'), type: 'reset', reason: 'meteor' })).toContain('meteor');
+});

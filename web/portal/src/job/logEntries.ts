@@ -1,0 +1,59 @@
+// Which entries of a log are shown, and how they read.
+
+import type { LogEntry, LogGap, LogRun } from '@kubecast/sdk';
+
+const sourceOf = ({ pod, container }: LogEntry): string => `${pod}/${container}`;
+
+/** Whose entries there are, in the order in which they were first told. */
+export function sourcesOf(entries: readonly LogEntry[]): string[] {
+  return [...new Set(entries.map(sourceOf))];
+}
+
+/** The lines that contain a text in whatever case, of one container or of all. Without a text also what is told beside the lines. */
+export function entriesWith(entries: readonly LogEntry[], search: string, source: string): readonly LogEntry[] {
+  if (search === '' && source === '') return entries;
+  const wanted = search.toLowerCase();
+  return entries.filter(
+    (entry) => (source === '' || sourceOf(entry) === source) && (search === '' || (entry.type === 'line' && entry.text.toLowerCase().includes(wanted))),
+  );
+}
+
+/** A text in parts, of which every second is what was searched for. */
+export function parts(text: string, search: string): string[] {
+  if (search === '') return [text];
+  const found: string[] = [];
+  const wanted = search.toLowerCase();
+  const lower = text.toLowerCase();
+  if (lower.length !== text.length) return [text]; // in some scripts a letter changes its length with its case
+  let from = 0;
+  for (let at = lower.indexOf(wanted); at !== -1; at = lower.indexOf(wanted, from)) {
+    found.push(text.slice(from, at), text.slice(at, at + wanted.length));
+    from = at + wanted.length;
+  }
+  return [...found, text.slice(from)];
+}
+
+const gaps: Record<string, string> = {
+  expired: 'lines are missing here: they were rotated away, or are of an earlier run',
+  slow: 'lines are missing here: they came faster than they could be told',
+  clock: "lines may be missing here: the node's clock went back",
+  unavailable: 'no lines come for now: the node cannot be reached',
+};
+
+/** What is told beside the lines. */
+export function words(entry: LogRun | LogGap): string {
+  switch (entry.type) {
+    case 'started':
+      return entry.restart === 0 ? '— started —' : `— started again, for the ${entry.restart + 1}${ordinal(entry.restart + 1)} time —`;
+    case 'ended':
+      return `— ended${entry.exitCode === undefined ? '' : ` with exit code ${entry.exitCode}`}${entry.reason ? ` (${entry.reason})` : ''} —`;
+    case 'reset':
+      return `— ${gaps[entry.reason] ?? `lines are missing here: ${entry.reason}`} —`;
+  }
+}
+
+function ordinal(n: number): string {
+  const tens = n % 100;
+  if (tens >= 11 && tens <= 13) return 'th';
+  return ['th', 'st', 'nd', 'rd'][n % 10] ?? 'th';
+}
