@@ -35,8 +35,9 @@ func NewTask(ctx context.Context, queue *Queue, user string) *Task {
 	return &Task{queue: queue, ctx: ctx, user: user, until: time.Now().Add(moment)}
 }
 
-// Slice returns a task of one slice, after which Step returns false.
-func Slice() *Task { return &Task{until: time.Now().Add(slice)} }
+// Slice is a task of one slice, after which Step returns false. It is a value, so that a worker can use one place in
+// memory for all its slices: there may be one for each event and client.
+func Slice() Task { return Task{until: time.Now().Add(slice)} }
 
 // Step is called between pieces of the work, with the size of one: the number of bytes looked at, or as many as would
 // take the same time. It may wait for a turn. It returns false if the task is to be given up: no turn could be had

@@ -130,13 +130,14 @@ func (h *Hub) watchDisconnects() (*conn.Disconnects, error) {
 	return d, nil
 }
 
-// work serves the session for a worker. It reports whether that took a whole slice.
-func (ss *session) work() (long bool) {
+// work serves the session for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
+func (ss *session) work(task *budget.Task) (long bool) {
 	defer ss.recover()
 	ss.out.prompt = true
-	ss.task = budget.Slice()
+	*task = budget.Slice()
+	ss.task = task
 	again, outcome := ss.turn(ss.hub.serving)
-	long = ss.task.Err() != nil
+	long = task.Err() != nil
 	ss.out.prompt, ss.task = false, nil
 	switch {
 	case outcome == endLeft:

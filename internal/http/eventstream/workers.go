@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/budget"
 )
 
 // workers serve the sessions that were woken. There are a few workers for all sessions, since an idle stream has no
@@ -131,10 +133,11 @@ func (w *workers) run() {
 	w.mu.Unlock()
 	var served *line
 	var long bool
+	var task budget.Task
 	turns := 0 // long turns since this processor last looked around
 	for ss := w.pop(nil, false); ss != nil; ss = w.pop(served, long) {
 		served = ss.line // read now, since the session belongs to another goroutine once it was served
-		if long = ss.work(); !long {
+		if long = ss.work(&task); !long {
 			continue
 		}
 		// Goroutines that were woken on this processor wait for this one. And Go looks for what came from the network only
