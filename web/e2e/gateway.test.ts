@@ -1,6 +1,6 @@
 // The whole of it: a real control plane, the real gateway with the portal inside, a real browser.
 
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -102,6 +102,49 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await kubecast.submit(namespace, 'during-3', { start: 1, run: 1 });
     await row('during-3').getByText('Complete').waitFor();
     expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
+  });
+
+  test("a job's page has its states, each line once, and its end, over a gateway that is killed; what it was stays when it is gone", async () => {
+    await page.setViewportSize({ width: 1280, height: 1600 }); // so that all lines are in the document
+    await open('#jobs?q=paged');
+    await kubecast.submit(namespace, 'paged', { start: 2, run: 14 });
+    await row('paged').getByText('Running').waitFor();
+    await row('paged').locator('.column-state').click();
+    await page.getByRole('heading', { name: 'paged' }).waitFor();
+    const states = () => page.locator('.timeline li').evaluateAll((items) => items.map((item) => item.getAttribute('data-state')).reverse());
+    const passed = ['Submitted', 'Pending', 'Running'];
+    await expect.poll(states).toEqual(passed);
+    await page.locator('.log-line').nth(5).waitFor();
+
+    await kubecast.killGateway();
+    await page.getByRole('status').getByText(/^What is shown is as of .*: the connection is lost\.$/).waitFor();
+    await kubecast.waitComplete(namespace, 'paged');
+    await kubecast.startGateway();
+    await status(/^Live$/);
+    await expect.poll(states).toEqual([...passed, 'Succeeded']);
+    await page.locator('.log-ended').waitFor();
+    const printed = await kubecast.kubectl(['logs', '--namespace', namespace, 'job/paged']);
+    const shown = () => page.locator('.log-line.log-line:has(time)').evaluateAll((lines) => lines.map((line) => (line.textContent ?? '').replace(/^\S+ /, '')));
+    expect(await shown()).toEqual(printed.trimEnd().split('\n'));
+    const downloaded = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    expect(await readFile(await (await downloaded).path(), 'utf8')).toBe(printed);
+    await page.getByLabel('Search in the log').fill('LOSS');
+    await page.locator('mark', { hasText: 'loss' }).first().waitFor();
+
+    for (const [tab, text] of [['Pods', /^paged-/], ['Events', 'SuccessfulCreate'], ['YAML', 'kind: Job']] as const) {
+      await page.getByRole('button', { name: tab }).click();
+      await page.locator('.job-main').getByText(text).first().waitFor();
+    }
+    await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'paged', '--wait=true']);
+    await page.getByText('This job is gone. Its history is kept.').waitFor();
+    await expect.poll(states).toEqual([...passed, 'Succeeded', 'Deleted']);
+    await page.reload();
+    await page.getByText('This job is gone. Its history is kept.').waitFor();
+    await page.goBack();
+    await page.locator('.table-empty').waitFor();
+    expect(page.url()).toContain('#jobs?q=paged');
+    await status(/^Live$/);
   });
 
   test('a wrong token is refused with a reason, the right one is let in', async () => {

@@ -44,8 +44,8 @@ export class Kubecast {
       await cluster.says(/^ready$/m, 120_000);
       await kubecast.token('nobody'); // makes the key
       const issuer = { issuer: 'https://kubecast.local', audiences: ['kubecast'], publicKeyFile: join(dir, 'key.pem.pub'), trusted: 'same' };
-      // JSON is YAML. A short retry, or the tests would mostly wait; a history is not needed here.
-      await writeFile(join(dir, 'gateway.yaml'), JSON.stringify({ auth: { ...more, jwt: [issuer, ...(more?.jwt ?? [])] }, stream: { retry: '500ms' }, history: { database: 'none' } }));
+      // JSON is YAML. A short retry, or the tests would mostly wait.
+      await writeFile(join(dir, 'gateway.yaml'), JSON.stringify({ auth: { ...more, jwt: [issuer, ...(more?.jwt ?? [])] }, stream: { retry: '500ms' }, history: { stateDir: dir } }));
       await kubecast.startGateway();
     } catch (error) {
       await kubecast.stop();
