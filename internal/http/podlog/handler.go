@@ -49,7 +49,7 @@ type Options struct {
 // Handler answers requests for logs.
 type Handler struct {
 	opts    Options
-	places  places
+	quota   quota
 	metrics *metrics
 
 	draining context.Context // done: no new answers, and the running ones end
@@ -58,7 +58,7 @@ type Handler struct {
 
 // New returns a Handler.
 func New(opts Options) *Handler {
-	h := &Handler{opts: opts, places: places{limits: opts.Limits, users: map[string]int{}}, metrics: newMetrics(opts.Registerer)}
+	h := &Handler{opts: opts, quota: quota{limits: opts.Limits, users: map[string]int{}}, metrics: newMetrics(opts.Registerer)}
 	h.draining, h.drain = context.WithCancel(context.Background())
 	return h
 }
@@ -66,12 +66,12 @@ func New(opts Options) *Handler {
 // Drain lets no new answers begin, and ends the running ones at random moments within Options.Drain. It returns when all
 // have ended, or the context has.
 func (h *Handler) Drain(ctx context.Context) {
-	h.places.close()
+	h.quota.close()
 	h.drain()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		h.places.open.Wait()
+		h.quota.open.Wait()
 	}()
 	select {
 	case <-ended:
@@ -100,10 +100,10 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 		query.Del("follow")
 		query.Set("limitBytes", "1")
 	}
-	if err := h.places.take(id.Payer()); err != nil {
+	if err := h.quota.take(id.Payer()); err != nil {
 		return err
 	}
-	defer h.places.leave(id.Payer())
+	defer h.quota.leave(id.Payer())
 	h.metrics.upstreams.Inc()
 	defer h.metrics.upstreams.Dec()
 	return h.pass(w, r, id, t, query)

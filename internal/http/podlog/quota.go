@@ -15,11 +15,11 @@ type Limits struct {
 	PerUser int
 }
 
-// places counts the logs that are read.
-type places struct {
+// quota counts the logs that are read.
+type quota struct {
 	limits Limits
 
-	open   sync.WaitGroup // none is added once they are closed
+	open   sync.WaitGroup // none is added once it is closed
 	mu     sync.Mutex
 	closed bool
 	total  int
@@ -27,38 +27,38 @@ type places struct {
 }
 
 // take counts one more, and fails if that is too much, or the gateway is about to end.
-func (p *places) take(user string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (q *quota) take(user string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	switch {
-	case p.closed:
+	case q.closed:
 		return reply.Unavailable("the gateway is about to end; another one will answer", time.Second, nil)
-	case p.limits.PerUser > 0 && p.users[user] >= p.limits.PerUser:
+	case q.limits.PerUser > 0 && q.users[user] >= q.limits.PerUser:
 		return reply.TooManyRequests("this user reads too many logs at once: end one, or try again later", nil)
-	case p.limits.Total > 0 && p.total >= p.limits.Total:
+	case q.limits.Total > 0 && q.total >= q.limits.Total:
 		return reply.TooManyRequests("too many logs are being read: try again later", nil)
 	}
-	p.open.Add(1)
-	p.total++
-	p.users[user]++
+	q.open.Add(1)
+	q.total++
+	q.users[user]++
 	return nil
 }
 
-func (p *places) leave(user string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.open.Done()
-	p.total--
-	if p.users[user]--; p.users[user] == 0 {
-		delete(p.users, user)
+func (q *quota) leave(user string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.open.Done()
+	q.total--
+	if q.users[user]--; q.users[user] == 0 {
+		delete(q.users, user)
 	}
 }
 
 // close lets nobody in from now on.
-func (p *places) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
+func (q *quota) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
 }
 
 type metrics struct {
