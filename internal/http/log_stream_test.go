@@ -380,6 +380,45 @@ func TestTooManyLogsOnAStream(t *testing.T) {
 	}, options(func(o *Options) { o.Logs = LogLimits{Total: 100, PerUser: 2} }))
 }
 
+// Logs on one stream share the room in its ids: without that, a client would come back with an id that nobody can read, and be
+// told everything again.
+func TestLogsOnOneStreamShareItsIDs(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		g.get("/api/v1/pods")
+		for i := range 33 {
+			k.starts(fmt.Sprint("a/web-", i), "main")
+			k.writes(fmt.Sprint("a/web-", i), "main", "one", "two")
+			if i < 32 {
+				k.starts(fmt.Sprint("b/web-", i), "main")
+				k.writes(fmt.Sprint("b/web-", i), "main", "one", "two")
+			}
+		}
+		pass(time.Second)
+		both := func(a, b string) string {
+			return "/stream?a=" + escape("/logs/api/v1/namespaces/"+a+"/pods") + "&b=" + escape("/logs/api/v1/namespaces/"+b+"/pods")
+		}
+		const is = "Accept: text/event-stream"
+		if a := g.get(both("b", "a"), is); a.code != 422 || !strings.Contains(a.body, "b: this selects more than the 32 containers") {
+			t.Errorf("%d %s", a.code, a.body)
+		}
+		s := g.stream(both("b", "b"))
+		s.until("a.synced")
+		s.until("b.synced")
+		k.writes("b/web-0", "main", "three")
+		s.until("a.line")
+		s.close()
+		if len(s.lastID) > 4096 || strings.Count(s.lastID, "-") < 5*64 {
+			t.Errorf("%d bytes: %s", len(s.lastID), s.lastID)
+		}
+		back := g.stream(both("b", "b"), "Last-Event-ID: "+s.lastID)
+		k.writes("b/web-0", "main", "four")
+		if e := back.until("a.line"); e.field("text") != "four" && e.field("text") != "three" {
+			t.Errorf("told again: %s", e.raw)
+		}
+	})
+}
+
 // TestPositionsOfLogsThatAreNoneAreReset, whatever they are.
 func TestPositionsOfLogsThatAreNoneAreReset(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {

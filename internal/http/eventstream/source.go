@@ -56,6 +56,12 @@ type Source interface {
 	Close()
 }
 
+// Sharer is a Source with a long position. An event id has room for one such, which those of one stream share.
+type Sharer interface {
+	// ShareID says how many they are, before Ready. An error refuses the stream.
+	ShareID(among int) error
+}
+
 // From is where the client of a source comes from.
 type From struct {
 	// Reset is why the client's position counts for nothing (see Source.Begin); "" if it counts, or if there is none.

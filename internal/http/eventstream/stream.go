@@ -199,11 +199,30 @@ func (h *Hub) openSources(ctx context.Context, id auth.Identity, req streamReque
 		}
 	}
 	if err == nil && refusal == GoOn {
+		err = shareIDs(opened)
+	}
+	if err == nil && refusal == GoOn {
 		slices.SortFunc(opened, func(a, b Source) int { return strings.Compare(a.Name(), b.Name()) }) // as ids have them
 		return opened, GoOn, nil
 	}
 	closeAll(opened)
 	return nil, refusal, err
+}
+
+// shareIDs tells the sources with long positions how many of them there are.
+func shareIDs(opened []Source) error {
+	sharers := map[string]Sharer{}
+	for _, source := range opened {
+		if s, ok := source.(Sharer); ok {
+			sharers[source.Name()] = s
+		}
+	}
+	for name, s := range sharers {
+		if err := s.ShareID(len(sharers)); err != nil {
+			return named(name, err)
+		}
+	}
+	return nil
 }
 
 func closeAll(sources []Source) {

@@ -49,7 +49,7 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 	} else if outcome, ok := s.changes(ctx); !ok || outcome != eventstream.GoOn {
 		return eventstream.Progress{More: true, Outcome: outcome}
 	}
-	if len(s.containers) > maxContainers {
+	if len(s.containers) > s.most() {
 		return eventstream.Progress{Outcome: eventstream.Limit}
 	}
 	if s.began.IsZero() {
@@ -89,7 +89,7 @@ func (s *source) list(ctx context.Context) {
 		for _, key := range s.pod(ctx, o) {
 			found[key] = true
 		}
-		if len(s.containers) > maxContainers {
+		if len(s.containers) > s.most() {
 			return
 		}
 	}
@@ -190,7 +190,7 @@ func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
 			c.status, c.gone = status, time.Time{} // it may have been out of sight for a moment
 			continue
 		}
-		if len(status.runs) == 0 || s.once && s.synced || len(s.containers) > maxContainers {
+		if len(status.runs) == 0 || s.once && s.synced || len(s.containers) > s.most() {
 			continue // it has not begun, or nobody asked for those to come
 		}
 		s.containers[key] = newContainer(o, status)

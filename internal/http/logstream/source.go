@@ -23,7 +23,8 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// maxContainers is how many are followed on one stream: the client's position names each of them.
+// maxContainers is how many are followed on one stream: the client's position names each of them. Several sources of logs on one
+// stream share them evenly.
 const maxContainers = 64
 
 // source is the eventstream.Source of logs. This file has its place and what may be seen; read.go tells what there is.
@@ -41,6 +42,7 @@ type source struct {
 	prefix  string // of events' names
 	plain   bool   // lines are told as text
 	several bool   // of several containers, so that each line says of which
+	among   int    // how many sources of logs the stream has
 
 	to    eventstream.Sink // nil before the first Read
 	known position         // of the client; without places: it begins here
@@ -67,7 +69,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 	}
 	s := &source{
 		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, match: q.selector.Match(), payer: id.Payer(),
-		name: name, plain: plain, Permitted: eventstream.Permitted{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]time.Time{},
+		name: name, plain: plain, among: 1, Permitted: eventstream.Permitted{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]time.Time{},
 	}
 	if s.name == "" {
 		s.name = "l"
@@ -95,6 +97,17 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 	return s, nil
 }
 
+// ShareID implements eventstream.Sharer.
+func (s *source) ShareID(among int) error {
+	if s.among = among; among == 1 {
+		return nil
+	}
+	return s.check()
+}
+
+// most is how many containers are followed.
+func (s *source) most() int { return maxContainers / s.among }
+
 // check refuses what can be seen to ask for too much, or for a container that there is not, as far as the pods are known.
 func (s *source) check() error {
 	if !s.in.Store.Upstream().Synced || s.family != nil {
@@ -117,17 +130,21 @@ func (s *source) check() error {
 		if s.pods.Name != "" && len(names) > 0 && found == 0 {
 			return reply.BadRequest("container: pod %s has no such container; it has %s", o.GetName(), strings.Join(names, ", "))
 		}
-		if found > maxContainers {
-			return tooMany()
+		if found > s.most() {
+			return s.tooMany()
 		}
 	}
 	return nil
 }
 
-func tooMany() error {
+func (s *source) tooMany() error {
+	share := ""
+	if s.among > 1 {
+		share = fmt.Sprintf(" in each of %d selections", s.among)
+	}
 	return &reply.Error{
 		Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
-		Message: fmt.Sprintf("this selects more than the %d containers whose logs one stream may tell: ask for fewer pods, or for one container of each", maxContainers),
+		Message: fmt.Sprintf("this selects more than the %d containers whose logs one stream may tell%s: ask for fewer pods, for one container of each, or on streams of their own", s.most(), share),
 	}
 }
 
@@ -184,7 +201,7 @@ func (s *source) Claim() stream.Claim {
 	// Those to which the client has not come back yet: it would be told all of them again.
 	if len(s.known.places) > 0 && time.Since(s.began) < sureWithin {
 		for _, key := range slices.Sorted(maps.Keys(s.known.places)) {
-			if c := s.containers[key]; (c == nil || c.run < 0) && named < maxContainers {
+			if c := s.containers[key]; (c == nil || c.run < 0) && named < s.most() {
 				text.WriteString(s.known.places[key].text(key))
 				named++
 			}
