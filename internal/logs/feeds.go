@@ -24,6 +24,7 @@ type Feeds struct {
 	opts             Options
 	lines, textBytes prometheus.Counter
 	resets           *prometheus.CounterVec
+	upstreams        prometheus.Gauge
 
 	mu      sync.Mutex
 	life    context.Context // ends with Run
@@ -44,9 +45,10 @@ func New(opts Options) *Feeds {
 		resets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_log_resets_total", Help: "How often lines may be missing, by reason: expired, clock.",
 		}, []string{"reason"}),
+		upstreams: NewUpstreams("streams"),
 	}
 	f.life, f.stop = context.WithCancel(context.Background())
-	opts.Registerer.MustRegister(f.lines, f.textBytes, f.resets)
+	opts.Registerer.MustRegister(f.lines, f.textBytes, f.resets, f.upstreams)
 	return f
 }
 
@@ -99,7 +101,7 @@ func (f *Feeds) hasRoom() bool {
 func (f *Feeds) begin(source Source, run Run) *feed {
 	ctx, cancel := context.WithCancel(f.life)
 	of := &feed{bound: f.opts.Ring, waiting: map[*Reader]Waiter{}, cancel: cancel, told: f.count}
-	of.follower = follower{run: run, source: source, to: of, tail: firstTail}
+	of.follower = follower{run: run, source: counted{source, f.upstreams}, to: of, tail: firstTail}
 	f.feeds[run] = of
 	f.running.Go(func() { of.follower.follow(ctx) })
 	return of

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/logs"
 )
 
 // Limits bound the logs that are read at a time; 0 is no limit.
@@ -69,7 +70,7 @@ type metrics struct {
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
 	m := &metrics{
-		upstreams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubecast_log_upstreams", Help: "Logs that are being read from API servers."}),
+		upstreams: logs.NewUpstreams("requests"),
 		bytes:     prometheus.NewCounter(prometheus.CounterOpts{Name: "kubecast_log_bytes_total", Help: "Bytes of logs that were passed on."}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_log_ended_total",

@@ -1,0 +1,44 @@
+package logs
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// NewUpstreams returns the gauge of connections to API servers on which logs are read: for "streams", or for "requests" that are
+// answered with what the API server says.
+func NewUpstreams(why string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "kubecast_log_upstreams", Help: "Logs that are being read from API servers.", ConstLabels: prometheus.Labels{"for": why},
+	})
+}
+
+// counted is a Source whose open logs are counted.
+type counted struct {
+	Source
+	open prometheus.Gauge
+}
+
+// Read implements Source.
+func (c counted) Read(ctx context.Context, run Run, q Query) (io.ReadCloser, error) {
+	body, err := c.Source.Read(ctx, run, q)
+	if err != nil {
+		return nil, err
+	}
+	c.open.Inc()
+	return &countedLog{ReadCloser: body, closed: sync.OnceFunc(c.open.Dec)}, nil
+}
+
+type countedLog struct {
+	io.ReadCloser
+	closed func()
+}
+
+// Close implements io.Closer.
+func (l *countedLog) Close() error {
+	l.closed()
+	return l.ReadCloser.Close()
+}
