@@ -147,6 +147,19 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await status(/^Live$/);
   });
 
+  test('of a job with many pods the log of one is followed, and of another as it is chosen', async () => {
+    await kubecast.submit(namespace, 'many', { start: 1, run: 600, pods: 20 });
+    await open(`#jobs/${namespace}/many`);
+    const choice = page.getByLabel('Pod', { exact: true });
+    await choice.waitFor();
+    await expect.poll(() => choice.locator('option').count()).toBe(20);
+    const other = (await choice.locator('option').last().getAttribute('value')) ?? '';
+    await choice.selectOption(other);
+    await page.locator('.log-line', { hasText: `starts on ${other}` }).waitFor();
+    await status(/^Live$/);
+    await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'many', '--wait=false']);
+  });
+
   test('a wrong token is refused with a reason, the right one is let in', async () => {
     await page.goto(kubecast.url);
     await page.getByLabel('Token').fill('not.a.token');
@@ -202,9 +215,9 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     complaints.length = 0;
   });
 
-  test('a token that expires leads back to the sign-in', async () => {
+  test.each(['#jobs', `#jobs/${namespace}/whichever`])('a token that expires leads back to the sign-in, from %s', async (hash) => {
     token = await kubecast.token('short', ['platform'], '8s');
-    await open();
+    await open(hash);
     await page.getByRole('alert').getByText('You have been signed out').waitFor();
     token = await kubecast.token('mara.lindqvist', ['platform']);
   });
@@ -250,5 +263,9 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     const docs = fileURLToPath(new URL('../../docs/', import.meta.url));
     await mkdir(docs, { recursive: true });
     await page.screenshot({ path: `${docs}portal.png` });
+    await page.getByRole('button', { name: /^Failed/ }).click();
+    await page.locator('.table-body .row-link').first().click();
+    await page.locator('.log-ended').first().waitFor();
+    await page.screenshot({ path: `${docs}job.png` });
   });
 });

@@ -9,7 +9,7 @@ export default defineConfig(({ mode }) => ({
   plugins: [react(), ...(mode === 'mock' ? [mockPlugin()] : [])],
   // The SDK's sources rather than its build: no build step between a change there and here.
   resolve: { conditions: ['kubecast-source', ...defaultClientConditions] },
-  server: mode === 'mock' ? {} : { proxy: { '/stream': gateway, '/api': gateway, '/apis': gateway, '/auth': gateway } },
+  server: mode === 'mock' ? {} : { proxy: { '/stream': gateway, '/api': gateway, '/apis': gateway, '/auth': gateway, '/history': gateway, '/logs': gateway } },
   build: {
     target: 'es2022',
     // The gateway's content security policy allows no data: URLs and no inline script.

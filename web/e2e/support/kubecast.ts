@@ -18,6 +18,8 @@ export interface JobOptions {
   readonly start: number;
   readonly run: number;
   readonly owner?: string;
+  /** How many there are at once; 1 by default. */
+  readonly pods?: number;
 }
 
 /** What the gateway is configured with beside a key for development. */
@@ -100,7 +102,7 @@ export class Kubecast {
     return new Program('kubectl', devclusterPath, ['kubectl', '--dir', join(this.#dir, 'cluster'), ...args], input).result();
   }
 
-  async submit(namespace: string, name: string, { start, run, owner = 'mara.lindqvist' }: JobOptions): Promise<void> {
+  async submit(namespace: string, name: string, { start, run, owner = 'mara.lindqvist', pods = 1 }: JobOptions): Promise<void> {
     const annotations = { 'devcluster.kubecast.io/start-seconds': String(start), 'devcluster.kubecast.io/run-seconds': String(run) };
     const labels = { 'kubecast.io/owner': owner };
     const container = { name: 'main', image: 'example.org/train:1' };
@@ -108,7 +110,7 @@ export class Kubecast {
       apiVersion: 'batch/v1',
       kind: 'Job',
       metadata: { name, namespace, labels },
-      spec: { template: { metadata: { annotations, labels }, spec: { restartPolicy: 'Never', containers: [container] } } },
+      spec: { parallelism: pods, completions: pods, template: { metadata: { annotations, labels }, spec: { restartPolicy: 'Never', containers: [container] } } },
     };
     await this.kubectl(['create', '-f', '-'], JSON.stringify(job));
   }

@@ -94,7 +94,8 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
               </button>
             ))}
           </nav>
-          {tab === 'logs' && <LogView key={`${namespace}/${name}`} namespace={namespace} name={name} token={token} />}
+          {tab === 'logs' && ofJob.status === 'loading' && <p className="job-none">Loading…</p>}
+          {tab === 'logs' && ofJob.status !== 'loading' && <LogView namespace={namespace} name={name} pods={podRows} token={token} />}
           {tab === 'pods' && <Pods rows={podRows} status={ofJob.status} message={ofJob.error?.message} />}
           {tab === 'events' && <Events all={said.data} job={name} status={said.status} message={said.error?.message} />}
           {tab === 'yaml' && <Yaml object={job} />}
@@ -116,7 +117,7 @@ interface TroubleProps {
 /** Why what is shown is not the job as it is now; nothing if it is. */
 function Trouble({ status, message, asOf, there, past }: TroubleProps): ReactNode {
   let text: string | undefined;
-  if (status === 'denied') text = `This job may not be shown. ${message ?? ''}`;
+  if (status === 'denied' || status === 'closed') text = `This job cannot be shown. ${message ?? ''}`;
   else if (status === 'stale' || ((status === 'reconnecting' || status === 'paused') && there)) {
     text = asOf === undefined ? 'What is shown may be old.' : `What is shown is as of ${formatTime(asOf)}: ${status === 'stale' ? 'the gateway has lost the cluster' : 'the connection is lost'}.`;
   } else if (status === 'live' && !there) text = past ? 'This job is gone. Its history is kept.' : 'There is no such job. If it is created, it appears here.';

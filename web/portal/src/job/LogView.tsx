@@ -1,23 +1,59 @@
 // What a job's pods write, as it is written.
 
-import { logs, type LogEntry, type LogLine, type WatchStatus } from '@kubecast/sdk';
+import { logs, type LogEntry, type LogLine, type Source, type WatchStatus } from '@kubecast/sdk';
 import { useFollow } from '@kubecast/sdk/react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useDeferredValue, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
-import { downloadLog } from './download.ts';
+import type { PodRow } from '../pods/pod.ts';
+import { downloadLog, logPath } from './download.ts';
 import { entriesWith, parts, sourcesOf, words } from './logEntries.ts';
-import { jobs } from './resources.ts';
+import { jobs, pods } from './resources.ts';
 
 interface LogViewProps {
   readonly namespace: string;
   readonly name: string;
+  /** The job's, which are known by now as far as they may be seen. */
+  readonly pods: readonly PodRow[];
   readonly token: string | undefined;
 }
 
+/**
+ * The log of all pods of a job, or of one of them where they are many: each container is a log of its own to the gateway, which
+ * bounds how many a user may follow.
+ */
+export function LogView({ namespace, name, pods: all, token }: LogViewProps): ReactNode {
+  const [chosen, setChosen] = useState('');
+  const many = all.reduce((sum, { containers }) => sum + containers, 0) > mostAtOnce;
+  if (!many) return <Log key={name} of={logs(jobs, { namespace, name })} path={logPath(jobs, namespace, name)} file={`${namespace}-${name}`} token={token} />;
+  const pod = all.find((one) => one.name === chosen) ?? all.find(({ state }) => state === 'Failed') ?? all.find(({ state }) => state === 'Running') ?? all[0];
+  if (!pod) return null;
+  const choice = (
+    <select className="field" aria-label="Pod" value={pod.name} onChange={(event) => setChosen(event.target.value)}>
+      {all.map((one) => (
+        <option key={one.uid} value={one.name}>{`${one.name} (${one.state})`}</option>
+      ))}
+    </select>
+  );
+  const of = logs(pods, { namespace, name: pod.name });
+  return <Log key={pod.name} of={of} path={logPath(pods, namespace, pod.name)} file={`${namespace}-${pod.name}`} token={token} choice={choice} />;
+}
+
+/** So many containers of a job are followed at once; the gateway's own bound for all that a user follows is 16 by default. */
+const mostAtOnce = 8;
 const rowHeight = 18;
 
-export function LogView({ namespace, name, token }: LogViewProps): ReactNode {
-  const { data, status, error, retry } = useFollow(logs(jobs, { namespace, name }));
+interface LogProps {
+  readonly of: Source<LogEntry>;
+  /** Where the same is answered as a text. */
+  readonly path: string;
+  /** What it is called where it is saved. */
+  readonly file: string;
+  readonly token: string | undefined;
+  readonly choice?: ReactNode;
+}
+
+function Log({ of, path, file, token, choice }: LogProps): ReactNode {
+  const { data, status, error, retry } = useFollow(of);
   const [search, setSearch] = useState('');
   const [only, setOnly] = useState('');
   const [held, setHeld] = useState<readonly LogEntry[]>();
@@ -30,7 +66,7 @@ export function LogView({ namespace, name, token }: LogViewProps): ReactNode {
 
   const save = (): void => {
     setSaving('Downloading…');
-    downloadLog(namespace, name, token).then(
+    downloadLog(path, file, token).then(
       () => setSaving(''),
       (failure: unknown) => setSaving(failure instanceof Error ? failure.message : String(failure)),
     );
@@ -38,6 +74,7 @@ export function LogView({ namespace, name, token }: LogViewProps): ReactNode {
   return (
     <>
       <div className="log-bar">
+        {choice}
         <input
           type="search"
           className="field log-search"

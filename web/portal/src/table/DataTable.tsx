@@ -27,7 +27,7 @@ export interface DataTableProps<R extends Row> {
   /** The second line of the first column where the screen is too narrow for the other columns. */
   readonly narrowLine: (row: R) => ReactNode;
   /** Where a row leads; undefined: nowhere. */
-  readonly href?: ((row: R) => string) | undefined;
+  readonly href?: ((row: R) => string | undefined) | undefined;
   /** Shown instead of rows when there are none. */
   readonly children: ReactNode;
 }
@@ -72,6 +72,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
             {virtualizer.getVirtualItems().map((item) => {
               const row = sorted[item.index];
               if (!row) return null;
+              const to = href?.(row);
               return (
                 <div
                   key={row.uid}
@@ -79,15 +80,15 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
                   aria-rowindex={item.index + 2}
                   className="table-row"
                   data-name={row.name}
-                  data-leads={href ? true : undefined}
-                  onClick={href && ((event) => follow(event, href(row)))}
+                  data-leads={to === undefined ? undefined : true}
+                  onClick={to === undefined ? undefined : (event) => follow(event, to)}
                   style={{ height: rowHeight, transform: `translateY(${item.start}px)` }}
                 >
                   <Flash at={row.changedAt} />
                   {columns.map(({ id, cell }, index) => (
                     <div key={id} role="cell" className={`table-cell column-${id}`}>
-                      {index === 0 && href ? (
-                        <a className="row-link" href={href(row)}>
+                      {index === 0 && to !== undefined ? (
+                        <a className="row-link" href={to}>
                           {cell(row)}
                         </a>
                       ) : (

@@ -18,7 +18,7 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
   /** What a search looks into. */
   readonly texts: (row: R) => readonly string[];
   readonly narrowLine: (row: R) => ReactNode;
-  readonly href?: (row: R) => string;
+  readonly href?: (row: R) => string | undefined;
   /** What stands above the table, beside the filter by state. */
   readonly filters: ReactNode;
   /** Said when there is nothing, although nothing is filtered. */

@@ -58,7 +58,7 @@ export function formatView(view: View): string {
 
 /** A job's page. What the table shows is kept, for whoever goes back. */
 export function linkToJob(namespace: string, name: string, view: View): string {
-  return formatView({ ...(view.page === 'jobs' ? view : parseView('')), object: { namespace, name }, tab: '' });
+  return formatView({ ...(view.page === 'jobs' ? view : { ...parseView(''), namespace: view.namespace }), object: { namespace, name }, tab: '' });
 }
 
 /** The other page with what both have in common: states and columns differ, namespace and search do not. */
