@@ -53,7 +53,7 @@ type follower struct {
 	found  bool  // it is known where to begin
 	whole  bool  // it begins where the log does
 	skip   *mark // of the first line that is told; nil: the next one is
-	settle *mark // of the last line that was there; nil: it was told
+	newest *mark // of the last line that was there at the beginning; nil: it was told
 
 	tally   tally
 	counted bool      // there is something in the tally: what is read begins behind it
@@ -134,7 +134,7 @@ func (f *follower) follow(ctx context.Context) {
 func (f *follower) begin() {
 	f.last = time.Unix(0, 0)
 	if f.after != nil { // it is not known what is there: until nothing comes
-		f.settle = &mark{at: never}
+		f.newest = &mark{at: never}
 	}
 	switch {
 	case f.after == nil:
@@ -191,7 +191,7 @@ func (f *follower) find(ctx context.Context) error {
 		case errors.Is(err, io.EOF), err == nil && f.tail > 0 && lines == f.tail:
 			f.found = true
 			if lines > 0 {
-				f.settle = &last
+				f.newest = &last
 			}
 			if all := f.tail < 0 || lines < f.tail; all && f.since.IsZero() {
 				f.whole = true
@@ -252,43 +252,18 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 	f.to.trouble(nil)
 	in := newLineReader(body)
 	in.last = f.last
-	passed := Position{Since: known.Since}
-	var counted tally // what is passed over
+	a := answer{known: known, passed: Position{Since: known.Since}, ended: ended}
 	var batch []*Line
 	for {
 		line, any, err := in.next()
 		// A line without an end is one only if nothing can follow.
-		whole := err == nil || any && ended && errors.Is(err, io.EOF)
-		passing := passed.Count < known.Count
-		switch {
-		case !whole:
-		case passing && line.at.Unix() < known.Since: // told, or older, since the last that was told is counted
-		case passing && !ended && f.mistrusts(line, passed, known):
-			return errOther
-		case passing && known.Since > everything && line.at.After(f.latest):
-			return f.anew(ctx, ResetRotated) // or it is from before the clock jumped back, and from before what was told
-		case passing && !line.at.After(f.latest):
-			passed.Count++
-			counted.add(line.at.Unix(), line.sum)
-			if passed.Sum += line.sum; passed != known && passed.Count >= known.Count {
+		if err == nil || any && ended && errors.Is(err, io.EOF) {
+			var other error
+			if batch, other = f.take(&a, line, batch); errors.Is(other, errRotated) {
 				return f.anew(ctx, ResetRotated)
+			} else if other != nil {
+				return other
 			}
-			if passed == known {
-				f.strange = time.Time{}
-			}
-			if passed == known && f.foreign {
-				f.adopt(counted)
-			}
-		case !f.skips(line):
-			if passing { // a line that is new stands where those should be that were told
-				f.tally = counted
-				batch = append(batch, f.missing(ResetRotated))
-				known = passed
-			}
-			batch = append(batch, f.count(line))
-		}
-		if whole && f.settle != nil && (f.settle.is(line) || line.at.After(f.settle.at)) {
-			f.settle = nil
 		}
 		if err != nil || !in.more() || len(batch) >= batchLines {
 			settling.Stop() // while a reader is waited for, nothing is late
@@ -297,13 +272,11 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 			batch = nil
 		}
 		switch {
-		case errors.Is(err, io.EOF) && passed.Count < known.Count && ended:
-			f.ended = true
-			f.tell(ctx, []*Line{f.missing(ResetRotated)})
-			f.to.settle()
-			return nil
 		case errors.Is(err, io.EOF):
 			f.ended = true
+			if ended && a.passing() {
+				f.tell(ctx, []*Line{f.missing(ResetRotated)})
+			}
 			f.to.settle()
 			return nil
 		case err != nil:
@@ -311,6 +284,55 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 		}
 	}
 }
+
+// answer is an answer that is being read. It begins with lines that were told before, which are passed over.
+type answer struct {
+	known   Position // what was told before
+	passed  Position // what of it has been passed over
+	counted tally    // the same, line by line
+	ended   bool     // the run has ended, so that nothing is written meanwhile
+}
+
+func (a *answer) passing() bool { return a.passed.Count < a.known.Count }
+
+// take passes over a line that was told before, or counts one that is new and appends it to the batch. An error means that the
+// answer does not begin with what was told before, and is read no further: errOther, or errRotated.
+func (f *follower) take(a *answer, line rawLine, batch []*Line) ([]*Line, error) {
+	passing := a.passing()
+	switch {
+	case passing && line.at.Unix() < a.known.Since: // told, or older, since the last that was told is counted
+	case passing && !a.ended && f.mistrusts(line, a.passed, a.known):
+		return nil, errOther
+	case passing && a.known.Since > everything && line.at.After(f.latest):
+		return nil, errRotated // or it is from before the clock jumped back, and from before what was told
+	case passing && !line.at.After(f.latest):
+		a.passed.Count++
+		a.counted.add(line.at.Unix(), line.sum)
+		if a.passed.Sum += line.sum; a.passed != a.known && !a.passing() {
+			return nil, errRotated
+		}
+		if a.passed == a.known {
+			f.strange = time.Time{}
+			if f.foreign {
+				f.adopt(a.counted)
+			}
+		}
+	case !f.skips(line):
+		if passing { // a line that is new stands where those should be that were told
+			f.tally = a.counted
+			batch = append(batch, f.missing(ResetRotated))
+			a.known = a.passed
+		}
+		batch = append(batch, f.count(line))
+	}
+	if f.newest != nil && (f.newest.is(line) || line.at.After(f.newest.at)) {
+		f.newest = nil
+	}
+	return batch, nil
+}
+
+// errRotated means that lines are gone that were told before.
+var errRotated = errors.New("the log was rotated")
 
 // errOther means that an answer is perhaps that of another run.
 var errOther = errors.New("the log is another one")
@@ -378,7 +400,7 @@ func (f *follower) anew(ctx context.Context, reason string) error {
 		f.restart()
 		return errAnew
 	}
-	f.tally, f.fresh, f.skip, f.settle = tally{}, true, nil, nil
+	f.tally, f.fresh, f.skip, f.newest = tally{}, true, nil, nil
 	return errAnew
 }
 
@@ -387,7 +409,7 @@ func (f *follower) tell(ctx context.Context, lines []*Line) {
 	if len(lines) > 0 {
 		f.to.tell(ctx, lines)
 	}
-	if f.found && f.settle == nil {
+	if f.found && f.newest == nil {
 		f.to.settle()
 	}
 }
