@@ -353,6 +353,27 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       await page.locator('.row-flash').waitFor({ state: 'detached' });
     });
 
+    test('rows stay where they are under the pointer; what is new is counted, and comes when it is asked for, or the pointer leaves', async () => {
+      putJob('one', 'running', 'team-a', 'uid-one');
+      putJob('two', 'running', 'team-a', 'uid-two');
+      await signIn();
+      await row('one').hover();
+      const places = () => page.locator('.table-body .table-row').evaluateAll((rows) => rows.map((item) => `${item.getAttribute('data-name')} ${item.getBoundingClientRect().y}`).sort());
+      const before = await places();
+      putJob('three');
+      putJob('two', 'complete', 'team-a', 'uid-two');
+      await row('two').getByText('Complete').waitFor(); // what is held is told on
+      await page.getByRole('button', { name: '1 new ↑' }).waitFor();
+      expect(await places()).toEqual(before);
+      await page.getByRole('button', { name: '1 new ↑' }).click();
+      await row('three').waitFor();
+      await row('one').hover();
+      gateway.cluster.remove('jobs', 'uid-one');
+      await page.locator('.table-row[data-name="one"][data-gone]').waitFor();
+      await page.mouse.move(5, 5);
+      await row('one').waitFor({ state: 'detached' });
+    });
+
     test('with reduced motion the mark does not move', async () => {
       await page.emulateMedia({ reducedMotion: 'reduce' });
       await signIn();

@@ -21,7 +21,7 @@ function makeStore(seed: readonly Thing[] = []) {
     deleted: (object: Thing) => store.apply({ ...told, type: 'deleted', object }),
     patched: (uid: string, patch: Record<string, unknown>) => store.apply({ ...told, type: 'patched', uid, resourceVersion: '9', patch }),
     synced: () => store.apply({ ...told, type: 'synced', resourceVersion: '1' }),
-    reset: () => store.apply({ ...told, type: 'reset', reason: 'expired' }),
+    reset: () => store.apply({ ...told, type: 'reset', data: {}, reason: 'expired' }),
     any: (event: Partial<StreamEvent>) => store.apply({ ...told, ...event } as StreamEvent),
   };
   const flush = (): void => pending.splice(0).forEach((run) => run());

@@ -6,6 +6,7 @@ import { useNow } from '../age/clock.ts';
 import { TableHeader } from './TableHeader.tsx';
 import type { Row, Tracked } from './rows.ts';
 import { sortRows, type Sort, type SortValue } from './sort.ts';
+import { useHeld } from './useHeld.ts';
 import { useMediaQuery } from './useMediaQuery.ts';
 import './table.css';
 
@@ -26,6 +27,8 @@ export interface DataTableProps<R extends Row> {
   readonly onSort: (sort: Sort) => void;
   /** The second line of the first column where the screen is too narrow for the other columns. */
   readonly narrowLine: (row: R) => ReactNode;
+  /** What is asked for: while it stays, rows that are pointed at stay where they are. */
+  readonly asked: string;
   /** Where a row leads; undefined: nowhere. */
   readonly href?: ((row: R) => string | undefined) | undefined;
   /** Shown instead of rows when there are none. */
@@ -33,7 +36,7 @@ export interface DataTableProps<R extends Row> {
 }
 
 export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
-  const { name, columns, rows, sort, onSort, narrowLine, href, children } = props;
+  const { name, columns, rows, sort, onSort, narrowLine, asked, href, children } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const narrow = useMediaQuery('(max-width: 700px)');
   const rowHeight = narrow ? 54 : 34;
@@ -43,8 +46,14 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
     return by ? sortRows(rows, by.value, sort.descending) : rows;
   }, [rows, columns, sort.column, sort.descending]);
 
+  const { rows: shown, gone, more, onPointerMove, onPointerLeave, onScrolled, release } = useHeld(sorted, `${asked} ${sort.column} ${sort.descending}`);
+  const toTop = (): void => {
+    release();
+    if (scroller.current) scroller.current.scrollTop = 0;
+  };
+
   const virtualizer = useVirtualizer({
-    count: sorted.length,
+    count: shown.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     overscan: 12,
@@ -59,18 +68,23 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
   }, [sort.column, sort.descending]);
 
   return (
-    <div className={`table-frame table-${name}`}>
+    <div className={`table-frame table-${name}`} onPointerMove={onPointerMove} onPointerLeave={onPointerLeave}>
+      {more > 0 && (
+        <button type="button" className="button table-more" onClick={toTop}>
+          {more.toLocaleString()} new ↑
+        </button>
+      )}
       {/* Focusable, so that arrow and page keys scroll it. */}
-      <div className="table-scroller" ref={scroller} tabIndex={0} role="table" aria-label={name} aria-rowcount={sorted.length + 1}>
+      <div className="table-scroller" ref={scroller} onScroll={() => onScrolled((scroller.current?.scrollTop ?? 0) > 0)} tabIndex={0} role="table" aria-label={name} aria-rowcount={shown.length + 1}>
         <TableHeader columns={columns} sort={sort} onSort={onSort} />
-        {sorted.length === 0 ? (
+        {shown.length === 0 ? (
           <div role="row" className="table-empty">
             <div role="cell">{children}</div>
           </div>
         ) : (
           <div role="rowgroup" className="table-body" style={{ height: virtualizer.getTotalSize() }}>
             {virtualizer.getVirtualItems().map((item) => {
-              const row = sorted[item.index];
+              const row = shown[item.index];
               if (!row) return null;
               const to = href?.(row);
               return (
@@ -80,6 +94,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
                   aria-rowindex={item.index + 2}
                   className="table-row"
                   data-name={row.name}
+                  data-gone={gone.has(row.uid) || undefined}
                   data-leads={to === undefined ? undefined : true}
                   onClick={to === undefined ? undefined : (event) => follow(event, to)}
                   style={{ height: rowHeight, transform: `translateY(${item.start}px)` }}

@@ -43,7 +43,7 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
         {filters}
         <StateFilter states={states} counts={counts} total={found.length} selected={view.state} loading={phase === 'loading'} />
       </div>
-      <DataTable name={name} columns={columns} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href}>
+      <DataTable name={name} columns={columns} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href} asked={`${view.namespace} ${view.state} ${view.search}`}>
         {phase === 'loading' ? (
           <span className="loading">Loading {name}…</span>
         ) : filtered && rows.length > 0 ? (
