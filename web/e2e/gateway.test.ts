@@ -104,7 +104,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
   });
 
-  test("a job's page has its states, each line once, and its end, over a gateway that is killed; what it was stays when it is gone", async () => {
+  test("a job's page has its states, each line once, and its end, over a gateway that is killed; what it was stays when it is gone", { timeout: 120_000 }, async () => {
     await page.setViewportSize({ width: 1280, height: 1600 }); // so that all lines are in the document
     await open('#jobs?q=paged');
     await kubecast.submit(namespace, 'paged', { start: 2, run: 14 });
