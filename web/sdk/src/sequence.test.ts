@@ -116,3 +116,55 @@ test('a line that cannot be read is not passed over: all is asked for anew', asy
   await pass(2_000);
   expect(server.last.headers.get('last-event-id')).toBeNull();
 });
+
+test('what was told of a backlog is not told twice where the source was refused meanwhile, and is permitted again', async () => {
+  const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j' }));
+  const other = kc.watch(jobs, { namespace: 'n', name: 'j' });
+  const shown = (): string => log.getSnapshot().data.map((entry) => (entry.type === 'line' ? entry.text : entry.type)).join();
+  log.subscribe(() => undefined);
+  other.subscribe(() => undefined);
+  await pass();
+  body = server.last.accept(line('e.w0-p1', 'one'));
+  await pass();
+  body.break();
+  await pass(2_000);
+  server.last.refuse(403);
+  await pass();
+  const [head, fine] = server.requests.slice(-2);
+  head?.refuse(403);
+  fine?.accept();
+  await pass();
+  expect(log.getSnapshot().status).toBe('denied');
+  body = server.last.accept(frame('w1.synced', 'e.w1-7', { resourceVersion: '7', count: 0 }));
+  await pass();
+  log.retry();
+  await pass();
+  expect(server.last.headers.get('last-event-id')).toBe('e.w1-7');
+  body = server.last.accept(line('e.w0-p1.w1-7', 'one'), frame('w0.synced', 'e.w0-p1.w1-7', { lines: 1 }));
+  await pass();
+  expect(shown()).toBe('one');
+});
+
+test('what is told anew without a word, since the stream was cut between the resets of two sources, is there once', async () => {
+  const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j' }));
+  const past = kc.follow(transitions(jobs, { namespace: 'n', name: 'j' }));
+  const shown = (): string => log.getSnapshot().data.map((entry) => (entry.type === 'line' ? entry.text : entry.type)).join();
+  const states = (): string => past.getSnapshot().data.map(({ to: state }) => state).join();
+  log.subscribe(() => undefined);
+  past.subscribe(() => undefined);
+  await pass();
+  const told = (id: string): string => frame('w1.transition', id, { seq: '1', name: 'j', to: 'Running', at: '2030-01-01T00:00:00Z' });
+  body = server.last.accept(line('e.w0-p1', 'one'), frame('w0.synced', 'e.w0-p1', {}), told('e.w0-p1'), frame('w1.synced', 'e.w0-p1.w1-1', { seq: '1' }));
+  await pass();
+  body.break();
+  await pass(2_000);
+  body = server.last.accept(frame('w0.reset', 'f', { reason: 'epoch' })); // and w1.reset is lost
+  await pass();
+  body.break();
+  await pass(2_000);
+  expect(server.last.headers.get('last-event-id')).toBe('f');
+  body = server.last.accept(line('f.w0-p1', 'one'), frame('w0.synced', 'f.w0-p1', {}), told('f.w0-p1'), frame('w1.synced', 'f.w0-p1.w1-1', { seq: '1' }));
+  await pass();
+  expect(shown()).toBe('one');
+  expect(states()).toBe('Running');
+});

@@ -23,6 +23,8 @@ export class Sequence<T> implements Sink<T> {
   #items: T[] = [];
   /** What is being told anew, and takes the place of the items once it is complete. */
   #anew: T[] | undefined;
+  /** How many items there were when the present connection went on behind them. */
+  #before: number | undefined;
   #awaited = true;
   #complete = false;
   #snapshot: Snapshot<T>;
@@ -38,11 +40,13 @@ export class Sequence<T> implements Sink<T> {
   /** A connection begins; `resumed`: from a position. */
   opened(resumed: boolean): void {
     if (!resumed || (this.#awaited && !this.#options.partial)) this.#begin();
+    // Where the last one broke between the resets of two watches, all is told anew without a word. That shows only at its end.
+    else this.#before = this.#awaited ? undefined : this.#items.length;
   }
 
   /** Nothing of it is told any more. If it ever is again, then all of it. */
   left(): void {
-    if (!this.#awaited) this.#begin();
+    if (!this.#awaited || (this.#anew ?? this.#items).length > 0) this.#begin();
   }
 
   /** Returns false if the event cannot be read, so that something would be missed. */
@@ -50,7 +54,9 @@ export class Sequence<T> implements Sink<T> {
     switch (event.type) {
       case 'synced':
         if (this.#anew) this.#items = this.#anew;
+        else if (this.#before !== undefined) this.#items.splice(0, this.#before);
         this.#anew = undefined;
+        this.#before = undefined;
         this.#awaited = false;
         this.#complete = true;
         break;
@@ -80,6 +86,7 @@ export class Sequence<T> implements Sink<T> {
 
   #begin(): void {
     this.#awaited = true;
+    this.#before = undefined;
     // What was complete stays in sight meanwhile.
     if (this.#complete) this.#anew = [];
     else this.#items = [];
@@ -92,7 +99,9 @@ export class Sequence<T> implements Sink<T> {
     const items = this.#anew ?? this.#items;
     items.push(item);
     // Not at each of them, for it moves all.
-    if (items.length > 1.25 * this.#options.keep) items.splice(0, items.length - this.#options.keep);
+    if (items.length <= 1.25 * this.#options.keep) return;
+    const dropped = items.splice(0, items.length - this.#options.keep).length;
+    if (this.#before !== undefined) this.#before = Math.max(0, this.#before - dropped);
   }
 
   #build(): Snapshot<T> {
