@@ -98,7 +98,7 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
           {tab === 'logs' && ofJob.status !== 'loading' && <LogView namespace={namespace} name={name} pods={podRows} token={token} />}
           {tab === 'pods' && <Pods rows={podRows} status={ofJob.status} message={ofJob.error?.message} />}
           {tab === 'events' && <Events all={said.data} job={name} status={said.status} message={said.error?.message} />}
-          {tab === 'yaml' && <Yaml object={job} />}
+          {tab === 'yaml' && <Yaml object={job} status={watched.status} />}
         </section>
       </div>
     </div>

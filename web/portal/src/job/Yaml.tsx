@@ -1,4 +1,4 @@
-import type { KubeObject } from '@kubecast/sdk';
+import type { KubeObject, WatchStatus } from '@kubecast/sdk';
 import { useEffect, useState, type ReactNode } from 'react';
 import { changedLines, withoutNoise } from './yaml.ts';
 
@@ -10,7 +10,7 @@ interface Shown {
 }
 
 /** The whole object, with what its last change has brought marked. */
-export function Yaml({ object }: { object: KubeObject | undefined }): ReactNode {
+export function Yaml({ object, status }: { object: KubeObject | undefined; status: WatchStatus }): ReactNode {
   const [shown, setShown] = useState<Shown>();
   const [failed, setFailed] = useState(false);
   useEffect(() => {
@@ -33,7 +33,7 @@ export function Yaml({ object }: { object: KubeObject | undefined }): ReactNode 
       over = true;
     };
   }, [object]);
-  if (!object) return <p className="job-none">There is no such object now.</p>;
+  if (!object) return <p className="job-none">{nothing(status)}</p>;
   if (failed) return <p className="job-none">This part of the portal could not be loaded. Load the page again.</p>;
   if (!shown) return <p className="job-none">Loading…</p>;
   return (
@@ -45,4 +45,9 @@ export function Yaml({ object }: { object: KubeObject | undefined }): ReactNode 
       ))}
     </pre>
   );
+}
+
+function nothing(status: WatchStatus): string {
+  if (status === 'loading') return 'Loading…';
+  return status === 'denied' || status === 'closed' ? 'It cannot be shown.' : 'There is no such object now.';
 }

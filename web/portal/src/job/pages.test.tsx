@@ -1,0 +1,45 @@
+import { createKubecast, type Kubecast } from '@kubecast/sdk';
+import { KubecastProvider } from '@kubecast/sdk/react';
+import { act } from 'react';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { frame, ScriptedFetch } from '../../../mock/fetch.ts';
+import { render, type Rendered } from '../../../mock/render.ts';
+import { parseView } from '../view/view.ts';
+import { JobPage } from './JobPage.tsx';
+
+let server: ScriptedFetch;
+let kc: Kubecast;
+let page: Rendered;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  server = new ScriptedFetch();
+  kc = createKubecast({ token: () => 't', fetch: server.fetch, random: () => 0 });
+});
+afterEach(() => {
+  page.unmount();
+  kc.close();
+  vi.useRealTimers();
+});
+
+const pass = (ms = 0): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(ms));
+const show = async (hash: string): Promise<void> => {
+  const view = parseView(hash);
+  if (!view.object) throw new Error(`${hash} is no job's page`);
+  page = render(
+    <KubecastProvider client={kc}>
+      <JobPage view={view} {...view.object} token={undefined} />
+    </KubecastProvider>,
+  );
+  await pass();
+};
+const nameOf = (path: string): string => [...new URL(server.last.url, 'http://x').searchParams].find(([, value]) => value.startsWith(path))?.[0] ?? '';
+
+test('it is not said that there is no such object before that is known', async () => {
+  await show('#jobs/n/j?tab=yaml');
+  expect(page.element.textContent).not.toContain('There is no such object');
+  const jobs = nameOf('/apis/batch/v1/');
+  server.last.accept(frame(`${jobs}.synced`, `e.${jobs}-7`, { resourceVersion: '7', count: 0 }));
+  await pass(100);
+  expect(page.element.textContent).toContain('There is no such object');
+});
