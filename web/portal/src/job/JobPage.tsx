@@ -20,6 +20,8 @@ import { Yaml } from './Yaml.tsx';
 import './job.css';
 
 const tabs = ['logs', 'pods', 'events', 'yaml'] as const;
+/** What can be a name. Anything else comes from a link that somebody made up, and a shell might take it for more than a name. */
+const nameable = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 const titles = { logs: 'Logs', pods: 'Pods', events: 'Events', yaml: 'YAML' };
 
 interface JobPageProps {
@@ -52,7 +54,7 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
         <h1>{name}</h1>
         <span className="job-namespace">{namespace}</span>
         {row && <StateMark {...row} />}
-        <Copied text={`kubectl -n ${namespace} describe job ${name}`} />
+        {nameable.test(namespace) && nameable.test(name) && <Copied text={`kubectl -n ${namespace} describe job ${name}`} />}
       </header>
       <Trouble status={watched.status} message={watched.error?.message} asOf={watched.asOf} there={job !== undefined} past={life.transitions.length > 0} />
       <div className="job-body">

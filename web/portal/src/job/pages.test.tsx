@@ -43,3 +43,11 @@ test('it is not said that there is no such object before that is known', async (
   await pass(100);
   expect(page.element.textContent).toContain('There is no such object');
 });
+
+test('no command is offered for what can be no name: a shell would take it for more', async () => {
+  await show('#jobs/n/j');
+  expect(page.element.textContent).toContain('kubectl -n n describe job j');
+  page.unmount();
+  await show('#jobs/n/j%0Atouch%20x');
+  expect(page.element.textContent).not.toContain('kubectl');
+});
