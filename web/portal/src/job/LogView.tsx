@@ -27,6 +27,8 @@ export function LogView({ namespace, name, pods: all, token }: LogViewProps): Re
   if (!many) return <Log key={name} of={logs(jobs, { namespace, name })} path={logPath(jobs, namespace, name)} file={`${namespace}-${name}`} token={token} />;
   const pod = all.find((one) => one.name === chosen) ?? all.find(({ state }) => state === 'Failed') ?? all.find(({ state }) => state === 'Running') ?? all[0];
   if (!pod) return null;
+  // Whatever becomes of the pods: who reads a log is not to be taken to another.
+  if (pod.name !== chosen) setChosen(pod.name);
   const choice = (
     <select className="field" aria-label="Pod" value={pod.name} onChange={(event) => setChosen(event.target.value)}>
       {all.map((one) => (

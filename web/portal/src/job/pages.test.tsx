@@ -1,11 +1,13 @@
 import { createKubecast, type Kubecast } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
-import { act } from 'react';
+import { act, useState, type ReactNode } from 'react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { frame, ScriptedFetch } from '../../../mock/fetch.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
+import type { PodRow } from '../pods/pod.ts';
 import { parseView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
+import { LogView } from './LogView.tsx';
 
 let server: ScriptedFetch;
 let kc: Kubecast;
@@ -50,4 +52,30 @@ test('no command is offered for what can be no name: a shell would take it for m
   page.unmount();
   await show('#jobs/n/j%0Atouch%20x');
   expect(page.element.textContent).not.toContain('kubectl');
+});
+
+const pod = (name: string, state: PodRow['state']): PodRow => ({
+  uid: name, name, namespace: 'n', owner: '', job: 'j', node: '', state, detail: '', message: '', ready: 0, containers: 5, restarts: 0, created: 0,
+});
+
+test('of many pods the log that is shown stays, whatever becomes of the pods, while its pod is there', () => {
+  let setPods: (pods: readonly PodRow[]) => void = () => undefined;
+  function Page(): ReactNode {
+    const [pods, set] = useState<readonly PodRow[]>([pod('a', 'Running'), pod('b', 'Running')]);
+    setPods = set;
+    return (
+      <KubecastProvider client={kc}>
+        <LogView namespace="n" name="j" pods={pods} token={undefined} />
+      </KubecastProvider>
+    );
+  }
+  page = render(<Page />);
+  const shown = (): string | undefined => page.element.querySelector('select')?.value;
+  expect(shown()).toBe('a');
+  page.act(() => setPods([pod('a', 'Running'), pod('b', 'Failed')]));
+  expect(shown()).toBe('a');
+  page.act(() => setPods([pod('a', 'Succeeded'), pod('b', 'Running')]));
+  expect(shown()).toBe('a');
+  page.act(() => setPods([pod('b', 'Running'), pod('c', 'Running')]));
+  expect(shown()).toBe('b');
 });
