@@ -270,3 +270,32 @@ func TestLinesOfTheNextRunAreNotToldAsOfTheOneBefore(t *testing.T) {
 		s.says("ended web/main#0 Completed 0", "started web/main#1", "web/main two", "web/main three")
 	})
 }
+
+// TestEachIDNamesTheLogsThatWereTold, also before they are looked at on a stream that goes on with them. A client that is cut
+// there would be told all of them again, and nothing would say so.
+func TestEachIDNamesTheLogsThatWereTold(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		g := all[0]
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "before")
+		g.api.Put("pods", "b/one")
+		path := "/stream?a=" + escape("/api/v1/namespaces/b/pods") + "&z=" + escape("/logs/api/v1/namespaces/a/pods/web")
+		s := g.stream(path)
+		for synced := 0; synced < 2; { // in whichever order
+			if strings.HasSuffix(s.next().event, ".synced") {
+				synced++
+			}
+		}
+		s.close()
+		g.api.Put("pods", "b/two")
+		pass(time.Second)
+		back := g.stream(path, "Last-Event-ID: "+s.lastID)
+		first := back.next()
+		back.close()
+		again := g.stream(path, "Last-Event-ID: "+first.id)
+		k.writes("a/web", "main", "after")
+		if f := again.until("z.line"); f.field("text") != "after" {
+			t.Errorf("told again behind %s: %s", first.raw, f.raw)
+		}
+	})
+}

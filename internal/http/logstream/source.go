@@ -46,6 +46,7 @@ type source struct {
 
 	to    eventstream.Sink // nil before the first Read
 	known position         // of the client; without places: it begins here
+	own   string           // the same as the client sent it
 	reset string           // why the client's position does not count
 
 	cursor     *cache.Cursor // of the pods; nil: they are to be listed
@@ -166,7 +167,7 @@ func (s *source) Epoch(ctx context.Context) (string, error) { return s.in.Kinds.
 
 // Find implements eventstream.Source. A position is looked for in the logs themselves, once these are read.
 func (s *source) Find(_ context.Context, from eventstream.From) {
-	s.reset, s.known = from.Reset, position{}
+	s.reset, s.known, s.own = from.Reset, position{}, ""
 	if s.reset != "" || !from.Named {
 		return
 	}
@@ -175,7 +176,7 @@ func (s *source) Find(_ context.Context, from eventstream.From) {
 		s.reset = eventstream.ResetUnreadable
 		return
 	}
-	s.known = known
+	s.known, s.own = known, from.Claim.Own
 }
 
 // Begin implements eventstream.Source.
@@ -184,10 +185,11 @@ func (s *source) Begin() (reset string) {
 	return s.reset
 }
 
-// Claim implements eventstream.Source.
+// Claim implements eventstream.Source. Other sources may have something to tell before this one is read for the first time: until then
+// the client keeps its position.
 func (s *source) Claim() stream.Claim {
 	if s.began.IsZero() {
-		return stream.Claim{}
+		return stream.Claim{Own: s.own}
 	}
 	var text strings.Builder
 	text.WriteString(header(s.synced, s.over))
