@@ -73,3 +73,13 @@ test('whoever asks for something else sees that, and is held there again only on
   render('wzxy', 'other');
   expect(uids(shown.rows)).toBe('zxy');
 });
+
+test('a pointer that was left there before somebody asked for something else does not let go of what they have scrolled since', () => {
+  act(() => shown.onPointerMove({ pointerType: 'mouse' }));
+  render('xy', 'other');
+  act(() => shown.onScrolled(true));
+  render('zxy', 'other');
+  expect(uids(shown.rows)).toBe('xy');
+  act(() => void vi.advanceTimersByTime(rests));
+  expect(uids(shown.rows)).toBe('xy');
+});

@@ -38,20 +38,21 @@ export interface Hold {
 /** `key`: what is asked for; whoever asks for something else wants to see that. */
 export function useHeld<R extends Row>(rows: readonly R[], key: string): Held<R> & Hold {
   const [order, setOrder] = useState<{ readonly key: string; readonly rows: readonly R[] }>();
-  const latest = useRef(rows);
+  const latest = useRef({ key, rows });
   const pointed = useRef(false);
   const scrolled = useRef(false);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
 
   useEffect(() => {
-    latest.current = rows;
-  }, [rows]);
+    latest.current = { key, rows };
+  }, [key, rows]);
   useEffect(() => () => clearTimeout(timer.current), []);
 
   const settle = useCallback(() => {
     const holds = pointed.current || scrolled.current;
-    setOrder((before) => (!holds ? undefined : before?.key === key ? before : { key, rows: latest.current }));
-  }, [key]);
+    const now = latest.current; // also where a timer calls that was set when something else was asked for
+    setOrder((before) => (!holds ? undefined : before?.key === now.key ? before : now));
+  }, []);
   const onPointerLeave = useCallback(() => {
     clearTimeout(timer.current);
     pointed.current = false;
