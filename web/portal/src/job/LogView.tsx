@@ -6,7 +6,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useDeferredValue, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import type { PodRow } from '../pods/pod.ts';
 import { downloadLog, logPath } from './download.ts';
-import { entriesWith, parts, sourcesOf, words } from './logEntries.ts';
+import { entriesWith, newerThan, parts, sourcesOf, words } from './logEntries.ts';
 import { jobs, pods } from './resources.ts';
 
 interface LogViewProps {
@@ -64,7 +64,7 @@ function Log({ of, path, file, token, choice }: LogProps): ReactNode {
   const all = held ?? data;
   const sources = useMemo(() => sourcesOf(all), [all]);
   const shown = useMemo(() => entriesWith(all, sought, only), [all, sought, only]);
-  const newer = held ? data.length - held.length : 0;
+  const newer = held ? newerThan(held, data) : 0;
 
   const save = (): void => {
     setSaving('Downloading…');

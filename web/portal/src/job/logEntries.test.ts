@@ -1,6 +1,6 @@
 import type { LogEntry } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
-import { entriesWith, parts, sourcesOf, words } from './logEntries.ts';
+import { entriesWith, newerThan, parts, sourcesOf, words } from './logEntries.ts';
 
 const of = (number: number, container: string) => ({ number, namespace: 'n', pod: 'p', container });
 const line = (number: number, container: string, text: string): LogEntry => ({ ...of(number, container), type: 'line', time: '', text, cut: false });
@@ -34,4 +34,11 @@ test('a run and a gap are told in words, also of a kind that is not known yet', 
   expect(words({ ...run, type: 'started', restart: 1 })).toContain('2nd');
   expect(words({ ...run, type: 'ended', restart: 0, reason: 'Error', exitCode: 137 })).toBe('— ended with exit code 137 (Error) —');
   expect(words({ ...of(0, 'main'), type: 'reset', reason: 'meteor' })).toContain('meteor');
+});
+
+test('what came while the reader stays is counted, also where as many of the oldest are kept no more', () => {
+  expect(newerThan(entries.slice(0, 2), entries.slice(2))).toBe(2);
+  expect(newerThan(entries, entries)).toBe(0);
+  expect(newerThan([], entries)).toBe(4);
+  expect(newerThan(entries, [])).toBe(0);
 });

@@ -9,6 +9,12 @@ export function sourcesOf(entries: readonly LogEntry[]): string[] {
   return [...new Set(entries.map(sourceOf))];
 }
 
+/** How many have come since those at which the reader stays; the first of them may be kept no more. */
+export function newerThan(held: readonly LogEntry[], now: readonly LogEntry[]): number {
+  const last = held.at(-1)?.number ?? -1;
+  return Math.max(0, (now.at(-1)?.number ?? last) - last);
+}
+
 /** The lines that contain a text in whatever case, of one container or of all. Without a text also what is told beside the lines. */
 export function entriesWith(entries: readonly LogEntry[], search: string, source: string): readonly LogEntry[] {
   if (search === '' && source === '') return entries;
