@@ -23,7 +23,7 @@ interface LogViewProps {
  */
 export function LogView({ namespace, name, pods: all, token }: LogViewProps): ReactNode {
   const [chosen, setChosen] = useState('');
-  const many = all.reduce((sum, { containers }) => sum + containers, 0) > mostAtOnce;
+  const many = all.reduce((sum, one) => sum + one.logs, 0) > mostAtOnce;
   if (!many) return <Log key={name} of={logs(jobs, { namespace, name })} path={logPath(jobs, namespace, name)} file={`${namespace}-${name}`} token={token} />;
   const pod = all.find((one) => one.name === chosen) ?? all.find(({ state }) => state === 'Failed') ?? all.find(({ state }) => state === 'Running') ?? all[0];
   if (!pod) return null;

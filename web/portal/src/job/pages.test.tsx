@@ -4,7 +4,7 @@ import { act, useState, type ReactNode } from 'react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { frame, ScriptedFetch } from '../../../mock/fetch.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
-import type { PodRow } from '../pods/pod.ts';
+import { podRow, type PodRow } from '../pods/pod.ts';
 import { parseView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
 import { LogView } from './LogView.tsx';
@@ -55,7 +55,7 @@ test('no command is offered for what can be no name: a shell would take it for m
 });
 
 const pod = (name: string, state: PodRow['state']): PodRow => ({
-  uid: name, name, namespace: 'n', owner: '', job: 'j', node: '', state, detail: '', message: '', ready: 0, containers: 5, restarts: 0, created: 0,
+  uid: name, name, namespace: 'n', owner: '', job: 'j', node: '', state, detail: '', message: '', ready: 0, containers: 5, logs: 5, restarts: 0, created: 0,
 });
 
 test('of many pods the log that is shown stays, whatever becomes of the pods, while its pod is there', () => {
@@ -78,4 +78,20 @@ test('of many pods the log that is shown stays, whatever becomes of the pods, wh
   expect(shown()).toBe('a');
   page.act(() => setPods([pod('b', 'Running'), pod('c', 'Running')]));
   expect(shown()).toBe('b');
+});
+
+test('containers that only begin a pod count among those whose logs are followed: the gateway counts them as well', () => {
+  const rows = ['a', 'b', 'c'].map((name) =>
+    podRow({
+      metadata: { name, namespace: 'n', uid: name },
+      spec: { containers: [{ name: 'main' }] },
+      status: { phase: 'Running', initContainerStatuses: ['fetch', 'check'].map((one) => ({ name: one, state: {} })) },
+    }),
+  );
+  page = render(
+    <KubecastProvider client={kc}>
+      <LogView namespace="n" name="j" pods={rows} token={undefined} />
+    </KubecastProvider>,
+  );
+  expect(page.element.querySelector('select[aria-label=Pod]')).not.toBeNull();
 });

@@ -37,6 +37,7 @@ test('ready containers, restarts, node and job', () => {
   expect(podRow(pod({ phase: 'Running', containerStatuses: statuses }, { ownerReferences: [owner] }))).toMatchObject({
     ready: 1,
     containers: 2,
+    logs: 2,
     restarts: 3,
     node: 'node-1',
     job: 'train',

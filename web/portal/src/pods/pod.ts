@@ -61,6 +61,8 @@ export interface PodRow {
   readonly message: string;
   readonly ready: number;
   readonly containers: number;
+  /** How many containers have a log of their own: those that only begin the pod as well. */
+  readonly logs: number;
   readonly restarts: number;
   readonly created: number;
 }
@@ -68,6 +70,7 @@ export interface PodRow {
 export function podRow(pod: Pod): PodRow {
   const { metadata, spec = {}, status = {} } = pod;
   const statuses = status.containerStatuses ?? [];
+  const containers = Math.max(spec.containers?.length ?? 0, statuses.length);
   const controller = metadata.ownerReferences?.find((owner) => owner.controller);
   return {
     uid: metadata.uid,
@@ -78,7 +81,8 @@ export function podRow(pod: Pod): PodRow {
     node: spec.nodeName ?? '',
     ...stateOf(pod),
     ready: statuses.filter((container) => container.ready).length,
-    containers: Math.max(spec.containers?.length ?? 0, statuses.length),
+    containers,
+    logs: containers + (status.initContainerStatuses?.length ?? 0),
     restarts: statuses.reduce((sum, container) => sum + (container.restartCount ?? 0), 0),
     created: timeOf(metadata.creationTimestamp) ?? 0,
   };
