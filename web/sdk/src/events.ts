@@ -1,7 +1,7 @@
 // Frames to Kubecast's events. What the server says is checked as far as the SDK relies on it, so
 // that the rest of the code can trust the types.
 
-import { isJsonObject, type JsonObject, type KubeObject } from './object.ts';
+import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
 import type { Frame } from './parser.ts';
 
 interface Told {
@@ -114,17 +114,17 @@ export function decodeFrame(frame: Frame): StreamEvent {
     }
     case 'synced':
     case 'bookmark':
-      return { ...told, type, resourceVersion: textOf(jsonOf(frame).resourceVersion) };
+      return { ...told, type, resourceVersion: text(jsonOf(frame).resourceVersion) };
     case 'reset': {
       const data = jsonOf(frame);
-      return { ...told, type, reason: textOf(data.reason), data };
+      return { ...told, type, reason: text(data.reason), data };
     }
     case 'goodbye':
-      return { ...told, type, reason: textOf(jsonOf(frame).reason) };
+      return { ...told, type, reason: text(jsonOf(frame).reason) };
     case 'stale':
     case 'live': {
       const data = jsonOf(frame);
-      return { ...told, type, since: timeOf(data.since), reason: textOf(data.reason) };
+      return { ...told, type, since: timeOf(data.since), reason: text(data.reason) };
     }
     case 'narrowed':
     case 'widened': {
@@ -180,10 +180,6 @@ function listsOf(value: unknown): Record<string, string[]> {
 }
 
 // Reasons and times are told to people; a missing one is no reason to break the stream.
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
 function timeOf(value: unknown): number {
   const time = typeof value === 'string' ? Date.parse(value) : NaN;
   return Number.isNaN(time) ? Date.now() : time;

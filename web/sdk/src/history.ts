@@ -1,6 +1,6 @@
 // The states through which jobs went, as a source to follow; see "History" in wire.md.
 
-import type { JsonObject, KubeObject } from './object.ts';
+import { text, type JsonObject, type KubeObject } from './object.ts';
 import { pathOf, type Resource } from './resource.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
@@ -72,5 +72,3 @@ export function transitions(resource: Resource<KubeObject>, query: TransitionQue
     sink: (changed) => new Sequence(changed, { read, keep, partial: false }),
   };
 }
-
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');

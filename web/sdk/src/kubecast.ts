@@ -52,6 +52,8 @@ export interface Watch<T> {
 }
 
 const nothing: WatchSnapshot<never> = { data: [], status: 'loading', asOf: undefined, error: undefined, namespaces: undefined };
+/** How long what seems to end the stream is left out of it, in milliseconds. */
+const restTime = 30_000;
 /** How long it may take to find out which watch is refused, in milliseconds. */
 const answerTime = 20_000;
 
@@ -61,10 +63,13 @@ interface Entry {
   readonly collection: Collection<unknown>;
   readonly listeners: Listeners;
   readonly watch: Watch<unknown>;
+  readonly followed: boolean;
   subscribers: number;
   timer: ReturnType<typeof setTimeout> | undefined;
   snapshot: WatchSnapshot<unknown>;
   refused: { readonly reason: string; readonly message: string } | undefined;
+  /** It is left out for now, since it seems to be what ended the stream; see {@link Kubecast.follow}. */
+  aside: boolean;
 }
 
 /**
@@ -84,6 +89,9 @@ export class Kubecast {
   #names = 0;
   #settling = false;
   #sifting = false;
+  /** What was taken back last, and may be what ends the stream now. */
+  #tried: Entry | undefined;
+  #rest: ReturnType<typeof setTimeout> | undefined;
   #paused = false;
   #closed = false;
 
@@ -100,12 +108,16 @@ export class Kubecast {
 
   /** The same one for the same resource and query, as long as somebody looks at it. Nothing is asked for before somebody does. */
   watch<T extends KubeObject>(resource: Resource<T>, query?: Query): Watch<T> {
-    return this.#at(pathOf(resource, query), (changed) => new WatchedCollection<KubeObject>(changed)).watch as Watch<T>;
+    return this.#at(pathOf(resource, query), (changed) => new WatchedCollection<KubeObject>(changed), false).watch as Watch<T>;
   }
 
-  /** The same for what is not made of objects: the lines of logs ({@link logs}), the transitions of jobs ({@link transitions}). */
+  /**
+   * The same for what is not made of objects: the lines of logs ({@link logs}), the transitions of jobs ({@link transitions}).
+   * Of these each can end the stream of all, since a user follows too many logs, or the history's database is away. Then the page goes
+   * on without them, and they are tried again one by one.
+   */
   follow<T>(source: Source<T>): Watch<T> {
-    return this.#at(source.path, source.sink).watch as Watch<T>;
+    return this.#at(source.path, source.sink, true).watch as Watch<T>;
   }
 
   /** See {@link Client.wake}. */
@@ -127,16 +139,17 @@ export class Kubecast {
   /** Ends all watches for good. */
   close(): void {
     this.#closed = true;
+    clearTimeout(this.#rest);
     for (const entry of this.#entries.values()) clearTimeout(entry.timer);
     this.#client?.close();
   }
 
-  #at(path: string, make: (changed: () => void) => Sink<unknown>): Entry {
+  #at(path: string, make: (changed: () => void) => Sink<unknown>, followed: boolean): Entry {
     const present = this.#entries.get(path);
     if (present) return present;
     const name = `w${(this.#names++).toString(36)}`;
     // Whoever keeps a watch for longer than its entry lives comes back to a new one.
-    const at = (): Entry => this.#at(path, make);
+    const at = (): Entry => this.#at(path, make, followed);
     const watch: Watch<unknown> = {
       subscribe: (listener) => {
         const joined = at();
@@ -159,7 +172,7 @@ export class Kubecast {
       },
     };
     const collection = this.#store.put(name, make);
-    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot: nothing, refused: undefined };
+    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot: nothing, refused: undefined, followed, aside: false };
     collection.subscribe(() => this.#show(entry));
     this.#entries.set(path, entry);
     this.#expire(entry); // it may have been made for nothing
@@ -187,7 +200,7 @@ export class Kubecast {
   /** What the stream is to carry: what somebody looks at, or has just looked at, and may be seen. */
   #wanted(): Entry[] {
     const carried = this.#client && !isFinal(this.#client.state);
-    return [...this.#entries.values()].filter(({ subscribers, refused, name }) => !refused && (subscribers > 0 || (carried && this.#carries(name))));
+    return [...this.#entries.values()].filter(({ subscribers, refused, aside, name }) => !refused && !aside && (subscribers > 0 || (carried && this.#carries(name))));
   }
 
   #carries(name: string): boolean {
@@ -210,7 +223,8 @@ export class Kubecast {
     const url = (this.#options.gateway ?? '') + streamPath(Object.fromEntries(wanted.map(({ name, path }) => [name, path])));
     const present = this.#client;
     if (wanted.length === 0) {
-      this.#client = undefined;
+      // What was refused stays so, also to who looks at the connection.
+      if (![...this.#entries.values()].some(({ subscribers, refused }) => subscribers > 0 && refused)) this.#client = undefined;
       present?.close();
     } else if (present && !isFinal(present.state)) {
       present.follow(url);
@@ -230,6 +244,7 @@ export class Kubecast {
           // See Live: from here on positions leave out what the stream does not carry.
           if (this.#carried && event.type !== 'goodbye' && event.type !== 'expiring') this.#store.left(this.#carried);
           if (!this.#store.apply(event)) client.startOver();
+          if (event.type === 'goodbye' && /^(unavailable|limit)$/.test(event.reason)) this.#leaveOut();
         },
         onState: (state) => {
           if (client === this.#client) this.#tell(state);
@@ -239,6 +254,29 @@ export class Kubecast {
       if (this.#paused) client.pause();
     }
     this.#showAll();
+    this.#listeners.tell();
+  }
+
+  /** Goes on without what may have ended the stream, unless there is nothing else. */
+  #leaveOut(): void {
+    const wanted = this.#wanted();
+    const out = wanted.filter((entry) => (this.#tried ? entry === this.#tried : entry.followed));
+    this.#tried = undefined;
+    if (out.length === wanted.length) return;
+    for (const entry of out) entry.aside = true;
+    this.#rest ??= setTimeout(() => this.#takeBack(), restTime);
+    this.#settle();
+  }
+
+  #takeBack(): void {
+    this.#tried = [...this.#entries.values()].find(({ aside }) => aside);
+    this.#rest = this.#tried && setTimeout(() => this.#takeBack(), restTime);
+    if (!this.#tried) return;
+    this.#tried.aside = false;
+    // The next time it is another one's turn.
+    this.#entries.delete(this.#tried.path);
+    this.#entries.set(this.#tried.path, this.#tried);
+    this.#settle();
   }
 
   #tell(state: ConnectionState): void {
@@ -294,13 +332,16 @@ export class Kubecast {
   }
 }
 
+const leftOut = { reason: 'left-out', message: 'The gateway cannot tell this at the moment.' };
+
 function describe(
-  { refused }: Entry,
+  { refused, aside }: Entry,
   phase: 'loading' | 'refreshing' | 'current',
   stale: { readonly since: number } | undefined,
   state: ConnectionState | undefined,
 ): Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
   if (refused) return { status: 'denied', asOf: undefined, error: refused };
+  if (aside) return { status: 'reconnecting', asOf: state?.since, error: leftOut };
   if (!state) return { status: 'loading', asOf: undefined, error: undefined };
   if (isFinal(state)) return { status: state.phase === 'denied' ? 'denied' : 'closed', asOf: undefined, error: state };
   const error = state.reason === '' ? undefined : state;

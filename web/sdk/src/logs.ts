@@ -1,6 +1,6 @@
 // What containers write, as a source to follow; see "Logs" in wire.md.
 
-import type { JsonObject, KubeObject } from './object.ts';
+import { text, type JsonObject, type KubeObject } from './object.ts';
 import { pathOf, type Resource } from './resource.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
@@ -93,5 +93,4 @@ export function logs(resource: Resource<KubeObject>, query: LogQuery): Source<Lo
   };
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const count = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);

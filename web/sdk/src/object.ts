@@ -32,3 +32,6 @@ export type JsonObject = { readonly [key: string]: unknown };
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** What is said, if it is a text. */
+export const text = (value: unknown): string => (typeof value === 'string' ? value : '');

@@ -168,3 +168,45 @@ test('what is told anew without a word, since the stream was cut between the res
   expect(shown()).toBe('one');
   expect(states()).toBe('Running');
 });
+
+test('the page goes on while one of its sources is away, and has that one back when it can be told again', async () => {
+  const other = kc.watch(jobs, { namespace: 'n', name: 'j' });
+  const past = kc.follow(transitions(jobs, { namespace: 'n', name: 'j' }));
+  const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j' }));
+  for (const { subscribe } of [other, past, log]) subscribe(() => undefined);
+  let away = true;
+  let answered: unknown;
+  // As the gateway does while the history's database is away: each stream that has it ends.
+  const live = async (seconds: number): Promise<void> => {
+    for (let n = 0; n < 10 * seconds; n++) {
+      await pass(100);
+      if (server.requests.length === 0 || server.last === answered) continue;
+      answered = server.last;
+      const names = [...new URL(server.last.url, 'http://x').searchParams.keys()].filter((name) => name.startsWith('w'));
+      if (away && names.includes('w1')) server.last.accept(frame('goodbye', 'e', { reason: 'unavailable' })).end();
+      else server.last.accept(...names.map((name) => frame(`${name}.synced`, `e.${names.map((one) => `${one}-1`).join('.')}`, {})));
+    }
+  };
+  await live(60);
+  expect(other.getSnapshot().status).toBe('live');
+  await live(60); // the log is not away, and not left out for good
+  expect([other.getSnapshot().status, log.getSnapshot().status, past.getSnapshot().status]).toEqual(['live', 'live', 'reconnecting']);
+  expect(past.getSnapshot().error?.reason).toBe('left-out');
+  away = false;
+  await live(60);
+  expect([other.getSnapshot().status, log.getSnapshot().status, past.getSnapshot().status]).toEqual(['live', 'live', 'live']);
+});
+
+test('what the connection shows is told also where it goes on without what was refused, or with nothing', async () => {
+  const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j' }));
+  log.subscribe(() => undefined);
+  const told: (string | undefined)[] = [];
+  kc.connection.subscribe(() => told.push(kc.connection.getSnapshot()?.phase));
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  server.last.refuse(403); // the question which it was
+  await pass();
+  expect(log.getSnapshot().status).toBe('denied');
+  expect(told.at(-1)).toBe(kc.connection.getSnapshot()?.phase);
+});
