@@ -169,7 +169,7 @@ func TestKubectlTopPrintsTheSame(t *testing.T) {
 	}
 	for _, name := range []string{"api", "web-server"} {
 		for _, namespace := range []string{"top-a", "top-b"} {
-			p := pod(namespace, name, map[string]string{"app": name})
+			p := pod(namespace, name, map[string]string{"app": name, "top": "measured"}) // other tests' pods come and go meanwhile
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Image: "registry.example.org/side:1"})
 			if _, err := s.kube.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
@@ -193,9 +193,9 @@ func TestKubectlTopPrintsTheSame(t *testing.T) {
 		}
 		return nil
 	}
-	eventually(t, "the pods are measured", func() error { return same(nil, admin, "top pods -A") })
+	eventually(t, "the pods are measured", func() error { return same(nil, admin, "top pods -A -l top=measured") })
 	for _, command := range []string{
-		"top pods -A", "top pods -n top-a", "top pods -n top-a --containers", "top pods -n top-a --sum --sort-by=memory", "top pods -n top-a -l app=api",
+		"top pods -A -l top=measured", "top pods -n top-a", "top pods -n top-a --containers", "top pods -n top-a --sum --sort-by=memory", "top pods -n top-a -l app=api",
 		"top pod -n top-b web-server", "top pods -n nothing", "top nodes", "top node node-00", "get pods.metrics.k8s.io -n top-a -o json",
 	} {
 		if err := same(nil, admin, command); err != nil {
