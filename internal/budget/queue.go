@@ -111,7 +111,7 @@ func (q *Queue) leave(m *member, w *waiter) {
 }
 
 func (q *Queue) releaseOnce(m *member) func() {
-	released := false
+	released := false // rather than a sync.OnceFunc, which allocates more: there is one for each get
 	return func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()

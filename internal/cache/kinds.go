@@ -185,7 +185,7 @@ func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), e
 			return nil, nil, ErrClosed
 		}
 	}
-	released := false
+	released := false // rather than a sync.OnceFunc, which allocates more: there is one for each get
 	return r.store, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()

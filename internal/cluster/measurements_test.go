@@ -36,7 +36,7 @@ func TestMeasurementsThatAreNoneAreRefused(t *testing.T) {
 			if _, err := c.Measurements(t.Context(), measuredPods); !errors.Is(err, cluster.ErrNotMeasured) {
 				t.Errorf("%s: %v", name, err)
 			}
-			time.Sleep(2 * time.Second)
+			time.Sleep(2 * time.Second) // until the failure is forgotten
 		}
 		s.set(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"x","namespace":"b"}},{"metadata":{"name":"y","namespace":"a"}}]}`)

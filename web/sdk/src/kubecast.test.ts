@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { frame, ScriptedFetch } from '../../mock/fetch.ts';
-import { createKubecast, type Kubecast, type WatchStatus } from './kubecast.ts';
+import { expect, test, vi } from 'vitest';
+import { frame, type ScriptedFetch } from '../../mock/fetch.ts';
+import { eachPage } from '../../mock/page.ts';
+import type { Kubecast, WatchStatus } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import { defineResource, pathOf } from './resource.ts';
 
@@ -10,15 +11,7 @@ const pods = defineResource<KubeObject>()({ version: 'v1', plural: 'pods' });
 let server: ScriptedFetch;
 let kc: Kubecast;
 
-beforeEach(() => {
-  vi.useFakeTimers();
-  server = new ScriptedFetch();
-  kc = createKubecast({ token: () => 't', fetch: server.fetch, random: () => 0 });
-});
-afterEach(() => {
-  kc.close();
-  vi.useRealTimers();
-});
+eachPage((page) => ({ server, kc } = page));
 
 const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 const asked = (): string[] =>

@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { frame, ScriptedFetch, type ScriptedBody } from '../../mock/fetch.ts';
+import { expect, test, vi } from 'vitest';
+import { frame, type ScriptedBody, type ScriptedFetch } from '../../mock/fetch.ts';
+import { eachPage } from '../../mock/page.ts';
 import { transitions } from './history.ts';
-import { createKubecast, type Kubecast } from './kubecast.ts';
+import type { Kubecast } from './kubecast.ts';
 import { logs } from './logs.ts';
 import type { KubeObject } from './object.ts';
 import { defineResource } from './resource.ts';
@@ -12,15 +13,7 @@ let server: ScriptedFetch;
 let kc: Kubecast;
 let body: ScriptedBody;
 
-beforeEach(() => {
-  vi.useFakeTimers();
-  server = new ScriptedFetch();
-  kc = createKubecast({ token: () => 't', fetch: server.fetch, random: () => 0 });
-});
-afterEach(() => {
-  kc.close();
-  vi.useRealTimers();
-});
+eachPage((page) => ({ server, kc } = page));
 
 const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 const send = (...frames: string[]): void => body.push(frames.join(''));

@@ -46,12 +46,7 @@ export class Store<K extends Kinds> {
 
   constructor(options: StoreOptions<K>) {
     this.#schedule = options.schedule ?? queueMicrotask;
-    for (const name of options.watches) this.add(name, options.seed?.[name]);
-  }
-
-  /** Takes the events of one more watch of objects. */
-  add(name: string, seed?: Iterable<KubeObject>): Collection<KubeObject> {
-    return this.put(name, (changed) => new WatchedCollection<KubeObject>(changed, seed));
+    for (const name of options.watches) this.put(name, (changed) => new WatchedCollection<KubeObject>(changed, options.seed?.[name]));
   }
 
   /** Gives the events of one more watch to a sink, which says when it has changed. */

@@ -46,7 +46,8 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
     feed.setDetail(object !== undefined);
   }, [feed, object]);
   useEffect(() => {
-    document.title = `${object ? object.name : `${titles[view.page]}${view.namespace ? ` in ${view.namespace}` : ''}`} · Kubecast`;
+    const table = `${titles[view.page]}${view.namespace ? ` in ${view.namespace}` : ''}`;
+    document.title = `${object?.name ?? table} · Kubecast`;
   }, [view.page, view.namespace, object]);
 
   return (

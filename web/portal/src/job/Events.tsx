@@ -2,6 +2,7 @@ import type { KubeObject, WatchStatus } from '@kubecast/sdk';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { timeOf } from '../jobs/job.ts';
+import { Listing } from './Listing.tsx';
 
 /** A v1 Event. */
 export interface ClusterEvent extends KubeObject {
@@ -28,34 +29,20 @@ interface EventsProps {
 /** What the cluster says of the job and of its pods, the newest first. A cluster keeps this for an hour, usually. */
 export function Events({ all, job, status, message }: EventsProps): ReactNode {
   const rows = useMemo(() => eventsOf(all, job), [all, job]);
-  if (status === 'denied') return <p className="job-none">Events may not be shown. {message}</p>;
-  if (rows.length === 0) return <p className="job-none">{status === 'loading' ? 'Loading…' : 'The cluster has said nothing of late.'}</p>;
   return (
-    <div className="job-scroller" tabIndex={0}>
-      <table className="job-table">
-        <thead>
-          <tr>
-            <th scope="col">Last</th>
-            <th scope="col">Reason</th>
-            <th scope="col">About</th>
-            <th scope="col">Message</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ uid, at, type, reason, about, text, count }) => (
-            <tr key={uid} data-type={type}>
-              <td>
-                <Age since={at} />
-                {count > 1 && <span className="state-detail"> ×{count}</span>}
-              </td>
-              <td className={type === 'Normal' ? undefined : 'job-warning'}>{reason}</td>
-              <td>{about}</td>
-              <td className="job-message">{text}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Listing status={status} message={message} denied="Events may not be shown." none="The cluster has said nothing of late." headers={['Last', 'Reason', 'About', 'Message']}>
+      {rows.map(({ uid, at, type, reason, about, text, count }) => (
+        <tr key={uid} data-type={type}>
+          <td>
+            <Age since={at} />
+            {count > 1 && <span className="state-detail"> ×{count}</span>}
+          </td>
+          <td className={type === 'Normal' ? undefined : 'job-warning'}>{reason}</td>
+          <td>{about}</td>
+          <td className="job-message">{text}</td>
+        </tr>
+      ))}
+    </Listing>
   );
 }
 

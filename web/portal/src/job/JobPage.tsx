@@ -20,9 +20,10 @@ import { Yaml } from './Yaml.tsx';
 import './job.css';
 
 const tabs = ['logs', 'pods', 'events', 'yaml'] as const;
+const titles = { logs: 'Logs', pods: 'Pods', events: 'Events', yaml: 'YAML' };
+
 /** What can be a name. Anything else comes from a link that somebody made up, and a shell might take it for more than a name. */
 const nameable = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
-const titles = { logs: 'Logs', pods: 'Pods', events: 'Events', yaml: 'YAML' };
 
 interface JobPageProps {
   readonly view: View;

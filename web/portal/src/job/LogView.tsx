@@ -1,11 +1,11 @@
 // What a job's pods write, as it is written.
 
-import { logs, type LogEntry, type LogLine, type Source, type WatchStatus } from '@kubecast/sdk';
+import { logs, type KubeObject, type LogEntry, type LogLine, type Resource, type WatchStatus } from '@kubecast/sdk';
 import { useFollow } from '@kubecast/sdk/react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useDeferredValue, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import type { PodRow } from '../pods/pod.ts';
-import { downloadLog, logPath } from './download.ts';
+import { downloadLog } from './download.ts';
 import { entriesWith, newerThan, parts, sourcesOf, words } from './logEntries.ts';
 import { jobs, pods } from './resources.ts';
 
@@ -24,7 +24,7 @@ interface LogViewProps {
 export function LogView({ namespace, name, pods: all, token }: LogViewProps): ReactNode {
   const [chosen, setChosen] = useState('');
   const many = all.reduce((sum, one) => sum + one.logs, 0) > mostAtOnce;
-  if (!many) return <Log key={name} of={logs(jobs, { namespace, name })} path={logPath(jobs, namespace, name)} file={`${namespace}-${name}`} token={token} />;
+  if (!many) return <Log key={name} of={jobs} namespace={namespace} name={name} token={token} />;
   const pod = all.find((one) => one.name === chosen) ?? all.find(({ state }) => state === 'Failed') ?? all.find(({ state }) => state === 'Running') ?? all[0];
   if (!pod) return null;
   // Whatever becomes of the pods: who reads a log is not to be taken to another.
@@ -36,8 +36,7 @@ export function LogView({ namespace, name, pods: all, token }: LogViewProps): Re
       ))}
     </select>
   );
-  const of = logs(pods, { namespace, name: pod.name });
-  return <Log key={pod.name} of={of} path={logPath(pods, namespace, pod.name)} file={`${namespace}-${pod.name}`} token={token} choice={choice} />;
+  return <Log key={pod.name} of={pods} namespace={namespace} name={pod.name} token={token} choice={choice} />;
 }
 
 /** So many containers of a job are followed at once; the gateway's own bound for all that a user follows is 16 by default. */
@@ -45,17 +44,16 @@ const mostAtOnce = 8;
 const rowHeight = 18;
 
 interface LogProps {
-  readonly of: Source<LogEntry>;
-  /** Where the same is answered as a text. */
-  readonly path: string;
-  /** What it is called where it is saved. */
-  readonly file: string;
+  /** What has the name: a pod, or something to which pods belong. */
+  readonly of: Resource<KubeObject>;
+  readonly namespace: string;
+  readonly name: string;
   readonly token: string | undefined;
   readonly choice?: ReactNode;
 }
 
-function Log({ of, path, file, token, choice }: LogProps): ReactNode {
-  const { data, status, error, retry } = useFollow(of);
+function Log({ of, namespace, name, token, choice }: LogProps): ReactNode {
+  const { data, status, error, retry } = useFollow(logs(of, { namespace, name }));
   const [search, setSearch] = useState('');
   const [only, setOnly] = useState('');
   const [held, setHeld] = useState<readonly LogEntry[]>();
@@ -68,7 +66,7 @@ function Log({ of, path, file, token, choice }: LogProps): ReactNode {
 
   const save = (): void => {
     setSaving('Downloading…');
-    downloadLog(path, file, token).then(
+    downloadLog(of, namespace, name, token).then(
       () => setSaving(''),
       (failure: unknown) => setSaving(failure instanceof Error ? failure.message : String(failure)),
     );

@@ -2,13 +2,9 @@
 
 import { pathOf, type KubeObject, type Resource } from '@kubecast/sdk';
 
-/** Where the log of a pod, or of what pods belong to, is answered as a text, as much of it as there is, and then ends. */
-export function logPath(resource: Resource<KubeObject>, namespace: string, name: string): string {
-  return `/logs${pathOf(resource, { namespace, name })}?follow=false&tailLines=1000000`;
-}
-
-/** Saves the text of an address. Rejects with the gateway's own words. */
-export async function downloadLog(path: string, file: string, token: string | undefined): Promise<void> {
+/** Saves the log of a pod, or of what pods belong to, as much of it as there is. Rejects with the gateway's own words. */
+export async function downloadLog(resource: Resource<KubeObject>, namespace: string, name: string, token: string | undefined): Promise<void> {
+  const path = `/logs${pathOf(resource, { namespace, name })}?follow=false&tailLines=1000000`;
   const headers = { Accept: 'text/plain', ...(token !== undefined && { Authorization: `Bearer ${token}` }) };
   const response = await fetch(path, { headers, cache: 'no-store' });
   if (!response.ok) throw new Error(await detailOf(response));
@@ -16,7 +12,7 @@ export async function downloadLog(path: string, file: string, token: string | un
   const url = URL.createObjectURL(await response.blob());
   const link = document.createElement('a');
   link.href = url;
-  link.download = `${file}.log`;
+  link.download = `${namespace}-${name}.log`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

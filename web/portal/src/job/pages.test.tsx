@@ -1,8 +1,9 @@
-import { createKubecast, type Kubecast } from '@kubecast/sdk';
+import type { Kubecast } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { act, useState, type ReactNode } from 'react';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { frame, ScriptedFetch } from '../../../mock/fetch.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { frame, type ScriptedFetch } from '../../../mock/fetch.ts';
+import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { podRow, type PodRow } from '../pods/pod.ts';
 import { parseView } from '../view/view.ts';
@@ -13,16 +14,8 @@ let server: ScriptedFetch;
 let kc: Kubecast;
 let page: Rendered;
 
-beforeEach(() => {
-  vi.useFakeTimers();
-  server = new ScriptedFetch();
-  kc = createKubecast({ token: () => 't', fetch: server.fetch, random: () => 0 });
-});
-afterEach(() => {
-  page.unmount();
-  kc.close();
-  vi.useRealTimers();
-});
+eachPage((made) => ({ server, kc } = made));
+afterEach(() => page.unmount());
 
 const pass = (ms = 0): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(ms));
 const show = async (hash: string): Promise<void> => {
