@@ -45,12 +45,19 @@ func TestTwoUsersSeeNothingOfEachOther(t *testing.T) {
 		return nil
 	})
 
-	churning, stop := context.WithTimeout(t.Context(), 6*time.Second)
+	// For six seconds; on a slow machine until everything was asked for once.
+	churning, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	var running sync.WaitGroup
+	var running, asked sync.WaitGroup
+	asked.Add(len(users))
+	running.Go(func() {
+		time.Sleep(6 * time.Second)
+		asked.Wait()
+		stop()
+	})
 	for i, u := range users {
 		running.Go(func() { s.churnOf(churning, u.name) })
-		running.Go(func() { u.readLists(churning) })
+		running.Go(func() { u.readLists(churning, asked.Done) })
 		running.Go(func() { u.readStreams(churning, users[1-i]) })
 	}
 	running.Wait()
@@ -188,7 +195,7 @@ const (
 )
 
 // readLists asks for lists, counts, tables and pages.
-func (u *wiretapped) readLists(ctx context.Context) {
+func (u *wiretapped) readLists(ctx context.Context, asked func()) {
 	for round := 0; ctx.Err() == nil; round++ {
 		for i, path := range []string{"/api/v1/pods", "/api/v1/configmaps", "/api/v1/namespaces", "/clusters/default/api/v1/pods"} {
 			// Some are not there at some moments, and on a slow machine there is one round only.
@@ -211,6 +218,9 @@ func (u *wiretapped) readLists(ctx context.Context) {
 		// These the user may not see; the answers name only what was asked for.
 		for _, path := range []string{"/api/v1/secrets", "/api/v1/nodes", "/api/v1/namespaces/kube-system/pods", "/apis/batch/v1/jobs", "/api/v1/pods?continue=x"} {
 			u.do(ctx, "refusals", path)
+		}
+		if round == 0 {
+			asked()
 		}
 	}
 }
