@@ -28,13 +28,14 @@ import (
 	"github.com/kubecast/kubecast/internal/history/waiting"
 )
 
-// Options configure an Archive; all are required.
+// Options configure an Archive; all are required but Wrote.
 type Options struct {
 	Database   store.Options
 	Rules      *rules.Set
 	Serves     func(group, resource string) bool // the kinds that the gateway serves; others are not recorded
 	Migrate    bool                              // whether the schema is brought up to date, or only looked at
 	Keep       time.Duration                     // how long after its deletion a job is kept
+	Wrote      func()                            // called after each batch of transitions that this replica has written; must not wait; nil: nobody
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
@@ -66,6 +67,7 @@ func New(opts Options) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts.Database.Writers = nil
 	read, err := store.New(opts.Database)
 	if err != nil {
 		return nil, err
@@ -147,6 +149,15 @@ func (a *Archive) prepare(ctx context.Context) error {
 	}
 	return err
 }
+
+// Ready is closed once the database's schema is as it must be.
+func (a *Archive) Ready() <-chan struct{} { return a.ready }
+
+// Reading is the database, by the connections of readers.
+func (a *Archive) Reading() *store.Store { return a.read }
+
+// Writing is the database, by the recorders' connections. Whoever uses them must not keep them for long.
+func (a *Archive) Writing() *store.Store { return a.recorded }
 
 // Record records the kinds of a cluster until the context ends.
 func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {

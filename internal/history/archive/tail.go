@@ -148,6 +148,9 @@ func (t *Tail) Leave(w stream.Waiter) {
 
 // wrote records that a recorder of this replica has written to a log.
 func (a *Archive) wrote(name store.LogName) {
+	if a.opts.Wrote != nil {
+		a.opts.Wrote()
+	}
 	a.tails.mu.Lock()
 	defer a.tails.mu.Unlock()
 	if t := a.tails.byName[name]; t != nil {

@@ -16,6 +16,7 @@ import (
 // batch is what is written in one transaction.
 type batch struct {
 	transitions []*history.Transition
+	after       []*history.Job          // by transition
 	order       []string                // uids, in the order in which they first came
 	changed     map[string]*history.Job // by uid, as they are at the end
 }
@@ -64,7 +65,7 @@ func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 	if next == nil {
 		return
 	}
-	b.transitions = append(b.transitions, transition)
+	b.transitions, b.after = append(b.transitions, transition), append(b.after, next)
 	if b.changed == nil {
 		b.changed = map[string]*history.Job{}
 	}

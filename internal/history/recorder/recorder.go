@@ -365,7 +365,7 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	}
 	r.status.writes()
 	began, jobs := time.Now(), b.jobs()
-	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: jobs})
+	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: jobs, After: b.after})
 	if err != nil {
 		return fmt.Errorf("record: %w", err) // the text is the same for each attempt, so that it is logged once
 	}

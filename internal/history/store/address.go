@@ -27,6 +27,7 @@ type Options struct {
 	StateDir string
 	// PasswordFile has the password for an address without one. It is read for each connection, so it may change.
 	PasswordFile string
+	Writers      []Writer // called in order
 }
 
 // Place is the database's address as it is shown to people, without a password or parameters.
@@ -52,6 +53,7 @@ const fileName = "history.db"
 type Store struct {
 	db      *sql.DB
 	dialect dialect
+	writers []Writer
 }
 
 // New reads the address. It does not connect, so its errors are those of what was configured.
@@ -63,7 +65,7 @@ func New(opts Options) (*Store, error) {
 	db.SetMaxOpenConns(8)
 	db.SetMaxIdleConns(8)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return &Store{db: db, dialect: d}, nil
+	return &Store{db: db, dialect: d, writers: opts.Writers}, nil
 }
 
 // Close ends all connections.

@@ -26,6 +26,8 @@ type dialect interface {
 	// led is a table expression that reads the rows of w by an index, before anything else is asked of them; args are its
 	// arguments.
 	led(table, index string, w *where) (text string, args []any)
+	// locks follows a SELECT, so that nobody else may change its rows.
+	locks() string
 	// primary is the name of a table's primary key.
 	primary(table string) string
 	// lock is taken by the gateway that changes the schema. It may outlast the transaction, until unlock.
@@ -54,6 +56,8 @@ func (sqlite) upsert(key, columns []string) string { return onConflict(key, colu
 func (sqlite) use(index string) string { return " INDEXED BY " + index }
 
 func (d sqlite) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
+
+func (sqlite) locks() string { return "" }
 
 func (sqlite) text() string { return "TEXT" }
 
@@ -98,6 +102,8 @@ func (postgres) led(table, _ string, w *where) (string, []any) {
 	return "(SELECT * FROM " + table + " " + w.String() + " OFFSET 0) AS led", w.args
 }
 
+func (postgres) locks() string { return " FOR UPDATE" }
+
 func (postgres) text() string { return "TEXT" }
 
 func (postgres) primary(table string) string { return table + "_pkey" }
@@ -140,6 +146,8 @@ func (mariadb) upsert(key, columns []string) string {
 func (mariadb) use(index string) string { return " FORCE INDEX (" + index + ")" }
 
 func (d mariadb) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
+
+func (mariadb) locks() string { return " FOR UPDATE" }
 
 func (mariadb) text() string { return "BINARY" }
 

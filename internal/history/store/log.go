@@ -95,6 +95,16 @@ type Batch struct {
 	To          uint64
 	Transitions []*history.Transition // in order; they get their numbers
 	Jobs        []*history.Job        // as the transitions left them, each once
+	After       []*history.Job        // for each transition, its job as it was after it; only writers read it, nil if there are none
+}
+
+// Writer writes rows of its own in the transaction that writes a batch: what follows from a transition is written if, and
+// only if, the transition is.
+type Writer interface {
+	// Write is called before the commit. The log is as it was before, so Version 0 means that this batch is what a first start
+	// found; the transitions have their numbers. An error undoes the whole batch, which is then tried again. So Write must change nothing
+	// but the database.
+	Write(ctx context.Context, tx *Tx, log Log, b Batch) error
 }
 
 // Write writes a batch and moves the log, or does neither. It gives the log as it is then. The error is ErrMoved if the log does
@@ -141,6 +151,13 @@ func (s *Store) Write(ctx context.Context, log Log, b Batch) (Log, error) {
 	}
 	if err := s.insert(ctx, tx, "jobs", jobColumns, rows, s.dialect.upsert(jobColumns[:2], jobColumns[2:])); err != nil {
 		return log, fmt.Errorf("write jobs: %w", err)
+	}
+	if len(b.Transitions) > 0 {
+		for _, w := range s.writers {
+			if err := w.Write(ctx, &Tx{s, tx}, log, b); err != nil {
+				return log, fmt.Errorf("write what follows: %w", err)
+			}
+		}
 	}
 	if err := tx.Commit(); err != nil {
 		return log, fmt.Errorf("commit: %w", err)

@@ -93,7 +93,10 @@ var migrations = [][]string{{
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS reasons $TEXT`,
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS ran_until BIGINT`,
 	`CREATE INDEX IF NOT EXISTS jobs_ran ON jobs (log, ran_until, created)`,
-}}
+},
+	inboxTables,
+	outboxTables,
+}
 
 var (
 	// ErrNewer means that a newer gateway has changed the schema.

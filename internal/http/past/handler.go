@@ -14,6 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -199,7 +200,7 @@ func (h *Handler) jobs(ctx context.Context, p *page, g access.Grant, t access.Ta
 				}
 				return p.end(q.goOn(token{Created: int64(after.Created), UID: after.UID}))
 			}
-			if err := p.add(jobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now)); err != nil {
+			if err := p.add(wire.JobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now)); err != nil {
 				return err
 			}
 			after = store.JobAfter{Created: j.Created, UID: j.UID}
@@ -226,7 +227,7 @@ func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t ac
 				}
 				return p.end(q.goOn(token{Seq: before}))
 			}
-			if err := p.add(transitionOf(tr, g.Kinds.Cluster().Name(), t.Qualified())); err != nil {
+			if err := p.add(wire.TransitionOf(tr, g.Kinds.Cluster().Name(), t.Qualified())); err != nil {
 				return err
 			}
 			before = tr.Seq

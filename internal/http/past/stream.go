@@ -15,6 +15,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/pace"
@@ -316,7 +317,7 @@ func (s *transitions) emit(found []*history.Transition) eventstream.Outcome {
 }
 
 func (s *transitions) encode(t *history.Transition) string {
-	return reply.MustJSON(transitionOf(t, s.in.Kinds.Cluster().Name(), s.target.Qualified()))
+	return reply.MustJSON(wire.TransitionOf(t, s.in.Kinds.Cluster().Name(), s.target.Qualified()))
 }
 
 // ask asks the database in the caller's turn, since a client that was away for long has much to be told.

@@ -1,4 +1,6 @@
-package past
+// Package wire has the forms in which jobs and transitions are told to whoever is outside: clients, and the receivers of
+// webhooks (docs/wire.md, "History").
+package wire
 
 import (
 	"strconv"
@@ -7,8 +9,8 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// job is a job as clients are told it.
-type job struct {
+// Job is a job as others are told it.
+type Job struct {
 	Cluster   string                    `json:"cluster"`
 	Resource  string                    `json:"resource"`
 	Namespace string                    `json:"namespace"`
@@ -30,8 +32,9 @@ type job struct {
 	Reasons   []history.Reason          `json:"reasons"` // why it waits or waited, the newest last
 }
 
-func jobOf(j *history.Job, cluster, resource string, now history.Time) job {
-	told := job{
+// JobOf returns a job of a cluster, by its name for people, and a kind, as it is at a time.
+func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
+	told := Job{
 		Cluster: cluster, Resource: resource, Namespace: j.Namespace, Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: j.Queue,
 		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
 		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
@@ -55,8 +58,8 @@ func jobOf(j *history.Job, cluster, resource string, now history.Time) job {
 	return told
 }
 
-// transition is a transition as clients are told it.
-type transition struct {
+// Transition is a transition as others are told it.
+type Transition struct {
 	Seq             string         `json:"seq"`
 	Cluster         string         `json:"cluster"`
 	Resource        string         `json:"resource"`
@@ -75,8 +78,9 @@ type transition struct {
 	Owner           string         `json:"owner"`
 }
 
-func transitionOf(t *history.Transition, cluster, resource string) transition {
-	told := transition{
+// TransitionOf returns a transition of a cluster, by its name for people, and a kind.
+func TransitionOf(t *history.Transition, cluster, resource string) Transition {
+	told := Transition{
 		Seq: strconv.FormatUint(t.Seq, 10), Cluster: cluster, Resource: resource, Namespace: t.Namespace, Name: t.Name, UID: t.UID,
 		ResourceVersion: strconv.FormatUint(t.Version, 10), To: t.To, At: t.At, ObservedAt: t.Observed, Late: t.Late,
 		Attempt: t.Attempt, Reason: t.Reason, Message: t.Message, Owner: t.Owner,

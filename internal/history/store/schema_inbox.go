@@ -1,0 +1,4 @@
+package store
+
+// inboxTables are those of package notify/inbox.
+var inboxTables = []string{}

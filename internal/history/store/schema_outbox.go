@@ -1,0 +1,4 @@
+package store
+
+// outboxTables are those of package notify/outbox.
+var outboxTables = []string{}

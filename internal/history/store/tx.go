@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Tx is a transaction of packages that keep tables of their own beside the history's. Their statements have ? for each
+// argument, and must be understood by all the databases.
+type Tx struct {
+	store *Store
+	tx    *sql.Tx
+}
+
+// Transact does something in a transaction, which is undone if it returns an error. In SQLite there is one transaction that writes
+// at a time, and others wait.
+func (s *Store) Transact(ctx context.Context, do func(tx *Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
+	if err := do(&Tx{s, tx}); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Query reads outside of any transaction.
+func (s *Store) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return s.db.QueryContext(ctx, s.dialect.bind(query), args...)
+}
+
+// QueryRow reads one row outside of any transaction.
+func (s *Store) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	return s.db.QueryRowContext(ctx, s.dialect.bind(query), args...)
+}
+
+// Exec executes a statement, and returns how many rows it has changed. MariaDB does not count rows that stay as they are.
+func (t *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := t.store.exec(ctx, t.tx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// Query reads within the transaction.
+func (t *Tx) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return t.tx.QueryContext(ctx, t.store.dialect.bind(query), args...)
+}
+
+// QueryRow reads one row within the transaction.
+func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	return t.tx.QueryRowContext(ctx, t.store.dialect.bind(query), args...)
+}
+
+// Insert inserts rows. A row that exists by its key gets new values in the columns to be replaced; if there are none, it stays as
+// it is. Without a key a row that exists is an error.
+func (t *Tx) Insert(ctx context.Context, table string, columns []string, rows [][]any, key, replaced []string) error {
+	suffix := ""
+	if len(key) > 0 {
+		suffix = t.store.dialect.upsert(key, replaced)
+	}
+	return t.store.insert(ctx, t.tx, table, columns, rows, suffix)
+}
+
+// Locks follows a SELECT whose rows nobody else may change before the end of the transaction. In SQLite nobody can anyway.
+func (t *Tx) Locks() string { return t.store.dialect.locks() }
+
+// Now is an expression for the database's clock, in milliseconds since 1970.
+func (s *Store) Now() string { return s.dialect.now() }
+
+// Now is Store.Now.
+func (t *Tx) Now() string { return t.store.dialect.now() }
