@@ -7,7 +7,8 @@ const promised = [
   { name: 'core', code: "export { createKubecast, defineResource } from './dist/index.js'", most: 8_192 },
   { name: 'core with sessions', code: "export { createKubecast, defineResource, Session } from './dist/index.js'", most: 9_216 },
   { name: 'logs and histories, beside the core', code: "export { logs, transitions } from './dist/index.js'", most: 1_600 },
-  { name: 'react', code: "export * from './dist/react.js'", most: 1_536 },
+  { name: 'notifications, beside the core', code: "export { inboxOf } from './dist/index.js'", most: 2_048 },
+  { name: 'react', code: "export { KubecastProvider, useConnection, useFollow, useKubecast, useWatch } from './dist/react.js'", most: 1_536 },
 ];
 
 for (const { name, code, most } of promised) {

@@ -180,7 +180,7 @@ async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
 }
 
 /** What the server says for people: `message` of a Kubernetes Status, or of problem+json. */
-function messageOf(body: string, response: Response): string {
+export function messageOf(body: string, response: Response): string {
   const bare = `HTTP ${response.status} ${response.statusText}`.trim();
   try {
     const data: unknown = JSON.parse(body);

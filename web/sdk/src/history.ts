@@ -50,25 +50,26 @@ export function transitions(resource: Resource<KubeObject>, query: TransitionQue
   if (states?.length) parameters.set('state', states.join());
   if (owner) parameters.set('owner', owner);
   if (limit !== undefined) parameters.set('limit', String(limit));
-  const read = (type: string, data: JsonObject): Transition | undefined => {
-    if (type !== 'transition') return undefined;
-    return {
-      seq: text(data.seq),
-      namespace: text(data.namespace),
-      name: text(data.name),
-      uid: text(data.uid),
-      from: text(data.from) || undefined,
-      to: text(data.to),
-      at: Date.parse(text(data.at)),
-      late: data.late === true,
-      attempt: typeof data.attempt === 'number' ? data.attempt : 0,
-      reason: text(data.reason),
-      message: text(data.message),
-      owner: text(data.owner),
-    };
-  };
+  const read = (type: string, data: JsonObject): Transition | undefined => (type === 'transition' ? readTransition(data) : undefined);
   return {
     path: `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`,
     sink: (changed) => new Sequence(changed, { read, keep, partial: false }),
+  };
+}
+
+export function readTransition(data: JsonObject): Transition {
+  return {
+    seq: text(data.seq),
+    namespace: text(data.namespace),
+    name: text(data.name),
+    uid: text(data.uid),
+    from: text(data.from) || undefined,
+    to: text(data.to),
+    at: Date.parse(text(data.at)),
+    late: data.late === true,
+    attempt: typeof data.attempt === 'number' ? data.attempt : 0,
+    reason: text(data.reason),
+    message: text(data.message),
+    owner: text(data.owner),
   };
 }

@@ -54,7 +54,7 @@ export interface Watch<T> {
 const nothing: WatchSnapshot<never> = { data: [], status: 'loading', asOf: undefined, error: undefined, namespaces: undefined };
 /** How long what seems to end the stream is left out of it, in milliseconds. */
 const restTime = 30_000;
-/** How long it may take to find out which watch is refused, in milliseconds. */
+/** How long an answer that is no stream may take, in milliseconds. */
 const answerTime = 20_000;
 
 interface Entry {
@@ -118,6 +118,17 @@ export class Kubecast {
    */
   follow<T>(source: Source<T>): Watch<T> {
     return this.#at(source.path, source.sink, true).watch as Watch<T>;
+  }
+
+  /** Asks the gateway as the caller, and what `read` makes of the answer. Rejects if both take more than 20 s. */
+  request<T>(path: string, init: RequestInit, read: (response: Response) => T | Promise<T>): Promise<T> {
+    const { token, gateway = '', fetch = globalThis.fetch } = this.#options;
+    return within(answerTime, async (signal) => {
+      const headers = new Headers(init.headers);
+      const bearer = await token?.('connect');
+      if (bearer !== undefined) headers.set('Authorization', `Bearer ${bearer}`);
+      return read(await fetch(gateway + path, { ...init, headers, cache: 'no-store', credentials: token ? 'omit' : 'include', signal }));
+    });
   }
 
   /** See {@link Client.wake}. */
@@ -300,16 +311,10 @@ export class Kubecast {
 
   /** Why a path is refused; undefined: it is not, or nobody knows, and then the stream is asked again. */
   async #refusal(path: string): Promise<{ reason: string; message: string } | undefined> {
-    const { token, gateway = '', fetch = globalThis.fetch } = this.#options;
     try {
-      const response = await within(answerTime, async (signal) => {
-        const bearer = await token?.('connect');
-        const headers = { Accept: 'text/event-stream', ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }) };
-        return fetch(gateway + path, { method: 'HEAD', headers, cache: 'no-store', credentials: token ? 'omit' : 'include', signal });
-      });
-      const { status } = response;
+      const { status, statusText } = await this.request(path, { method: 'HEAD', headers: { Accept: 'text/event-stream' } }, (response) => response);
       return status >= 400 && status < 500 && status !== 401 && status !== 429
-        ? { reason: `http:${status}`, message: `HTTP ${status} ${response.statusText}`.trim() }
+        ? { reason: `http:${status}`, message: `HTTP ${status} ${statusText}`.trim() }
         : undefined;
     } catch {
       return undefined;

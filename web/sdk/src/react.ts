@@ -2,6 +2,7 @@
 
 import { createContext, createElement, useCallback, useContext, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
+import { inboxOf, type Inbox, type InboxSnapshot } from './notifications.ts';
 import type { KubeObject } from './object.ts';
 import type { Query, Resource } from './resource.ts';
 import type { ConnectionState } from './state.ts';
@@ -42,4 +43,16 @@ export function useConnection(): ConnectionState | undefined {
 export function useFollow<T>(source: Source<T>): WatchSnapshot<T> & Pick<Watch<T>, 'retry'> {
   const { subscribe, getSnapshot, getServerSnapshot, retry } = useKubecast().follow(source);
   return { ...useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot), retry };
+}
+
+/**
+ * What the caller was told of their jobs, the newest first, and how much of it is unread; shared by all tabs and devices.
+ *
+ * ```tsx
+ * const { items, unread, markRead } = useNotifications();
+ * ```
+ */
+export function useNotifications(): InboxSnapshot & Pick<Inbox, 'markRead' | 'settings' | 'setSettings' | 'retry'> {
+  const { subscribe, getSnapshot, getServerSnapshot, markRead, settings, setSettings, retry } = inboxOf(useKubecast());
+  return { ...useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot), markRead, settings, setSettings, retry };
 }
