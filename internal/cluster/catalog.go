@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,6 +103,24 @@ func (c *Cluster) Kinds(ctx context.Context) ([]Kind, error) {
 	kinds := slices.DeleteFunc(slices.Collect(maps.Values(known.preferred)), func(k Kind) bool { return !k.Watchable && !k.Measured })
 	slices.SortFunc(kinds, func(a, b Kind) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource)) })
 	return kinds, nil
+}
+
+// KindOf finds a kind by group and the name that its objects have, such as JobSet, in the version that the cluster prefers. An
+// error wraps ErrNoKind or ErrUnavailable.
+func (c *Cluster) KindOf(ctx context.Context, group, name string) (Kind, error) {
+	return c.find(ctx, question{
+		name: name + " of group " + strconv.Quote(group),
+		in: func(catalog *catalog) (Kind, bool) {
+			for _, kind := range catalog.preferred {
+				if kind.Group == group && kind.Kind == name {
+					return kind, true
+				}
+			}
+			return Kind{}, false
+		},
+		of:     func(gv schema.GroupVersion) bool { return gv.Group == group },
+		groups: []string{group},
+	})
 }
 
 // question is a search for one kind in a catalog.

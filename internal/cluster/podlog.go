@@ -53,15 +53,9 @@ func (c *Cluster) PodLog(ctx context.Context, namespace, pod string, query url.V
 
 // Pod reads a pod as it is now. An error wraps ErrUnavailable or ErrNoPod.
 func (c *Cluster) Pod(ctx context.Context, namespace, name string) (*Object, error) {
-	if err := c.Away(); err != nil {
-		return nil, err
-	}
-	body, err := c.client.Get().AbsPath("/api/v1/namespaces", namespace, "pods", name).MaxRetries(0).DoRaw(ctx)
-	switch {
-	case apierrors.IsNotFound(err):
+	pod, err := c.Get(ctx, Kind{Version: "v1", Resource: "pods", Namespaced: true}, namespace, name)
+	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w: %w", ErrNoPod, err)
-	case err != nil:
-		return nil, fmt.Errorf("%w: pod %s of cluster %s: %w", ErrUnavailable, name, c.name, err)
 	}
-	return NewObject(string(body))
+	return pod, err
 }

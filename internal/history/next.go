@@ -31,8 +31,11 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 	if was != nil && (to == "" || to == was.State) {
 		return nil, nil
 	}
+	if was != nil && seen.Owner == "" {
+		seen.Owner = was.Owner // it may have been found elsewhere than in the object
+	}
 	next := &Job{
-		Identity: identity(was, seen), Owner: name(seen.Owner), Queue: name(seen.Queue), Requests: requests(seen.Requests),
+		Identity: identity(was, seen), Owner: Name(seen.Owner), Queue: Name(seen.Queue), Requests: requests(seen.Requests),
 		State: to, Reason: text(seen.Reason), Message: text(seen.Message),
 		Attempt: 1, Version: seen.Version, Created: seen.Created,
 	}
@@ -127,9 +130,9 @@ func bounded(s string, most int) string {
 	return strings.Clone(s) // or it would keep the whole object
 }
 
-// name is a text by which jobs are compared and permitted. A text that would have to be changed to be kept becomes "",
+// Name is a text by which jobs are compared and permitted. A text that would have to be changed to be kept becomes "",
 // since it might otherwise become somebody else's name.
-func name(s string) string {
+func Name(s string) string {
 	if len(s) > maxName || text(s) != s {
 		return ""
 	}
@@ -140,7 +143,7 @@ func name(s string) string {
 func requests(all map[string]string) map[string]string {
 	kept := make(map[string]string, len(all))
 	for resource, quantity := range all {
-		if r := name(resource); r != "" && len(kept) < maxRequests {
+		if r := Name(resource); r != "" && len(kept) < maxRequests {
 			kept[r] = text(quantity)
 		}
 	}

@@ -42,7 +42,7 @@ func Explained(was *Job, why Reason) *Job {
 		next.Reason, next.Message = "", ""
 		return &next
 	}
-	why.Reason, why.Message, why.Source = bounded(why.Reason, maxReason), bounded(why.Message, maxReason), name(why.Source)
+	why.Reason, why.Message, why.Source = bounded(why.Reason, maxReason), bounded(why.Message, maxReason), Name(why.Source)
 	next := *was
 	next.Reasons = slices.Clone(was.Reasons)
 	newest := len(next.Reasons) - 1

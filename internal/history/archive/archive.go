@@ -22,6 +22,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history/owners"
 	"github.com/kubecast/kubecast/internal/history/recorder"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
@@ -178,20 +179,21 @@ func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {
 	recording.Go(func() { a.forget(ctx) })
 	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: a.kinds, Serves: a.opts.Serves, Log: a.log})
 	recording.Go(func() { _ = waits.Run(ctx) })
+	finder := owners.New(kinds.Cluster(), a.opts.Rules, a.log.With("cluster", kinds.Cluster().Name()))
 	for _, name := range a.kinds {
-		recording.Go(func() { a.record(ctx, kinds, waits, name) })
+		recording.Go(func() { a.record(ctx, kinds, waits, finder, name) })
 	}
 	recording.Wait()
 	return nil
 }
 
 // record records a kind of a cluster whenever the cluster has it.
-func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, waits *waiting.Watch, name string) {
+func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, waits *waiting.Watch, finder *owners.Finder, name string) {
 	log, told := a.log.With("cluster", kinds.Cluster().Name(), "kind", name), ""
 	kinds.Follow(ctx, name, func(ctx context.Context, using *cache.Store) error {
 		told = ""
 		r := recorder.New(recorder.Options{
-			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Holder: a.holder + rand.Text()[:10],
+			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Owners: finder, Holder: a.holder + rand.Text()[:10],
 			Keep: a.opts.Keep, Wrote: a.wrote, Metrics: a.metrics, Log: a.log.With("database", a.opts.Database.Place()),
 		})
 		a.begin(r)

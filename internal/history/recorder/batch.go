@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -16,9 +19,10 @@ import (
 // batch is what is written in one transaction.
 type batch struct {
 	transitions []*history.Transition
-	after       []*history.Job          // by transition
-	order       []string                // uids, in the order in which they first came
-	changed     map[string]*history.Job // by uid, as they are at the end
+	after       []*history.Job             // by transition
+	order       []string                   // uids, in the order in which they first came
+	changed     map[string]*history.Job    // by uid, as they are at the end
+	unowned     map[string]*cluster.Object // by uid: jobs that name no owner
 }
 
 func (b *batch) jobs() []*history.Job {
@@ -57,6 +61,47 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, observed time.
 		}
 	}
 	r.change(b, was, seen)
+	if next := b.changed[seen.UID]; next != nil && next.Owner == "" && !deleted && r.opts.Owners != nil {
+		if b.unowned == nil {
+			b.unowned = map[string]*cluster.Object{}
+		}
+		b.unowned[seen.UID] = o
+	}
+}
+
+// findersAtOnce is how many owners are looked for at a time.
+const findersAtOnce = 16
+
+// findOwners looks further for the owners of jobs that name none. The jobs and transitions are this batch's own until it is
+// written.
+func (r *Recorder) findOwners(ctx context.Context, b *batch) error {
+	if len(b.unowned) == 0 {
+		return nil
+	}
+	var mu sync.Mutex
+	found := map[string]string{}
+	finding, ctx := errgroup.WithContext(ctx)
+	finding.SetLimit(findersAtOnce)
+	for uid, o := range b.unowned {
+		finding.Go(func() error {
+			owner, err := r.opts.Owners.Of(ctx, o)
+			if owner != "" {
+				mu.Lock()
+				defer mu.Unlock()
+				found[uid] = owner
+			}
+			return err
+		})
+	}
+	if err := finding.Wait(); err != nil {
+		return err
+	}
+	for i, t := range b.transitions {
+		if owner := history.Name(found[t.UID]); owner != "" && t.Owner == "" {
+			t.Owner, b.after[i].Owner = owner, owner
+		}
+	}
+	return nil
 }
 
 // change takes what was seen of one job into a batch.

@@ -10,6 +10,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/owners"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/waiting"
@@ -32,6 +33,7 @@ type Options struct {
 	Store    *cache.Store // of the kind; in use for as long as the recorder runs
 	Rule     *rules.Rule
 	Waits    *waiting.Watch      // of the cluster; nil: nobody says why jobs wait
+	Owners   *owners.Finder      // of the cluster; nil: jobs name their owners themselves
 	Holder   string              // the name of this recorder, unique among all that share the database
 	Keep     time.Duration       // how long after its deletion a job is kept; 0: for ever
 	Wrote    func(store.LogName) // is called after each transaction that wrote transitions, and must not wait; may be nil
@@ -364,6 +366,9 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 		return nil
 	}
 	r.status.writes()
+	if err := r.findOwners(ctx, b); err != nil {
+		return err
+	}
 	began, jobs := time.Now(), b.jobs()
 	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: jobs, After: b.after})
 	if err != nil {

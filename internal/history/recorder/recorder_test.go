@@ -22,6 +22,7 @@ import (
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/owners"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/waiting"
@@ -170,13 +171,15 @@ func (m *memory) set(change func()) {
 	change()
 }
 
-func batchRule(t testing.TB) *rules.Rule {
+func batchRule(t testing.TB) *rules.Rule { return ruleSet(t).For(rules.Jobs) }
+
+func ruleSet(t testing.TB) *rules.Set {
 	t.Helper()
 	set, err := rules.New(rules.Options{Key: "history"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return set.For(rules.Jobs)
+	return set
 }
 
 // replica is a gateway as far as it records.
@@ -217,7 +220,7 @@ func start(t *testing.T, api *apitest.API, db Database, name string, opts stream
 			return
 		}
 		defer release()
-		r.recorder.Store(New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Waits: waits, Holder: name, Keep: keep, Log: quiet}))
+		r.recorder.Store(New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Waits: waits, Owners: owners.New(kinds.Cluster(), ruleSet(t), quiet), Holder: name, Keep: keep, Log: quiet}))
 		if err := r.recorder.Load().Run(ctx); err != nil {
 			t.Error(err)
 		}
@@ -755,6 +758,35 @@ func TestARecorderIsReplaced(t *testing.T) {
 			second.stop()
 		})
 	}
+}
+
+// Jobs that a controller makes do not say whose they are. Each transition must know it, also of one batch, or nobody is told.
+func TestAJobIsWhoseTheObjectAboveItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		world.api.Serve(apitest.Widgets, true)
+		recorder := start(t, world.api, db, "a", ring)
+		defer recorder.stop()
+		time.Sleep(time.Second)
+		world.api.Put("widgets", "n/w", apitest.Set("metadata.annotations", map[string]string{"kubecast.io/owner": "ann"}))
+		above := apitest.Set("metadata.ownerReferences", []map[string]any{{"apiVersion": "example.org/v1", "kind": "Widget", "name": "w", "uid": world.api.UID("widgets", "n/w"), "controller": true}})
+		for _, state := range []history.State{history.Submitted, history.Running, history.Succeeded} {
+			world.api.Put("jobs", "n/a", append(lives[state], above)...)
+		}
+		time.Sleep(time.Second)
+		world.api.Put("jobs", "n/a", lives[history.Running]...) // it says no longer what controls it
+		world.api.Delete("jobs", "n/a")
+		time.Sleep(time.Second)
+		told := db.told()
+		for _, transition := range told {
+			if transition.Owner != "ann" {
+				t.Errorf("%s is of %q", line(transition), transition.Owner)
+			}
+		}
+		if len(told) != 5 {
+			t.Errorf("%d transitions, want 5", len(told))
+		}
+	})
 }
 
 // What was deleted is removed once it was kept for long enough, by one of the replicas, little by little. What ended and still is in the cluster stays, or it would be recorded anew.

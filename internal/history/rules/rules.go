@@ -31,7 +31,10 @@ type Options struct {
 }
 
 // Set has the rules of all kinds. It may be used concurrently, and so may its rules.
-type Set struct{ rules map[string]*Rule }
+type Set struct {
+	rules map[string]*Rule
+	owner *expression // nil: not configured
+}
 
 // New compiles and checks all expressions. Its error names each key that is wrong.
 func New(opts Options) (*Set, error) {
@@ -48,7 +51,7 @@ func New(opts Options) (*Set, error) {
 		return e
 	}
 	owner := compile(opts.Key+".owner", opts.Owner)
-	s := &Set{rules: map[string]*Rule{Jobs: {jobs: true, owner: owner}}}
+	s := &Set{owner: owner, rules: map[string]*Rule{Jobs: {jobs: true, owner: owner}}}
 	for i, kind := range opts.Kinds {
 		key := fmt.Sprintf("%s.kinds[%d]", opts.Key, i)
 		ready, known := readyMade[kind.Resource]

@@ -1,0 +1,165 @@
+// Package owners finds whose a job is that does not say so itself: whose the object is that controls it, such as a JobSet or a CronJob,
+// and so on upwards; else whose its namespace is.
+//
+// What it promises: each object above is asked for once in a while, however many jobs it has. It reads past the caches, since most of
+// these kinds are in none, and keeps nothing of the objects but the name.
+//
+// What it refuses: to read objects of the core group on the way up, of which none makes jobs, and some are large or secret.
+package owners
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history/rules"
+)
+
+const (
+	maxHeight = 5 // objects above a job: a CronJob of a pipeline of a TrainJob of a JobSet is more than anybody has
+	maxKept   = 10_000
+	// keep is how long an answer holds. Who annotates a CronJob sees it at the jobs that begin a minute later.
+	keep = time.Minute
+	// The API server is asked so often before an object above counts as nobody's, and each time has so long. A recorder waits
+	// meanwhile, so a kind whose server is broken must not hold it for ever.
+	tries, within, pause = 3, 2 * time.Second, 500 * time.Millisecond
+)
+
+// Finder finds the owners of the jobs of one cluster. Its methods may be called concurrently.
+type Finder struct {
+	cluster *cluster.Cluster
+	rules   *rules.Set
+	kept    *cache.LRUExpireCache // by place: the object there, and what is above it
+	log     *slog.Logger
+}
+
+// New makes a Finder. The rules say what an object itself says.
+func New(c *cluster.Cluster, set *rules.Set, log *slog.Logger) *Finder {
+	return &Finder{cluster: c, rules: set, kept: cache.NewLRUExpireCache(maxKept), log: log}
+}
+
+// Of is the owner of an object that says nothing of one; "" if nobody is, or if what is above it cannot be read although the API
+// server answers. An error says that the API server is away, so that nothing is known, or is the context's.
+func (f *Finder) Of(ctx context.Context, o *cluster.Object) (string, error) {
+	above := controllerOf(o)
+	for range maxHeight {
+		if above.name == "" {
+			break
+		}
+		found, err := f.look(ctx, above, o.GetNamespace())
+		if err != nil || found.owner != "" {
+			return found.owner, err
+		}
+		above = found.above
+	}
+	if o.GetNamespace() == "" {
+		return "", nil
+	}
+	found, err := f.look(ctx, place{version: "v1", kind: "Namespace", name: o.GetNamespace()}, "")
+	return found.owner, err
+}
+
+// place is where an object should be, as an ownerReference says it.
+type place struct{ group, version, kind, name, uid string }
+
+// finding is what is known of a place; the zero value is that nothing is there, or that the gateway may not see it.
+type finding struct {
+	owner string
+	above place
+}
+
+// question is a place in a namespace.
+type question struct {
+	place
+	namespace string
+}
+
+func (f *Finder) look(ctx context.Context, at place, namespace string) (finding, error) {
+	key := question{at, namespace}
+	if found, ok := f.kept.Get(key); ok {
+		return found.(finding), nil
+	}
+	var found finding
+	var err error
+	for try := range tries {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+				return finding{}, ctx.Err()
+			case <-time.After(pause):
+			}
+		}
+		if found, err = f.read(ctx, at, namespace); err == nil || isFinal(err) {
+			break
+		}
+		if ctx.Err() != nil {
+			return finding{}, ctx.Err()
+		}
+	}
+	if err != nil {
+		level := slog.LevelDebug
+		if !isFinal(err) {
+			if away := f.cluster.Answers(ctx); away != nil {
+				return finding{}, away
+			}
+			level = slog.LevelWarn
+		}
+		f.log.Log(ctx, level, "whose a job is cannot be read from what is above it", "kind", at.kind, "namespace", namespace, "name", at.name, "error", err)
+	}
+	f.kept.Add(key, found, keep)
+	return found, nil
+}
+
+// isFinal reports whether asking again would give the same answer: there is no such thing, or the gateway may not see it.
+func isFinal(err error) bool {
+	return errors.Is(err, cluster.ErrNoKind) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
+}
+
+func (f *Finder) read(ctx context.Context, at place, namespace string) (found finding, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	kind, err := f.cluster.KindOf(ctx, at.group, at.kind)
+	if err != nil {
+		return found, err
+	}
+	if !kind.Namespaced {
+		namespace = ""
+	}
+	o, err := f.cluster.Get(ctx, kind, namespace, at.name)
+	switch {
+	case err != nil:
+		return found, err
+	case at.uid != "" && o.UID() != at.uid: // another of the same name
+		return found, nil
+	}
+	found.owner = strings.Clone(f.rules.Owner(kind.String(), o))
+	if kind.Resource == "namespaces" && found.owner == "" && o.Get("app.kubernetes.io/part-of") == "kubeflow-profile" {
+		found.owner = strings.Clone(o.Path("metadata.annotations.owner").Str) // as Kubeflow's profile controller writes it
+	}
+	if kind.Namespaced {
+		found.above = controllerOf(o)
+	}
+	return found, nil
+}
+
+// controllerOf is the object that controls another one; none if it is of the core group.
+func controllerOf(o *cluster.Object) (above place) {
+	o.Path("metadata.ownerReferences").ForEach(func(_, ref gjson.Result) bool {
+		if !ref.Get("controller").Bool() {
+			return true
+		}
+		if group, version, versioned := strings.Cut(ref.Get("apiVersion").Str, "/"); versioned {
+			above = place{strings.Clone(group), strings.Clone(version), strings.Clone(ref.Get("kind").Str), strings.Clone(ref.Get("name").Str), strings.Clone(ref.Get("uid").Str)}
+		}
+		return false
+	})
+	return above
+}
