@@ -43,7 +43,7 @@ export default defineConfig(
   {
     // It runs in workers and in Node, and has no dependencies.
     files: ['sdk/src/**/*.ts'],
-    ignores: ['**/*.test.ts', 'sdk/src/react.ts'],
+    ignores: ['**/*.test.ts', 'sdk/src/{react,vue,svelte,solid}.ts'],
     rules: {
       'no-restricted-imports': ['error', { patterns: [{ regex: '^(?!\\./)', message: 'The SDK has no dependencies: only what is beside it.' }] }],
     },

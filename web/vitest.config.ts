@@ -1,10 +1,23 @@
 import { defineConfig } from 'vitest/config';
+import { components } from './sdk/examples/compile.ts';
 
 export default defineConfig({
   test: {
     projects: [
       {
         test: { name: 'sdk', root: './sdk', include: ['src/**/*.test.ts'], environment: 'node' },
+      },
+      {
+        // Svelte and Solid have another build for servers.
+        resolve: { conditions: ['kubecast-source', 'browser'] },
+        plugins: [components()],
+        test: { name: 'examples', root: './sdk/examples', include: ['browser.test.ts'], server: { deps: { inline: [/svelte/, /solid-js/] } } },
+      },
+      {
+        resolve: { conditions: ['kubecast-source'] },
+        ssr: { resolve: { conditions: ['kubecast-source', 'node', 'import', 'default'] } },
+        plugins: [components({ server: true })],
+        test: { name: 'examples on a server', root: './sdk/examples', include: ['server.test.ts'] },
       },
       {
         resolve: { conditions: ['kubecast-source'] },
