@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -86,11 +87,18 @@ func (r *recording) metric(name string) (sum float64, err error) {
 	return sum, nil
 }
 
+// transactions are how many have written something, and how many seconds they took.
+func (r *recording) transactions() (n, seconds float64, err error) {
+	n, err1 := r.metric("kubecast_history_batch_seconds_count")
+	seconds, err2 := r.metric("kubecast_history_batch_seconds_sum")
+	return n, seconds, errors.Join(err1, err2)
+}
+
 // rates measures how fast transitions are recorded, and how soon.
 func (b *bench) rates(ctx context.Context, wanted []string) error {
 	burst := figures.Table{
 		Title:  fmt.Sprintf("%d transitions as fast as they come; %d rounds, medians", b.sizes.burst, b.rounds),
-		Header: []any{"", "transitions/s", "gateway's CPU µs/transition"},
+		Header: []any{"", "transitions/s", "gateway's CPU µs/transition", "in transactions of", "ms for each"},
 	}
 	lag := figures.Table{
 		Title:  fmt.Sprintf("%d transitions at 200/s, from the commit at the API server until another connection sees the row", b.sizes.lag),
@@ -107,9 +115,13 @@ func (b *bench) rates(ctx context.Context, wanted []string) error {
 		if err := d.await(ctx, written); err != nil {
 			return err
 		}
-		var rates, costs []float64
+		var rates, costs, sizes, times []float64
 		for range b.rounds {
 			before, err := process.CPU(r.Pid)
+			if err != nil {
+				return err
+			}
+			transactions, lasted, err := r.transactions()
 			if err != nil {
 				return err
 			}
@@ -127,8 +139,14 @@ func (b *bench) rates(ctx context.Context, wanted []string) error {
 				return err
 			}
 			costs = append(costs, figures.Microseconds(after-before)/float64(b.sizes.burst))
+			allTransactions, allLasted, err := r.transactions()
+			if err != nil {
+				return err
+			}
+			sizes = append(sizes, float64(b.sizes.burst)/(allTransactions-transactions))
+			times = append(times, 1000*(allLasted-lasted)/(allTransactions-transactions))
 		}
-		burst.Add(d.name, figures.Median(rates), figures.Median(costs))
+		burst.Add(d.name, figures.Median(rates), figures.Median(costs), figures.Median(sizes), figures.Median(times))
 		burst.AtLeast("transitions/s with "+d.name, figures.Median(rates), goals[d.name])
 		return b.lag(ctx, d, r, &lag, written)
 	})

@@ -18,6 +18,7 @@ import (
 
 // batch is what is written in one transaction.
 type batch struct {
+	to          uint64 // the version up to which it was read
 	transitions []*history.Transition
 	after       []*history.Job             // by transition
 	order       []string                   // uids, in the order in which they first came
@@ -31,6 +32,26 @@ func (b *batch) jobs() []*history.Job {
 		jobs[i] = b.changed[uid]
 	}
 	return jobs
+}
+
+// add adds what was read next.
+func (b *batch) add(next *batch) {
+	b.to = next.to
+	b.transitions, b.after = append(b.transitions, next.transitions...), append(b.after, next.after...)
+	for _, job := range next.jobs() {
+		b.put(job)
+	}
+}
+
+// put notes a job as it is now.
+func (b *batch) put(job *history.Job) {
+	if b.changed == nil {
+		b.changed = map[string]*history.Job{}
+	}
+	if b.changed[job.UID] == nil {
+		b.order = append(b.order, job.UID)
+	}
+	b.changed[job.UID] = job
 }
 
 // maxIdentity is how long, in bytes, a uid, name or namespace may be for the database to keep it.
@@ -111,13 +132,7 @@ func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 		return
 	}
 	b.transitions, b.after = append(b.transitions, transition), append(b.after, next)
-	if b.changed == nil {
-		b.changed = map[string]*history.Job{}
-	}
-	if b.changed[next.UID] == nil {
-		b.order = append(b.order, next.UID)
-	}
-	b.changed[next.UID] = next
+	b.put(next)
 	r.waits.changed(next, time.Now())
 	if next.State == history.Deleted {
 		delete(r.living, next.UID)

@@ -60,13 +60,6 @@ func (m *Metrics) Removed(jobs, transitions int) {
 	}
 }
 
-// explained counts jobs whose reason was written.
-func (m *Metrics) explained(jobs int) {
-	if m != nil {
-		m.rows.WithLabelValues("jobs", "written").Add(float64(jobs))
-	}
-}
-
 func (m *Metrics) wrote(cluster, kind string, transitions []*history.Transition, jobs int, took time.Duration) {
 	if m == nil {
 		return
@@ -79,7 +72,9 @@ func (m *Metrics) wrote(cluster, kind string, transitions []*history.Transition,
 	}
 	m.rows.WithLabelValues("jobs", "written").Add(float64(jobs))
 	m.rows.WithLabelValues("transitions", "written").Add(float64(len(transitions)))
-	m.batch.Observe(took.Seconds())
+	if len(transitions) > 0 { // else it only says why jobs wait
+		m.batch.Observe(took.Seconds())
+	}
 }
 
 // counted is a Database whose failures are counted, and whose calls are bounded in time. A connection may be cut off

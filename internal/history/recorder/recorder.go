@@ -3,7 +3,6 @@ package recorder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -65,10 +64,11 @@ type Recorder struct {
 	// Of one tenure.
 	at      store.Log               // the position in the database
 	from    uint64                  // the version of that position when the tenure began
-	read    uint64                  // everything up to this version has been read, and its transitions are written
+	read    uint64                  // everything up to this version has been read
 	checked bool                    // the jobs have been compared with the objects
 	living  map[string]*history.Job // by uid
 	waits   *waits                  // nil: nobody says why jobs wait
+	queue   queue                   // what was read and is not written yet
 	cursor  *cache.Cursor
 	bell    *stream.Bell
 }
@@ -157,13 +157,18 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	r.listen()
 	defer r.unlisten()
 	r.from, r.read = r.at.Version, r.at.Version
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.ground()
+	defer cancel()
 	if err := r.resume(ctx); err != nil {
 		return err
 	}
 	defer func() { r.cursor.Disarm() }()
 	r.status.become(Recording, nil)
 	r.log.Info("history is recorded", "version", r.at.Version, "seq", r.at.Seq, "jobs", len(r.living))
-	return r.follow(ctx)
+	err = r.follow(ctx)
+	// What was read is written, even if reading fails: nobody may be able to read it again.
+	return errors.Join(err, r.flush(ctx))
 }
 
 func (r *Recorder) take(ctx context.Context) (store.Log, error) {
@@ -179,12 +184,12 @@ func (r *Recorder) release(ctx context.Context) {
 	}
 }
 
-// resume finds the place from which reading goes on.
+// resume finds the place from which reading goes on, after all that was read.
 func (r *Recorder) resume(ctx context.Context) error {
-	if r.at.Version == 0 || r.rewritten {
+	if r.read == 0 || r.rewritten {
 		return r.compare(ctx)
 	}
-	known := stream.UpTo(r.at.Version)
+	known := stream.UpTo(r.read)
 	topic := r.opts.Store.Topic()
 	cursor, err := topic.Resume(known, stream.AllNamespaces())
 	if errors.Is(err, stream.ErrAhead) {
@@ -202,15 +207,19 @@ func (r *Recorder) resume(ctx context.Context) error {
 	if errors.Is(err, stream.ErrExpired) {
 		cursor, err = r.opts.Store.CaughtUp(ctx, known, stream.AllNamespaces())
 		if errors.Is(err, cache.ErrNoCatchUp) {
-			if leapt, ok, failed := r.leap(ctx, err, 0); ok || failed != nil {
-				r.cursor = leapt
+			if leapt, ok, failed := r.leap(ctx, err, 0); failed != nil {
 				return failed
+			} else if ok {
+				r.cursor = leapt
+				return nil
 			}
 			r.log.Warn("the cluster has no longer what happened in the meantime: jobs are compared", "version", known.All, "error", err)
 			return r.compare(ctx)
 		}
 	}
-	r.cursor = cursor
+	if err == nil {
+		r.cursor = cursor
+	}
 	return err
 }
 
@@ -251,6 +260,13 @@ func (r *Recorder) follow(ctx context.Context) error {
 	defer expires.Stop()
 	for {
 		events, position, more, err := r.next()
+		if errors.Is(err, stream.ErrSlow) { // the database could not keep up, and the API server has what the ring has no longer
+			r.cursor.Disarm()
+			if err := r.resume(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -262,7 +278,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 		if err := r.record(ctx, events, position); err != nil {
 			return err
 		}
-		r.status.stands(r.read, r.at.Seq, len(r.living), more)
+		r.tell(more)
 		if more {
 			select {
 			case <-renew.C:
@@ -270,13 +286,21 @@ func (r *Recorder) follow(ctx context.Context) error {
 					return err
 				}
 			case <-expires.C:
+				if err := r.land(); err != nil {
+					return err
+				}
 				expires.Reset(r.expire(ctx))
 			case <-looks.C:
 				if err := r.explain(ctx); err != nil {
 					return err
 				}
+			case l := <-r.queue.flight:
+				if err := r.landed(l); err != nil {
+					return err
+				}
 			default:
 			}
+			r.launch(ctx)
 			continue
 		}
 		if err := r.check(ctx); err != nil {
@@ -292,19 +316,40 @@ func (r *Recorder) follow(ctx context.Context) error {
 				return err
 			}
 		case <-expires.C:
+			if err := r.land(); err != nil {
+				return err
+			}
 			expires.Reset(r.expire(ctx))
 		case <-looks.C:
 			if err := r.explain(ctx); err != nil {
 				return err
 			}
+		case l := <-r.queue.flight:
+			if err := r.landed(l); err != nil {
+				return err
+			}
 		case <-r.bell.C:
 		}
+		r.launch(ctx)
 	}
+}
+
+// tell tells the status where the recorder stands.
+func (r *Recorder) tell(more bool) {
+	version := r.read
+	writing := r.queue.flight != nil
+	if writing {
+		version = r.at.Version
+	}
+	r.status.stands(version, r.at.Seq, len(r.living), more || writing)
 }
 
 // renew renews the lease. If nothing was written there, it also saves the position. A recorder that was taken for dead
 // in the meantime learns of it here.
 func (r *Recorder) renew(ctx context.Context) error {
+	if err := r.land(); err != nil {
+		return err
+	}
 	at, err := r.take(ctx)
 	if err != nil {
 		return err
@@ -312,7 +357,7 @@ func (r *Recorder) renew(ctx context.Context) error {
 	if at.Version != r.at.Version || at.Seq != r.at.Seq {
 		return store.ErrMoved
 	}
-	if r.read == at.Version {
+	if r.read == at.Version || len(r.queue.waiting) > 0 { // what waits moves the position
 		return nil
 	}
 	r.at, err = r.opts.Database.Write(ctx, at, store.Batch{To: r.read})
@@ -359,25 +404,4 @@ func (r *Recorder) record(ctx context.Context, events []*cache.Event, position u
 	}
 	r.read = max(r.read, position)
 	return r.write(ctx, &b)
-}
-
-func (r *Recorder) write(ctx context.Context, b *batch) error {
-	if len(b.transitions) == 0 {
-		return nil
-	}
-	r.status.writes()
-	if err := r.findOwners(ctx, b); err != nil {
-		return err
-	}
-	began, jobs := time.Now(), b.jobs()
-	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Transitions: b.transitions, Jobs: jobs, After: b.after})
-	if err != nil {
-		return fmt.Errorf("record: %w", err) // the text is the same for each attempt, so that it is logged once
-	}
-	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, b.transitions, len(jobs), time.Since(began))
-	r.at = at
-	if r.opts.Wrote != nil {
-		r.opts.Wrote(r.name)
-	}
-	return nil
 }

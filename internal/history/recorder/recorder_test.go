@@ -47,8 +47,9 @@ type memory struct {
 	expired     []expiry
 
 	away      bool
-	fault     func() error // nil: none
-	forgetful bool         // leases are not given up, as when a recorder is killed
+	takes     func() time.Duration // how long a write takes; nil: no time
+	fault     func() error         // nil: none
+	forgetful bool                 // leases are not given up, as when a recorder is killed
 }
 
 var errAway = errors.New("the database is away")
@@ -93,6 +94,10 @@ func (m *memory) Living(context.Context, store.Log) (living []*history.Job, _ er
 
 // Write may fail before it has written, and after.
 func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.Log, error) {
+	var takes func() time.Duration
+	if m.set(func() { takes = m.takes }); takes != nil {
+		time.Sleep(takes())
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls++
@@ -345,6 +350,15 @@ func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 						return errAway
 					}
 					return nil
+				}
+				if seed%3 > 0 {
+					slow := rand.New(rand.NewPCG(seed, 3)) // for one replica at a time, since the calls of two are not in any order
+					var turn sync.Mutex
+					db.takes = func() time.Duration {
+						turn.Lock()
+						defer turn.Unlock()
+						return time.Duration(slow.IntN(300)*slow.IntN(2)) * time.Millisecond
+					}
 				}
 			})
 			states := slices.Sorted(maps.Keys(lives))
@@ -668,31 +682,38 @@ func TestWhatCannotBeKnownIsLate(t *testing.T) {
 	}
 }
 
-// Versions that go back under a recorder that runs cost nothing but that what differs is late.
+// Versions that go back under a recorder that runs cost nothing but that what differs is late. What was read before is recorded, also if the database has not come to it yet.
 func TestARecorderOutlivesARestore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		world, db := newWorld()
-		r := start(t, world.api, db, "r", ring)
-		defer r.stop()
-		time.Sleep(time.Second)
-		world.put("a", history.Pending)
-		at := world.api.Version()
-		world.put("a", history.Running)
-		world.put("b", history.Running)
-		settle()
-		world.api.Restore(at)
-		settle()
-		world.put("a", history.Succeeded)
-		settle()
-		var got []string
-		for _, tr := range db.told() {
-			got = append(got, fmt.Sprintf("%s %s→%s %v", tr.Name, tr.From, tr.To, tr.Late))
-		}
-		want := []string{"a →Pending false", "a Pending→Running false", "b →Running false", "b Running→Deleted true", "a Running→Pending true", "a Pending→Succeeded false"}
-		if !slices.Equal(got, want) {
-			t.Errorf("%q, not %q", got, want)
-		}
-	})
+	for _, slow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			world, db := newWorld()
+			if slow {
+				db.takes = func() time.Duration { return 5 * time.Second }
+			}
+			r := start(t, world.api, db, "r", ring)
+			defer r.stop()
+			time.Sleep(20 * time.Second)
+			world.put("a", history.Pending)
+			at := world.api.Version()
+			world.put("a", history.Running)
+			world.put("b", history.Running)
+			if time.Sleep(100 * time.Millisecond); !slow {
+				settle()
+			}
+			world.api.Restore(at)
+			settle()
+			world.put("a", history.Succeeded)
+			settle()
+			var got []string
+			for _, tr := range db.told() {
+				got = append(got, fmt.Sprintf("%s %s→%s %v", tr.Name, tr.From, tr.To, tr.Late))
+			}
+			want := []string{"a →Pending false", "a Pending→Running false", "b →Running false", "b Running→Deleted true", "a Running→Pending true", "a Pending→Succeeded false"}
+			if !slices.Equal(got, want) {
+				t.Errorf("slow %v: %q, not %q", slow, got, want)
+			}
+		})
+	}
 }
 
 // What changes no state costs no call to the database, and a restart with finished jobs writes nothing.
@@ -867,5 +888,49 @@ func TestADatabaseThatFallsSilentIsAskedAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		world.isWhatThereWas(t, db)
 		r.stop()
+	})
+}
+
+// The database takes a second for each transaction, and there is much more than the ring holds: the recorder reads on meanwhile, so that nothing is
+// fetched again, and writes together what has come together.
+func TestASlowDatabaseDoesNotKeepTheRecorderFromReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		db.takes = func() time.Duration { return time.Second }
+		r := start(t, world.api, db, "r", ring)
+		defer r.stop()
+		settle()
+		_, before := db.stands()
+		const many = 300
+		for i := range many {
+			world.put(fmt.Sprintf("job-%d", i), history.Running)
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(4 * time.Second) // at most three transactions, and one that only saves the position
+		if told := len(db.told()); told != many {
+			t.Errorf("%d of %d transitions are written", told, many)
+		}
+		if _, calls := db.stands(); calls-before > 12 {
+			t.Errorf("%d calls", calls-before)
+		}
+		world.isWhatThereWas(t, db)
+	})
+}
+
+// There is more at once than the ring holds and the recorder could read: it goes on at once with what the API server has, as if nothing had happened.
+func TestARecorderThatWasOvertakenGoesOnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		r := start(t, world.api, db, "r", ring)
+		defer r.stop()
+		settle()
+		for i := range 300 {
+			world.put(fmt.Sprintf("job-%d", i), history.Running)
+		}
+		time.Sleep(leastWait + leastWait/2) // the API server tells what happened within a second
+		world.isWhatThereWas(t, db)
+		if now := r.recorder.Load().Status(); now.Err != nil || now.Behind {
+			t.Errorf("%+v", now)
+		}
 	})
 }

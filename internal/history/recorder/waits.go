@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/waiting"
 )
 
@@ -75,7 +74,7 @@ func (r *Recorder) explain(ctx context.Context) error {
 			w.due[uid] = now.Add(stands)
 		}
 	}
-	var jobs []*history.Job
+	var b batch
 	for uid, due := range w.due {
 		if now.Before(due) {
 			continue
@@ -96,25 +95,15 @@ func (r *Recorder) explain(ctx context.Context) error {
 			w.due[uid] = wait // what is said at that time counts
 			continue
 		}
-		if jobs = append(jobs, next); len(jobs) == batchSize {
+		b.put(next)
+		r.living[uid] = next
+		w.paces[uid] = w.paces[uid].next(now)
+		delete(w.due, uid)
+		if len(b.order) == batchSize {
 			break
 		}
 	}
-	if len(jobs) == 0 {
-		return nil
-	}
-	at, err := r.opts.Database.Write(ctx, r.at, store.Batch{To: r.read, Jobs: jobs})
-	if err != nil {
-		return err
-	}
-	r.at = at
-	r.opts.Metrics.explained(len(jobs))
-	for _, job := range jobs {
-		r.living[job.UID] = job
-		w.paces[job.UID] = w.paces[job.UID].next(now)
-		delete(w.due, job.UID)
-	}
-	return nil
+	return r.write(ctx, &b)
 }
 
 // until is when the next reason of a job may be written.

@@ -1,0 +1,123 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// While the database works on one transaction, the recorder reads on. What it reads meanwhile waits in a queue, and is written
+// together: the slower the database, the more at a time.
+
+// mostQueued is how many transitions may wait for the database. With its job, each takes about 1 KB of memory. Once there are more,
+// the recorder reads no further.
+const mostQueued = 8192
+
+// queue is what a tenure has read and not written yet.
+type queue struct {
+	waiting     []*batch
+	transitions int         // of those that wait
+	flight      chan landed // tells the end of the transaction that is under way; nil: there is none
+	broken      bool        // a transaction failed, so those that wait have nothing to follow on
+}
+
+// landed is how a transaction ended.
+type landed struct {
+	of    *batch
+	at    store.Log
+	err   error
+	began time.Time
+}
+
+// write puts what was read up to r.read at the end of the queue. It waits if there is too much, and returns the error of an
+// earlier transaction.
+func (r *Recorder) write(ctx context.Context, b *batch) error {
+	if len(b.order) == 0 {
+		return nil
+	}
+	r.status.writes()
+	if err := r.findOwners(ctx, b); err != nil {
+		return err
+	}
+	b.to = r.read
+	q := &r.queue
+	if last := len(q.waiting) - 1; last >= 0 && len(q.waiting[last].transitions)+len(b.transitions) <= batchSize {
+		q.waiting[last].add(b)
+	} else {
+		q.waiting = append(q.waiting, b)
+	}
+	q.transitions += len(b.transitions)
+	r.launch(ctx)
+	for q.transitions > mostQueued {
+		if err := r.land(); err != nil {
+			return err
+		}
+		r.launch(ctx)
+	}
+	return nil
+}
+
+// launch begins the next transaction, if there is something to write and no transaction is under way. The tenure waits for its
+// end (see ground).
+func (r *Recorder) launch(ctx context.Context) {
+	q := &r.queue
+	if q.flight != nil || len(q.waiting) == 0 || q.broken {
+		return
+	}
+	b, at := q.waiting[0], r.at
+	q.waiting[0], q.waiting = nil, q.waiting[1:]
+	q.transitions -= len(b.transitions)
+	flight := make(chan landed, 1)
+	q.flight = flight
+	go func() {
+		l := landed{of: b, began: time.Now()}
+		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after})
+		flight <- l
+	}()
+}
+
+// land waits for the end of the transaction that is under way. Afterwards r.at is where the log stands.
+func (r *Recorder) land() error {
+	if r.queue.flight == nil {
+		return nil
+	}
+	return r.landed(<-r.queue.flight)
+}
+
+// landed is called with the end of a transaction, exactly once.
+func (r *Recorder) landed(l landed) error {
+	r.queue.flight = nil
+	if l.err != nil {
+		r.queue.broken = true
+		return fmt.Errorf("record: %w", l.err) // the text is the same for each attempt, so that it is logged once
+	}
+	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, l.of.transitions, len(l.of.order), time.Since(l.began))
+	r.at = l.at
+	if r.opts.Wrote != nil && len(l.of.transitions) > 0 {
+		r.opts.Wrote(r.name)
+	}
+	return nil
+}
+
+// flush waits until all that was read is written, unless a transaction has failed.
+func (r *Recorder) flush(ctx context.Context) error {
+	for {
+		r.launch(ctx)
+		if r.queue.flight == nil {
+			return nil
+		}
+		if err := r.land(); err != nil {
+			return err
+		}
+	}
+}
+
+// ground ends a tenure whose context has ended: what waits is forgotten, since it will be read again.
+func (r *Recorder) ground() {
+	if r.queue.flight != nil {
+		<-r.queue.flight
+	}
+	r.queue = queue{}
+}
