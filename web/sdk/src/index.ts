@@ -17,7 +17,8 @@ export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchS
 export { logs, type LogEntry, type LogGap, type LogLine, type LogQuery, type LogRun } from './logs.ts';
 export { transitions, type Transition, type TransitionQuery } from './history.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';
-export { defineResource, pathOf, type Query, type Resource } from './resource.ts';
+export type { Identity, Only, Paths } from './paths.ts';
+export { defineResource, pathOf, type Query, type QueryOf, type Resource } from './resource.ts';
 export { Live, streamPath, type LiveOptions, type Observable } from './live.ts';
 export { Client, type ClientOptions, type TokenReason, type TokenSource } from './client.ts';
 export { Session, type Locks, type SessionInfo, type SessionOptions } from './session.ts';

@@ -6,7 +6,8 @@ import { within } from './deadline.ts';
 import { Listeners } from './listeners.ts';
 import { streamPath } from './live.ts';
 import type { KubeObject } from './object.ts';
-import { pathOf, type Query, type Resource } from './resource.ts';
+import type { Only } from './paths.ts';
+import { pathOf, type QueryOf, type Resource } from './resource.ts';
 import { isFinal, type ConnectionState } from './state.ts';
 import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 
@@ -107,8 +108,8 @@ export class Kubecast {
   }
 
   /** The same one for the same resource and query, as long as somebody looks at it. Nothing is asked for before somebody does. */
-  watch<T extends KubeObject>(resource: Resource<T>, query?: Query): Watch<T> {
-    return this.#at(pathOf(resource, query), (changed) => new WatchedCollection<KubeObject>(changed), false).watch as Watch<T>;
+  watch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F>): Watch<Only<T, F>> {
+    return this.#at(pathOf(resource, query), (changed) => new WatchedCollection<KubeObject>(changed), false).watch as Watch<Only<T, F>>;
   }
 
   /**

@@ -4,7 +4,8 @@ import { createContext, createElement, useCallback, useContext, useSyncExternalS
 import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import { inboxOf, type Inbox, type InboxSnapshot } from './notifications.ts';
 import type { KubeObject } from './object.ts';
-import type { Query, Resource } from './resource.ts';
+import type { Only } from './paths.ts';
+import type { QueryOf, Resource } from './resource.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -28,7 +29,10 @@ export function useKubecast(): Kubecast {
  * const { data, status } = useWatch(jobs, { namespace: 'team-a', where: 'status.active!=' });
  * ```
  */
-export function useWatch<T extends KubeObject>(resource: Resource<T>, query?: Query): WatchSnapshot<T> & Pick<Watch<T>, 'retry'> {
+export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query?: QueryOf<T, F>,
+): WatchSnapshot<Only<T, F>> & Pick<Watch<T>, 'retry'> {
   const { subscribe, getSnapshot, getServerSnapshot, retry } = useKubecast().watch(resource, query);
   return { ...useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot), retry };
 }

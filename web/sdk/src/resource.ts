@@ -1,6 +1,7 @@
 // What is watched: a kind, and which of its objects.
 
 import type { KubeObject } from './object.ts';
+import type { Paths } from './paths.ts';
 
 /** A kind, and the type of its objects. */
 export interface Resource<T extends KubeObject> {
@@ -42,6 +43,9 @@ export interface Query {
   /** At most one modification of each object in so many milliseconds, the latest. */
   readonly conflate?: number | undefined;
 }
+
+/** A query whose `fields` are paths of the objects. Where they are written down, the type of what is told is narrowed to them. */
+export type QueryOf<T extends KubeObject, F extends readonly string[]> = Omit<Query, 'fields'> & { readonly fields?: (F & Paths<T, F>) | undefined };
 
 /** The path and query that would be asked for; the same for queries that mean the same. */
 export function pathOf(resource: Resource<KubeObject>, query: Query = {}): string {

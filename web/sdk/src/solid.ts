@@ -4,7 +4,8 @@ import { createContext, createEffect, createMemo, createSignal, on, onCleanup, u
 import type { Kubecast, Watch } from './kubecast.ts';
 import { inboxOf, type Inbox } from './notifications.ts';
 import type { KubeObject } from './object.ts';
-import type { Query, Resource } from './resource.ts';
+import type { Only } from './paths.ts';
+import type { QueryOf, Resource } from './resource.ts';
 import { shown, type Followable, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
@@ -42,7 +43,10 @@ const follows = <F extends Followable>(of: Accessor<F>): Accessor<Shown<F>> => f
  * const running = createWatch(jobs, () => ({ namespace: props.team }));   // running().data, running().status
  * ```
  */
-export function createWatch<T extends KubeObject>(resource: Resource<T>, query?: Accessor<Query | undefined>): Accessor<Shown<Watch<T>>> {
+export function createWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query?: Accessor<QueryOf<T, F> | undefined>,
+): Accessor<Shown<Watch<Only<T, F>>>> {
   const kc = useKubecast();
   return follows(createMemo(() => kc.watch(resource, query?.())));
 }

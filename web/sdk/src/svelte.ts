@@ -5,7 +5,8 @@ import { readable, type Readable } from 'svelte/store';
 import type { Kubecast, Watch } from './kubecast.ts';
 import { inboxOf, type Inbox } from './notifications.ts';
 import type { KubeObject } from './object.ts';
-import type { Query, Resource } from './resource.ts';
+import type { Only } from './paths.ts';
+import type { QueryOf, Resource } from './resource.ts';
 import { shown, type Followable, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
@@ -42,7 +43,11 @@ function follow<F extends Followable>(from: F): Readable<Shown<F>> {
  *
  * Outside of a component's beginning, where there is no context, the gateway has to be given.
  */
-export function watch<T extends KubeObject>(resource: Resource<T>, query?: Query, kc: Kubecast = getKubecast()): Readable<Shown<Watch<T>>> {
+export function watch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query?: QueryOf<T, F>,
+  kc: Kubecast = getKubecast(),
+): Readable<Shown<Watch<Only<T, F>>>> {
   return follow(kc.watch(resource, query));
 }
 

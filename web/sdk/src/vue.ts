@@ -4,7 +4,8 @@ import { inject, shallowRef, toValue, watchPostEffect, type InjectionKey, type M
 import type { Kubecast, Watch } from './kubecast.ts';
 import { inboxOf, type Inbox } from './notifications.ts';
 import type { KubeObject } from './object.ts';
-import type { Query, Resource } from './resource.ts';
+import type { Only } from './paths.ts';
+import type { QueryOf, Resource } from './resource.ts';
 import { shown, type Followable, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
@@ -41,7 +42,10 @@ function follow<F extends Followable>(of: () => F): Live<Shown<F>> {
  * const running = useWatch(jobs, () => ({ namespace: props.team }));   // running.data, running.status in the template
  * ```
  */
-export function useWatch<T extends KubeObject>(resource: Resource<T>, query?: MaybeRefOrGetter<Query | undefined>): Live<Shown<Watch<T>>> {
+export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query?: MaybeRefOrGetter<QueryOf<T, F> | undefined>,
+): Live<Shown<Watch<Only<T, F>>>> {
   const kc = useKubecast();
   return follow(() => kc.watch(resource, toValue(query)));
 }

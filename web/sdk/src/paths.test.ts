@@ -1,0 +1,55 @@
+// Mostly for the compiler, which `npm run lint` asks: a misspelled path must not compile, nor what was not asked for.
+import { expect, expectTypeOf, test } from 'vitest';
+import { createKubecast } from './kubecast.ts';
+import type { KubeObject } from './object.ts';
+import type { Query } from './resource.ts';
+import { useWatch as useInReact } from './react.ts';
+import { defineResource } from './resource.ts';
+import { createWatch } from './solid.ts';
+import { useWatch as useInVue } from './vue.ts';
+
+interface Job extends KubeObject {
+  readonly spec: { readonly parallelism?: number; readonly template: { readonly metadata?: { readonly labels?: Record<string, string> }; readonly spec: { readonly containers: readonly { readonly name: string }[] } } };
+  readonly status?: { readonly active?: number; readonly conditions?: readonly { readonly type: string }[] };
+}
+const jobs = defineResource<Job>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+const anything = defineResource<KubeObject>()({ group: 'example.org', version: 'v1', plural: 'widgets' });
+
+test('of an object there is what was asked for, and its identity', () => {
+  const kc = createKubecast({ fetch: () => Promise.reject(new Error('nobody asks')) });
+  const some = () => kc.watch(jobs, { namespace: 'n', fields: ['status.active', 'spec.template.spec.containers', 'metadata.labels.app\\.kubernetes\\.io/name'] }).getSnapshot().data[0];
+  type Some = NonNullable<ReturnType<typeof some>>;
+  expectTypeOf<Some['status']>().toEqualTypeOf<{ readonly active?: number } | undefined>();
+  expectTypeOf<Some['spec']['template']['spec']['containers'][number]['name']>().toEqualTypeOf<string>();
+  expectTypeOf<NonNullable<Some['metadata']['labels']>['app.kubernetes.io/name']>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<Some['metadata']['name']>().toEqualTypeOf<string>();
+  // @ts-expect-error It was not asked for.
+  some()?.spec.parallelism;
+  // @ts-expect-error Nor was this asked for.
+  some()?.metadata.annotations;
+
+  expectTypeOf(kc.watch(jobs).getSnapshot().data[0]).toEqualTypeOf<Job | undefined>();
+  const query: Query = { fields: ['whatever'] };
+  expectTypeOf(kc.watch(jobs, query).getSnapshot().data[0]).toEqualTypeOf<Job | undefined>();
+  expectTypeOf(kc.watch(anything, { fields: ['spec.size'] }).getSnapshot().data[0]).toEqualTypeOf<KubeObject | undefined>();
+  expect(kc.watch(jobs, { fields: ['status.active'] }).getSnapshot().data).toEqual([]);
+  kc.close();
+});
+
+test('a path that leads nowhere does not compile', () => {
+  const never = () => {
+    const kc = createKubecast();
+    // @ts-expect-error Misspelled.
+    kc.watch(jobs, { fields: ['status.activ'] });
+    // @ts-expect-error Of an array only the whole can be asked for.
+    kc.watch(jobs, { fields: ['status.active', 'spec.template.spec.containers.name'] });
+    // @ts-expect-error A number has no fields.
+    useInReact(jobs, { fields: ['status.active.x'] });
+    // @ts-expect-error Likewise where what is asked for depends on something.
+    createWatch(jobs, () => ({ namespace: 'n', fields: ['status.activ'] }));
+    // @ts-expect-error And in Vue.
+    useInVue(jobs, () => ({ fields: ['status.activ'] }));
+    useInVue(jobs, () => ({ fields: ['status.active'] })).value.data[0]?.status?.active?.toFixed();
+  };
+  expect(never).toBeTypeOf('function');
+});
