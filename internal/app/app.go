@@ -58,7 +58,8 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	past, err := newArchive(cfg, registry, log)
+	box := newInbox(cfg, registry, log)
+	past, err := newArchive(cfg, box, registry, log)
 	if err != nil {
 		return err
 	}
@@ -125,6 +126,7 @@ func Run(ctx context.Context, opts Options) error {
 		Drain:       cfg.Drain.Std(),
 		Origins:     cfg.CORS.Origins,
 		History:     past,
+		Inbox:       box,
 		SeeTheirOwn: cfg.History.Owners == config.OwnersSeeTheirOwn,
 		Portal:      portal(),
 		Audit:       auditLog,
@@ -166,6 +168,7 @@ func Run(ctx context.Context, opts Options) error {
 	group.Go(func() error { return clusters.revocations.Run(feeding) })
 	if past != nil {
 		group.Go(func() error { return past.Run(feeding) })
+		group.Go(func() error { return box.Run(feeding) })
 	}
 	reload := newReload(opts, clusters, certificate)
 	group.Go(func() error { return reload.Run(feeding) })

@@ -14,10 +14,11 @@ import (
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/notify/inbox"
 )
 
 // newArchive returns nil if the configuration wants no history.
-func newArchive(cfg config.Config, registerer prometheus.Registerer, log *slog.Logger) (*archive.Archive, error) {
+func newArchive(cfg config.Config, box *inbox.Inbox, registerer prometheus.Registerer, log *slog.Logger) (*archive.Archive, error) {
 	if cfg.History.Database == config.HistoryNone {
 		return nil, nil
 	}
@@ -29,13 +30,16 @@ func newArchive(cfg config.Config, registerer prometheus.Registerer, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	a, err := archive.New(archive.Options{
+	opts := archive.Options{
 		Database: database, Rules: set, Serves: cfg.Kinds.Serves, Migrate: cfg.History.Migrate, Keep: cfg.History.Keep.Std(),
 		Registerer: registerer, Log: log,
-	})
+	}
+	tell(&opts, box)
+	a, err := archive.New(opts)
 	if err != nil {
 		return nil, fmt.Errorf("history.database: %w", err)
 	}
+	box.Use(a.Reading(), a.Ready())
 	return a, nil
 }
 

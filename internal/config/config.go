@@ -35,11 +35,12 @@ type Config struct {
 	CORS       CORS       `yaml:"cors"`
 	// TrustedProxies are the addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed, for limits
 	// by address and for the audit log.
-	TrustedProxies []string `yaml:"trustedProxies"`
-	Audit          Audit    `yaml:"audit"`
-	History        History  `yaml:"history"`
-	Logs           Logs     `yaml:"logs"`
-	Log            Log      `yaml:"log"`
+	TrustedProxies []string      `yaml:"trustedProxies"`
+	Audit          Audit         `yaml:"audit"`
+	History        History       `yaml:"history"`
+	Notifications  Notifications `yaml:"notifications"`
+	Logs           Logs          `yaml:"logs"`
+	Log            Log           `yaml:"log"`
 }
 
 // Ops says what the ops listener shows, and to whom.
@@ -329,8 +330,9 @@ func Default() Config {
 		History: History{
 			Database: HistorySQLite, Owners: OwnersAsPermitted, Keep: Duration(30 * 24 * time.Hour), Migrate: true, Kinds: []HistoryKind{},
 		},
-		Logs: Logs{Upstreams: 200, PerUser: 16, Ring: 1 << 20},
-		Log:  Log{Level: "info", Format: "text"},
+		Notifications: Notifications{States: []string{"Succeeded", "Failed"}, Keep: Duration(30 * 24 * time.Hour)},
+		Logs:          Logs{Upstreams: 200, PerUser: 16, Ring: 1 << 20},
+		Log:           Log{Level: "info", Format: "text"},
 	}
 }
 

@@ -68,6 +68,7 @@ cors: {origins: []}
 trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, "fc00::/7"]
 audit: {level: none, file: ""}
 history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: as-permitted, keep: 720h, migrate: true, kinds: []}
+notifications: {states: [Succeeded, Failed], digest: "0", keep: 720h}
 logs: {upstreams: 200, perUser: 16, ring: 1Mi}
 log: {level: info, format: text}
 `
@@ -201,6 +202,10 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"history of what is denied":  {"kinds: {deny: [a.b]}\nhistory: {kinds: [{resource: a.b}]}", `line 2: history.kinds[0].resource: "a.b" given; allowed: a kind that kinds.allow and kinds.deny let be served`},
 		"history for a moment":       {"history: {keep: 1s}", `line 1: history.keep: "1s" given; allowed: 1h to`},
 		"history of owners":          {"history: {owners: all}", `line 1: history.owners: "all" given; allowed: as-permitted, see-their-own`},
+		"told of another state":      {"notifications: {states: [Failed, Done]}", `line 1: notifications.states: "Done" given; allowed: Submitted, Suspended,`},
+		"told of a state twice":      {"notifications: {states: [Failed, Failed]}", `line 1: notifications.states: "Failed" given; allowed: each state once`},
+		"told after a week":          {"notifications: {digest: 168h}", `line 1: notifications.digest: "168h" given; allowed: 0 to 24h`},
+		"told for a moment":          {"notifications: {keep: 1s}", `line 1: notifications.keep: "1s" given; allowed: 1h to`},
 		"no room beside history":     {"kinds: {atMost: 3}\nhistory: {kinds: [{resource: a.b}]}", `line 1: kinds.atMost: "3" given; allowed: more than the 3 kinds of cache.preload`},
 		"mode without policies":      {"authorizer: {mode: policy}", `authorizer.policies: [] given; allowed: one policy or more`},
 		"policies without mode":      {"authorizer: {policies: ['true']}", `line 1: authorizer.policies: given in mode rbac; allowed: in mode policy`},

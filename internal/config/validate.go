@@ -56,6 +56,7 @@ func (c Config) validate() faults {
 	f.cache(c.Cache)
 	f.kinds(c.Kinds, c.Cache.Preload, c.History.recorded())
 	f.history(c.History, c.Kinds)
+	f.notifications(c.Notifications)
 
 	f.count("ring.events", c.Ring.Events, 1)
 	if c.Ring.Bytes < 1 {

@@ -5,8 +5,8 @@
 // it. A stream gives its client every event after the client's position, or tells it `reset`. No error text of the
 // inside reaches a client.
 //
-// What it refuses: all methods but GET, HEAD and OPTIONS, except POST where somebody signs in or out, or asks what they
-// may do.
+// What it refuses: all methods but GET, HEAD and OPTIONS, except POST where somebody signs in or out, asks what they may
+// do, or says which of their notifications they have read, and PUT of what they want to be notified of.
 package http
 
 import (
@@ -36,6 +36,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/logstream"
+	"github.com/kubecast/kubecast/internal/http/notifications"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/past"
 	"github.com/kubecast/kubecast/internal/http/podlog"
@@ -44,6 +45,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/rest"
 	"github.com/kubecast/kubecast/internal/http/signin"
 	"github.com/kubecast/kubecast/internal/logs"
+	"github.com/kubecast/kubecast/internal/notify/inbox"
 )
 
 // Options configure a Server; all fields are required unless they say otherwise.
@@ -66,7 +68,8 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	Origins        []string         // of pages elsewhere that may call; may be empty
 	History        *archive.Archive // nil: none is kept
-	SeeTheirOwn    bool             // whether owner=me shows callers their own jobs of the history without any other permission
+	Inbox          *inbox.Inbox     // what users are told of their jobs; nil: nothing. Needs History
+	SeeTheirOwn    bool             // whether owner=me shows callers their own jobs of the history without any other permission, and notifications
 	Portal         fs.FS            // the built portal; nil if it was not built
 	Audit          *audit.Log       // nil: none is kept
 	Registerer     prometheus.Registerer
@@ -87,6 +90,7 @@ type Server struct {
 	connections *connections
 	rest        *rest.Handler
 	past        *past.Handler
+	told        *notifications.Handler
 	logs        *podlog.Handler
 	feeds       *logs.Feeds
 	followed    *logstream.Handler
@@ -109,7 +113,7 @@ func New(opts Options) (*Server, error) {
 		log:        opts.Log,
 	}
 	s.signin = signin.New(signin.Options{
-		Authenticator: opts.Authenticator, Sessions: opts.Sessions, Login: opts.Login, Origins: opts.Origins, Posts: rest.IsReview, Rates: s.rates, Log: opts.Log,
+		Authenticator: opts.Authenticator, Sessions: opts.Sessions, Login: opts.Login, Origins: opts.Origins, Allows: allows, Rates: s.rates, Log: opts.Log,
 	})
 	var err error
 	s.access, err = access.New(access.Options{Clusters: opts.Clusters, Authorizer: opts.Authorizer, SyncTimeout: opts.SyncTimeout})
@@ -125,6 +129,11 @@ func New(opts Options) (*Server, error) {
 		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns, Processors: s.processors,
 		WriteTimeout: opts.Stream.WriteTimeout,
 	})
+	told := notifications.Options{Inbox: opts.Inbox, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns}
+	if opts.History != nil {
+		told.Kinds = opts.History.Kinds()
+	}
+	s.told = notifications.New(told)
 	s.feeds = logs.New(logs.Options{
 		Upstreams: unlimited(opts.Logs.Total), PerUser: opts.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})
@@ -132,6 +141,7 @@ func New(opts Options) (*Server, error) {
 	s.streams = eventstream.New(eventstream.Options{
 		Parsers: eventstream.Parsers{
 			strings.TrimPrefix(past.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,
+			strings.TrimPrefix(notifications.Path, "/"): s.told.Stream,
 		},
 		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
 		Processors: s.processors, Memory: s.memory, Times: opts.Stream,
@@ -196,6 +206,14 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) error {
 	return s.signedIn(s.rest.PostReview)(w, r)
 }
 
+// allows returns the methods that a path takes, if it is one of those outside of package signin that take more than GET; else "".
+func allows(path string) string {
+	if rest.IsReview(path) {
+		return "POST, OPTIONS"
+	}
+	return notifications.Allows(path)
+}
+
 // route adds all addresses; openapi.yaml describes them.
 func (s *Server) route(r chi.Router) {
 	for _, base := range []string{"", "/clusters/{cluster}"} {
@@ -209,6 +227,10 @@ func (s *Server) route(r chi.Router) {
 	}
 	r.Get(past.Prefix+"/*", s.answer("history", s.history))
 	r.Get(logstream.Prefix+"/*", s.answer("logs", s.logLines))
+	r.Get(notifications.Path, s.answer("notifications", s.notifications))
+	r.Post(notifications.ReadPath, s.answer("notifications", s.signedIn(s.told.MarkRead)))
+	r.Get(notifications.SettingsPath, s.answer("notifications", s.signedIn(s.told.Settings)))
+	r.Put(notifications.SettingsPath, s.answer("notifications", s.signedIn(s.told.ChangeSettings)))
 	r.Get("/stream", s.answer("stream", s.multiStream))
 	r.Get("/auth/me", s.answer("auth", s.signedIn(s.rest.Me)))
 	s.signin.Route(r, func(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {

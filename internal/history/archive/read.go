@@ -19,6 +19,9 @@ var ErrAway = errors.New("the history's database cannot be read")
 // pageWithin is how long one question to the database may take.
 const pageWithin = 10 * time.Second
 
+// Kinds are those whose history is kept, as resource[.group].
+func (a *Archive) Kinds() []string { return slices.Clone(a.kinds) }
+
 // Records reports whether the history of a kind, given as resource[.group], is kept.
 func (a *Archive) Records(kind string) bool { return slices.Contains(a.kinds, kind) }
 

@@ -72,6 +72,13 @@ func CauseOf(err error) Cause {
 	return CauseAway // all others are errors of the connection
 }
 
+// isDeadlock reports whether the database has undone a transaction because it and another waited for each other.
+func isDeadlock(err error) bool {
+	var pg *pgconn.PgError
+	var my *mysql.MySQLError
+	return errors.As(err, &pg) && (pg.Code == "40P01" || pg.Code == "40001") || errors.As(err, &my) && my.Number == 1213
+}
+
 // isMissingTable reports whether there is no schema at all.
 func isMissingTable(err error) bool {
 	var pg *pgconn.PgError

@@ -9,10 +9,7 @@ import (
 )
 
 // Unused is a log that nobody has recorded for a time.
-type Unused struct {
-	Log
-	People string // the cluster's name for people
-}
+type Unused struct{ Log }
 
 // unused is the condition that nobody has held, released or written to a log since a time. Its two parameters are both
 // that time.

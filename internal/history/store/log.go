@@ -24,6 +24,7 @@ type LogName struct {
 type Log struct {
 	LogName
 	ID      int64
+	People  string // the cluster's name for people
 	Version uint64 // everything up to here has been written; 0: nothing is known
 	Seq     uint64 // the last transition's number
 	Expired uint64 // the highest number that was removed
@@ -79,8 +80,8 @@ func (s *Store) Release(ctx context.Context, name LogName, holder string) error 
 // Find is where a log stands. The error is ErrNoLog if there is none.
 func (s *Store) Find(ctx context.Context, name LogName) (Log, error) {
 	log := Log{LogName: name}
-	err := s.db.QueryRowContext(ctx, s.dialect.bind(`SELECT id, version, seq, expired FROM logs WHERE cluster = ? AND resource = ?`),
-		name.Cluster, name.Resource).Scan(&log.ID, &log.Version, &log.Seq, &log.Expired)
+	err := s.db.QueryRowContext(ctx, s.dialect.bind(`SELECT id, name, version, seq, expired FROM logs WHERE cluster = ? AND resource = ?`),
+		name.Cluster, name.Resource).Scan(&log.ID, &log.People, &log.Version, &log.Seq, &log.Expired)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Log{}, ErrNoLog
@@ -108,8 +109,17 @@ type Writer interface {
 }
 
 // Write writes a batch and moves the log, or does neither. It gives the log as it is then. The error is ErrMoved if the log does
-// not stand where it did. After any other error it is not known which: the log has to be found again.
-func (s *Store) Write(ctx context.Context, log Log, b Batch) (Log, error) {
+// not stand where it did. After any other error it is not known which: the log has to be found again. If writers and others
+// have got into each other's way, it is tried again.
+func (s *Store) Write(ctx context.Context, log Log, b Batch) (next Log, err error) {
+	err = again(ctx, func() error {
+		next, err = s.write(ctx, log, b)
+		return err
+	})
+	return next, err
+}
+
+func (s *Store) write(ctx context.Context, log Log, b Batch) (Log, error) {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return log, fmt.Errorf("write: %w", err)

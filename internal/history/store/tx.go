@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+	"math/rand/v2"
+	"time"
 )
 
 // Tx is a transaction of packages that keep tables of their own beside the history's. Their statements have ? for each
@@ -13,8 +15,13 @@ type Tx struct {
 }
 
 // Transact does something in a transaction, which is undone if it returns an error. In SQLite there is one transaction that writes
-// at a time, and others wait.
+// at a time, and others wait. If the database undoes the transaction, because it and another waited for each other, it is done
+// again. So it must change nothing but the database.
 func (s *Store) Transact(ctx context.Context, do func(tx *Tx) error) error {
+	return again(ctx, func() error { return s.transact(ctx, do) })
+}
+
+func (s *Store) transact(ctx context.Context, do func(tx *Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -73,3 +80,17 @@ func (s *Store) Now() string { return s.dialect.now() }
 
 // Now is Store.Now.
 func (t *Tx) Now() string { return t.store.dialect.now() }
+
+// attempts is how often a transaction is done that the database undoes each time.
+const attempts = 5
+
+// again does something in a transaction, and does it again if the database has undone that because of a deadlock.
+func again(ctx context.Context, do func() error) error {
+	for n := 1; ; n++ {
+		err := do()
+		if err == nil || n == attempts || !isDeadlock(err) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(rand.N(time.Duration(n) * 10 * time.Millisecond))
+	}
+}

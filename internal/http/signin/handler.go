@@ -34,10 +34,10 @@ type Authenticator interface {
 // Options configure a Handler.
 type Options struct {
 	Authenticator Authenticator
-	Sessions      *session.Sessions      // seals sessions of browsers, and tickets; nil: there are none
-	Login         *oidc.Login            // at the identity provider; nil: there is none. It needs Sessions
-	Origins       []string               // other origins whose pages may call; may be empty
-	Posts         func(path string) bool // reports whether a path of another package takes only POST; may be nil
+	Sessions      *session.Sessions        // seals sessions of browsers, and tickets; nil: there are none
+	Login         *oidc.Login              // at the identity provider; nil: there is none. It needs Sessions
+	Origins       []string                 // other origins whose pages may call; may be empty
+	Allows        func(path string) string // the methods of a path of another package that takes more than GET, as in the header Allow; else ""; may be nil
 	Rates         *pace.Rates
 	Log           *slog.Logger
 }
@@ -76,7 +76,7 @@ const (
 )
 
 // changes are the paths at which callers sign in or out with a POST. The value says whether the path takes GET, too. No
-// other path takes POST, except those that Options.Posts reports.
+// other path takes more than GET, except those of Options.Allows.
 var changes = map[string]bool{"/auth/session": true, "/auth/ticket": false, "/auth/logout": false, backchannelPath: false}
 
 // Concludes reports whether a request signs a caller in or out, or would do so if it succeeded.

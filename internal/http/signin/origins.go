@@ -60,8 +60,12 @@ func (h *Handler) AllowedMethods(path string) string {
 	switch {
 	case ok && reads:
 		return "GET, HEAD, POST, OPTIONS"
-	case ok, h.opts.Posts != nil && h.opts.Posts(path):
+	case ok:
 		return "POST, OPTIONS"
+	case h.opts.Allows != nil:
+		if methods := h.opts.Allows(path); methods != "" {
+			return methods
+		}
 	}
 	return "GET, HEAD, OPTIONS"
 }

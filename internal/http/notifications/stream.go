@@ -1,0 +1,283 @@
+package notifications
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/trail"
+	"github.com/kubecast/kubecast/internal/notify/inbox"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Stream is an eventstream.Parser: it reads what is asked of a stream of notifications.
+func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opener, error) {
+	if path != Path {
+		return nil, reply.NotFound("notifications are streamed at " + Path)
+	}
+	for parameter, values := range query {
+		switch {
+		case parameter != "limit":
+			return nil, reply.BadRequest("%s: there is no such parameter of a stream; there is limit", reply.Shortened(parameter))
+		case len(values) > 1:
+			return nil, reply.BadRequest("limit: given more than once")
+		}
+	}
+	limit, err := limitOf(query, 0)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, id auth.Identity) (eventstream.Source, error) {
+		source, err := h.open(ctx, id, name, limit)
+		trail.Of(ctx).Decided(read("watch"), err)
+		return source, err
+	}, nil
+}
+
+// source is the eventstream.Source of a user's inbox. Its position is a number: all up to it was told, or is not to be seen.
+//
+// When its caller may see something else from now on, the client is reset: what it holds and may not see any more goes that way,
+// and what is unread is counted anew.
+type source struct {
+	eventstream.Permitted
+	handler  *Handler
+	id       auth.Identity
+	follower *inbox.Follower
+	name     string // in event ids
+	prefix   string // of events' names
+	newest   int    // how many are told to a client that comes without a position
+
+	to     eventstream.Sink // nil before the first Read
+	resume bool             // the client's position counts
+	reset  string           // why it does not
+	placed bool             // seq is a position
+	seq    uint64
+}
+
+func (h *Handler) open(ctx context.Context, id auth.Identity, name string, newest int) (eventstream.Source, error) {
+	if err := h.permitted(id); err != nil {
+		return nil, err
+	}
+	visible, err := h.see(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{
+		Permitted: eventstream.Permitted{Visible: visible}, handler: h, id: id, follower: h.opts.Inbox.Follow(id.Username), name: name, newest: newest,
+	}
+	if s.name == "" {
+		s.name = "n"
+	} else {
+		s.prefix = name + "."
+	}
+	return s, nil
+}
+
+// Name implements eventstream.Source.
+func (s *source) Name() string { return s.name }
+
+// Ready implements eventstream.Source.
+func (s *source) Ready(ctx context.Context) error { return s.follower.Ready(ctx) }
+
+// Epoch implements eventstream.Source. It is the epoch of the default cluster. So a client that adds its notifications to a
+// stream of that cluster is not reset everywhere.
+func (s *source) Epoch(ctx context.Context) (string, error) {
+	kinds, err := s.handler.opts.Access.Cluster("")
+	if err != nil {
+		return "", err
+	}
+	return kinds.Cluster().Epoch(ctx)
+}
+
+// Find implements eventstream.Source.
+func (s *source) Find(ctx context.Context, from eventstream.From) {
+	s.reset, s.resume = from.Reset, false
+	if s.reset != "" || !from.Named {
+		return
+	}
+	switch {
+	case from.Claim.Own != "" || from.Claim.Some != from.Claim.All || from.Claim.All>>63 != 0:
+		s.reset = eventstream.ResetUnreadable
+		return
+	case from.Claim.Visibility != s.Visible.Name():
+		s.reset = eventstream.ResetEpoch
+		return
+	}
+	s.seq = from.Claim.All
+	// One row is enough: this only asks whether all that follows is still there.
+	_, err := s.after(ctx, 1)
+	switch {
+	case errors.Is(err, inbox.ErrAhead):
+		s.reset = eventstream.ResetAhead
+	case errors.Is(err, inbox.ErrExpired):
+		s.reset = eventstream.ResetExpired
+	default: // if the database is away, the first Read says so
+		s.resume = true
+	}
+}
+
+// Begin implements eventstream.Source.
+func (s *source) Begin() (reset string) {
+	s.placed = s.resume
+	return s.reset
+}
+
+// Claim implements eventstream.Source.
+func (s *source) Claim() stream.Claim {
+	if !s.placed {
+		return stream.Claim{}
+	}
+	return stream.Claim{Known: stream.UpTo(s.seq), Visibility: s.Visible.Name()}
+}
+
+// Bookmark implements eventstream.Source.
+func (s *source) Bookmark(to eventstream.Sink) {
+	if s.placed {
+		to.Emit(s.prefix, "bookmark", `{"seq":"`+strconv.FormatUint(s.seq, 10)+`"}`)
+	}
+}
+
+// Read implements eventstream.Source.
+func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Progress {
+	s.to = to
+	if s.Outdated() {
+		s.Adopt()
+		if s.placed {
+			return s.miss(eventstream.ResetEpoch)
+		}
+	}
+	if !s.placed {
+		return s.state(ctx)
+	}
+	more, err := s.follower.Next(s.seq, s.to)
+	switch {
+	case err != nil:
+		return eventstream.Progress{Outcome: eventstream.Unavailable}
+	case !more:
+		return eventstream.Progress{}
+	case to.Prompt():
+		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
+	}
+	return s.follow(ctx)
+}
+
+// batch is how many changes are told in one Read.
+const batch = 128
+
+// after are the changes behind the client's position.
+func (s *source) after(ctx context.Context, limit int) (found []inbox.Change, err error) {
+	err = s.handler.inTurn(ctx, s.id, func() error {
+		found, err = s.handler.opts.Inbox.After(ctx, s.id.Username, seesOf(s.Visible), s.seq, limit)
+		return err
+	})
+	return found, err
+}
+
+// follow tells what follows the client's position.
+func (s *source) follow(ctx context.Context) eventstream.Progress {
+	found, err := s.after(ctx, batch)
+	switch {
+	case errors.Is(err, inbox.ErrAhead):
+		return s.miss(eventstream.ResetAhead)
+	case errors.Is(err, inbox.ErrExpired):
+		return s.miss(eventstream.ResetExpired)
+	case err != nil:
+		return failed(err)
+	case s.Outdated(): // some of it may not be seen any more
+		return eventstream.Progress{More: true}
+	}
+	for _, c := range found {
+		s.seq = c.Seq
+		switch {
+		case c.Notification != nil:
+			s.to.Emit(s.prefix, "notification", reply.MustJSON(c.Notification))
+		case c.Mark != nil:
+			s.to.Emit(s.prefix, "read", reply.MustJSON(c.Mark))
+		}
+		if outcome := s.to.Relay(); outcome != eventstream.GoOn || s.Outdated() {
+			return eventstream.Progress{More: true, Outcome: outcome}
+		}
+	}
+	return eventstream.Progress{More: true}
+}
+
+// state tells the newest notifications. The client then goes on from there.
+func (s *source) state(ctx context.Context) eventstream.Progress {
+	if s.to.Prompt() {
+		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
+	}
+	var now inbox.State
+	err := s.handler.inTurn(ctx, s.id, func() (err error) {
+		now, err = s.handler.opts.Inbox.State(ctx, s.id.Username, seesOf(s.Visible), s.newest)
+		return err
+	})
+	if err != nil {
+		return failed(err)
+	}
+	for _, n := range now.Newest {
+		s.to.Emit(s.prefix, "notification", reply.MustJSON(n))
+		if outcome := s.to.Relay(); outcome != eventstream.GoOn {
+			return eventstream.Progress{More: true, Outcome: outcome}
+		}
+		if s.Outdated() { // some of what was just told may not be seen any more
+			return s.miss(eventstream.ResetEpoch)
+		}
+	}
+	s.placed, s.seq = true, now.Seq
+	s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"seq":"%d","count":%d,"unread":%d}`, now.Seq, len(now.Newest), now.Unread))
+	return eventstream.Progress{More: true}
+}
+
+// failed is the progress of a source that cannot be read.
+func failed(err error) eventstream.Progress {
+	if reply.To(err).Code == http.StatusTooManyRequests {
+		return eventstream.Progress{Outcome: eventstream.Limit}
+	}
+	return eventstream.Progress{Outcome: eventstream.Unavailable}
+}
+
+// miss gives up the client's place.
+func (s *source) miss(reason string) eventstream.Progress {
+	s.placed, s.seq = false, 0
+	return eventstream.Progress{More: true, Missed: reason}
+}
+
+// Due implements eventstream.Source.
+func (s *source) Due() time.Time { return time.Time{} }
+
+// Rewound implements eventstream.Source: an inbox goes on when a cluster's history goes back.
+func (s *source) Rewound() bool { return false }
+
+// Question implements eventstream.Source.
+func (s *source) Question() eventstream.Question {
+	h := s.handler
+	return eventstream.Question{
+		Key: "notifications",
+		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+			visible, err := h.see(ctx, id)
+			return visible, err == nil, err
+		},
+		Live: func() bool { return true }, // see leaves out clusters that are away
+	}
+}
+
+// Trail implements eventstream.Source.
+func (s *source) Trail() trail.Read {
+	r := read("watch")
+	r.Partly = s.Visible != nil
+	if s.prefix != "" {
+		r.Watch = s.name
+	}
+	return r
+}
+
+// Close implements eventstream.Source.
+func (s *source) Close() { s.follower.Leave(s.to) }

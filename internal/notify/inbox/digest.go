@@ -1,0 +1,154 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+const (
+	// maxItems is how many transitions a digest has. Of more it has the number.
+	maxItems = 100
+	// maxWaiting is how many transitions wait for a digest at most. Others are not counted.
+	maxWaiting = 10_000
+	// digestsEach is how often it is looked for digests that are due.
+	digestsEach = time.Second
+	// digestsAtOnce is how many of them are looked up at once.
+	digestsAtOnce = 100
+)
+
+// wait keeps a transition for the next digest.
+func (h *head) wait(s Settings, kind string, of Place, body string) {
+	if h.due == 0 {
+		h.due = h.now + history.Time(s.Digest.Milliseconds())
+	}
+	if h.waiting >= maxWaiting {
+		return
+	}
+	if h.waiting++; h.waiting > maxItems {
+		body = ""
+	}
+	h.waits = append(h.waits, []any{h.owner, h.waiting, kind, of.Cluster, of.Resource, of.Namespace, of.Name, body})
+}
+
+// hurryUp has digests looked for at once.
+func (i *Inbox) hurryUp() {
+	select {
+	case i.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// makeDigests makes the digests that are due, of all replicas' users. It returns when the context has ended.
+func (i *Inbox) makeDigests(ctx context.Context) {
+	for ctx.Err() == nil {
+		more, err := i.makeDue(ctx)
+		if err != nil && ctx.Err() == nil {
+			i.opts.Log.Warn("digests of notifications are not made for now", "error", err)
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-i.hurry:
+		case <-time.After(digestsEach):
+		}
+	}
+}
+
+// makeDue makes some of the digests that are due; more says that there may be others.
+func (i *Inbox) makeDue(ctx context.Context) (more bool, err error) {
+	var owners []string
+	err = i.ask(ctx, "look for digests", func(ctx context.Context) error {
+		owners, err = i.owners(ctx, "SELECT owner FROM inbox_heads WHERE due > 0 AND due <= "+i.store.Now()+" ORDER BY due LIMIT ?", digestsAtOnce)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, owner := range owners {
+		if err := i.ask(ctx, "make a digest", func(ctx context.Context) error {
+			return i.store.Transact(ctx, func(tx *store.Tx) error { return i.makeDigest(ctx, tx, owner) })
+		}); err != nil {
+			return false, err
+		}
+	}
+	if len(owners) > 0 {
+		i.Wake()
+	}
+	return len(owners) == digestsAtOnce, nil
+}
+
+func (i *Inbox) owners(ctx context.Context, query string, args ...any) (owners []string, err error) {
+	rows, err := i.store.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var owner string
+		if err := rows.Scan(&owner); err != nil {
+			return nil, closing(rows, err)
+		}
+		owners = append(owners, owner)
+	}
+	return owners, closing(rows, rows.Err())
+}
+
+// makeDigest makes a notification of what waits. Another replica may have done so before the head was locked.
+func (i *Inbox) makeDigest(ctx context.Context, tx *store.Tx, owner string) error {
+	h, err := lockOne(ctx, tx, owner)
+	if err != nil || h == nil || h.due == 0 || h.due > h.now {
+		return err
+	}
+	rows, err := tx.Query(ctx, "SELECT kind, cluster, resource, namespace, name, body FROM inbox_waiting WHERE owner = ? ORDER BY n", owner)
+	if err != nil {
+		return err
+	}
+	var d digest
+	var first row
+	more := map[counted]int{}
+	for rows.Next() {
+		var r row
+		if err := rows.Scan(&r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
+			return closing(rows, err)
+		}
+		if r.body == "" {
+			of := counted{Cluster: r.place.Cluster, Resource: r.place.Resource, Namespace: r.place.Namespace, State: r.kind}
+			more[of]++
+			continue
+		}
+		first = r
+		d.Items = append(d.Items, digested{r.place.Cluster, json.RawMessage(r.body)})
+	}
+	if err := closing(rows, rows.Err()); err != nil {
+		return err
+	}
+	silent := int64(h.now) < h.chosen.paused
+	switch {
+	case len(d.Items) == 1:
+		h.add(first.kind, first.place, silent, 0, first.body)
+	case len(d.Items) > 1:
+		for of, n := range more {
+			of.N = n
+			d.More = append(d.More, of)
+		}
+		body, err := json.Marshal(d)
+		if err != nil {
+			return err
+		}
+		first.kind = kindDigest
+		h.add(kindDigest, Place{}, silent, 0, string(body))
+	}
+	if len(h.rows) > 0 {
+		i.metrics.written.WithLabelValues(first.kind).Inc()
+	}
+	if _, err := tx.Exec(ctx, "DELETE FROM inbox_waiting WHERE owner = ?", owner); err != nil {
+		return err
+	}
+	h.due, h.waiting = 0, 0
+	return save(ctx, tx, []*head{h})
+}

@@ -1,0 +1,106 @@
+package inbox
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+const (
+	// expireAtOnce is how many rows are removed in one transaction, of which others wait for their users' heads only.
+	expireAtOnce = 500
+	// expireRest is how long nothing is removed after a removal, as a multiple of the time that it took; at least leastRest.
+	expireRest, leastRest = 3, 200 * time.Millisecond
+	// expireAgain is how long after everything was removed the next search for more begins.
+	expireAgain = time.Minute
+)
+
+// expire removes what was kept for long enough, little by little, until the context ends.
+func (i *Inbox) expire(ctx context.Context) {
+	for wait := leastRest; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		began := time.Now()
+		more, err := i.expireSome(ctx)
+		if wait = expireAgain; more {
+			wait = max(leastRest, expireRest*time.Since(began))
+		}
+		if err != nil && ctx.Err() == nil {
+			i.opts.Log.Warn("old notifications are not removed for now", "error", err)
+		}
+	}
+}
+
+// expireSome removes some rows that are too old, and then heads that nobody needs; more says that there may be others.
+func (i *Inbox) expireSome(ctx context.Context) (more bool, err error) {
+	err = i.ask(ctx, "remove old notifications", func(ctx context.Context) error {
+		more = false
+		upTo := map[string]uint64{}
+		rows, err := i.store.Query(ctx, "SELECT owner, seq FROM inbox WHERE at < "+i.store.Now()+" - ? ORDER BY at LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for rows.Next() {
+			var owner string
+			var seq uint64
+			if err := rows.Scan(&owner, &seq); err != nil {
+				return closing(rows, err)
+			}
+			n, upTo[owner] = n+1, max(upTo[owner], seq)
+		}
+		if err := closing(rows, rows.Err()); err != nil {
+			return err
+		}
+		for _, owner := range slices.Sorted(maps.Keys(upTo)) {
+			if err := i.store.Transact(ctx, func(tx *store.Tx) error { return remove(ctx, tx, owner, upTo[owner]) }); err != nil {
+				return err
+			}
+		}
+		if n == expireAtOnce {
+			more = true
+			return nil
+		}
+		heads, err := i.forget(ctx)
+		more = heads == expireAtOnce
+		return err
+	})
+	return more, err
+}
+
+func remove(ctx context.Context, tx *store.Tx, owner string, upTo uint64) error {
+	h, err := lockOne(ctx, tx, owner)
+	if err != nil || h == nil || upTo <= h.expired {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "DELETE FROM inbox WHERE owner = ? AND seq <= ?", owner, int64(upTo)); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "UPDATE inbox_heads SET expired = ? WHERE owner = ?", int64(upTo), owner)
+	return err
+}
+
+// forget removes the heads of users who have no notifications, have chosen nothing, and were told nothing for long: whoever
+// invents owners leaves nothing for ever. It returns how many it has looked at.
+func (i *Inbox) forget(ctx context.Context) (looked int, err error) {
+	const unused = "seq = expired AND states = '' AND digest = -1 AND paused = 0 AND due = 0"
+	owners, err := i.owners(ctx, "SELECT owner FROM inbox_heads WHERE moved < "+i.store.Now()+" - ? AND "+unused+" ORDER BY moved LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce)
+	if err != nil {
+		return 0, err
+	}
+	slices.Sort(owners)
+	return len(owners), i.store.Transact(ctx, func(tx *store.Tx) error {
+		for _, owner := range owners {
+			if _, err := tx.Exec(ctx, "DELETE FROM inbox_heads WHERE owner = ? AND "+unused, owner); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

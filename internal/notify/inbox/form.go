@@ -1,0 +1,143 @@
+package inbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// Notification is a notification as its reader is told it (docs/wire.md, "Notifications").
+type Notification struct {
+	ID         string            `json:"id"`
+	At         history.Time      `json:"at"`
+	Kind       string            `json:"kind"` // the state, or Digest
+	Title      string            `json:"title"`
+	Transition json.RawMessage   `json:"transition"` // null of a digest
+	Digest     []json.RawMessage `json:"digest"`
+	More       int               `json:"more"` // how many further transitions a digest is about
+	Silent     bool              `json:"silent"`
+	ReadAt     history.Time      `json:"readAt"`
+}
+
+// digest is the body of a digest. What it is about may be visible in part.
+type digest struct {
+	Items []digested `json:"items"`
+	More  []counted  `json:"more,omitempty"` // of what is not among the items
+}
+
+type digested struct {
+	Cluster    string          `json:"cluster"` // identifies it
+	Transition json.RawMessage `json:"transition"`
+}
+
+// counted is how many transitions there are of a state and a place.
+type counted struct {
+	Cluster   string `json:"cluster"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace"`
+	State     string `json:"state"`
+	N         int    `json:"n"`
+}
+
+// about is what of a transition is needed beside its text.
+type about struct {
+	Resource  string        `json:"resource"`
+	Namespace string        `json:"namespace"`
+	Name      string        `json:"name"`
+	To        history.State `json:"to"`
+	Reason    string        `json:"reason"`
+}
+
+// notification is what of a row may be seen; ok is false if that is nothing.
+func (r row) notification(sees Sees) (n Notification, ok bool) {
+	n = Notification{ID: strconv.FormatUint(r.seq, 10), At: r.at, Kind: r.kind, Silent: r.silent, ReadAt: r.readAt, Digest: []json.RawMessage{}}
+	if r.kind != kindDigest {
+		var a about
+		if !sees(r.place) || json.Unmarshal([]byte(r.body), &a) != nil {
+			return n, false
+		}
+		n.Transition, n.Title = json.RawMessage(r.body), a.title()
+		return n, true
+	}
+	counts := map[history.State]int{}
+	r.visible(sees, func(item json.RawMessage, a about) bool {
+		n.Digest = append(n.Digest, item)
+		counts[a.To]++
+		return true
+	}, func(c counted) bool {
+		n.More += c.N
+		counts[history.State(c.State)] += c.N
+		return true
+	})
+	n.Title = titleOf(counts)
+	return n, len(n.Digest)+n.More > 0
+}
+
+// isSeen reports whether anything of a row may be seen.
+func (r row) isSeen(sees Sees) (seen bool) {
+	if r.kind != kindDigest {
+		return sees(r.place)
+	}
+	found := func() bool {
+		seen = true
+		return false
+	}
+	r.visible(sees, func(json.RawMessage, about) bool { return found() }, func(counted) bool { return found() })
+	return seen
+}
+
+// visible walks over what may be seen of a digest.
+func (r row) visible(sees Sees, item func(json.RawMessage, about) bool, more func(counted) bool) {
+	var d digest
+	if json.Unmarshal([]byte(r.body), &d) != nil {
+		return
+	}
+	for _, i := range d.Items {
+		var a about
+		if json.Unmarshal(i.Transition, &a) == nil && sees(Place{i.Cluster, a.Resource, a.Namespace, a.Name}) && !item(i.Transition, a) {
+			return
+		}
+	}
+	for _, c := range d.More {
+		if sees(Place{Cluster: c.Cluster, Resource: c.Resource, Namespace: c.Namespace}) && !more(c) {
+			return
+		}
+	}
+}
+
+// verbs say what became of a job.
+var verbs = map[history.State]string{
+	history.Submitted: "was submitted", history.Suspended: "is suspended", history.Pending: "is pending", history.Running: "is running",
+	history.Retrying: "is being retried", history.Succeeded: "succeeded", history.Failed: "failed", history.Deleted: "was deleted",
+}
+
+// title says in a line what a notification is about.
+func (a about) title() string {
+	title := a.Name + " " + verbs[a.To]
+	if a.Reason != "" && a.To != history.Succeeded {
+		title += ": " + a.Reason
+	}
+	return title
+}
+
+// participles are verbs for a number of jobs.
+var participles = map[history.State]string{
+	history.Submitted: "submitted", history.Suspended: "suspended", history.Pending: "pending", history.Running: "running",
+	history.Retrying: "retried", history.Succeeded: "succeeded", history.Failed: "failed", history.Deleted: "deleted",
+}
+
+// titleOf says in a line what a digest is about, the ends of jobs first.
+func titleOf(counts map[history.State]int) string {
+	var parts []string
+	for _, state := range []history.State{
+		history.Failed, history.Succeeded, history.Retrying, history.Running, history.Pending, history.Suspended, history.Submitted, history.Deleted,
+	} {
+		if n := counts[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, participles[state]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

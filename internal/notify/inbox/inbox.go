@@ -1,0 +1,96 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// Options configure an Inbox; all are required.
+type Options struct {
+	States     []history.State // that users are told of who have not chosen
+	Digest     time.Duration   // for how long what happens is gathered for such users; 0: not at all
+	Keep       time.Duration   // how long a notification is kept
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+}
+
+// Inbox is the inboxes of all users. It is a store.Writer. Its other methods need Use first, and may be called concurrently.
+type Inbox struct {
+	opts    Options
+	metrics *metrics
+	follows follows
+	hurry   chan struct{} // holds an element if a digest may be due sooner than was known
+	store   *store.Store
+	ready   <-chan struct{}
+}
+
+// Errors of reading.
+var (
+	// ErrAway means that the database cannot be used now.
+	ErrAway = errors.New("the history's database cannot be read")
+	// ErrAhead means that an inbox ends before a number.
+	ErrAhead = errors.New("the inbox does not reach so far")
+	// ErrExpired means that some of what follows a number has been removed.
+	ErrExpired = errors.New("some of it is not kept any more")
+)
+
+// New returns an Inbox.
+func New(opts Options) *Inbox {
+	return &Inbox{opts: opts, metrics: newMetrics(opts.Registerer), follows: newFollows(), hurry: make(chan struct{}, 1)}
+}
+
+// Use says which database is read, and what is closed once its schema is as it must be. It comes before everything else but
+// Write.
+func (i *Inbox) Use(s *store.Store, ready <-chan struct{}) { i.store, i.ready = s, ready }
+
+// Run makes digests, removes what was kept for long enough, and finds out what is new for those who follow an inbox. It returns
+// when the context has ended.
+func (i *Inbox) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	running.Go(func() { i.follow(ctx) })
+	select {
+	case <-i.ready:
+		running.Go(func() { i.makeDigests(ctx) })
+		running.Go(func() { i.expire(ctx) })
+	case <-ctx.Done():
+	}
+	running.Wait()
+	return nil
+}
+
+// within is how long one question to the database may take.
+const within = 10 * time.Second
+
+// ask does something with the database. An error wraps ErrAway, or is of the context, or one of those that are given.
+func (i *Inbox) ask(ctx context.Context, what string, do func(context.Context) error, own ...error) error {
+	select {
+	case <-i.ready:
+	default:
+		return fmt.Errorf("%w: its schema is not ready", ErrAway)
+	}
+	asking, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := do(asking)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	for _, known := range own {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	i.metrics.failed.WithLabelValues(string(store.CauseOf(err))).Inc()
+	return fmt.Errorf("%w: %s: %w", ErrAway, what, err)
+}
