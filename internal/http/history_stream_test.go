@@ -45,7 +45,7 @@ func (c *chronicle) crowd(n int) {
 }
 
 // away takes the database away, and gives what brings it back.
-func (c *chronicle) away() (back func()) {
+func (c *chronicle) away(table string) (back func()) {
 	c.t.Helper()
 	db, err := sql.Open("sqlite", c.file)
 	if err != nil {
@@ -57,8 +57,8 @@ func (c *chronicle) away() (back func()) {
 			c.t.Fatal(err)
 		}
 	}
-	rename("logs", "gone")
-	return func() { rename("gone", "logs") }
+	rename(table, "gone_"+table)
+	return func() { rename("gone_"+table, table) }
 }
 
 // numbers reads so many transitions, which must be the next events, and returns their numbers and the positions behind them.
@@ -311,7 +311,7 @@ func TestHistoryStreamEndsWhenTheDatabaseGoes(t *testing.T) {
 	c.runs("a/1")
 	s := c.stream(allJobs)
 	s.expect("transition", "synced")
-	back := c.away()
+	back := c.away("logs")
 	if f := s.expect("goodbye unavailable"); !strings.HasSuffix(f.id, ".h-1") {
 		t.Errorf("%s", f.raw)
 	}
