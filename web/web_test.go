@@ -62,7 +62,7 @@ func TestEmbeddedPortalIsWholeOrAbsent(t *testing.T) {
 	if inline := regexp.MustCompile(`(?s)<script[^>]*>[^<]|<style|\son[a-z]+=|\sstyle=`).Find(index); inline != nil {
 		t.Errorf("index.html has inline code or style, which a strict content security policy refuses: %q", inline)
 	}
-	hashed := regexp.MustCompile(`-[A-Za-z0-9_-]{8,}\.[a-z0-9]+$`)
+	hashed := regexp.MustCompile(`-[A-Za-z0-9_-]{8,}\.[a-z0-9]+(\.br|\.gz)?$`)
 	err = fs.WalkDir(files, "assets", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && !hashed.MatchString(path) {
 			t.Errorf("%s is cached for ever but has no content hash in its name", path)

@@ -73,7 +73,12 @@ func TestBrowsersComeBackByTLS(t *testing.T) {
 
 // TestPortalLoadsAndCallsNothingElse; that it works so is shown in Chromium (web/e2e).
 func TestPortalLoadsAndCallsNothingElse(t *testing.T) {
-	s := &Server{opts: Options{Portal: fstest.MapFS{"index.html": {Data: []byte("<!doctype html>")}}}}
+	files := fstest.MapFS{"index.html": {Data: []byte("<!doctype html>")}}
+	pages, err := readPages(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{opts: Options{Portal: files}, pages: pages}
 	w := httptest.NewRecorder()
 	if err := s.portal()(w, httptest.NewRequest(http.MethodGet, "/", nil)); err != nil {
 		t.Fatal(err)

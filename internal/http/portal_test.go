@@ -2,6 +2,7 @@ package http
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -50,6 +51,66 @@ func TestPortalIsServedAndNothingElse(t *testing.T) {
 	}
 	if a := g.get("/index.html"); a.code != http.StatusMovedPermanently || a.header.Get("Location") != "./" {
 		t.Errorf("%d %v", a.code, a.header)
+	}
+}
+
+// A browser that keeps a page asks for it again by the ETag of whatever coding it got; a cache between must not give it to one that
+// cannot read it.
+func TestThePortalIsSentInTheCodingThatTheBrowserTakes(t *testing.T) {
+	g := newGateway(t, options(func(o *Options) {
+		o.Portal = fstest.MapFS{
+			"index.html":            {Data: []byte("<!doctype html>")},
+			"assets/app-1234.js":    {Data: []byte("export {}")},
+			"assets/app-1234.js.br": {Data: []byte("brotli")},
+			"assets/app-1234.js.gz": {Data: []byte("gzipped")},
+			"assets/a-1234.css":     {Data: []byte("a{}")},
+			"assets/a-1234.css.gz":  {Data: []byte("css gzipped")},
+		}
+	}))
+	etag := g.get("/assets/app-1234.js", "Accept-Encoding: ").header.Get("ETag")
+	if !strings.HasPrefix(etag, `W/"`) {
+		t.Errorf("ETag %s", etag)
+	}
+	for _, test := range []struct{ path, accept, coding, body string }{
+		{"/assets/app-1234.js", "", "", "export {}"},
+		{"/assets/app-1234.js", "gzip, deflate, br, zstd", "br", "brotli"},
+		{"/assets/app-1234.js", "gzip, br;q=0.9", "gzip", "gzipped"},
+		{"/assets/app-1234.js", "zstd", "", "export {}"},
+		{"/assets/app-1234.js", "gzip;q=0, br;q=0", "", "export {}"},
+		{"/assets/a-1234.css", "br, gzip;q=0.1", "gzip", "css gzipped"},
+		{"/", "br", "", "<!doctype html>"},
+	} {
+		a := g.get(test.path, "Accept-Encoding: "+test.accept)
+		if a.code != 200 || a.body != test.body || a.header.Get("Content-Encoding") != test.coding ||
+			a.header.Get("Vary") != "Accept-Encoding" || a.header.Get("Content-Length") != strconv.Itoa(len(test.body)) {
+			t.Errorf("%s as %q: %d %v %s", test.path, test.accept, a.code, a.header, a.body)
+		}
+		if test.path == "/assets/app-1234.js" {
+			for _, accept := range []string{"br", "gzip", ""} {
+				again := g.get(test.path, "Accept-Encoding: "+accept, "If-None-Match: "+a.header.Get("ETag"))
+				if again.code != 304 || again.body != "" || again.header.Get("ETag") != etag || again.header.Get("Vary") != "Accept-Encoding" ||
+					again.header.Get("Content-Encoding") != "" || again.header.Get("Cache-Control") == "" {
+					t.Errorf("%q of what came as %q: %d %v %s", accept, test.coding, again.code, again.header, again.body)
+				}
+			}
+		}
+	}
+	// No coding's file is an address of its own.
+	if a := g.get("/assets/app-1234.js.br"); a.code != 404 {
+		t.Errorf("%d %v", a.code, a.header)
+	}
+	head, err := http.NewRequest(http.MethodHead, g.url+"/assets/app-1234.js", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head.Header.Set("Accept-Encoding", "br")
+	a, err := g.client.Do(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	if a.Header.Get("Content-Encoding") != "br" || a.ContentLength != int64(len("brotli")) {
+		t.Errorf("HEAD: %v", a.Header)
 	}
 }
 

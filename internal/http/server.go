@@ -87,6 +87,7 @@ type Server struct {
 	signin      *signin.Handler
 	opts        Options
 	access      *access.Access
+	pages       map[string]page // the portal's files by their names; nil if it was not built
 	connections *connections
 	rest        *rest.Handler
 	past        *past.Handler
@@ -116,6 +117,11 @@ func New(opts Options) (*Server, error) {
 		Authenticator: opts.Authenticator, Sessions: opts.Sessions, Login: opts.Login, Origins: opts.Origins, Allows: allows, Rates: s.rates, Log: opts.Log,
 	})
 	var err error
+	if opts.Portal != nil {
+		if s.pages, err = readPages(opts.Portal); err != nil {
+			return nil, err
+		}
+	}
 	s.access, err = access.New(access.Options{Clusters: opts.Clusters, Authorizer: opts.Authorizer, SyncTimeout: opts.SyncTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
