@@ -59,7 +59,11 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	box := newInbox(cfg, registry, log)
-	past, err := newArchive(cfg, box, registry, log)
+	hooks, err := newWebhooks(cfg, registry, log)
+	if err != nil {
+		return err
+	}
+	past, err := newArchive(cfg, box, hooks, registry, log)
 	if err != nil {
 		return err
 	}
@@ -127,6 +131,7 @@ func Run(ctx context.Context, opts Options) error {
 		Origins:     cfg.CORS.Origins,
 		History:     past,
 		Inbox:       box,
+		Webhooks:    hooks,
 		SeeTheirOwn: cfg.History.Owners == config.OwnersSeeTheirOwn,
 		Portal:      portal(),
 		Audit:       auditLog,
@@ -169,6 +174,9 @@ func Run(ctx context.Context, opts Options) error {
 	if past != nil {
 		group.Go(func() error { return past.Run(feeding) })
 		group.Go(func() error { return box.Run(feeding) })
+	}
+	if hooks != nil {
+		group.Go(func() error { return runWebhooks(feeding, hooks, past) })
 	}
 	reload := newReload(opts, clusters, certificate)
 	group.Go(func() error { return reload.Run(feeding) })

@@ -15,10 +15,11 @@ import (
 	"github.com/kubecast/kubecast/internal/history/rules"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/notify/inbox"
+	"github.com/kubecast/kubecast/internal/notify/webhook"
 )
 
 // newArchive returns nil if the configuration wants no history.
-func newArchive(cfg config.Config, box *inbox.Inbox, registerer prometheus.Registerer, log *slog.Logger) (*archive.Archive, error) {
+func newArchive(cfg config.Config, box *inbox.Inbox, hooks *webhook.Senders, registerer prometheus.Registerer, log *slog.Logger) (*archive.Archive, error) {
 	if cfg.History.Database == config.HistoryNone {
 		return nil, nil
 	}
@@ -35,6 +36,7 @@ func newArchive(cfg config.Config, box *inbox.Inbox, registerer prometheus.Regis
 		Registerer: registerer, Log: log,
 	}
 	tell(&opts, box)
+	tellWebhooks(&opts, cfg, hooks)
 	a, err := archive.New(opts)
 	if err != nil {
 		return nil, fmt.Errorf("history.database: %w", err)

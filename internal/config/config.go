@@ -39,6 +39,7 @@ type Config struct {
 	Audit          Audit         `yaml:"audit"`
 	History        History       `yaml:"history"`
 	Notifications  Notifications `yaml:"notifications"`
+	Webhooks       []Webhook     `yaml:"webhooks"`
 	Logs           Logs          `yaml:"logs"`
 	Log            Log           `yaml:"log"`
 }
@@ -273,6 +274,24 @@ type HistoryKind struct {
 	Queue    string `yaml:"queue"`
 }
 
+// Webhook is a target that is told the transitions of jobs. In lists of it, what is left out is as in DefaultWebhook.
+type Webhook struct {
+	Name        string   `yaml:"name"`        // a DNS label, unique
+	URL         string   `yaml:"url"`         // http or https; may be a secret, so it is never shown
+	SecretFile  string   `yaml:"secretFile"`  // what signs, one secret a line; read again when it changes; empty: nothing is signed
+	States      []string `yaml:"states"`      // to which the transitions lead
+	Namespaces  []string `yaml:"namespaces"`  // empty: all
+	Clusters    []string `yaml:"clusters"`    // by name; empty: all
+	Digest      Duration `yaml:"digest"`      // how long transitions are gathered for one message; 0: each is a message
+	Concurrency int      `yaml:"concurrency"` // messages at a time
+	Body        string   `yaml:"body"`        // empty: a CloudEvent; a ready-made one by its name; else CEL over event
+}
+
+// DefaultWebhook has the defaults of a target.
+func DefaultWebhook() Webhook {
+	return Webhook{States: []string{"Succeeded", "Failed"}, Namespaces: []string{}, Clusters: []string{}, Concurrency: 4}
+}
+
 // Logs bounds the logs of containers that are read at a time: those that streams follow, and likewise those that are passed on.
 type Logs struct {
 	Upstreams int      `yaml:"upstreams"` // connections to API servers for logs
@@ -331,6 +350,7 @@ func Default() Config {
 			Database: HistorySQLite, Owners: OwnersAsPermitted, Keep: Duration(30 * 24 * time.Hour), Migrate: true, Kinds: []HistoryKind{},
 		},
 		Notifications: Notifications{States: []string{"Succeeded", "Failed"}, Keep: Duration(30 * 24 * time.Hour)},
+		Webhooks:      []Webhook{},
 		Logs:          Logs{Upstreams: 200, PerUser: 16, Ring: 1 << 20},
 		Log:           Log{Level: "info", Format: "text"},
 	}

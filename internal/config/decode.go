@@ -118,8 +118,11 @@ func (d *decoder) list(n *yaml.Node, key string, v reflect.Value) {
 	list := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for i, item := range n.Content {
 		element := list.Index(i).Addr().Interface()
-		if issuer, ok := element.(*JWT); ok {
-			issuer.Claims = DefaultClaims()
+		switch e := element.(type) {
+		case *JWT:
+			e.Claims = DefaultClaims()
+		case *Webhook:
+			*e = DefaultWebhook()
 		}
 		d.decode(item, fmt.Sprintf("%s[%d]", key, i), element)
 	}

@@ -10,7 +10,6 @@ import (
 // file would promise what the gateway does not do. A key leaves this list when it gets its field in Config.
 var notBuilt = []string{
 	"stream.compress",
-	"webhooks",
 }
 
 // notBuiltIn returns the names in a section, without those of its subsections, that are not built.

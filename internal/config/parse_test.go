@@ -69,6 +69,7 @@ trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/
 audit: {level: none, file: ""}
 history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: as-permitted, keep: 720h, migrate: true, kinds: []}
 notifications: {states: [Succeeded, Failed], digest: "0", keep: 720h}
+webhooks: []
 logs: {upstreams: 200, perUser: 16, ring: 1Mi}
 log: {level: info, format: text}
 `
@@ -104,6 +105,8 @@ func TestExampleIsDefaultAndNamesEveryKey(t *testing.T) {
 	want := Default()
 	want.Auth.JWT = []JWT{{Issuer: "https://id.example.org", Audiences: []string{"kubecast"}, Claims: DefaultClaims()}}
 	want.CORS.Origins = []string{}
+	want.Webhooks = []Webhook{DefaultWebhook()}
+	want.Webhooks[0].Name, want.Webhooks[0].URL = "backend", "https://backend.example.org/jobs"
 	want.History.Kinds = []HistoryKind{{Resource: "trainjobs.trainer.kubeflow.org"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("example.yaml is not the default (-want +got):\n%s", diff)
@@ -240,6 +243,16 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"two documents":              {"drain: 1s\n---\ndrain: 2s", "a second document; allowed: one"},
 		"no YAML":                    {"drain: 1s\n\tlog: x", "line 2: found a tab character"},
 		"a long value":               {"log: {level: " + strings.Repeat("x", 500) + "}", `"` + strings.Repeat("x", 60) + `…" given`},
+		"a webhook without a name":   {"webhooks: [{url: 'https://a'}]", `line 1: webhooks[0].name: "" given; allowed: a DNS label`},
+		"two webhooks of one name":   {"webhooks: [{name: a, url: 'https://a'}, {name: a, url: 'https://a'}]", `line 1: webhooks[1].name: "a" given; allowed: a name that no other`},
+		"a webhook at no URL":        {"webhooks: [{name: a, url: 'ftp://secret'}]", `line 1: webhooks[0].url: what is given is no such URL; allowed: an http or https URL`},
+		"a webhook's state":          {"webhooks: [{name: a, url: 'https://a', states: [Done]}]", `line 1: webhooks[0].states[0]: "Done" given; allowed: Submitted, `},
+		"a webhook without states":   {"webhooks: [{name: a, url: 'https://a', states: []}]", `line 1: webhooks[0].states: [] given; allowed: one state or more`},
+		"a webhook's namespace":      {"webhooks: [{name: a, url: 'https://a', namespaces: ['*']}]", `line 1: webhooks[0].namespaces[0]: "*" given`},
+		"a webhook's cluster":        {"webhooks: [{name: a, url: 'https://a', clusters: [b]}]", `line 1: webhooks[0].clusters[0]: "b" given; allowed: default`},
+		"a webhook's digest":         {"webhooks: [{name: a, url: 'https://a', digest: 48h}]", `line 1: webhooks[0].digest: "48h" given; allowed: 1s to 24h`},
+		"a webhook's concurrency":    {"webhooks: [{name: a, url: 'https://a', concurrency: 0}]", `line 1: webhooks[0].concurrency: "0" given; allowed: 1 to 64`},
+		"webhooks without history":   {"webhooks: [{name: a, url: 'https://a'}]\nhistory: {database: none}", `line 1: webhooks: given though history.database is none`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -279,9 +292,7 @@ func TestLoginIsAtTheIssuerThatKnowsTheClient(t *testing.T) {
 
 func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
 	for text, key := range map[string]string{
-		"stream: {compress: [gzip]}":               "stream.compress",
-		"webhooks: [{url: 'https://example.org'}]": "webhooks",
-		"webhooks: {url: x}":                       "webhooks",
+		"stream: {compress: [gzip]}": "stream.compress",
 	} {
 		_, err := Parse([]byte(text))
 		var e *Error

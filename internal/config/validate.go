@@ -33,6 +33,11 @@ func (c Config) Warnings() []string {
 			w = append(w, fmt.Sprintf("cors.origins has %s: whoever is between a browser and that page can write it, and so use the sessions of its users; https is safe", o))
 		}
 	}
+	for i, hook := range c.Webhooks {
+		if hook.SecretFile == "" && hook.Body == "" {
+			w = append(w, fmt.Sprintf("webhooks[%d] (%s) has no secretFile: its receiver cannot tell its messages from others'", i, hook.Name))
+		}
+	}
 	if c.OpsShowsLittle() {
 		w = append(w, "opsListen is not on loopback and ops.tokenFile is empty: only /livez and /readyz are answered there, /metrics is not")
 	}
@@ -57,6 +62,7 @@ func (c Config) validate() faults {
 	f.kinds(c.Kinds, c.Cache.Preload, c.History.recorded())
 	f.history(c.History, c.Kinds)
 	f.notifications(c.Notifications)
+	f.webhooks(c)
 
 	f.count("ring.events", c.Ring.Events, 1)
 	if c.Ring.Bytes < 1 {

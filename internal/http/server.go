@@ -46,6 +46,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/signin"
 	"github.com/kubecast/kubecast/internal/logs"
 	"github.com/kubecast/kubecast/internal/notify/inbox"
+	"github.com/kubecast/kubecast/internal/notify/webhook"
 )
 
 // Options configure a Server; all fields are required unless they say otherwise.
@@ -70,6 +71,7 @@ type Options struct {
 	History        *archive.Archive // nil: none is kept
 	Inbox          *inbox.Inbox     // what users are told of their jobs; nil: nothing. Needs History
 	SeeTheirOwn    bool             // whether owner=me shows callers their own jobs of the history without any other permission, and notifications
+	Webhooks       *webhook.Senders // nil: there are none
 	Portal         fs.FS            // the built portal; nil if it was not built
 	Audit          *audit.Log       // nil: none is kept
 	Registerer     prometheus.Registerer

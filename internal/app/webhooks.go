@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/config"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/archive"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/notify/outbox"
+	"github.com/kubecast/kubecast/internal/notify/webhook"
+)
+
+// webhookTargets are the targets of a configuration, as they are sent to.
+func webhookTargets(cfg config.Config) (targets []webhook.Target) {
+	for _, w := range cfg.Webhooks {
+		targets = append(targets, webhook.Target{
+			Name: w.Name, URL: w.URL, SecretFile: w.SecretFile, Digest: w.Digest.Std(), Concurrency: w.Concurrency, Body: w.Body,
+		})
+	}
+	return targets
+}
+
+// newWebhooks returns nil if the configuration has none.
+func newWebhooks(cfg config.Config, registerer prometheus.Registerer, log *slog.Logger) (*webhook.Senders, error) {
+	if len(cfg.Webhooks) == 0 {
+		return nil, nil
+	}
+	return webhook.New(webhook.Options{Targets: webhookTargets(cfg), Keep: cfg.Notifications.Keep.Std(), Registerer: registerer, Log: log})
+}
+
+// tellWebhooks has the recorders write messages for webhooks, if there are any.
+func tellWebhooks(opts *archive.Options, cfg config.Config, hooks *webhook.Senders) {
+	if hooks == nil {
+		return
+	}
+	var targets []outbox.Target
+	for _, w := range cfg.Webhooks {
+		target := outbox.Target{Name: w.Name, Namespaces: w.Namespaces, Clusters: w.Clusters, Digest: w.Digest.Std()}
+		for _, state := range w.States {
+			target.States = append(target.States, history.State(state))
+		}
+		targets = append(targets, target)
+	}
+	opts.Database.Writers = slices.Insert(opts.Database.Writers, 0, store.Writer(outbox.NewWriter(targets)))
+	wrote := opts.Wrote
+	opts.Wrote = func() {
+		if wrote != nil {
+			wrote()
+		}
+		hooks.Wake()
+	}
+}
+
+// runWebhooks sends until the context ends.
+func runWebhooks(ctx context.Context, hooks *webhook.Senders, past *archive.Archive) error {
+	return hooks.Run(ctx, outbox.New(past.Reading(), past.Writing()), past.Ready())
+}

@@ -1,0 +1,123 @@
+package outbox
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+var (
+	postgresql = dbtest.Postgres()
+	maria      = dbtest.MariaDB()
+)
+
+func TestMain(m *testing.M) {
+	for _, server := range []*dbtest.Server{postgresql, maria} {
+		if err := server.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	code := m.Run()
+	postgresql.Stop()
+	maria.Stop()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// past is a log to which a test writes what jobs went through.
+type past struct {
+	t   *testing.T
+	db  *store.Store
+	log store.Log
+	box *Box
+}
+
+// each runs a test on each sort of database, with a log that has begun.
+func each(t *testing.T, targets []Target, test func(t *testing.T, p *past)) {
+	for name, address := range map[string]func(testing.TB) string{
+		"SQLite":     func(t testing.TB) string { return "sqlite://" + t.TempDir() + "/h.db" },
+		"PostgreSQL": postgresql.Database,
+		"MariaDB":    maria.Database,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := store.New(store.Options{Address: address(t), Writers: []store.Writer{NewWriter(targets)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := db.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			p := &past{t: t, db: db, box: New(db, db)}
+			if p.log, err = db.Take(t.Context(), store.LogName{Cluster: "c1", Resource: "jobs.batch"}, "east", "test", time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			p.write(seen("first", 1, false, history.Failed)) // a first start finds it, so it is told to nobody
+			test(t, p)
+		})
+	}
+}
+
+// seen is a job of the namespace n that goes through states.
+func seen(uid string, version uint64, late bool, states ...history.State) (b store.Batch) {
+	b.To = version
+	var job *history.Job
+	for i, state := range states {
+		next, transition := history.Next(job, history.Seen{
+			Identity: history.Identity{UID: uid, Namespace: "n", Name: "name-" + uid}, Said: history.Said{State: state, Message: "<ä'\"\\>"},
+			Version: version, Created: 1000, Observed: history.Time(2000 + i), Late: late, Deleted: state == history.Deleted,
+		})
+		job = next
+		b.Transitions, b.After = append(b.Transitions, transition), append(b.After, next)
+	}
+	b.Jobs = []*history.Job{job}
+	return b
+}
+
+func (p *past) write(b store.Batch) {
+	p.t.Helper()
+	next, err := p.db.Write(p.t.Context(), p.log, b)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.log = next
+}
+
+// waiting are the messages of a target that wait, in the order of their numbers.
+func (p *past) waiting(target string) []*Message {
+	p.t.Helper()
+	rows, err := p.db.Query(p.t.Context(), "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND dead = 0 ORDER BY log, seq", target)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	messages, err := all(rows)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return messages
+}
+
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}

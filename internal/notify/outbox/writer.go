@@ -1,0 +1,109 @@
+package outbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/wire"
+)
+
+// Target says which transitions somebody wants.
+type Target struct {
+	Name       string
+	States     []history.State // to which they lead
+	Namespaces []string        // none: all
+	Clusters   []string        // by their names for people; none: all
+	Digest     time.Duration   // how long transitions are gathered for one message; 0: each is a message
+}
+
+func (t *Target) wants(tr *history.Transition) bool {
+	return slices.Contains(t.States, tr.To) && (len(t.Namespaces) == 0 || slices.Contains(t.Namespaces, tr.Namespace))
+}
+
+// Event is what a message tells of one transition.
+type Event struct {
+	Transition wire.Transition `json:"transition"`
+	Job        wire.Job        `json:"job"` // as that transition left it
+}
+
+// Writer writes a message for each transition that a target wants. It is a store.Writer.
+type Writer struct{ targets []Target }
+
+// NewWriter returns a writer for targets of different names.
+func NewWriter(targets []Target) *Writer { return &Writer{targets} }
+
+var columns = []string{"target", "log", "seq", "uid", "id", "at", "due", "attempts", "dead", "body", "answer"}
+
+// Write implements store.Writer. What a first start finds is told to nobody, since it happened before anybody asked. Of
+// what was found late, only the newest transition of a job is told.
+func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store.Batch) error {
+	if log.Version == 0 {
+		return nil
+	}
+	newest := map[string]uint64{}
+	for _, t := range b.Transitions {
+		newest[t.UID] = t.Seq
+	}
+	var rows [][]any
+	cluster, now := "", time.Now()
+	for i, t := range b.Transitions {
+		if t.Late && newest[t.UID] != t.Seq {
+			continue
+		}
+		body := ""
+		for n := range w.targets {
+			target := &w.targets[n]
+			if !target.wants(t) {
+				continue
+			}
+			if cluster == "" {
+				if err := tx.QueryRow(ctx, "SELECT name FROM logs WHERE id = ?", log.ID).Scan(&cluster); err != nil {
+					return fmt.Errorf("find a cluster's name: %w", err)
+				}
+			}
+			if len(target.Clusters) > 0 && !slices.Contains(target.Clusters, cluster) {
+				continue
+			}
+			if body == "" {
+				text, err := json.Marshal(Event{
+					wire.TransitionOf(t, cluster, log.Resource), wire.JobOf(b.After[i], cluster, log.Resource, t.Observed),
+				})
+				if err != nil {
+					return err
+				}
+				body = string(text)
+			}
+			due := history.Time(0)
+			if target.Digest > 0 {
+				due = history.At(now.Add(target.Digest))
+			}
+			rows = append(rows, []any{target.Name, log.ID, int64(t.Seq), t.UID, idOf(log.LogName, t.Seq, target.Name), int64(history.At(now)), int64(due), 0, 0, body, ""})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	// A row with this key can only be one of a log that was forgotten, whose number the database has given away again.
+	if err := tx.Insert(ctx, "outbox", columns, rows, columns[:3], columns[3:]); err != nil {
+		return fmt.Errorf("write messages: %w", err)
+	}
+	return nil
+}
+
+// idOf is the id of a message, which is the same for ever, also if the transition is read again from a copy of the
+// database.
+func idOf(log store.LogName, seq uint64, target string) string {
+	sum := sha256.New()
+	for _, part := range []string{log.Cluster, log.Resource, strconv.FormatUint(seq, 10), target} {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return "msg_" + hex.EncodeToString(sum.Sum(nil)[:16])
+}

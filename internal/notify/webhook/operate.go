@@ -1,0 +1,124 @@
+package webhook
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/notify/outbox"
+)
+
+var (
+	// ErrNoTarget means that no target has a name.
+	ErrNoTarget = errors.New("no webhook has this name")
+	// ErrNotReady means that the database cannot be used yet.
+	ErrNotReady = errors.New("the history's database is not ready")
+)
+
+// Status is how a target is, for operators.
+type Status struct {
+	Name   string
+	Place  string // its URL, without what may be a secret
+	Digest time.Duration
+	outbox.State
+	outbox.Counts
+	Letters []*outbox.Message // the newest dead letters
+	Err     error             // why the rest is not known
+}
+
+// lettersShown is how many dead letters of a target are shown.
+const lettersShown = 10
+
+// Status returns how all targets are, as the database has it.
+func (s *Senders) Status(ctx context.Context) []Status {
+	var all []Status
+	for _, t := range s.targets {
+		one := Status{Name: t.Name, Place: placeOf(t.URL), Digest: t.Digest}
+		box, err := s.opened()
+		if err == nil {
+			one.State, err = box.State(ctx, t.Name)
+		}
+		if err == nil {
+			one.Counts, err = box.Counts(ctx, t.Name)
+		}
+		if err == nil {
+			one.Letters, err = box.Dead(ctx, t.Name, lettersShown)
+		}
+		one.Err = err
+		all = append(all, one)
+	}
+	return all
+}
+
+// placeOf is a URL without name, password, path and parameters: those of chats are secrets.
+func placeOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+func (s *Senders) opened() (*outbox.Box, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.box == nil {
+		return nil, ErrNotReady
+	}
+	return s.box, nil
+}
+
+func (s *Senders) find(name string) (*target, error) {
+	i := slices.IndexFunc(s.targets, func(t *target) bool { return t.Name == name })
+	if i < 0 {
+		return nil, ErrNoTarget
+	}
+	return s.targets[i], nil
+}
+
+// Test sends a target a message of its own type at once, whether or not it is switched off, and returns what it answered.
+func (s *Senders) Test(ctx context.Context, name string) (answer string, err error) {
+	t, err := s.find(name)
+	if err != nil {
+		return "", err
+	}
+	id := "msg_" + strings.ToLower(rand.Text())
+	r := t.send(ctx, id, testEvent(id, now()))
+	return fmt.Sprintf("%s: %s", r.outcome, r.answer), nil
+}
+
+// Enable switches a target on, and ends its hold.
+func (s *Senders) Enable(ctx context.Context, name string) error {
+	t, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	box, err := s.opened()
+	if err != nil {
+		return err
+	}
+	return box.Enable(ctx, t.Name)
+}
+
+// Resend sends dead letters of a target again: the one with an id, or if that is empty, those that were written in a
+// span of time. It returns how many.
+func (s *Senders) Resend(ctx context.Context, name, id string, since, until time.Time) (n int64, err error) {
+	t, err := s.find(name)
+	if err != nil {
+		return 0, err
+	}
+	box, err := s.opened()
+	if err != nil {
+		return 0, err
+	}
+	if n, err = box.Resend(ctx, t.Name, id, history.At(since), history.At(until)); err == nil {
+		t.bell.Wake()
+	}
+	return n, err
+}

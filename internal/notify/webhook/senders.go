@@ -1,0 +1,192 @@
+package webhook
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/notify/outbox"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// Target is a webhook. Which transitions it is told, package outbox decides.
+type Target struct {
+	Name        string
+	URL         string
+	SecretFile  string        // empty: nothing is signed
+	Digest      time.Duration // 0: each transition is a message
+	Concurrency int           // attempts at a time
+	Body        string        // empty: a CloudEvent
+}
+
+// Options configure Senders; all are required.
+type Options struct {
+	Targets    []Target      // of different names
+	Keep       time.Duration // how long a message is kept that cannot be sent
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+}
+
+// Senders send to all targets. Their methods may be called concurrently.
+type Senders struct {
+	targets []*target
+	keep    time.Duration
+	times   times
+	metrics *metrics
+	log     *slog.Logger
+
+	mu  sync.Mutex
+	box *outbox.Box // nil: the database is not ready yet
+}
+
+// target is one webhook, as this replica knows it.
+type target struct {
+	Target
+	client  *http.Client
+	secrets *secrets
+	url     string        // identifies the URL without showing it
+	within  time.Duration // how long an attempt may take
+	times   times
+	bell    *stream.Bell // rung when there may be something to send
+	log     *slog.Logger
+	metrics *metrics
+
+	mu      sync.Mutex
+	sending bool // this replica holds the lease
+	change  outbox.Change
+	changed int  // how often change was set here
+	unsaved bool // change is not in the database yet
+	last    outbox.Answer
+	counts  outbox.Counts
+	counted bool // there are counts of this tenure
+}
+
+// New reads the secrets. Its errors name the target's field, with its place in the list of targets.
+func New(opts Options) (*Senders, error) {
+	s := &Senders{keep: opts.Keep, times: usual, log: opts.Log}
+	for i, configured := range opts.Targets {
+		t, err := newTarget(configured, opts.Log)
+		if err != nil {
+			return nil, fmt.Errorf("webhooks[%d].%w", i, err)
+		}
+		s.targets = append(s.targets, t)
+	}
+	s.metrics = newMetrics(opts.Registerer, s)
+	for _, t := range s.targets {
+		t.metrics = s.metrics
+	}
+	return s, nil
+}
+
+func newTarget(configured Target, log *slog.Logger) (*target, error) {
+	log = log.With("webhook", configured.Name)
+	secrets, err := newSecrets(configured.SecretFile, log)
+	if err != nil {
+		return nil, fmt.Errorf("secretFile: %w", err)
+	}
+	sum := sha256.Sum256([]byte(configured.URL))
+	return &target{
+		Target: configured, client: newClient(configured.Concurrency), secrets: secrets, url: hex.EncodeToString(sum[:]),
+		within: attemptWithin, times: usual, bell: stream.NewBell(), log: log,
+	}, nil
+}
+
+// Check finds the errors of New.
+func Check(targets []Target) error {
+	_, err := New(Options{Targets: targets, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	return err
+}
+
+// Wake says that there may be new messages. It does not wait.
+func (s *Senders) Wake() {
+	for _, t := range s.targets {
+		t.bell.Wake()
+	}
+}
+
+// Run sends until the context ends, from when the database is ready.
+func (s *Senders) Run(ctx context.Context, box *outbox.Box, ready <-chan struct{}) error {
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		return nil
+	}
+	s.mu.Lock()
+	s.box = box
+	s.mu.Unlock()
+	host, err := os.Hostname()
+	if err != nil {
+		host = "gateway"
+	}
+	keeper := &keeper{box: box, holder: host[:min(len(host), 64)] + "-" + rand.Text()[:10], times: s.times, tenures: map[*tenure]*lease{}}
+	settler := &settler{box: box, queue: make(chan *settlement), times: s.times, log: s.log}
+	var running, settling sync.WaitGroup
+	settling.Go(settler.run)
+	for _, t := range s.targets {
+		running.Go(func() { t.run(ctx, box, settler, keeper) })
+	}
+	running.Go(func() { keeper.run(ctx) })
+	running.Go(func() { s.expire(ctx, box) })
+	running.Wait()
+	close(settler.queue)
+	settling.Wait()
+	return nil
+}
+
+const (
+	// expireAtOnce is how many messages of a target are removed in one transaction.
+	expireAtOnce = 100
+	// expireAgain is how long after everything was removed the next search for more begins.
+	expireAgain = 10 * time.Minute
+)
+
+// expire removes what has been kept for long enough. All replicas do so; those that come later find less.
+func (s *Senders) expire(ctx context.Context, box *outbox.Box) {
+	for wait := time.Second; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(jittered(wait)):
+		}
+		removed, err := box.Expire(ctx, time.Now().Add(-s.keep), expireAtOnce)
+		s.metrics.expired.Add(float64(removed))
+		if wait = expireAgain; removed > 0 {
+			wait = time.Second
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("old messages are not removed for now", "error", err)
+		}
+	}
+}
+
+// makeBody is what is sent for an event, and its type.
+func (t *target) makeBody(event cloudEvent) (contentType string, body []byte, err error) {
+	body, err = json.Marshal(event)
+	return "application/cloudevents+json", body, err
+}
+
+// send makes an attempt.
+func (t *target) send(ctx context.Context, id string, event cloudEvent) result {
+	contentType, body, err := t.makeBody(event)
+	if err != nil {
+		return result{outcome: unmade, answer: readable(err.Error())}
+	}
+	began := time.Now()
+	r := t.attempt(ctx, id, contentType, body)
+	t.metrics.seconds.WithLabelValues(t.Name).Observe(time.Since(began).Seconds())
+	t.metrics.attempts.WithLabelValues(t.Name, r.outcome).Inc()
+	return r
+}
+
+func now() history.Time { return history.At(time.Now()) }

@@ -1,0 +1,115 @@
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/notify/outbox"
+)
+
+// settlement is what is to be recorded of an attempt.
+type settlement struct {
+	of      *target
+	tenure  context.Context // once it has ended, there is only one more try
+	outcome *outbox.Outcome // nil: nothing of the message
+	changes bool            // whether the target's state is to be recorded, too
+	done    chan bool       // told whether it was recorded
+}
+
+// settler records what became of attempts, of all targets together: what comes while a transaction runs is in the
+// next one. Many small transactions would keep a recorder waiting, whose database may be a file on a slow disk.
+type settler struct {
+	box   *outbox.Box
+	queue chan *settlement
+	times times
+	log   *slog.Logger
+}
+
+// settleMost is about how many outcomes are recorded in one transaction.
+const settleMost = 200
+
+// restMost bounds how long the settler rests after a transaction: for as long as that took.
+const restMost = 100 * time.Millisecond
+
+// settle returns once an outcome is recorded, or given up. Then the message is sent again by whoever comes next.
+func (s *settler) settle(one *settlement) bool {
+	s.queue <- one
+	return <-one.done
+}
+
+// run records until the queue is closed. While the database is away it tries again.
+func (s *settler) run() {
+	var batch []*settlement
+	for failed := 0; ; {
+		if len(batch) == 0 {
+			one, ok := <-s.queue
+			if !ok {
+				return
+			}
+			batch = append(batch, one)
+		}
+		for more := true; more && len(batch) < settleMost; {
+			select {
+			case one := <-s.queue:
+				batch = append(batch, one)
+			default:
+				more = false
+			}
+		}
+		ending := make([]bool, len(batch))
+		for i, one := range batch {
+			ending[i] = one.tenure.Err() != nil
+		}
+		began := time.Now()
+		err := s.record(batch)
+		if failed++; err == nil {
+			failed = 0
+		} else if failed == 1 {
+			s.log.Warn("it cannot be recorded what became of messages to webhooks", "messages", len(batch), "error", err)
+		}
+		var left []*settlement
+		for i, one := range batch {
+			if err == nil || ending[i] {
+				one.done <- err == nil
+			} else {
+				left = append(left, one)
+			}
+		}
+		batch = left
+		// Without rests a recorder whose database is a file would find it locked again and again.
+		rest := min(time.Since(began), restMost)
+		if err != nil {
+			rest = min(time.Duration(failed)*100*time.Millisecond, time.Second)
+		}
+		time.Sleep(rest)
+	}
+}
+
+func (s *settler) record(batch []*settlement) error {
+	var outcomes []outbox.Outcome
+	changes, versions := map[string]outbox.Change{}, map[*target]int{}
+	for _, one := range batch {
+		if one.outcome != nil {
+			outcomes = append(outcomes, *one.outcome)
+		}
+		if one.changes {
+			one.of.mu.Lock()
+			changes[one.of.Name], versions[one.of] = one.of.change, one.of.changed
+			one.of.mu.Unlock()
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.times.grace)
+	defer cancel()
+	if err := s.box.Settle(ctx, outcomes, changes); err != nil {
+		return err
+	}
+	for t, version := range versions {
+		t.mu.Lock()
+		if t.changed == version {
+			t.unsaved = false
+		}
+		t.mu.Unlock()
+	}
+	return nil
+}

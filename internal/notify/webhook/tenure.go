@@ -1,0 +1,324 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/notify/outbox"
+)
+
+// times are how long things take that tests want to be shorter.
+type times struct {
+	lease time.Duration // it is renewed three times within this
+	poll  time.Duration // how often the database is asked what is due, and by others whether the lease is free
+	grace time.Duration // how long attempts may go on when a tenure ends
+}
+
+var usual = times{lease: 5 * time.Second, poll: 500 * time.Millisecond, grace: 2 * time.Second}
+
+const (
+	// knownMost is about how many jobs with messages are in memory; the others are read when these are fewer.
+	knownMost = 1000
+	// oneAfterTheOther is how many messages of a job are sent before others have their turn.
+	oneAfterTheOther = 20
+	// refill is how soon a queue that was filled is looked at again, whether it needs more.
+	refill = 20 * time.Millisecond
+)
+
+// run sends to a target whenever nobody else does.
+func (t *target) run(ctx context.Context, box *outbox.Box, settler *settler, keeper *keeper) {
+	defer t.client.CloseIdleConnections()
+	told := ""
+	for ctx.Err() == nil {
+		began, err := t.begin(ctx, box, settler, keeper)
+		if began {
+			told = ""
+		}
+		if err != nil && !errors.Is(err, outbox.ErrHeld) && err.Error() != told && ctx.Err() == nil {
+			told = err.Error()
+			t.log.Warn("nothing is sent to a webhook for now", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(jittered(t.times.poll)):
+		}
+	}
+}
+
+// begin sends for as long as this replica has the lease. It reports whether it had it at all.
+func (t *target) begin(ctx context.Context, box *outbox.Box, settler *settler, keeper *keeper) (began bool, err error) {
+	holder := keeper.holder
+	within, cancel := context.WithTimeout(ctx, t.times.lease)
+	defer cancel()
+	state, err := box.State(within, t.Name)
+	if err != nil {
+		return false, err
+	}
+	if state.Held && state.Holder != holder {
+		return false, outbox.ErrHeld
+	}
+	if state, err = box.Take(within, t.Name, t.url, holder, t.times.lease); err != nil {
+		return false, err
+	}
+	t.mu.Lock()
+	t.sending, t.counted, t.change, t.unsaved = true, false, state.Change, false
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.sending = false
+	}()
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[outbox.Job](100*time.Millisecond, 10*time.Second)
+	of := &tenure{
+		target: t, box: box, holder: holder, keeper: keeper,
+		queue: workqueue.NewTypedRateLimitingQueue(limiter), settler: settler,
+	}
+	t.log.Info("this replica sends to a webhook")
+	err = of.run(ctx)
+	return true, err
+}
+
+// tenure is the time for which this replica has the lease of a target.
+type tenure struct {
+	*target
+	box     *outbox.Box
+	holder  string
+	keeper  *keeper
+	queue   workqueue.TypedRateLimitingInterface[outbox.Job]
+	settler *settler
+	failing bool // guarded by target.mu
+}
+
+// run sends until the lease is lost, which is the error, or the context ends.
+func (t *tenure) run(ctx context.Context) (err error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	t.keeper.add(t, end)
+	defer t.keeper.remove(t)
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var around, workers sync.WaitGroup
+	around.Go(func() { t.feed(ctx) })
+	around.Go(func() { t.count(ctx) })
+	for range t.Concurrency {
+		workers.Go(func() { t.work(ctx, sending) })
+	}
+	<-ctx.Done()
+	t.queue.ShutDown()
+	grace := time.AfterFunc(t.times.grace, stop)
+	workers.Wait()
+	grace.Stop()
+	around.Wait()
+	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.times.grace)
+	defer cancel()
+	err = t.box.Release(releasing, t.Name, t.holder)
+	if lost := context.Cause(ctx); !errors.Is(lost, context.Canceled) {
+		return lost
+	}
+	return err
+}
+
+// rests reports whether the target is off, or wants to be left alone.
+func (t *target) rests() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.change.Off != 0 || t.change.Hold > now()
+}
+
+// feed puts the jobs that have something to be sent into the queue.
+func (t *tenure) feed(ctx context.Context) {
+	var after outbox.Place
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	failed := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.bell.C:
+		case <-timer.C:
+		}
+		wait := t.times.poll
+		switch {
+		case t.rests():
+		case t.queue.Len() >= knownMost/2:
+			wait = refill
+		default:
+			next, err := t.fill(ctx, after)
+			after = next
+			if err == nil && next != (outbox.Place{}) {
+				wait = refill
+			}
+			if failed++; err == nil {
+				failed = 0
+			} else if ctx.Err() == nil {
+				if failed == 1 {
+					t.log.Warn("it cannot be read what a webhook has to be sent", "error", err)
+				}
+				wait = min(time.Duration(failed)*time.Second, 5*time.Second)
+			}
+		}
+		timer.Reset(wait)
+	}
+}
+
+func (t *tenure) fill(ctx context.Context, after outbox.Place) (next outbox.Place, err error) {
+	ctx, cancel := context.WithTimeout(ctx, t.times.lease)
+	defer cancel()
+	if t.Digest > 0 {
+		m, err := t.box.Oldest(ctx, t.Name, outbox.Digests)
+		ready := m != nil && m.Due <= now()
+		if err == nil && m == nil { // one after the other: what comes meanwhile is of the next
+			ready, err = t.box.Compose(ctx, t.Name, now())
+		}
+		if ready {
+			t.queue.Add(outbox.Digests)
+		}
+		return outbox.Place{}, err
+	}
+	jobs, next, err := t.box.Due(ctx, t.Name, now(), after, knownMost)
+	for _, job := range jobs {
+		t.queue.Add(job)
+	}
+	return next, err
+}
+
+// work sends what jobs have, one after the other.
+func (t *tenure) work(ctx, sending context.Context) {
+	for {
+		job, down := t.queue.Get()
+		if down {
+			return
+		}
+		t.serve(ctx, sending, job)
+		t.queue.Done(job)
+	}
+}
+
+// serve sends messages of a job in their order, until there are none, or one was not accepted.
+func (t *tenure) serve(ctx, sending context.Context, job outbox.Job) {
+	for range oneAfterTheOther {
+		if ctx.Err() != nil || t.rests() {
+			return // it is found again
+		}
+		m, err := t.next(ctx, job)
+		if err != nil {
+			t.queue.AddRateLimited(job)
+			return
+		}
+		t.queue.Forget(job)
+		if m == nil || !t.deliver(ctx, sending, m) {
+			return
+		}
+	}
+	t.queue.Add(job)
+}
+
+// next is the message of a job that is to be sent now; nil: there is none.
+func (t *tenure) next(ctx context.Context, job outbox.Job) (*outbox.Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.times.lease)
+	defer cancel()
+	m, err := t.box.Oldest(ctx, t.Name, job)
+	if err == nil && m != nil && m.Due > now() {
+		return nil, t.box.Postpone(ctx, t.Name, m)
+	}
+	return m, err
+}
+
+// deliver makes an attempt, and records what became of it. It reports whether the message was accepted and is gone.
+func (t *tenure) deliver(ctx, sending context.Context, m *outbox.Message) bool {
+	event, err := eventOf(m)
+	r := result{outcome: unmade}
+	if err == nil {
+		r = t.send(sending, m.ID, event)
+	} else {
+		r.answer = readable(err.Error())
+	}
+	if sending.Err() != nil && r.outcome != delivered {
+		return false // broken off, which is not the target's fault
+	}
+	t.tell(m, r)
+	at := time.Now()
+	s := &settlement{of: t.target, tenure: ctx, done: make(chan bool, 1), outcome: &outbox.Outcome{Target: t.Name, Place: m.Place, Attempts: m.Attempts + 1, Answer: r.answer}}
+	switch r.outcome {
+	case delivered:
+		s.outcome.Delivered = true
+		t.metrics.delay.WithLabelValues(t.Name).Observe(at.Sub(m.At.Std()).Seconds())
+	case gone:
+		s.outcome = nil // it waits until the target is switched on again
+		s.changes = true
+		t.set(outbox.Change{Off: history.At(at), Reason: r.answer})
+		t.log.Warn("a webhook is switched off, since it answers 410 Gone; another URL switches it on, or an operator (docs/notifications.md)")
+	case held:
+		until := history.At(at.Add(r.after))
+		s.changes = true
+		t.set(outbox.Change{Hold: until})
+		if s.outcome.Due = until; at.Sub(m.At.Std()) < uncounted {
+			s.outcome.Attempts = m.Attempts
+			break
+		}
+		fallthrough
+	default:
+		due, again := next(s.outcome.Attempts, at)
+		s.outcome.Due, s.outcome.Dead = max(due, s.outcome.Due), !again
+		if !again {
+			t.log.Warn("a message is given up; it is a dead letter, which an operator can have sent again", "id", m.ID, "attempts", s.outcome.Attempts)
+		}
+	}
+	return t.settler.settle(s) && r.outcome == delivered
+}
+
+// set changes whether and when anything is sent.
+func (t *target) set(change outbox.Change) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.change.Off != 0 && change.Off == 0 {
+		return // another attempt has found it gone
+	}
+	change.Hold = max(change.Hold, t.change.Hold)
+	t.change, t.unsaved = change, true
+	t.changed++
+}
+
+// tell remembers an answer, and logs when a target begins to fail, and when it no longer does.
+func (t *tenure) tell(m *outbox.Message, r result) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = outbox.Answer{At: now(), Text: r.answer}
+	fails := r.outcome != delivered
+	if fails == t.failing {
+		return
+	}
+	if t.failing = fails; fails {
+		t.log.Warn("a webhook does not accept a message", "outcome", r.outcome, "id", m.ID)
+	} else {
+		t.log.Info("a webhook accepts messages again")
+	}
+}
+
+// count counts the messages of the target from time to time, for metrics. The more there are, the longer this takes,
+// and the less often it is done.
+func (t *tenure) count(ctx context.Context) {
+	const rest = 20
+	for {
+		began := time.Now()
+		within, cancel := context.WithTimeout(ctx, time.Minute)
+		counts, err := t.box.Counts(within, t.Name)
+		cancel()
+		if err == nil {
+			t.mu.Lock()
+			t.counts, t.counted = counts, true
+			t.mu.Unlock()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(t.times.lease, rest*time.Since(began))):
+		}
+	}
+}
