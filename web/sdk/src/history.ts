@@ -1,6 +1,8 @@
-// The states through which jobs went, as a source to follow; see "History" in wire.md.
+// The states through which jobs went, as a source to follow, and the jobs themselves, as a list; see "History" in wire.md.
 
-import { text, type JsonObject, type KubeObject } from './object.ts';
+import { messageOf } from './connection.ts';
+import type { Kubecast } from './kubecast.ts';
+import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
 import { pathOf, type Resource } from './resource.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
@@ -73,3 +75,77 @@ export function readTransition(data: JsonObject): Transition {
     owner: text(data.owner),
   };
 }
+
+/** A job as the history has it, whether it is still there or not. */
+export interface PastJob {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly owner: string;
+  readonly queue: string;
+  readonly state: string;
+  /** When it came to that, in milliseconds since the epoch, as all times. */
+  readonly since: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly attempt: number;
+  readonly createdAt: number;
+  readonly startedAt: number | undefined;
+  readonly endedAt: number | undefined;
+  /** Why it waits or waited, the newest last. */
+  readonly reasons: readonly { readonly at: number; readonly reason: string; readonly message: string }[];
+}
+
+export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 'cluster' | 'states' | 'owner' | 'limit'> {
+  /** Only those that came to their state since then: RFC 3339, or so long ago (`24h`). */
+  readonly since?: string | undefined;
+}
+
+/** The jobs of a history, the newest first; `more`: not all of them. Rejects with an {@link HistoryError} if the gateway does not answer that. */
+export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Promise<{ readonly items: readonly PastJob[]; readonly more: boolean }> {
+  const { namespace, name, cluster, states, owner, limit, since } = query;
+  const parameters = new URLSearchParams();
+  for (const [key, value] of Object.entries({ state: states?.join(), owner, since, limit: limit?.toString() })) {
+    if (value) parameters.set(key, value);
+  }
+  return kc.request(`/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`, {}, async (response) => {
+    const said = await response.text();
+    if (!response.ok) throw new HistoryError(response.status, messageOf(said, response));
+    const body: unknown = JSON.parse(said);
+    const { items, continue: rest } = isJsonObject(body) ? body : {};
+    return { items: Array.isArray(items) ? items.filter(isJsonObject).map(readJob) : [], more: text(rest) !== '' };
+  });
+}
+
+export class HistoryError extends Error {
+  override readonly name = 'HistoryError';
+  /** Of the answer; 404: no history of these is kept. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+function readJob(data: JsonObject): PastJob {
+  const { reasons } = data;
+  return {
+    namespace: text(data.namespace),
+    name: text(data.name),
+    uid: text(data.uid),
+    owner: text(data.owner),
+    queue: text(data.queue),
+    state: text(data.state),
+    since: Date.parse(text(data.since)),
+    reason: text(data.reason),
+    message: text(data.message),
+    attempt: typeof data.attempt === 'number' ? data.attempt : 0,
+    createdAt: Date.parse(text(data.createdAt)),
+    startedAt: time(data.startedAt),
+    endedAt: time(data.endedAt),
+    reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message) })) : [],
+  };
+}
+
+const time = (value: unknown): number | undefined => (typeof value === 'string' ? Date.parse(value) : undefined);

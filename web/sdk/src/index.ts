@@ -15,7 +15,7 @@
 
 export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchSnapshot, type WatchStatus } from './kubecast.ts';
 export { logs, type LogEntry, type LogGap, type LogLine, type LogQuery, type LogRun } from './logs.ts';
-export { transitions, type Transition, type TransitionQuery } from './history.ts';
+export { HistoryError, pastJobs, transitions, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';
 export type { Identity, Only, Paths } from './paths.ts';
 export { defineResource, pathOf, type Query, type QueryOf, type Resource } from './resource.ts';

@@ -87,6 +87,8 @@ export class Kubecast {
   readonly #listeners = new Listeners();
   #client: Client | undefined;
   #carried: readonly string[] | undefined;
+  /** What the stream was asked for last. */
+  #asked: readonly Entry[] = [];
   #names = 0;
   #settling = false;
   #sifting = false;
@@ -234,6 +236,7 @@ export class Kubecast {
     const wanted = this.#wanted();
     const url = (this.#options.gateway ?? '') + streamPath(Object.fromEntries(wanted.map(({ name, path }) => [name, path])));
     const present = this.#client;
+    this.#asked = wanted;
     if (wanted.length === 0) {
       // What was refused stays so, also to who looks at the connection.
       if (![...this.#entries.values()].some(({ subscribers, refused }) => subscribers > 0 && refused)) this.#client = undefined;
@@ -301,7 +304,7 @@ export class Kubecast {
   /** Finds out which watches are refused, and goes on without them. */
   async #sift({ reason, message }: ConnectionState): Promise<void> {
     this.#sifting = true;
-    const asked = this.#wanted();
+    const asked = this.#asked; // somebody may have left since
     const answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
     this.#sifting = false;
     for (const [n, entry] of asked.entries()) entry.refused = answers[n];

@@ -203,3 +203,21 @@ test('what the connection shows is told also where it goes on without what was r
   expect(log.getSnapshot().status).toBe('denied');
   expect(told.at(-1)).toBe(kc.connection.getSnapshot()?.phase);
 });
+
+test('who has left before the stream was refused for them does not take the others along', async () => {
+  const other = kc.watch(jobs, { namespace: 'n', name: 'j' });
+  const log = kc.follow(logs(jobs, { namespace: 'n', name: 'j' }));
+  other.subscribe(() => undefined);
+  const leave = log.subscribe(() => undefined);
+  await pass();
+  leave();
+  server.last.refuse(404);
+  await pass();
+  const [first, second] = server.requests.slice(-2);
+  first?.accept();
+  second?.refuse(404);
+  await pass();
+  server.last.accept(frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 0 }));
+  await pass();
+  expect(other.getSnapshot().status).toBe('live');
+});

@@ -318,6 +318,19 @@ describe('subscribers', () => {
     expect(listener).toHaveBeenCalledOnce();
   });
 
+  test('without a schedule subscribers are told in a browser, too, whose microtasks are for the global object only', async () => {
+    const queue = globalThis.queueMicrotask;
+    vi.stubGlobal('queueMicrotask', function (this: unknown, what: () => void) {
+      if (this !== undefined && this !== globalThis) throw new TypeError('Illegal invocation');
+      queue(what);
+    });
+    const store = new Store<Kinds>({ watches: ['jobs'] });
+    store.apply({ watch: 'jobs', id: 'e', type: 'added', object: thing('a') });
+    await Promise.resolve();
+    vi.unstubAllGlobals();
+    expect(store.collection('jobs').getSnapshot().items).toHaveLength(1);
+  });
+
   test('a schedule that runs at once, or fails once, does not silence the store', () => {
     const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     const fails = vi.fn((flush: () => void) => flush()).mockImplementationOnce(() => {

@@ -45,7 +45,8 @@ export class Store<K extends Kinds> {
   #scheduled = false;
 
   constructor(options: StoreOptions<K>) {
-    this.#schedule = options.schedule ?? queueMicrotask;
+    // Called bare: a browser's own throws if it is called on anything else.
+    this.#schedule = options.schedule ?? ((flush) => queueMicrotask(flush));
     for (const name of options.watches) this.put(name, (changed) => new WatchedCollection<KubeObject>(changed, options.seed?.[name]));
   }
 
