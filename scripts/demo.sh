@@ -33,8 +33,8 @@ until grep -q '^ready$' "$dir/devcluster.log"; do
 	sleep 0.2
 done
 
-# Who signs in is in the group platform, which may see everything but Secrets in the development cluster.
-token=$(bin/gateway token --key "$dir/key.pem" --user demo@kubecast.local --group platform --ttl 12h)
+# Who signs in is in the group platform, which may see everything but Secrets in the development cluster, and has jobs of their own there.
+token=$(bin/gateway token --key "$dir/key.pem" --user mara.lindqvist --group platform --ttl 12h)
 head -c 32 /dev/urandom | base64 >"$dir/cookie.key" # so that sessions outlive the gateway
 cat >"$dir/gateway.yaml" <<YAML
 auth:

@@ -258,7 +258,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
 
   if (picture) test('a picture for the README', { timeout: 180_000 }, async () => {
     await page.setViewportSize({ width: 1280, height: 720 });
-    await open();
+    await open('#jobs');
     await page.locator('.chip', { hasText: 'Retrying' }).waitFor({ timeout: 120_000 });
     await page.waitForTimeout(45_000); // until there is some of everything
     const docs = fileURLToPath(new URL('../../docs/', import.meta.url));

@@ -35,6 +35,7 @@ describe.skipIf(lacking !== undefined)(`the portal over TLS${lacking ? ` (${lack
       await tab.getByRole('button', { name: 'Sign in' }).click();
     });
     await state(/^Live$/);
+    await all((tab) => tab.getByRole('link', { name: 'Jobs', exact: true }).click());
     expect(await page.evaluate(() => (performance.getEntriesByType('navigation')[0] as PerformanceNavigationTiming).nextHopProtocol)).toBe('h2');
     await kubecast.submit('team-vision', 'over-tls', { start: 1, run: 60 });
     await seen('over-tls');

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { MockCluster } from './cluster.ts';
 import { MockStream, type StreamOptions, type Watch } from './stream.ts';
+import type { MockInbox, MockLog, MockPast } from './told.ts';
 
 export interface MockUser {
   /** The namespaces that the user may see the content of, and not list; undefined: everything. */
@@ -27,6 +28,11 @@ export class MockGateway {
   sabotage: StreamOptions['sabotage'];
   /** Lets every stream in, and says goodbye at once: as a gateway that has never read its cluster. */
   unavailable = false;
+  /** What is read of the history and of the notifications, whoever asks; undefined: there is none. */
+  past: MockPast | undefined;
+  inbox: MockInbox | undefined;
+  /** The history's database is away: streams that have something of it end at once. */
+  pastAway = false;
   fallback: Fallback | undefined;
   /** Answers every stream with this status instead, while it is set. */
   refuseWith: { readonly status: number; readonly headers?: Record<string, string> } | undefined;
@@ -70,6 +76,18 @@ export class MockGateway {
       this.#me(request, response, url);
       return;
     }
+    const told = /^\/(notifications|history)\b/;
+    const asks = (path: string): boolean => told.test(path);
+    if (asks(url.pathname)) {
+      this.#told(request, response, url);
+      return;
+    }
+    const values = multiple ? [...url.searchParams.values()].filter(asks) : [];
+    // Who asks for it learns that there is none. Not worth counting.
+    if (values.some((path) => !this.#logOf(path))) {
+      refuse(response, 404, 'there is no history');
+      return;
+    }
     if (!multiple && !/^\/apis?\//.test(url.pathname)) {
       if (next) next(request, response);
       else refuse(response, 404, 'nothing is here');
@@ -89,7 +107,7 @@ export class MockGateway {
       return;
     }
     const asked: [string, string][] = multiple ? [...url.searchParams].filter(([name]) => name !== 'heartbeat') : [['', url.pathname]];
-    const watches = asked.map(([name, path]) => watchOf(name, path));
+    const watches = asked.map(([name, path]) => this.#watchOf(name, path));
     const strange = watches.findIndex((watch) => watch === undefined);
     if (strange !== -1) {
       refuse(response, 404, `no kind is served at ${asked[strange]?.[1]}`);
@@ -97,19 +115,48 @@ export class MockGateway {
     }
     for (const watch of watches as Watch[]) {
       const { namespace, resource } = watch;
-      if (user.namespaces && !(namespace ? user.namespaces.includes(namespace) : resource !== 'namespaces' && user.namespaces.length > 0)) {
+      if (user.namespaces && !watch.told && !(namespace ? user.namespaces.includes(namespace) : resource !== 'namespaces' && user.namespaces.length > 0)) {
         const where = watch.namespace ? `in the namespace ${watch.namespace}` : 'at the cluster scope';
         refuse(response, 403, `you may not watch ${watch.resource} ${where}`);
         return;
       }
-      if (!namespace) watch.visible = user.namespaces;
+      if (!namespace && !watch.told) watch.visible = user.namespaces;
+    }
+    if (request.method === 'HEAD') {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end();
+      return;
     }
     const { retry, heartbeat, sabotage } = this;
     const stream = new MockStream(this.cluster, this.epoch, watches as Watch[], response, { retry, heartbeat, sabotage });
     this.streams.add(stream);
     response.on('close', () => this.streams.delete(stream));
-    if (this.unavailable) stream.goodbye('unavailable', lastEventId);
+    if (this.unavailable || (this.pastAway && values.length > 0)) stream.goodbye('unavailable', lastEventId);
     else stream.begin(lastEventId);
+  }
+
+  #logOf(path: string): MockLog | undefined {
+    return path.startsWith('/history') ? this.past : this.inbox;
+  }
+
+  #watchOf(name: string, path: string): Watch | undefined {
+    const log = /^\/(notifications|history)\b/.test(path) ? this.#logOf(path) : undefined;
+    if (!log) return watchOf(name, path);
+    const limit = Number(new URL(path, 'http://gateway').searchParams.get('limit') ?? 100);
+    return { name, resource: path, namespace: undefined, visible: undefined, version: undefined, told: { log, limit } };
+  }
+
+  /** The history and the notifications, as lists; and what is to be changed of the latter. */
+  #told(request: IncomingMessage, response: ServerResponse, url: URL): void {
+    const { inbox, past } = this;
+    const answer = (status: number, body?: unknown): void => {
+      response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
+      response.end(body === undefined ? undefined : JSON.stringify(body));
+    };
+    if (!this.users.has(tokenOf(request))) refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
+    else if (!this.#logOf(url.pathname)) refuse(response, 404, 'there is no history');
+    else if (this.pastAway) refuse(response, 503, 'the database is away', { 'Retry-After': '1' });
+    else if (past && url.pathname.startsWith('/history')) answer(200, past.list(url.searchParams));
+    else if (inbox) answerInbox(inbox, request, url.pathname.endsWith('/settings'), answer);
   }
 
   #me(request: IncomingMessage, response: ServerResponse, url: URL): void {
@@ -124,8 +171,35 @@ export class MockGateway {
       return { group: group.join('.'), resource, all: user.namespaces === undefined, namespaces };
     });
     response.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
-    response.end(JSON.stringify({ clusters: [{ name: 'default', default: true, watch }] }));
+    response.end(JSON.stringify({ username: usernameOf(tokenOf(request)), clusters: [{ name: 'default', default: true, watch }] }));
   }
+}
+
+function answerInbox(inbox: MockInbox, request: IncomingMessage, settings: boolean, answer: (status: number, body?: unknown) => void): void {
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    answer(200, settings ? inbox.settings : inbox.list());
+    return;
+  }
+  let body = '';
+  request.on('data', (part: Buffer) => (body += part.toString()));
+  request.on('end', () => {
+    const said: unknown = JSON.parse(body);
+    if (inbox.refuseWith) {
+      answer(inbox.refuseWith, { detail: 'refused by the test' });
+    } else if (settings) {
+      inbox.settings = said;
+      answer(200, said);
+    } else {
+      inbox.read(said as Parameters<MockInbox['read']>[0]);
+      answer(204);
+    }
+  });
+}
+
+/** What a token says of itself, if it looks like one. */
+function usernameOf(token: string): string {
+  const [, claims = ''] = token.split('.');
+  return claims === '' ? '' : String((JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub?: unknown }).sub);
 }
 
 function tokenOf(request: IncomingMessage): string {

@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { KubeObject } from '../sdk/src/index.ts';
 import type { Change, MockCluster } from './cluster.ts';
+import type { Entry, MockLog } from './told.ts';
 
 export interface Watch {
   /** Empty on a single stream. */
@@ -13,6 +14,8 @@ export interface Watch {
   visible: readonly string[] | undefined;
   /** Undefined while a snapshot is owed or under way. */
   version: number | undefined;
+  /** What is told in place of objects, and how much of it at first. */
+  readonly told?: { readonly log: MockLog; readonly limit: number } | undefined;
 }
 
 export interface StreamOptions {
@@ -29,6 +32,7 @@ export class MockStream {
   readonly #response: ServerResponse;
   readonly #options: StreamOptions;
   readonly #heartbeat: ReturnType<typeof setInterval>;
+  readonly #stops: (() => void)[] = [];
   #over = false;
 
   constructor(cluster: MockCluster, epoch: string, watches: readonly Watch[], response: ServerResponse, options: StreamOptions) {
@@ -45,6 +49,11 @@ export class MockStream {
     response.write(`: kubecast mock\n\nretry: ${options.retry}\n\n`);
     this.#heartbeat = setInterval(() => this.#write(':\n\n'), options.heartbeat);
     cluster.watchers.add(this.#onChange);
+    for (const watch of watches) {
+      const onEntry = (entry: Entry): void => this.#tellEntry(watch, entry);
+      watch.told?.log.watchers.add(onEntry);
+      this.#stops.push(() => watch.told?.log.watchers.delete(onEntry));
+    }
     response.on('close', () => this.stop());
   }
 
@@ -56,7 +65,7 @@ export class MockStream {
     for (const watch of this.watches) {
       const version = versionOf(position, this.#epoch, watch.name);
       if (version === undefined) this.#snapshot(watch);
-      else if (version < this.#cluster.floor || version > this.#cluster.version) this.reset(watch, 'expired');
+      else if (version < floorOf(watch, this.#cluster) || version > (watch.told?.log.seq ?? this.#cluster.version)) this.reset(watch, 'expired');
       else this.#replay(watch, version);
     }
     if (position === '') return;
@@ -112,9 +121,18 @@ export class MockStream {
     this.#over = true;
     clearInterval(this.#heartbeat);
     this.#cluster.watchers.delete(this.#onChange);
+    for (const stop of this.#stops) stop();
   }
 
   #snapshot(watch: Watch): void {
+    if (watch.told) {
+      const { log, limit } = watch.told;
+      const newest = log.newest(limit);
+      for (const { type, data } of newest) this.send(watch, type, data);
+      watch.version = log.seq;
+      this.send(watch, 'synced', { seq: String(log.seq), count: newest.length });
+      return;
+    }
     const objects = this.#list(watch);
     for (const object of objects) this.send(watch, 'added', object);
     watch.version = this.#cluster.version;
@@ -127,7 +145,10 @@ export class MockStream {
 
   #replay(watch: Watch, version: number): void {
     watch.version = version;
-    for (const change of this.#cluster.log) {
+    for (const entry of watch.told?.log.entries ?? []) {
+      if (entry.seq > version) this.#tellEntry(watch, entry);
+    }
+    for (const change of watch.told ? [] : this.#cluster.log) {
       if (change.version > version) this.#tell(watch, change);
     }
   }
@@ -140,6 +161,12 @@ export class MockStream {
     if (watch.version === undefined || change.resource !== watch.resource || !matches(watch, change.object)) return;
     watch.version = change.version;
     this.send(watch, change.gone ? 'deleted' : 'modified', change.object);
+  }
+
+  #tellEntry(watch: Watch, { seq, type, data }: Entry): void {
+    if (watch.version === undefined) return;
+    watch.version = seq;
+    this.send(watch, type, data);
   }
 
   #id(): string {
@@ -160,6 +187,8 @@ export class MockStream {
     this.#response.write(frame.slice(0, through), () => this.#response.socket?.destroy());
   }
 }
+
+const floorOf = ({ told }: Watch, cluster: MockCluster): number => told?.log.floor ?? cluster.floor;
 
 function matches({ namespace, visible }: Watch, { metadata }: KubeObject): boolean {
   if (namespace !== undefined) return metadata.namespace === namespace;

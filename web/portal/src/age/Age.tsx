@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { createContext, useContext, type ReactNode } from 'react';
 import { useNow } from './clock.ts';
 import { formatDuration } from './duration.ts';
 
@@ -6,9 +6,13 @@ export function formatTime(time: number): string {
   return new Date(time).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 }
 
+/** As of when everything below is, in milliseconds since the epoch; undefined: it is as of now. Ages stop there. */
+export const AsOf = createContext<number | undefined>(undefined);
+
 /** How long ago something was, ticking; or how long it took, once it is over. */
 export function Age({ since, until }: { since: number | undefined; until?: number | undefined }): ReactNode {
-  const now = useNow();
+  const ticking = useNow();
+  const now = useContext(AsOf) ?? ticking;
   if (since === undefined) return <span className="none">–</span>;
   return (
     <time dateTime={new Date(since).toISOString()} title={new Date(since).toLocaleString()}>

@@ -1,23 +1,30 @@
 // The frame around the tables: where one is, what is filtered, and how fresh it all is.
 
+import { inboxOf } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
 import { ConnectionStatus } from '../connection/ConnectionStatus.tsx';
+import { DatedBy } from '../connection/Dated.tsx';
 import type { Feed, FeedState } from '../feed/feed.ts';
+import type { TableName } from '../feed/kinds.ts';
 import { useRested } from '../feed/useRested.ts';
 import { NamespaceInput, NamespaceSelect } from '../filters/NamespacePicker.tsx';
 import { Search } from '../filters/Search.tsx';
+import { Bell } from '../inbox/Bell.tsx';
+import { keepNotices } from '../inbox/notices.ts';
+import { useUnread } from '../inbox/useUnread.ts';
 import { JobPage } from '../job/JobPage.tsx';
 import { JobsPage } from '../jobs/JobsPage.tsx';
+import { MinePage } from '../mine/MinePage.tsx';
 import { PodsPage } from '../pods/PodsPage.tsx';
 import type { Claims } from '../session/session.ts';
-import { linkTo, useView, type View } from '../view/view.ts';
+import { linkTo, linkToJob, parseView, useView, type View } from '../view/view.ts';
 import { Account } from './Account.tsx';
 import { Logo } from './Logo.tsx';
 import { Notice } from './Notice.tsx';
 
-const pages = ['jobs', 'pods'] as const;
-const titles = { jobs: 'Jobs', pods: 'Pods' };
+const pages = ['mine', 'jobs', 'pods'] as const;
+const titles = { mine: 'Mine', jobs: 'Jobs', pods: 'Pods' };
 
 interface WorkspaceProps {
   readonly feed: Feed;
@@ -38,57 +45,71 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
   useEffect(() => {
     feed.setNamespace(namespace);
   }, [feed, namespace]);
+  const { page, object } = view;
+  const detail = page === 'mine' || object !== undefined;
   useEffect(() => {
-    feed.setPage(view.page);
-  }, [feed, view.page]);
-  const { object } = view;
+    if (page !== 'mine') feed.setPage(page);
+    feed.setDetail(detail);
+  }, [feed, page, detail]);
+
+  const { user } = claims;
+  const unread = useUnread(inboxOf(feed.details), user) ?? 0;
   useEffect(() => {
-    feed.setDetail(object !== undefined);
-  }, [feed, object]);
-  useEffect(() => {
-    const table = `${titles[view.page]}${view.namespace ? ` in ${view.namespace}` : ''}`;
-    document.title = `${object?.name ?? table} · Kubecast`;
-  }, [view.page, view.namespace, object]);
+    const table = `${titles[page]}${page !== 'mine' && view.namespace ? ` in ${view.namespace}` : ''}`;
+    document.title = `${unread > 0 ? `(${unread > 99 ? '99+' : unread}) ` : ''}${object?.name ?? table} · Kubecast`;
+  }, [page, view.namespace, object, unread]);
+  useEffect(
+    () =>
+      keepNotices({
+        user,
+        inbox: inboxOf(feed.details),
+        aside: inboxOf(feed.aside),
+        onOpen: (item) => (location.hash = item?.transition ? linkToJob(item.transition.namespace, item.transition.name, parseView(location.hash)) : '#mine'),
+      }),
+    [feed, user],
+  );
 
   return (
-    <>
+    <KubecastProvider client={feed.details}>
       <header className="top">
         <span className="brand">
           <Logo /> Kubecast
         </span>
         <nav aria-label="Pages">
-          {pages.map((page) => (
-            <a key={page} href={linkTo(page, view)} aria-current={page === view.page ? (object ? 'true' : 'page') : undefined}>
-              {titles[page]}
+          {pages.map((one) => (
+            <a key={one} href={linkTo(one, view)} aria-current={one === page ? (object ? 'true' : 'page') : undefined}>
+              {titles[one]}
             </a>
           ))}
         </nav>
-        <ConnectionStatus connection={state.connection} rows={object ? details : state.live.collection(view.page)} onRetry={() => feed.retry()} />
+        <ConnectionStatus connection={state.connection} rows={detail ? details : state.live.collection(page === 'pods' ? 'pods' : 'jobs')} onRetry={() => feed.retry()} />
+        <Bell view={view} user={user} />
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
       </header>
       <main className="page">
         {object ? (
-          <KubecastProvider client={feed.details}>
-            <JobPage key={`${object.namespace}/${object.name}`} view={view} {...object} token={token} />
-          </KubecastProvider>
+          <JobPage key={`${object.namespace}/${object.name}`} view={view} {...object} token={token} />
+        ) : page === 'mine' ? (
+          <MinePage view={view} />
         ) : (
-          <Page view={view} state={state} onRetry={() => feed.retry()} />
+          <Page view={view} page={page} state={state} onRetry={() => feed.retry()} />
         )}
       </main>
-    </>
+    </KubecastProvider>
   );
 }
 
-/** What a page of one object shows says by itself how far it can be trusted. */
+/** What is followed beside the tables says by itself how far it can be trusted. */
 const details = { subscribe: () => () => undefined, getSnapshot: () => ({ phase: 'current' as const }) };
 
 interface PageProps {
   readonly view: View;
+  readonly page: TableName;
   readonly state: FeedState;
   readonly onRetry: () => void;
 }
 
-function Page({ view, state, onRetry }: PageProps): ReactNode {
+function Page({ view, page, state, onRetry }: PageProps): ReactNode {
   const { live, watches, forbidden, visible } = state;
   const connection = useSyncExternalStore(state.connection.subscribe, state.connection.getSnapshot);
   const ended = connection.phase === 'closed' && connection.reason !== 'caller';
@@ -104,15 +125,18 @@ function Page({ view, state, onRetry }: PageProps): ReactNode {
       ) : (
         <NamespaceInput selected={view.namespace} />
       )}
-      <Search value={view.search} label={`Search ${view.page}`} />
+      <Search value={view.search} label={`Search ${page}`} />
     </>
   );
 
-  if (!forbidden && !ended && watches.includes(view.page)) {
+  if (!forbidden && !ended && watches.includes(page)) {
     const where = view.namespace ? `in ${view.namespace}` : visible ? 'in what you may see of the cluster' : 'in the cluster';
-    const table = { view, filters, empty: `There are no ${view.page} ${where}. They will appear here as they are created.` };
-    if (view.page === 'jobs') return <JobsPage {...table} collection={live.collection('jobs')} />;
-    return <PodsPage {...table} collection={live.collection('pods')} />;
+    const table = { view, filters, empty: `There are no ${page} ${where}. They will appear here as they are created.` };
+    return (
+      <DatedBy connection={state.connection}>
+        {page === 'jobs' ? <JobsPage {...table} collection={live.collection('jobs')} /> : <PodsPage {...table} collection={live.collection('pods')} />}
+      </DatedBy>
+    );
   }
   return (
     <>
@@ -122,7 +146,7 @@ function Page({ view, state, onRetry }: PageProps): ReactNode {
           The gateway has refused it in a way that trying again by itself would not mend.
         </Notice>
       ) : forbidden || connection.phase === 'live' ? (
-        <Forbidden view={view} state={state} onRetry={onRetry} />
+        <Forbidden view={view} page={page} state={state} onRetry={onRetry} />
       ) : null /* for the moment in which less is being asked for */}
     </>
   );
@@ -133,10 +157,10 @@ function listed({ watches, visible, forbidden }: FeedState): boolean {
   return visible !== undefined || (watches.includes('namespaces') && !forbidden);
 }
 
-function Forbidden({ view, state, onRetry }: PageProps): ReactNode {
+function Forbidden({ view, page, state, onRetry }: PageProps): ReactNode {
   const where = view.namespace ? `in ${view.namespace}` : 'of all namespaces';
   return (
-    <Notice title={`You may not see ${view.page} ${where}`} said={state.refusal} onRetry={onRetry}>
+    <Notice title={`You may not see ${page} ${where}`} said={state.refusal} onRetry={onRetry}>
       {view.namespace ? 'Is the name right? ' : 'You may well see those of your own. '}
       {listed(state) ? 'Choose a namespace above.' : 'Enter the name of a namespace above.'}
     </Notice>

@@ -42,8 +42,10 @@ export interface FeedOptions {
  * whether they may list namespaces or not.
  */
 export class Feed implements Observable<FeedState> {
-  /** What is shown of one object is followed here, on the one stream that the page has, while the tables rest. */
+  /** What is shown of one object, or of the user's own, is followed here, while the tables rest; and what the user was told, beside them, too. */
   readonly details: Kubecast;
+  /** Has a stream of its own, if anything of it is followed, and goes on while nobody looks. */
+  readonly aside: Kubecast;
   readonly #options: FeedOptions;
   readonly #listeners = new Set<() => void>();
   /** What the gateway said when it was last asked; undefined: it was not, or may say something else by now. */
@@ -62,6 +64,7 @@ export class Feed implements Observable<FeedState> {
     this.#options = options;
     const { token, session, gateway, schedule, random } = options;
     this.details = createKubecast({ token, session, gateway, schedule, random });
+    this.aside = createKubecast({ token, session, gateway, random }); // told without frames, which a hidden page has none of
     this.#page = options.page;
     this.#detail = options.detail ?? false;
     this.#state = this.#connect(options.namespace, this.#wanted, undefined, undefined);
@@ -110,7 +113,7 @@ export class Feed implements Observable<FeedState> {
     this.#become({ ...this.#state, watches });
   }
 
-  /** Shows one object, or the table again. A browser has few connections, so the other one's stream is let go of. */
+  /** Shows what is followed in {@link details}, or the table again. A browser has few connections, so the table's stream is let go of. */
   setDetail(detail: boolean): void {
     if (this.#closed || detail === this.#detail) return;
     this.#detail = detail;
@@ -121,8 +124,8 @@ export class Feed implements Observable<FeedState> {
 
   /** The page is looked at again, or the network is back: what seems open may be dead. */
   wake(): void {
-    if (this.#detail) this.details.wake();
-    else if (!this.#state.live.closed) this.#state.live.wake();
+    this.details.wake(); // what was told of the user's jobs is there beside a table, too
+    if (!this.#detail && !this.#state.live.closed) this.#state.live.wake();
   }
 
   /** Nobody looks: the stream, of which a browser has few, is for other pages. */
@@ -158,6 +161,7 @@ export class Feed implements Observable<FeedState> {
     this.#closed = true;
     this.#state.live.close();
     this.details.close();
+    this.aside.close();
   }
 
   #connect(namespace: string, watches: readonly WatchName[], refusal: string | undefined, before: FeedState | undefined): FeedState {

@@ -3,7 +3,7 @@
 import { transitions, type WatchStatus } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
-import { Age, formatTime } from '../age/Age.tsx';
+import { Age, AsOf, formatTime } from '../age/Age.tsx';
 import { jobRow } from '../jobs/job.ts';
 import { Progress } from '../jobs/Progress.tsx';
 import { podFields, podRow } from '../pods/pod.ts';
@@ -58,52 +58,54 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
         {nameable.test(namespace) && nameable.test(name) && <Copied text={`kubectl -n ${namespace} describe job ${name}`} />}
       </header>
       <Trouble status={watched.status} message={watched.error?.message} asOf={watched.asOf} there={job !== undefined} past={life.transitions.length > 0} />
-      <div className="job-body">
-        <section className="job-facts" aria-label="Facts">
-          {row && (
-            <dl>
-              <dt>Progress</dt>
-              <dd>
-                <Progress {...row} />
-                {row.failed > 0 && <span className="job-failed"> {row.failed} failed</span>}
-              </dd>
-              <dt>Owner</dt>
-              <dd>{row.owner || '–'}</dd>
-              {row.queue && (
-                <>
-                  <dt>Queue</dt>
-                  <dd>{row.queue}</dd>
-                </>
-              )}
-              <dt>Created</dt>
-              <dd>
-                <Age since={row.created} /> ago
-              </dd>
-              <dt>Run time</dt>
-              <dd>
-                <Age since={row.started} until={row.finished} />
-              </dd>
-            </dl>
-          )}
-          {row?.message && <p className="job-said">{row.message}</p>}
-          <h2>What happened</h2>
-          <Timeline life={life} status={past.status} message={past.error?.message} />
-        </section>
-        <section className="job-main" aria-label="Details">
-          <nav className="tabs" aria-label="Details">
-            {tabs.map((one) => (
-              <button key={one} type="button" aria-current={one === tab ? 'true' : undefined} onClick={() => setView({ tab: one === 'logs' ? '' : one })}>
-                {titles[one]} {counts[one] !== undefined && <span className="chip-count">{counts[one]}</span>}
-              </button>
-            ))}
-          </nav>
-          {tab === 'logs' && ofJob.status === 'loading' && <p className="job-none">Loading…</p>}
-          {tab === 'logs' && ofJob.status !== 'loading' && <LogView namespace={namespace} name={name} pods={podRows} token={token} />}
-          {tab === 'pods' && <Pods rows={podRows} status={ofJob.status} message={ofJob.error?.message} />}
-          {tab === 'events' && <Events all={said.data} job={name} status={said.status} message={said.error?.message} />}
-          {tab === 'yaml' && <Yaml object={job} status={watched.status} />}
-        </section>
-      </div>
+      <AsOf value={watched.status === 'live' ? undefined : watched.asOf}>
+        <div className="job-body" data-dated={watched.status === 'stale' || watched.status === 'reconnecting' || undefined}>
+          <section className="job-facts" aria-label="Facts">
+            {row && (
+              <dl>
+                <dt>Progress</dt>
+                <dd>
+                  <Progress {...row} />
+                  {row.failed > 0 && <span className="job-failed"> {row.failed} failed</span>}
+                </dd>
+                <dt>Owner</dt>
+                <dd>{row.owner || '–'}</dd>
+                {row.queue && (
+                  <>
+                    <dt>Queue</dt>
+                    <dd>{row.queue}</dd>
+                  </>
+                )}
+                <dt>Created</dt>
+                <dd>
+                  <Age since={row.created} /> ago
+                </dd>
+                <dt>Run time</dt>
+                <dd>
+                  <Age since={row.started} until={row.finished} />
+                </dd>
+              </dl>
+            )}
+            {row?.message && <p className="job-said">{row.message}</p>}
+            <h2>What happened</h2>
+            <Timeline life={life} status={past.status} message={past.error?.message} />
+          </section>
+          <section className="job-main" aria-label="Details">
+            <nav className="tabs" aria-label="Details">
+              {tabs.map((one) => (
+                <button key={one} type="button" aria-current={one === tab ? 'true' : undefined} onClick={() => setView({ tab: one === 'logs' ? '' : one })}>
+                  {titles[one]} {counts[one] !== undefined && <span className="chip-count">{counts[one]}</span>}
+                </button>
+              ))}
+            </nav>
+            {tab === 'logs' && ofJob.status === 'loading' && <p className="job-none">Loading…</p>}
+            {tab === 'logs' && ofJob.status !== 'loading' && <LogView namespace={namespace} name={name} pods={podRows} token={token} />}
+            {tab === 'pods' && <Pods rows={podRows} status={ofJob.status} message={ofJob.error?.message} />}
+            {tab === 'events' && <Events all={said.data} job={name} status={said.status} message={said.error?.message} />}
+            {tab === 'yaml' && <Yaml object={job} status={watched.status} />}
+          </section>
+        </div>
+      </AsOf>
     </div>
   );
 }

@@ -163,8 +163,8 @@ function open(token: string | undefined, accepted: boolean): SignedIn {
     token: token === undefined ? undefined : () => token,
     session: sourceOf(browserSession, () => location.reload()),
     namespace,
-    page,
-    detail: accepted && object !== undefined, // who comes with a new token is let in by a table
+    page: page === 'mine' ? 'jobs' : page,
+    detail: accepted && (page === 'mine' || object !== undefined), // who comes with a new token is let in by a table
     schedule: frameSchedule(),
   });
   if (document.visibilityState === 'hidden') feed.pause(); // before it asks for anything

@@ -5,7 +5,11 @@ test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jo
   expect(formatView(parseView(hash))).toBe(hash);
 });
 
-test.each(['', '#', '#nowhere', '#jobs?', '#?x=1', '#jobs/', '#jobs/team-a', '#jobs//train', '#jobs?tab=yaml'])('%j is the page of jobs, newest first', (hash) => {
+test.each(['', '#', '#nowhere', '#?x=1', '#mine/team-a/train'])("%j is the user's own page", (hash) => {
+  expect(formatView(parseView(hash))).toBe('#mine');
+});
+
+test.each(['#jobs?', '#jobs/', '#jobs/team-a', '#jobs//train', '#jobs?tab=yaml'])('%j is the page of jobs, newest first', (hash) => {
   expect(formatView(parseView(hash))).toBe('#jobs');
 });
 
@@ -27,7 +31,7 @@ test("a job's page keeps what its table shows, for the way back, and takes of an
 
 test('changing the view makes no step in the history', () => {
   const before = history.length;
-  setView({ search: 'x' });
+  setView({ page: 'jobs', search: 'x' });
   setView({ namespace: 'n' });
   expect(location.hash).toBe('#jobs?ns=n&q=x');
   expect(history.length).toBe(before);

@@ -1,10 +1,11 @@
 // What is on screen, kept in the address's fragment so that it survives a reload and can be shared:
-// `#pods?ns=team-a&q=train&state=Running&sort=-age`, or `#jobs/team-a/train?tab=yaml` for one job. Fragments never reach a server's log.
+// `#pods?ns=team-a&q=train&state=Running&sort=-age`, or `#jobs/team-a/train?tab=yaml` for one job. Without one it is the user's own page, `#mine`.
+// Fragments never reach a server's log.
 
 import { useSyncExternalStore } from 'react';
 
 export interface View {
-  readonly page: 'jobs' | 'pods';
+  readonly page: 'mine' | 'jobs' | 'pods';
   /** The one object that is shown, in place of the table. */
   readonly object: { readonly namespace: string; readonly name: string } | undefined;
   /** What is shown of the object; empty: what comes first. */
@@ -18,6 +19,7 @@ export interface View {
 }
 
 const defaultSort = 'age';
+const pages = ['mine', 'jobs', 'pods'] as const;
 
 export function parseView(hash: string): View {
   const [path = '', query = ''] = hash.replace(/^#/, '').split('?', 2);
@@ -25,7 +27,7 @@ export function parseView(hash: string): View {
   const params = new URLSearchParams(query);
   const sort = params.get('sort') ?? defaultSort;
   return {
-    page: page === 'pods' ? 'pods' : 'jobs',
+    page: pages.find((one) => one === page) ?? 'mine',
     object: page === 'jobs' && namespace && name ? { namespace, name } : undefined,
     tab: params.get('tab') ?? '',
     namespace: params.get('ns') ?? '',
@@ -58,13 +60,13 @@ export function formatView(view: View): string {
 
 /** A job's page. What the table shows is kept, for whoever goes back. */
 export function linkToJob(namespace: string, name: string, view: View): string {
-  return formatView({ ...(view.page === 'jobs' ? view : { ...parseView(''), namespace: view.namespace }), object: { namespace, name }, tab: '' });
+  return formatView({ ...(view.page === 'jobs' ? view : { ...parseView('#jobs'), namespace: view.namespace }), object: { namespace, name }, tab: '' });
 }
 
 /** The other page with what both have in common: states and columns differ, namespace and search do not. */
 export function linkTo(page: View['page'], view: View): string {
   if (page === view.page) return formatView({ ...view, object: undefined });
-  return formatView({ ...parseView(''), page, namespace: view.namespace, search: view.search });
+  return formatView({ ...parseView(`#${page}`), namespace: view.namespace, search: view.search });
 }
 
 const listeners = new Set<() => void>();

@@ -1,0 +1,63 @@
+// What is on screen while it is not live: dimmed, its ages stopped, and said to be old in words.
+
+import type { ConnectionState, Observable } from '@kubecast/sdk';
+import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { AsOf, formatTime } from '../age/Age.tsx';
+import { describe } from './describe.ts';
+import './connection.css';
+
+interface DatedProps {
+  /** As of when it is; undefined: as of now, or nobody knows. */
+  readonly asOf: number | undefined;
+  /** Why it is old; undefined: it is not. */
+  readonly why: string | undefined;
+  readonly children: ReactNode;
+}
+
+export function Dated({ asOf, why, children }: DatedProps): ReactNode {
+  const shown = useLasting(why);
+  return (
+    <AsOf value={why === undefined ? undefined : asOf}>
+      {/* There at all times, or what is put into it later is not read out. */}
+      <div role="status">
+        {shown !== undefined && (
+          <p className="dated-why">
+            {asOf === undefined ? 'What is shown may be old.' : `What is shown is as of ${formatTime(asOf)}.`} {shown}
+          </p>
+        )}
+      </div>
+      <div className="dated" data-dated={shown !== undefined || undefined}>
+        {children}
+      </div>
+    </AsOf>
+  );
+}
+
+/** The same for all that comes by one connection. */
+export function DatedBy({ connection, children }: { connection: Observable<ConnectionState>; children: ReactNode }): ReactNode {
+  const state = useSyncExternalStore(connection.subscribe, connection.getSnapshot);
+  const old = state.phase === 'reconnecting' || state.phase === 'stale';
+  return (
+    <Dated asOf={old ? state.since : undefined} why={old ? describe(state, formatTime).detail : undefined}>
+      {children}
+    </Dated>
+  );
+}
+
+/** In milliseconds: a stream that is back after a moment is no news. */
+const moment = 1_000;
+
+/** A text once it has been there for a while, whatever it says by then. */
+function useLasting(text: string | undefined): string | undefined {
+  const [lasts, setLasts] = useState(false);
+  const there = text !== undefined;
+  useEffect(() => {
+    if (!there) return undefined;
+    const timer = setTimeout(() => setLasts(true), moment);
+    return () => {
+      clearTimeout(timer);
+      setLasts(false);
+    };
+  }, [there]);
+  return lasts ? text : undefined;
+}

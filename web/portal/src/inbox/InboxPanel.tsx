@@ -1,0 +1,145 @@
+// What the user was told of their jobs, the newest first.
+
+import type { JobNotification, Transition, Which } from '@kubecast/sdk';
+import { useNotifications } from '@kubecast/sdk/react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { Age, formatTime } from '../age/Age.tsx';
+import { StateIcon } from '../state/StateMark.tsx';
+import { urgency } from '../state/tone.ts';
+import { linkToJob, type View } from '../view/view.ts';
+import { Settings } from './Settings.tsx';
+
+/** So many stand there at first, and come at a click. */
+const some = 50;
+
+export function InboxPanel({ view, user }: { view: View; user: string }): ReactNode {
+  const { items, unread, status, asOf, error, markRead, retry } = useNotifications();
+  const [shown, setShown] = useState(some);
+  const [adjusting, setAdjusting] = useState(false);
+  const [failure, setFailure] = useState('');
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => panel.current?.focus(), []);
+
+  const mark = (which: Which): void => {
+    setFailure('');
+    markRead(which).catch((reason: unknown) => setFailure(`The gateway did not take that. ${reason instanceof Error ? reason.message : ''}`));
+  };
+  const newest = items[0];
+  return (
+    <section ref={panel} className="inbox" role="dialog" aria-label="Inbox" tabIndex={-1}>
+      <header className="inbox-head">
+        <h2>{adjusting ? 'Notifications' : 'Inbox'}</h2>
+        {!adjusting && newest && unread > 0 && (
+          <button
+            type="button"
+            className="button button-small"
+            onClick={() => {
+              panel.current?.focus(); // the button goes with the last that is unread
+              mark({ upTo: newest.id });
+            }}
+          >
+            Mark all as read
+          </button>
+        )}
+        <button type="button" className="button button-small" aria-pressed={adjusting} onClick={() => setAdjusting(!adjusting)}>
+          {adjusting ? 'Back to the inbox' : 'Settings'}
+        </button>
+      </header>
+      {failure && (
+        <p className="inbox-trouble" role="alert">
+          {failure}
+        </p>
+      )}
+      {status !== 'live' && status !== 'catching-up' && (
+        <p className="inbox-trouble" role="status">
+          {asOf === undefined ? 'Notifications cannot be told at the moment.' : `As of ${formatTime(asOf)}: what has come since cannot be told at the moment.`} {error?.reason === 'left-out' ? '' : (error?.message ?? '')}
+          <button type="button" className="button button-small" onClick={retry}>
+            Try now
+          </button>
+        </p>
+      )}
+      {adjusting ? (
+        <Settings user={user} items={items} />
+      ) : items.length === 0 ? (
+        <p className="inbox-none">{status === 'loading' ? 'Nothing is known yet.' : 'Nothing yet. When a job of yours ends, you are told here.'}</p>
+      ) : (
+        <ul className="inbox-items">
+          {items.slice(0, shown).map((item) => (
+            <Item key={item.id} item={item} view={view} onRead={() => mark({ ids: [item.id] })} />
+          ))}
+          {items.length > shown && (
+            <li className="inbox-older">
+              <button type="button" className="button button-small" onClick={() => setShown(shown + some)}>
+                Older
+              </button>
+            </li>
+          )}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+interface ItemProps {
+  readonly item: JobNotification;
+  readonly view: View;
+  readonly onRead: () => void;
+}
+
+function Item({ item, view, onRead }: ItemProps): ReactNode {
+  const { kind, title, at, transition, read } = item;
+  const entry = useRef<HTMLLIElement>(null);
+  const markRead = (): void => {
+    // The button goes, and focus with it; the next one's is what who uses the keyboard is after.
+    const next = entry.current?.nextElementSibling?.querySelector<HTMLElement>('a, summary');
+    (next ?? entry.current?.querySelector<HTMLElement>('a, summary'))?.focus();
+    onRead();
+  };
+  const why = transition && [transition.reason, transition.message].filter(Boolean).join(': ');
+  return (
+    <li ref={entry} data-id={item.id} data-unread={!read || undefined}>
+      <StateIcon state={transition?.to ?? worst(item.digest) ?? kind} />
+      <div className="inbox-told">
+        {transition ? (
+          <a href={linkToJob(transition.namespace, transition.name, view)} onClick={read ? undefined : onRead}>
+            {title}
+          </a>
+        ) : (
+          <Digest item={item} view={view} />
+        )}
+        <div className="inbox-when">
+          {transition && `${transition.to} · ${transition.namespace} · `}
+          <Age since={at} /> ago{item.silent && ' · during a pause'}
+        </div>
+        {why && <div className="inbox-why">{why}</div>}
+      </div>
+      {!read && (
+        <button type="button" className="inbox-mark" aria-label={`Mark as read: ${title}`} title="Mark as read" onClick={markRead}>
+          <span aria-hidden="true" />
+        </button>
+      )}
+    </li>
+  );
+}
+
+/** What of several deserves to be seen first. */
+const worst = (of: readonly Transition[]): string | undefined => [...of].sort((a, b) => urgency(a.to) - urgency(b.to))[0]?.to;
+
+/** Several that came together; what they were opens below. */
+function Digest({ item, view }: { item: JobNotification; view: View }): ReactNode {
+  return (
+    <details>
+      <summary>{item.title}</summary>
+      <ul>
+        {item.digest.map((one: Transition) => (
+          <li key={`${one.uid} ${one.seq}`}>
+            <StateIcon state={one.to} />
+            <a href={linkToJob(one.namespace, one.name, view)}>{one.name}</a>
+            <span className="state-detail">{[one.to, one.reason].filter(Boolean).join(' · ')}</span>
+          </li>
+        ))}
+      </ul>
+      {item.more > 0 && <p className="inbox-when">and {item.more.toLocaleString()} more</p>}
+    </details>
+  );
+}

@@ -1,0 +1,129 @@
+import type { JobNotification, Kubecast } from '@kubecast/sdk';
+import { KubecastProvider } from '@kubecast/sdk/react';
+import { act } from 'react';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { frame, type ScriptedBody, type ScriptedFetch } from '../../../mock/fetch.ts';
+import { eachPage } from '../../../mock/page.ts';
+import { render, type Rendered } from '../../../mock/render.ts';
+import { MockInbox } from '../../../mock/told.ts';
+import { parseView } from '../view/view.ts';
+import { Bell } from './Bell.tsx';
+import { due } from './notices.ts';
+import { shortened } from './Settings.tsx';
+
+let server: ScriptedFetch;
+let kc: Kubecast;
+let page: Rendered;
+let inbox: MockInbox;
+let body: ScriptedBody;
+
+eachPage((made) => ({ server, kc } = made));
+beforeEach(() => {
+  inbox = new MockInbox();
+  page = render(
+    <KubecastProvider client={kc}>
+      <Bell view={parseView('#mine')} user="mara" />
+    </KubecastProvider>,
+  );
+});
+afterEach(() => page.unmount());
+
+const pass = (ms = 0): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(ms));
+const open = async (): Promise<void> => {
+  await pass();
+  const told = inbox.newest(100).map(({ data }) => frame('w0.notification', 'e', data));
+  body = server.last.accept(...told, frame('w0.synced', `e.w0-${inbox.seq}`, { seq: String(inbox.seq), count: told.length }));
+  await pass();
+};
+const bell = (): HTMLButtonElement | null => page.element.querySelector('.bell-button');
+const press = (key: string): void => page.act(() => document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })));
+
+test('where nothing is recorded there is no bell', async () => {
+  await pass();
+  server.last.refuse(404);
+  await pass();
+  server.last.refuse(404);
+  await pass(60_000);
+  expect(bell()).toBeNull();
+  expect(server.requests).toHaveLength(2);
+});
+
+test('a gateway whose history is away is told of, and what was there stays', async () => {
+  await pass();
+  server.last.accept(frame('goodbye', 'e', { reason: 'unavailable' })).end();
+  await pass();
+  expect(bell()).not.toBeNull();
+  page.act(() => bell()?.click());
+  expect(page.element.textContent).toContain('Notifications cannot be told at the moment.');
+  await pass(5_000);
+  inbox.tell('train', 'Failed');
+  await open();
+  expect(page.element.textContent).not.toContain('at the moment');
+  body.push(frame('goodbye', 'e.w0-1', { reason: 'unavailable' }));
+  body.end();
+  await pass(500);
+  expect(page.element.textContent).toMatch(/As of \d.*cannot be told at the moment/);
+  expect(page.element.textContent).toContain('train failed');
+});
+
+test('all are read at one click, and unread again where the gateway refuses that', async () => {
+  for (const name of ['a', 'b']) inbox.tell(name, 'Succeeded');
+  await open();
+  expect(bell()?.getAttribute('aria-label')).toBe('Inbox, 2 unread');
+  page.act(() => bell()?.click());
+  page.act(() => page.button('Mark all as read').click());
+  expect(bell()?.getAttribute('aria-label')).toBe('Inbox');
+  await pass();
+  server.last.refuse(503, {}, JSON.stringify({ detail: 'the database is away' }));
+  await pass();
+  expect(bell()?.getAttribute('aria-label')).toBe('Inbox, 2 unread');
+  expect(page.element.querySelector('[role=alert]')?.textContent).toContain('the database is away');
+});
+
+test('the keyboard opens it, goes on from one to the next, and comes back to the bell', async () => {
+  for (const name of ['a', 'b']) inbox.tell(name, 'Succeeded');
+  await open();
+  page.act(() => bell()?.click());
+  expect(document.activeElement?.getAttribute('role')).toBe('dialog');
+  page.act(() => page.element.querySelector<HTMLElement>('.inbox-mark')?.click());
+  expect(document.activeElement?.textContent).toBe('a succeeded');
+  expect(bell()?.getAttribute('aria-label')).toBe('Inbox, 1 unread');
+  press('Escape');
+  expect(page.element.querySelector('[role=dialog]')).toBeNull();
+  expect(document.activeElement).toBe(bell());
+});
+
+test('a setting that the gateway refuses is not shown as kept', async () => {
+  await open();
+  page.act(() => bell()?.click());
+  page.act(() => page.button('Settings').click());
+  await pass();
+  server.last.refuse(200, {}, JSON.stringify(inbox.settings));
+  await pass();
+  const box = (state: string) => [...page.element.querySelectorAll('label')].find(({ textContent }) => textContent === state)?.querySelector('input');
+  expect([box('Failed')?.checked, box('Running')?.checked]).toEqual([true, false]);
+  page.act(() => box('Running')?.click());
+  expect(box('Running')?.checked).toBe(true);
+  await pass();
+  server.last.refuse(400, {}, JSON.stringify({ detail: 'no' }));
+  await pass();
+  expect(box('Running')?.checked).toBe(false);
+  expect(page.element.querySelector('[role=alert]')?.textContent).toContain('did not take that');
+});
+
+test('a notice is due for what came after the last one, and is neither read nor silent', () => {
+  const item = (id: string, more: Partial<JobNotification> = {}): JobNotification => ({
+    id, at: Number(id), kind: 'Failed', title: id, transition: undefined, digest: [], more: 0, silent: false, read: false, ...more,
+  });
+  const ids = (items: readonly JobNotification[], id: string, at: number): string => due(items, { id, at }).map((one) => one.id).join();
+  const items = [item('5'), item('4', { silent: true }), item('3', { read: true }), item('2'), item('1')];
+  expect(ids(items, '1', 1)).toBe('2,5');
+  expect(ids(items, '5', 5)).toBe('');
+  expect(ids(items, 'gone', 2)).toBe('5'); // what was told last is kept no more
+  expect(ids(items, '', 0)).toBe('1,2,5'); // there were none
+  expect(ids([], '5', 5)).toBe('');
+});
+
+test.each([['5m0s', '5m'], ['1h0m0s', '1h'], ['0s', '0s'], ['', '0s'], ['90s', '90s'], ['10m0s', '10m'], ['1m30s', '1m30s'], ['10h0m0s', '10h']])('%s is %s', (long, short) => {
+  expect(shortened(long)).toBe(short);
+});

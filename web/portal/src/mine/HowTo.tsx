@@ -1,0 +1,49 @@
+// What a new user reads in place of jobs.
+
+import { useKubecast } from '@kubecast/sdk/react';
+import { useEffect, useState, type ReactNode } from 'react';
+import { Copied } from '../job/Copied.tsx';
+import { linkTo, type View } from '../view/view.ts';
+
+export function HowTo({ view }: { view: View }): ReactNode {
+  const user = useUsername();
+  return (
+    <div className="mine-howto">
+      <p>No job of yours was seen in the last week. Here you will see what runs, what waits and why, and what has ended.</p>
+      <p>
+        A job is yours if its annotation <code>kubecast.io/owner</code> is your name{user && <> (<code>{user}</code>)</>}, unless your platform has set this up otherwise. To try
+        it:
+      </p>
+      <Copied text={commandFor(user || 'YOUR-NAME')} />
+      <p>
+        <a href={linkTo('jobs', view)}>All jobs</a> that you may see are there as well.
+      </p>
+    </div>
+  );
+}
+
+/** Submits a job of this user's. Quoted, so that a shell takes no name for more than that. */
+export function commandFor(user: string): string {
+  const owner = `'kubecast.io/owner=${user.replaceAll("'", "'\\''")}'`;
+  return `kubectl create job hello --image=busybox --dry-run=client -o yaml -- sleep 20 | kubectl annotate --local -f - -o yaml ${owner} | kubectl create -f -`;
+}
+
+/** As the gateway calls the user; a token may say something else. */
+function useUsername(): string {
+  const kc = useKubecast();
+  const [user, setUser] = useState('');
+  useEffect(() => {
+    let here = true;
+    kc.request('/auth/me', {}, (response) => response.json()).then(
+      (body: unknown) => {
+        const name = (body as { username?: unknown } | null)?.username;
+        if (here && typeof name === 'string') setUser(name);
+      },
+      () => undefined, // then it is left to be filled in
+    );
+    return () => {
+      here = false;
+    };
+  }, [kc]);
+  return user;
+}

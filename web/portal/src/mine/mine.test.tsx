@@ -1,0 +1,131 @@
+import type { Kubecast } from '@kubecast/sdk';
+import { KubecastProvider } from '@kubecast/sdk/react';
+import { act } from 'react';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { frame, type ScriptedBody, type ScriptedFetch, type ScriptedRequest } from '../../../mock/fetch.ts';
+import { eachPage } from '../../../mock/page.ts';
+import { render, type Rendered } from '../../../mock/render.ts';
+import { MockPast } from '../../../mock/told.ts';
+import { parseView } from '../view/view.ts';
+import { commandFor } from './HowTo.tsx';
+import { MinePage } from './MinePage.tsx';
+
+let server: ScriptedFetch;
+let kc: Kubecast;
+let page: Rendered;
+let past: MockPast;
+
+eachPage((made) => ({ server, kc } = made));
+beforeEach(() => {
+  past = new MockPast();
+  location.hash = '#mine';
+});
+afterEach(() => page.unmount());
+
+const pass = (ms = 0): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(ms));
+const answered = new Set<ScriptedRequest>();
+const asked = (): ScriptedRequest[] => server.requests.filter((request) => request.url.startsWith('/history') && !answered.has(request));
+const answer = async (status = 200): Promise<void> => {
+  for (const request of asked()) {
+    answered.add(request);
+    request.refuse(status, {}, status === 200 ? JSON.stringify(past.list(new URL(request.url, 'http://x').searchParams)) : JSON.stringify({ detail: 'no history is kept' }));
+  }
+  await pass(10);
+};
+const show = async (): Promise<void> => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <MinePage view={parseView(location.hash)} />
+    </KubecastProvider>,
+  );
+  await pass(10);
+};
+const open = async (): Promise<ScriptedBody> => {
+  const stream = server.requests.find(({ url }) => url.startsWith('/stream'));
+  const names = [...new URL(stream?.url ?? '', 'http://x').searchParams.keys()].filter((name) => name.startsWith('w'));
+  const body = stream?.accept(...names.map((name, n) => frame(`${name}.synced`, `e.${names.slice(0, n + 1).map((one) => `${one}-1`).join('.')}`, { seq: '1', count: 0 })));
+  if (!body) throw new Error('no stream was asked for');
+  await pass(10);
+  await pass(1_000);
+  await answer();
+  return body;
+};
+const section = (title: string): string => page.element.querySelector(`[aria-label="${title}"]`)?.textContent ?? '';
+
+test('what waits says why, what runs and what has ended stand apart, and a change is there without a reload', async () => {
+  past.record('train', 'Running');
+  past.record('wait', 'Pending', { reason: 'Unschedulable', message: '0/10 nodes are available' });
+  past.record('over', 'Failed', { reason: 'DeadlineExceeded' });
+  await show();
+  await answer();
+  const body = await open();
+  expect(section('Waiting')).toContain('Unschedulable: 0/10 nodes are available');
+  expect(section('Running')).toContain('train');
+  expect(section('Ended in the last week')).toContain('DeadlineExceeded');
+  past.record('train', 'Succeeded');
+  const transitions = new URL(server.requests.find(({ url }) => url.startsWith('/stream'))?.url ?? '', 'http://x').searchParams;
+  const name = [...transitions].find(([, path]) => path.startsWith('/history'))?.[0] ?? '';
+  expect(transitions.get(name)).toContain('owner=me');
+  body.push(frame(`${name}.transition`, 'e', { seq: '9', name: 'train', to: 'Succeeded' }));
+  await pass(1_000);
+  await answer();
+  expect(section('Running')).toContain('Nothing of yours runs.');
+  expect(section('Ended in the last week')).toContain('train');
+});
+
+test('many changes at once are no many questions', async () => {
+  past.record('train', 'Running');
+  await show();
+  await answer();
+  const body = await open();
+  const before = server.requests.length;
+  for (let n = 0; n < 200; n++) {
+    body.push(frame('w0.transition', 'e', { seq: String(n), name: 'train', to: 'Running' }) + frame('w1.transition', 'e', { seq: String(n), name: 'train', to: 'Running' }));
+    await pass(10);
+    await answer();
+  }
+  expect(server.requests.length - before).toBeGreaterThan(0);
+  expect(server.requests.length - before).toBeLessThan(10);
+});
+
+test('whoever has no job yet is told how to have one, and what is copied is no more than a name to a shell', async () => {
+  await show();
+  await answer();
+  for (const request of server.requests.filter(({ url }) => url.startsWith('/auth/me'))) request.refuse(200, {}, JSON.stringify({ username: "o'hara $(id)" }));
+  await pass(10);
+  expect(page.element.textContent).toContain("'kubecast.io/owner=o'\\''hara $(id)'");
+  expect(commandFor('mara')).toContain("'kubecast.io/owner=mara'");
+});
+
+test('without a history it says so; who asked for no page in particular comes to all jobs', async () => {
+  await show();
+  await answer(404);
+  expect(page.element.textContent).toContain('This gateway keeps no history');
+  expect(location.hash).toBe('#mine');
+  page.unmount();
+  location.hash = '';
+  await show();
+  await pass(1_000);
+  await answer(404);
+  expect(location.hash).toBe('#jobs');
+});
+
+test('what was read stays while the history is away, as of when it was, and is read again by itself', async () => {
+  past.record('train', 'Running');
+  await show();
+  await answer();
+  const body = await open();
+  body.break();
+  await pass(2_000);
+  expect(section('Running')).toContain('train');
+  expect(page.element.querySelector('[role=status]')?.textContent).toMatch(/^What is shown is as of \d/);
+  expect(page.element.querySelector('[data-dated]')).not.toBeNull();
+  page.unmount();
+  await show();
+  await answer(503);
+  expect(section('Running')).toContain('train');
+  past.record('train', 'Succeeded');
+  await pass(10_000);
+  await answer();
+  expect(section('Ended in the last week')).toContain('train');
+});
