@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -28,7 +29,8 @@ import (
 // restarted before it was recorded, may be late, or have been overcome by what is. An observer with a watch of its own says what
 // there was.
 //
-// Readers who are cut at random, and come back to any replica, are told each of them once.
+// Readers who are cut at random, and come back to any replica, are told each of them once. The owner of a job has a notification of each of
+// its ends in each database, and of nothing else.
 //
 // $KUBECAST_SOAK says how long the test lasts, as in `make soak`, with 1,000 names rather than 40.
 func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
@@ -147,6 +149,9 @@ func (l *lives) one(ctx context.Context, random *rand.Rand) error {
 	suspend, manager := random.IntN(4) == 0, livesManager
 	job := shortJob(name)
 	job.Spec.Suspend, job.Spec.ManagedBy = &suspend, &manager
+	if owner := random.IntN(6); owner > 0 {
+		job.Annotations = map[string]string{"kubecast.io/owner": fmt.Sprintf("recorded-%d@example.org", owner)}
+	}
 	job, err := l.write(job, func() (*batchv1.Job, error) { return l.jobs.Create(context.Background(), job, metav1.CreateOptions{}) })
 	if apierrors.IsAlreadyExists(err) {
 		return nil // another with that name still lives
@@ -350,6 +355,54 @@ type recorded struct {
 	late          bool
 }
 
+// checkInbox compares what was told with the transitions: each that was not late, and led to an end of a job with an owner, once, and one that was
+// late at most once.
+func (r *record) checkInbox() (ends int, err error) {
+	told := map[string]int{}
+	rows, err := r.db.Query("SELECT owner, kind, body FROM inbox WHERE kind <> 'read'")
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var owner, kind, body string
+		var of struct{ Resource, Seq, Owner, To string }
+		if err := rows.Scan(&owner, &kind, &body); err != nil {
+			return 0, err
+		}
+		if err := json.Unmarshal([]byte(body), &of); err != nil || of.Owner != owner || of.To != kind {
+			return 0, fmt.Errorf("%s was told %s: %s, %w", owner, kind, body, err)
+		}
+		told[of.Resource+" "+of.Seq+" "+owner]++
+	}
+	if err := rows.Err(); err != nil {
+		return 0, err
+	}
+	ended, err := r.db.Query("SELECT t.seq, t.owner, t.late, t.version, l.resource FROM transitions t JOIN logs l ON l.id = t.log WHERE t.to_state IN ('Succeeded', 'Failed') AND t.owner <> ''")
+	if err != nil {
+		return 0, err
+	}
+	defer ended.Close()
+	for ended.Next() {
+		var seq, owner, resource string
+		var late bool
+		var version uint64
+		if err := ended.Scan(&seq, &owner, &late, &version, &resource); err != nil {
+			return 0, err
+		}
+		key := resource + " " + seq + " " + owner
+		if n := told[key]; n > 1 || n == 0 && !late {
+			return 0, fmt.Errorf("%s was told %d times, late: %t", key, n, late)
+		}
+		delete(told, key)
+		ends++
+	}
+	if len(told) > 0 {
+		return 0, fmt.Errorf("told was what is no end: %v", told)
+	}
+	return ends, ended.Err()
+}
+
 // check compares the table with what there was.
 func (r *record) check(t *testing.T, seen map[string][]stateAt) error {
 	late := 0
@@ -384,6 +437,11 @@ func (r *record) check(t *testing.T, seen map[string][]stateAt) error {
 			return fmt.Errorf("%s: %w; recorded is %+v, of %+v", uid, err, jobs[uid], states)
 		}
 	}
+	ends, err := r.checkInbox()
+	if err != nil {
+		return err
+	}
+	t.Logf("%s: %d ends were told to their owners", r.name, ends)
 	t.Logf("%s: %d transitions, of %d of %d jobs, %d of them late", r.name, last.seq, len(jobs), len(seen), late)
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +24,8 @@ import (
 )
 
 // Two users send the same requests to one cache, in every form there is, while what each of them may see changes all
-// the time. The bytes that one of them gets contain nothing that only the other may see.
+// the time. The bytes that one of them gets contain nothing that only the other may see. Each also names the other as the owner of some
+// of their own jobs, of whose ends the other is not told.
 func TestTwoUsersSeeNothingOfEachOther(t *testing.T) {
 	t.Parallel()
 	s := onStage(t)
@@ -31,6 +34,7 @@ func TestTwoUsersSeeNothingOfEachOther(t *testing.T) {
 	users := []*wiretapped{s.tap(t, g, "heron"), s.tap(t, g, "otter")}
 	for _, u := range users {
 		s.allowIn(t, u.name, "wire-"+u.name, "pods", "configmaps", "namespaces")
+		s.allowGettingJobs(t, u.name, "wire-"+u.name)
 		for i := range 12 {
 			s.makeOf(t, u.name, i)
 		}
@@ -57,6 +61,7 @@ func TestTwoUsersSeeNothingOfEachOther(t *testing.T) {
 	})
 	for i, u := range users {
 		running.Go(func() { s.churnOf(churning, u.name) })
+		running.Go(func() { s.endJobsOf(churning, t, u.name, users[1-i].name) })
 		running.Go(func() { u.readLists(churning, asked.Done) })
 		running.Go(func() { u.readStreams(churning, users[1-i]) })
 	}
@@ -77,10 +82,13 @@ func TestTwoUsersSeeNothingOfEachOther(t *testing.T) {
 		if n := bytes.Count(got, []byte(u.name+"-")); n < 1000 {
 			t.Errorf("%s was sent his own objects only %d times: the test sees too little", u.name, n)
 		}
-		for _, form := range []string{"lists", "tables", "metadata", "pages", "one", "documents", "streams", "watches"} {
+		for _, form := range []string{"lists", "tables", "metadata", "pages", "one", "documents", "streams", "watches", "notifications"} {
 			if u.seen[form] == 0 {
 				t.Errorf("%s never had an answer to %s", u.name, form)
 			}
+		}
+		if !bytes.Contains(got, []byte(`"title":"`+u.name+`-job-`)) {
+			t.Errorf("%s was never told of a job", u.name)
 		}
 		if u.seen["refusals"] > 0 {
 			t.Errorf("%s was shown what should be refused", u.name)
@@ -164,7 +172,11 @@ func (w *wiretap) bytes() []byte {
 
 // do makes one request over its own connection, and reads the answer until its end or the context's.
 func (u *wiretapped) do(ctx context.Context, form, path string, headers ...string) []byte {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.url+path, nil)
+	return u.send(ctx, form, http.MethodGet, path, "", headers...)
+}
+
+func (u *wiretapped) send(ctx context.Context, form, method, path, body string, headers ...string) []byte {
+	request, err := http.NewRequestWithContext(ctx, method, u.url+path, strings.NewReader(body))
 	if err != nil {
 		return nil
 	}
@@ -179,13 +191,13 @@ func (u *wiretapped) do(ctx context.Context, form, path string, headers ...strin
 		return nil
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if response.StatusCode < 300 && (err == nil || len(body) > 0) {
+	answer, err := io.ReadAll(response.Body)
+	if response.StatusCode < 300 && (err == nil || len(answer) > 0) {
 		u.mu.Lock()
 		u.seen[form]++
 		u.mu.Unlock()
 	}
-	return body
+	return answer
 }
 
 const (
@@ -215,6 +227,9 @@ func (u *wiretapped) readLists(ctx context.Context, asked func()) {
 		for _, path := range []string{"/auth/me", "/auth/me?kinds=pods,configmaps,namespaces,secrets", "/clusters", "/api", "/api/v1", "/version"} {
 			u.do(ctx, "documents", path)
 		}
+		u.readNotifications(ctx, "?limit=3")
+		u.do(ctx, "notifications", "/notifications?unread=true")
+		u.send(ctx, "documents", http.MethodPut, "/notifications/settings", []string{`{"states":["Failed","Deleted"]}`, `{"states":["Failed"],"digest":"1s"}`}[round%2])
 		// These the user may not see; the answers name only what was asked for.
 		for _, path := range []string{"/api/v1/secrets", "/api/v1/nodes", "/api/v1/namespaces/kube-system/pods", "/apis/batch/v1/jobs", "/api/v1/pods?continue=x"} {
 			u.do(ctx, "refusals", path)
@@ -237,12 +252,35 @@ func (u *wiretapped) walk(ctx context.Context, path string) {
 	}
 }
 
+// readNotifications reads what the user is told, page by page, and marks the last of it as read.
+func (u *wiretapped) readNotifications(ctx context.Context, query string) {
+	next := query
+	for range 2 {
+		var page struct {
+			Items    []struct{ ID string }
+			Continue string
+		}
+		if json.Unmarshal(u.do(ctx, "notifications", "/notifications"+next), &page) != nil {
+			return
+		}
+		if n := len(page.Items); n > 1 {
+			u.send(ctx, "documents", http.MethodPost, "/notifications/read", fmt.Sprintf(`{"ids":[%q]}`, page.Items[n-1].ID))
+			u.send(ctx, "documents", http.MethodPost, "/notifications/read", fmt.Sprintf(`{"upTo":%q}`, page.Items[n-1].ID))
+		}
+		if page.Continue == "" {
+			return
+		}
+		next = query + "&continue=" + url.QueryEscape(page.Continue)
+	}
+}
+
 // readStreams follows streams and watches for a moment each, and resumes them, also with positions of the other user.
 func (u *wiretapped) readStreams(ctx context.Context, other *wiretapped) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, path := range []string{
 		"/api/v1/pods", "/api/v1/pods?deltas=merge-patch", "/api/v1/pods?conflate=100ms&fields=metadata.labels", "/api/v1/configmaps?labelSelector=wire%3Dyes",
+		"/notifications", "/notifications?limit=2", "/stream?pods=/api/v1/pods&told=/notifications",
 		"/api/v1/namespaces", "/stream?pods=/api/v1/pods&maps=/api/v1/configmaps%3Fsearch%3D-1", "/api/v1/pods?sendInitialEvents=false",
 	} {
 		running.Go(func() {
@@ -319,6 +357,52 @@ func (s *stage) allowIn(t *testing.T, user, namespace string, resources ...strin
 		if err := s.kube.RbacV1().RoleBindings(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// allowGettingJobs lets a user get jobs in a namespace, by which they are told of them, and neither list nor watch them.
+func (s *stage) allowGettingJobs(t *testing.T, user, namespace string) {
+	t.Helper()
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: "e2e-jobs-" + user, Namespace: namespace},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get"}}},
+	}
+	if _, err := s.kube.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name, Namespace: namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	if _, err := s.kube.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// endJobsOf makes jobs in a user's namespace that fail at once. Every third names the other user as its owner.
+func (s *stage) endJobsOf(ctx context.Context, t *testing.T, user, other string) {
+	jobs := s.kube.BatchV1().Jobs("wire-" + user)
+	for i := 0; ctx.Err() == nil; i++ {
+		job, manager, owner := shortJob(fmt.Sprintf("%s-job-%d", user, i)), livesManager, user
+		if i%3 == 0 {
+			owner = other
+		}
+		job.Spec.ManagedBy, job.Annotations = &manager, map[string]string{"kubecast.io/owner": owner}
+		job, err := jobs.Create(ctx, job, metav1.CreateOptions{})
+		if err == nil {
+			now := metav1.Now()
+			job.Status.StartTime = &now
+			for _, condition := range []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed} {
+				job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: now, LastProbeTime: now})
+			}
+			_, err = jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{})
+		}
+		if err != nil && ctx.Err() == nil {
+			t.Error(err)
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
 	}
 }
 

@@ -18,7 +18,6 @@ var inboxTables = []string{
 	) $OPTIONS`,
 	`CREATE INDEX IF NOT EXISTS inbox_heads_news ON inbox_heads (news)`,
 	`CREATE INDEX IF NOT EXISTS inbox_heads_due ON inbox_heads (due)`,
-	`CREATE INDEX IF NOT EXISTS inbox_heads_moved ON inbox_heads (moved)`,
 	`CREATE TABLE IF NOT EXISTS inbox (
 		owner $KEY NOT NULL,
 		seq BIGINT NOT NULL,

@@ -16,6 +16,8 @@ const (
 	maxWaiting = 10_000
 	// digestsEach is how often it is looked for digests that are due.
 	digestsEach = time.Second
+	// countEach is how often those that wait are counted, for the metrics.
+	countEach = 15 * time.Second
 	// digestsAtOnce is how many of them are looked up at once.
 	digestsAtOnce = 100
 )
@@ -44,8 +46,13 @@ func (i *Inbox) hurryUp() {
 
 // makeDigests makes the digests that are due, of all replicas' users. It returns when the context has ended.
 func (i *Inbox) makeDigests(ctx context.Context) {
+	var counted time.Time
 	for ctx.Err() == nil {
 		more, err := i.makeDue(ctx)
+		if err == nil && time.Since(counted) > countEach {
+			counted = time.Now()
+			err = i.countDigests(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			i.opts.Log.Warn("digests of notifications are not made for now", "error", err)
 		}
@@ -81,6 +88,19 @@ func (i *Inbox) makeDue(ctx context.Context) (more bool, err error) {
 		i.Wake()
 	}
 	return len(owners) == digestsAtOnce, nil
+}
+
+// countDigests tells the metrics of the digests that wait.
+func (i *Inbox) countDigests(ctx context.Context) error {
+	return i.ask(ctx, "count digests", func(ctx context.Context) error {
+		var waiting, overdue int64
+		err := i.store.QueryRow(ctx, "SELECT COUNT(*), COALESCE("+i.store.Now()+" - MIN(due), 0) FROM inbox_heads WHERE due > 0").Scan(&waiting, &overdue)
+		if err == nil {
+			i.metrics.waiting.Set(float64(waiting))
+			i.metrics.overdue.Set(max(0, float64(overdue)/1000))
+		}
+		return err
+	})
 }
 
 func (i *Inbox) owners(ctx context.Context, query string, args ...any) (owners []string, err error) {

@@ -59,9 +59,14 @@ func (i *Inbox) expireSome(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		for _, owner := range slices.Sorted(maps.Keys(upTo)) {
-			if err := i.store.Transact(ctx, func(tx *store.Tx) error { return remove(ctx, tx, owner, upTo[owner]) }); err != nil {
+			var removed int64
+			if err := i.store.Transact(ctx, func(tx *store.Tx) (err error) {
+				removed, err = remove(ctx, tx, owner, upTo[owner])
+				return err
+			}); err != nil {
 				return err
 			}
+			i.metrics.removed.WithLabelValues("row").Add(float64(removed))
 		}
 		if n == expireAtOnce {
 			more = true
@@ -74,33 +79,40 @@ func (i *Inbox) expireSome(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-func remove(ctx context.Context, tx *store.Tx, owner string, upTo uint64) error {
+// remove removes the rows of an inbox up to a number, and returns how many these were.
+func remove(ctx context.Context, tx *store.Tx, owner string, upTo uint64) (n int64, err error) {
 	h, err := lockOne(ctx, tx, owner)
 	if err != nil || h == nil || upTo <= h.expired {
-		return err
+		return 0, err
 	}
-	if _, err := tx.Exec(ctx, "DELETE FROM inbox WHERE owner = ? AND seq <= ?", owner, int64(upTo)); err != nil {
-		return err
+	if n, err = tx.Exec(ctx, "DELETE FROM inbox WHERE owner = ? AND seq <= ?", owner, int64(upTo)); err != nil {
+		return 0, err
 	}
 	_, err = tx.Exec(ctx, "UPDATE inbox_heads SET expired = ? WHERE owner = ?", int64(upTo), owner)
-	return err
+	return n, err
 }
 
 // forget removes the heads of users who have no notifications, have chosen nothing, and were told nothing for long: whoever
 // invents owners leaves nothing for ever. It returns how many it has looked at.
 func (i *Inbox) forget(ctx context.Context) (looked int, err error) {
 	const unused = "seq = expired AND states = '' AND digest = -1 AND paused = 0 AND due = 0"
-	owners, err := i.owners(ctx, "SELECT owner FROM inbox_heads WHERE moved < "+i.store.Now()+" - ? AND "+unused+" ORDER BY moved LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce)
+	owners, err := i.owners(ctx, "SELECT owner FROM inbox_heads WHERE moved < "+i.store.Now()+" - ? AND "+unused+" LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce)
 	if err != nil {
 		return 0, err
 	}
 	slices.Sort(owners)
-	return len(owners), i.store.Transact(ctx, func(tx *store.Tx) error {
+	var removed int64
+	err = i.store.Transact(ctx, func(tx *store.Tx) error {
+		removed = 0
 		for _, owner := range owners {
-			if _, err := tx.Exec(ctx, "DELETE FROM inbox_heads WHERE owner = ? AND "+unused, owner); err != nil {
+			n, err := tx.Exec(ctx, "DELETE FROM inbox_heads WHERE owner = ? AND "+unused, owner)
+			if err != nil {
 				return err
 			}
+			removed += n
 		}
 		return nil
 	})
+	i.metrics.removed.WithLabelValues("head").Add(float64(removed))
+	return len(owners), err
 }

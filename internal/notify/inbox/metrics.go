@@ -5,7 +5,10 @@ import "github.com/prometheus/client_golang/prometheus"
 type metrics struct {
 	written *prometheus.CounterVec
 	failed  *prometheus.CounterVec
+	removed *prometheus.CounterVec
 	readers prometheus.Gauge
+	waiting prometheus.Gauge
+	overdue prometheus.Gauge
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
@@ -17,8 +20,16 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_notifications_database_errors_total", Help: "Questions about inboxes that the database did not answer, by cause.",
 		}, []string{"cause"}),
+		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubecast_notifications_removed_total",
+			Help: "What this replica has removed since it was kept for long enough, by what it is: row (notifications, and marks of what was read) or head (of an inbox that was not used).",
+		}, []string{"what"}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubecast_notifications_digests_waiting", Help: "Digests that are gathered, of all replicas' users."}),
+		overdue: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kubecast_notifications_digest_overdue_seconds", Help: "For how long the oldest digest that is not made has been due; 0: none is.",
+		}),
 		readers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubecast_notifications_followers", Help: "Streams that follow an inbox at this replica."}),
 	}
-	registerer.MustRegister(m.written, m.failed, m.readers)
+	registerer.MustRegister(m.written, m.failed, m.removed, m.readers, m.waiting, m.overdue)
 	return m
 }
