@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -106,10 +107,10 @@ func failed(err error) result {
 	return result{outcome: unreachable, answer: readable(err.Error())}
 }
 
-// readable is a text that databases and terminals accept.
+// readable is a text that databases accept, and that people read as it stands: one line, and no directions for a terminal.
 func readable(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == utf8.RuneError {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
 			return ' '
 		}
 		return r

@@ -27,7 +27,7 @@ type Target struct {
 	SecretFile  string        // empty: nothing is signed
 	Digest      time.Duration // 0: each transition is a message
 	Concurrency int           // attempts at a time
-	Body        string        // empty: a CloudEvent
+	Body        string        // empty: a CloudEvent; a name of readyMade; else CEL over event
 }
 
 // Options configure Senders; all are required.
@@ -55,6 +55,7 @@ type target struct {
 	Target
 	client  *http.Client
 	secrets *secrets
+	body    *body         // nil: a CloudEvent
 	url     string        // identifies the URL without showing it
 	within  time.Duration // how long an attempt may take
 	times   times
@@ -72,7 +73,7 @@ type target struct {
 	counted bool // there are counts of this tenure
 }
 
-// New reads the secrets. Its errors name the target's field, with its place in the list of targets.
+// New reads the secrets, and compiles the bodies. Its errors name the target's field, with its place in the list of targets.
 func New(opts Options) (*Senders, error) {
 	s := &Senders{keep: opts.Keep, times: usual, log: opts.Log}
 	for i, configured := range opts.Targets {
@@ -95,9 +96,13 @@ func newTarget(configured Target, log *slog.Logger) (*target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("secretFile: %w", err)
 	}
+	body, err := newBody(configured.Body)
+	if err != nil {
+		return nil, fmt.Errorf("body: %w; known by name are slack, teams and mattermost", err)
+	}
 	sum := sha256.Sum256([]byte(configured.URL))
 	return &target{
-		Target: configured, client: newClient(configured.Concurrency), secrets: secrets, url: hex.EncodeToString(sum[:]),
+		Target: configured, client: newClient(configured.Concurrency), secrets: secrets, body: body, url: hex.EncodeToString(sum[:]),
 		within: attemptWithin, times: usual, bell: stream.NewBell(), log: log,
 	}, nil
 }
@@ -172,6 +177,10 @@ func (s *Senders) expire(ctx context.Context, box *outbox.Box) {
 
 // makeBody is what is sent for an event, and its type.
 func (t *target) makeBody(event cloudEvent) (contentType string, body []byte, err error) {
+	if t.body != nil {
+		body, err = t.body.make(event)
+		return "application/json", body, err
+	}
 	body, err = json.Marshal(event)
 	return "application/cloudevents+json", body, err
 }
