@@ -176,6 +176,14 @@ func TestNotificationStreamTellsAllTabsWhatIsReadAndGoesOnBehindEachNumber(t *te
 	time.Sleep(2 * time.Millisecond)
 	c.lives("a/one", "carol", "", history.Failed)
 	c.lives("b/hidden", "carol", "", history.Failed)
+	// Nobody else follows the inbox, so nothing wakes the first who comes back.
+	c.eventually("nobody follows the inbox", func() bool { return c.streams() == 0 })
+	time.Sleep(300 * time.Millisecond) // what is new is known before
+	alone := c.stream("/notifications", "Authorization: Bearer carol", "Last-Event-ID: "+start.id)
+	if f := alone.expect("notification"); f.field("title") != "one failed" {
+		t.Errorf("%s", f.raw)
+	}
+	alone.close()
 	multi := "/stream?jobs=/apis/batch/v1/namespaces/a/jobs&told=" + url.QueryEscape("/notifications?limit=5")
 	tabs := []*events{
 		c.stream("/notifications?limit=5", "Authorization: Bearer carol"), c.stream(multi, "Authorization: Bearer carol"),

@@ -252,7 +252,11 @@ func (h *Handler) MarkRead(w http.ResponseWriter, r *http.Request, id auth.Ident
 				ids = append(ids, n)
 			}
 		}
-		if err := h.opts.Inbox.Read(r.Context(), id.Username, upTo, ids); err != nil {
+		visible, err := h.see(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		if err := h.opts.Inbox.Read(r.Context(), id.Username, seesOf(visible), upTo, ids); err != nil {
 			return err
 		}
 		w.Header().Set("Cache-Control", "no-store")

@@ -59,6 +59,7 @@ type source struct {
 	resume bool             // the client's position counts
 	reset  string           // why it does not
 	placed bool             // seq is a position
+	behind bool             // something may follow that came before the inbox was followed, and so wakes nobody
 	seq    uint64
 }
 
@@ -126,7 +127,7 @@ func (s *source) Find(ctx context.Context, from eventstream.From) {
 
 // Begin implements eventstream.Source.
 func (s *source) Begin() (reset string) {
-	s.placed = s.resume
+	s.placed, s.behind = s.resume, s.resume
 	return s.reset
 }
 
@@ -157,13 +158,16 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 	if !s.placed {
 		return s.state(ctx)
 	}
-	more, err := s.follower.Next(s.seq, s.to)
-	switch {
-	case err != nil:
-		return eventstream.Progress{Outcome: eventstream.Unavailable}
-	case !more:
-		return eventstream.Progress{}
-	case to.Prompt():
+	if !s.behind {
+		more, err := s.follower.Next(s.seq, s.to)
+		switch {
+		case err != nil:
+			return eventstream.Progress{Outcome: eventstream.Unavailable}
+		case !more:
+			return eventstream.Progress{}
+		}
+	}
+	if to.Prompt() {
 		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
 	}
 	return s.follow(ctx)
@@ -206,6 +210,7 @@ func (s *source) follow(ctx context.Context) eventstream.Progress {
 			return eventstream.Progress{More: true, Outcome: outcome}
 		}
 	}
+	s.behind = len(found) == batch
 	return eventstream.Progress{More: true}
 }
 
@@ -246,7 +251,7 @@ func failed(err error) eventstream.Progress {
 
 // miss gives up the client's place.
 func (s *source) miss(reason string) eventstream.Progress {
-	s.placed, s.seq = false, 0
+	s.placed, s.behind, s.seq = false, false, 0
 	return eventstream.Progress{More: true, Missed: reason}
 }
 

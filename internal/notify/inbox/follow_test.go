@@ -71,7 +71,7 @@ func TestWhatOneReplicaWritesWakesThoseWhoFollowAtAnother(t *testing.T) {
 			})
 		}
 		told("o1", func() {
-			if err := writer.Read(t.Context(), "o1", at["o1"], nil); err != nil {
+			if err := writer.Read(t.Context(), "o1", all, at["o1"], nil); err != nil {
 				t.Error(err)
 			}
 		})

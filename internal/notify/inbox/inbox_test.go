@@ -136,7 +136,7 @@ func TestPagesAndMarksOfWhatIsUnread(t *testing.T) {
 				t.Fatal(err)
 			}
 			for n := range 2 { // the second time changes nothing
-				if err := r.Read(t.Context(), "eva", upTo, given); err != nil {
+				if err := r.Read(t.Context(), "eva", all, upTo, given); err != nil {
 					t.Fatal(err)
 				}
 				if left, err := r.Unread(t.Context(), "eva", all); left != unread || err != nil {
@@ -157,8 +157,16 @@ func TestPagesAndMarksOfWhatIsUnread(t *testing.T) {
 		if page, _, err := r.Page(t.Context(), "eva", all, 0, true, 10); err != nil || len(page) != 3 {
 			t.Errorf("%d are listed as unread, want 3: %v", len(page), err)
 		}
+		nothing := func(Place) bool { return false }
+		// What may not be seen cannot be found out by marks, either.
+		if err := errors.Join(r.Read(t.Context(), "eva", nothing, 0, ids[1:4]), r.Read(t.Context(), "eva", nothing, ids[0], nil)); err != nil {
+			t.Fatal(err)
+		}
+		if told, err := r.After(t.Context(), "eva", all, changes[1].Seq, 10); err != nil || len(told) != 0 {
+			t.Errorf("of what is hidden, a mark told %+v: %v", told, err)
+		}
 		mark(1<<62, nil, 0)
-		if err := r.Read(t.Context(), "nobody", 1<<62, ids); err != nil {
+		if err := r.Read(t.Context(), "nobody", all, 1<<62, ids); err != nil {
 			t.Error(err)
 		}
 	})
@@ -201,7 +209,7 @@ func TestNumbersHaveNoGapsAndNothingIsLostBetweenWriters(t *testing.T) {
 					owner := fmt.Sprintf("o%d", n%4)
 					_, chosen := other.Choose(t.Context(), owner, Choice{Digest: []*time.Duration{nil, &second}[n/4%2]})
 					_, due := other.makeDue(t.Context())
-					if err := errors.Join(chosen, due, other.Read(t.Context(), owner, 1<<62, nil)); err != nil {
+					if err := errors.Join(chosen, due, other.Read(t.Context(), owner, all, 1<<62, nil)); err != nil {
 						t.Error(err)
 						return
 					}

@@ -2,10 +2,12 @@ package inbox
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/store"
@@ -84,8 +86,7 @@ func (i *Inbox) page(ctx context.Context, owner string, sees Sees, below uint64,
 		only = " AND read_at = 0"
 	}
 	bytes := 0
-	for {
-		most := min(pageRows, limit-len(found)+1)
+	for most := min(pageRows, limit+1); ; most = pageRows { // behind what may not be seen there may be much of it
 		rows, err := i.rows(ctx, "WHERE owner = ? AND seq < ? AND kind <> '"+kindMark+"'"+only+" ORDER BY seq DESC LIMIT ?", owner, int64(below), most)
 		if err != nil {
 			return nil, 0, err
@@ -107,23 +108,31 @@ func (i *Inbox) page(ctx context.Context, owner string, sees Sees, below uint64,
 	}
 }
 
+// selectUnread reads what of an inbox is unread, up to a number. A body is needed only of digests.
+const selectUnread = "SELECT seq, kind, cluster, resource, namespace, name, CASE WHEN kind = '" + kindDigest + "' THEN body ELSE '' END FROM inbox WHERE owner = ? AND read_at = 0 AND seq <= ? ORDER BY seq"
+
 // unread counts what a user may see and has not read, up to a number.
-func (i *Inbox) unread(ctx context.Context, owner string, sees Sees, upTo uint64) (n int, err error) {
-	rows, err := i.store.Query(ctx, "SELECT kind, cluster, resource, namespace, name, CASE WHEN kind = '"+kindDigest+"' THEN body ELSE '' END FROM inbox WHERE owner = ? AND read_at = 0 AND seq <= ?",
-		owner, int64(upTo))
+func (i *Inbox) unread(ctx context.Context, owner string, sees Sees, upTo uint64) (int, error) {
+	rows, err := i.store.Query(ctx, selectUnread, owner, int64(upTo))
 	if err != nil {
 		return 0, err
 	}
+	found, err := visibleOf(rows, sees)
+	return len(found), err
+}
+
+// visibleOf are the numbers of those rows of selectUnread that may be seen.
+func visibleOf(rows *sql.Rows, sees Sees) (found []uint64, err error) {
 	for rows.Next() {
 		var r row
-		if err := rows.Scan(&r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
-			return 0, closing(rows, err)
+		if err := rows.Scan(&r.seq, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
+			return nil, closing(rows, err)
 		}
 		if r.isSeen(sees) {
-			n++
+			found = append(found, r.seq)
 		}
 	}
-	return n, closing(rows, rows.Err())
+	return found, closing(rows, rows.Err())
 }
 
 // Unread counts what a user may see and has not read. Errors are those of Settings.
@@ -213,9 +222,9 @@ type Mark struct {
 	Unread *int     `json:"unread,omitempty"` // how many are left; only of the last of several, and not in the database
 }
 
-// Read marks notifications of a user as read: all up to a number, and those with given numbers. What is read already, or not there,
-// is left out. Errors are those of Settings.
-func (i *Inbox) Read(ctx context.Context, owner string, upTo uint64, ids []uint64) error {
+// Read marks notifications of a user as read: all up to a number, and those with given numbers. What is read already, not there, or not to be
+// seen is left out: a mark tells nothing of it. Errors are those of Settings.
+func (i *Inbox) Read(ctx context.Context, owner string, sees Sees, upTo uint64, ids []uint64) error {
 	marked := false
 	err := i.ask(ctx, "mark notifications as read", func(ctx context.Context) error {
 		return i.store.Transact(ctx, func(tx *store.Tx) error {
@@ -223,7 +232,7 @@ func (i *Inbox) Read(ctx context.Context, owner string, upTo uint64, ids []uint6
 			if err != nil || h == nil {
 				return err
 			}
-			if marked, err = h.mark(ctx, tx, min(upTo, h.seq), ids); err != nil || !marked {
+			if marked, err = h.mark(ctx, tx, sees, min(upTo, h.seq), ids); err != nil || !marked {
 				return err
 			}
 			return save(ctx, tx, []*head{h})
@@ -235,36 +244,49 @@ func (i *Inbox) Read(ctx context.Context, owner string, upTo uint64, ids []uint6
 	return err
 }
 
-func (h *head) mark(ctx context.Context, tx *store.Tx, upTo uint64, ids []uint64) (marked bool, err error) {
-	note := func(m Mark) error {
+func (h *head) mark(ctx context.Context, tx *store.Tx, sees Sees, upTo uint64, ids []uint64) (marked bool, err error) {
+	highest := upTo
+	for _, id := range ids {
+		highest = max(highest, min(id, h.seq))
+	}
+	rows, err := tx.Query(ctx, selectUnread, h.owner, int64(highest))
+	if err != nil {
+		return false, err
+	}
+	unread, err := visibleOf(rows, sees)
+	if err != nil {
+		return false, err
+	}
+	note := func(read []uint64, m Mark) error {
+		if len(read) == 0 {
+			return nil
+		}
 		marked = true
+		for some := range slices.Chunk(read, atOnce) {
+			args := []any{int64(h.now), h.owner}
+			for _, seq := range some {
+				args = append(args, int64(seq))
+			}
+			if _, err := tx.Exec(ctx, "UPDATE inbox SET read_at = ? WHERE owner = ? AND seq IN (?"+strings.Repeat(", ?", len(some)-1)+")", args...); err != nil {
+				return err
+			}
+		}
 		body, err := json.Marshal(m)
 		h.add(kindMark, Place{}, false, h.now, string(body))
 		return err
 	}
-	if upTo > 0 {
-		n, err := tx.Exec(ctx, "UPDATE inbox SET read_at = ? WHERE owner = ? AND read_at = 0 AND seq <= ?", int64(h.now), h.owner, int64(upTo))
-		if err != nil {
-			return false, err
-		}
-		if n > 0 {
-			if err := note(Mark{UpTo: strconv.FormatUint(upTo, 10)}); err != nil {
-				return false, err
-			}
+	var before, named []uint64
+	var texts []string
+	for _, seq := range unread {
+		if seq <= upTo {
+			before = append(before, seq)
+		} else if slices.Contains(ids, seq) {
+			named, texts = append(named, seq), append(texts, strconv.FormatUint(seq, 10))
 		}
 	}
-	var changed []string
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		n, err := tx.Exec(ctx, "UPDATE inbox SET read_at = ? WHERE owner = ? AND read_at = 0 AND seq = ?", int64(h.now), h.owner, int64(id))
-		if err != nil {
-			return false, err
-		}
-		if n > 0 {
-			changed = append(changed, strconv.FormatUint(id, 10))
-		}
+	if err := note(before, Mark{UpTo: strconv.FormatUint(upTo, 10)}); err != nil {
+		return false, err
 	}
-	if len(changed) > 0 {
-		err = note(Mark{IDs: changed})
-	}
+	err = note(named, Mark{IDs: texts})
 	return marked, err
 }
