@@ -19,6 +19,8 @@ type dialect interface {
 	// upsert is what follows VALUES (…), so that columns of a row that exists by its key are replaced. Without columns
 	// the row stays as it is.
 	upsert(key, columns []string) string
+	// arrays reports whether unnest makes rows of arrays.
+	arrays() bool
 	// text is a type that a key's values can be cast to.
 	text() string
 	// use follows a table's name, so that the database reads the table by an index.
@@ -58,6 +60,8 @@ func (sqlite) use(index string) string { return " INDEXED BY " + index }
 func (d sqlite) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
 
 func (sqlite) locks() string { return "" }
+
+func (sqlite) arrays() bool { return false }
 
 func (sqlite) text() string { return "TEXT" }
 
@@ -104,6 +108,8 @@ func (postgres) led(table, _ string, w *where) (string, []any) {
 
 func (postgres) locks() string { return " FOR UPDATE" }
 
+func (postgres) arrays() bool { return true }
+
 func (postgres) text() string { return "TEXT" }
 
 func (postgres) primary(table string) string { return table + "_pkey" }
@@ -148,6 +154,8 @@ func (mariadb) use(index string) string { return " FORCE INDEX (" + index + ")" 
 func (d mariadb) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
 
 func (mariadb) locks() string { return " FOR UPDATE" }
+
+func (mariadb) arrays() bool { return false }
 
 func (mariadb) text() string { return "BINARY" }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -224,27 +223,6 @@ func asInt(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// insertSizes are how many rows go into one statement: few sizes, so that few statements have to be prepared, and halves, so that a
-// small batch takes few of them, since each is a round trip to a server.
-var insertSizes = []int{100, 64, 32, 16, 8, 4, 2, 1}
-
-func (s *Store) insert(ctx context.Context, tx *sql.Tx, table string, columns []string, rows [][]any, suffix string) error {
-	one := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
-	for _, size := range insertSizes {
-		if len(rows) < size {
-			continue
-		}
-		statement := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + one + strings.Repeat(", "+one, size-1) + suffix
-		for len(rows) >= size {
-			if _, err := s.exec(ctx, tx, statement, slices.Concat(rows[:size]...)...); err != nil {
-				return err
-			}
-			rows = rows[size:]
-		}
-	}
-	return nil
 }
 
 // executor is a database or a transaction.

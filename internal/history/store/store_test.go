@@ -458,3 +458,36 @@ func TestALogThatNobodyRecordsIsForgotten(t *testing.T) {
 		}
 	})
 }
+
+// PostgreSQL gets a column as an array if it can. A column of nothing but NULL, or of other types, says no type: its rows come as they are.
+func TestRowsOfAnyTypesAreInserted(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		if err := s.Transact(t.Context(), func(tx *Tx) error {
+			if _, err := tx.Exec(t.Context(), "CREATE TABLE anything (id INTEGER PRIMARY KEY, said VARCHAR(20), many BIGINT, share FLOAT)"); err != nil {
+				return err
+			}
+			id := 0
+			for _, row := range [][]any{{"a", nil, nil}, {nil, int64(5), nil}, {nil, nil, 0.5}, {"b", 6, 1.5}} {
+				var rows [][]any
+				for range 2 {
+					id++
+					rows = append(rows, append([]any{id}, row...))
+				}
+				if err := tx.Insert(t.Context(), "anything", []string{"id", "said", "many", "share"}, append(rows, rows[0]), []string{"id"}, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var rows, texts, sum int
+		var shares float64
+		if err := s.QueryRow(t.Context(), "SELECT COUNT(*), COUNT(said), SUM(many), SUM(share) FROM anything").Scan(&rows, &texts, &sum, &shares); err != nil {
+			t.Fatal(err)
+		}
+		if rows != 8 || texts != 4 || sum != 22 || shares != 4 {
+			t.Errorf("%d rows, %d texts, %d, %g", rows, texts, sum, shares)
+		}
+	})
+}

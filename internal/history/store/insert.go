@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+)
+
+// insertSizes are how many rows go into one statement: few sizes, so that few statements have to be prepared, and halves, so that a
+// small batch takes few of them, since each is a round trip to a server.
+var insertSizes = []int{100, 64, 32, 16, 8, 4, 2, 1}
+
+// insert inserts rows; the suffix says what becomes of those that are there already.
+func (s *Store) insert(ctx context.Context, tx *sql.Tx, table string, columns []string, rows [][]any, suffix string) error {
+	into := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") "
+	if s.dialect.arrays() {
+		for part := range slices.Chunk(rows, arraySize) {
+			selected, args, ok := arrays(len(columns), part)
+			if !ok {
+				return s.insertValues(ctx, tx, into, len(columns), rows, suffix)
+			}
+			if _, err := s.exec(ctx, tx, into+selected+suffix, args...); err != nil {
+				return err
+			}
+			rows = rows[len(part):]
+		}
+		return nil
+	}
+	return s.insertValues(ctx, tx, into, len(columns), rows, suffix)
+}
+
+func (s *Store) insertValues(ctx context.Context, tx *sql.Tx, into string, columns int, rows [][]any, suffix string) error {
+	one := "(?" + strings.Repeat(", ?", columns-1) + ")"
+	for _, size := range insertSizes {
+		if len(rows) < size {
+			continue
+		}
+		statement := into + "VALUES " + one + strings.Repeat(", "+one, size-1) + suffix
+		for len(rows) >= size {
+			if _, err := s.exec(ctx, tx, statement, slices.Concat(rows[:size]...)...); err != nil {
+				return err
+			}
+			rows = rows[size:]
+		}
+	}
+	return nil
+}
+
+// arraySize is how many rows go into one statement that has an array for each column.
+const arraySize = 2000
+
+// arrays selects rows from one array for each column. So there is one statement for any number of rows, which is parsed and planned
+// with a few parameters instead of thousands. It is not ok if that cannot be: a column has other values than texts or whole numbers, or none at all.
+func arrays(columns int, rows [][]any) (selected string, args []any, ok bool) {
+	var types []string
+	for c := range columns {
+		texts, numbers := make([]*string, 0, len(rows)), make([]*int64, 0, len(rows))
+		for _, row := range rows {
+			var text *string
+			var number *int64
+			switch v := row[c].(type) {
+			case nil:
+			case string:
+				text = &v
+			case int64:
+				number = &v
+			case int:
+				n := int64(v)
+				number = &n
+			default:
+				return "", nil, false
+			}
+			texts, numbers = append(texts, text), append(numbers, number)
+		}
+		switch isText, isNumber := slices.ContainsFunc(texts, notNil), slices.ContainsFunc(numbers, notNil); {
+		case isText && !isNumber:
+			types, args = append(types, "?::text[]"), append(args, texts)
+		case isNumber && !isText:
+			types, args = append(types, "?::bigint[]"), append(args, numbers)
+		default:
+			return "", nil, false
+		}
+	}
+	return "SELECT * FROM unnest(" + strings.Join(types, ", ") + ") AS rows", args, true
+}
+
+func notNil[T any](p *T) bool { return p != nil }
