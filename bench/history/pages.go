@@ -97,6 +97,9 @@ func (b *bench) pagesOf(ctx context.Context, d *database) error {
 	}
 	t.Reach("pages of "+d.name+", cold, p99 in ms", figures.Milliseconds(cold.Quantile(0.99)), 50)
 	t.Reach("pages of "+d.name+", warm, p99 in ms", figures.Milliseconds(warm.Quantile(0.99)), 50)
+	if err := b.usage(ctx, d, s, log); err != nil {
+		return err
+	}
 	return b.removing(ctx, d, s, log, questions, &t, add)
 }
 
