@@ -30,7 +30,7 @@ import (
 // there was.
 //
 // Readers who are cut at random, and come back to any replica, are told each of them once. The owner of a job has a notification of each of
-// its ends in each database, and of nothing else.
+// its ends in each database, and of nothing else. Each transition arrives at webhooks, with one unchanging id, as a message and in a digest.
 //
 // $KUBECAST_SOAK says how long the test lasts, as in `make soak`, with 1,000 names rather than 40.
 func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
@@ -46,7 +46,7 @@ func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
 	}
 	s.namespaces(t, "recorded")
 	random := seed(t)
-	records := s.startRecording(t)
+	records := s.startRecording(t, random)
 	o := s.observe(t, "recorded")
 	allTold := s.follow(t, random, records)
 	l := &lives{jobs: o.jobs, names: names}
@@ -71,12 +71,16 @@ func TestEachTransitionIsRecordedOnceWhateverIsKilled(t *testing.T) {
 		seen := o.seen(t)
 		for _, r := range records {
 			eventually(t, "all is recorded in "+r.name, func() error { return r.check(t, seen) })
+			eventually(t, "all of "+r.name+" arrived at its webhooks", r.checkHooks)
 		}
 		if t.Failed() || time.Now().After(ends) {
 			break
 		}
 	}
 	allTold()
+	for _, r := range records {
+		t.Logf("%s: %d transitions in %d messages came in %d requests", r.name, len(r.hooks.ids["/each"]), len(r.hooks.bodies), r.hooks.arrivals)
+	}
 	if l.made < names {
 		t.Errorf("there were only %d jobs", l.made)
 	}
@@ -258,6 +262,7 @@ type record struct {
 	gateways []*gateway
 	server   *dbtest.Server // nil: a file
 	db       *sql.DB
+	hooks    *hookReceiver
 
 	forgotten []span // what an API server forgot before it was recorded
 }
@@ -271,7 +276,7 @@ func (r *record) urls() (all []string) {
 }
 
 // startRecording starts a gateway with a file, and, where these are installed, two at a PostgreSQL and one at a MariaDB.
-func (s *stage) startRecording(t *testing.T) (records []*record) {
+func (s *stage) startRecording(t *testing.T, random *rand.Rand) (records []*record) {
 	t.Helper()
 	begin := func(r *record, gateways int, driver, dsn, address string) {
 		var err error
@@ -279,8 +284,9 @@ func (s *stage) startRecording(t *testing.T) (records []*record) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = r.db.Close() })
+		r.hooks = receiveHooks(t, random)
 		for range gateways {
-			r.gateways = append(r.gateways, s.startGateway(t, gatewayOptions{listen: harness.Address(t), config: fmt.Sprintf("history: {database: %q}\n", address)}))
+			r.gateways = append(r.gateways, s.startGateway(t, gatewayOptions{listen: harness.Address(t), config: fmt.Sprintf("history: {database: %q}\n", address) + r.hooks.config}))
 		}
 		records = append(records, r)
 	}
