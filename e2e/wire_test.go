@@ -282,6 +282,8 @@ func (u *wiretapped) readStreams(ctx context.Context, other *wiretapped) {
 		"/api/v1/pods", "/api/v1/pods?deltas=merge-patch", "/api/v1/pods?conflate=100ms&fields=metadata.labels", "/api/v1/configmaps?labelSelector=wire%3Dyes",
 		"/notifications", "/notifications?limit=2", "/stream?pods=/api/v1/pods&told=/notifications",
 		"/api/v1/namespaces", "/stream?pods=/api/v1/pods&maps=/api/v1/configmaps%3Fsearch%3D-1", "/api/v1/pods?sendInitialEvents=false",
+		"/api/v1/pods?limit=5&offset=2&sort=-metadata.creationTimestamp", "/api/v1/pods?countBy=metadata.namespace,metadata.name&conflate=20ms",
+		"/stream?pods=/api/v1/pods%3Flimit%3D20%26deltas%3Dmerge-patch&maps=/api/v1/configmaps%3FcountBy%3Dmetadata.labels.wire&names=/api/v1/namespaces%3Flimit%3D500",
 	} {
 		running.Go(func() {
 			for ctx.Err() == nil {

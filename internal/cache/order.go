@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -169,6 +170,7 @@ func (o Order) compareValues(a, b []SortValue) int {
 type Sorted struct {
 	order   Order
 	entries []sortEntry
+	ranking *Ranking // in place of entries, if it is the copy of one
 }
 
 type sortEntry struct {
@@ -183,6 +185,17 @@ func (o Order) compare(a sortEntry, values []SortValue, namespace, name string) 
 	return cluster.Compare(a.object.GetNamespace(), a.object.GetName(), namespace, name)
 }
 
+func (o Order) values(object *cluster.Object) []SortValue {
+	if len(o.terms) == 0 {
+		return nil
+	}
+	values := make([]SortValue, len(o.terms))
+	for i, term := range o.terms {
+		values[i] = sortValue(object.Path(term.path))
+	}
+	return values
+}
+
 // Sort puts objects in order. Before each read and each comparison it calls step, unless that is nil, with about how
 // many bytes it is going to look at. Once step returns false, Sort gives up: its result is then of no use.
 func (o Order) Sort(objects iter.Seq[*cluster.Object], step func(bytes int) bool) *Sorted {
@@ -192,11 +205,7 @@ func (o Order) Sort(objects iter.Seq[*cluster.Object], step func(bytes int) bool
 		if more = step == nil || step(object.Size()); !more {
 			break
 		}
-		values := make([]SortValue, len(o.terms))
-		for i, term := range o.terms {
-			values[i] = sortValue(object.Path(term.path))
-		}
-		s.entries = append(s.entries, sortEntry{values, object})
+		s.entries = append(s.entries, sortEntry{o.values(object), object})
 	}
 	slices.SortFunc(s.entries, func(a, b sortEntry) int {
 		if more = more && (step == nil || step(comparedBytes)); !more {
@@ -210,31 +219,40 @@ func (o Order) Sort(objects iter.Seq[*cluster.Object], step func(bytes int) bool
 // comparedBytes is what one comparison costs, as the number of bytes that could be looked at in that time.
 const comparedBytes = 128
 
-// Size is about how many bytes the list occupies beside its objects.
+// Size is about how many bytes the list occupies beside its objects; those of a ranking's copy are the ranking's.
 func (s *Sorted) Size() int {
 	return cap(s.entries) * int(unsafe.Sizeof(sortEntry{})+uintptr(len(s.order.terms))*unsafe.Sizeof(SortValue{}))
 }
 
 // Len is the number of objects.
-func (s *Sorted) Len() int { return len(s.entries) }
+func (s *Sorted) Len() int {
+	if s.ranking != nil {
+		return s.ranking.Len()
+	}
+	return len(s.entries)
+}
+
+func (s *Sorted) entry(i int) sortEntry {
+	if s.ranking != nil {
+		e, _ := s.ranking.ranked.GetAt(i)
+		return *e
+	}
+	return s.entries[i]
+}
 
 // At is the object at a place.
-func (s *Sorted) At(i int) *cluster.Object { return s.entries[i].object }
+func (s *Sorted) At(i int) *cluster.Object { return s.entry(i).object }
 
 // Key is the sort key of the object at a place.
 func (s *Sorted) Key(i int) SortKey {
-	e := s.entries[i]
+	e := s.entry(i)
 	return SortKey{Values: e.values, Namespace: e.object.GetNamespace(), Name: e.object.GetName()}
 }
 
 // After is the first place behind a key, which must fit the order. The object of the key need not be in the list any
 // more.
 func (s *Sorted) After(key SortKey) int {
-	i, found := slices.BinarySearchFunc(s.entries, key, func(e sortEntry, key SortKey) int {
-		return s.order.compare(e, key.Values, key.Namespace, key.Name)
+	return sort.Search(s.Len(), func(i int) bool {
+		return s.order.compare(s.entry(i), key.Values, key.Namespace, key.Name) > 0
 	})
-	if found {
-		i++
-	}
-	return i
 }

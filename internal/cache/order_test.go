@@ -120,9 +120,23 @@ func TestCountsAreByValue(t *testing.T) {
 		newObject(t, "a/3"),
 		newObject(t, "a/4", "metadata.labels.app=web"),
 	}
-	counts, err := CountBy(slices.Values(objects), "metadata.labels.app", func(int) bool { return true })
-	if want := []Count{{"web", 2}, {"", 1}, {"db", 1}}; err != nil || !slices.Equal(counts, want) {
-		t.Errorf("%v, %v", counts, err)
+	for by, want := range map[string]string{
+		"metadata.labels.app":                `[{"value":"web","count":2},{"value":"","count":1},{"value":"db","count":1}]`,
+		"metadata.labels.app, metadata.none": `[{"values":["web",""],"count":2},{"values":["",""],"count":1},{"values":["db",""],"count":1}]`,
+	} {
+		grouping, err := ParseGrouping(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := CountBy(slices.Values(objects), grouping, func(int) bool { return true })
+		if text, err := json.Marshal(counts); err != nil || string(text) != want {
+			t.Errorf("by %s: %s, %v", by, text, err)
+		}
+	}
+	for _, by := range []string{"", "a,", "a,b,c", "a..b"} {
+		if _, err := ParseGrouping(by); err == nil {
+			t.Errorf("%q is taken", by)
+		}
 	}
 }
 

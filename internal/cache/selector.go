@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -15,6 +16,7 @@ import (
 
 // Selector is a label and a field selector, compiled. The zero value selects everything.
 type Selector struct {
+	text   string          // as the client wrote it
 	labels labels.Selector // nil: all
 	pairs  []string        // label pairs that each selected object has
 	fields []fieldTerm     // all must hold
@@ -44,7 +46,7 @@ const (
 // ParseSelector reads both selectors in Kubernetes' syntax; either may be empty. A field may be any path of the
 // object; a dot within a key is written \. in it. A path that an object lacks has the value "".
 func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
-	var s Selector
+	s := Selector{text: strconv.Quote(labelSelector) + strconv.Quote(fieldSelector)}
 	if labelSelector != "" {
 		parsed, err := labels.Parse(labelSelector)
 		if err != nil {
@@ -111,6 +113,9 @@ func (s Selector) Search(text string) Selector {
 
 // Empty reports whether everything is selected.
 func (s Selector) Empty() bool { return s.labels == nil && len(s.fields) == 0 && s.search == "" }
+
+// Key identifies what is selected. Selectors that are written differently may select the same, and have different keys.
+func (s Selector) Key() string { return s.text + s.search }
 
 // Matches reports whether an object is selected.
 func (s Selector) Matches(o *cluster.Object) bool {

@@ -58,7 +58,11 @@ func TestWhatClientsLeftIsNotComputedOn(t *testing.T) {
 			objects := access.Part{Target: access.Target{Resource: "pods"}}.List(store.Snapshot(), selector.Stepping(step), "", "")
 			switch {
 			case query.Has("countBy"):
-				_, _ = cache.CountBy(objects, query.Get("countBy"), task.Step)
+				by, err := cache.ParseGrouping(query.Get("countBy"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				cache.CountBy(objects, by, task.Step)
 			case order.String() != "":
 				order.Sort(objects, task.Step)
 			default:

@@ -34,7 +34,9 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/livepage"
 	"github.com/kubecast/kubecast/internal/http/logstream"
 	"github.com/kubecast/kubecast/internal/http/notifications"
 	"github.com/kubecast/kubecast/internal/http/pace"
@@ -97,6 +99,7 @@ type Server struct {
 	logs        *podlog.Handler
 	feeds       *logs.Feeds
 	followed    *logstream.Handler
+	board       *board.Board
 	streams     *eventstream.Hub
 	processors  *budget.Queue // who does something that takes long
 	rates       *pace.Rates
@@ -146,10 +149,14 @@ func New(opts Options) (*Server, error) {
 		Upstreams: unlimited(opts.Logs.Total), PerUser: opts.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})
 	s.followed = logstream.New(logstream.Options{Access: s.access, Feeds: s.feeds})
+	s.board = board.New(board.Options{
+		Questions: keptQuestions, Bytes: questionBytes, Linger: questionLinger, Processors: s.processors, Registerer: opts.Registerer,
+	})
 	s.streams = eventstream.New(eventstream.Options{
 		Parsers: eventstream.Parsers{
 			strings.TrimPrefix(past.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,
 			strings.TrimPrefix(notifications.Path, "/"): s.told.Stream,
+			eventstream.Boards:                          livepage.New(livepage.Options{Access: s.access, Board: s.board}).Stream,
 		},
 		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
 		Processors: s.processors, Memory: s.memory, Times: opts.Stream,
@@ -168,9 +175,10 @@ func New(opts Options) (*Server, error) {
 
 // Run serves the streams until the context ends, and cuts those that are left then.
 func (s *Server) Run(ctx context.Context) {
-	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // logs outlive the streams that read them
+	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // logs and questions outlive the streams that read them
 	var feeding sync.WaitGroup
 	feeding.Go(func() { s.feeds.Run(following) })
+	feeding.Go(func() { s.board.Run(following) })
 	s.streams.Run(ctx)
 	stop()
 	feeding.Wait()
@@ -251,6 +259,14 @@ func (s *Server) route(r chi.Router) {
 
 // logLinger is for how long a log is followed that nobody reads any more: who comes back soon finds it as it was.
 const logLinger = 10 * time.Second
+
+// What is kept of questions of live counts and pages. Their memory is beside keptBytes, since a list can be made again, and
+// a stream whose question is given up ends.
+const (
+	keptQuestions  = 1024
+	questionBytes  = 128 << 20
+	questionLinger = 5 * time.Second
+)
 
 // unlimited makes a limit of which 0 means none one that is never reached.
 func unlimited(limit int) int {

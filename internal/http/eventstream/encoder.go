@@ -36,7 +36,7 @@ type message struct {
 	object *cluster.Object
 	event  *cache.Event    // the event that made the change; nil: the object is part of a snapshot
 	base   *cluster.Object // what the client has of a modified object; nil: that is not known
-	view   *view
+	view   *View
 }
 
 type messageKind uint8
@@ -56,8 +56,8 @@ const (
 // isEvent reports whether a message counts as an event, and carries the client's position.
 func (k messageKind) isEvent() bool { return k > msgHeartbeat }
 
-// view is how much of each object a client wants to be told.
-type view struct {
+// View is how much of each object a client wants to be told; see ParseView.
+type View struct {
 	// fields is what is wanted of each object; nil: all.
 	fields *render.Fields
 	// deltas asks for merge patches in place of modified objects.
@@ -116,7 +116,7 @@ func (e *serverSentEvents) patched(m message) string {
 		return "" // the patch would not say which object it is for
 	}
 	variant := "patch"
-	if m.base != m.event.Old { // some were conflated
+	if m.event == nil || m.base != m.event.Old { // some were conflated
 		variant += " " + m.base.GetResourceVersion()
 	}
 	if m.view.fields != nil {

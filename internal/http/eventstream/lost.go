@@ -6,11 +6,13 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// identity is all that is told of an object that the caller may not see any more.
-type identity struct {
+// Identity is all that is told of an object that a client is to forget, because its caller may not see it any more, or because it
+// has left a page.
+type Identity struct {
 	APIVersion string           `json:"apiVersion"`
 	Kind       string           `json:"kind"`
 	Metadata   identityMetadata `json:"metadata"`
+	Reason     string           `json:"reason,omitempty"` // why it left a page, if it is still selected
 }
 
 type identityMetadata struct {
@@ -20,6 +22,10 @@ type identityMetadata struct {
 	ResourceVersion string `json:"resourceVersion"`
 }
 
-func identityOf(kind cluster.Kind, o *cluster.Object, version uint64) identity {
-	return identity{kind.APIVersion(), kind.Kind, identityMetadata{o.GetName(), o.GetNamespace(), o.UID(), strconv.FormatUint(version, 10)}}
+// IdentityOf is an object's identity at a version.
+func IdentityOf(kind cluster.Kind, o *cluster.Object, version uint64) Identity {
+	return Identity{
+		APIVersion: kind.APIVersion(), Kind: kind.Kind,
+		Metadata: identityMetadata{o.GetName(), o.GetNamespace(), o.UID(), strconv.FormatUint(version, 10)},
+	}
 }

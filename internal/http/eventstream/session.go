@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -73,6 +74,11 @@ func (ss *session) begun() bool { return ss.names != nil }
 // Emit implements Sink.
 func (ss *session) Emit(prefix, name, data string) {
 	ss.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
+}
+
+// Tell implements Sink.
+func (ss *session) Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View) {
+	ss.emit(message{kind: msgChange, prefix: prefix, change: change, object: o, base: base, view: view})
 }
 
 // emit collects a message, with the client's position behind it.

@@ -122,7 +122,7 @@ func (s *shift) emitLost() Outcome {
 		return endLeft
 	}
 	for _, o := range lost {
-		s.to.Emit(w.prefix, stream.Deleted.String(), reply.MustJSON(identityOf(w.Store.Kind(), o, s.snapshot.Version())))
+		s.to.Emit(w.prefix, stream.Deleted.String(), reply.MustJSON(IdentityOf(w.Store.Kind(), o, s.snapshot.Version())))
 		if outcome := s.to.Relay(); outcome != GoOn || s.overtaken() {
 			return outcome
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/trail"
 	"github.com/kubecast/kubecast/internal/stream"
@@ -102,6 +103,9 @@ type Sink interface {
 	stream.Waiter
 	// Emit collects an event. The client's position after it is what Claim says now. Data is JSON on one line.
 	Emit(prefix, name, data string)
+	// Tell collects a change of an object, in the form that the client wants. Base is what the client has of an object that
+	// was modified; nil: that is not known.
+	Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View)
 	// Relay sends what was collected, if that is much. A source calls it after each event, or after a few. It stops
 	// reading if the outcome is not GoOn.
 	Relay() Outcome

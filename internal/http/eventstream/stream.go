@@ -25,6 +25,9 @@ func (h *Hub) Single(w http.ResponseWriter, r *http.Request, id auth.Identity, t
 	if err != nil {
 		return err
 	}
+	if parse := h.opts.Parsers[Boards]; parse != nil && asksBoard(query) {
+		return h.other(w, r, id, parse, false)
+	}
 	req, err := parseSingle(t, query)
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ type watchRequest struct {
 	after uint64
 	// quiet is sendInitialEvents=false: start now, without a snapshot.
 	quiet bool
-	view  view
+	view  View
 	// conflate is the interval within which at most one modification of each object is told; 0: all are.
 	conflate time.Duration
 }
@@ -58,17 +58,36 @@ var (
 	positionParameters   = []string{"lastEventId", "last_event_id"}
 	connectionParameters = append([]string{"heartbeat"}, positionParameters...)
 	// Parameters that Kubernetes' clients add to a watch, and that ask for what every event stream does anyway.
-	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty", "limit"}
-	listParameters    = []string{"sort", "countBy", "continue"}
+	ignoredParameters = []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "resourceVersionMatch", "pretty"}
+	listParameters    = []string{"continue"}
+	// Parameters that make a watch another source: counts, or a page; see Boards.
+	boardParameters = []string{"countBy", "limit", "sort", "offset"}
 	// Parameters that are taken off the address before a handler sees it; see signin.TakeTicket.
 	takenParameters = []string{request.TicketParameter}
 )
 
 // Parameters are the names of all parameters that an event stream, or one of its watches, may have.
-func Parameters() []string { return slices.Concat(watchParameters, connectionParameters) }
+func Parameters() []string {
+	return slices.Concat(watchParameters, connectionParameters)
+}
+
+// BoardParameters are the names of those that make a watch counts or a page.
+func BoardParameters() []string { return slices.Clone(boardParameters) }
+
+// WatchParameters are those that every watch may have, and that stand beside the watches on /stream as well.
+func WatchParameters() []string { return slices.Concat(watchParameters, ignoredParameters) }
+
+// asksBoard reports whether a watch's own query makes it counts or a page.
+func asksBoard(own url.Values) bool {
+	return slices.ContainsFunc(boardParameters, func(key string) bool { return own.Has(key) })
+}
 
 // Parsers are the parsers of sources other than the objects of a kind, by the first part of their paths: "history".
+// The one of Boards is for the paths of kinds.
 type Parsers map[string]Parser
+
+// Boards is the parser of counts and pages: of paths that would be those of a watch, if their query did not ask for that.
+const Boards = "?"
 
 // of is the parser for a path; nil if the path is that of a kind's objects, or of nothing.
 func (p Parsers) of(path string) Parser {
@@ -143,7 +162,16 @@ func parseMulti(query url.Values, parsers Parsers) (streamRequest, error) {
 		if err != nil {
 			return req, reply.BadRequest("%s%s", prefix(name), err)
 		}
-		if parse := parsers.of(path); parse != nil {
+		parse := parsers.of(path)
+		if parse == nil && asksBoard(own) {
+			parse = parsers[Boards]
+			for _, key := range watchParameters {
+				if defaults.Has(key) && !own.Has(key) {
+					own[key] = defaults[key]
+				}
+			}
+		}
+		if parse != nil {
 			other, err := parseOther(func(_, path string, query url.Values) (Opener, error) { return parse(name, path, query) }, path, own)
 			if err != nil {
 				return req, named(name, err)
@@ -206,7 +234,7 @@ func parseWatchOf(name, path string, own, defaults url.Values) (watchRequest, er
 
 func isParameter(key string) bool {
 	return slices.Contains(watchParameters, key) || slices.Contains(connectionParameters, key) ||
-		slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(takenParameters, key)
+		slices.Contains(boardParameters, key) || slices.Contains(ignoredParameters, key) || slices.Contains(listParameters, key) || slices.Contains(takenParameters, key)
 }
 
 // checkParameters refuses parameters that are unknown or not built. Otherwise a client that asked for less than it gets,
@@ -216,6 +244,8 @@ func checkParameters(query url.Values) error {
 		switch {
 		case slices.Contains(listParameters, key):
 			return reply.BadRequest("%s: has no meaning for an event stream", key)
+		case slices.Contains(boardParameters, key):
+			return reply.BadRequest("%s: stands in the query of the watch that it concerns", key)
 		case slices.Contains(takenParameters, key):
 			return reply.BadRequest("%s: is the request's, so it stands beside its watches", key)
 		case !isParameter(key):
@@ -240,7 +270,7 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 		return w, reply.BadRequest("%s%s", prefix(name), err)
 	}
 	w.selector = w.selector.Search(get("search"))
-	if err := w.parseView(get); err != nil {
+	if w.view, w.conflate, err = ParseView(get); err != nil {
 		return w, reply.BadRequest("%s%s", prefix(name), err)
 	}
 	initial := get("sendInitialEvents")
@@ -261,30 +291,31 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 	return w, nil
 }
 
-// parseView reads the parameters that say how much of each object the client wants.
-func (w *watchRequest) parseView(get func(string) string) (err error) {
+// ParseView reads the parameters that say how much of each object the client wants, and at most how often; conflate is
+// 0 if it does not say.
+func ParseView(get func(string) string) (v View, conflate time.Duration, err error) {
 	if text := get("fields"); text != "" {
-		if w.view.fields, err = render.ParseFields(text); err != nil {
-			return err
+		if v.fields, err = render.ParseFields(text); err != nil {
+			return v, 0, err
 		}
 	}
 	switch text := get("deltas"); text {
 	case "":
 	case "merge-patch":
-		w.view.deltas = true
+		v.deltas = true
 	default:
-		return fmt.Errorf("deltas: %q is not merge-patch", text)
+		return v, 0, fmt.Errorf("deltas: %q is not merge-patch", text)
 	}
 	if text := get("conflate"); text != "" {
 		interval, err := time.ParseDuration(text)
 		if err != nil || interval < 0 {
-			return fmt.Errorf("conflate: %q is not a duration such as 250ms", text)
+			return v, 0, fmt.Errorf("conflate: %q is not a duration such as 250ms", text)
 		}
 		if interval > 0 {
-			w.conflate = min(max(interval, minConflate), maxConflate)
+			conflate = min(max(interval, minConflate), maxConflate)
 		}
 	}
-	return nil
+	return v, conflate, nil
 }
 
 func prefix(name string) string {

@@ -42,7 +42,8 @@ func TestStreamQueries(t *testing.T) {
 		{"a=" + url.QueryEscape("/api/v1/pods?labelSelector=a&labelSelector=b"), "labelSelector: given more than once"},
 		{"a=" + url.QueryEscape("/api/v1/pods?bogus=1"), "bogus: unknown parameter"},
 		{"a=" + url.QueryEscape("/api/v1/pods?search=x"), ""},
-		{"a=" + url.QueryEscape("/api/v1/pods?sort=x"), "sort: has no meaning"},
+		{"a=" + url.QueryEscape("/api/v1/pods?sort=x"), "sort: stands in"},
+		{"a=" + url.QueryEscape("/api/v1/pods?continue=x"), "continue: has no meaning"},
 		{"a=/api/v1/pods%3Fticket%3Dx", "ticket: is the request's"},
 		{"a=/api/v1/pods&continue=x", "continue: has no meaning"},
 		{"a=" + url.QueryEscape("/api/v1/pods?lastEventId=x.1"), "there is one position for all"},
@@ -85,7 +86,7 @@ func TestStreamQueries(t *testing.T) {
 // TestNamesOfParametersAreReserved: a watch called so would be passed over in silence.
 func TestNamesOfParametersAreReserved(t *testing.T) {
 	reserved := 0
-	for _, name := range slices.Concat(watchParameters, connectionParameters, ignoredParameters, listParameters, takenParameters) {
+	for _, name := range slices.Concat(watchParameters, connectionParameters, boardParameters, ignoredParameters, listParameters, takenParameters) {
 		if !stream.ValidName(name) {
 			continue
 		}

@@ -35,7 +35,8 @@ type watch struct {
 	open   bool          // All and Some differ only because a deletion's revision may have more events
 	before uint64        // another stream, or a snapshot, may have told the client events up to this version
 	held   *conflator    // nil if modifications are not conflated
-	stale  bool          // the client has been told that the data is stale
+
+	freshness Freshness
 
 	announced *access.Visibility // what the client was last told that its caller may see
 	permitted *access.Visibility // what its caller may see now; it counts only if outdated is set

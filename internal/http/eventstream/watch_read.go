@@ -2,7 +2,6 @@ package eventstream
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
@@ -93,8 +92,8 @@ func (w *watch) follow(to Sink) (p Progress) {
 	space := batches.Get().(*[BatchSize]*cache.Event)
 	defer batches.Put(space)
 	batch, position, err := w.cursor.Next(space[:0], to)
-	defer clear(batch) // the pool must not keep objects alive
-	w.emitUpstream(to) // only now, since from here on a change wakes the session
+	defer clear(batch)                                 // the pool must not keep objects alive
+	w.freshness.Tell(to, w.prefix, w.Store.Upstream()) // only now, since from here on a change wakes the session
 	if err != nil {
 		if to.Prompt() { // a snapshot has to follow, and may be long
 			p.Outcome = MustWait
@@ -200,21 +199,6 @@ func (w *watch) Rewound() bool {
 	}
 	w.end()
 	return true
-}
-
-// emitUpstream tells the client whether its data is still fresh, if that has changed.
-func (w *watch) emitUpstream(to Sink) {
-	upstream := w.Store.Upstream()
-	if upstream.Live != w.stale {
-		return
-	}
-	w.stale = !upstream.Live
-	name := "live"
-	if w.stale {
-		name = "stale"
-	}
-	to.Emit(w.prefix, name, `{"since":`+strconv.Quote(upstream.Since.UTC().Format(time.RFC3339Nano))+
-		`,"reason":`+strconv.Quote(reply.UpstreamReason(upstream))+`}`)
 }
 
 // emitVisible tells what the watch's caller may see.

@@ -43,6 +43,9 @@ func (c *client) Wake() { c.bell.Wake() }
 func (c *client) Emit(prefix, name, data string) {
 	c.emit(message{kind: msgEvent, prefix: prefix, name: name, data: data})
 }
+func (c *client) Tell(prefix string, change stream.Type, o, base *cluster.Object, view *View) {
+	c.emit(message{kind: msgChange, prefix: prefix, change: change, object: o, base: base, view: view})
+}
 func (c *client) Step(int) bool          { return true }
 func (c *client) Prompt() bool           { return c.prompt }
 func (c *client) relists() bool          { return false }

@@ -104,7 +104,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	task := budget.NewTask(r.Context(), h.opts.Processors, id.Payer())
 	defer task.Rest()
 	req.selector = req.selector.Stepping(task.Step)
-	if req.countBy != "" {
+	if req.counting {
 		return h.count(w, r, page, req, task)
 	}
 	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), store.Kind(), req.View)
@@ -133,14 +133,11 @@ func listMeta(page page, rest rest) []byte {
 	return append(meta, '}')
 }
 
-// count answers how many objects have each value at a path.
+// count answers how many objects have each value at a path, or each pair of values at two.
 func (h *Handler) count(w http.ResponseWriter, r *http.Request, page page, req listRequest, task *budget.Task) error {
-	counts, err := cache.CountBy(page.part.List(page.snapshot, req.selector, "", ""), req.countBy, task.Step)
-	switch {
-	case task.Err() != nil:
+	counts := cache.CountBy(page.part.List(page.snapshot, req.selector, "", ""), req.countBy, task.Step)
+	if task.Err() != nil {
 		return task.Err()
-	case err != nil:
-		return reply.BadRequest("countBy: %s", err)
 	}
 	if req.limit > 0 && len(counts) > req.limit {
 		counts = counts[:req.limit]

@@ -16,13 +16,13 @@ import (
 // listRequest is what a client asks for in a list.
 type listRequest struct {
 	render.View
-	selector  cache.Selector
-	selection string // the selector as the client wrote it
-	order     cache.Order
-	limit     int // 0: all
-	token     string
-	asked     askedVersion
-	countBy   string // "" for the objects themselves
+	selector cache.Selector
+	order    cache.Order
+	limit    int // 0: all
+	token    string
+	asked    askedVersion
+	counting bool // how many there are, by countBy, in place of the objects themselves
+	countBy  cache.Grouping
 }
 
 func parseList(query url.Values, accepted reply.Form) (req listRequest, err error) {
@@ -33,7 +33,6 @@ func parseList(query url.Values, accepted reply.Form) (req listRequest, err erro
 		return req, reply.BadRequest("%s", err)
 	}
 	req.selector = req.selector.Search(query.Get("search"))
-	req.selection = url.Values{"l": query["labelSelector"], "f": query["fieldSelector"], "s": query["search"]}.Encode()
 	if req.order, err = cache.ParseOrder(query.Get("sort")); err != nil {
 		return req, reply.BadRequest("sort: %s", err)
 	}
@@ -49,10 +48,10 @@ func parseList(query url.Values, accepted reply.Form) (req listRequest, err erro
 	if req.asked, err = askedVersionOf(query); err != nil {
 		return req, err
 	}
-	if req.countBy = query.Get("countBy"); req.countBy == "" {
+	if req.counting = query.Has("countBy"); !req.counting {
 		return req, nil
 	}
-	if _, err := cache.SplitPath(req.countBy); err != nil {
+	if req.countBy, err = cache.ParseGrouping(query.Get("countBy")); err != nil {
 		return req, reply.BadRequest("countBy: %s", err)
 	}
 	for _, other := range []string{"sort", "fields", "continue"} {

@@ -29,7 +29,7 @@ func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Ident
 	switch {
 	case err != nil:
 		return err
-	case req.countBy != "" || query.Get("sort") != "":
+	case req.counting || query.Get("sort") != "":
 		return reply.BadRequest("what is measured can be neither sorted nor counted")
 	}
 	verb := "list"

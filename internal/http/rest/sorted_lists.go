@@ -42,7 +42,7 @@ func newSortedLists(memory *budget.Memory) sortedLists {
 
 // get returns a page's list in order. Concurrent requests for the same list wait for the one that sorts it.
 func (l *sortedLists) get(ctx context.Context, page page, req listRequest, by reader) (*cache.Sorted, error) {
-	key := sortedKey{page.snapshot, page.part.Key(), req.selection, req.order.String()}
+	key := sortedKey{page.snapshot, page.part.Key(), req.selector.Key(), req.order.String()}
 	for {
 		found, own := l.find(key, page, by)
 		if own {

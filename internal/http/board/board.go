@@ -1,0 +1,207 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/access"
+)
+
+// Options configure a Board; all are required.
+type Options struct {
+	Questions  int           // kept at once
+	Bytes      int64         // that their answers may occupy together, beside the objects
+	Linger     time.Duration // for how long a question is kept once nobody asks it
+	Processors *budget.Queue // turns for making an answer from a whole state
+	Registerer prometheus.Registerer
+}
+
+var (
+	// ErrFull means that no more questions can be kept, or not this one any longer.
+	ErrFull = errors.New("too many questions are kept")
+	// ErrClosed means that the board's time has ended.
+	ErrClosed = errors.New("the board is closed")
+)
+
+// Question is what a board keeps the answer to: counts by a grouping, or an order.
+type Question struct {
+	Part     access.Part
+	Selector cache.Selector
+	Order    cache.Order
+	By       cache.Grouping // counts by it are asked for, unless it is the zero value
+}
+
+// key identifies a question.
+type key struct {
+	store               *cache.Store
+	part                access.PartKey
+	selector, order, by string
+}
+
+func (q Question) key(store *cache.Store) key {
+	return key{store, q.Part.Key(), q.Selector.Key(), q.Order.String(), q.By.String()}
+}
+
+// Board keeps questions. Its methods may be called concurrently.
+type Board struct {
+	opts    Options
+	memory  *budget.Memory
+	metrics metrics
+
+	mu      sync.Mutex
+	life    context.Context // ends with Run
+	stop    context.CancelFunc
+	kept    map[key]*question
+	running sync.WaitGroup
+}
+
+// New returns a board that keeps nothing.
+func New(opts Options) *Board {
+	b := &Board{opts: opts, memory: budget.NewMemory(opts.Bytes), kept: map[key]*question{}}
+	b.life, b.stop = context.WithCancel(context.Background())
+	b.metrics = newMetrics(b, opts.Registerer)
+	return b
+}
+
+// Run ends with its context, and with it all questions.
+func (b *Board) Run(ctx context.Context) {
+	<-ctx.Done()
+	b.mu.Lock()
+	b.stop()
+	b.mu.Unlock()
+	b.running.Wait()
+}
+
+// Ask returns a reader of a question about a store, which is asked for by a user who pays for it if nobody did before.
+// The reader must be closed. An error is ErrFull or ErrClosed, or that of cache.Kinds.Use.
+func (b *Board) Ask(kinds *cache.Kinds, store *cache.Store, asked Question, user string) (*Reader, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.life.Err() != nil {
+		return nil, ErrClosed
+	}
+	of := asked.key(store)
+	q := b.kept[of]
+	if q == nil {
+		if len(b.kept) >= b.opts.Questions && !b.dropIdle() {
+			return nil, ErrFull
+		}
+		used, release, err := kinds.Use(store.Kind(), user)
+		if err != nil {
+			return nil, err
+		}
+		if used != store { // the kind is another one since
+			release()
+			return nil, cache.ErrNotServed
+		}
+		q = b.begin(of, asked, store, release, user)
+	}
+	q.readers++
+	if q.idle != nil {
+		q.idle.Stop()
+		q.idle = nil
+	}
+	return &Reader{board: b, key: of, question: q, fresh: q.refresh()}, nil
+}
+
+// Find is the view of a question if it is kept already, true at a version; nil if it is not.
+func (b *Board) Find(store *cache.Store, asked Question, version uint64) *View {
+	b.mu.Lock()
+	q := b.kept[asked.key(store)]
+	b.mu.Unlock()
+	if q == nil {
+		return nil
+	}
+	if view := q.view.Load(); view != nil && view.Changed <= version && version <= view.Version && !view.Void() {
+		q.charge.Use()
+		return view
+	}
+	return nil
+}
+
+// begin keeps one more question. The lock is held.
+func (b *Board) begin(of key, asked Question, store *cache.Store, release func(), user string) *question {
+	ctx, cancel := context.WithCancel(b.life)
+	q := newQuestion(asked, store, func(err error) { b.drop(of, err) })
+	q.cancel = cancel
+	b.kept[of] = q
+	q.charge = b.memory.Charge(user, math.MaxInt64, func() { b.drop(of, ErrFull) }).Measure(q.bytes.Load)
+	b.running.Go(func() {
+		defer release()
+		defer q.charge.Release()
+		q.run(ctx, b.opts.Processors, user)
+	})
+	return q
+}
+
+// drop ends a question, if it is still kept.
+func (b *Board) drop(of key, err error) {
+	b.mu.Lock()
+	q := b.kept[of]
+	delete(b.kept, of)
+	b.mu.Unlock()
+	if q != nil {
+		if errors.Is(err, ErrFull) {
+			b.metrics.displaced.Inc()
+		}
+		q.end(err)
+	}
+}
+
+// dropIdle makes room for another question, if one is kept that nobody asks. The lock is held.
+func (b *Board) dropIdle() bool {
+	for of, q := range b.kept {
+		if q.readers == 0 {
+			delete(b.kept, of)
+			q.end(ErrFull)
+			return true
+		}
+	}
+	return false
+}
+
+// leave counts a reader less.
+func (b *Board) leave(of key, q *question) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q.readers--
+	if q.readers > 0 || b.kept[of] != q {
+		return
+	}
+	q.idle = time.AfterFunc(b.opts.Linger, func() {
+		b.mu.Lock()
+		idle := q.readers == 0 && b.kept[of] == q
+		if idle {
+			delete(b.kept, of)
+		}
+		b.mu.Unlock()
+		if idle {
+			q.end(ErrClosed)
+		}
+	})
+}
+
+// Stats is what a board keeps at a moment.
+type Stats struct {
+	Questions, Readers int
+	Bytes              int64 // that the answers occupy beside the objects
+}
+
+// Stats returns what is kept now.
+func (b *Board) Stats() (s Stats) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.Questions = len(b.kept)
+	for _, q := range b.kept {
+		s.Readers += q.readers
+		s.Bytes += q.bytes.Load()
+	}
+	return s
+}

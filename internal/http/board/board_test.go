@@ -1,0 +1,170 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+var pods = cluster.Kind{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true, Watchable: true}
+
+type asked struct {
+	*testing.T
+	api   *apitest.API
+	kinds *cache.Kinds
+	store *cache.Store
+	board *Board
+}
+
+// inBubble gives a board that keeps so many questions, in so many bytes.
+func inBubble(t *testing.T, questions int, bytes int64, test func(*asked)) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &asked{T: t, api: apitest.New(pods)}
+		for _, key := range []string{"a/1", "a/2", "b/1"} {
+			a.api.Put("pods", key, "spec.n=1")
+		}
+		var err error
+		a.kinds, err = cache.NewKinds(a.api.Connect(t), cache.Options{Topic: stream.Options{Events: 8, Bytes: 64 << 20, Age: time.Hour}},
+			slog.New(slog.NewTextHandler(io.Discard, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.board = New(Options{Questions: questions, Bytes: bytes, Linger: 5 * time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
+		ctx, cancel := context.WithCancel(context.Background())
+		var running sync.WaitGroup
+		running.Go(func() { _ = a.kinds.Run(ctx) })
+		running.Go(func() { a.board.Run(ctx) })
+		var release func()
+		if a.store, release, err = a.kinds.Use(pods, ""); err != nil {
+			t.Fatal(err)
+		}
+		test(a)
+		release()
+		cancel()
+		running.Wait()
+		a.api.Close()
+	})
+}
+
+// ask asks for the order by a path.
+func (a *asked) ask(sort, user string) (*Reader, error) {
+	order, err := cache.ParseOrder(sort)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return a.board.Ask(a.kinds, a.store, Question{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}, Order: order}, user)
+}
+
+func (a *asked) view(r *Reader, w stream.Waiter) *View {
+	a.Helper()
+	if err := r.Ready(a.Context()); err != nil {
+		a.Fatal(err)
+	}
+	view, err := r.View(w)
+	if err != nil || view == nil {
+		a.Fatal(view, err)
+	}
+	return view
+}
+
+// TestQuestionsAreKeptOnceAndDroppedWhenNobodyAsks, with their number bounded: those that nobody asks make room first.
+func TestQuestionsAreKeptOnceAndDroppedWhenNobodyAsks(t *testing.T) {
+	inBubble(t, 2, 1<<20, func(a *asked) {
+		one, _ := a.ask("spec.n", "ann")
+		same, _ := a.ask("spec.n", "bob")
+		if a.view(one, nil).Ranking == nil || a.view(same, nil) != a.view(one, nil) || a.board.Stats().Questions != 1 {
+			t.Error("the same question is kept twice")
+		}
+		two, _ := a.ask("-spec.n", "ann")
+		if _, err := a.ask("metadata.name", "bob"); !errors.Is(err, ErrFull) {
+			t.Errorf("a third question: %v", err)
+		}
+		two.Close()
+		three, err := a.ask("metadata.name", "bob")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.view(three, nil)
+		one.Close()
+		three.Close()
+		time.Sleep(6 * time.Second)
+		if s := a.board.Stats(); s.Questions != 1 || s.Readers != 1 {
+			t.Errorf("%+v", s)
+		}
+		same.Close()
+		time.Sleep(6 * time.Second)
+		if s := a.board.Stats(); s != (Stats{}) || a.store.Topic().Stats().Waiting != 0 {
+			t.Errorf("left: %+v", s)
+		}
+	})
+}
+
+// TestWhoHoldsMostLosesAQuestion when the memory is full, and is woken to be told.
+func TestWhoHoldsMostLosesAQuestion(t *testing.T) {
+	inBubble(t, 10, 2*questionBytes+4000, func(a *asked) {
+		first, _ := a.ask("spec.n", "ann")
+		bell := stream.NewBell()
+		a.view(first, bell)
+		second, _ := a.ask("-spec.n", "ann")
+		a.view(second, nil)
+		third, _ := a.ask("metadata.name", "bob")
+		if a.view(third, nil); a.board.Stats().Questions != 2 {
+			t.Errorf("%+v", a.board.Stats())
+		}
+		<-bell.C
+		if _, err := first.View(nil); !errors.Is(err, ErrFull) {
+			t.Errorf("the oldest of ann: %v", err)
+		}
+		if n := testutil.ToFloat64(a.board.metrics.displaced); n != 1 {
+			t.Errorf("%v displaced", n)
+		}
+		for _, r := range []*Reader{first, second, third} {
+			r.Close()
+		}
+	})
+}
+
+// TestAViewIsMadeAnewInAnotherHistory, and what was made in the one before says that it is void.
+func TestAViewIsMadeAnewInAnotherHistory(t *testing.T) {
+	inBubble(t, 10, 1<<20, func(a *asked) {
+		r, _ := a.ask("", "ann")
+		before := a.view(r, nil)
+		a.api.Put("pods", "c/1")
+		a.api.Put("pods", "c/2")
+		synctest.Wait()
+		after := a.view(r, nil)
+		if before.Ranking.Len() != 3 || after.Ranking.Len() != 5 || after.Version != a.api.Version() || after.Changed != after.Version {
+			t.Errorf("%+v, %+v", before, after)
+		}
+		bell := stream.NewBell()
+		a.view(r, bell)
+		a.api.Restore(before.Version)
+		for end := time.After(5 * time.Minute); !after.Void() || a.view(r, nil).Void(); {
+			select {
+			case <-bell.C:
+				a.view(r, bell)
+			case <-end:
+				t.Fatal("never anew")
+			}
+		}
+		if now := a.view(r, nil); now.Ranking.Len() != 3 || now.Version != a.api.Version() {
+			t.Errorf("%+v", now)
+		}
+		r.Close()
+	})
+}

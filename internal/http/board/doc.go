@@ -1,0 +1,10 @@
+// Package board keeps the answers to questions whose answers change all the time: how many objects there are of each
+// value, and in which order a selection stands. A question is about a part of a kind (its target, as far as somebody may
+// see it) and a selector. It is kept once for all who ask the same, fed by one cursor, and dropped soon after nobody asks
+// any more.
+//
+// What it promises: a View is true at its version, and never changes. Its readers are woken once there is another. Where a
+// question's cursor was overtaken, or another history has begun, the answer is made anew from the present state.
+//
+// What it refuses: to keep more questions, or more bytes, than its bounds. Who holds most loses one then.
+package board

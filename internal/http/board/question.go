@@ -1,0 +1,272 @@
+package board
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// View is the answer at one version. It never changes, and may be read concurrently.
+type View struct {
+	Version uint64 // at which it is true
+	// Changed is since when it is: at all versions between the two it is the same. It may be later than the true one, since
+	// the time before the question was kept is not known; it is never earlier.
+	Changed uint64
+	At      time.Time      // when the newest change came to be known; zero for a state that was read whole
+	Ranking *cache.Ranking // a copy; nil for counts
+	Tally   *cache.Tally   // a copy; nil for an order
+
+	cursor *cache.Cursor // that it came by; only Void may be asked of it
+}
+
+// Void reports whether another history has begun since, in which the version means something else.
+func (v *View) Void() bool { return v.cursor.Void() }
+
+// question is a Question that is kept. Its goroutine alone changes the answer, and shows it as views.
+type question struct {
+	Question
+	store  *cache.Store
+	match  func(*cluster.Object) bool // the selector; nil: everything
+	drop   func(error)
+	cancel context.CancelFunc
+	charge *budget.Charge
+	bell   *stream.Bell
+	view   atomic.Pointer[View]
+	bytes  atomic.Int64
+
+	// Guarded by the board's lock.
+	readers int
+	idle    *time.Timer // ends it; nil while it is asked
+
+	mu      sync.Mutex
+	waiting map[*Reader]stream.Waiter
+	asked   chan struct{} // closed once there is a view that was made after it; nil: nobody waits for that
+	err     error         // why there is no answer any more
+
+	// The goroutine's own.
+	ranking          *cache.Ranking
+	tally            *cache.Tally
+	cursor           *cache.Cursor
+	version, changed uint64
+	at               time.Time
+	owed             []chan struct{} // taken over from asked
+	space            [batchSize]*cache.Event
+}
+
+func newQuestion(asked Question, store *cache.Store, drop func(error)) *question {
+	return &question{
+		Question: asked, store: store, match: asked.Selector.Match(), drop: drop, bell: stream.NewBell(), waiting: map[*Reader]stream.Waiter{},
+	}
+}
+
+// run keeps the answer until the context ends.
+func (q *question) run(ctx context.Context, processors *budget.Queue, user string) {
+	defer func() {
+		q.end(ErrClosed)
+		q.pay()
+	}()
+	if err := q.store.WaitSynced(ctx); err != nil {
+		q.drop(err)
+		return
+	}
+	defer func() { q.cursor.Disarm() }()
+	task := budget.NewTask(ctx, processors, user)
+	defer task.Rest()
+	for q.build(task) {
+		for q.follow(ctx, task) {
+			task.Rest()
+			select {
+			case <-q.bell.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+		q.cursor.Disarm()
+	}
+}
+
+// build makes the answer from the present state. It is false if the context has ended.
+func (q *question) build(task *budget.Task) bool {
+	snapshot, changed := q.store.View(q.Part.Scope())
+	q.cursor = q.store.Topic().From(snapshot.Head, q.Part.Scope())
+	objects := q.Part.List(snapshot, q.Selector.Stepping(task.Step), "", "")
+	named := func(yield func(*cluster.Object) bool) {
+		for o := range objects {
+			if (q.Part.Name == "" || o.GetName() == q.Part.Name) && !yield(o) {
+				return
+			}
+		}
+	}
+	if q.By.String() != "" {
+		q.tally = q.By.Tally()
+		for o := range named {
+			if !task.Step(o.Size()) {
+				break
+			}
+			q.tally.Add(o)
+		}
+	} else {
+		q.ranking = q.Order.Ranking(named, task.Step)
+	}
+	q.version, q.changed, q.at = snapshot.Version(), changed, time.Time{}
+	return task.Err() == nil
+}
+
+// batchSize is how many events are read at a time.
+const batchSize = 128
+
+// sameRevision is for how long the rest of a revision is waited for that deletes something. There may be more of it, which comes with it,
+// and nothing says where it ends; without the rest, the answer would not be that of the version.
+const sameRevision = 5 * time.Millisecond
+
+// follow brings the answer up to date, and shows it. It is false if it has to be made anew.
+func (q *question) follow(ctx context.Context, task *budget.Task) bool {
+	q.take()
+	defer clear(q.space[:]) // it must not keep objects alive
+	before, events, awaited := q.changed, 0, false
+	for more := true; more; {
+		batch, position, err := q.cursor.Next(q.space[:0], q.bell)
+		if err != nil {
+			return false
+		}
+		for _, event := range batch {
+			task.Step(2 * q.Selector.Cost(event.Object))
+			if q.apply(event) {
+				q.changed, q.at = event.Pos, event.At
+			}
+			q.version = max(q.version, event.Pos)
+		}
+		q.version = max(q.version, position)
+		events += len(batch)
+		more = len(batch) == batchSize
+		if !more && !awaited && position < q.version {
+			awaited, more = true, true
+			select {
+			case <-time.After(sameRevision):
+			case <-ctx.Done():
+			}
+		}
+	}
+	shown := q.view.Load()
+	q.show()
+	told := len(q.owed) > 0
+	q.pay()
+	// Without an event, it is the store's watch of which there is something to tell.
+	if told || events == 0 || q.changed != before || shown == nil || shown.cursor != q.cursor {
+		q.wake()
+	}
+	return true
+}
+
+// show publishes the answer as it is now.
+func (q *question) show() {
+	view := &View{Version: q.version, Changed: q.changed, At: q.at, cursor: q.cursor}
+	size := int64(questionBytes)
+	if q.tally != nil {
+		view.Tally = q.tally.Copy()
+		size += q.tally.Size()
+	} else {
+		view.Ranking = q.ranking.Copy()
+		size += q.ranking.Size()
+	}
+	q.view.Store(view)
+	if before := q.bytes.Swap(size); before == 0 {
+		q.charge.Set(size) // from then on it is measured
+	}
+}
+
+// questionBytes is what a question occupies beside its answer.
+const questionBytes = 8 << 10
+
+// apply brings an event into the answer, and reports whether that changed it.
+func (q *question) apply(event *cache.Event) bool {
+	o := event.Object
+	if !q.Part.Visible.Sees(o) || q.Part.Namespace != "" && o.GetNamespace() != q.Part.Namespace || q.Part.Name != "" && o.GetName() != q.Part.Name {
+		return false
+	}
+	is := event.Type != stream.Deleted && (q.match == nil || q.match(o))
+	if q.tally == nil {
+		if is {
+			q.ranking.Put(o)
+			return true
+		}
+		return q.ranking.Remove(o)
+	}
+	was := event.Old != nil && (q.match == nil || q.match(event.Old))
+	switch {
+	case was && is:
+		return q.tally.Replace(event.Old, o)
+	case was:
+		q.tally.Remove(event.Old)
+	case is:
+		q.tally.Add(o)
+	}
+	return was || is
+}
+
+// refresh asks for a view that is made from now on. The channel is closed once it is there, or will never be.
+func (q *question) refresh() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.err != nil {
+		over := make(chan struct{})
+		close(over)
+		return over
+	}
+	if q.asked == nil {
+		q.asked = make(chan struct{})
+		q.bell.Wake()
+	}
+	return q.asked
+}
+
+// take takes over what was asked for until now.
+func (q *question) take() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.asked != nil {
+		q.owed = append(q.owed, q.asked)
+		q.asked = nil
+	}
+}
+
+// pay says that what was taken over is there, or will never be.
+func (q *question) pay() {
+	for _, asked := range q.owed {
+		close(asked)
+	}
+	q.owed = nil
+}
+
+// wake wakes all who wait for a view.
+func (q *question) wake() {
+	q.mu.Lock()
+	waiting := q.waiting
+	q.waiting = map[*Reader]stream.Waiter{}
+	q.mu.Unlock()
+	for _, w := range waiting {
+		w.Wake()
+	}
+}
+
+// end says that there is no answer any more, and ends the goroutine.
+func (q *question) end(err error) {
+	q.mu.Lock()
+	if q.err == nil {
+		q.err = err
+	}
+	asked := q.asked
+	q.asked = nil
+	q.mu.Unlock()
+	q.cancel()
+	if asked != nil {
+		close(asked)
+	}
+	q.wake()
+}

@@ -1,0 +1,40 @@
+package livepage
+
+import (
+	"context"
+	"hash/maphash"
+	"strconv"
+
+	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/reply"
+)
+
+// counts is the eventstream.Source of how many objects there are of each value.
+type counts struct {
+	source
+	sum uint64 // of the counts that the client was told last
+}
+
+var seed = maphash.MakeSeed()
+
+// Read implements eventstream.Source.
+func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+	view, outcome := c.look(to)
+	switch {
+	case view == nil:
+		return eventstream.Progress{Outcome: outcome}
+	case view == c.told && !c.anew:
+		return eventstream.Progress{}
+	}
+	text := reply.MustJSON(view.Tally.Counts(c.limit))
+	sum := maphash.String(seed, text)
+	to.Step(len(text))
+	first := c.told == nil || c.anew
+	c.complete(view, first || sum != c.sum)
+	if first || sum != c.sum {
+		c.sum = sum
+		to.Emit(c.prefix, "counts", `{"counts":`+text+`,"resourceVersion":"`+strconv.FormatUint(view.Version, 10)+`"}`)
+		return eventstream.Progress{More: true, At: view.At, Outcome: to.Relay()}
+	}
+	return eventstream.Progress{}
+}

@@ -1,0 +1,199 @@
+package livepage
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/board"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// page is the eventstream.Source of what stands on some places of a sorted selection.
+type page struct {
+	source
+	shown []*cluster.Object // what the client has
+	order []*cluster.Object // what it was told last to stand on the places
+	total int               // likewise, of the selection
+	paged bool              // it was told that
+	moved bool              // something entered or left since
+	vague bool              // the client may have been told a part of what came then, by another replica that has seen more
+}
+
+// Find implements eventstream.Source. If nothing of the selection has changed since the client's position, the client holds
+// the page, and is told nothing. Else it is told the page anew: nobody knows what stood on its places then.
+//
+// The position is the same within the batch that follows the page. So the client may have been told a part of that, by a replica
+// that had seen more than this one has. Then the next change makes this the page anew.
+func (p *page) Find(ctx context.Context, from eventstream.From) {
+	p.from, p.told, p.claim, p.shown, p.paged = from, nil, stream.Claim{}, nil, false
+	known := from.Claim.Known
+	if from.Reset != "" || !from.Named || from.Claim.Visibility != p.mark(p.Visible) || known.All != known.Some {
+		return
+	}
+	if access.AwaitVersion(ctx, p.in.Store, known.All) != nil { // another replica had seen more
+		return
+	}
+	p.asked.Refresh()
+	if p.asked.Ready(ctx) != nil {
+		return // Read finds out why
+	}
+	view, err := p.asked.View(nil)
+	if err != nil || view.Void() || view.Changed > known.All || known.All > view.Version {
+		return
+	}
+	p.shown = p.window(view)
+	p.order, p.total, p.paged, p.vague = p.shown, view.Ranking.Len(), true, true
+	p.told, p.claim = view, from.Claim
+}
+
+func (p *page) window(view *board.View) []*cluster.Object {
+	return view.Ranking.Window(make([]*cluster.Object, 0, min(p.limit, max(0, view.Ranking.Len()-p.offset))), p.offset, p.limit)
+}
+
+// change is what became of an object on the page.
+type change struct {
+	what   stream.Type
+	object *cluster.Object
+	base   *cluster.Object // of a modified one: as the client has it
+}
+
+// Read implements eventstream.Source.
+func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+	view, outcome := p.look(to)
+	switch {
+	case view == nil:
+		return eventstream.Progress{Outcome: outcome}
+	case view == p.told && !p.anew:
+		return eventstream.Progress{}
+	}
+	window := p.window(view)
+	to.Step(64 * (len(window) + len(p.shown)))
+	total := view.Ranking.Len()
+	if p.vague && (p.anew || view.Changed != p.told.Changed || view.Void() != p.told.Void()) {
+		p.shown, p.paged, p.vague = nil, false, false
+	}
+	var changes []change
+	if !slices.Equal(p.shown, window) {
+		changes = difference(p.shown, window)
+	}
+	owed := !p.paged || p.anew || p.moved || total != p.total || !slices.EqualFunc(p.order, window, isSame) ||
+		slices.ContainsFunc(changes, func(c change) bool { return c.what != stream.Modified })
+	for i, c := range changes {
+		if !owed && i == len(changes)-1 { // no page ends the batch
+			p.claims(view)
+		}
+		p.tell(to, c, view)
+		outcome := to.Relay()
+		if outcome != eventstream.GoOn || p.Outdated() || !to.Step(c.object.Size()) {
+			p.shown = apply(p.shown, changes[:i+1])
+			p.moved = owed
+			return eventstream.Progress{More: true, At: view.At, Outcome: outcome}
+		}
+	}
+	p.shown, p.moved = window, false
+	p.complete(view, owed || len(changes) > 0)
+	if owed {
+		p.order, p.total, p.paged = window, total, true
+		to.Emit(p.prefix, "page", p.places(view))
+	}
+	if owed || len(changes) > 0 {
+		return eventstream.Progress{More: true, At: view.At, Outcome: to.Relay()}
+	}
+	return eventstream.Progress{}
+}
+
+// tell tells the client of a change.
+func (p *page) tell(to eventstream.Sink, c change, view *board.View) {
+	if c.what != stream.Deleted {
+		to.Tell(p.prefix, c.what, c.object, c.base, &p.view)
+		return
+	}
+	lost := eventstream.IdentityOf(p.in.Store.Kind(), c.object, view.Version)
+	if still := view.Ranking.Get(c.object.GetNamespace(), c.object.GetName()); still != nil && isSame(still, c.object) {
+		lost.Reason = "moved"
+	}
+	to.Emit(p.prefix, stream.Deleted.String(), reply.MustJSON(lost))
+}
+
+// places is the data of the event page.
+func (p *page) places(view *board.View) string {
+	places := struct {
+		UIDs            []string `json:"uids"`
+		Offset          int      `json:"offset"`
+		Total           int      `json:"total"`
+		ResourceVersion string   `json:"resourceVersion"`
+	}{make([]string, len(p.order)), p.offset, p.total, strconv.FormatUint(view.Version, 10)}
+	for i, o := range p.order {
+		if places.UIDs[i] = o.UID(); places.UIDs[i] == "" { // some aggregated API servers give none
+			places.UIDs[i] = o.Key()
+		}
+	}
+	return reply.MustJSON(places)
+}
+
+// isSame reports whether two states are of one object.
+func isSame(a, b *cluster.Object) bool {
+	return a == b || a.UID() == b.UID() && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
+}
+
+// identity tells an object from all others, also from one that had its name before.
+type identity struct{ namespace, name, uid string }
+
+func identityOf(o *cluster.Object) identity { return identity{o.GetNamespace(), o.GetName(), o.UID()} }
+
+// difference is what leads from what a client has to what it is to have: first what leaves, then the rest in order.
+func difference(from, to []*cluster.Object) (changes []change) {
+	stays := make(map[identity]bool, len(to))
+	for _, o := range to {
+		stays[identityOf(o)] = true
+	}
+	had := make(map[identity]*cluster.Object, len(from))
+	for _, o := range from {
+		if id := identityOf(o); stays[id] {
+			had[id] = o
+		} else {
+			changes = append(changes, change{what: stream.Deleted, object: o})
+		}
+	}
+	for _, o := range to {
+		switch old := had[identityOf(o)]; {
+		case old == nil:
+			changes = append(changes, change{what: stream.Added, object: o})
+		case old != o && old.JSON() != o.JSON():
+			changes = append(changes, change{what: stream.Modified, object: o, base: old})
+		}
+	}
+	return changes
+}
+
+// apply is what a client has that was told some changes.
+func apply(shown []*cluster.Object, changes []change) []*cluster.Object {
+	has := make(map[identity]*cluster.Object, len(changes))
+	for _, c := range changes {
+		if has[identityOf(c.object)] = c.object; c.what == stream.Deleted {
+			has[identityOf(c.object)] = nil
+		}
+	}
+	var now []*cluster.Object
+	for _, o := range shown {
+		id := identityOf(o)
+		changed, is := has[id]
+		if delete(has, id); !is {
+			changed = o
+		}
+		if changed != nil {
+			now = append(now, changed)
+		}
+	}
+	for _, o := range has {
+		if o != nil {
+			now = append(now, o)
+		}
+	}
+	return now
+}

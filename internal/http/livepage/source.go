@@ -1,0 +1,244 @@
+package livepage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/board"
+	"github.com/kubecast/kubecast/internal/http/eventstream"
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/trail"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// source is what counts and pages have in common: the question that they ask for their caller, and when they tell of it.
+type source struct {
+	request
+	eventstream.Permitted
+	access *access.Access
+	board  *board.Board
+	in     access.Grant
+	payer  string
+	name   string
+	prefix string // of events' names
+
+	from      eventstream.From
+	begun     bool // something was read
+	freshness eventstream.Freshness
+
+	asked     *board.Reader
+	next      *board.Reader // of what may be seen from now on, of which the client is not told yet; nil: that has not changed
+	announce  string        // the event that says so
+	told      *board.View   // of which the client was told all; nil: none
+	claim     stream.Claim
+	anew      bool      // the client is to be told again, though it may be the same
+	last      bool      // the kind is gone: this is the last to be told
+	notBefore time.Time // when the client wants to be told again
+	due       time.Time // the same, if there may be something to tell then; zero: a change wakes the session
+}
+
+// open opens counts or a page for a caller.
+func (h *Handler) open(ctx context.Context, id auth.Identity, name string, req request) (eventstream.Source, error) {
+	granted, err := h.opts.Access.Open(ctx, id, req.target, "watch")
+	if err != nil {
+		return nil, err
+	}
+	s := source{
+		request: req, Permitted: eventstream.Permitted{Visible: granted.Visible}, access: h.opts.Access, board: h.opts.Board,
+		in: granted, payer: id.Payer(), name: name,
+	}
+	if name != "" {
+		s.prefix = name + "."
+	}
+	if s.asked, err = s.ask(); err != nil {
+		granted.Release()
+		return nil, err
+	}
+	if req.counts {
+		return &counts{source: s}, nil
+	}
+	return &page{source: s}, nil
+}
+
+// ask asks the question for what may be seen now.
+func (s *source) ask() (*board.Reader, error) {
+	reader, err := s.board.Ask(s.in.Kinds, s.in.Store, board.Question{
+		Part: access.Part{Target: s.target, Visible: s.Visible}, Selector: s.selector, Order: s.order, By: s.by,
+	}, s.payer)
+	switch {
+	case errors.Is(err, board.ErrFull):
+		return nil, reply.TooManyRequests("too many different live counts and pages are open", err)
+	case errors.Is(err, board.ErrClosed):
+		return nil, reply.Unavailable("the gateway ends", time.Second, err)
+	}
+	return reader, err
+}
+
+// Name implements eventstream.Source.
+func (s *source) Name() string { return s.name }
+
+// Ready implements eventstream.Source.
+func (s *source) Ready(ctx context.Context) error {
+	if err := s.in.Store.WaitSynced(ctx); err != nil {
+		return err
+	}
+	return s.asked.Ready(ctx)
+}
+
+// Epoch implements eventstream.Source.
+func (s *source) Epoch(ctx context.Context) (string, error) { return s.in.Kinds.Cluster().Epoch(ctx) }
+
+// Find implements eventstream.Source, for a client that is told all anyway.
+func (s *source) Find(_ context.Context, from eventstream.From) { s.from = from }
+
+// Begin implements eventstream.Source: nobody is ever told a reset.
+func (s *source) Begin() (reset string) { return "" }
+
+// look returns the view that the client is to be told now; nil: there is none yet, or it is not time. The outcome of the
+// stream is GoOn if it goes on.
+func (s *source) look(to eventstream.Sink) (*board.View, eventstream.Outcome) {
+	if !s.begun {
+		s.begun = true
+		switch {
+		case s.Visible != nil:
+			s.EmitVisible(to, s.prefix, "narrowed")
+		case strings.HasPrefix(s.from.Claim.Visibility, markSome):
+			s.EmitVisible(to, s.prefix, "widened")
+		}
+		s.from = eventstream.From{}
+	}
+	if s.Outdated() {
+		if outcome := s.shift(); outcome != eventstream.GoOn {
+			return nil, outcome
+		}
+	}
+	if s.in.Store.Err() != nil && !s.last {
+		s.last = true
+		s.asked.Refresh()
+	}
+	s.due = time.Time{}
+	if s.next == nil && !s.last && time.Now().Before(s.notBefore) {
+		s.due = s.notBefore
+		return nil, eventstream.GoOn
+	}
+	reader := s.asked
+	if s.next != nil {
+		reader = s.next
+	}
+	view, err := reader.View(to)
+	s.freshness.Tell(to, s.prefix, s.in.Store.Upstream()) // only now, since from here on a change wakes the session
+	switch {
+	case errors.Is(err, board.ErrFull):
+		return nil, eventstream.Limit
+	case s.in.Store.Err() != nil && (err != nil || view != nil && s.told == view && !s.anew):
+		return nil, eventstream.Gone
+	case err != nil:
+		return nil, eventstream.Unavailable
+	case view == nil || view.Void(): // a newer one comes
+		return nil, eventstream.GoOn
+	}
+	if s.next != nil {
+		s.asked.Close()
+		s.asked, s.next, s.anew = s.next, nil, true
+		s.EmitVisible(to, s.prefix, s.announce)
+		s.announce = ""
+	}
+	if s.told != nil && s.told.Void() {
+		s.anew = true // versions mean something else
+	}
+	return view, eventstream.GoOn
+}
+
+// shift asks for what may be seen from now on. Nothing is told until the answer is there.
+func (s *source) shift() eventstream.Outcome {
+	if event := s.Adopt(); s.announce != "narrowed" {
+		s.announce = event
+	}
+	if s.next != nil {
+		s.next.Close()
+		s.next = nil
+	}
+	reader, err := s.ask()
+	switch {
+	case err == nil:
+		s.next = reader
+		return eventstream.GoOn
+	case errors.Is(err, board.ErrFull):
+		return eventstream.Limit
+	case s.in.Store.Err() != nil:
+		return eventstream.Gone
+	}
+	return eventstream.Unavailable
+}
+
+// complete says that the client has been told all of a view.
+func (s *source) complete(view *board.View, something bool) {
+	s.told, s.anew = view, false
+	s.claims(view)
+	if something {
+		s.notBefore = time.Now().Add(s.conflate)
+	}
+}
+
+// claims moves the client's position to a view.
+func (s *source) claims(view *board.View) {
+	s.claim = stream.Claim{Known: stream.UpTo(view.Version), Visibility: s.mark(s.Visible)}
+}
+
+// Due implements eventstream.Source.
+func (s *source) Due() time.Time { return s.due }
+
+// Claim implements eventstream.Source.
+func (s *source) Claim() stream.Claim { return s.claim }
+
+// Bookmark implements eventstream.Source.
+func (s *source) Bookmark(to eventstream.Sink) {
+	if s.claim.All == 0 {
+		return
+	}
+	to.Emit(s.prefix, "bookmark", `{"resourceVersion":"`+strconv.FormatUint(s.claim.All, 10)+`"}`)
+	s.asked.Touch() // so that the next one is further on, even if nothing changes
+}
+
+// Rewound implements eventstream.Source. It is no reset, but the position means nothing in the new history until the
+// client was told of that.
+func (s *source) Rewound() bool {
+	if s.told != nil && s.told.Void() {
+		s.claim, s.anew = stream.Claim{}, true
+	}
+	return false
+}
+
+// Question implements eventstream.Source.
+func (s *source) Question() eventstream.Question {
+	kinds, store, target, a := s.in.Kinds, s.in.Store, s.target, s.access
+	return eventstream.Question{
+		Key: fmt.Sprintf("%p %p %#v", kinds, store, target),
+		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
+			return a.See(ctx, kinds, id, target, store.Kind(), "watch")
+		},
+		Live: func() bool { return store.Upstream().Live },
+	}
+}
+
+// Trail implements eventstream.Source.
+func (s *source) Trail() trail.Read {
+	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
+	read.Watch = s.name
+	return read
+}
+
+// Close implements eventstream.Source.
+func (s *source) Close() {
+	s.asked.Close()
+	if s.next != nil {
+		s.next.Close()
+	}
+	s.in.Release()
+}
