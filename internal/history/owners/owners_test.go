@@ -78,17 +78,18 @@ func TestOwnersAreFoundAboveAJob(t *testing.T) {
 			job   *cluster.Object
 			owner string
 		}{
-			"two above":                   {job(t, below(jobSets, "set", set)), "ann@example.org"},
-			"by its kind's own label":     {job(t, below(workflows, "flow", flow)), "arno"},
-			"another of the same name":    {job(t, below(jobSets, "set", "other-uid")), ""},
-			"nobody says anything":        {job(t, below(jobSets, "silent", silent)), ""},
-			"gone":                        {job(t, below(jobSets, "gone", "u")), ""},
-			"a kind that nobody knows":    {job(t, below(apitest.Widgets, "w", "u")), ""},
-			"no object of the core group": {job(t, below(secrets, "secret", secret)), ""},
-			"in a circle":                 {job(t, below(jobSets, "a", "")), ""},
-			"a Kubeflow profile":          {job(t, in("kubeflow")), "kim@example.org"},
-			"a namespace's annotation":    {job(t, below(jobSets, "silent", "u"), in("personal")), "pat"},
-			"any annotation of the name":  {job(t, in("other")), ""},
+			"two above":                      {job(t, below(jobSets, "set", set)), "ann@example.org"},
+			"by its kind's own label":        {job(t, below(workflows, "flow", flow)), "arno"},
+			"another of the same name":       {job(t, below(jobSets, "set", "other-uid")), ""},
+			"nobody says anything":           {job(t, below(jobSets, "silent", silent)), ""},
+			"gone":                           {job(t, below(jobSets, "gone", "u")), ""},
+			"a kind that nobody knows":       {job(t, below(apitest.Widgets, "w", "u")), ""},
+			"no object of the core group":    {job(t, below(secrets, "secret", secret)), ""},
+			"by a name that leads elsewhere": {job(t, below(jobSets, "../../../../../../api/v1/namespaces/n/secrets/secret", secret)), ""},
+			"in a circle":                    {job(t, below(jobSets, "a", "")), ""},
+			"a Kubeflow profile":             {job(t, in("kubeflow")), "kim@example.org"},
+			"a namespace's annotation":       {job(t, below(jobSets, "silent", "u"), in("personal")), "pat"},
+			"any annotation of the name":     {job(t, in("other")), ""},
 		} {
 			if owner, err := f.Of(t.Context(), test.job); owner != test.owner || err != nil {
 				t.Errorf("%s: %q, %v; want %q", name, owner, err, test.owner)
