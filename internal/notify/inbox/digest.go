@@ -12,8 +12,8 @@ import (
 const (
 	// maxItems is how many transitions a digest has. Of more it has the number.
 	maxItems = 100
-	// maxWaiting is how many transitions wait for a digest at most. Others are not counted.
-	maxWaiting = 10_000
+	// maxShare is how many transitions of a namespace wait for a digest at most, and maxWaiting how many wait in all. Others are not counted.
+	maxShare, maxWaiting = 1000, 100_000
 	// digestsEach is how often it is looked for digests that are due.
 	digestsEach = time.Second
 	// countEach is how often those that wait are counted, for the metrics.
@@ -27,12 +27,16 @@ func (h *head) wait(s Settings, kind string, of Place, body string) {
 	if h.due == 0 {
 		h.due = h.now + history.Time(s.Digest.Milliseconds())
 	}
-	if h.waiting >= maxWaiting {
-		return
+	if h.share != nil {
+		p := where(of)
+		if h.share[p] >= maxShare || h.waiting >= maxWaiting {
+			return
+		}
+		if h.share[p]++; h.share[p] > maxItems {
+			body = ""
+		}
 	}
-	if h.waiting++; h.waiting > maxItems {
-		body = ""
-	}
+	h.waiting++
 	h.waits = append(h.waits, []any{h.owner, h.waiting, kind, of.Cluster, of.Resource, of.Namespace, of.Name, body})
 }
 
@@ -128,24 +132,35 @@ func (i *Inbox) makeDigest(ctx context.Context, tx *store.Tx, owner string) erro
 	if err != nil {
 		return err
 	}
-	var d digest
-	var first row
+	var waiting []row
 	more := map[counted]int{}
+	count := func(r row) {
+		more[counted{Cluster: r.place.Cluster, Resource: r.place.Resource, Namespace: r.place.Namespace, State: r.kind}]++
+	}
 	for rows.Next() {
 		var r row
 		if err := rows.Scan(&r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
 			return closing(rows, err)
 		}
 		if r.body == "" {
-			of := counted{Cluster: r.place.Cluster, Resource: r.place.Resource, Namespace: r.place.Namespace, State: r.kind}
-			more[of]++
+			count(r)
+			continue
+		}
+		waiting = append(waiting, r)
+	}
+	if err := closing(rows, rows.Err()); err != nil {
+		return err
+	}
+	var d digest
+	var first row
+	chosen := chosenOf(waiting, maxItems)
+	for n, r := range waiting {
+		if !chosen[n] {
+			count(r)
 			continue
 		}
 		first = r
 		d.Items = append(d.Items, digested{r.place.Cluster, json.RawMessage(r.body)})
-	}
-	if err := closing(rows, rows.Err()); err != nil {
-		return err
 	}
 	silent := int64(h.now) < h.chosen.paused
 	switch {

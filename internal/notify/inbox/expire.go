@@ -82,21 +82,22 @@ func (i *Inbox) expireSome(ctx context.Context) (more bool, err error) {
 // remove removes the rows of an inbox up to a number, and returns how many these were.
 func remove(ctx context.Context, tx *store.Tx, owner string, upTo uint64) (n int64, err error) {
 	h, err := lockOne(ctx, tx, owner)
-	if err != nil || h == nil || upTo <= h.expired {
+	if err != nil || h == nil {
 		return 0, err
 	}
 	if n, err = tx.Exec(ctx, "DELETE FROM inbox WHERE owner = ? AND seq <= ?", owner, int64(upTo)); err != nil {
 		return 0, err
 	}
-	_, err = tx.Exec(ctx, "UPDATE inbox_heads SET expired = ? WHERE owner = ?", int64(upTo), owner)
+	_, err = tx.Exec(ctx, "UPDATE inbox_heads SET expired = ? WHERE owner = ?", int64(max(upTo, h.expired)), owner)
 	return n, err
 }
 
 // forget removes the heads of users who have no notifications, have chosen nothing, and were told nothing for long: whoever
 // invents owners leaves nothing for ever. It returns how many it has looked at.
 func (i *Inbox) forget(ctx context.Context) (looked int, err error) {
-	const unused = "seq = expired AND states = '' AND digest = -1 AND paused = 0 AND due = 0"
-	owners, err := i.owners(ctx, "SELECT owner FROM inbox_heads WHERE moved < "+i.store.Now()+" - ? AND "+unused+" LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce)
+	// Whoever writes to an inbox moves its head. So where that has happened meanwhile, the head stays.
+	unused := "moved < " + i.store.Now() + " - ? AND states = '' AND digest = -1 AND paused = 0 AND due = 0 AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.owner = inbox_heads.owner)"
+	owners, err := i.owners(ctx, "SELECT owner FROM inbox_heads WHERE "+unused+" LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce)
 	if err != nil {
 		return 0, err
 	}
@@ -105,7 +106,7 @@ func (i *Inbox) forget(ctx context.Context) (looked int, err error) {
 	err = i.store.Transact(ctx, func(tx *store.Tx) error {
 		removed = 0
 		for _, owner := range owners {
-			n, err := tx.Exec(ctx, "DELETE FROM inbox_heads WHERE owner = ? AND "+unused, owner)
+			n, err := tx.Exec(ctx, "DELETE FROM inbox_heads WHERE owner = ? AND "+unused, owner, i.opts.Keep.Milliseconds())
 			if err != nil {
 				return err
 			}

@@ -26,19 +26,14 @@ type head struct {
 
 	rows  [][]any // to be written
 	waits [][]any
+	share map[Place]int // how many transitions wait, by namespace; nil: so few that it does not matter
 }
 
 // maxOwner is how long, in bytes, the name of an owner may be for the database to keep it.
 const maxOwner = 256
 
-const (
-	// kept is how many rows an inbox has at most. The oldest are removed before their time.
-	kept = 10_000
-	// slack is how many more it may have until some are removed, so that not each new row removes one.
-	slack = 500
-	// atOnce is how many owners one statement names.
-	atOnce = 500
-)
+// atOnce is how many owners, or numbers, one statement names.
+const atOnce = 500
 
 var headColumns = strings.Fields("owner began seq expired states digest paused due waiting news moved")
 
@@ -182,11 +177,7 @@ func save(ctx context.Context, tx *store.Tx, all []*head) error {
 		return fmt.Errorf("write what waits for a digest: %w", err)
 	}
 	for _, h := range all {
-		if h.seq-h.expired <= kept+slack {
-			continue
-		}
-		h.expired = h.seq - kept
-		if _, err := tx.Exec(ctx, "DELETE FROM inbox WHERE owner = ? AND seq <= ?", h.owner, int64(h.expired)); err != nil {
+		if err := h.trim(ctx, tx); err != nil {
 			return fmt.Errorf("remove what is too much: %w", err)
 		}
 	}

@@ -312,33 +312,70 @@ func TestReadersMissNothingOrLearnThatTheyDo(t *testing.T) {
 	})
 }
 
-func TestAFloodOfOneOwnersNamesIsBounded(t *testing.T) {
+// endIn is end in a namespace.
+func endIn(b *store.Batch, namespace, owner, name string) {
+	end(b, owner, name, "Failed")
+	last := len(b.Transitions) - 1
+	b.Transitions[last].Namespace, b.Jobs[len(b.Jobs)-1].Namespace = namespace, namespace
+}
+
+// A stranger who names another as the owner of many jobs neither fills the database nor drives out what is the other's.
+func TestAFloodInOneNamespaceIsBoundedAndLeavesTheOthersTheirs(t *testing.T) {
+	before, beforeSlack := room, slack
+	defer func() { room, slack = before, beforeSlack }()
+	room, slack = 40, 10
 	each(t, func(t *testing.T, open func() replica) {
 		r := open()
 		log := r.begun(t, "jobs.batch")
-		flood := func(n int) {
-			log = r.write(t, log, func(b *store.Batch) {
-				for m := range n {
-					end(b, "eva", fmt.Sprintf("j%d-%d", b.To, m), "Failed")
-				}
-			})
-		}
-		flood(10)
-		// As if there were more between these and what follows.
-		if err := r.store.Transact(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.Exec(t.Context(), "UPDATE inbox_heads SET seq = seq + ?", kept+slack-10)
-			return err
-		}); err != nil {
+		hers := func(p Place) bool { return p.Namespace == "hers" }
+		minute := time.Minute
+		if _, err := r.Choose(t.Context(), "digested", Choice{Digest: &minute}); err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []struct{ more, rows, numbers int }{{0, 10, kept + slack}, {1, 1, kept}, {slack, 1 + slack, kept + slack}, {slack, 1 + 2*slack, kept}} {
-			flood(c.more)
-			var rows int
-			if err := r.store.QueryRow(t.Context(), "SELECT COUNT(*) FROM inbox WHERE owner = ?", "eva").Scan(&rows); err != nil || rows != c.rows {
-				t.Errorf("%d rows are kept, want %d: %v", rows, c.rows, err)
+		for n := range 30 {
+			log = r.write(t, log, func(b *store.Batch) {
+				for m := range 50 {
+					endIn(b, "stranger", "digested", fmt.Sprintf("d%d-%d", n, m))
+					if m < 9 {
+						endIn(b, "stranger", "eva", fmt.Sprintf("s%d-%d", n, m))
+					}
+				}
+				if n%3 == 0 {
+					endIn(b, "hers", "eva", fmt.Sprintf("h%d", n))
+				}
+			})
+			var rows uint64
+			if err := r.store.QueryRow(t.Context(), "SELECT COUNT(*) FROM inbox WHERE owner = ?", "eva").Scan(&rows); err != nil || rows > room+slack+10 {
+				t.Fatalf("%d rows are kept: %v", rows, err)
 			}
-			if h, err := r.headOf(t.Context(), "eva"); err != nil || h.seq-h.expired != uint64(c.numbers) {
-				t.Errorf("of %d numbers, %+v is known: %v", c.numbers, h, err)
+		}
+		if got := r.titles(t, "eva", hers); len(got) != 10 {
+			t.Errorf("of her own 10, eva is told %q", got)
+		}
+		h, err := r.headOf(t.Context(), "eva")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for after, want := range map[uint64]error{h.began: ErrExpired, h.expired: nil, h.expired - 1: ErrExpired} {
+			if _, err := r.After(t.Context(), "eva", all, after, 10); !errors.Is(err, want) {
+				t.Errorf("after %d of %d: %v, want %v", after, h.seq, err, want)
+			}
+		}
+		r.write(t, log, func(b *store.Batch) {
+			for n := range 120 {
+				endIn(b, "hers", "digested", fmt.Sprintf("own%d", n))
+			}
+		})
+		if _, err := r.Choose(t.Context(), "digested", Choice{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.makeDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for sees, want := range map[string]string{"hers": "120 failed", "": "1120 failed"} {
+			page, _, err := r.Page(t.Context(), "digested", func(p Place) bool { return sees == "" || p.Namespace == sees }, 0, false, 10)
+			if err != nil || len(page) != 1 || page[0].Title != want || len(page[0].Digest) < 50 || len(page[0].Digest) > 100 {
+				t.Errorf("%q: %d digests: %v", sees, len(page), err)
 			}
 		}
 	})

@@ -41,6 +41,11 @@ func (i *Inbox) Write(ctx context.Context, tx *store.Tx, log store.Log, b store.
 	for owner, all := range of {
 		h := locked[owner]
 		s := i.settings(h.chosen)
+		if s.Digest > 0 && h.waiting+len(all) > maxItems {
+			if h.share, err = shares(ctx, tx, "inbox_waiting", owner); err != nil {
+				return err
+			}
+		}
 		for _, t := range all {
 			if !s.wants(t.To) {
 				continue
