@@ -6,6 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
+import { noticesOf, recordNotices } from './support/notices.ts';
 import { missing } from './support/skip.ts';
 
 const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
@@ -148,6 +149,47 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await status(/^Live$/);
   });
 
+  test("a job is on its user's own page from the line that submits it to its end, of which they are told once, wherever they look", { timeout: 120_000 }, async () => {
+    const everybody = token;
+    const hers = (token = await kubecast.token('ines.carvalho', ['platform']));
+    await recordNotices(page.context());
+    await open();
+    token = everybody;
+    const line = await page.locator('.mine-howto .copied code', { hasText: 'kubecast.io/owner=ines.carvalho' }).textContent();
+    await page.locator('.bell-button').click();
+    await page.getByRole('button', { name: 'Settings' }).click();
+    await page.getByRole('button', { name: 'Show notices in this browser, too' }).click();
+    await page.getByRole('button', { name: 'Stop showing notices' }).waitFor();
+    await page.keyboard.press('Escape');
+    const tab = await page.context().newPage();
+    const elsewhere = await openPage(browser);
+    for (const [other, hash] of [[tab, '#pods'], [elsewhere.page, '#jobs']] as const) {
+      await other.goto(`${kubecast.url}/#token=${hers}`);
+      await other.getByRole('button', { name: 'Sign in' }).click();
+      await other.locator('.bell-button').waitFor();
+      await other.evaluate((view) => (location.hash = view), hash);
+    }
+    const agree = (label: string) =>
+      expect.poll(() => Promise.all([page, tab, elsewhere.page].map((one) => one.locator('.bell-button').getAttribute('aria-label'))), { timeout: 10_000, interval: 50 }).toEqual([label, label, label]);
+    await agree('Inbox');
+
+    await kubecast.shell(line ?? '');
+    await kubecast.submit(namespace, 'goes-on', { start: 2, run: 600, owner: 'ines.carvalho' });
+    const section = (title: string, name = 'hello') => page.locator(`section[aria-label="${title}"] li[data-name=${name}]`);
+    await section('Running', 'goes-on').waitFor();
+    await section('Ended since you last looked').getByText('Succeeded', { exact: true }).waitFor();
+    await agree('Inbox, 1 unread');
+    await expect.poll(async () => [...(await noticesOf(page)), ...(await noticesOf(tab))]).toHaveLength(1);
+    await tab.locator('.bell-button').click();
+    await tab.getByRole('dialog').getByRole('link', { name: /^hello/ }).click();
+    await tab.getByRole('heading', { name: 'hello', exact: true }).waitFor();
+    await agree('Inbox');
+    await section('Ended in the last week').waitFor();
+    expect([...(await noticesOf(page)), ...(await noticesOf(tab))]).toEqual([expect.stringMatching(/^hello succeeded/)]);
+    await elsewhere.page.context().close();
+    await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'goes-on', '--wait=false']);
+  });
+
   test('of a job with many pods the log of one is followed, and of another as it is chosen', async () => {
     await kubecast.submit(namespace, 'many', { start: 1, run: 600, pods: 20 });
     await open(`#jobs/${namespace}/many`);
@@ -268,5 +310,11 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await page.locator('.table-body .row-link').first().click();
     await page.locator('.log-ended').first().waitFor();
     await page.screenshot({ path: `${docs}job.png` });
+    await page.getByRole('link', { name: 'Mine' }).click();
+    await page.locator('.mine-section').first().waitFor();
+    await page.screenshot({ path: `${docs}mine.png` });
+    await page.locator('.bell-button').click();
+    await page.locator('.inbox-items').waitFor();
+    await page.screenshot({ path: `${docs}inbox.png` });
   });
 });

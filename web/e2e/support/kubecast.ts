@@ -102,6 +102,12 @@ export class Kubecast {
     return new Program('kubectl', devclusterPath, ['kubectl', '--dir', join(this.#dir, 'cluster'), ...args], input).result();
   }
 
+  /** Runs a line as a user would in their shell, where `kubectl` is the cluster's. */
+  shell(line: string): Promise<string> {
+    const kubectl = `kubectl() { ${devclusterPath} kubectl --dir ${join(this.#dir, 'cluster')} "$@"; }`;
+    return new Program('bash', 'bash', ['-o', 'pipefail', '-c', `${kubectl}; ${line}`]).result();
+  }
+
   async submit(namespace: string, name: string, { start, run, owner = 'mara.lindqvist', pods = 1 }: JobOptions): Promise<void> {
     const annotations = { 'devcluster.kubecast.io/start-seconds': String(start), 'devcluster.kubecast.io/run-seconds': String(run) };
     const labels = { 'kubecast.io/owner': owner };

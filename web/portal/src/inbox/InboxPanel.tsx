@@ -95,7 +95,7 @@ function Item({ item, view, onRead }: ItemProps): ReactNode {
     (next ?? entry.current?.querySelector<HTMLElement>('a, summary'))?.focus();
     onRead();
   };
-  const why = transition && [transition.reason, transition.message].filter(Boolean).join(': ');
+  const why = transition && transition.to !== 'Succeeded' && [transition.reason, transition.message].filter(Boolean).join(': ');
   return (
     <li ref={entry} data-id={item.id} data-unread={!read || undefined}>
       <StateIcon state={transition?.to ?? worst(item.digest) ?? kind} />

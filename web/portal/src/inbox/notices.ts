@@ -140,9 +140,10 @@ function show(items: readonly JobNotification[], onClick: (item: JobNotification
   for (const item of items) notice(item.title, { body: whyOf(item), tag: item.id }, item);
 }
 
-/** Where a job is, and why it came to this. */
-export function whyOf({ transition }: JobNotification): string {
-  return transition ? [transition.namespace, transition.reason, transition.message].filter(Boolean).join(' · ') : '';
+/** Where a job is, and why it came to this. That all went well needs no reason. */
+function whyOf({ transition }: JobNotification): string {
+  if (!transition || transition.to === 'Succeeded') return transition?.namespace ?? '';
+  return [transition.namespace, transition.reason, transition.message].filter(Boolean).join(' · ');
 }
 
 const channelOf = (user: string): string => `kubecast.unread.${user}`;

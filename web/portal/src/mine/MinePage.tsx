@@ -153,7 +153,8 @@ interface JobProps {
 }
 
 function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
-  const why = [job.reason, job.message].filter(Boolean).join(': ');
+  // That all went well needs no reason.
+  const why = job.state === 'Succeeded' ? '' : [job.reason, job.message].filter(Boolean).join(': ');
   return (
     <li data-name={job.name} data-state={job.state} data-fresh={fresh}>
       <StateIcon state={job.state} />
