@@ -170,7 +170,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
       await other.evaluate((view) => (location.hash = view), hash);
     }
     const agree = (label: string) =>
-      expect.poll(() => Promise.all([page, tab, elsewhere.page].map((one) => one.locator('.bell-button').getAttribute('aria-label'))), { timeout: 10_000, interval: 50 }).toEqual([label, label, label]);
+      expect.poll(() => Promise.all([page, tab, elsewhere.page].map((one) => one.locator('.bell-button').getAttribute('aria-label'))), { interval: 50 }).toEqual([label, label, label]);
     await agree('Inbox');
 
     await kubecast.shell(line ?? '');

@@ -71,7 +71,7 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
     const elsewhere = await openPage(browser);
     await signIn(elsewhere.page, '#pods');
     const all = [page, second, elsewhere.page];
-    const agree = (label: string) => expect.poll(() => Promise.all(all.map(unread)), { timeout: 1_000, interval: 50 }).toEqual(all.map(() => label));
+    const agree = (label: string) => expect.poll(() => Promise.all(all.map(unread)), { interval: 50 }).toEqual(all.map(() => label));
     await agree('Inbox, 3 unread');
     await second.locator('.bell-button').click();
     await second.locator('.inbox-mark').first().click();
