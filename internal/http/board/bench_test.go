@@ -1,0 +1,80 @@
+package board
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/stream"
+)
+
+// BenchmarkChange is what a change costs each of 50 questions about 20,000 pods, with the view that is made after it. Of the change
+// all questions see both states, and a third of them select it.
+func BenchmarkChange(b *testing.B) {
+	const pods, questions = 20000, 50
+	random := rand.New(rand.NewPCG(1, 1))
+	pod := func(i, version int) *cluster.Object {
+		o, err := cluster.NewObject(fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-%x-%d","namespace":"team-%d","uid":"%x","resourceVersion":"%d",`+
+			`"creationTimestamp":"%s","labels":{"app":"app-%d"}},"spec":{"nodeName":"node-%d","pad":"%s"},"status":{"phase":"%s","startTime":"%s"}}`,
+			i*2654435761, i, i%40, i, version, time.Unix(1.7e9+int64(i*37), 0).UTC().Format(time.RFC3339), i%3, random.IntN(500), strings.Repeat("x", 2500),
+			[]string{"Running", "Pending", "Failed", "Succeeded"}[random.IntN(4)], time.Unix(1.7e9+int64(random.IntN(1e6)), 0).UTC().Format(time.RFC3339)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return o
+	}
+	all := make([]*cluster.Object, pods)
+	for i := range all {
+		all[i] = pod(i, i+1)
+	}
+	board := New(Options{Questions: questions, Bytes: 1 << 30, Linger: time.Second, Processors: budget.NewQueue(2, 0, 0), Registerer: prometheus.NewRegistry()})
+	var asked []*question
+	orders := []string{"-metadata.creationTimestamp", "status.phase,metadata.name", "-status.startTime", "spec.nodeName", ""}
+	for i := range questions {
+		order, err := cache.ParseOrder(orders[i%len(orders)])
+		if err != nil {
+			b.Fatal(err)
+		}
+		selector, err := cache.ParseSelector(fmt.Sprintf("app=app-%d", i/5%3), "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		q := newQuestion(Question{Part: access.Part{Target: access.Target{Resource: "pods"}}, Selector: selector, Order: order}, nil, nil)
+		q.charge = board.memory.Charge("ann", time.Hour, func() {})
+		q.ranking = order.Ranking(func(yield func(*cluster.Object) bool) {
+			for _, o := range all {
+				if selector.Matches(o) && !yield(o) {
+					return
+				}
+			}
+		}, nil)
+		asked = append(asked, q)
+	}
+	version := pods
+	b.ReportAllocs()
+	for b.Loop() {
+		version++
+		i := random.IntN(pods)
+		old, now := all[i], pod(i, version)
+		all[i] = now
+		event := stream.EventAt(uint64(version), stream.Change[*cluster.Object]{Type: stream.Modified, Object: now, Old: old})
+		for _, q := range asked {
+			q.apply(event)
+			q.show()
+		}
+	}
+	held := int64(0)
+	for _, q := range asked {
+		held += q.bytes.Load()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/questions, "ns/change·question")
+	b.ReportMetric(float64(held)/questions/(pods/3), "B/object")
+}
