@@ -38,16 +38,16 @@ func newMetrics(registerer prometheus.Registerer, senders *Senders) *metrics {
 type collector Senders
 
 func metric(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("kubecast_webhook_"+name, help, []string{"target"}, nil)
+	return prometheus.NewDesc("kubecast_"+name, help, []string{"target"}, nil)
 }
 
 var (
-	descSending = metric("sending", "1 where this replica sends to the webhook; the sum over all replicas is 1.")
-	descWaiting = metric("waiting", "Messages that wait to be sent, or to be sent again; told by the replica that sends, as the next four.")
-	descOldest  = metric("oldest_waiting_seconds", "For how long the oldest of them has waited.")
-	descDead    = metric("dead", "Dead letters: messages that were refused so often that they are not sent again.")
-	descOff     = metric("off", "1 if the webhook is switched off, because it answered 410.")
-	descHeld    = metric("held", "1 if the webhook has asked to be left alone for now.")
+	descSending = metric("webhook_sending", "1 where this replica sends to the webhook; the sum over all replicas is 1.")
+	descWaiting = metric("webhook_waiting", "Messages that wait to be sent, or to be sent again; told by the replica that sends, as the next four.")
+	descOldest  = metric("webhook_oldest_waiting_seconds", "For how long the oldest of them has waited.")
+	descDead    = metric("webhook_dead", "Dead letters: messages that were refused so often that they are not sent again.")
+	descOff     = metric("webhook_off", "1 if the webhook is switched off, because it answered 410.")
+	descHeld    = metric("webhook_held", "1 if the webhook has asked to be left alone for now.")
 )
 
 // Describe implements prometheus.Collector.
