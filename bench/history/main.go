@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command history measures the history of jobs with each database: how fast transitions are recorded and how soon after their
-// commit, what updates cost that change no state, what a restart costs, and how long pages take among many millions of
+// commit, how soon webhooks are told of them, what updates cost that change no state, what a restart costs, and how long pages take among many millions of
 // transitions, also while old ones are removed.
 //
 // SQLite, and the servers, wait for their disk at each commit. The API server is one of the benchmark's own, on the same processors.
@@ -60,6 +60,7 @@ type sizes struct {
 	burst     int           // transitions at once
 	updates   int           // that change no state, at 10,000 a second
 	lag       int           // transitions at 200 a second
+	ends      int           // of jobs at 100 a second; at most as many as there are jobs
 	finished  string        // the API server with finished jobs
 	rows      int           // transitions among which pages are looked for
 	questions int           // about them
@@ -68,8 +69,8 @@ type sizes struct {
 }
 
 var (
-	full  = sizes{burst: 20_000, updates: 100_000, lag: 3000, finished: "finished", rows: 10_000_000, questions: 1000, remove: 1_000_000, asking: 2 * time.Minute}
-	small = sizes{burst: 300, updates: 2000, lag: 60, finished: "few", rows: 20_000, questions: 20, remove: 1000, asking: 10 * time.Second}
+	full  = sizes{burst: 20_000, updates: 100_000, lag: 3000, ends: someJobs, finished: "finished", rows: 10_000_000, questions: 1000, remove: 1_000_000, asking: 2 * time.Minute}
+	small = sizes{burst: 300, updates: 2000, lag: 60, ends: 60, finished: "few", rows: 20_000, questions: 20, remove: 1000, asking: 10 * time.Second}
 )
 
 // part is one of the tables.
@@ -78,7 +79,7 @@ type part struct {
 	run  func(*bench, context.Context, []string) error
 }
 
-var parts = []part{{"rates", (*bench).rates}, {"updates", (*bench).updates}, {"restarts", (*bench).restarts}, {"pages", (*bench).pages}}
+var parts = []part{{"rates", (*bench).rates}, {"told", (*bench).told}, {"updates", (*bench).updates}, {"restarts", (*bench).restarts}, {"pages", (*bench).pages}}
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	b := &bench{out: out, sizes: full}

@@ -26,11 +26,12 @@ type recording struct {
 	*gateway.Gateway
 	source *process.Child
 	dir    string
+	more   string // of the gateway's configuration
 }
 
-// start starts an API server, and a gateway with a database; "none" is without a history.
-func (b *bench) start(role, address string) (r *recording, err error) {
-	r = &recording{}
+// start starts an API server, and a gateway with a database and perhaps more in its configuration; "none" is without a history.
+func (b *bench) start(role, address string, more ...string) (r *recording, err error) {
+	r = &recording{more: strings.Join(more, "")}
 	if r.dir, err = os.MkdirTemp(b.dir, "gateway-"); err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (r *recording) again(binary, address string) (err error) {
 authorizer: {mode: sar}
 cache: {preload: [jobs.batch]}
 history: {database: %q}
-`, address)})
+`, address) + r.more})
 	return err
 }
 
