@@ -30,7 +30,7 @@ const (
 	keep = time.Minute
 	// The API server is asked so often before an object above counts as nobody's, and each time has so long. A recorder waits
 	// meanwhile, so a kind whose server is broken must not hold it for ever.
-	tries, within, pause = 3, 2 * time.Second, 500 * time.Millisecond
+	tries, within, pause = 2, 2 * time.Second, 500 * time.Millisecond
 )
 
 // Finder finds the owners of the jobs of one cluster. Its methods may be called concurrently.
@@ -82,10 +82,21 @@ type question struct {
 	namespace string
 }
 
+// brokenKind is a kind that cannot be asked for now, in a namespace or in all ("").
+type brokenKind struct{ group, kind, namespace string }
+
 func (f *Finder) look(ctx context.Context, at place, namespace string) (finding, error) {
 	key := question{at, namespace}
 	if found, ok := f.kept.Get(key); ok {
 		return found.(finding), nil
+	}
+	// A kind that does not answer is not asked again for each of its objects, nor one that answers with errors in a namespace, where
+	// one user may have broken it: the recorder would wait for longer than its lease.
+	everywhere, here := brokenKind{at.group, at.kind, ""}, brokenKind{at.group, at.kind, namespace}
+	for _, broken := range []brokenKind{everywhere, here} {
+		if _, is := f.kept.Get(broken); is {
+			return finding{}, nil
+		}
 	}
 	var found finding
 	var err error
@@ -111,6 +122,10 @@ func (f *Finder) look(ctx context.Context, at place, namespace string) (finding,
 				return finding{}, away
 			}
 			level = slog.LevelWarn
+			if errors.Is(err, context.DeadlineExceeded) {
+				here = everywhere
+			}
+			f.kept.Add(here, finding{}, keep)
 		}
 		f.log.Log(ctx, level, "whose a job is cannot be read from what is above it", "kind", at.kind, "namespace", namespace, "name", at.name, "error", err)
 	}

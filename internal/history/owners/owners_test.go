@@ -2,11 +2,13 @@ package owners
 
 import (
 	"log/slog"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -151,6 +153,30 @@ func TestAnOwnerThatCannotBeAskedForNow(t *testing.T) {
 		began := time.Now()
 		if owner, err := f.Of(t.Context(), o); owner != "" || err != nil || time.Since(began) > tries*(within+pause) {
 			t.Errorf("while a kind hangs: %q, %v after %s", owner, err, time.Since(began))
+		}
+		api.Fail("jobsets", 0)
+	})
+}
+
+// A recorder waits for owners, and must be back before its lease ends, however many jobs have one that cannot be read.
+func TestAKindThatHangsHoldsABatchBriefly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apitest.New(jobSets)
+		defer api.Close()
+		f := finder(t, api, "")
+		api.Hang("jobsets")
+		began := time.Now()
+		var finding errgroup.Group
+		finding.SetLimit(16)
+		for n := range 512 {
+			o := job(t, below(jobSets, strconv.Itoa(n), "u"))
+			finding.Go(func() error {
+				_, err := f.Of(t.Context(), o)
+				return err
+			})
+		}
+		if err := finding.Wait(); err != nil || time.Since(began) > 7*time.Second {
+			t.Errorf("512 jobs waited for %s: %v", time.Since(began), err)
 		}
 		api.Fail("jobsets", 0)
 	})
