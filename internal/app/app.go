@@ -128,6 +128,7 @@ func Run(ctx context.Context, opts Options) error {
 		Logs:        kubecasthttp.LogLimits{Total: cfg.Logs.Upstreams, PerUser: cfg.Logs.PerUser},
 		LogRing:     int(cfg.Logs.Ring),
 		Drain:       cfg.Drain.Std(),
+		Compress:    cfg.Stream.Compress,
 		Origins:     cfg.CORS.Origins,
 		History:     past,
 		Inbox:       box,

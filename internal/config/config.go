@@ -117,6 +117,7 @@ type Stream struct {
 	WriteTimeout Duration `yaml:"writeTimeout"` // a client that takes no byte for so long is disconnected
 	Retry        Duration `yaml:"retry"`        // clients' wait before a reconnect, spread to 1–2 times this
 	Gather       Duration `yaml:"gather"`       // how long events of a busy kind are gathered for one write; 0: not at all
+	Compress     []string `yaml:"compress"`     // content codings of streams and other answers, the best first; empty: none
 	PerUser      int      `yaml:"perUser"`      // concurrent streams; 0: no limit, also in the following keys
 	PerAddress   int      `yaml:"perAddress"`
 	Total        int      `yaml:"total"`
@@ -326,6 +327,7 @@ func Default() Config {
 			WriteTimeout: Duration(5 * time.Second),
 			Retry:        Duration(2 * time.Second),
 			Gather:       Duration(5 * time.Millisecond),
+			Compress:     []string{"zstd", "gzip"},
 			PerUser:      64,
 			PerAddress:   256,
 			Total:        50000,

@@ -50,6 +50,7 @@ stream:
   writeTimeout: 5s
   retry: 2s
   gather: 5ms
+  compress: [zstd, gzip]
   perUser: 64
   perAddress: 256
   total: 50000
@@ -144,6 +145,8 @@ func mustNameAll(t *testing.T, key string, example map[string]any, typ reflect.T
 func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"unknown":                    {"lisen: x", "line 1: lisen: unknown key; known here: audit, auth, authorizer, cache,"},
+		"unknown coding":             {"stream: {compress: [gzip, br]}", "stream.compress[1]"},
+		"coding named twice":         {"stream: {compress: [gzip, gzip]}", "stream.compress[1]"},
 		"unknown, nested":            {"stream:\n  heartbeet: 15s", "line 2: stream.heartbeet: unknown key; known here: compress, gather, heartbeat,"},
 		"unknown, in a list":         {"clusters:\n- name: a\n- name: b\n  cluster: c", "line 4: clusters[1].cluster: unknown key"},
 		"unknown, in what is absent": {"tls: {cert: x}", "line 1: tls.cert: unknown key; known here: certFile, keyFile"},
@@ -291,8 +294,13 @@ func TestLoginIsAtTheIssuerThatKnowsTheClient(t *testing.T) {
 }
 
 func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
+	built := notBuilt
+	notBuilt = []string{"stream.later", "later"}
+	t.Cleanup(func() { notBuilt = built })
 	for text, key := range map[string]string{
-		"stream: {compress: [gzip]}": "stream.compress",
+		"stream: {later: [gzip]}": "stream.later",
+		"later: [{url: x}]":       "later",
+		"later: {url: x}":         "later",
 	} {
 		_, err := Parse([]byte(text))
 		var e *Error
@@ -300,7 +308,7 @@ func TestKeysThatAreNotBuiltAreRefusedWhenSet(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	const unset = "tls: {certFile: '', keyFile: ''}\nstream: {compress: []}\nauth: {oidcLogin: {clientID: ''}}\n" +
+	const unset = "tls: {certFile: '', keyFile: ''}\nauth: {oidcLogin: {clientID: ''}}\n" +
 		"authorizer: {policies: []}\nhistory: {kinds: []}\nwebhooks: []\n"
 	if _, err := Parse([]byte(unset)); err != nil {
 		t.Errorf("empty values ask for nothing, yet: %v", err)

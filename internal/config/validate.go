@@ -77,6 +77,14 @@ func (c Config) validate() faults {
 	f.between("stream.writeTimeout", c.Stream.WriteTimeout, 100*time.Millisecond, 5*time.Minute)
 	f.between("stream.retry", c.Stream.Retry, 100*time.Millisecond, 5*time.Minute)
 	f.between("stream.gather", c.Stream.Gather, 0, time.Second)
+	for i, name := range c.Stream.Compress {
+		key := fmt.Sprintf("stream.compress[%d]", i)
+		if !slices.Contains(codings, name) {
+			f.refuse(key, name, "zstd, gzip; [] for none")
+		} else if slices.Contains(c.Stream.Compress[:i], name) {
+			f.refuse(key, name, "each coding once")
+		}
+	}
 	f.count("stream.perUser", c.Stream.PerUser, 0)
 	f.count("stream.perAddress", c.Stream.PerAddress, 0)
 	f.count("stream.total", c.Stream.Total, 0)
@@ -117,6 +125,9 @@ func (c Config) validate() faults {
 	f.oneOf("log.format", c.Log.Format, "text", "json")
 	return f
 }
+
+// codings are the content codings that stream.compress may name.
+var codings = []string{"zstd", "gzip"}
 
 func (f *faults) clusters(clusters []Cluster) {
 	if len(clusters) == 0 {

@@ -35,6 +35,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/board"
+	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
 	"github.com/kubecast/kubecast/internal/http/livepage"
 	"github.com/kubecast/kubecast/internal/http/logstream"
@@ -67,6 +68,7 @@ type Options struct {
 	Logs          LogLimits     // that are read at a time
 	LogRing       int           // bytes kept of each log that streams follow
 	Drain         time.Duration // within which streams end once Drain was called
+	Compress      []string      // the codings that are offered, the best first (coding.Names); may be empty
 	// TrustedProxies are those whose X-Forwarded-For is believed; nil: everybody, as if each had passed through one.
 	TrustedProxies []netip.Prefix
 	Origins        []string         // of pages elsewhere that may call; may be empty
@@ -127,6 +129,10 @@ func New(opts Options) (*Server, error) {
 			return nil, err
 		}
 	}
+	codings, err := coding.New(opts.Compress, opts.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("http.Options.Compress: %w", err)
+	}
 	s.access, err = access.New(access.Options{Clusters: opts.Clusters, Authorizer: opts.Authorizer, SyncTimeout: opts.SyncTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
@@ -134,7 +140,7 @@ func New(opts Options) (*Server, error) {
 	turns := pace.NewTurns(opts.Limits.RequestsPerUser, s.rates)
 	s.rest = rest.New(rest.Options{
 		Access: s.access, Processors: s.processors, Memory: s.memory, Turns: turns,
-		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Log: opts.Log,
+		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Codings: codings, Log: opts.Log,
 	})
 	s.past = past.New(past.Options{
 		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns, Processors: s.processors,

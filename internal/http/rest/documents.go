@@ -91,10 +91,10 @@ func (h *Handler) Document(w http.ResponseWriter, r *http.Request, id auth.Ident
 		header.Set("Cache-Control", "private, max-age=31536000, immutable") // the address contains a hash of the content
 	}
 	header.Add("Vary", reply.DiffersBy)
-	if reply.NotModified(w, r, `"`+tag+`"`) {
+	if reply.NotModified(w, r, `W/"`+tag+`"`) {
 		return nil
 	}
-	out := newListWriter(w, r, h.opts.WriteTimeout)
+	out := h.newListWriter(w, r)
 	out.bytes(body)
 	return out.close()
 }

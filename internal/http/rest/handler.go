@@ -9,6 +9,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
@@ -16,11 +17,12 @@ import (
 // Options configure a Handler; all are required.
 type Options struct {
 	Access       *access.Access
-	Processors   *budget.Queue  // turns for long work
-	Memory       *budget.Memory // memory for results that are kept
-	Turns        *pace.Turns    // of lists and gets
-	WriteTimeout time.Duration  // a client that takes no byte for so long is disconnected
-	SyncTimeout  time.Duration  // how long /auth/me may ask what may be watched
+	Processors   *budget.Queue   // turns for long work
+	Memory       *budget.Memory  // memory for results that are kept
+	Turns        *pace.Turns     // of lists and gets
+	WriteTimeout time.Duration   // a client that takes no byte for so long is disconnected
+	SyncTimeout  time.Duration   // how long /auth/me may ask what may be watched
+	Codings      *coding.Codings // nil: none
 	Log          *slog.Logger
 }
 

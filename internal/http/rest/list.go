@@ -66,10 +66,10 @@ func noObject(t access.Target) error {
 // write writes an answer that is one object.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, body string) error {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if len(body) <= smallAnswer {
+	if len(body) <= smallAnswer && (len(body) < worthCoding || h.opts.Codings.For(r.Header) == nil) {
 		return writeSmall(w, body, h.opts.WriteTimeout)
 	}
-	out := newListWriter(w, r, h.opts.WriteTimeout)
+	out := h.newListWriter(w, r)
 	out.text(body)
 	return out.close()
 }
@@ -113,7 +113,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	if err != nil {
 		return err
 	}
-	out := newListWriter(w, r, h.opts.WriteTimeout)
+	out := h.newListWriter(w, r)
 	out.of(store, page.snapshot)
 	out.task = task
 	out.list(printer, items, listMeta(page, rest))
@@ -150,7 +150,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, page page, req l
 		return err
 	}
 	task.Rest() // no other user waits while the client takes this
-	out := newListWriter(w, r, h.opts.WriteTimeout)
+	out := h.newListWriter(w, r)
 	out.bytes(body)
 	return out.close()
 }

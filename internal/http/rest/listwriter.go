@@ -14,6 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 // listWriter writes a long answer in pieces, each under a deadline. A client that takes nothing is disconnected. One
@@ -21,6 +22,7 @@ import (
 type listWriter struct {
 	header http.Header
 	w      *bufio.Writer
+	coded  *codedBody   // nil: the answer is sent as it is
 	task   *budget.Task // rests while the client takes what was written; may be nil
 	to     *conn.PatientWriter
 	err    error
@@ -36,7 +38,7 @@ func (l *listWriter) step(bytes int) bool {
 
 // rest gives the task's turn back if so many more bytes do not fit into the buffer, and so have to be sent.
 func (l *listWriter) rest(bytes int) {
-	if l.task != nil && bytes > l.w.Available() {
+	if l.task != nil && l.coded == nil && bytes > l.w.Available() { // a coded body does so by itself
 		l.task.Rest()
 	}
 }
@@ -60,6 +62,15 @@ func writeSmall(w http.ResponseWriter, answer string, patience time.Duration) er
 		return &reply.Error{Message: "the client did not take the answer", Cause: err}
 	}
 	return nil
+}
+
+// newListWriter returns a writer of an answer in the coding that the client wants.
+func (h *Handler) newListWriter(w http.ResponseWriter, r *http.Request) *listWriter {
+	l := newListWriter(w, r, h.opts.WriteTimeout)
+	if chosen := h.opts.Codings.For(r.Header); chosen != nil {
+		l.encode(chosen, request.IsHead(r))
+	}
+	return l
 }
 
 func newListWriter(w http.ResponseWriter, r *http.Request, patience time.Duration) *listWriter {
@@ -96,10 +107,18 @@ func (l *listWriter) bytes(b []byte) {
 func (l *listWriter) close() error {
 	if l.err == nil {
 		l.rest(listPiece + 1)
-		l.err = l.w.Flush()
+		if l.coded != nil {
+			l.err = l.coded.close(l.w)
+		} else {
+			l.err = l.w.Flush()
+		}
 	}
 	l.w.Reset(nil)
-	listBuffers.Put(l.w)
+	if l.coded != nil {
+		l.coded.release(l.w)
+	} else {
+		listBuffers.Put(l.w)
+	}
 	l.w = nil
 	if l.err != nil {
 		return &reply.Error{Message: "the client did not take the answer", Cause: l.err}

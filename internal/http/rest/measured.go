@@ -69,7 +69,7 @@ func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Ident
 		}
 	}
 	setHeaders(w)
-	out := newListWriter(w, r, h.opts.WriteTimeout)
+	out := h.newListWriter(w, r)
 	out.task = task
 	out.list(printer, items, []byte("{}"))
 	return out.close()

@@ -1,0 +1,160 @@
+package coding
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func newCoding(t testing.TB, name string) *Coding {
+	t.Helper()
+	c, err := New(Names, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.For(http.Header{"Accept-Encoding": {name}})
+}
+
+// decode decodes with others' programs, each of which ends with an error if anything is amiss.
+func decode(t *testing.T, name string, coded []byte) []byte {
+	t.Helper()
+	if name == "gzip" {
+		r, err := gzip.NewReader(bytes.NewReader(coded))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Multistream(false) // what browsers read is one member
+		plain, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plain
+	}
+	program, err := exec.LookPath("zstd")
+	if err != nil {
+		t.Skip("there is no zstd")
+	}
+	command := exec.Command(program, "-dc", "-M8MB")
+	command.Stdin = bytes.NewReader(coded)
+	plain, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+func TestPiecesOfOthersFitIntoAnybodysAnswer(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	pieces := [][]byte{[]byte(": \n\n"), []byte("x"), nil, bytes.Repeat([]byte("ab"), 300_000), []byte(strings.Repeat("data", 15)), make([]byte, 70_000)}
+	for i := range pieces[5] {
+		pieces[5][i] = byte(random.Int())
+	}
+	for i := range 20 {
+		pieces = append(pieces, []byte(strings.Repeat(fmt.Sprintf(`{"name":"pod-%d"}`, i), random.IntN(500))))
+	}
+	for _, name := range Names {
+		t.Run(name, func(t *testing.T) {
+			c := newCoding(t, name)
+			var answers sync.WaitGroup
+			coded, plain := make([][]byte, 8), make([][]byte, 8)
+			for i := range coded {
+				order := random.Perm(len(pieces))
+				answers.Go(func() {
+					var body Body
+					for _, p := range order {
+						coded[i] = c.Append(&body, coded[i], pieces[p])
+						plain[i] = append(plain[i], pieces[p]...)
+					}
+					coded[i] = c.End(&body, coded[i])
+				})
+			}
+			answers.Wait()
+			for i := range coded {
+				if !bytes.Equal(decode(t, name, coded[i]), plain[i]) {
+					t.Errorf("answer %d is not what was encoded", i)
+				}
+			}
+		})
+	}
+}
+
+// What is not decoded until more comes is an event that nobody sees.
+func TestEachPieceIsDecodedBeforeTheNextComes(t *testing.T) {
+	c := newCoding(t, "gzip")
+	from, to := io.Pipe()
+	defer from.Close()
+	pieces := []string{": kubecast\n\n", ": \n\n", strings.Repeat("event: added\n", 900), ": \n\n", strings.Repeat("z", 600_000)}
+	next := make(chan bool)
+	go func() {
+		defer to.Close()
+		var body Body
+		for _, piece := range pieces {
+			_, _ = to.Write(c.Append(&body, nil, []byte(piece)))
+			<-next
+		}
+	}()
+	r, err := gzip.NewReader(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, piece := range pieces {
+		got := make([]byte, len(piece))
+		if _, err := io.ReadFull(r, got); err != nil || string(got) != piece {
+			t.Fatalf("piece %d: %v", i, err)
+		}
+		next <- true
+	}
+}
+
+func TestWhatManyGetIsEncodedOnceAndKeptWithinBounds(t *testing.T) {
+	c := newCoding(t, "zstd")
+	piece := []byte(strings.Repeat("event: modified\n", 300))
+	var body Body
+	want := c.Append(&body, nil, piece)
+	c.Append(&body, nil, piece)
+	if got := c.shared.get(keyOf(c.number, piece)); !bytes.Equal(got, want) {
+		t.Error("it is not kept though it was asked for again")
+	}
+	if other := newCoding(t, "gzip"); c.shared.get(keyOf(other.number, piece)) != nil {
+		t.Error("the piece of one coding is found for another")
+	}
+	for i := range 200 {
+		own := make([]byte, 200<<10)
+		for j := range own {
+			own[j] = byte(rand.Int())
+		}
+		for range 1 + i%2 {
+			c.Append(&body, nil, own)
+		}
+		if c.shared.held > generation+maxPart+entryCost {
+			t.Fatalf("%d bytes are held", c.shared.held)
+		}
+	}
+	if _, err := New([]string{"gzip", "brotli"}, prometheus.NewRegistry()); err == nil || !strings.Contains(err.Error(), `"brotli"`) {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	piece := []byte(strings.Repeat(`{"name":"pod","uid":"0123456789"}`, 100))
+	for _, name := range Names {
+		b.Run(name+"/shared", func(b *testing.B) {
+			c := newCoding(b, name)
+			var body Body
+			var dst []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				dst = c.Append(&body, dst[:0], piece)
+			}
+		})
+	}
+}
