@@ -18,6 +18,7 @@ type fakeAuth struct {
 	down      bool               // the issuer's keys are not known
 	anonymous bool               // who has no token is let in
 	gone      map[string]bool    // users whose tokens count no more
+	home      map[string]string  // of service accounts: their cluster
 	confirmer sessions.Confirmer // of sessions; nil: they are as they were
 	decide    func(auth.Identity, auth.Request) (bool, error)
 	hang      chan struct{} // the authorizer answers when it is closed
@@ -107,7 +108,7 @@ func (a *fakeAuth) Authenticate(_ context.Context, token string) (auth.Identity,
 	case token == "expired":
 		return auth.Identity{}, auth.ErrTokenExpired
 	}
-	return auth.Identity{Username: token, ExpiresAt: a.expires}, nil
+	return auth.Identity{Username: token, Cluster: a.home[token], ExpiresAt: a.expires}, nil
 }
 
 // Confirm implements sessions.Confirmer: everybody is who they were.

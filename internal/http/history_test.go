@@ -355,6 +355,13 @@ func TestHistoryShowsCallersTheirOwnJobsWhereTheyMay(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.code, a.body)
 		}
 	}
+	// A service account is a user of its own cluster only. In another one somebody else has that name.
+	c.access.set(func(a *fakeAuth) { a.home = map[string]string{"carol": c.kinds.Cluster().Name()} })
+	c.tells(allJobs+"?owner=me", "carol", "hers:Deleted hers:Running")
+	c.access.set(func(a *fakeAuth) { a.home["carol"] = "another" })
+	if a := c.get(allJobs+"?owner=me", "Authorization: Bearer carol"); a.code != 403 {
+		t.Errorf("%d %s", a.code, a.body)
+	}
 	c.access.set(func(a *fakeAuth) { a.anonymous = true })
 	if a := c.get(allJobs+"?owner=me", "Authorization: "); a.code != 403 {
 		t.Errorf("%d %s", a.code, a.body)

@@ -109,6 +109,9 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
 	own = h.opts.SeeTheirOwn && asksForOwn && !id.Anonymous // all anonymous callers have the same name
 	g, kind, err = h.opts.Access.Find(ctx, id, t, verb)
+	if id.Cluster != "" && (g.Kinds == nil || id.Cluster != g.Kinds.Cluster().Name()) {
+		own = false // of a cluster's service account, another cluster has a namesake
+	}
 	if err != nil && h.isKnown(ctx, g, t) {
 		g, err = h.opts.Access.FindGone(ctx, id, t, verb)
 	}
