@@ -219,8 +219,11 @@ func (o Order) Sort(objects iter.Seq[*cluster.Object], step func(bytes int) bool
 // comparedBytes is what one comparison costs, as the number of bytes that could be looked at in that time.
 const comparedBytes = 128
 
-// Size is about how many bytes the list occupies beside its objects; those of a ranking's copy are the ranking's.
+// Size is about how many bytes the list occupies beside its objects. A ranking's copy shares them with the ranking at first.
 func (s *Sorted) Size() int {
+	if s.ranking != nil {
+		return int(s.ranking.Size())
+	}
 	return cap(s.entries) * int(unsafe.Sizeof(sortEntry{})+uintptr(len(s.order.terms))*unsafe.Sizeof(SortValue{}))
 }
 

@@ -88,9 +88,12 @@ func TestLiveCountsAreTheClusters(t *testing.T) {
 						}
 						ResourceVersion string
 					}
-					version := uint64(0)
-					if err := json.Unmarshal([]byte(f.data), &data); err == nil {
-						version, err = strconv.ParseUint(data.ResourceVersion, 10, 64)
+					if err := json.Unmarshal([]byte(f.data), &data); err != nil {
+						t.Fatal(err)
+					}
+					version, err := strconv.ParseUint(data.ResourceVersion, 10, 64)
+					if err != nil {
+						t.Fatal(err)
 					}
 					got, want := map[string]int{}, map[string]int{}
 					for _, c := range data.Counts {

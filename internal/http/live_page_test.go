@@ -509,3 +509,48 @@ func (c *pageClient) settled() {
 	want, selected := c.expected(c.m.api.api.Version())
 	c.check(want, selected, "after a rest")
 }
+
+// TestSortedListOfAKeptQuestionIsTheSame as one that is sorted for the list, on all its pages.
+func TestSortedListOfAKeptQuestionIsTheSame(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		m := &pageModel{T: t, Rand: rand.New(rand.NewPCG(3, 4)), replicas: []*gateway{g}, api: g}
+		g.access.permit("carl", auth.Scope{Namespaces: []string{"team-a"}})
+		found := 0
+		for _, user := range []string{"alice", "carl"} {
+			g.stream("/api/v1/pods?labelSelector=app%3Dweb&limit=1&sort=-spec.n&conflate=60s", "Authorization: Bearer "+user).until("page")
+		}
+		for range 60 {
+			for range 8 {
+				m.put(fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(3)), m.IntN(12)))
+			}
+			if keys := g.api.Keys("pods"); len(keys) > 20 {
+				g.api.Delete("pods", keys[m.IntN(len(keys))])
+			}
+			pass(time.Duration(m.IntN(100)) * time.Millisecond)
+			synctest.Wait() // so that both lists are of one version
+			for _, user := range []string{"alice", "carl"} {
+				walk := func(sort string) (names []string) {
+					for next := ""; ; {
+						a := g.get("/api/v1/pods?labelSelector=app%3Dweb&limit=3&sort="+sort+"&continue="+next, "Authorization: Bearer "+user)
+						var l list
+						if err := json.Unmarshal([]byte(a.body), &l); err != nil || a.code != 200 {
+							t.Fatal(err, a.body)
+						}
+						names = append(names, l.names()...)
+						if next = l.Metadata.Continue; next == "" {
+							return names
+						}
+					}
+				}
+				if kept, sorted := walk("-spec.n"), walk("-spec.n,metadata.namespace"); !slices.Equal(kept, sorted) {
+					t.Fatalf("%v, not %v", kept, sorted)
+				} else if len(kept) > 0 {
+					found++
+				}
+			}
+		}
+		if found < 60 {
+			t.Errorf("only %d lists", found)
+		}
+	})
+}

@@ -138,8 +138,11 @@ func New(opts Options) (*Server, error) {
 		return nil, fmt.Errorf("http.Options.Clusters: %w", err)
 	}
 	turns := pace.NewTurns(opts.Limits.RequestsPerUser, s.rates)
+	s.board = board.New(board.Options{
+		Questions: keptQuestions, Bytes: questionBytes, Linger: questionLinger, Processors: s.processors, Registerer: opts.Registerer,
+	})
 	s.rest = rest.New(rest.Options{
-		Access: s.access, Processors: s.processors, Memory: s.memory, Turns: turns,
+		Access: s.access, Processors: s.processors, Memory: s.memory, Board: s.board, Turns: turns,
 		WriteTimeout: opts.Stream.WriteTimeout, SyncTimeout: opts.SyncTimeout, Codings: codings, Log: opts.Log,
 	})
 	s.past = past.New(past.Options{
@@ -155,9 +158,6 @@ func New(opts Options) (*Server, error) {
 		Upstreams: unlimited(opts.Logs.Total), PerUser: opts.Logs.PerUser, Ring: opts.LogRing, Linger: logLinger, Registerer: opts.Registerer,
 	})
 	s.followed = logstream.New(logstream.Options{Access: s.access, Feeds: s.feeds})
-	s.board = board.New(board.Options{
-		Questions: keptQuestions, Bytes: questionBytes, Linger: questionLinger, Processors: s.processors, Registerer: opts.Registerer,
-	})
 	s.streams = eventstream.New(eventstream.Options{
 		Parsers: eventstream.Parsers{
 			strings.TrimPrefix(past.Prefix, "/"): s.past.Stream, strings.TrimPrefix(logstream.Prefix, "/"): s.followed.Stream,

@@ -111,15 +111,19 @@ func (b *Board) Ask(kinds *cache.Kinds, store *cache.Store, asked Question, user
 	return &Reader{board: b, key: of, question: q, fresh: q.refresh()}, nil
 }
 
-// Find is the view of a question if it is kept already, true at a version; nil if it is not.
-func (b *Board) Find(store *cache.Store, asked Question, version uint64) *View {
+// Find is the view of a question if it is kept already, and the same as at all versions between two; nil if it is not. A nil
+// board keeps nothing.
+func (b *Board) Find(store *cache.Store, asked Question, first, last uint64) *View {
+	if b == nil {
+		return nil
+	}
 	b.mu.Lock()
 	q := b.kept[asked.key(store)]
 	b.mu.Unlock()
 	if q == nil {
 		return nil
 	}
-	if view := q.view.Load(); view != nil && view.Changed <= version && version <= view.Version && !view.Void() {
+	if view := q.view.Load(); view != nil && view.Changed <= last && first <= view.Version && !view.Void() {
 		q.charge.Use()
 		return view
 	}

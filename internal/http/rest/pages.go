@@ -13,6 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
@@ -54,8 +55,8 @@ type reader struct {
 	task *budget.Task
 }
 
-func newPages(memory *budget.Memory) *pages {
-	return &pages{memory: memory, sorted: newSortedLists(memory), kept: map[*cache.Store][]*keptSnapshot{}}
+func newPages(memory *budget.Memory, board *board.Board) *pages {
+	return &pages{memory: memory, sorted: newSortedLists(memory, board), kept: map[*cache.Store][]*keptSnapshot{}}
 }
 
 // page is the place at which a list goes on.
