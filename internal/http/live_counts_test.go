@@ -89,11 +89,13 @@ func TestLiveCountsAreTheClusters(t *testing.T) {
 						ResourceVersion string
 					}
 					if err := json.Unmarshal([]byte(f.data), &data); err != nil {
-						t.Fatal(err)
+						t.Error(err)
+						return
 					}
 					version, err := strconv.ParseUint(data.ResourceVersion, 10, 64)
 					if err != nil {
-						t.Fatal(err)
+						t.Error(err)
+						return
 					}
 					got, want := map[string]int{}, map[string]int{}
 					for _, c := range data.Counts {
