@@ -19,6 +19,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/mark"
 	"github.com/kubecast/kubecast/bench/internal/process"
 	"github.com/kubecast/kubecast/bench/internal/source"
+	"github.com/kubecast/kubecast/internal/devtoken"
 )
 
 // recording is an API server of its own, and a gateway that records its jobs.
@@ -26,6 +27,7 @@ type recording struct {
 	*gateway.Gateway
 	source *process.Child
 	dir    string
+	key    string // the file of the key that signs users' tokens
 	more   string // of the gateway's configuration
 }
 
@@ -33,6 +35,10 @@ type recording struct {
 func (b *bench) start(role, address string, more ...string) (r *recording, err error) {
 	r = &recording{more: strings.Join(more, "")}
 	if r.dir, err = os.MkdirTemp(b.dir, "gateway-"); err != nil {
+		return nil, err
+	}
+	r.key = filepath.Join(r.dir, "key.pem")
+	if _, err = r.token("nobody"); err != nil { // makes the key
 		return nil, err
 	}
 	if r.source, err = process.StartChild(role); err != nil {
@@ -54,12 +60,17 @@ func (b *bench) start(role, address string, more ...string) (r *recording, err e
 
 // again starts the gateway, which has ended or was never there.
 func (r *recording) again(binary, address string) (err error) {
-	r.Gateway, err = gateway.Start(gateway.Options{Binary: binary, Dir: r.dir, Kubeconfig: filepath.Join(r.dir, "kubeconfig"), Config: fmt.Sprintf(`auth: {anonymous: true}
+	r.Gateway, err = gateway.Start(gateway.Options{Binary: binary, Dir: r.dir, Kubeconfig: filepath.Join(r.dir, "kubeconfig"), Config: fmt.Sprintf(`auth: {anonymous: true, jwt: [{issuer: "https://kubecast.local", audiences: [kubecast], publicKeyFile: %q}]}
 authorizer: {mode: sar}
 cache: {preload: [jobs.batch]}
 history: {database: %q}
-`, address) + r.more})
+`, r.key+".pub", address) + r.more})
 	return err
+}
+
+// token is one of a user.
+func (r *recording) token(user string) (string, error) {
+	return devtoken.Sign(devtoken.Token{KeyFile: r.key, User: user, Issuer: "https://kubecast.local", Audience: "kubecast", TTL: time.Hour})
 }
 
 func (r *recording) end() {

@@ -3,11 +3,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
+	"strconv"
 	"sync"
 	"time"
 
@@ -26,6 +29,7 @@ type hook struct {
 	took figures.Histogram // from the commit at the API server
 	ids  map[string]bool
 	came int
+	own  int // those of them that concern the users whose inboxes are followed
 }
 
 func startHook() (*hook, error) {
@@ -54,15 +58,68 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if m, ok := mark.Find(body); ok {
 			h.took.Add(now.Sub(time.Unix(0, m.At)))
 		}
+		if found := owned.FindSubmatch(body); found != nil {
+			if n, err := strconv.Atoi(string(found[1])); err == nil && n < followedUsers {
+				h.own++
+			}
+		}
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// told measures how soon a webhook's receiver knows that a job has ended.
+// inboxes are the streams of some users' notifications.
+type inboxes struct {
+	mu   sync.Mutex
+	took figures.Histogram // from the commit at the API server
+	came int
+}
+
+// owned finds the number of a job's owner in a message.
+var owned = regexp.MustCompile(`"owner":"user-(\d+)"`)
+
+// followedUsers is how many of the hundred users that own jobs look at their inbox.
+const followedUsers = 20
+
+// follow opens the streams, which end with the context.
+func (i *inboxes) follow(ctx context.Context, r *recording) error {
+	for n := range followedUsers {
+		token, err := r.token(fmt.Sprintf("user-%d", n))
+		if err != nil {
+			return err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.Address+"/notifications?limit=0", nil)
+		if err != nil {
+			return err
+		}
+		request.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + token}}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("follow an inbox: %s", response.Status)
+		}
+		go func() {
+			defer response.Body.Close()
+			for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+				now := time.Now()
+				if m, ok := mark.Find(lines.Bytes()); ok {
+					i.mu.Lock()
+					i.took.Add(now.Sub(time.Unix(0, m.At)))
+					i.came++
+					i.mu.Unlock()
+				}
+			}
+		}()
+	}
+	return nil
+}
+
+// told measures how soon a webhook's receiver and the owner's inbox know that a job has ended.
 func (b *bench) told(ctx context.Context, wanted []string) error {
 	t := figures.Table{
-		Title:  fmt.Sprintf("%d ends of jobs at 100/s, from the commit at the API server until a webhook's receiver has the message", b.sizes.ends),
-		Header: []any{"", "p50 ms", "p99 ms", "longest ms", "gateway's CPU ms/s", "requests"},
+		Title:  fmt.Sprintf("%d ends of jobs at 100/s, from the commit at the API server until a webhook's receiver has the message, and until the streams of %d inboxes have theirs", b.sizes.ends, followedUsers),
+		Header: []any{"", "webhook p50 ms", "p99 ms", "longest ms", "inbox p50 ms", "p99 ms", "longest ms", "gateway's CPU ms/s", "requests"},
 	}
 	err := b.each(wanted, func(d *database) error {
 		h, err := startHook()
@@ -78,6 +135,12 @@ func (b *bench) told(ctx context.Context, wanted []string) error {
 		if err := d.await(ctx, someJobs); err != nil {
 			return err
 		}
+		following, leave := context.WithCancel(ctx)
+		defer leave()
+		var in inboxes
+		if err := in.follow(following, r); err != nil {
+			return err
+		}
 		before, err := process.CPU(r.Pid)
 		if err != nil {
 			return err
@@ -88,9 +151,12 @@ func (b *bench) told(ctx context.Context, wanted []string) error {
 		}
 		for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 			h.mu.Lock()
-			n := len(h.ids)
+			n, own := len(h.ids), h.own
 			h.mu.Unlock()
-			if n >= b.sizes.ends || time.Now().After(deadline) || ctx.Err() != nil {
+			in.mu.Lock()
+			came := in.came
+			in.mu.Unlock()
+			if n >= b.sizes.ends && came >= own || time.Now().After(deadline) || ctx.Err() != nil {
 				break
 			}
 		}
@@ -98,12 +164,18 @@ func (b *bench) told(ctx context.Context, wanted []string) error {
 		if err != nil {
 			return err
 		}
+		leave()
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		in.mu.Lock()
+		defer in.mu.Unlock()
 		t.Add(d.name, figures.Milliseconds(h.took.Quantile(0.5)), figures.Milliseconds(h.took.Quantile(0.99)), figures.Milliseconds(h.took.Max),
+			figures.Milliseconds(in.took.Quantile(0.5)), figures.Milliseconds(in.took.Quantile(0.99)), figures.Milliseconds(in.took.Max),
 			figures.Milliseconds(after-before)/time.Since(began).Seconds(), h.came)
 		t.Reach("a webhook's receiver knows with "+d.name+", p99 in ms", figures.Milliseconds(h.took.Quantile(0.99)), 2000)
+		t.Reach("an owner's inbox has it with "+d.name+", p99 in ms", figures.Milliseconds(in.took.Quantile(0.99)), 1000)
 		b.expect(d.name+": messages of as many ends", float64(len(h.ids)), float64(b.sizes.ends))
+		b.expect(d.name+": notifications of the users who look", float64(in.came), float64(h.own))
 		return nil
 	})
 	t.Print(b.out)
