@@ -92,6 +92,8 @@ export interface PastJob {
   readonly createdAt: number;
   readonly startedAt: number | undefined;
   readonly endedAt: number | undefined;
+  /** By state, how long it has been in it, in seconds. */
+  readonly durations: Readonly<Record<string, number>>;
   /** Why it waits or waited, the newest last. */
   readonly reasons: readonly { readonly at: number; readonly reason: string; readonly message: string }[];
 }
@@ -144,6 +146,7 @@ function readJob(data: JsonObject): PastJob {
     createdAt: Date.parse(text(data.createdAt)),
     startedAt: time(data.startedAt),
     endedAt: time(data.endedAt),
+    durations: isJsonObject(data.durations) ? (data.durations as Record<string, number>) : {},
     reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message) })) : [],
   };
 }

@@ -78,7 +78,7 @@ export function MinePage({ view }: { view: View }): ReactNode {
             {fresh.length > 0 && (
               <Section title="Ended since you last looked" count={fresh.length} action={{ text: 'Mark as read', do: () => read(fresh) }}>
                 {fresh.map((job) => (
-                  <Job key={job.uid} job={job} view={view} at={job.since} fresh onOpen={() => read([job])} />
+                  <Job key={job.uid} job={job} view={view} at={endOf(job)} fresh onOpen={() => read([job])} />
                 ))}
               </Section>
             )}
@@ -92,9 +92,9 @@ export function MinePage({ view }: { view: View }): ReactNode {
                 <Job key={job.uid} job={job} view={view} at={job.since} />
               ))}
             </Section>
-            <Section title={fresh.length > 0 ? 'Ended before' : 'Ended in the last week'} count={before.length} none="Nothing of yours has ended in the last week.">
+            <Section title={fresh.length > 0 ? 'Ended before' : 'Ended in the last week'} count={before.length} none={fresh.length > 0 ? 'Nothing else of yours has ended in the last week.' : 'Nothing of yours has ended in the last week.'}>
               {before.map((job) => (
-                <Job key={job.uid} job={job} view={view} at={job.since} />
+                <Job key={job.uid} job={job} view={view} at={endOf(job)} />
               ))}
             </Section>
             <p className="mine-more">
@@ -107,6 +107,14 @@ export function MinePage({ view }: { view: View }): ReactNode {
     </Dated>
   );
 }
+
+/** How a job ended. One that was removed afterwards, as by its time to live, ended no other way for that; if it has ended both ways, nobody knows which was last. */
+function outcomeOf({ state, durations }: PastJob): string {
+  const ends = state === 'Deleted' ? ['Succeeded', 'Failed'].filter((end) => end in durations) : [];
+  return ends.length === 1 ? (ends[0] ?? state) : state;
+}
+
+const endOf = (job: PastJob): number => (outcomeOf(job) === job.state ? job.since : (job.endedAt ?? job.since));
 
 /** The unread notifications of each job. */
 function unreadOf(items: readonly JobNotification[]): ReadonlyMap<string, readonly string[]> {
@@ -154,17 +162,18 @@ interface JobProps {
 
 function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
   // That all went well needs no reason.
-  const why = job.state === 'Succeeded' ? '' : [job.reason, job.message].filter(Boolean).join(': ');
+  const state = outcomeOf(job);
+  const why = state === 'Succeeded' ? '' : [job.reason, job.message].filter(Boolean).join(': ');
   return (
-    <li data-name={job.name} data-state={job.state} data-fresh={fresh}>
-      <StateIcon state={job.state} />
-      <span className="mine-state">{job.state}</span>
+    <li data-name={job.name} data-state={state} data-fresh={fresh}>
+      <StateIcon state={state} />
+      <span className="mine-state">{state}</span>
       <span className="mine-name">
         <a href={linkToJob(job.namespace, job.name, view)} onClick={onOpen}>
           {job.name}
         </a>
         <span className="state-detail">
-          {[job.namespace, job.queue, job.attempt > 1 ? `attempt ${job.attempt}` : ''].filter(Boolean).join(' · ')}
+          {[job.namespace, job.queue, job.attempt > 1 ? `attempt ${job.attempt}` : '', state === job.state ? '' : 'removed'].filter(Boolean).join(' · ')}
         </span>
       </span>
       <span className="mine-age">

@@ -73,6 +73,15 @@ test('what waits says why, what runs and what has ended stand apart, and a chang
   expect(section('Ended in the last week')).toContain('train');
 });
 
+test('a job that was removed after its end has not ended by that', async () => {
+  past.record('kept', 'Deleted', { durations: { Running: 9 } });
+  past.record('swept', 'Deleted', { endedAt: new Date(Date.now() - 3_600_000).toISOString(), durations: { Running: 9, Failed: 60 } });
+  await show();
+  await answer();
+  const rows = [...page.element.querySelectorAll('li')].map((row) => row.textContent);
+  expect(rows).toEqual([expect.stringMatching(/^Failedswept.*removed.*60m ago$/), expect.stringMatching(/^Deletedkept/)]);
+});
+
 test('many changes at once are no many questions', async () => {
   past.record('train', 'Running');
   await show();
