@@ -26,7 +26,7 @@ func TestBadConfigurationIsNamed(t *testing.T) {
 		"tls: {certFile: a.crt, keyFile: a.key}\n":     "tls.certFile a.crt",
 		"tls: {certFile: a.crt}\n":                     "only one of certFile and keyFile",
 		"webhooks: [{url: 'https://example.org'}]\n":   "webhooks[0].name",
-		"stream: {compress: [gzip]}\n":                 "stream.compress: is not built yet",
+		"stream: {compress: [brotli]}\n":               "stream.compress",
 		"clusters: [{name: one}, {name: one}]\n":       "clusters",
 		"cache: {indexes: {pods: [\"spec..node\"]}}\n": "indexes",
 		"listen: nowhere\n":                            "listen",
@@ -48,11 +48,13 @@ func TestBadConfigurationIsNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stop := context.AfterFunc(t.Context(), p.Kill)
+			within, cancel := context.WithTimeout(t.Context(), startWithin) // one that is accepted would be served for ever
+			stop := context.AfterFunc(within, p.Kill)
 			if code := p.ExitCode(); code != 1 || !strings.Contains(p.Stderr.String(), wanted) {
 				t.Errorf("%s with %q: exit code %d, and it says %q, without %q", command[0], text, code, p.Stderr, wanted)
 			}
 			stop()
+			cancel()
 		}
 	}
 }
