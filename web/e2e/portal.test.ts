@@ -252,6 +252,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
     test('a gateway that is back without its cluster is not live, and does not make the rows any newer', async () => {
       putJob('train');
       await signIn();
+      await row('train').waitFor(); // before that it is the page of one's own jobs that is live
       await status(/^Live$/);
       gateway.unavailable = true;
       gateway.cutAll();
@@ -313,6 +314,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
     test('a gateway that has lost the cluster is not called live', async () => {
       putJob('train');
       await signIn();
+      await row('train').waitFor();
       await status(/^Live$/);
       const tell = (type: string) => {
         for (const stream of gateway.streams) stream.send(stream.watches[0], type, { since: new Date().toISOString(), reason: 'watch-lost' });
