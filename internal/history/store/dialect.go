@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -162,8 +163,19 @@ func (mariadb) text() string { return "BINARY" }
 func (mariadb) primary(string) string { return "PRIMARY" }
 
 func (mariadb) lock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "SELECT GET_LOCK('"+schemaLock+"', -1)")
-	return err
+	for {
+		// MariaDB knows no endless wait: a negative time gives NULL at once.
+		var got sql.NullInt64
+		if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK('"+schemaLock+"', 60)").Scan(&got); err != nil {
+			return err
+		}
+		switch {
+		case !got.Valid:
+			return errors.New("the database gives no lock")
+		case got.Int64 == 1:
+			return nil
+		}
+	}
 }
 
 func (mariadb) unlock(ctx context.Context, conn *sql.Conn) error {
