@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -34,6 +36,7 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 	server := flags.String("server", "http://127.0.0.1:8080", "`URL` of the gateway")
 	token := flags.String("token", os.Getenv("KUBECAST_TOKEN"), "bearer `token` (default $KUBECAST_TOKEN)")
 	tokenFile := flags.String("token-file", "", "`file` with the bearer token, read again for each connection")
+	ca := flags.String("ca", "", "`file` with the certificates (PEM) of those who may vouch for the gateway's, in place of the system's")
 	output := flags.String("o", "line", "`form` of the output: line or json")
 	if err := parse(flags, args, 1); err != nil {
 		return err
@@ -51,6 +54,10 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 	default:
 		return fmt.Errorf("watch: -o %q is neither line nor json", *output)
 	}
+	connection, err := trusting(*ca)
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
@@ -63,6 +70,7 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 	// The library makes one attempt for each connection, so that the token is fresh, and the server's retry counts.
 	w.client.ReconnectStrategy = &backoff.StopBackOff{}
 	w.client.ResponseValidator = refusal
+	w.client.Connection = connection
 	for failures := 0; ; failures++ {
 		bearer := *token
 		if *tokenFile != "" {
@@ -97,6 +105,24 @@ func watch(ctx context.Context, args []string, out io.Writer) error {
 		case <-time.After(wait + rand.N(wait/4+1)):
 		}
 	}
+}
+
+// trusting makes a client of HTTP that trusts the certificates of a file; the usual client if there is none.
+func trusting(file string) (*http.Client, error) {
+	if file == "" {
+		return &http.Client{}, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("-ca: %w", err)
+	}
+	trusted := x509.NewCertPool()
+	if !trusted.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("-ca %s: there is no certificate in it", file)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: trusted}
+	return &http.Client{Transport: transport}, nil
 }
 
 type watcher struct {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -160,6 +161,40 @@ func TestWatchEndsWhenRefusedForGood(t *testing.T) {
 		}
 	}
 }
+
+func TestWatchTrustsWhomItIsTold(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		stream(added)(w)
+	}))
+	defer s.Close()
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	watch := func(ctx context.Context, out io.Writer) error {
+		return watch(ctx, []string{"--server", s.URL, "-ca", ca, "/api/v1/pods"}, out)
+	}
+	if err := watch(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "-ca: open "+ca) {
+		t.Errorf("without the file: %v", err)
+	}
+	write := func(text []byte) {
+		if err := os.WriteFile(ca, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write([]byte("no certificate"))
+	if err := watch(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "there is no certificate in it") {
+		t.Errorf("of a file without a certificate: %v", err)
+	}
+	write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := watch(ctx, told(func(string) { cancel() })); err != nil || !errors.Is(ctx.Err(), context.Canceled) {
+		t.Errorf("with the server's certificate: %v, %v", err, ctx.Err())
+	}
+}
+
+// told is called for what is written.
+type told func(string)
+
+func (f told) Write(p []byte) (int, error) { f(string(p)); return len(p), nil }
 
 type brokenPipe struct{}
 

@@ -76,12 +76,16 @@ func Check(cfg config.Config) error {
 	if err := checkHistory(cfg.History); err != nil {
 		return err
 	}
-	if err := webhook.Check(webhookTargets(cfg)); err != nil {
+	targets, err := webhookTargets(cfg)
+	if err != nil {
+		return err
+	}
+	if err := webhook.Check(targets); err != nil {
 		return err
 	}
 	if cfg.Authorizer.Mode != config.AuthorizerPolicy {
 		return nil
 	}
-	_, err := policy.New(cfg.Authorizer.Policies, policiesKey, nil)
+	_, err = policy.New(cfg.Authorizer.Policies, policiesKey, nil)
 	return err
 }

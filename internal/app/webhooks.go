@@ -2,8 +2,11 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,13 +19,30 @@ import (
 )
 
 // webhookTargets are the targets of a configuration, as they are sent to.
-func webhookTargets(cfg config.Config) (targets []webhook.Target) {
-	for _, w := range cfg.Webhooks {
+func webhookTargets(cfg config.Config) (targets []webhook.Target, err error) {
+	for i, w := range cfg.Webhooks {
+		if w.URLFile != "" {
+			if w.URL, err = webhookURL(w.URLFile); err != nil {
+				return nil, fmt.Errorf("webhooks[%d].urlFile: %w", i, err)
+			}
+		}
 		targets = append(targets, webhook.Target{
 			Name: w.Name, URL: w.URL, SecretFile: w.SecretFile, Digest: w.Digest.Std(), Concurrency: w.Concurrency, Body: w.Body,
 		})
 	}
-	return targets
+	return targets, nil
+}
+
+func webhookURL(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	url := strings.TrimSpace(string(text))
+	if err := config.CheckWebhookURL(url); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	return url, nil
 }
 
 // newWebhooks returns nil if the configuration has none.
@@ -30,7 +50,11 @@ func newWebhooks(cfg config.Config, registerer prometheus.Registerer, log *slog.
 	if len(cfg.Webhooks) == 0 {
 		return nil, nil
 	}
-	return webhook.New(webhook.Options{Targets: webhookTargets(cfg), Keep: cfg.Notifications.Keep.Std(), Registerer: registerer, Log: log})
+	targets, err := webhookTargets(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.New(webhook.Options{Targets: targets, Keep: cfg.Notifications.Keep.Std(), Registerer: registerer, Log: log})
 }
 
 // tellWebhooks has the recorders write messages for webhooks, if there are any.

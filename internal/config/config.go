@@ -279,6 +279,7 @@ type HistoryKind struct {
 type Webhook struct {
 	Name        string   `yaml:"name"`        // a DNS label, unique
 	URL         string   `yaml:"url"`         // http or https; may be a secret, so it is never shown
+	URLFile     string   `yaml:"urlFile"`     // in place of url: a file with it, read at the start
 	SecretFile  string   `yaml:"secretFile"`  // what signs, one secret a line; read again when it changes; empty: nothing is signed
 	States      []string `yaml:"states"`      // to which the transitions lead
 	Namespaces  []string `yaml:"namespaces"`  // empty: all

@@ -249,6 +249,7 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"a webhook without a name":   {"webhooks: [{url: 'https://a'}]", `line 1: webhooks[0].name: "" given; allowed: a DNS label`},
 		"two webhooks of one name":   {"webhooks: [{name: a, url: 'https://a'}, {name: a, url: 'https://a'}]", `line 1: webhooks[1].name: "a" given; allowed: a name that no other`},
 		"a webhook at no URL":        {"webhooks: [{name: a, url: 'ftp://secret'}]", `line 1: webhooks[0].url: what is given is no such URL; allowed: an http or https URL`},
+		"a webhook at two URLs":      {"webhooks: [{name: a, url: 'https://a', urlFile: url}]", `line 1: webhooks[0].urlFile: given beside url; allowed: one of the two`},
 		"a webhook's state":          {"webhooks: [{name: a, url: 'https://a', states: [Done]}]", `line 1: webhooks[0].states[0]: "Done" given; allowed: Submitted, `},
 		"a webhook without states":   {"webhooks: [{name: a, url: 'https://a', states: []}]", `line 1: webhooks[0].states: [] given; allowed: one state or more`},
 		"a webhook's namespace":      {"webhooks: [{name: a, url: 'https://a', namespaces: ['*']}]", `line 1: webhooks[0].namespaces[0]: "*" given`},

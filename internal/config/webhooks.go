@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -29,8 +30,13 @@ func (f *faults) webhooks(c Config) {
 		case slices.ContainsFunc(c.Webhooks[:i], func(other Webhook) bool { return other.Name == w.Name }):
 			f.refuse(key+".name", w.Name, "a name that no other webhook has")
 		}
-		if u, err := url.Parse(w.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
-			f.add(0, key+".url", "what is given is no such URL; allowed: an http or https URL without a fragment")
+		switch {
+		case w.URL != "" && w.URLFile != "":
+			f.add(0, key+".urlFile", "given beside url; allowed: one of the two")
+		case w.URLFile == "":
+			if err := CheckWebhookURL(w.URL); err != nil {
+				f.add(0, key+".url", "%v", err)
+			}
 		}
 		if len(w.States) == 0 {
 			f.refuse(key+".states", "[]", "one state or more")
@@ -55,4 +61,12 @@ func (f *faults) webhooks(c Config) {
 			f.refuse(key+".concurrency", w.Concurrency, "1 to 64")
 		}
 	}
+}
+
+// CheckWebhookURL says what a webhook's URL may be. The error does not show it.
+func CheckWebhookURL(text string) error {
+	if u, err := url.Parse(text); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" {
+		return errors.New("what is given is no such URL; allowed: an http or https URL without a fragment")
+	}
+	return nil
 }

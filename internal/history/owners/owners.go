@@ -63,12 +63,12 @@ func (f *Finder) Of(ctx context.Context, o *cluster.Object) (string, error) {
 	if o.GetNamespace() == "" {
 		return "", nil
 	}
-	found, err := f.look(ctx, place{version: "v1", kind: "Namespace", name: o.GetNamespace()}, "")
+	found, err := f.look(ctx, place{kind: "Namespace", name: o.GetNamespace()}, "")
 	return found.owner, err
 }
 
 // place is where an object should be, as an ownerReference says it.
-type place struct{ group, version, kind, name, uid string }
+type place struct{ group, kind, name, uid string }
 
 // finding is what is known of a place; the zero value is that nothing is there, or that the gateway may not see it.
 type finding struct {
@@ -171,8 +171,8 @@ func controllerOf(o *cluster.Object) (above place) {
 		if !ref.Get("controller").Bool() {
 			return true
 		}
-		if group, version, versioned := strings.Cut(ref.Get("apiVersion").Str, "/"); versioned {
-			above = place{strings.Clone(group), strings.Clone(version), strings.Clone(ref.Get("kind").Str), strings.Clone(ref.Get("name").Str), strings.Clone(ref.Get("uid").Str)}
+		if group, _, named := strings.Cut(ref.Get("apiVersion").Str, "/"); named {
+			above = place{strings.Clone(group), strings.Clone(ref.Get("kind").Str), strings.Clone(ref.Get("name").Str), strings.Clone(ref.Get("uid").Str)}
 		}
 		return false
 	})
