@@ -1,10 +1,6 @@
 import { createContext, useContext, type ReactNode } from 'react';
 import { useNow } from './clock.ts';
-import { formatDuration } from './duration.ts';
-
-export function formatTime(time: number): string {
-  return new Date(time).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-}
+import { formatDate, formatDuration } from '../texts/format.ts';
 
 /** As of when everything below is, in milliseconds since the epoch; undefined: it is as of now. Ages stop there. */
 export const AsOf = createContext<number | undefined>(undefined);
@@ -15,7 +11,7 @@ export function Age({ since, until }: { since: number | undefined; until?: numbe
   const now = useContext(AsOf) ?? ticking;
   if (since === undefined) return <span className="none">–</span>;
   return (
-    <time dateTime={new Date(since).toISOString()} title={new Date(since).toLocaleString()}>
+    <time dateTime={new Date(since).toISOString()} title={formatDate(since)}>
       {formatDuration((until ?? now) - since)}
     </time>
   );

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
-import { formatDuration } from '../age/duration.ts';
+import { formatDuration } from '../texts/format.ts';
 import type { Claims } from '../session/session.ts';
 
 const soon = 5 * 60_000;

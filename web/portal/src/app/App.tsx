@@ -1,7 +1,7 @@
 // What is on screen: the sign-in or the workspace.
 
 import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
-import { formatTime } from '../age/Age.tsx';
+import { formatTime } from '../texts/format.ts';
 import { describe } from '../connection/describe.ts';
 import { useAttention } from '../connection/attention.ts';
 import { browserSession } from '../session/browser.ts';

@@ -1,6 +1,6 @@
 import type { ConnectionState, Observable, Snapshot } from '@kubecast/sdk';
 import { useSyncExternalStore, type ReactNode } from 'react';
-import { formatTime } from '../age/Age.tsx';
+import { formatTime } from '../texts/format.ts';
 import { useNow } from '../age/clock.ts';
 import { describe } from './describe.ts';
 import './connection.css';

@@ -2,7 +2,8 @@
 
 import type { ConnectionState, Observable } from '@kubecast/sdk';
 import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
-import { AsOf, formatTime } from '../age/Age.tsx';
+import { AsOf } from '../age/Age.tsx';
+import { formatTime } from '../texts/format.ts';
 import { describe } from './describe.ts';
 import './connection.css';
 

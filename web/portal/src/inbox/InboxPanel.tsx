@@ -3,7 +3,8 @@
 import type { JobNotification, Transition, Which } from '@kubecast/sdk';
 import { useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
-import { Age, formatTime } from '../age/Age.tsx';
+import { Age } from '../age/Age.tsx';
+import { formatTime } from '../texts/format.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { urgency } from '../state/tone.ts';
 import { linkToJob, type View } from '../view/view.ts';

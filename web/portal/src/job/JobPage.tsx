@@ -3,7 +3,8 @@
 import { transitions, type WatchStatus } from '@kubecast/sdk';
 import { useFollow, useWatch } from '@kubecast/sdk/react';
 import { useMemo, type ReactNode } from 'react';
-import { Age, AsOf, formatTime } from '../age/Age.tsx';
+import { Age, AsOf } from '../age/Age.tsx';
+import { formatTime } from '../texts/format.ts';
 import { jobRow } from '../jobs/job.ts';
 import { Progress } from '../jobs/Progress.tsx';
 import { podFields, podRow } from '../pods/pod.ts';

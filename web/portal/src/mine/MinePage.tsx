@@ -3,7 +3,8 @@
 import { HistoryError, transitions, type JobNotification, type PastJob } from '@kubecast/sdk';
 import { useConnection, useFollow, useKubecast, useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
-import { Age, formatTime } from '../age/Age.tsx';
+import { Age } from '../age/Age.tsx';
+import { formatTime } from '../texts/format.ts';
 import { Notice } from '../app/Notice.tsx';
 import { Dated } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatDuration } from './duration.ts';
+import { formatDuration, plural } from './format.ts';
 
 test.each([
   [-5_000, '0s'],
@@ -16,4 +16,10 @@ test.each([
   [400 * 86_400_000, '400d'],
 ])('%d ms is %s', (ms, want) => {
   expect(formatDuration(ms)).toBe(want);
+});
+
+test('a number stands in the form of its plural, and a form that is not there in the other', () => {
+  const pods = { one: '{} pod', other: '{} pods' };
+  expect([0, 1, 2, 1234].map((count) => plural(count, pods))).toEqual(['0 pods', '1 pod', '2 pods', '1,234 pods']);
+  expect(plural(1, { other: '{} 个' })).toBe('1 个');
 });

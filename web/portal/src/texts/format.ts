@@ -1,0 +1,49 @@
+// Numbers, units, dates and plurals, as the page's language writes them.
+
+import { locale } from './language.ts';
+
+const numbers = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
+const rules = new Intl.PluralRules(locale);
+const times = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' });
+const days = new Intl.DateTimeFormat(locale, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
+
+export const formatNumber = (value: number): string => numbers.format(value);
+
+/** The form that goes with a number; `{}` in it is the number. Forms that a language does not have are left out. */
+export function plural(count: number, forms: { readonly other: string } & Partial<Record<Intl.LDMLPluralRule, string>>): string {
+  return (forms[rules.select(count)] ?? forms.other).replace('{}', formatNumber(count));
+}
+
+/** All times are in milliseconds since the epoch. */
+export const formatTime = (time: number): string => times.format(time);
+export const formatDate = (time: number): string => dates.format(time);
+export const formatWeekday = (time: number): string => days.format(time);
+
+const unit = (name: 'second' | 'minute' | 'hour' | 'day', unitDisplay: 'narrow' | 'long'): Intl.NumberFormat => new Intl.NumberFormat(locale, { style: 'unit', unit: name, unitDisplay });
+
+const narrow = { second: unit('second', 'narrow'), minute: unit('minute', 'narrow'), hour: unit('hour', 'narrow'), day: unit('day', 'narrow') };
+const length = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+type Unit = keyof typeof length;
+
+/** As kubectl writes ages: two units at most, fewer as it grows. Clocks differ, so never below zero. */
+export function formatDuration(ms: number): string {
+  if (!(ms > 0)) return narrow.second.format(0);
+  if (ms < 2 * length.minute) return one(ms, 'second');
+  if (ms < 10 * length.minute) return two(ms, 'minute', 'second');
+  if (ms < 3 * length.hour) return one(ms, 'minute');
+  if (ms < 8 * length.hour) return two(ms, 'hour', 'minute');
+  if (ms < 2 * length.day) return one(ms, 'hour');
+  if (ms < 8 * length.day) return two(ms, 'day', 'hour');
+  return one(ms, 'day');
+}
+
+const one = (ms: number, large: Unit): string => narrow[large].format(Math.floor(ms / length[large]));
+
+function two(ms: number, large: Unit, small: Unit): string {
+  const rest = Math.floor((ms % length[large]) / length[small]);
+  return one(ms, large) + (rest > 0 ? narrow[small].format(rest) : '');
+}
+
+/** A round span of time in words, such as "15 minutes". */
+export const formatSpan = (count: number, of: Unit): string => unit(of, 'long').format(count);
