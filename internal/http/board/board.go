@@ -90,7 +90,7 @@ func (b *Board) Ask(kinds *cache.Kinds, store *cache.Store, asked Question, user
 	of := asked.key(store)
 	q := b.kept[of]
 	if q == nil {
-		if len(b.kept) >= b.opts.Questions && !b.dropIdle() {
+		if len(b.kept) >= b.opts.Questions && !b.dropIdle() && !b.displace(user) {
 			return nil, ErrFull
 		}
 		used, release, err := kinds.Use(store.Kind(), user)
@@ -134,7 +134,7 @@ func (b *Board) Find(store *cache.Store, asked Question, first, last uint64) *Vi
 func (b *Board) begin(of key, asked Question, store *cache.Store, release func(), user string) *question {
 	ctx, cancel := context.WithCancel(b.life)
 	q := newQuestion(asked, store, func(err error) { b.drop(of, err) })
-	q.cancel = cancel
+	q.cancel, q.payer = cancel, user
 	b.kept[of] = q
 	q.charge = b.memory.Charge(user, math.MaxInt64, func() { b.drop(of, ErrFull) }).Measure(q.bytes.Load)
 	b.running.Go(func() {
@@ -169,6 +169,31 @@ func (b *Board) dropIdle() bool {
 		}
 	}
 	return false
+}
+
+// displace makes room for another question of a user at the cost of whoever pays for most, as the memory does: so nobody can keep
+// others from asking. It is false if nobody pays for more than the user will. The lock is held.
+func (b *Board) displace(user string) bool {
+	paid := map[string]int{}
+	for _, q := range b.kept {
+		paid[q.payer]++
+	}
+	var victim key
+	most := paid[user] + 1
+	var losing *question
+	for of, q := range b.kept {
+		// Of one who pays for most, the question that the fewest others ask.
+		if n := paid[q.payer]; n > most || n == most && losing != nil && q.payer == losing.payer && q.readers < losing.readers {
+			most, victim, losing = n, of, q
+		}
+	}
+	if losing == nil {
+		return false
+	}
+	delete(b.kept, victim)
+	b.metrics.displaced.Inc()
+	losing.end(ErrFull)
+	return true
 }
 
 // leave counts a reader less.

@@ -91,7 +91,7 @@ func TestQuestionsAreKeptOnceAndDroppedWhenNobodyAsks(t *testing.T) {
 			t.Error("the same question is kept twice")
 		}
 		two, _ := a.ask("-spec.n", "ann")
-		if _, err := a.ask("metadata.name", "bob"); !errors.Is(err, ErrFull) {
+		if _, err := a.ask("metadata.name", "ann"); !errors.Is(err, ErrFull) {
 			t.Errorf("a third question: %v", err)
 		}
 		two.Close()
@@ -110,6 +110,50 @@ func TestQuestionsAreKeptOnceAndDroppedWhenNobodyAsks(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		if s := a.board.Stats(); s != (Stats{}) || a.store.Topic().Stats().Waiting != 0 {
 			t.Errorf("left: %+v", s)
+		}
+	})
+}
+
+// TestNobodyKeepsOthersFromAsking by asking for as much as is kept.
+func TestNobodyKeepsOthersFromAsking(t *testing.T) {
+	inBubble(t, 4, 1<<20, func(a *asked) {
+		var readers []*Reader
+		ask := func(sort, user string) error {
+			r, err := a.ask(sort, user)
+			if err == nil {
+				a.view(r, nil)
+				readers = append(readers, r)
+			}
+			return err
+		}
+		for _, sort := range []string{"spec.a", "spec.b", "spec.c", "spec.d"} {
+			if err := ask(sort, "ann"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ask("spec.e", "ann"); !errors.Is(err, ErrFull) {
+			t.Errorf("a fifth of ann: %v", err)
+		}
+		shared, _ := a.ask("spec.a", "cat")
+		for _, sort := range []string{"-spec.a", "-spec.b"} {
+			if err := ask(sort, "bob"); err != nil {
+				t.Errorf("bob beside ann: %v", err)
+			}
+		}
+		if err := ask("-spec.c", "bob"); !errors.Is(err, ErrFull) {
+			t.Errorf("bob has as much as ann, and got more: %v", err)
+		}
+		lost := 0
+		for _, r := range readers[:4] {
+			if _, err := r.View(nil); errors.Is(err, ErrFull) {
+				lost++
+			}
+		}
+		if _, err := shared.View(nil); lost != 2 || err != nil || a.board.Stats().Questions != 4 {
+			t.Errorf("ann lost %d of 4, and the one that others ask: %v; %+v", lost, err, a.board.Stats())
+		}
+		for _, r := range append(readers, shared) {
+			r.Close()
 		}
 	})
 }

@@ -7,7 +7,7 @@ type metrics struct{ displaced prometheus.Counter }
 
 func newMetrics(b *Board, registerer prometheus.Registerer) metrics {
 	m := metrics{displaced: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "kubecast_questions_displaced_total", Help: "Questions of live counts and pages that were given up since the memory for them was full.",
+		Name: "kubecast_questions_displaced_total", Help: "Questions of live counts and pages that were given up since as many are kept as can be, or the memory for them was full.",
 	})}
 	gauge := func(name, help string, value func(Stats) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(b.Stats()) })

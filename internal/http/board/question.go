@@ -41,6 +41,7 @@ type question struct {
 	bytes  atomic.Int64
 
 	// Guarded by the board's lock.
+	payer   string // who asked first
 	readers int
 	idle    *time.Timer // ends it; nil while it is asked
 
