@@ -13,18 +13,16 @@ import { Search } from '../filters/Search.tsx';
 import { Bell } from '../inbox/Bell.tsx';
 import { keepNotices } from '../inbox/notices.ts';
 import { useUnread } from '../inbox/useUnread.ts';
-import { JobPage } from '../job/JobPage.tsx';
 import { JobsPage } from '../jobs/JobsPage.tsx';
-import { MinePage } from '../mine/MinePage.tsx';
+import { Route, shownPages } from '../pages/Route.tsx';
+import { t as pages } from '../pages/texts.ts';
 import { PodsPage } from '../pods/PodsPage.tsx';
 import type { Claims } from '../session/session.ts';
-import { linkTo, linkToJob, parseView, useView, type View } from '../view/view.ts';
+import { linkTo, linkToJob, parseView, tableOf, useView, type View } from '../view/view.ts';
 import { Account } from './Account.tsx';
 import { Logo } from './Logo.tsx';
 import { Notice } from './Notice.tsx';
 
-const pages = ['mine', 'jobs', 'pods'] as const;
-const titles = { mine: 'Mine', jobs: 'Jobs', pods: 'Pods' };
 
 interface WorkspaceProps {
   readonly feed: Feed;
@@ -45,19 +43,19 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
   useEffect(() => {
     feed.setNamespace(namespace);
   }, [feed, namespace]);
-  const { page, object } = view;
-  const detail = page === 'mine' || object !== undefined;
+  const { page, object, kind } = view;
+  const table = tableOf(view);
   useEffect(() => {
-    if (page !== 'mine') feed.setPage(page);
-    feed.setDetail(detail);
-  }, [feed, page, detail]);
+    if (table) feed.setPage(table);
+    feed.setDetail(!table);
+  }, [feed, table]);
 
   const { user } = claims;
   const unread = useUnread(inboxOf(feed.details), user) ?? 0;
   useEffect(() => {
-    const table = `${titles[page]}${page !== 'mine' && view.namespace ? ` in ${view.namespace}` : ''}`;
-    document.title = `${unread > 0 ? `(${unread > 99 ? '99+' : unread}) ` : ''}${object?.name ?? table} · Kubecast`;
-  }, [page, view.namespace, object, unread]);
+    const shown = `${kind || pages.titles[page]}${page !== 'mine' && view.namespace ? ` in ${view.namespace}` : ''}`;
+    document.title = `${unread > 0 ? `(${unread > 99 ? '99+' : unread}) ` : ''}${object?.name ?? shown} · Kubecast`;
+  }, [page, kind, view.namespace, object, unread]);
   useEffect(
     () =>
       keepNotices({
@@ -76,24 +74,18 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
           <Logo /> Kubecast
         </span>
         <nav aria-label="Pages">
-          {pages.map((one) => (
-            <a key={one} href={linkTo(one, view)} aria-current={one === page ? (object ? 'true' : 'page') : undefined}>
-              {titles[one]}
+          {shownPages.map((one) => (
+            <a key={one} href={linkTo(one, view)} aria-current={one === page ? (object || kind ? 'true' : 'page') : undefined}>
+              {pages.titles[one]}
             </a>
           ))}
         </nav>
-        <ConnectionStatus connection={state.connection} rows={detail ? details : state.live.collection(page === 'pods' ? 'pods' : 'jobs')} onRetry={() => feed.retry()} />
+        <ConnectionStatus connection={state.connection} rows={table ? state.live.collection(table) : details} onRetry={() => feed.retry()} />
         <Bell view={view} user={user} />
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
       </header>
       <main className="page">
-        {object ? (
-          <JobPage key={`${object.namespace}/${object.name}`} view={view} {...object} token={token} />
-        ) : page === 'mine' ? (
-          <MinePage view={view} />
-        ) : (
-          <Page view={view} page={page} state={state} onRetry={() => feed.retry()} />
-        )}
+        {table ? <Page view={view} page={table} state={state} onRetry={() => feed.retry()} /> : <Route view={view} token={token} />}
       </main>
     </KubecastProvider>
   );

@@ -5,7 +5,7 @@ import { Feed } from '../feed/feed.ts';
 import { frameSchedule } from '../feed/schedule.ts';
 import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from '../session/browser.ts';
 import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
-import { parseView } from '../view/view.ts';
+import { parseView, tableOf } from '../view/view.ts';
 
 export interface SignedIn {
   /** Undefined: the browser has a cookie. */
@@ -157,14 +157,15 @@ export function useOffer(first: string | undefined): readonly [offered: string |
 }
 
 function open(token: string | undefined, accepted: boolean): SignedIn {
-  const { namespace, page, object } = parseView(location.hash);
+  const view = parseView(location.hash);
+  const table = tableOf(view);
   const feed = new Feed({
     // There is only this one: a new one has to be pasted.
     token: token === undefined ? undefined : () => token,
     session: sourceOf(browserSession, () => location.reload()),
-    namespace,
-    page: page === 'mine' ? 'jobs' : page,
-    detail: accepted && (page === 'mine' || object !== undefined), // who comes with a new token is let in by a table
+    namespace: view.namespace,
+    page: table ?? 'jobs',
+    detail: accepted && !table, // who comes with a new token is let in by a table
     schedule: frameSchedule(),
   });
   if (document.visibilityState === 'hidden') feed.pause(); // before it asks for anything

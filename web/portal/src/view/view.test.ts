@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
-import { formatView, linkTo, linkToJob, parseView, setView } from './view.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { formatView, linkTo, linkToJob, linkToKind, linkToObject, parseView, setView } from './view.ts';
 
-test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml'])('%s survives the round trip', (hash) => {
+test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml', '#pods/a/b', '#history?ns=a&state=Failed&owner=me&queue=gold&since=24h', '#overview?since=1h', '#kinds', '#kinds/deployments.apps?q=x', '#kinds/deployments.apps/a/b?tab=yaml', '#kinds/nodes/node-1'])('%s survives the round trip', (hash) => {
   expect(formatView(parseView(hash))).toBe(hash);
 });
 
@@ -29,10 +29,51 @@ test("a job's page keeps what its table shows, for the way back, and takes of an
   expect(parseView('#jobs/%/%zz').object).toEqual({ namespace: '%', name: '%zz' });
 });
 
-test('changing the view makes no step in the history', () => {
-  const before = history.length;
-  setView({ page: 'jobs', search: 'x' });
-  setView({ namespace: 'n' });
-  expect(location.hash).toBe('#jobs?ns=n&q=x');
-  expect(history.length).toBe(before);
+test("what is no job and no pod has its page among the kinds, by itself where it is in no namespace", () => {
+  const view = parseView('#kinds/widgets.example.org?ns=a&q=x');
+  expect(linkToObject('widgets.example.org', 'a', 'w', view)).toBe('#kinds/widgets.example.org/a/w?ns=a&q=x');
+  expect(linkToObject('nodes', '', 'node-1', view)).toBe('#kinds/nodes/node-1?ns=a');
+  expect(linkToObject('pods', 'a', 'p', view)).toBe('#pods/a/p?ns=a');
+  expect(linkToKind('widgets.example.org', parseView('#kinds/widgets.example.org/a/w?q=x&tab=yaml'))).toBe('#kinds/widgets.example.org?q=x');
+  expect(linkToKind('jobs.batch', view)).toBe('#jobs?ns=a&q=x');
+  expect(linkTo('kinds', view)).toBe('#kinds?ns=a&q=x');
+});
+
+describe('steps', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    location.hash = '#jobs';
+  });
+  afterEach(() => vi.useRealTimers());
+
+  test('each filter is a step that Back undoes, a search one as a whole', () => {
+    const before = history.length;
+    setView({ namespace: 'n' });
+    vi.advanceTimersByTime(60_000);
+    for (const search of ['x', 'xy', 'xyz']) {
+      setView({ search });
+      vi.advanceTimersByTime(60_000);
+    }
+    expect(location.hash).toBe('#jobs?ns=n&q=xyz');
+    expect(history.length - before).toBe(2);
+  });
+
+  test('whoever runs through the choices of a filter goes back to where they began', () => {
+    const before = history.length;
+    for (const namespace of ['a', 'b', 'c']) {
+      setView({ namespace });
+      vi.advanceTimersByTime(100);
+    }
+    setView({ state: 'Failed' });
+    expect(history.length - before).toBe(2);
+  });
+
+  test('the order, and what is shown of an object, is no step', () => {
+    const before = history.length;
+    setView({ sort: { column: 'name', descending: false } });
+    setView({ tab: 'yaml' });
+    setView({ page: 'jobs' });
+    expect(history.length).toBe(before);
+    expect(location.hash).toBe('#jobs?sort=name');
+  });
 });

@@ -1,40 +1,67 @@
 // What is on screen, kept in the address's fragment so that it survives a reload and can be shared:
 // `#pods?ns=team-a&q=train&state=Running&sort=-age`, or `#jobs/team-a/train?tab=yaml` for one job. Without one it is the user's own page, `#mine`.
+// `#kinds/deployments.apps` is the table of a kind, `#kinds/deployments.apps/team-a/web` one of its objects, `#kinds/nodes/node-1` one of no namespace.
 // Fragments never reach a server's log.
 
 import { useSyncExternalStore } from 'react';
 
-export interface View {
-  readonly page: 'mine' | 'jobs' | 'pods';
-  /** The one object that is shown, in place of the table. */
-  readonly object: { readonly namespace: string; readonly name: string } | undefined;
-  /** What is shown of the object; empty: what comes first. */
-  readonly tab: string;
+export const pageNames = ['mine', 'overview', 'jobs', 'pods', 'history', 'kinds'] as const;
+export type PageName = (typeof pageNames)[number];
+
+/** What a page's table is narrowed to; each of these is a step that Back undoes. */
+export interface Filters {
   /** Empty: all that the user may see. */
   readonly namespace: string;
   readonly search: string;
   /** Empty: every state. */
   readonly state: string;
+  /** Empty: everybody's; `me`: the user's own. */
+  readonly owner: string;
+  /** Empty: all queues. */
+  readonly queue: string;
+  /** How far back, such as `24h`; empty: as far as the page looks by itself. */
+  readonly since: string;
+}
+
+export interface View extends Filters {
+  readonly page: PageName;
+  /** On the page of kinds: which, such as `deployments.apps`; empty: they are there to choose from. */
+  readonly kind: string;
+  /** The one object that is shown, in place of the table. The namespace is empty for what has none. */
+  readonly object: { readonly namespace: string; readonly name: string } | undefined;
+  /** What is shown of the object; empty: what comes first. */
+  readonly tab: string;
   readonly sort: { readonly column: string; readonly descending: boolean };
 }
 
 const defaultSort = 'age';
-const pages = ['mine', 'jobs', 'pods'] as const;
+
+/** The filters, by the names that they have in the address. */
+const parameters = { namespace: 'ns', search: 'q', state: 'state', owner: 'owner', queue: 'queue', since: 'since' } as const satisfies Record<keyof Filters, string>;
+const filterNames = Object.keys(parameters) as (keyof Filters)[];
 
 export function parseView(hash: string): View {
   const [path = '', query = ''] = hash.replace(/^#/, '').split('?', 2);
-  const [page, namespace, name] = path.split('/').map(decoded);
+  const [first, ...parts] = path.split('/').map(decoded);
   const params = new URLSearchParams(query);
   const sort = params.get('sort') ?? defaultSort;
+  const page = pageNames.find((one) => one === first) ?? 'mine';
+  const kind = page === 'kinds' ? (parts.shift() ?? '') : '';
+  const filters = Object.fromEntries(filterNames.map((name) => [name, params.get(parameters[name]) ?? ''])) as unknown as Filters;
   return {
-    page: pages.find((one) => one === page) ?? 'mine',
-    object: page === 'jobs' && namespace && name ? { namespace, name } : undefined,
+    page,
+    kind,
+    object: objectAt(page, kind, parts),
     tab: params.get('tab') ?? '',
-    namespace: params.get('ns') ?? '',
-    search: params.get('q') ?? '',
-    state: params.get('state') ?? '',
+    ...filters,
     sort: { column: sort.replace(/^-/, ''), descending: sort.startsWith('-') },
   };
+}
+
+function objectAt(page: PageName, kind: string, parts: readonly string[]): View['object'] {
+  const [namespace, name] = parts;
+  if (kind !== '' && namespace && parts.length === 1) return { namespace: '', name: namespace };
+  return (page === 'jobs' || page === 'pods' || kind !== '') && namespace && name ? { namespace, name } : undefined;
 }
 
 function decoded(text: string): string {
@@ -47,26 +74,43 @@ function decoded(text: string): string {
 
 export function formatView(view: View): string {
   const params = new URLSearchParams();
-  if (view.namespace) params.set('ns', view.namespace);
-  if (view.search) params.set('q', view.search);
-  if (view.state) params.set('state', view.state);
+  for (const name of filterNames) if (view[name]) params.set(parameters[name], view[name]);
   const sort = (view.sort.descending ? '-' : '') + view.sort.column;
   if (sort !== defaultSort) params.set('sort', sort);
   if (view.object && view.tab) params.set('tab', view.tab);
   const query = params.toString();
-  const object = view.object ? [view.object.namespace, view.object.name].map((part) => `/${encodeURIComponent(part)}`).join('') : '';
-  return `#${view.page}${object}${query ? `?${query}` : ''}`;
+  const parts = [view.kind, view.object?.namespace ?? '', view.object?.name ?? ''].filter((part) => part !== '');
+  return `#${view.page}${parts.map((part) => `/${encodeURIComponent(part)}`).join('')}${query ? `?${query}` : ''}`;
 }
 
-/** A job's page. What the table shows is kept, for whoever goes back. */
-export function linkToJob(namespace: string, name: string, view: View): string {
-  return formatView({ ...(view.page === 'jobs' ? view : { ...parseView('#jobs'), namespace: view.namespace }), object: { namespace, name }, tab: '' });
+/** Kinds that have a page of their own, by the group-qualified plural. */
+const pageOf = (kind: string): Pick<View, 'page' | 'kind'> => (kind === 'jobs.batch' ? { page: 'jobs', kind: '' } : kind === 'pods' ? { page: 'pods', kind: '' } : { page: 'kinds', kind });
+
+/** One object's page, of whatever kind. What the kind's table shows is kept, for whoever goes back. */
+export function linkToObject(kind: string, namespace: string, name: string, view: View): string {
+  const to = pageOf(kind);
+  const table = view.page === to.page && view.kind === to.kind ? view : { ...parseView(''), namespace: view.namespace };
+  return formatView({ ...table, ...to, object: { namespace, name }, tab: '' });
+}
+
+export const linkToJob = (namespace: string, name: string, view: View): string => linkToObject('jobs.batch', namespace, name, view);
+
+/** A kind's table. The namespace and the search of another one are kept. */
+export function linkToKind(kind: string, view: View): string {
+  const to = pageOf(kind);
+  if (view.page === to.page && view.kind === to.kind) return formatView({ ...view, object: undefined });
+  return formatView({ ...parseView(''), ...to, namespace: view.namespace, search: view.search });
 }
 
 /** The other page with what both have in common: states and columns differ, namespace and search do not. */
-export function linkTo(page: View['page'], view: View): string {
-  if (page === view.page) return formatView({ ...view, object: undefined });
+export function linkTo(page: PageName, view: View): string {
+  if (page === view.page && view.kind === '') return formatView({ ...view, object: undefined });
   return formatView({ ...parseView(`#${page}`), namespace: view.namespace, search: view.search });
+}
+
+/** The table that is on screen, of those of jobs and pods. */
+export function tableOf({ page, object }: View): 'jobs' | 'pods' | undefined {
+  return !object && (page === 'jobs' || page === 'pods') ? page : undefined;
 }
 
 const listeners = new Set<() => void>();
@@ -90,9 +134,25 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Changes part of the view in place: typing a search is no step to go back to. */
+/** Arrow keys run through a list of choices: all that is chosen of one filter within this time is one step, in milliseconds. */
+const running = 1_000;
+let last: { readonly filter: string; readonly hash: string; readonly at: number } | undefined;
+
+/**
+ * Changes part of the view. Filters are steps to go back from; a search is one from its first letter to its last. Anything else (the order,
+ * what is shown of an object) changes in place.
+ */
 export function setView(change: Partial<View>): void {
-  history.replaceState(null, '', formatView({ ...snapshot(), ...change }));
+  const before = snapshot();
+  const after = { ...before, ...change };
+  const hash = formatView(after);
+  const changed = after.page === before.page ? filterNames.filter((name) => after[name] !== before[name]) : [];
+  const filter = changed.join();
+  const typing = filter === 'search' && before.search !== '' && after.search !== '';
+  const goesOn = last?.filter === filter && last.hash === location.hash && Date.now() - last.at < running;
+  if (filter === '' || typing || goesOn) history.replaceState(null, '', hash);
+  else history.pushState(null, '', hash);
+  last = filter === '' ? last && { ...last, hash } : { filter, hash, at: Date.now() };
   for (const listener of [...listeners]) listener();
 }
 
