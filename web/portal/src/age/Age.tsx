@@ -6,13 +6,20 @@ import { formatDate, formatDuration } from '../texts/format.ts';
 export const AsOf = createContext<number | undefined>(undefined);
 
 /** How long ago something was, ticking; or how long it took, once it is over. */
-export function Age({ since, until }: { since: number | undefined; until?: number | undefined }): ReactNode {
+interface AgeProps {
+  readonly since: number | undefined;
+  readonly until?: number | undefined;
+  /** Puts it in words, such as "3m ago". */
+  readonly in?: ((span: string) => string) | undefined;
+}
+
+export function Age({ since, until, in: put = String }: AgeProps): ReactNode {
   const ticking = useNow();
   const now = useContext(AsOf) ?? ticking;
   if (since === undefined) return <span className="none">–</span>;
   return (
     <time dateTime={new Date(since).toISOString()} title={formatDate(since)}>
-      {formatDuration((until ?? now) - since)}
+      {put(formatDuration((until ?? now) - since))}
     </time>
   );
 }

@@ -1,7 +1,9 @@
 import type { ReactNode } from 'react';
 import { useNow } from '../age/clock.ts';
-import { formatDuration } from '../texts/format.ts';
+import { formatDate, formatDuration } from '../texts/format.ts';
 import type { Claims } from '../session/session.ts';
+import { LanguageChoice } from './LanguageChoice.tsx';
+import { t } from './texts.ts';
 
 const soon = 5 * 60_000;
 
@@ -12,17 +14,18 @@ export function Account({ claims, stuck, onSignOut }: { claims: Claims; stuck: b
     <div className="account">
       {stuck && (
         <span className="account-ending" role="alert">
-          You are still signed in: the gateway cannot be reached
+          {t.stillSignedIn}
         </span>
       )}
-      {left < soon && <span className="account-ending">Sign-in ends {left > 0 ? `in ${formatDuration(left)}` : 'now'}</span>}
+      {left < soon && <span className="account-ending">{left > 0 ? t.endsIn(formatDuration(left)) : t.endsNow}</span>}
       {claims.user && (
-        <span className="account-name" title={claims.expiresAt === undefined ? claims.user : `${claims.user}, until ${new Date(claims.expiresAt).toLocaleString()}`}>
+        <span className="account-name" translate="no" title={claims.expiresAt === undefined ? claims.user : t.userUntil(claims.user, formatDate(claims.expiresAt))}>
           {claims.user}
         </span>
       )}
+      <LanguageChoice />
       <button type="button" className="button" onClick={onSignOut}>
-        Sign out
+        {t.signOut}
       </button>
     </div>
   );

@@ -10,6 +10,7 @@ import { Offer, PassedOver } from '../signin/Offer.tsx';
 import { SignIn } from '../signin/SignIn.tsx';
 import { useOffer, useSignIn, type First, type SignedIn, type SignInState } from '../signin/useSignIn.ts';
 import { Workspace } from './Workspace.tsx';
+import { t } from './texts.ts';
 
 export function App({ first }: { first: First }): ReactNode {
   const state = useSignIn(first.session);
@@ -52,8 +53,8 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
 
   useEffect(() => {
     if (refused) {
-      const said = now.message ? ` The gateway says: ${now.message}` : '';
-      signOut(accepted ? `You have been signed out.${said}` : `The gateway does not accept this token.${said}`);
+      const said = now.message ? ` ${t.gatewaySays(now.message)}` : '';
+      signOut(accepted ? t.signedOut + said : t.notAccepted + said);
     } else if (known && !accepted) {
       accept();
     }

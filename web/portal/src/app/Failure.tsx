@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from 'react';
+import { t } from './texts.ts';
 
 interface FailureProps {
   readonly children: ReactNode;
@@ -16,11 +17,11 @@ export class Failure extends Component<FailureProps, { readonly error: string | 
     if (this.state.error === undefined) return this.props.children;
     return (
       <div className="notice" role="alert">
-        <h2>The portal has failed</h2>
-        <p>This is a mistake in the portal, not in your cluster. You are still signed in.</p>
-        <p className="notice-said">{this.state.error}</p>
+        <h2>{t.failed}</h2>
+        <p>{t.failedWhy}</p>
+        <p className="notice-said" translate="no">{this.state.error}</p>
         <button type="button" className="button" onClick={() => location.reload()}>
-          Load it again
+          {t.loadAgain}
         </button>
       </div>
     );

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { t } from './texts.ts';
 
 interface NoticeProps {
   readonly title: string;
@@ -14,9 +15,9 @@ export function Notice({ title, said, onRetry, children }: NoticeProps): ReactNo
     <div className="notice" role="alert">
       <h2>{title}</h2>
       <p>{children}</p>
-      {said && <p className="notice-said">{said}</p>}
+      {said && <p className="notice-said" translate="no">{said}</p>}
       <button type="button" className="button" onClick={onRetry}>
-        Try again
+        {t.tryAgain}
       </button>
     </div>
   );

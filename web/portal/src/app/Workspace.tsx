@@ -22,7 +22,7 @@ import { linkTo, linkToJob, parseView, tableOf, useView, type View } from '../vi
 import { Account } from './Account.tsx';
 import { Logo } from './Logo.tsx';
 import { Notice } from './Notice.tsx';
-
+import { t } from './texts.ts';
 
 interface WorkspaceProps {
   readonly feed: Feed;
@@ -53,8 +53,9 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
   const { user } = claims;
   const unread = useUnread(inboxOf(feed.details), user) ?? 0;
   useEffect(() => {
-    const shown = `${kind || pages.titles[page]}${page !== 'mine' && view.namespace ? ` in ${view.namespace}` : ''}`;
-    document.title = `${unread > 0 ? `(${unread > 99 ? '99+' : unread}) ` : ''}${object?.name ?? shown} · Kubecast`;
+    const title = kind || (pages.titles[page]);
+    const shown = page !== 'mine' && view.namespace ? t.titleIn(title, view.namespace) : title;
+    document.title = `${unread > 0 ? `${unread > 99 ? t.unreadMany : t.unread(unread)} ` : ''}${object?.name ?? shown} · Kubecast`;
   }, [page, kind, view.namespace, object, unread]);
   useEffect(
     () =>
@@ -70,10 +71,10 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
   return (
     <KubecastProvider client={feed.details}>
       <header className="top">
-        <span className="brand">
+        <span className="brand" translate="no">
           <Logo /> Kubecast
         </span>
-        <nav aria-label="Pages">
+        <nav aria-label={t.pagesLabel}>
           {shownPages.map((one) => (
             <a key={one} href={linkTo(one, view)} aria-current={one === page ? (object || kind ? 'true' : 'page') : undefined}>
               {pages.titles[one]}
@@ -117,13 +118,12 @@ function Page({ view, page, state, onRetry }: PageProps): ReactNode {
       ) : (
         <NamespaceInput selected={view.namespace} />
       )}
-      <Search value={view.search} label={`Search ${page}`} />
+      <Search value={view.search} label={t.search[page] ?? ''} />
     </>
   );
 
   if (!forbidden && !ended && watches.includes(page)) {
-    const where = view.namespace ? `in ${view.namespace}` : visible ? 'in what you may see of the cluster' : 'in the cluster';
-    const table = { view, filters, empty: `There are no ${page} ${where}. They will appear here as they are created.` };
+    const table = { view, filters, empty: t.empty[page](view.namespace, visible !== undefined) };
     return (
       <DatedBy connection={state.connection}>
         {page === 'jobs' ? <JobsPage {...table} collection={live.collection('jobs')} /> : <PodsPage {...table} collection={live.collection('pods')} />}
@@ -134,8 +134,8 @@ function Page({ view, page, state, onRetry }: PageProps): ReactNode {
     <>
       <div className="toolbar">{filters}</div>
       {ended ? (
-        <Notice title="The stream has ended" said={connection.message} onRetry={onRetry}>
-          The gateway has refused it in a way that trying again by itself would not mend.
+        <Notice title={t.ended} said={connection.message} onRetry={onRetry}>
+          {t.endedWhy}
         </Notice>
       ) : forbidden || connection.phase === 'live' ? (
         <Forbidden view={view} page={page} state={state} onRetry={onRetry} />
@@ -150,11 +150,9 @@ function listed({ watches, visible, forbidden }: FeedState): boolean {
 }
 
 function Forbidden({ view, page, state, onRetry }: PageProps): ReactNode {
-  const where = view.namespace ? `in ${view.namespace}` : 'of all namespaces';
   return (
-    <Notice title={`You may not see ${page} ${where}`} said={state.refusal} onRetry={onRetry}>
-      {view.namespace ? 'Is the name right? ' : 'You may well see those of your own. '}
-      {listed(state) ? 'Choose a namespace above.' : 'Enter the name of a namespace above.'}
+    <Notice title={t.forbidden[page](view.namespace)} said={state.refusal} onRetry={onRetry}>
+      {view.namespace ? t.nameRight : t.yourOwn} {listed(state) ? t.choose : t.enter}
     </Notice>
   );
 }

@@ -1,8 +1,9 @@
 import type { ConnectionState, Observable, Snapshot } from '@kubecast/sdk';
 import { useSyncExternalStore, type ReactNode } from 'react';
-import { formatTime } from '../texts/format.ts';
+import { formatDuration, formatTime } from '../texts/format.ts';
 import { useNow } from '../age/clock.ts';
 import { describe } from './describe.ts';
+import { t } from './texts.ts';
 import './connection.css';
 
 interface ConnectionStatusProps {
@@ -33,9 +34,9 @@ function Retry({ at, onRetry }: { at: number; onRetry: () => void }): ReactNode 
   const seconds = Math.max(0, Math.ceil((at - useNow()) / 1_000));
   return (
     <>
-      {seconds > 1 && <span className="connection-wait">again in {seconds} s</span>}
+      {seconds > 1 && <span className="connection-wait">{t.againIn(formatDuration(seconds * 1_000))}</span>}
       <button type="button" className="button button-small" onClick={onRetry}>
-        Try now
+        {t.tryNow}
       </button>
     </>
   );

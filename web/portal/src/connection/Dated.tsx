@@ -5,6 +5,7 @@ import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react
 import { AsOf } from '../age/Age.tsx';
 import { formatTime } from '../texts/format.ts';
 import { describe } from './describe.ts';
+import { t } from './texts.ts';
 import './connection.css';
 
 interface DatedProps {
@@ -23,7 +24,7 @@ export function Dated({ asOf, why, children }: DatedProps): ReactNode {
       <div role="status">
         {shown !== undefined && (
           <p className="dated-why">
-            {asOf === undefined ? 'What is shown may be old.' : `What is shown is as of ${formatTime(asOf)}.`} {shown}
+            {asOf === undefined ? t.old : t.asOf(formatTime(asOf))} {shown}
           </p>
         )}
       </div>

@@ -69,7 +69,7 @@ test('the countdown to the next attempt is not part of what is read out', () => 
   const said = status?.textContent;
   expect(said).toMatch(/^Reconnecting, as of /);
   shown.act(() => vi.advanceTimersByTime(2_500));
-  expect(shown.element.textContent).toContain('again in 3 s');
+  expect(shown.element.textContent).toContain('again in 3s');
   expect(status?.textContent).toBe(said);
   shown.act(() => shown.button('Try now').click());
   expect(onRetry).toHaveBeenCalledOnce();

@@ -1,6 +1,7 @@
 import type { Collection, KubeObject, Snapshot } from '@kubecast/sdk';
 import { useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { setView } from '../view/view.ts';
+import { t } from './texts.ts';
 
 interface NamespaceSelectProps {
   /** What the cluster has; undefined for whom may not list them. */
@@ -20,10 +21,10 @@ export function NamespaceSelect({ namespaces, visible, selected }: NamespaceSele
     return [...all].sort();
   }, [items, visible, selected]);
   return (
-    <select className="field" aria-label="Namespace" value={selected} onChange={(event) => setView({ namespace: event.target.value })}>
+    <select className="field" aria-label={t.namespace} value={selected} onChange={(event) => setView({ namespace: event.target.value })}>
       <option value="">{everything(visible)}</option>
       {names.map((name) => (
-        <option key={name}>{name}</option>
+        <option key={name} translate="no">{name}</option>
       ))}
     </select>
   );
@@ -33,9 +34,9 @@ const noSnapshot: Snapshot<KubeObject> = { items: [], phase: 'loading', stale: u
 const none: Collection<KubeObject> = { subscribe: () => () => undefined, getSnapshot: () => noSnapshot };
 
 function everything(visible: readonly string[] | undefined): string {
-  if (!visible) return 'All namespaces';
-  if (visible.length === 0) return 'All that you may see'; // by its name, wherever it is
-  return visible.length === 1 ? 'Your namespace' : `Your ${visible.length} namespaces`;
+  if (!visible) return t.allNamespaces;
+  if (visible.length === 0) return t.allVisible; // by its name, wherever it is
+  return t.yourNamespaces(visible.length);
 }
 
 /** For those who may neither list namespaces nor see what is in any, but perhaps in one whose name they know. */
@@ -57,8 +58,8 @@ export function NamespaceInput({ selected }: { selected: string }): ReactNode {
     >
       <input
         className="field"
-        aria-label="Namespace"
-        placeholder="Namespace"
+        aria-label={t.namespace}
+        placeholder={t.namespace}
         value={typed}
         spellCheck={false}
         autoCapitalize="none"
@@ -67,7 +68,7 @@ export function NamespaceInput({ selected }: { selected: string }): ReactNode {
       />
       {name !== selected && (
         <button type="submit" className="button">
-          {name === '' ? 'Show all' : 'Show'}
+          {name === '' ? t.showAll : t.show}
         </button>
       )}
     </form>

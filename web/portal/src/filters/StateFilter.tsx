@@ -1,6 +1,9 @@
 import type { ReactNode } from 'react';
 import { StateIcon } from '../state/StateMark.tsx';
 import { setView } from '../view/view.ts';
+import { stateName } from '../state/texts.ts';
+import { formatNumber } from '../texts/format.ts';
+import { t } from './texts.ts';
 import './filters.css';
 
 interface StateFilterProps {
@@ -15,14 +18,14 @@ interface StateFilterProps {
 /** How many there are in each state, and at a click only those. */
 export function StateFilter({ states, counts, total, selected, loading }: StateFilterProps): ReactNode {
   return (
-    <div className="state-filter" role="group" aria-label="Filter by state" data-loading={loading || undefined}>
-      <Chip label="All" count={total} pressed={selected === ''} onClick={() => setView({ state: '' })} />
+    <div className="state-filter" role="group" aria-label={t.byState} data-loading={loading || undefined}>
+      <Chip label={t.all} count={total} pressed={selected === ''} onClick={() => setView({ state: '' })} />
       {states
         .filter((state) => state === selected || counts.has(state))
         .map((state) => (
           <Chip
             key={state}
-            label={state}
+            label={stateName(state)}
             count={counts.get(state) ?? 0}
             icon={<StateIcon state={state} />}
             pressed={state === selected}
@@ -45,7 +48,7 @@ function Chip({ label, count, pressed, onClick, icon }: ChipProps): ReactNode {
   return (
     <button type="button" className="chip" aria-pressed={pressed} onClick={onClick}>
       {icon}
-      {label} <span className="chip-count">{count.toLocaleString()}</span>
+      {label} <span className="chip-count">{formatNumber(count)}</span>
     </button>
   );
 }

@@ -4,6 +4,8 @@ import { useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { View } from '../view/view.ts';
 import { InboxPanel } from './InboxPanel.tsx';
+import { formatNumber } from '../texts/format.ts';
+import { t } from './texts.tsx';
 import './inbox.css';
 
 export function Bell({ view, user }: { view: View; user: string }): ReactNode {
@@ -24,7 +26,7 @@ export function Bell({ view, user }: { view: View; user: string }): ReactNode {
 
   // Without a history there are none, and no bell.
   if (status === 'denied' || status === 'closed' || (status === 'loading' && !error)) return null;
-  const label = unread > 0 ? `Inbox, ${unread} unread` : 'Inbox';
+  const label = unread > 0 ? t.inboxUnread(unread) : t.inbox;
   return (
     <div
       className="bell"
@@ -42,13 +44,13 @@ export function Bell({ view, user }: { view: View; user: string }): ReactNode {
         </svg>
         {unread > 0 && (
           <span className="bell-count" aria-hidden="true">
-            {unread > 99 ? '99+' : unread}
+            {unread > 99 ? `${formatNumber(99)}+` : formatNumber(unread)}
           </span>
         )}
       </button>
       {/* A count that changes is read out by itself. */}
       <span className="unseen" role="status">
-        {unread > 0 ? `${unread} unread in the inbox` : ''}
+        {unread > 0 ? t.unread(unread) : ''}
       </span>
       {open && <InboxPanel view={view} user={user} />}
     </div>

@@ -9,6 +9,8 @@ import { StateIcon } from '../state/StateMark.tsx';
 import { urgency } from '../state/tone.ts';
 import { linkToJob, type View } from '../view/view.ts';
 import { Settings } from './Settings.tsx';
+import { stateName } from '../state/texts.ts';
+import { t } from './texts.tsx';
 
 /** So many stand there at first, and come at a click. */
 const some = 50;
@@ -23,13 +25,13 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
 
   const mark = (which: Which): void => {
     setFailure('');
-    markRead(which).catch((reason: unknown) => setFailure(`The gateway did not take that. ${reason instanceof Error ? reason.message : ''}`));
+    markRead(which).catch((reason: unknown) => setFailure(`${t.notTaken} ${reason instanceof Error ? reason.message : ''}`));
   };
   const newest = items[0];
   return (
-    <section ref={panel} className="inbox" role="dialog" aria-label="Inbox" tabIndex={-1}>
+    <section ref={panel} className="inbox" role="dialog" aria-label={t.inbox} tabIndex={-1}>
       <header className="inbox-head">
-        <h2>{adjusting ? 'Notifications' : 'Inbox'}</h2>
+        <h2>{adjusting ? t.notifications : t.inbox}</h2>
         {!adjusting && newest && unread > 0 && (
           <button
             type="button"
@@ -39,11 +41,11 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
               mark({ upTo: newest.id });
             }}
           >
-            Mark all as read
+            {t.markAll}
           </button>
         )}
         <button type="button" className="button button-small" aria-pressed={adjusting} onClick={() => setAdjusting(!adjusting)}>
-          {adjusting ? 'Back to the inbox' : 'Settings'}
+          {adjusting ? t.back : t.settings}
         </button>
       </header>
       {failure && (
@@ -53,16 +55,16 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
       )}
       {status !== 'live' && status !== 'catching-up' && (
         <p className="inbox-trouble" role="status">
-          {asOf === undefined ? 'Notifications cannot be told at the moment.' : `As of ${formatTime(asOf)}: what has come since cannot be told at the moment.`} {error?.reason === 'left-out' ? '' : (error?.message ?? '')}
+          {asOf === undefined ? t.notTold : t.notToldSince(formatTime(asOf))} <span translate="no">{error?.reason === 'left-out' ? '' : error?.message}</span>
           <button type="button" className="button button-small" onClick={retry}>
-            Try now
+            {t.tryNow}
           </button>
         </p>
       )}
       {adjusting ? (
         <Settings user={user} items={items} />
       ) : items.length === 0 ? (
-        <p className="inbox-none">{status === 'loading' ? 'Nothing is known yet.' : 'Nothing yet. When a job of yours ends, you are told here.'}</p>
+        <p className="inbox-none">{status === 'loading' ? t.unknown : t.none}</p>
       ) : (
         <ul className="inbox-items">
           {items.slice(0, shown).map((item) => (
@@ -71,7 +73,7 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
           {items.length > shown && (
             <li className="inbox-older">
               <button type="button" className="button button-small" onClick={() => setShown(shown + some)}>
-                Older
+                {t.older}
               </button>
             </li>
           )}
@@ -96,26 +98,32 @@ function Item({ item, view, onRead }: ItemProps): ReactNode {
     (next ?? entry.current?.querySelector<HTMLElement>('a, summary'))?.focus();
     onRead();
   };
+  const text = transition ? t.title(transition.name, stateName(transition.to), title) : t.digest(item.digest.length + item.more, title);
   const why = transition && transition.to !== 'Succeeded' && [transition.reason, transition.message].filter(Boolean).join(': ');
   return (
     <li ref={entry} data-id={item.id} data-unread={!read || undefined}>
       <StateIcon state={transition?.to ?? worst(item.digest) ?? kind} />
       <div className="inbox-told">
         {transition ? (
-          <a href={linkToJob(transition.namespace, transition.name, view)} onClick={read ? undefined : onRead}>
-            {title}
+          <a href={linkToJob(transition.namespace, transition.name, view)} translate="no" onClick={read ? undefined : onRead}>
+            {text}
           </a>
         ) : (
           <Digest item={item} view={view} />
         )}
         <div className="inbox-when">
-          {transition && `${transition.to} · ${transition.namespace} · `}
-          <Age since={at} /> ago{item.silent && ' · during a pause'}
+          {transition && (
+            <>
+              {stateName(transition.to)} · <span translate="no">{transition.namespace}</span> ·{' '}
+            </>
+          )}
+          {t.ago(<Age since={at} />)}
+          {item.silent && ` · ${t.silent}`}
         </div>
-        {why && <div className="inbox-why">{why}</div>}
+        {why && <div className="inbox-why" translate="no">{why}</div>}
       </div>
       {!read && (
-        <button type="button" className="inbox-mark" aria-label={`Mark as read: ${title}`} title="Mark as read" onClick={markRead}>
+        <button type="button" className="inbox-mark" aria-label={t.markOne(text)} title={t.markAsRead} onClick={markRead}>
           <span aria-hidden="true" />
         </button>
       )}
@@ -130,17 +138,17 @@ const worst = (of: readonly Transition[]): string | undefined => [...of].sort((a
 function Digest({ item, view }: { item: JobNotification; view: View }): ReactNode {
   return (
     <details>
-      <summary>{item.title}</summary>
+      <summary>{t.digest(item.digest.length + item.more, item.title)}</summary>
       <ul>
         {item.digest.map((one: Transition) => (
           <li key={`${one.uid} ${one.seq}`}>
             <StateIcon state={one.to} />
-            <a href={linkToJob(one.namespace, one.name, view)}>{one.name}</a>
-            <span className="state-detail">{[one.to, one.reason].filter(Boolean).join(' · ')}</span>
+            <a href={linkToJob(one.namespace, one.name, view)} translate="no">{one.name}</a>
+            <span className="state-detail" translate="no">{[stateName(one.to), one.reason].filter(Boolean).join(' · ')}</span>
           </li>
         ))}
       </ul>
-      {item.more > 0 && <p className="inbox-when">and {item.more.toLocaleString()} more</p>}
+      {item.more > 0 && <p className="inbox-when">{t.andMore(item.more)}</p>}
     </details>
   );
 }

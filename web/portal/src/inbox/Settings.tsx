@@ -4,9 +4,12 @@ import type { JobNotification, NotificationSettings } from '@kubecast/sdk';
 import { useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { noticesOn, noticesPossible, turnNoticesOff, turnNoticesOn } from './notices.ts';
+import { stateName } from '../state/texts.ts';
+import { formatWeekday } from '../texts/format.ts';
+import { t } from './texts.tsx';
 
 const states = ['Submitted', 'Suspended', 'Pending', 'Running', 'Retrying', 'Succeeded', 'Failed', 'Deleted'];
-const digests = { '0s': 'each by itself', '1m': 'gathered for a minute', '5m': 'gathered for 5 minutes', '15m': 'gathered for 15 minutes', '1h': 'gathered for an hour' };
+const digests = { '0s': t.each, '1m': t.gathered(1), '5m': t.gathered(5), '15m': t.gathered(15), '1h': t.gathered(60) };
 
 interface SettingsProps {
   readonly user: string;
@@ -23,7 +26,7 @@ export function Settings({ user, items }: SettingsProps): ReactNode {
     let here = true;
     load().then(
       (loaded) => here && setSettings(loaded),
-      (reason: unknown) => here && setFailure(`The settings cannot be read at the moment. ${said(reason)}`),
+      (reason: unknown) => here && setFailure(`${t.notRead} ${said(reason)}`),
     );
     return () => {
       here = false;
@@ -41,7 +44,7 @@ export function Settings({ user, items }: SettingsProps): ReactNode {
       (kept) => turn === turns.current && setSettings(kept), // else another change is under way
       (reason: unknown) => {
         if (turn === turns.current) setSettings(settings);
-        setFailure(`The gateway did not take that. ${said(reason)}`);
+        setFailure(`${t.notTaken} ${said(reason)}`);
       },
     );
   };
@@ -53,11 +56,11 @@ export function Settings({ user, items }: SettingsProps): ReactNode {
           {failure}
         </p>
       )}
-      {!settings && !failure && <p className="inbox-none">Loading…</p>}
+      {!settings && !failure && <p className="inbox-none">{t.loading}</p>}
       {settings && (
         <>
           <fieldset>
-            <legend>Tell me when a job of mine is</legend>
+            <legend>{t.tellMe}</legend>
             {[...new Set([...states, ...settings.states])].map((state) => (
               <label key={state}>
                 <input
@@ -65,19 +68,20 @@ export function Settings({ user, items }: SettingsProps): ReactNode {
                   checked={settings.states.includes(state)}
                   onChange={({ target }) => change({ states: target.checked ? [...settings.states, state] : settings.states.filter((one) => one !== state) })}
                 />
-                {state}
+                {stateName(state)}
               </label>
             ))}
           </fieldset>
           <label>
-            Notifications come{' '}
+            {t.come(
             <select className="field" value={digest} onChange={({ target }) => change({ digest: target.value })}>
-              {Object.entries({ ...digests, ...(digest in digests ? {} : { [digest]: `gathered for ${digest}` }) }).map(([value, text]) => (
+              {Object.entries({ ...digests, ...(digest in digests ? {} : { [digest]: t.gatheredFor(digest) }) }).map(([value, text]) => (
                 <option key={value} value={value}>
                   {text}
                 </option>
               ))}
-            </select>
+            </select>,
+            )}
           </label>
           <Pause until={settings.pausedUntil} onChange={(pausedUntil) => change({ pausedUntil })} />
         </>
@@ -92,19 +96,19 @@ function Pause({ until, onChange }: { until: number | undefined; onChange: (unti
   if (until !== undefined && until > now) {
     return (
       <p>
-        Paused until {new Date(until).toLocaleString([], { weekday: 'short', hour: '2-digit', minute: '2-digit' })}: what comes is in the inbox, and nothing pops up.{' '}
+        {t.pausedUntil(formatWeekday(until))}{' '}
         <button type="button" className="button button-small" onClick={() => onChange(undefined)}>
-          End the pause
+          {t.endPause}
         </button>
       </p>
     );
   }
   return (
-    <p role="group" aria-label="Pause">
-      Pause for{' '}
-      {([['an hour', 1], ['8 hours', 8], ['a day', 24]] as const).map(([text, hours]) => (
-        <button key={text} type="button" className="button button-small" onClick={() => onChange(Date.now() + hours * 3_600_000)}>
-          {text}
+    <p role="group" aria-label={t.pause}>
+      {t.pauseFor}{' '}
+      {[1, 8, 24].map((hours) => (
+        <button key={hours} type="button" className="button button-small" onClick={() => onChange(Date.now() + hours * 3_600_000)}>
+          {t.hours(hours)}
         </button>
       ))}
     </p>
@@ -116,7 +120,7 @@ function Notices({ user, items }: SettingsProps): ReactNode {
   const [on, setOn] = useState(() => noticesOn(user));
   const [refused, setRefused] = useState(false);
   if (!noticesPossible() || refused) {
-    return <p className="inbox-hint">{'Notification' in globalThis && 'locks' in navigator ? 'This browser does not let this page show notices. Its own settings can change that.' : 'This browser cannot show notices for this page.'}</p>;
+    return <p className="inbox-hint">{'Notification' in globalThis && 'locks' in navigator ? t.noticesRefused : t.noticesImpossible}</p>;
   }
   const toggle = async (): Promise<void> => {
     if (on) turnNoticesOff(user);
@@ -129,9 +133,9 @@ function Notices({ user, items }: SettingsProps): ReactNode {
   return (
     <p>
       <button type="button" className="button" aria-pressed={on} onClick={() => void toggle()}>
-        {on ? 'Stop showing notices in this browser' : 'Show notices in this browser, too'}
+        {on ? t.stopNotices : t.showNotices}
       </button>
-      <span className="inbox-hint"> Also while another tab is looked at, as long as one of this page is open.</span>
+      <span className="inbox-hint"> {t.noticesHint}</span>
     </p>
   );
 }

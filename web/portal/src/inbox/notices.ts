@@ -1,6 +1,8 @@
 // The browser's own notices: each once in a browser, whatever number of tabs it has, and whether one of them is looked at or not.
 
 import type { Inbox, JobNotification } from '@kubecast/sdk';
+import { stateName } from '../state/texts.ts';
+import { t } from './texts.tsx';
 
 /** What the tabs of a browser remember together, once the user wants notices. */
 interface Kept {
@@ -134,11 +136,14 @@ function show(items: readonly JobNotification[], onClick: (item: JobNotification
   };
   if (items.length > mostAtOnce) {
     const last = items.at(-1);
-    notice(`${items.length} notifications`, { body: items.slice(-mostAtOnce).map(({ title }) => title).join('\n'), tag: last?.id ?? '' }, undefined);
+    notice(t.several(items.length), { body: items.slice(-mostAtOnce).map(titleOf).join('\n'), tag: last?.id ?? '' }, undefined);
     return;
   }
-  for (const item of items) notice(item.title, { body: whyOf(item), tag: item.id }, item);
+  for (const item of items) notice(titleOf(item), { body: whyOf(item), tag: item.id }, item);
 }
+
+const titleOf = ({ title, transition, digest, more }: JobNotification): string =>
+  transition ? t.title(transition.name, stateName(transition.to), title) : t.digest(digest.length + more, title);
 
 /** Where a job is, and why it came to this. That all went well needs no reason. */
 function whyOf({ transition }: JobNotification): string {

@@ -1,4 +1,5 @@
 import { useEffect, useState, type ReactNode } from 'react';
+import { t } from './texts.ts';
 
 /** A command to take along. */
 export function Copied({ text }: { text: string }): ReactNode {
@@ -16,11 +17,11 @@ export function Copied({ text }: { text: string }): ReactNode {
   };
   return (
     <span className="copied">
-      <code>{text}</code>
+      <code translate="no">{text}</code>
       {/* Browsers offer it only to pages that came by TLS, or from this machine. */}
       {'clipboard' in navigator && (
         <button type="button" className="button button-small" onClick={copy}>
-          {copied ? 'Copied' : 'Copy'}
+          {copied ? t.copied : t.copy}
         </button>
       )}
     </span>

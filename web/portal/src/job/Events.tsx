@@ -3,6 +3,8 @@ import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { timeOf } from '../jobs/job.ts';
 import { Listing } from './Listing.tsx';
+import { formatNumber } from '../texts/format.ts';
+import { t } from './texts.ts';
 
 /** A v1 Event. */
 export interface ClusterEvent extends KubeObject {
@@ -30,12 +32,12 @@ interface EventsProps {
 export function Events({ all, job, status, message }: EventsProps): ReactNode {
   const rows = useMemo(() => eventsOf(all, job), [all, job]);
   return (
-    <Listing status={status} message={message} denied="Events may not be shown." none="The cluster has said nothing of late." headers={['Last', 'Reason', 'About', 'Message']}>
+    <Listing status={status} message={message} {...t.events}>
       {rows.map(({ uid, at, type, reason, about, text, count }) => (
-        <tr key={uid} data-type={type}>
+        <tr key={uid} data-type={type} translate="no">
           <td>
             <Age since={at} />
-            {count > 1 && <span className="state-detail"> ×{count}</span>}
+            {count > 1 && <span className="state-detail"> ×{formatNumber(count)}</span>}
           </td>
           <td className={type === 'Normal' ? undefined : 'job-warning'}>{reason}</td>
           <td>{about}</td>
@@ -67,7 +69,7 @@ export function eventsOf(all: readonly ClusterEvent[], job: string): EventRow[] 
       at: timeOf(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp),
       type: event.type ?? '',
       reason: event.reason ?? '',
-      about: event.involvedObject?.kind === 'Job' ? 'the job' : (event.involvedObject?.name ?? ''),
+      about: event.involvedObject?.kind === 'Job' ? t.events.theJob : (event.involvedObject?.name ?? ''),
       text: event.message ?? '',
       count: event.series?.count ?? event.count ?? 1,
     }))

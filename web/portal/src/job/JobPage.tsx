@@ -18,10 +18,10 @@ import { Timeline } from './Timeline.tsx';
 import { latestLife } from './life.ts';
 import { events, jobs, pods } from './resources.ts';
 import { Yaml } from './Yaml.tsx';
+import { t } from './texts.ts';
 import './job.css';
 
 const tabs = ['logs', 'pods', 'events', 'yaml'] as const;
-const titles = { logs: 'Logs', pods: 'Pods', events: 'Events', yaml: 'YAML' };
 
 /** What can be a name. Anything else comes from a link that somebody made up, and a shell might take it for more than a name. */
 const nameable = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
@@ -51,55 +51,55 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
     <div className="job">
       <header className="job-head">
         <a className="job-back" href={linkTo('jobs', view)}>
-          ← Jobs
+          {t.back}
         </a>
-        <h1>{name}</h1>
-        <span className="job-namespace">{namespace}</span>
+        <h1 translate="no">{name}</h1>
+        <span className="job-namespace" translate="no">{namespace}</span>
         {row && <StateMark {...row} />}
         {nameable.test(namespace) && nameable.test(name) && <Copied text={`kubectl -n ${namespace} describe job ${name}`} />}
       </header>
       <Trouble status={watched.status} message={watched.error?.message} asOf={watched.asOf} there={job !== undefined} past={life.transitions.length > 0} />
       <AsOf value={watched.status === 'live' ? undefined : watched.asOf}>
         <div className="job-body" data-dated={watched.status === 'stale' || watched.status === 'reconnecting' || undefined}>
-          <section className="job-facts" aria-label="Facts">
+          <section className="job-facts" aria-label={t.facts}>
             {row && (
               <dl>
-                <dt>Progress</dt>
+                <dt>{t.progress}</dt>
                 <dd>
                   <Progress {...row} />
-                  {row.failed > 0 && <span className="job-failed"> {row.failed} failed</span>}
+                  {row.failed > 0 && <span className="job-failed"> {t.failed(row.failed)}</span>}
                 </dd>
-                <dt>Owner</dt>
-                <dd>{row.owner || '–'}</dd>
+                <dt>{t.owner}</dt>
+                <dd translate="no">{row.owner || '–'}</dd>
                 {row.queue && (
                   <>
-                    <dt>Queue</dt>
-                    <dd>{row.queue}</dd>
+                    <dt>{t.queue}</dt>
+                    <dd translate="no">{row.queue}</dd>
                   </>
                 )}
-                <dt>Created</dt>
+                <dt>{t.created}</dt>
                 <dd>
-                  <Age since={row.created} /> ago
+                  <Age since={row.created} in={t.ago} />
                 </dd>
-                <dt>Run time</dt>
+                <dt>{t.runTime}</dt>
                 <dd>
                   <Age since={row.started} until={row.finished} />
                 </dd>
               </dl>
             )}
-            {row?.message && <p className="job-said">{row.message}</p>}
-            <h2>What happened</h2>
+            {row?.message && <p className="job-said" translate="no">{row.message}</p>}
+            <h2>{t.happened}</h2>
             <Timeline life={life} status={past.status} message={past.error?.message} />
           </section>
-          <section className="job-main" aria-label="Details">
-            <nav className="tabs" aria-label="Details">
+          <section className="job-main" aria-label={t.details}>
+            <nav className="tabs" aria-label={t.details}>
               {tabs.map((one) => (
                 <button key={one} type="button" aria-current={one === tab ? 'true' : undefined} onClick={() => setView({ tab: one === 'logs' ? '' : one })}>
-                  {titles[one]} {counts[one] !== undefined && <span className="chip-count">{counts[one]}</span>}
+                  {t.tabs[one]} {counts[one] !== undefined && <span className="chip-count">{counts[one]}</span>}
                 </button>
               ))}
             </nav>
-            {tab === 'logs' && ofJob.status === 'loading' && <p className="job-none">Loading…</p>}
+            {tab === 'logs' && ofJob.status === 'loading' && <p className="job-none">{t.loading}</p>}
             {tab === 'logs' && ofJob.status !== 'loading' && <LogView namespace={namespace} name={name} pods={podRows} token={token} />}
             {tab === 'pods' && <Pods rows={podRows} status={ofJob.status} message={ofJob.error?.message} />}
             {tab === 'events' && <Events all={said.data} job={name} status={said.status} message={said.error?.message} />}
@@ -123,10 +123,10 @@ interface TroubleProps {
 /** Why what is shown is not the job as it is now; nothing if it is. */
 function Trouble({ status, message, asOf, there, past }: TroubleProps): ReactNode {
   let text: string | undefined;
-  if (status === 'denied' || status === 'closed') text = `This job cannot be shown. ${message ?? ''}`;
+  if (status === 'denied' || status === 'closed') text = `${t.cannotBeShown} ${message ?? ''}`;
   else if (status === 'stale' || ((status === 'reconnecting' || status === 'paused') && there)) {
-    text = asOf === undefined ? 'What is shown may be old.' : `What is shown is as of ${formatTime(asOf)}: ${status === 'stale' ? 'the gateway has lost the cluster' : 'the connection is lost'}.`;
-  } else if (status === 'live' && !there) text = past ? 'This job is gone. Its history is kept.' : 'There is no such job. If it is created, it appears here.';
+    text = asOf === undefined ? t.old : (status === 'stale' ? t.clusterLost : t.connectionLost)(formatTime(asOf));
+  } else if (status === 'live' && !there) text = past ? t.gone : t.noJob;
   if (text === undefined) return null;
   return (
     <p className="job-trouble" role="status">

@@ -1,5 +1,6 @@
 import type { WatchStatus } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
+import { t } from './texts.ts';
 
 interface ListingProps {
   readonly status: WatchStatus;
@@ -15,8 +16,12 @@ interface ListingProps {
 
 /** A short table that is there at once and whole; or why there is none. */
 export function Listing({ status, message, denied, none, headers, children }: ListingProps): ReactNode {
-  if (status === 'denied') return <p className="job-none">{`${denied} ${message ?? ''}`}</p>;
-  if (children.length === 0) return <p className="job-none">{status === 'loading' ? 'Loading…' : none}</p>;
+  if (status === 'denied') return (
+      <p className="job-none">
+        {denied} <span translate="no">{message}</span>
+      </p>
+    );
+  if (children.length === 0) return <p className="job-none">{status === 'loading' ? t.loading : none}</p>;
   return (
     <div className="job-scroller" tabIndex={0}>
       <table className="job-table">

@@ -8,6 +8,8 @@ import type { PodRow } from '../pods/pod.ts';
 import { downloadLog } from './download.ts';
 import { entriesWith, newerThan, parts, sourcesOf, words } from './logEntries.ts';
 import { jobs, pods } from './resources.ts';
+import { stateName } from '../state/texts.ts';
+import { t } from './texts.ts';
 
 interface LogViewProps {
   readonly namespace: string;
@@ -30,9 +32,9 @@ export function LogView({ namespace, name, pods: all, token }: LogViewProps): Re
   // Whatever becomes of the pods: who reads a log is not to be taken to another.
   if (pod.name !== chosen) setChosen(pod.name);
   const choice = (
-    <select className="field" aria-label="Pod" value={pod.name} onChange={(event) => setChosen(event.target.value)}>
+    <select className="field" aria-label={t.log.pod} value={pod.name} onChange={(event) => setChosen(event.target.value)}>
       {all.map((one) => (
-        <option key={one.uid} value={one.name}>{`${one.name} (${one.state})`}</option>
+        <option key={one.uid} value={one.name} translate="no">{t.log.podState(one.name, stateName(one.state))}</option>
       ))}
     </select>
   );
@@ -65,7 +67,7 @@ function Log({ of, namespace, name, token, choice }: LogProps): ReactNode {
   const newer = held ? newerThan(held, data) : 0;
 
   const save = (): void => {
-    setSaving('Downloading…');
+    setSaving(t.log.downloading);
     downloadLog(of, namespace, name, token).then(
       () => setSaving(''),
       (failure: unknown) => setSaving(failure instanceof Error ? failure.message : String(failure)),
@@ -78,28 +80,28 @@ function Log({ of, namespace, name, token, choice }: LogProps): ReactNode {
         <input
           type="search"
           className="field log-search"
-          aria-label="Search in the log"
-          placeholder="Search in the log"
+          aria-label={t.log.search}
+          placeholder={t.log.search}
           value={search}
           spellCheck={false}
           onChange={(event) => setSearch(event.target.value)}
         />
         {sources.length > 1 && (
-          <select className="field" aria-label="Container" value={only} onChange={(event) => setOnly(event.target.value)}>
-            <option value="">All {sources.length} containers</option>
+          <select className="field" aria-label={t.log.container} value={only} onChange={(event) => setOnly(event.target.value)}>
+            <option value="">{t.log.allContainers(sources.length)}</option>
             {sources.map((source) => (
-              <option key={source}>{source}</option>
+              <option key={source} translate="no">{source}</option>
             ))}
           </select>
         )}
         <button type="button" className="button" aria-pressed={held !== undefined} onClick={() => setHeld(held ? undefined : data)}>
-          {held ? `Go on${newer > 0 ? ` (${newer.toLocaleString()} new)` : ''}` : 'Pause'}
+          {held ? (newer > 0 ? t.log.goOnNew(newer) : t.log.goOn) : t.log.pause}
         </button>
-        <button type="button" className="button" onClick={save} disabled={saving === 'Downloading…'}>
-          Download
+        <button type="button" className="button" onClick={save} disabled={saving === t.log.downloading}>
+          {t.log.download}
         </button>
         <span className="log-count" role="status">
-          {saving || (sought || only ? `${shown.length.toLocaleString()} of ${all.length.toLocaleString()} lines` : '')}
+          {saving || (sought || only ? t.log.linesOf(shown.length, all.length) : '')}
         </span>
       </div>
       {shown.length > 0 ? (
@@ -123,14 +125,16 @@ function Nothing({ status, message, sought, onRetry }: NothingProps): ReactNode 
   if (status === 'denied') {
     return (
       <div className="job-none">
-        <p>These logs cannot be shown. {message}</p>
+        <p>
+          {t.log.denied} <span translate="no">{message}</span>
+        </p>
         <button type="button" className="button" onClick={onRetry}>
-          Try again
+          {t.log.tryAgain}
         </button>
       </div>
     );
   }
-  return <p className="job-none">{sought ? 'No line matches.' : status === 'live' ? 'Nothing was written yet, or the pods are gone.' : 'Loading…'}</p>;
+  return <p className="job-none">{sought ? t.log.noMatch : status === 'live' ? t.log.nothing : t.loading}</p>;
 }
 
 interface LinesProps {
@@ -162,14 +166,14 @@ function Lines({ entries, search, named }: LinesProps): ReactNode {
   };
   return (
     <div className="log-frame">
-      <div className="log-lines" ref={scroller} onScroll={onScroll} tabIndex={0} role="log" aria-label="Log" aria-live="off">
+      <div className="log-lines" ref={scroller} onScroll={onScroll} tabIndex={0} role="log" aria-label={t.log.log} aria-live="off">
         <div style={{ height: virtualizer.getTotalSize(), position: 'relative' }}>
           {virtualizer.getVirtualItems().map(({ index, start, key }) => {
             const entry = entries[index];
             if (!entry) return null;
             return (
               <div key={key} className={`log-line log-${entry.type}`} style={{ height: rowHeight, transform: `translateY(${start}px)` }}>
-                {named && <span className="log-from">{`${entry.pod}/${entry.container}`}</span>}
+                {named && <span className="log-from" translate="no">{`${entry.pod}/${entry.container}`}</span>}
                 {entry.type === 'line' ? <Line entry={entry} search={search} /> : words(entry)}
               </div>
             );
@@ -178,7 +182,7 @@ function Lines({ entries, search, named }: LinesProps): ReactNode {
       </div>
       {!atEnd && (
         <button type="button" className="button log-end" onClick={() => setAtEnd(true)}>
-          To the end ↓
+          {t.log.toEnd}
         </button>
       )}
     </div>
@@ -191,8 +195,8 @@ function Line({ entry, search }: { entry: LogLine; search: string }): ReactNode 
       <time dateTime={entry.time} title={entry.time}>
         {entry.time.slice(11, 19)}
       </time>{' '}
-      {parts(entry.text, search).map((part, n) => (n % 2 === 1 ? <mark key={n}>{part}</mark> : part))}
-      {entry.cut && <span className="none"> … (cut)</span>}
+      <span translate="no">{parts(entry.text, search).map((part, n) => (n % 2 === 1 ? <mark key={n}>{part}</mark> : part))}</span>
+      {entry.cut && <span className="none"> … {t.log.cut}</span>}
     </>
   );
 }

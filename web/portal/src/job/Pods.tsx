@@ -4,6 +4,7 @@ import { Age } from '../age/Age.tsx';
 import type { PodRow } from '../pods/pod.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { Listing } from './Listing.tsx';
+import { t } from './texts.ts';
 
 interface PodsProps {
   readonly rows: readonly PodRow[];
@@ -14,15 +15,15 @@ interface PodsProps {
 /** The pods that there are now; those that were removed are only in the history. */
 export function Pods({ rows, status, message }: PodsProps): ReactNode {
   return (
-    <Listing status={status} message={message} denied="Its pods may not be shown." none="There are no pods." headers={['Name', 'State', 'Restarts', 'Node', 'Age']}>
+    <Listing status={status} message={message} {...t.pods}>
       {rows.map((row) => (
         <tr key={row.uid}>
-          <td className="cell-name">{row.name}</td>
+          <td className="cell-name" translate="no">{row.name}</td>
           <td>
             <StateMark {...row} />
           </td>
           <td className={row.restarts === 0 ? 'none' : 'cell-number'}>{row.restarts}</td>
-          <td>{row.node || '–'}</td>
+          <td translate="no">{row.node || '–'}</td>
           <td>
             <Age since={row.created} />
           </td>

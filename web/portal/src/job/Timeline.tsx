@@ -3,6 +3,9 @@ import type { ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
 import { stepsOf, type Life } from './life.ts';
+import { stateName } from '../state/texts.ts';
+import { formatDate } from '../texts/format.ts';
+import { t } from './texts.ts';
 
 interface TimelineProps {
   readonly life: Life;
@@ -12,9 +15,13 @@ interface TimelineProps {
 
 /** The states through which the job went, the newest first, each with how long it lasted. */
 export function Timeline({ life, status, message }: TimelineProps): ReactNode {
-  if (status === 'denied') return <p className="none">No history can be shown. {message}</p>;
+  if (status === 'denied') return (
+      <p className="none">
+        {t.timeline.denied} <span translate="no">{message}</span>
+      </p>
+    );
   const steps = [...stepsOf(life.transitions)].reverse();
-  if (steps.length === 0) return <p className="none">{status === 'loading' ? 'Loading…' : 'Nothing was recorded yet.'}</p>;
+  if (steps.length === 0) return <p className="none">{status === 'loading' ? t.loading : t.timeline.none}</p>;
   return (
     <>
       <ol className="timeline">
@@ -22,23 +29,23 @@ export function Timeline({ life, status, message }: TimelineProps): ReactNode {
           <li key={seq} data-state={to}>
             <StateIcon state={to} />
             <div>
-              <span className="state-name">{to}</span>
-              {attempt > 1 && <span className="state-detail"> attempt {attempt}</span>}
+              <span className="state-name">{stateName(to)}</span>
+              {attempt > 1 && <span className="state-detail"> {t.timeline.attempt(attempt)}</span>}
               {lasts && (
                 <span className="timeline-lasts">
                   <Age since={at} until={until} />
                 </span>
               )}
               <div className="timeline-at">
-                <time dateTime={new Date(at).toISOString()}>{new Date(at).toLocaleString()}</time>
-                {late && <span title="It was found after the fact: there may have been states in between."> · seen late</span>}
+                <time dateTime={new Date(at).toISOString()}>{formatDate(at)}</time>
+                {late && <span title={t.timeline.lateWhy}> · {t.timeline.late}</span>}
               </div>
-              {(reason || why) && <div className="timeline-why">{[reason, why].filter(Boolean).join(': ')}</div>}
+              {(reason || why) && <div className="timeline-why" translate="no">{[reason, why].filter(Boolean).join(': ')}</div>}
             </div>
           </li>
         ))}
       </ol>
-      {life.others > 0 && <p className="none">{life.others === 1 ? 'Another job' : `${life.others} other jobs`} had this name.</p>}
+      {life.others > 0 && <p className="none">{t.timeline.others(life.others)}</p>}
     </>
   );
 }

@@ -1,6 +1,7 @@
 import type { KubeObject, WatchStatus } from '@kubecast/sdk';
 import { useEffect, useState, type ReactNode } from 'react';
 import { changedLines, withoutNoise } from './yaml.ts';
+import { t } from './texts.ts';
 
 interface Shown {
   readonly object: KubeObject;
@@ -34,10 +35,10 @@ export function Yaml({ object, status }: { object: KubeObject | undefined; statu
     };
   }, [object]);
   if (!object) return <p className="job-none">{nothing(status)}</p>;
-  if (failed) return <p className="job-none">This part of the portal could not be loaded. Load the page again.</p>;
-  if (!shown) return <p className="job-none">Loading…</p>;
+  if (failed) return <p className="job-none">{t.yaml.notLoaded}</p>;
+  if (!shown) return <p className="job-none">{t.loading}</p>;
   return (
-    <pre className="job-scroller yaml" tabIndex={0}>
+    <pre className="job-scroller yaml" translate="no" tabIndex={0}>
       {shown.lines.map((line, n) => (
         <div key={n} className={shown.changed.has(n) ? 'yaml-changed' : undefined}>
           {line || ' '}
@@ -48,6 +49,6 @@ export function Yaml({ object, status }: { object: KubeObject | undefined; statu
 }
 
 function nothing(status: WatchStatus): string {
-  if (status === 'loading') return 'Loading…';
-  return status === 'denied' || status === 'closed' ? 'It cannot be shown.' : 'There is no such object now.';
+  if (status === 'loading') return t.loading;
+  return status === 'denied' || status === 'closed' ? t.yaml.denied : t.yaml.none;
 }

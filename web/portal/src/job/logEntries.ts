@@ -1,6 +1,7 @@
 // Which entries of a log are shown, and how they read.
 
 import type { LogEntry, LogGap, LogRun } from '@kubecast/sdk';
+import { t } from './texts.ts';
 
 const sourceOf = ({ pod, container }: LogEntry): string => `${pod}/${container}`;
 
@@ -39,27 +40,14 @@ export function parts(text: string, search: string): string[] {
   return [...found, text.slice(from)];
 }
 
-const gaps: Record<string, string> = {
-  expired: 'lines are missing here: they were rotated away, or are of an earlier run',
-  slow: 'lines are missing here: they came faster than they could be told',
-  clock: "lines may be missing here: the node's clock went back",
-  unavailable: 'no lines come for now: the node cannot be reached',
-};
-
 /** What is told beside the lines. */
 export function words(entry: LogRun | LogGap): string {
   switch (entry.type) {
     case 'started':
-      return entry.restart === 0 ? '— started —' : `— started again, for the ${entry.restart + 1}${ordinal(entry.restart + 1)} time —`;
+      return entry.restart === 0 ? `— ${t.log.started} —` : `— ${t.log.startedAgain(entry.restart)} —`;
     case 'ended':
-      return `— ended${entry.exitCode === undefined ? '' : ` with exit code ${entry.exitCode}`}${entry.reason ? ` (${entry.reason})` : ''} —`;
+      return `— ${t.log.ended(entry.exitCode, entry.reason ?? '')} —`;
     case 'reset':
-      return `— ${gaps[entry.reason] ?? `lines are missing here: ${entry.reason}`} —`;
+      return `— ${t.log.gaps[entry.reason] ?? t.log.gap(entry.reason)} —`;
   }
-}
-
-function ordinal(n: number): string {
-  const tens = n % 100;
-  if (tens >= 11 && tens <= 13) return 'th';
-  return ['th', 'st', 'nd', 'rd'][n % 10] ?? 'th';
 }

@@ -4,9 +4,10 @@ import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
 import { jobColumns } from './columns.tsx';
 import { jobRow, jobStates, type Job, type JobRow } from './job.ts';
 import { linkToJob } from '../view/view.ts';
+import { stateName } from '../state/texts.ts';
 import './jobs.css';
 
-const texts = (row: JobRow): readonly string[] => [row.name, row.namespace, row.owner, row.queue, row.state, row.detail];
+const texts = (row: JobRow): readonly string[] => [row.name, row.namespace, row.owner, row.queue, row.state, stateName(row.state), row.detail];
 
 const narrowLine = (row: JobRow): string =>
   [row.completions === undefined ? '' : `${row.succeeded}/${row.completions}`, row.namespace, row.owner].filter(Boolean).join(' · ');

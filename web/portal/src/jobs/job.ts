@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '@kubecast/sdk';
 import { ownerOf, rowFields } from '../table/owner.ts';
+import { t } from './texts.ts';
 
 export interface Condition {
   readonly type: string;
@@ -106,12 +107,12 @@ function stateOf(job: Job): Stated {
   if (metadata.deletionTimestamp) return said('Deleting');
   // Decided, but its pods are not gone yet.
   const failing = conditionOf(job, 'FailureTarget');
-  if (failing) return said('Running', `failing: ${failing.reason ?? 'unknown'}`, failing.message);
-  if (conditionOf(job, 'SuccessCriteriaMet')) return said('Running', 'finishing');
+  if (failing) return said('Running', t.failing(failing.reason ?? t.unknown), failing.message);
+  if (conditionOf(job, 'SuccessCriteriaMet')) return said('Running', t.finishing);
   if (spec.suspend || conditionOf(job, 'Suspended')) return said('Suspended');
   // API servers before 1.24 do not count the ready ones.
   const ready = status.ready ?? active;
-  const again = failed > 0 ? `${failed} failed` : '';
+  const again = failed > 0 ? t.failed(failed) : '';
   if (ready > 0) return said('Running', again);
   if (failed > 0) return said('Retrying', again);
   // Between two pods of a job that has already achieved something.

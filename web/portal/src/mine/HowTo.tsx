@@ -4,20 +4,16 @@ import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useState, type ReactNode } from 'react';
 import { Copied } from '../job/Copied.tsx';
 import { linkTo, type View } from '../view/view.ts';
+import { t } from './texts.tsx';
 
 export function HowTo({ view }: { view: View }): ReactNode {
   const user = useUsername();
   return (
     <div className="mine-howto">
-      <p>No job of yours was seen in the last week. Here you will see what runs, what waits and why, and what has ended.</p>
-      <p>
-        A job is yours if its annotation <code>kubecast.io/owner</code> is your name{user && <> (<code>{user}</code>)</>}, unless your platform has set this up otherwise. To try
-        it:
-      </p>
-      <Copied text={commandFor(user || 'YOUR-NAME')} />
-      <p>
-        <a href={linkTo('jobs', view)}>All jobs</a> that you may see are there as well.
-      </p>
+      <p>{t.none}</p>
+      <p>{t.whose(<code translate="no">kubecast.io/owner</code>, user && <code translate="no">{user}</code>)}</p>
+      <Copied text={commandFor(user || t.yourName)} />
+      <p>{t.othersThere(<a href={linkTo('jobs', view)}>{t.allJobs}</a>)}</p>
     </div>
   );
 }

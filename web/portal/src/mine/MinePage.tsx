@@ -4,7 +4,7 @@ import { HistoryError, transitions, type JobNotification, type PastJob } from '@
 import { useConnection, useFollow, useKubecast, useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { formatTime } from '../texts/format.ts';
+import { formatNumber, formatTime } from '../texts/format.ts';
 import { Notice } from '../app/Notice.tsx';
 import { Dated } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';
@@ -13,6 +13,8 @@ import { StateIcon } from '../state/StateMark.tsx';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
 import { HowTo } from './HowTo.tsx';
 import { readingOf } from './reading.ts';
+import { stateName } from '../state/texts.ts';
+import { t } from './texts.tsx';
 import './mine.css';
 
 export function MinePage({ view }: { view: View }): ReactNode {
@@ -44,23 +46,23 @@ export function MinePage({ view }: { view: View }): ReactNode {
 
   if (none) {
     return (
-      <Notice title="Nothing is known of your own jobs" said={error.message} onRetry={retry}>
-        This gateway keeps no history, so it does not know which jobs are yours. <a href={linkTo('jobs', view)}>All jobs</a> are there.
+      <Notice title={t.unknown} said={error.message} onRetry={retry}>
+        {t.noHistory} {t.allThere(<a href={linkTo('jobs', view)}>{t.allJobs}</a>)}
       </Notice>
     );
   }
   const lost = connection && connection.phase !== 'live' && connection.reason !== '' ? describe(connection, formatTime).detail : '';
   if (!mine) {
-    if (!error) return <p className="mine-none">Loading your jobs…</p>;
+    if (!error) return <p className="mine-none">{t.loading}</p>;
     return (
-      <Notice title="Your jobs cannot be shown at the moment" said={lost || error.message} onRetry={retry}>
-        They are tried again by themselves. <a href={linkTo('jobs', view)}>All jobs</a> are there meanwhile.
+      <Notice title={t.notNow} said={lost || error.message} onRetry={retry}>
+        {t.allThereMeanwhile(<a href={linkTo('jobs', view)}>{t.allJobs}</a>)}
       </Notice>
     );
   }
   const told = past.status === 'live' || past.status === 'catching-up' || (past.status === 'loading' && lost === '');
   const old = !told || error !== undefined;
-  const why = lost || 'The history cannot be read at the moment.';
+  const why = lost || t.historyAway;
   const fresh = mine.ended.filter(({ uid }) => unread.has(uid));
   const before = mine.ended.filter(({ uid }) => !unread.has(uid));
   const idsOf = (of: readonly PastJob[]): string[] => [...new Set(of.flatMap(({ uid }) => unread.get(uid) ?? []))];
@@ -71,36 +73,36 @@ export function MinePage({ view }: { view: View }): ReactNode {
   return (
     <Dated asOf={old ? ((!told && past.asOf) || at) : undefined} why={old ? why : undefined}>
       <div className="mine" tabIndex={-1}>
-        <h1>Your jobs</h1>
+        <h1>{t.title}</h1>
         {nothing ? (
           <HowTo view={view} />
         ) : (
           <>
             {fresh.length > 0 && (
-              <Section title="Ended since you last looked" count={fresh.length} action={{ text: 'Mark as read', do: () => read(fresh) }}>
+              <Section title={t.endedSince} count={fresh.length} action={{ text: t.markAsRead, do: () => read(fresh) }}>
                 {fresh.map((job) => (
                   <Job key={job.uid} job={job} view={view} at={endOf(job)} fresh onOpen={() => read([job])} />
                 ))}
               </Section>
             )}
-            <Section title="Waiting" count={mine.waiting.length} none="Nothing of yours waits.">
+            <Section title={t.waiting} count={mine.waiting.length} none={t.noneWaits}>
               {mine.waiting.map((job) => (
                 <Job key={job.uid} job={job} view={view} at={job.createdAt} />
               ))}
             </Section>
-            <Section title="Running" count={mine.running.length} none="Nothing of yours runs.">
+            <Section title={t.running} count={mine.running.length} none={t.noneRuns}>
               {mine.running.map((job) => (
                 <Job key={job.uid} job={job} view={view} at={job.since} />
               ))}
             </Section>
-            <Section title={fresh.length > 0 ? 'Ended before' : 'Ended in the last week'} count={before.length} none={fresh.length > 0 ? 'Nothing else of yours has ended in the last week.' : 'Nothing of yours has ended in the last week.'}>
+            <Section title={fresh.length > 0 ? t.endedBefore : t.endedLately} count={before.length} none={fresh.length > 0 ? t.noneElse : t.noneEnded}>
               {before.map((job) => (
                 <Job key={job.uid} job={job} view={view} at={endOf(job)} />
               ))}
             </Section>
             <p className="mine-more">
-              {mine.more && 'There are more than these. '}
-              <a href={linkTo('jobs', view)}>All jobs</a>
+              {mine.more && `${t.more} `}
+              <a href={linkTo('jobs', view)}>{t.allJobs}</a>
             </p>
           </>
         )}
@@ -140,7 +142,7 @@ function Section({ title, count, none, action, children }: SectionProps): ReactN
   return (
     <section className="mine-section" aria-label={title}>
       <h2>
-        {title} <span className="chip-count">{count}</span>
+        {title} <span className="chip-count">{formatNumber(count)}</span>
         {action && (
           <button type="button" className="button button-small" onClick={action.do}>
             {action.text}
@@ -168,20 +170,19 @@ function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
   return (
     <li data-name={job.name} data-state={state} data-fresh={fresh}>
       <StateIcon state={state} />
-      <span className="mine-state">{state}</span>
+      <span className="mine-state">{stateName(state)}</span>
       <span className="mine-name">
-        <a href={linkToJob(job.namespace, job.name, view)} onClick={onOpen}>
+        <a href={linkToJob(job.namespace, job.name, view)} translate="no" onClick={onOpen}>
           {job.name}
         </a>
-        <span className="state-detail">
-          {[job.namespace, job.queue, job.attempt > 1 ? `attempt ${job.attempt}` : '', state === job.state ? '' : 'removed'].filter(Boolean).join(' · ')}
+        <span className="state-detail" translate="no">
+          {[job.namespace, job.queue, job.attempt > 1 ? t.attempt(job.attempt) : '', state === job.state ? '' : t.removed].filter(Boolean).join(' · ')}
         </span>
       </span>
       <span className="mine-age">
-        <Age since={at} />
-        {job.endedAt !== undefined && ' ago'}
+        <Age since={at} in={job.endedAt === undefined ? undefined : t.ago} />
       </span>
-      {why && <span className="mine-why">{why}</span>}
+      {why && <span className="mine-why" translate="no">{why}</span>}
     </li>
   );
 }

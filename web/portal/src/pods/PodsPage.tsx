@@ -4,9 +4,10 @@ import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
 import { podColumns } from './columns.tsx';
 import { podRow, podStates, type Pod, type PodRow } from './pod.ts';
 import { linkToJob } from '../view/view.ts';
+import { stateName } from '../state/texts.ts';
 import './pods.css';
 
-const texts = (row: PodRow): readonly string[] => [row.name, row.namespace, row.owner, row.job, row.node, row.state, row.detail];
+const texts = (row: PodRow): readonly string[] => [row.name, row.namespace, row.owner, row.job, row.node, row.state, stateName(row.state), row.detail];
 
 const narrowLine = (row: PodRow): string => [row.namespace, row.node, row.owner].filter(Boolean).join(' · ');
 

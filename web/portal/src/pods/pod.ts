@@ -3,6 +3,7 @@
 import type { KubeObject } from '@kubecast/sdk';
 import { timeOf, type Condition } from '../jobs/job.ts';
 import { ownerOf, rowFields } from '../table/owner.ts';
+import { t } from './texts.ts';
 
 interface ContainerStatus {
   readonly name: string;
@@ -103,7 +104,7 @@ function stateOf({ metadata, status = {} }: Pod): Stated {
   if (status.phase === 'Succeeded') return said('Succeeded');
   if (status.phase === 'Failed') {
     const culprit = containers.map(({ state }) => state?.terminated).find((end) => end && end.exitCode !== 0);
-    const exit = culprit?.signal ? `signal ${culprit.signal}` : culprit?.exitCode ? `exit code ${culprit.exitCode}` : '';
+    const exit = culprit?.signal ? t.signal(culprit.signal) : culprit?.exitCode ? t.exitCode(culprit.exitCode) : '';
     const reason = status.reason ?? culprit?.reason ?? '';
     return said('Failed', reason === 'Error' && exit ? exit : reason || exit, status.message ?? culprit?.message);
   }
@@ -115,9 +116,9 @@ function stateOf({ metadata, status = {} }: Pod): Stated {
   if (status.phase === 'Running') return said('Running');
   if (status.phase === 'Pending') {
     const unscheduled = status.conditions?.find(({ type, status: value }) => type === 'PodScheduled' && value === 'False');
-    if (unscheduled) return said('Pending', (unscheduled.reason ?? '').toLowerCase(), unscheduled.message);
+    if (unscheduled) return said('Pending', unscheduled.reason === 'Unschedulable' ? t.unschedulable : (unscheduled.reason ?? ''), unscheduled.message);
     const waiting = containers.map(({ state }) => state?.waiting?.reason).find((reason) => reason);
-    return said('Pending', waiting === 'ContainerCreating' ? 'creating' : waiting === 'PodInitializing' ? 'initialising' : '');
+    return said('Pending', waiting === 'ContainerCreating' ? t.creating : waiting === 'PodInitializing' ? t.initialising : '');
   }
   return said('Unknown', status.reason, status.message);
 }

@@ -4,6 +4,7 @@
 import type { ReactNode } from 'react';
 import { Logo } from '../app/Logo.tsx';
 import type { Claims } from '../session/session.ts';
+import { t } from './texts.tsx';
 import './signin.css';
 
 interface OfferProps {
@@ -17,19 +18,19 @@ export function Offer({ claims, onAccept, onRefuse }: OfferProps): ReactNode {
   return (
     <main className="signin">
       <div className="signin-card">
-        <h1>
+        <h1 translate="no">
           <Logo /> Kubecast
         </h1>
         <p className="signin-lead">
-          This link signs you in as <strong>{claims.user || 'somebody whom it does not name'}</strong>.
+          {t.signsYouIn(claims.user ? <strong translate="no">{claims.user}</strong> : <strong>{t.unnamed}</strong>)}
         </p>
-        <p className="signin-offer">Go on if that is you, and the link is from your own terminal or somebody you trust.</p>
+        <p className="signin-offer">{t.goOn}</p>
         <div className="signin-actions">
           <button type="submit" className="button button-primary" autoFocus onClick={onAccept}>
-            Sign in
+            {t.signIn}
           </button>
           <button type="button" className="button" onClick={onRefuse}>
-            Not me
+            {t.notMe}
           </button>
         </div>
       </div>
@@ -47,11 +48,10 @@ export function PassedOver({ offered, onClose }: PassedOverProps): ReactNode {
   return (
     <p className="signin-passed" role="alert">
       <span>
-        The link that you opened would have signed you in as <strong>{offered.user || 'somebody else'}</strong>. You are still who you were; to use it, sign out
-        first.
+        {t.passedOver(offered.user ? <strong translate="no">{offered.user}</strong> : <strong>{t.somebodyElse}</strong>)}
       </span>
       <button type="button" className="button" onClick={onClose}>
-        All right
+        {t.allRight}
       </button>
     </p>
   );

@@ -1,6 +1,8 @@
 import { useState, type ReactNode } from 'react';
 import { Logo } from '../app/Logo.tsx';
 import { cleanToken } from '../session/session.ts';
+import { LanguageChoice } from '../app/LanguageChoice.tsx';
+import { t } from './texts.tsx';
 import './signin.css';
 
 interface SignInProps {
@@ -21,7 +23,7 @@ interface SignInProps {
 export function SignIn({ reason, looking = false, login, checking, trouble, onToken, onCancel }: SignInProps): ReactNode {
   const [typed, setTyped] = useState('');
   const [malformed, setMalformed] = useState(false);
-  const message = malformed ? 'This is no token: a token is one long word of letters, digits, dots and dashes.' : reason;
+  const message = malformed ? t.malformed : reason;
   // Nothing that is gone a moment later: most who load the page are signed in.
   if (looking) return <main className="signin" aria-busy="true" />;
 
@@ -36,10 +38,10 @@ export function SignIn({ reason, looking = false, login, checking, trouble, onTo
           if (token !== undefined) onToken(token);
         }}
       >
-        <h1>
+        <h1 translate="no">
           <Logo /> Kubecast
         </h1>
-        <p className="signin-lead">Your cluster’s jobs and pods, live.</p>
+        <p className="signin-lead">{t.lead}</p>
 
         {message && !checking && (
           <p className="signin-message" role="alert" id="signin-message">
@@ -55,13 +57,13 @@ export function SignIn({ reason, looking = false, login, checking, trouble, onTo
                 event.currentTarget.href = login(); // the view may have changed since
               }}
             >
-              Sign in
+              {t.signIn}
             </a>
-            <span>or with a token:</span>
+            <span>{t.orToken}</span>
           </p>
         )}
 
-        <label htmlFor="token">Token</label>
+        <label htmlFor="token">{t.token}</label>
         <input
           id="token"
           className="field"
@@ -81,11 +83,11 @@ export function SignIn({ reason, looking = false, login, checking, trouble, onTo
         />
         <div className="signin-actions">
           <button type="submit" className={login ? 'button' : 'button button-primary'} disabled={checking || typed.trim() === ''}>
-            {checking ? 'Signing in…' : login ? 'Use the token' : 'Sign in'}
+            {checking ? t.signingIn : login ? t.useToken : t.signIn}
           </button>
           {checking && (
             <button type="button" className="button" onClick={onCancel}>
-              Cancel
+              {t.cancel}
             </button>
           )}
         </div>
@@ -96,14 +98,15 @@ export function SignIn({ reason, looking = false, login, checking, trouble, onTo
         )}
 
         <section id="signin-how" className="signin-how">
-          <h2>How to get one</h2>
-          <p>From your platform’s identity provider. On a gateway of your own that trusts a development key, sign one yourself:</p>
-          <code className="signin-code">
-            gateway token --key <var>FILE</var> --user <var>NAME</var> --group <var>GROUP</var>
+          <h2>{t.how}</h2>
+          <p>{t.howText}</p>
+          <code className="signin-code" translate="no">
+            gateway token --key <var>{t.file}</var> --user <var>{t.name}</var> --group <var>{t.group}</var>
           </code>
-          <p>It stays in this browser tab and is forgotten when the tab is closed.</p>
+          <p>{t.staysHere}</p>
         </section>
       </form>
+      <LanguageChoice />
     </main>
   );
 }

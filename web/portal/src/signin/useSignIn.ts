@@ -6,6 +6,7 @@ import { frameSchedule } from '../feed/schedule.ts';
 import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from '../session/browser.ts';
 import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
 import { parseView, tableOf } from '../view/view.ts';
+import { t } from './texts.tsx';
 
 export interface SignedIn {
   /** Undefined: the browser has a cookie. */
@@ -89,7 +90,7 @@ export function useSignIn(first: SignedIn | undefined): SignInState {
     );
   }, [byCookie, signOut]);
   useEffect(() => {
-    if (byCookie) return onBrowserSessionEnd(() => signOut('You have signed out in another tab.'));
+    if (byCookie) return onBrowserSessionEnd(() => signOut(t.otherTab));
     return undefined;
   }, [byCookie, signOut]);
 
@@ -123,8 +124,7 @@ function useBrowserSession(signedOut: boolean, first: boolean, found: () => void
         if (there) found();
       } catch {
         if (over) return;
-        const what = browserSession.info.renewable ? 'Your session cannot be renewed' : 'The gateway cannot be reached';
-        setTrouble(`${what} at the moment. Trying again…`);
+        setTrouble(browserSession.info.renewable ? t.notRenewed : t.notReached);
         timer = setTimeout(() => void look(), lookAgain);
       }
     };

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { toneOf, type Tone } from './tone.ts';
+import { stateName } from './texts.ts';
 import './state.css';
 
 const shapes: Record<Tone, ReactNode> = {
@@ -24,10 +25,10 @@ export function StateIcon({ state }: { state: string }): ReactNode {
 /** A state with its sign, its name, and a word or two of why. */
 export function StateMark({ state, detail, message }: { state: string; detail: string; message: string }): ReactNode {
   return (
-    <span className="state-mark" title={[state, detail, message].filter(Boolean).join(' · ')}>
+    <span className="state-mark" data-state={state} title={[stateName(state), detail, message].filter(Boolean).join(' · ')}>
       <StateIcon state={state} />
-      <span className="state-name">{state}</span>
-      {detail && <span className="state-detail">{detail}</span>}
+      <span className="state-name">{stateName(state)}</span>
+      {detail && <span className="state-detail" translate="no">{detail}</span>}
     </span>
   );
 }

@@ -8,6 +8,7 @@ import type { Row, Tracked } from './rows.ts';
 import { sortRows, type Sort, type SortValue } from './sort.ts';
 import { useHeld } from './useHeld.ts';
 import { useMediaQuery } from './useMediaQuery.ts';
+import { t } from './texts.ts';
 import './table.css';
 
 export interface Column<R extends Row> {
@@ -71,11 +72,11 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
     <div className={`table-frame table-${name}`} onPointerMove={onPointerMove} onPointerLeave={onPointerLeave}>
       {more > 0 && (
         <button type="button" className="button table-more" onClick={toTop}>
-          {more.toLocaleString()} new ↑
+          {t.more(more)}
         </button>
       )}
       {/* Focusable, so that arrow and page keys scroll it. */}
-      <div className="table-scroller" ref={scroller} onScroll={() => onScrolled((scroller.current?.scrollTop ?? 0) > 0)} tabIndex={0} role="table" aria-label={name} aria-rowcount={shown.length + 1}>
+      <div className="table-scroller" ref={scroller} onScroll={() => onScrolled((scroller.current?.scrollTop ?? 0) > 0)} tabIndex={0} role="table" aria-label={t.names[name] ?? name} aria-rowcount={shown.length + 1}>
         <TableHeader columns={columns} sort={sort} onSort={onSort} />
         {shown.length === 0 ? (
           <div role="row" className="table-empty">

@@ -7,6 +7,7 @@ import { StateFilter } from '../filters/StateFilter.tsx';
 import { setView, type View } from '../view/view.ts';
 import { DataTable, type Column } from './DataTable.tsx';
 import { Rows, type Row } from './rows.ts';
+import { t } from './texts.ts';
 
 export interface TablePageProps<T extends KubeObject, R extends Row> {
   readonly name: 'jobs' | 'pods';
@@ -45,14 +46,12 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
       </div>
       <DataTable name={name} columns={columns} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href} asked={`${view.namespace} ${view.state} ${view.search}`}>
         {phase === 'loading' ? (
-          <span className="loading">Loading {name}…</span>
+          <span className="loading">{t.loading[name]}</span>
         ) : filtered && rows.length > 0 ? (
           <>
-            <p>
-              None of the {rows.length.toLocaleString()} {name} matches.
-            </p>
+            <p>{t.noneMatches[name](rows.length)}</p>
             <button type="button" className="button" onClick={() => setView({ search: '', state: '' })}>
-              Clear the filters
+              {t.clear}
             </button>
           </>
         ) : (

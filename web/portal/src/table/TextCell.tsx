@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 export function TextCell({ text, strong = false }: { text: string; strong?: boolean }): ReactNode {
   if (text === '') return <span className="none">–</span>;
   return (
-    <span className={strong ? 'cell-name' : undefined} title={text}>
+    <span className={strong ? 'cell-name' : undefined} translate="no" title={text}>
       {text}
     </span>
   );

@@ -10,3 +10,6 @@ import { language, type Language } from './language.ts';
 export function texts<T>(all: { readonly en: T } & Readonly<Record<Exclude<Language, 'en'>, NoInfer<T>>>): T {
   return all[language];
 }
+
+/** Words of which not all keys are known here: they come from the gateway, or from an address. */
+export const byKey = (words: Readonly<Record<string, string>>): Readonly<Record<string, string>> => words;

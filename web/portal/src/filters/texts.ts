@@ -1,0 +1,25 @@
+import { plural } from '../texts/format.ts';
+import { texts } from '../texts/texts.ts';
+
+export const t = texts({
+  en: {
+    byState: 'Filter by state',
+    all: 'All',
+    namespace: 'Namespace',
+    allNamespaces: 'All namespaces',
+    allVisible: 'All that you may see',
+    yourNamespaces: (count: number) => plural(count, { one: 'Your namespace', other: 'Your {} namespaces' }),
+    show: 'Show',
+    showAll: 'Show all',
+  },
+  'zh-CN': {
+    byState: '按状态筛选',
+    all: '全部',
+    namespace: '命名空间',
+    allNamespaces: '所有命名空间',
+    allVisible: '您可见的全部',
+    yourNamespaces: (count) => plural(count, { other: '您的 {} 个命名空间' }),
+    show: '显示',
+    showAll: '显示全部',
+  },
+});
