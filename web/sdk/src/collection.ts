@@ -1,5 +1,6 @@
 // The objects of one watch, as its events tell them.
 
+import { Circumstances } from './circumstances.ts';
 import type { StreamEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
 import { mergePatch } from './mergepatch.ts';
@@ -24,11 +25,14 @@ export interface Snapshot<T> {
   readonly namespaces: readonly string[] | undefined;
 }
 
-/** The readable half, made for React's useSyncExternalStore. Both functions may be passed around unbound. */
-export interface Collection<T> {
+/** The readable half, made for React's useSyncExternalStore. Both functions may be passed around unbound. `More`: beside the items. */
+export interface Collection<T, More = unknown> {
   readonly subscribe: (listener: () => void) => () => void;
-  readonly getSnapshot: () => Snapshot<T>;
+  readonly getSnapshot: () => Snapshot<T> & More;
 }
+
+/** No items, and always the same: to be told of nothing for a second time is no news. */
+export const none: readonly never[] = [];
 
 export class WatchedCollection<T extends KubeObject> implements Sink<T> {
   readonly #objects = new Map<string, T>();
@@ -41,10 +45,7 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
   #told: Set<string> | undefined = new Set();
   #awaited = true;
   #complete = false;
-  // The connection has said something of this watch. What restricts it, and that it is old, is told first if it is so.
-  #begun = false;
-  #stale: Snapshot<T>['stale'];
-  #namespaces: readonly string[] | undefined;
+  readonly #circumstances = new Circumstances();
   #snapshot: Snapshot<T>;
 
   /**
@@ -65,11 +66,8 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
    */
   opened(resumed: boolean): void {
     this.#told = new Set();
-    this.#begun = false;
-    if (!resumed) {
-      this.#awaited = true;
-      this.#namespaces = undefined;
-    }
+    this.#circumstances.opened(resumed);
+    if (!resumed) this.#awaited = true;
     this.#changed();
   }
 
@@ -82,7 +80,7 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
 
   /** Returns false if the event cannot be applied because something must have been missed. */
   apply(event: StreamEvent): boolean {
-    if (!this.#begun && event.type !== 'reset') this.#begin(event);
+    if (this.#circumstances.apply(event)) this.#changed();
     switch (event.type) {
       case 'added':
       case 'modified':
@@ -109,16 +107,6 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
       case 'synced':
         this.#finishSnapshot();
         break;
-      case 'stale':
-        this.#stale = { since: event.since, reason: event.reason };
-        break;
-      case 'live':
-        this.#stale = undefined;
-        break;
-      case 'narrowed':
-      case 'widened':
-        this.#namespaces = event.namespaces && [...new Set([...event.namespaces, ...Object.keys(event.names)])].filter(Boolean);
-        break;
       default:
         return true; // a bookmark moves the position only, and that is the client's
     }
@@ -130,15 +118,6 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
   commit(): void {
     this.#snapshot = this.#build();
     this.#listeners.tell();
-  }
-
-  #begin(event: StreamEvent): void {
-    this.#begun = true;
-    const narrowed = event.type === 'narrowed' || event.type === 'widened';
-    if (this.#stale === undefined && (narrowed || this.#namespaces === undefined)) return;
-    this.#stale = undefined;
-    if (!narrowed) this.#namespaces = undefined;
-    this.#changed();
   }
 
   #finishSnapshot(): void {
@@ -154,10 +133,10 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
 
   #build(): Snapshot<T> {
     return {
-      items: [...this.#objects.values()],
+      items: this.#objects.size > 0 ? [...this.#objects.values()] : none,
       phase: !this.#awaited ? 'current' : this.#complete ? 'refreshing' : 'loading',
-      stale: this.#stale,
-      namespaces: this.#namespaces,
+      stale: this.#circumstances.stale,
+      namespaces: this.#circumstances.namespaces,
     };
   }
 }

@@ -1,7 +1,7 @@
 // All watches of a page on one stream: each is there as long as somebody looks at it.
 
 import { Client, type ClientOptions } from './client.ts';
-import { WatchedCollection, type Collection } from './collection.ts';
+import { none, WatchedCollection, type Collection } from './collection.ts';
 import { within } from './deadline.ts';
 import { Listeners } from './listeners.ts';
 import { streamPath } from './live.ts';
@@ -43,16 +43,16 @@ export interface WatchSnapshot<T> {
 }
 
 /** Watched while somebody has subscribed. Made for React's useSyncExternalStore; all of it may be passed around unbound. */
-export interface Watch<T> {
+export interface Watch<T, More = unknown> {
   readonly subscribe: (listener: () => void) => () => void;
-  readonly getSnapshot: () => WatchSnapshot<T>;
+  readonly getSnapshot: () => WatchSnapshot<T> & More;
   /** What a server renders: it watches nothing. */
-  readonly getServerSnapshot: () => WatchSnapshot<T>;
+  readonly getServerSnapshot: () => WatchSnapshot<T> & More;
   /** Tries at once what is being waited for, or again what was denied. */
   readonly retry: () => void;
 }
 
-const nothing: WatchSnapshot<never> = { data: [], status: 'loading', asOf: undefined, error: undefined, namespaces: undefined };
+const nothing: WatchSnapshot<never> = { data: none, status: 'loading', asOf: undefined, error: undefined, namespaces: undefined };
 /** How long what seems to end the stream is left out of it, in milliseconds. */
 const restTime = 30_000;
 /** How long an answer that is no stream may take, in milliseconds. */
@@ -119,8 +119,8 @@ export class Kubecast {
    * Of these each can end the stream of all, since a user follows too many logs, or the history's database is away. Then the page goes
    * on without them, and they are tried again one by one.
    */
-  follow<T>(source: Source<T>): Watch<T> {
-    return this.#at(source.path, source.sink, true).watch as Watch<T>;
+  follow<T, More>(source: Source<T, More>): Watch<T, More> {
+    return this.#at(source.path, source.sink, true).watch as Watch<T, More>;
   }
 
   /** Asks the gateway as the caller, and what `read` makes of the answer. Rejects if both take more than 20 s. */
@@ -330,12 +330,10 @@ export class Kubecast {
   }
 
   #show(entry: Entry): void {
-    const { items, phase, stale, namespaces } = entry.collection.getSnapshot();
-    const state = this.#client?.state;
-    const next = { data: entry.refused ? [] : items, namespaces, ...describe(entry, phase, stale, state) };
+    const { items, phase, stale, ...more } = entry.collection.getSnapshot();
+    const next = { ...(entry.refused ? nothing : { ...more, data: items }), ...describe(entry, phase, stale, this.#client?.state) };
     const old = entry.snapshot;
-    const same = (Object.keys(next) as (keyof typeof next)[]).every((key) => next[key] === old[key]);
-    if (same || (next.data.length === 0 && old.data.length === 0 && next.status === old.status && next.error === old.error && next.asOf === old.asOf)) return;
+    if ((Object.keys(next) as (keyof typeof next)[]).every((key) => next[key] === old[key])) return;
     entry.snapshot = next;
     entry.listeners.tell();
   }

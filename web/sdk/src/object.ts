@@ -35,3 +35,13 @@ export function isJsonObject(value: unknown): value is JsonObject {
 
 /** What is said, if it is a text. */
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** A JSON object from its text; undefined if that is none. */
+export function parse(json: string): JsonObject | undefined {
+  try {
+    const data: unknown = JSON.parse(json);
+    return isJsonObject(data) ? data : undefined;
+  } catch {
+    return undefined;
+  }
+}

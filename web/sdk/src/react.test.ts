@@ -7,7 +7,7 @@ import '../../mock/setup.ts';
 import { frame, ScriptedFetch } from '../../mock/fetch.ts';
 import { createKubecast, type Kubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
-import { KubecastProvider, useWatch } from './react.ts';
+import { KubecastProvider, useCount, useLivePage, useWatch } from './react.ts';
 import { defineResource } from './resource.ts';
 
 const jobs = defineResource<KubeObject & { readonly status?: { readonly active?: number } }>()({ group: 'batch', version: 'v1', plural: 'jobs' });
@@ -56,4 +56,40 @@ test('a server renders it, and watches nothing', async () => {
   expect(renderToString(pages('team-a'))).toBe('Loading');
   await settle();
   expect(server.requests).toHaveLength(0);
+});
+
+function Newest({ offset, search }: { offset: number; search?: string }): ReactNode {
+  const { data, total, status } = useLivePage(jobs, { offset, search, limit: 2, fields: ['status.active'] });
+  const { data: states } = useCount(jobs, ['status.active']);
+  return `${status} ${data.map((job) => job.metadata.name).join()} of ${total ?? '?'}, ${states.map(({ value, count }) => `${value}=${count}`).join()}`;
+}
+
+test('when another page is asked for, the one before stays until that is complete', async () => {
+  const at = document.createElement('div');
+  const root = createRoot(at);
+  const show = (props: { offset: number; search?: string }): void =>
+    act(() => root.render(createElement(StrictMode, undefined, createElement(KubecastProvider, { client: kc }, createElement(Newest, props)))));
+  show({ offset: 0 });
+  await settle();
+  expect(at.textContent).toBe('loading  of ?, ');
+  server.last.accept(
+    frame('w0.added', 'e', { metadata: { name: 'one', uid: '1' } }),
+    frame('w0.page', 'e.w0-1', { uids: ['1'], offset: 0, total: 3, resourceVersion: '1' }),
+    frame('w1.counts', 'e.w0-1.w1-1', { counts: [{ value: '1', count: 3 }], resourceVersion: '1' }),
+  );
+  await settle();
+  expect(at.textContent).toBe('live one of 3, 1=3');
+  show({ offset: 2 });
+  await settle();
+  expect(at.textContent).toBe('catching-up one of 3, 1=3');
+  const body = server.last.accept(frame('w2.added', 'e.w0-1.w1-1', { metadata: { name: 'three', uid: '3' } }), frame('w2.page', 'e.w0-1.w1-1.w2-2', { uids: ['3'], offset: 2, total: 3, resourceVersion: '2' }));
+  await settle();
+  expect(at.textContent).toBe('live three of 3, 1=3');
+  body.push(frame('w2.deleted', 'e.w0-1.w1-1.w2-2', { metadata: { name: 'three', uid: '3' } }) + frame('w2.page', 'e.w0-1.w1-1.w2-3', { uids: [], offset: 2, total: 2, resourceVersion: '3' }));
+  await settle();
+  expect(at.textContent).toBe('live  of 2, 1=3');
+  show({ offset: 0, search: 'x' });
+  await settle();
+  expect(at.textContent).toBe('catching-up  of 2, 1=3');
+  act(() => root.unmount());
 });

@@ -1,11 +1,15 @@
 // For React: a watch is a hook, and its objects are there while the component is.
 
-import { createContext, createElement, useCallback, useContext, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
-import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
-import { inboxOf, type Inbox, type InboxSnapshot } from './notifications.ts';
+import { createContext, createElement, useCallback, useContext, useState, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
+import { counts, type Count, type CountQuery } from './counts.ts';
+import type { Kubecast, Watch } from './kubecast.ts';
+import { logs, type LogEntry, type LogQuery } from './logs.ts';
+import { inboxOf, type Inbox } from './notifications.ts';
 import type { KubeObject } from './object.ts';
-import type { Only } from './paths.ts';
+import { page, type PagePlace, type PageQuery } from './page.ts';
+import type { Only, Paths } from './paths.ts';
 import type { QueryOf, Resource } from './resource.ts';
+import { held, one, shown, type Followable, type One, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -21,32 +25,61 @@ export function useKubecast(): Kubecast {
   return client;
 }
 
+/** Follows something while the component is there. On a server nothing is followed. */
+function useShown<F extends Followable>(from: F): Shown<F> {
+  return shown(from, useSyncExternalStore(from.subscribe, from.getSnapshot, from.getServerSnapshot));
+}
+
 /**
- * The objects of a watch, and how far they can be trusted. All components of a page share one stream, however often they ask. On a
- * server nothing is watched.
+ * The objects of a watch, and how far they can be trusted. All components of a page share one stream, however often they ask.
  *
  * ```tsx
  * const { data, status } = useWatch(jobs, { namespace: 'team-a', where: 'status.active!=' });
  * ```
  */
-export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F>): Shown<Watch<Only<T, F>>> {
+  return useShown(useKubecast().watch<T, F>(resource, query));
+}
+
+/** One object: `useObject(jobs, { namespace, name }).data`. It is `undefined` while it is not known, and `live` without one if there is none. */
+export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,
-  query?: QueryOf<T, F>,
-): WatchSnapshot<Only<T, F>> & Pick<Watch<T>, 'retry'> {
-  const { subscribe, getSnapshot, getServerSnapshot, retry } = useKubecast().watch(resource, query);
-  return { ...useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot), retry };
+  query: QueryOf<T, F> & { readonly name: string },
+): One<Shown<Watch<Only<T, F>>>> {
+  return one(useWatch<T, F>(resource, query));
 }
 
-/** The state of the one connection; undefined while nothing is watched. */
-export function useConnection(): ConnectionState | undefined {
-  const { connection } = useKubecast();
-  return useSyncExternalStore(connection.subscribe, connection.getSnapshot, useCallback(() => undefined, []));
+/** For what is not made of objects, or only of some: `useFollow(transitions(jobs, { namespace }))`. */
+export function useFollow<T, More>(source: Source<T, More>): Shown<Watch<T, More>> {
+  return useShown(useKubecast().follow(source));
 }
 
-/** The same for what is not made of objects: `useFollow(logs(jobs, { namespace, name }))`, `useFollow(transitions(jobs, { namespace }))`. */
-export function useFollow<T>(source: Source<T>): WatchSnapshot<T> & Pick<Watch<T>, 'retry'> {
-  const { subscribe, getSnapshot, getServerSnapshot, retry } = useKubecast().follow(source);
-  return { ...useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot), retry };
+/** How many objects there are of each value: `useCount(pods, ['status.phase'])`, or by two paths. */
+export function useCount<T extends KubeObject, const B extends readonly string[]>(resource: Resource<T>, by: B & Paths<T, B>, query?: CountQuery): Shown<Watch<Count>> {
+  return useFollow(counts<T, B>(resource, by, query));
+}
+
+/**
+ * What stands on some places of a sorted, searched list, in order. When another page is asked for, the one before stays until that
+ * is complete, as `catching-up`.
+ *
+ * ```tsx
+ * const { data, total } = useLivePage(jobs, { sort: ['-metadata.creationTimestamp'], search, limit: 50, offset });
+ * ```
+ */
+export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: PageQuery<T, F>,
+): Shown<Watch<Only<T, F>, PagePlace>> {
+  const now = useFollow(page<T, F>(resource, query));
+  const [before, setBefore] = useState(now);
+  if (now.status !== 'loading' && (now.data !== before.data || now.status !== before.status || now.total !== before.total)) setBefore(now);
+  return held(before, now);
+}
+
+/** What the containers of a pod, or of an object's pods, write. */
+export function useLogs(resource: Resource<KubeObject>, query: LogQuery): Shown<Watch<LogEntry>> {
+  return useFollow(logs(resource, query));
 }
 
 /**
@@ -56,7 +89,12 @@ export function useFollow<T>(source: Source<T>): WatchSnapshot<T> & Pick<Watch<T
  * const { items, unread, markRead } = useNotifications();
  * ```
  */
-export function useNotifications(): InboxSnapshot & Pick<Inbox, 'markRead' | 'settings' | 'setSettings' | 'retry'> {
-  const { subscribe, getSnapshot, getServerSnapshot, markRead, settings, setSettings, retry } = inboxOf(useKubecast());
-  return { ...useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot), markRead, settings, setSettings, retry };
+export function useNotifications(): Shown<Inbox> {
+  return useShown(inboxOf(useKubecast()));
+}
+
+/** The state of the one connection; undefined while nothing is watched. */
+export function useConnection(): ConnectionState | undefined {
+  const { connection } = useKubecast();
+  return useSyncExternalStore(connection.subscribe, connection.getSnapshot, useCallback(() => undefined, []));
 }

@@ -1,9 +1,9 @@
 // What is told once and never changes: lines of logs, transitions of jobs. Kept in the order in which it came, the newest of it.
 
-import type { Snapshot } from './collection.ts';
+import { none, type Snapshot } from './collection.ts';
 import type { StreamEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
-import { isJsonObject, type JsonObject } from './object.ts';
+import { parse, type JsonObject } from './object.ts';
 import type { Sink } from './store.ts';
 
 export interface SequenceOptions<T> {
@@ -66,7 +66,7 @@ export class Sequence<T> implements Sink<T> {
         else this.#take(event.type, event.data);
         break;
       case 'unknown': {
-        const data = parsed(event.data);
+        const data = parse(event.data);
         if (!data) return false;
         this.#take(event.name, data);
         break;
@@ -106,19 +106,10 @@ export class Sequence<T> implements Sink<T> {
 
   #build(): Snapshot<T> {
     return {
-      items: this.#items.slice(-this.#options.keep),
+      items: this.#items.length > 0 ? this.#items.slice(-this.#options.keep) : none,
       phase: !this.#awaited ? 'current' : this.#complete ? 'refreshing' : 'loading',
       stale: undefined,
       namespaces: undefined,
     };
-  }
-}
-
-function parsed(text: string): JsonObject | undefined {
-  try {
-    const data: unknown = JSON.parse(text);
-    return isJsonObject(data) ? data : undefined;
-  } catch {
-    return undefined;
   }
 }

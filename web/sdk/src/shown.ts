@@ -1,6 +1,8 @@
 // What adapters hand to components: a snapshot, and beside it what can be done.
 
-/** A {@link Watch}, an {@link Inbox}. */
+import type { WatchSnapshot } from './kubecast.ts';
+
+/** A {@link Watch}, an {@link Inbox}, an {@link Asked}. */
 export interface Followable {
   readonly subscribe: (listener: () => void) => () => void;
   readonly getSnapshot: () => object;
@@ -9,7 +11,19 @@ export interface Followable {
 
 export type Shown<F extends Followable> = ReturnType<F['getSnapshot']> & Omit<F, keyof Followable>;
 
-/** What to show of it now; a new object each time. */
-export function shown<F extends Followable>({ subscribe, getSnapshot, getServerSnapshot, ...offers }: F): Shown<F> {
-  return { ...getSnapshot(), ...offers } as unknown as Shown<F>;
+/** What to show of it now, or of another snapshot of it; a new object each time. */
+export function shown<F extends Followable>({ subscribe, getSnapshot, getServerSnapshot, ...offers }: F, snapshot = getSnapshot()): Shown<F> {
+  return { ...snapshot, ...offers } as unknown as Shown<F>;
+}
+
+/** One object in place of a list; undefined while it is not known, and if there is none. */
+export type One<S> = S extends { readonly data: readonly (infer T)[] } ? Omit<S, 'data'> & { readonly data: T | undefined } : never;
+
+export function one<S extends { readonly data: readonly unknown[] }>(snapshot: S): One<S> {
+  return { ...snapshot, data: snapshot.data[0] } as unknown as One<S>;
+}
+
+/** What was shown before, while what takes its place is not there yet. */
+export function held<S extends Pick<WatchSnapshot<unknown>, 'status' | 'asOf' | 'error'>>(before: S, now: S): S {
+  return now.status === 'loading' && before.status !== 'loading' ? { ...before, status: 'catching-up', asOf: undefined, error: now.error } : now;
 }

@@ -20,7 +20,7 @@ export interface StoreOptions<K extends Kinds> {
 }
 
 /** Takes the events of one watch, and shows what has become of them. */
-export interface Sink<T> extends Collection<T> {
+export interface Sink<T, More = unknown> extends Collection<T, More> {
   /** A connection begins; `resumed`: from a position. */
   opened(resumed: boolean): void;
   /** Nothing of the watch is told any more. If it ever is again, a snapshot comes first. */
@@ -32,10 +32,10 @@ export interface Sink<T> extends Collection<T> {
 }
 
 /** Something to follow that is not made of objects. See {@link Kubecast.follow}. */
-export interface Source<T> {
+export interface Source<T, More = unknown> {
   /** The path and query that would be asked for. */
   readonly path: string;
-  readonly sink: (changed: () => void) => Sink<T>;
+  readonly sink: (changed: () => void) => Sink<T, More>;
 }
 
 export class Store<K extends Kinds> {
