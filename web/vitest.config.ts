@@ -1,4 +1,6 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { preact } from './portal/preact.ts';
 import { components } from './sdk/examples/compile.ts';
 
 export default defineConfig({
@@ -20,7 +22,7 @@ export default defineConfig({
         test: { name: 'examples on a server', root: './sdk/examples', include: ['server.test.ts'] },
       },
       {
-        resolve: { conditions: ['kubecast-source'] },
+        resolve: { conditions: ['kubecast-source'], alias: [{ find: /^react$/, replacement: fileURLToPath(new URL('./mock/react.mjs', import.meta.url)) }, ...preact] },
         test: {
           name: 'portal',
           root: './portal',

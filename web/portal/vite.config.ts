@@ -1,15 +1,15 @@
 import { defaultClientConditions, defineConfig } from 'vite';
-import react from '@vitejs/plugin-react';
 import { mockPlugin } from '../mock/plugin.ts';
 import { codings } from './codings.ts';
+import { preact } from './preact.ts';
 
 // `npm run dev` talks to a gateway at KUBECAST_GATEWAY; `npm run dev -- --mode mock` needs none.
 const gateway = process.env.KUBECAST_GATEWAY ?? 'http://127.0.0.1:8080';
 
 export default defineConfig(({ mode }) => ({
-  plugins: [react(), codings(), ...(mode === 'mock' ? [mockPlugin()] : [])],
+  plugins: [codings(), ...(mode === 'mock' ? [mockPlugin()] : [])],
   // The SDK's sources rather than its build: no build step between a change there and here.
-  resolve: { conditions: ['kubecast-source', ...defaultClientConditions] },
+  resolve: { conditions: ['kubecast-source', ...defaultClientConditions], alias: preact },
   server: mode === 'mock' ? {} : { proxy: { '/stream': gateway, '/api': gateway, '/apis': gateway, '/auth': gateway, '/history': gateway, '/logs': gateway } },
   build: {
     target: 'es2022',

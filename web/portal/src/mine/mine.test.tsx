@@ -22,7 +22,10 @@ beforeEach(() => {
 });
 afterEach(() => page.unmount());
 
-const pass = (ms = 0): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(ms));
+/** In steps: what is to be rendered waits for the end of an `act`. */
+const pass = async (ms = 0): Promise<void> => {
+  for (let left = ms; left >= 0; left -= 250) await act(() => vi.advanceTimersByTimeAsync(Math.min(left, 250)));
+};
 const answered = new Set<ScriptedRequest>();
 const asked = (): ScriptedRequest[] => server.requests.filter((request) => request.url.startsWith('/history') && !answered.has(request));
 const answer = async (status = 200): Promise<void> => {
