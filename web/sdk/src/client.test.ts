@@ -266,11 +266,11 @@ describe('coming back', () => {
     expect(client?.state.since).toBe(lost);
   });
 
-  test('retryNow cuts the wait short', async () => {
+  test('wake cuts the wait short', async () => {
     await connect();
     server.last.fail();
     await settle();
-    client?.retryNow();
+    client?.wake();
     await settle();
     expect(server.requests).toHaveLength(2);
   });

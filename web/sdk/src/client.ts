@@ -163,11 +163,6 @@ export class Client {
     }
   }
 
-  /** The same, for who does not want to wait. */
-  retryNow(): void {
-    this.wake();
-  }
-
   /**
    * Goes over to another address from the present position, which the new stream takes for as much as it knows of it (wire.md,
    * rule 4). The old one goes on until the new one has said something.
@@ -191,10 +186,6 @@ export class Client {
   resume(): void {
     this.#paused = false;
     this.#wake?.();
-  }
-
-  get paused(): boolean {
-    return this.#paused;
   }
 
   /** Forgets the position and connects anew, so that everything is told again. */

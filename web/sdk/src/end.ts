@@ -30,14 +30,10 @@ export class TokenFailed extends Error {
 }
 
 /** The caller asked for everything anew. */
-export class StartedOver extends Error {
-  override readonly name = 'StartedOver';
-}
+export class StartedOver extends Error {}
 
 /** The attempt is broken off, and the next one follows at once. */
-export class Again extends Error {
-  override readonly name = 'Again';
-}
+export class Again extends Error {}
 
 /** The server's last frame. */
 export class Goodbye extends Error {

@@ -17,6 +17,8 @@ export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchS
 export { logs, type LogEntry, type LogGap, type LogLine, type LogQuery, type LogRun } from './logs.ts';
 export { page, type PagePlace, type PageQuery } from './page.ts';
 export { counts, type Count, type CountQuery } from './counts.ts';
+export { ready, snapshots } from './ready.ts';
+export { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 export { HistoryError, pastJobs, transitions, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';
 export type { Identity, Only, Paths } from './paths.ts';

@@ -52,6 +52,19 @@ export interface Watch<T, More = unknown> {
   readonly retry: () => void;
 }
 
+/** What to begin with, and up to where it is known: the first stream goes on from there. See {@link hydrate}. */
+export interface Saved {
+  readonly lastEventId: string;
+  /** In milliseconds since the epoch. */
+  readonly asOf: number;
+  /** How many names have been given; the position may have any of them. */
+  readonly names: number;
+  /** By which name the position has a path. */
+  readonly nameOf: (path: string) => string | undefined;
+  /** Gives a watch what was known of it, and returns what to show until more is; undefined: nothing was. */
+  readonly fill: (path: string, sink: Sink<unknown>) => WatchSnapshot<unknown> | undefined;
+}
+
 const nothing: WatchSnapshot<never> = { data: none, status: 'loading', asOf: undefined, error: undefined, namespaces: undefined };
 /** How long what seems to end the stream is left out of it, in milliseconds. */
 const restTime = 30_000;
@@ -68,6 +81,8 @@ interface Entry {
   subscribers: number;
   timer: ReturnType<typeof setTimeout> | undefined;
   snapshot: WatchSnapshot<unknown>;
+  /** What a server has rendered, or is to. */
+  server: WatchSnapshot<unknown>;
   refused: { readonly reason: string; readonly message: string } | undefined;
   /** It is left out for now, since it seems to be what ended the stream; see {@link Kubecast.follow}. */
   aside: boolean;
@@ -97,6 +112,8 @@ export class Kubecast {
   #rest: ReturnType<typeof setTimeout> | undefined;
   #paused = false;
   #closed = false;
+  /** Until the first stream is asked for, which goes on from there. */
+  #saved: Saved | undefined;
 
   /** The connection of all watches; undefined while nothing is watched. */
   readonly connection = {
@@ -150,6 +167,17 @@ export class Kubecast {
     this.#client?.resume();
   }
 
+  /** Begins with what is {@link Saved}, if nothing has been asked for yet. */
+  restore(saved: Saved): void {
+    this.#saved = saved;
+    this.#names = saved.names;
+  }
+
+  /** Of whoever looks inside: {@link dehydrate}, the devtools. */
+  get inside() {
+    return { client: this.#client, entries: this.#entries, names: this.#names } as const;
+  }
+
   /** Ends all watches for good. */
   close(): void {
     this.#closed = true;
@@ -161,7 +189,8 @@ export class Kubecast {
   #at(path: string, make: (changed: () => void) => Sink<unknown>, followed: boolean): Entry {
     const present = this.#entries.get(path);
     if (present) return present;
-    const name = `w${(this.#names++).toString(36)}`;
+    const saved = this.#saved;
+    const name = saved?.nameOf(path) ?? `w${(this.#names++).toString(36)}`;
     // Whoever keeps a watch for longer than its entry lives comes back to a new one.
     const at = (): Entry => this.#at(path, make, followed);
     const watch: Watch<unknown> = {
@@ -178,7 +207,7 @@ export class Kubecast {
         };
       },
       getSnapshot: () => this.#entries.get(path)?.snapshot ?? nothing,
-      getServerSnapshot: () => nothing,
+      getServerSnapshot: () => this.#entries.get(path)?.server ?? nothing,
       retry: () => {
         at().refused = undefined;
         this.#client?.wake();
@@ -186,7 +215,8 @@ export class Kubecast {
       },
     };
     const collection = this.#store.put(name, make);
-    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot: nothing, refused: undefined, followed, aside: false };
+    const snapshot = saved?.fill(path, collection) ?? nothing;
+    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot, server: snapshot, refused: undefined, followed, aside: false };
     collection.subscribe(() => this.#show(entry));
     this.#entries.set(path, entry);
     this.#expire(entry); // it may have been made for nothing
@@ -213,12 +243,8 @@ export class Kubecast {
 
   /** What the stream is to carry: what somebody looks at, or has just looked at, and may be seen. */
   #wanted(): Entry[] {
-    const carried = this.#client && !isFinal(this.#client.state);
-    return [...this.#entries.values()].filter(({ subscribers, refused, aside, name }) => !refused && !aside && (subscribers > 0 || (carried && this.#carries(name))));
-  }
-
-  #carries(name: string): boolean {
-    return this.#carried?.includes(name) ?? false;
+    const carried = this.#client && !isFinal(this.#client.state) ? this.#carried : undefined;
+    return [...this.#entries.values()].filter(({ subscribers, refused, aside, name }) => !refused && !aside && (subscribers > 0 || carried?.includes(name)));
   }
 
   /** Brings the stream to what is wanted, once for all that changes at once. */
@@ -245,11 +271,13 @@ export class Kubecast {
       present.follow(url);
     } else {
       const { gateway, linger, schedule, ...options } = this.#options;
+      const from = present ?? this.#saved;
+      this.#saved = undefined;
       const client: Client = new Client({
         ...options,
         url,
-        lastEventId: present?.lastEventId,
-        asOf: present?.asOf,
+        lastEventId: from?.lastEventId,
+        asOf: from?.asOf,
         onOpen: (resumed, opened) => {
           const names = new URLSearchParams(opened.slice(opened.indexOf('?')));
           this.#carried = [...names.keys()];
@@ -330,10 +358,11 @@ export class Kubecast {
   }
 
   #show(entry: Entry): void {
+    if (this.#saved) return; // nothing is more recent
     const { items, phase, stale, ...more } = entry.collection.getSnapshot();
     const next = { ...(entry.refused ? nothing : { ...more, data: items }), ...describe(entry, phase, stale, this.#client?.state) };
-    const old = entry.snapshot;
-    if ((Object.keys(next) as (keyof typeof next)[]).every((key) => next[key] === old[key])) return;
+    const { snapshot } = entry;
+    if ((Object.keys(next) as (keyof typeof next)[]).every((key) => next[key] === snapshot[key])) return;
     entry.snapshot = next;
     entry.listeners.tell();
   }
@@ -350,7 +379,7 @@ function describe(
   if (refused) return { status: 'denied', asOf: undefined, error: refused };
   if (aside) return { status: 'reconnecting', asOf: state?.since, error: leftOut };
   if (!state) return { status: 'loading', asOf: undefined, error: undefined };
-  if (isFinal(state)) return { status: state.phase === 'denied' ? 'denied' : 'closed', asOf: undefined, error: state };
+  if (isFinal(state)) return { status: state.phase as 'denied' | 'closed', asOf: undefined, error: state };
   const error = state.reason === '' ? undefined : state;
   if (phase === 'loading') return { status: 'loading', asOf: undefined, error };
   if (stale && (state.phase === 'live' || state.phase === 'stale')) return { status: 'stale', asOf: stale.since, error };

@@ -100,9 +100,9 @@ export class Live<K extends Kinds> {
     return Object.keys(this.#watches).filter((name) => query.has(name));
   }
 
-  /** See {@link Client.retryNow}. */
+  /** See {@link Client.wake}. */
   retryNow(): void {
-    this.#client.retryNow();
+    this.#client.wake();
   }
 
   /** See {@link Client.wake}. */

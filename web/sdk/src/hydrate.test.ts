@@ -1,0 +1,133 @@
+import { expect, test, vi } from 'vitest';
+import { frame, ScriptedFetch } from '../../mock/fetch.ts';
+import { eachPage } from '../../mock/page.ts';
+import { counts } from './counts.ts';
+import { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
+import { createKubecast, type Kubecast } from './kubecast.ts';
+import type { KubeObject } from './object.ts';
+import { page } from './page.ts';
+import { ready, snapshots } from './ready.ts';
+import { defineResource } from './resource.ts';
+
+const jobs = defineResource<KubeObject>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+const pods = defineResource<KubeObject & { readonly status?: { readonly phase?: string } }>()({ version: 'v1', plural: 'pods' });
+const newest = page(jobs, { limit: 1 });
+const phases = counts(pods, ['status.phase']);
+
+/** What has rendered the page. */
+let server: ScriptedFetch;
+let rendering: Kubecast;
+eachPage((made) => ({ server, kc: rendering } = made));
+
+const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const object = (uid: string): object => ({ metadata: { name: uid, uid } });
+const nobody = (): void => undefined;
+
+/** As it comes out of the page's text. */
+async function rendered(): Promise<Dehydrated> {
+  const all = Promise.all([ready(rendering.watch(jobs)), ready(rendering.follow(newest)), ready(rendering.follow(phases))]);
+  rendering.watch(pods).subscribe(nobody); // which is not there in time
+  await pass();
+  server.last.accept(
+    frame('w0.narrowed', 'e', { namespaces: ['team-a'] }),
+    frame('w0.added', 'e', object('a')),
+    frame('w0.added', 'e', object('b')),
+    frame('w0.synced', 'e.w0-7', { resourceVersion: '7', count: 2 }),
+    frame('w1.added', 'e.w0-7', object('b')),
+    frame('w1.page', 'e.w0-7.w1-7', { uids: ['b'], offset: 0, total: 2, resourceVersion: '7' }),
+    frame('w2.counts', 'e.w0-7.w1-7.w2-7', { counts: [{ value: 'Running', count: 3 }], resourceVersion: '7' }),
+    frame('w3.added', 'e.w0-7.w1-7.w2-7', object('p')),
+  );
+  await pass();
+  await all;
+  const state = dehydrate(rendering);
+  rendering.close();
+  return JSON.parse(JSON.stringify(state)) as Dehydrated;
+}
+
+test('the browser goes on from the position, and is told what happened since: no snapshot comes', async () => {
+  const state = await rendered();
+  const then = Date.now();
+  await pass(3_000);
+  const gateway = new ScriptedFetch();
+  const kc = createKubecast({ token: () => 't', fetch: gateway.fetch });
+  hydrate(kc, state);
+  const watch = kc.watch(jobs);
+  const [top, states] = [kc.follow(newest), kc.follow(phases)];
+  const statuses: string[] = [];
+  // What the server rendered is what the browser begins with, and it says as of when that is.
+  expect(watch.getServerSnapshot()).toMatchObject({ status: 'reconnecting', asOf: then, namespaces: ['team-a'], data: [object('a'), object('b')] });
+  expect(watch.getSnapshot()).toBe(watch.getServerSnapshot());
+  expect(top.getSnapshot()).toMatchObject({ total: 2, data: [object('b')] });
+  expect(states.getSnapshot()).toMatchObject({ data: [{ value: 'Running', count: 3 }] });
+  for (const one of [watch, top, states]) one.subscribe(() => statuses.push(one.getSnapshot().status));
+  kc.watch(pods).subscribe(nobody); // of which nothing was given
+  await pass();
+  expect(gateway.last.headers.get('Last-Event-ID')).toBe('e.w0-7.w1-7.w2-7');
+  const asked = new URL(gateway.last.url, 'http://gateway').searchParams;
+  expect([asked.get('w0'), asked.get('w1'), asked.get('w2'), asked.get('w3')]).toEqual(['/apis/batch/v1/jobs', newest.path, phases.path, null]);
+  expect(asked.get('w4')).toBe('/api/v1/pods');
+  const body = gateway.last.accept(frame('w0.narrowed', 'e.w0-7.w1-7.w2-7', { namespaces: ['team-a'] }) + frame('w0.deleted', 'e.w0-8.w1-7.w2-7', object('a')));
+  await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'live', asOf: undefined, data: [object('b')] });
+  expect(watch.getServerSnapshot().data).toHaveLength(2); // for parts that come to life later
+  expect(kc.watch(pods).getSnapshot().status).toBe('loading');
+  body.push(frame('w1.modified', 'e.w0-8.w1-9.w2-7', { metadata: { name: 'b', uid: 'b', resourceVersion: '9' } }));
+  await pass();
+  expect(top.getSnapshot()).toMatchObject({ status: 'live', data: [{ metadata: { resourceVersion: '9' } }] });
+  expect(statuses).not.toContain('loading');
+  expect(statuses).not.toContain('catching-up');
+  kc.close();
+});
+
+test('a server renders what it has given on, and a position that is too old is a snapshot under the old rows', async () => {
+  const state = await rendered();
+  expect(rendering.watch(jobs).getServerSnapshot()).toMatchObject({ status: 'reconnecting', data: [object('a'), object('b')] });
+  const gateway = new ScriptedFetch();
+  const kc = createKubecast({ token: () => 't', fetch: gateway.fetch });
+  hydrate(kc, state);
+  await pass(); // nobody looks yet
+  gateway.last.accept(frame('w0.reset', 'e', { reason: 'expired' }), frame('w0.added', 'e', object('c')));
+  await pass();
+  const watch = kc.watch(jobs);
+  watch.subscribe(nobody);
+  expect(watch.getSnapshot()).toMatchObject({ status: 'catching-up', data: [object('a'), object('b'), object('c')] });
+  expect(() => hydrate(kc, state)).toThrow('watched already');
+  kc.close();
+});
+
+test('who waits for a watch is told why there will be none', async () => {
+  const waiting = ready(rendering.watch(jobs));
+  const told = expect(waiting).rejects.toThrow('HTTP 403');
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  server.last.refuse(403);
+  await told;
+  const stop = new AbortController();
+  const stopped = expect(ready(rendering.watch(pods), stop.signal)).rejects.toThrow('enough');
+  stop.abort(new Error('enough'));
+  await stopped;
+});
+
+test('who takes their time sees the newest only, and leaving the loop leaves the watch', async () => {
+  const seen: string[] = [];
+  const reading = (async () => {
+    for await (const { data, status } of snapshots(rendering.watch(jobs))) {
+      seen.push(`${status} ${data.length}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      if (data.length === 3) return;
+    }
+  })();
+  await pass();
+  const body = server.last.accept(frame('w0.added', 'e', object('a')) + frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 1 }));
+  await pass(150);
+  body.push(frame('w0.added', 'e.w0-2', object('b')));
+  await pass(10);
+  body.push(frame('w0.added', 'e.w0-3', object('c')));
+  await pass(300);
+  await reading;
+  expect(seen).toEqual(['loading 0', 'live 1', 'live 3']);
+  await pass(5_000);
+  expect(server.last.aborted).toBe(true);
+});

@@ -1,0 +1,102 @@
+// A page that a server has rendered goes on from where the server stopped: without asking for what it has been given.
+
+import { WatchedCollection, type Snapshot } from './collection.ts';
+import type { Count } from './counts.ts';
+import type { StreamEvent } from './events.ts';
+import type { Kubecast, WatchSnapshot } from './kubecast.ts';
+import type { KubeObject } from './object.ts';
+import type { PagePlace } from './page.ts';
+
+/** As JSON it may be written into a page. It says as much as its user may see, so it belongs into no shared cache. */
+export interface Dehydrated {
+  readonly lastEventId: string;
+  /** In milliseconds since the epoch. */
+  readonly asOf: number;
+  readonly names: number;
+  /** By path, what a gateway would have said to make it known. */
+  readonly watches: { readonly [path: string]: { readonly name: string; readonly events: readonly StreamEvent[] } };
+}
+
+/** How long what was given is watched before anybody looks at it, in milliseconds: parts of a page may come to life later. */
+const patience = 5_000;
+
+/**
+ * On a server, once what is to be rendered is {@link ready}: what is known, and up to where. From here on watches have it for
+ * their server snapshot, which says as of when it is.
+ *
+ * ```ts
+ * const kc = createKubecast({ gateway, token: () => tokenOf(request) });
+ * await ready(kc.watch(jobs, { namespace: 'team-a' }));
+ * const state = dehydrate(kc);
+ * const html = renderToString(<KubecastProvider client={kc}><RunningJobs /></KubecastProvider>);
+ * kc.close();
+ * ```
+ *
+ * Objects, pages and counts are given on. Logs and histories begin anew in the browser.
+ */
+export function dehydrate(kc: Kubecast): Dehydrated {
+  const { client, entries, names } = kc.inside;
+  const asOf = client?.asOf ?? Date.now();
+  const watches: Record<string, Dehydrated['watches'][string]> = {};
+  for (const [path, entry] of entries) {
+    const snapshot = entry.collection.getSnapshot();
+    const events = snapshot.phase === 'current' ? eventsOf(entry.snapshot) : undefined;
+    if (!events) continue;
+    watches[path] = { name: entry.name, events };
+    entry.server = old(snapshot, asOf);
+  }
+  return { lastEventId: client?.lastEventId ?? '', asOf, names, watches };
+}
+
+/**
+ * In the browser, before anything is watched. The stream begins at the position of the server, and tells what has happened since.
+ *
+ * ```ts
+ * const kc = createKubecast({ token });
+ * hydrate(kc, JSON.parse(document.getElementById('kubecast').textContent));
+ * hydrateRoot(document.body, <KubecastProvider client={kc}><RunningJobs /></KubecastProvider>);
+ * ```
+ */
+export function hydrate(kc: Kubecast, state: Dehydrated): void {
+  if (kc.inside.entries.size > 0) throw new Error('something is watched already, and begins from nothing');
+  const { watches, asOf } = state;
+  kc.restore({
+    ...state,
+    nameOf: (path) => watches[path]?.name,
+    fill: (path, sink) => {
+      if (!watches[path]) return undefined;
+      for (const event of watches[path].events) sink.apply(event);
+      sink.commit();
+      return old(sink.getSnapshot(), asOf);
+    },
+  });
+  for (const [path, { events }] of Object.entries(watches)) {
+    if (events.some(({ type }) => type === 'unknown')) continue; // a page or counts, whose sinks their readers bring
+    const leave = kc.follow({ path, sink: (changed) => new WatchedCollection<KubeObject>(changed) }).subscribe(() => undefined);
+    setTimeout(leave, patience);
+  }
+}
+
+/** What was true then, and nobody has asked since. */
+function old({ items, phase, stale, ...more }: Snapshot<unknown>, asOf: number): WatchSnapshot<unknown> {
+  return { ...more, data: items, status: 'reconnecting', asOf, error: undefined };
+}
+
+/** What a server would have to say for a watch to know this. */
+function eventsOf({ data, namespaces, ...more }: WatchSnapshot<unknown> & PagePlace): StreamEvent[] | undefined {
+  const told = { watch: '', id: '' };
+  const before: StreamEvent[] = namespaces ? [{ ...told, type: 'narrowed', namespaces, names: {} }] : [];
+  if (data.every(isObject)) {
+    const added = data.map((object): StreamEvent => ({ ...told, type: 'added', object }));
+    const { total, offset } = more;
+    if (total === undefined) return [...before, ...added, { ...told, type: 'synced', resourceVersion: '' }];
+    const page = { uids: data.map(({ metadata }) => metadata.uid), total, offset };
+    return [...before, ...added, { ...told, type: 'unknown', name: 'page', data: JSON.stringify(page) }];
+  }
+  if (data.every(isCount)) return [...before, { ...told, type: 'unknown', name: 'counts', data: JSON.stringify({ counts: data }) }];
+  return undefined;
+}
+
+const has = (value: unknown, key: string): boolean => typeof value === 'object' && value !== null && key in value;
+const isObject = (value: unknown): value is KubeObject => has(value, 'metadata');
+const isCount = (value: unknown): value is Count => has(value, 'values');

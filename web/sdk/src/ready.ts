@@ -1,0 +1,59 @@
+// Watches for those who wait for them rather than being told.
+
+import type { WatchSnapshot } from './kubecast.ts';
+
+interface Watched<S> {
+  readonly subscribe: (listener: () => void) => () => void;
+  readonly getSnapshot: () => S;
+}
+
+type Shows = Pick<WatchSnapshot<unknown>, 'status' | 'error'>;
+
+/**
+ * What is there once something complete has been received. Rejects if it is denied, or the gateway closed, or with the reason of `signal`.
+ *
+ * ```ts
+ * const { data } = await ready(kc.watch(jobs, { namespace: 'team-a' }));
+ * ```
+ */
+export async function ready<S extends Shows>(watch: Watched<S>, signal?: AbortSignal): Promise<S> {
+  for await (const snapshot of snapshots(watch, signal)) {
+    if (snapshot.status === 'denied' || snapshot.status === 'closed') break;
+    if (snapshot.status !== 'loading') return snapshot;
+  }
+  signal?.throwIfAborted();
+  const { status, error } = watch.getSnapshot();
+  throw new Error(error?.message ?? status, { cause: error });
+}
+
+/**
+ * What is there, and what has become of it whenever that has changed. Who takes their time sees the newest only. Ends with `signal`, and
+ * once the watch is closed.
+ *
+ * ```ts
+ * for await (const { data } of snapshots(kc.watch(jobs), signal)) console.log(data.length);
+ * ```
+ */
+export async function* snapshots<S extends Shows>(watch: Watched<S>, signal?: AbortSignal): AsyncGenerator<S, void, undefined> {
+  let changed: () => void = () => undefined;
+  const leave = watch.subscribe(() => changed());
+  const stop = (): void => changed();
+  signal?.addEventListener('abort', stop);
+  try {
+    let shown: S | undefined;
+    while (!signal?.aborted) {
+      const news = new Promise<void>((resolve) => (changed = resolve));
+      const snapshot = watch.getSnapshot();
+      if (snapshot === shown) {
+        await news;
+        continue;
+      }
+      shown = snapshot;
+      yield snapshot;
+      if (snapshot.status === 'closed') return;
+    }
+  } finally {
+    leave();
+    signal?.removeEventListener('abort', stop);
+  }
+}
