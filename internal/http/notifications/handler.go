@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecast/kubecast/internal/auth"
-	"github.com/kubecast/kubecast/internal/config"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/pace"
@@ -282,11 +281,23 @@ type settings struct {
 }
 
 func tell(w http.ResponseWriter, s inbox.Settings) error {
-	told := settings{States: append([]history.State{}, s.States...), Digest: config.Duration(s.Digest).String(), PausedUntil: s.PausedUntil}
+	told := settings{States: append([]history.State{}, s.States...), Digest: durationText(s.Digest), PausedUntil: s.PausedUntil}
 	if told.PausedUntil < history.At(time.Now()) {
 		told.PausedUntil = 0
 	}
 	return send(w, told)
+}
+
+// durationText is a duration without the zeros that Go writes: 5m and not 5m0s; none is 0s.
+func durationText(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // Settings answers what the caller wants to be told.
@@ -329,7 +340,7 @@ func (h *Handler) ChangeSettings(w http.ResponseWriter, r *http.Request, id auth
 		if body.Digest != nil {
 			d, err := time.ParseDuration(*body.Digest)
 			if err != nil || d < 0 || d > maxDigest {
-				return reply.BadRequest("digest: %q is not a time from 0s to %s, such as 5m", reply.Shortened(*body.Digest), config.Duration(maxDigest))
+				return reply.BadRequest("digest: %q is not a time from 0s to %s, such as 5m", reply.Shortened(*body.Digest), durationText(maxDigest))
 			}
 			choice.Digest = &d
 		}
