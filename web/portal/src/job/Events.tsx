@@ -2,8 +2,8 @@ import type { KubeObject, WatchStatus } from '@kubecast/sdk';
 import { useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { timeOf } from '../jobs/job.ts';
-import { Listing } from './Listing.tsx';
 import { formatNumber } from '../texts/format.ts';
+import { Listing } from './Listing.tsx';
 import { t } from './texts.ts';
 
 /** A v1 Event. */
@@ -21,16 +21,18 @@ export interface ClusterEvent extends KubeObject {
 export const eventFields = ['involvedObject.kind', 'involvedObject.name', 'type', 'reason', 'message', 'count', 'lastTimestamp', 'eventTime', 'series', 'metadata.creationTimestamp'];
 
 interface EventsProps {
-  /** Of all that has the job's name in its own. */
+  /** Those of what the page shows. */
   readonly all: readonly ClusterEvent[];
-  readonly job: string;
+  /** What the page shows itself: of it, it is not said which one. */
+  readonly kind: string;
+  readonly self: string;
   readonly status: WatchStatus;
   readonly message: string | undefined;
 }
 
-/** What the cluster says of the job and of its pods, the newest first. A cluster keeps this for an hour, usually. */
-export function Events({ all, job, status, message }: EventsProps): ReactNode {
-  const rows = useMemo(() => eventsOf(all, job), [all, job]);
+/** What the cluster says of it, the newest first. A cluster keeps this for an hour, usually. */
+export function Events({ all, kind, self, status, message }: EventsProps): ReactNode {
+  const rows = useMemo(() => eventRows(all, kind, self), [all, kind, self]);
   return (
     <Listing status={status} message={message} {...t.events}>
       {rows.map(({ uid, at, type, reason, about, text, count }) => (
@@ -59,17 +61,18 @@ export interface EventRow {
 }
 
 /** Those of a job and of its pods, which have the job's name before their own. */
-export function eventsOf(all: readonly ClusterEvent[], job: string): EventRow[] {
-  const of = ({ involvedObject: { kind = '', name = '' } = {} }: ClusterEvent): boolean =>
-    (kind === 'Job' && name === job) || (kind === 'Pod' && name.startsWith(`${job}-`));
+export function ofJob(all: readonly ClusterEvent[], job: string): ClusterEvent[] {
+  return all.filter(({ involvedObject: { kind = '', name = '' } = {} }) => (kind === 'Job' && name === job) || (kind === 'Pod' && name.startsWith(`${job}-`)));
+}
+
+export function eventRows(all: readonly ClusterEvent[], kind: string, self: string): EventRow[] {
   return all
-    .filter(of)
     .map((event) => ({
       uid: event.metadata.uid,
       at: timeOf(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp),
       type: event.type ?? '',
       reason: event.reason ?? '',
-      about: event.involvedObject?.kind === 'Job' ? t.events.theJob : (event.involvedObject?.name ?? ''),
+      about: event.involvedObject?.kind === kind ? self : (event.involvedObject?.name ?? ''),
       text: event.message ?? '',
       count: event.series?.count ?? event.count ?? 1,
     }))

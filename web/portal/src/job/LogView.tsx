@@ -45,7 +45,7 @@ export function LogView({ namespace, name, pods: all, token }: LogViewProps): Re
 const mostAtOnce = 8;
 const rowHeight = 18;
 
-interface LogProps {
+export interface LogProps {
   /** What has the name: a pod, or something to which pods belong. */
   readonly of: Resource<KubeObject>;
   readonly namespace: string;
@@ -54,7 +54,7 @@ interface LogProps {
   readonly choice?: ReactNode;
 }
 
-function Log({ of, namespace, name, token, choice }: LogProps): ReactNode {
+export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode {
   const { data, status, error, retry } = useFollow(logs(of, { namespace, name }));
   const [search, setSearch] = useState('');
   const [only, setOnly] = useState('');

@@ -5,7 +5,7 @@ import type { PageName, View } from '../view/view.ts';
 import { t } from './texts.ts';
 
 /** Those that the header leads to. */
-export const shownPages: readonly PageName[] = ['mine', 'jobs', 'pods'];
+export const shownPages: readonly PageName[] = ['mine', 'jobs', 'pods', 'kinds'];
 
 export interface RouteProps {
   readonly view: View;
@@ -19,6 +19,10 @@ function page<P extends object>(load: () => Promise<ComponentType<P>>): Componen
 }
 
 const Mine = page(() => import('../mine/MinePage.tsx').then(({ MinePage }) => MinePage));
+const Kinds = page(() => import('../kinds/KindsPage.tsx').then(({ KindsPage }) => KindsPage));
+const Pod = page(() => import('../object/PodPage.tsx').then(({ PodPage }) => PodPage));
+const Node = page(() => import('../object/NodePage.tsx').then(({ NodePage }) => NodePage));
+const Other = page(() => import('../object/ObjectPage.tsx').then(({ ObjectPage }) => ObjectPage));
 const Job = page(() => import('../job/JobPage.tsx').then(({ JobPage }) => JobPage));
 
 export function Route({ view, token }: RouteProps): ReactNode {
@@ -26,9 +30,19 @@ export function Route({ view, token }: RouteProps): ReactNode {
 }
 
 function pageOf(view: View, token: string | undefined): ReactNode {
-  const { page: name, object } = view;
-  if (object) return <Job key={`${object.namespace}/${object.name}`} view={view} {...object} token={token} />;
-  return name === 'mine' ? <Mine view={view} /> : null;
+  const { page: name, kind, object } = view;
+  if (object) {
+    const key = `${name}/${kind}/${object.namespace}/${object.name}`;
+    if (name === 'jobs') return <Job key={key} view={view} {...object} token={token} />;
+    if (name === 'pods') return <Pod key={key} view={view} {...object} token={token} />;
+    return kind === 'nodes' ? <Node key={key} view={view} name={object.name} /> : <Other key={key} view={view} {...object} />;
+  }
+  switch (name) {
+    case 'kinds':
+      return <Kinds view={view} />;
+    default:
+      return <Mine view={view} />;
+  }
 }
 
 function NotLoaded(): ReactNode {

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
 import { podColumns } from './columns.tsx';
 import { podRow, podStates, type Pod, type PodRow } from './pod.ts';
-import { linkToJob } from '../view/view.ts';
+import { linkToObject } from '../view/view.ts';
 import { stateName } from '../state/texts.ts';
 import './pods.css';
 
@@ -14,6 +14,6 @@ const narrowLine = (row: PodRow): string => [row.namespace, row.node, row.owner]
 type Props = Pick<TablePageProps<Pod, PodRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Pod> };
 
 export function PodsPage(props: Props): ReactNode {
-  const href = (row: PodRow): string | undefined => (row.job === '' ? undefined : linkToJob(row.namespace, row.job, props.view));
+  const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, props.view);
   return <TablePage {...props} href={href} name="pods" read={podRow} columns={podColumns} states={podStates} texts={texts} narrowLine={narrowLine} />;
 }

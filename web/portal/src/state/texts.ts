@@ -1,7 +1,7 @@
 import { texts } from '../texts/texts.ts';
 
 const names = texts<Readonly<Record<string, string>>>({
-  en: {},
+  en: { NotReady: 'Not ready', Pressed: 'Under pressure', Unschedulable: 'Closed to new pods' },
   'zh-CN': {
     Submitted: '已提交',
     Suspended: '已挂起',
@@ -15,6 +15,10 @@ const names = texts<Readonly<Record<string, string>>>({
     Deleting: '删除中',
     Deleted: '已删除',
     Unknown: '未知',
+    Ready: '就绪',
+    NotReady: '未就绪',
+    Pressed: '资源紧张',
+    Unschedulable: '不接收新 Pod',
   },
 });
 

@@ -4,7 +4,9 @@ import type { PodState } from '../pods/pod.ts';
 /** What a state means to the eye. Each has a shape of its own, so that colour is never the only sign. */
 export type Tone = 'failed' | 'warning' | 'waiting' | 'running' | 'paused' | 'done' | 'ending';
 
-const tones: Record<JobState | PodState | 'Submitted' | 'Deleted', Tone> = {
+type NodeState = 'Ready' | 'NotReady' | 'Unschedulable' | 'Pressed';
+
+const tones: Record<JobState | PodState | 'Submitted' | 'Deleted' | NodeState, Tone> = {
   Submitted: 'waiting',
   Deleted: 'ending',
   Failed: 'failed',
@@ -17,6 +19,10 @@ const tones: Record<JobState | PodState | 'Submitted' | 'Deleted', Tone> = {
   Succeeded: 'done',
   Deleting: 'ending',
   Unknown: 'warning',
+  Ready: 'done',
+  NotReady: 'failed',
+  Unschedulable: 'paused',
+  Pressed: 'warning',
 };
 
 export function toneOf(state: string): Tone {

@@ -1,0 +1,131 @@
+// The objects of a kind by its own columns. Which there are is a live page; what stands in the columns, a Table that is read again when one has changed.
+
+import { defineResource, pathOf, type KubeObject } from '@kubecast/sdk';
+import { useKubecast, useLivePage } from '@kubecast/sdk/react';
+import { useCallback, useDeferredValue, useMemo, useState, type ReactNode } from 'react';
+import { Age } from '../age/Age.tsx';
+import { Notice } from '../app/Notice.tsx';
+import { Dated } from '../connection/Dated.tsx';
+import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
+import { Search } from '../filters/Search.tsx';
+import { timeOf } from '../jobs/job.ts';
+import { CutName } from '../listing/CutName.tsx';
+import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
+import { answered, useReading } from '../reading/reading.ts';
+import { linkTo, linkToObject, setView, type View } from '../view/view.ts';
+import { cellsOf, tableForm } from './columns.ts';
+import type { Kind } from './discovery.ts';
+import { t } from './texts.ts';
+
+const fields = ['metadata.creationTimestamp'];
+/** So many at first, and so many more at a time, as many as a page may have. */
+const some = 100;
+const most = 500;
+
+const paths: Readonly<Record<string, string>> = { name: 'metadata.name', namespace: 'metadata.namespace', age: 'metadata.creationTimestamp' };
+
+/** The newest first is an age that ascends. */
+function order({ column, descending }: View['sort']): readonly string[] {
+  const path = paths[column] ?? 'metadata.creationTimestamp';
+  return [(path === paths.age) === descending ? path : `-${path}`];
+}
+
+interface KindRow {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly created: number | undefined;
+  readonly cells: readonly string[] | undefined;
+}
+
+export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode {
+  const kc = useKubecast();
+  const [limit, setLimit] = useState(some);
+  const search = useDeferredValue(view.search);
+  const namespace = kind.namespaced ? view.namespace : '';
+  const resource = useMemo(() => defineResource<KubeObject>()(kind), [kind]);
+  const sort = order(view.sort).join();
+  const { data, status, total, asOf, error, namespaces, retry } = useLivePage(resource, { namespace, search, sort: [sort], limit, fields });
+  const read = useCallback(() => {
+    const path = pathOf(resource, { namespace, search });
+    const query = new URLSearchParams({ limit: String(limit), sort });
+    return kc.request(`${path}${path.includes('?') ? '&' : '?'}${query.toString()}`, { headers: { Accept: tableForm } }, answered).then(cellsOf);
+  }, [kc, resource, namespace, search, sort, limit]);
+  const table = useReading(read, data);
+
+  const known = table.data;
+  const rows = useMemo(
+    () =>
+      data.map(({ metadata }): KindRow => ({ uid: metadata.uid, name: metadata.name, namespace: metadata.namespace ?? '', created: timeOf(metadata.creationTimestamp), cells: known?.rows.get(metadata.uid)?.cells })),
+    [data, known],
+  );
+  const columns = useMemo(
+    (): readonly PlainColumn<KindRow>[] => [
+      { id: 'name', header: t.name, sortable: true, cell: ({ name }) => <CutName text={name} /> },
+      ...(kind.namespaced && namespace === '' ? [{ id: 'namespace', header: t.namespace, sortable: true, cell: (row: KindRow) => <span translate="no">{row.namespace}</span> }] : []),
+      ...(known?.columns ?? []).map(({ name, numeric }, n) => ({ id: `own-${name}`, header: name, numeric, cell: ({ cells }: KindRow) => <Cell text={cells?.[n]} /> })),
+      { id: 'age', header: t.age, sortable: true, cell: ({ created }) => <Age since={created} /> },
+    ],
+    [known?.columns, kind.namespaced, namespace],
+  );
+
+  const old = status === 'stale' || status === 'reconnecting';
+  return (
+    <>
+      <div className="toolbar">
+        <a className="toolbar-back" href={linkTo('kinds', { ...view, search: '' })}>
+          {t.all}
+        </a>
+        <h1 className="toolbar-title" translate="no">
+          {kind.kind}
+        </h1>
+        {kind.namespaced && <NamespaceFilter selected={view.namespace} visible={namespaces} />}
+        <Search value={view.search} label={t.searchObjects} />
+        {total !== undefined && <span className="toolbar-end">{t.count(total)}</span>}
+      </div>
+      {status === 'denied' ? (
+        <Notice title={t.denied} said={error?.message} onRetry={retry}>
+          {kind.namespaced && t.deniedWhy}
+        </Notice>
+      ) : (
+        <Dated asOf={asOf} why={old ? (error?.message ?? '') : table.error ? t.oldCells : undefined}>
+          <PlainTable
+            label={kind.kind}
+            columns={columns}
+            rows={rows}
+            keyOf={({ uid }) => uid}
+            href={(row) => linkToObject(kind.id, row.namespace, row.name, view)}
+            sort={view.sort}
+            onSort={(column) => setView({ sort: { column, descending: column === view.sort.column && !view.sort.descending } })}
+          >
+            {rows.length === 0 && <p className="job-none">{status === 'loading' ? t.loading : view.search ? t.noMatch : t.empty}</p>}
+            {total !== undefined && total > rows.length && rows.length > 0 && (
+              <p className="plain-more">
+                {t.shown(rows.length, total)} {limit < most ? <MoreButton onMore={() => setLimit(Math.min(most, limit + some))} /> : t.narrow}
+              </p>
+            )}
+          </PlainTable>
+        </Dated>
+      )}
+    </>
+  );
+}
+
+function MoreButton({ onMore }: { onMore: () => void }): ReactNode {
+  return (
+    <button type="button" className="button" onClick={onMore}>
+      {t.more}
+    </button>
+  );
+}
+
+/** A cell that is not there yet is not the same as one that is empty. */
+function Cell({ text }: { text: string | undefined }): ReactNode {
+  if (text === undefined) return <span className="none">…</span>;
+  if (text === '') return <span className="none">–</span>;
+  return (
+    <span title={text} translate="no">
+      {text}
+    </span>
+  );
+}

@@ -1,0 +1,40 @@
+// A kind's own columns, as `kubectl get` prints them: the API server's for its own kinds, the printer columns of a resource definition for others.
+
+export interface Cells {
+  /** But for the name, the namespace and the age, which the portal tells by itself. */
+  readonly columns: readonly { readonly name: string; readonly numeric: boolean }[];
+  /** By uid, in the order of the columns, with the version at which they are true. */
+  readonly rows: ReadonlyMap<string, { readonly version: string; readonly cells: readonly string[] }>;
+}
+
+interface Table {
+  readonly columnDefinitions?: readonly { readonly name: string; readonly type: string; readonly format?: string; readonly priority?: number }[];
+  readonly rows?: readonly {
+    readonly cells?: readonly unknown[];
+    readonly object?: { readonly metadata?: { readonly uid?: string; readonly resourceVersion?: string } };
+  }[];
+}
+
+export const tableForm = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+
+export function cellsOf(document: unknown): Cells {
+  const { columnDefinitions = [], rows = [] } = document as Table;
+  const shown = columnDefinitions
+    .map((column, n) => ({ ...column, n }))
+    // What is of lesser interest is for who looks at the object.
+    .filter(({ name, format, priority = 0 }) => priority === 0 && format !== 'name' && name !== 'Age');
+  return {
+    columns: shown.map(({ name, type }) => ({ name, numeric: type === 'integer' || type === 'number' })),
+    rows: new Map(
+      rows.map(({ cells = [], object }) => [
+        object?.metadata?.uid ?? '',
+        { version: object?.metadata?.resourceVersion ?? '', cells: shown.map(({ n }) => textOf(cells[n])) },
+      ]),
+    ),
+  };
+}
+
+function textOf(cell: unknown): string {
+  if (cell === null || cell === undefined || cell === '<none>' || cell === '<unknown>') return '';
+  return typeof cell === 'string' ? cell : typeof cell === 'number' || typeof cell === 'boolean' ? String(cell) : JSON.stringify(cell);
+}

@@ -1,0 +1,159 @@
+// One node: whether it is well, what it has and how much of that its pods request, and these pods.
+
+import { defineResource, type KubeObject } from '@kubecast/sdk';
+import { useWatch } from '@kubecast/sdk/react';
+import { useMemo, type ReactNode } from 'react';
+import { Age } from '../age/Age.tsx';
+import { Events, eventFields } from '../job/Events.tsx';
+import { Listing } from '../job/Listing.tsx';
+import { events, pods } from '../job/resources.ts';
+import { Yaml } from '../job/Yaml.tsx';
+import { podFields, podRow, type Pod } from '../pods/pod.ts';
+import { StateMark } from '../state/StateMark.tsx';
+import { linkToKind, linkToObject, type View } from '../view/view.ts';
+import { commonFacts, Labels } from './CommonFacts.tsx';
+import { Conditions, conditionsOf } from './Conditions.tsx';
+import { Facts, ObjectFrame } from './ObjectFrame.tsx';
+import { formatAmount, quantity, requestsOf, sum, type Amounts } from './requests.ts';
+import { t } from './texts.ts';
+
+interface Node extends KubeObject {
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[] };
+  readonly status?: {
+    readonly allocatable?: Readonly<Record<string, string>>;
+    readonly capacity?: Readonly<Record<string, string>>;
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+    readonly nodeInfo?: { readonly kubeletVersion?: string; readonly osImage?: string; readonly architecture?: string };
+  };
+}
+
+const nodes = defineResource<Node>()({ version: 'v1', plural: 'nodes' });
+const onNode = [...podFields, 'spec.containers.resources', 'spec.initContainers.resources', 'spec.initContainers.restartPolicy', 'spec.overhead'];
+
+/** Whether a node takes pods. */
+export function nodeState(node: Node): { readonly state: string; readonly detail: string; readonly message: string } {
+  const ready = conditionsOf(node).find(({ type }) => type === 'Ready');
+  if (ready?.status !== 'True') return { state: 'NotReady', detail: ready?.reason ?? '', message: ready?.message ?? '' };
+  const pressed = conditionsOf(node).filter(({ type, status }) => type !== 'Ready' && status === 'True');
+  return { state: node.spec?.unschedulable ? 'Unschedulable' : pressed.length > 0 ? 'Pressed' : 'Ready', detail: pressed.map(({ type }) => type).join(', '), message: pressed[0]?.message ?? '' };
+}
+
+export function NodePage({ view, name }: { view: View; name: string }): ReactNode {
+  const watched = useWatch(nodes, { name });
+  const here = useWatch(pods, { where: `spec.nodeName=${name}`, fields: onNode });
+  // Where those of what is in no namespace are.
+  const said = useWatch(events, { namespace: 'default', where: `involvedObject.kind=Node,involvedObject.name=${name}`, fields: eventFields });
+  const node = watched.data[0];
+  const rows = useMemo(() => here.data.map(podRow).sort((a, b) => b.created - a.created || a.name.localeCompare(b.name)), [here.data]);
+  const requested = useMemo(() => here.data.map(requestsOf).reduce(sum, {}), [here.data]);
+  const roles = Object.keys(node?.metadata.labels ?? {}).flatMap((label) => /^node-role\.kubernetes\.io\/(.+)$/.exec(label)?.[1] ?? []);
+  const { nodeInfo, addresses = [] } = node?.status ?? {};
+  const { tabs } = t;
+  return (
+    <ObjectFrame
+      view={view}
+      namespace=""
+      name={name}
+      back={{ href: linkToKind('nodes', view), title: 'nodes' }}
+      mark={node && <StateMark {...nodeState(node)} />}
+      command="describe node"
+      watched={watched}
+      there={node !== undefined}
+      missing={t.notThere}
+      facts={
+        node && (
+          <>
+            {node.spec?.unschedulable && <p className="job-said">{t.unschedulable}</p>}
+            <h2>{t.capacity}</h2>
+            <Capacity node={node} requested={requested} pods={here.data} narrowed={here.namespaces !== undefined || here.status === 'denied'} />
+            <Facts
+              facts={[
+                roles.length > 0 && [t.roles, <span key="roles" translate="no">{roles.join(', ')}</span>],
+                [t.ip, <span key="ip" className="fact-list" translate="no">{addresses.map(({ address }) => address).filter((one, n, all) => all.indexOf(one) === n).map((one) => <span key={one}>{one}</span>)}</span>],
+                [t.version, <span key="version" translate="no">{nodeInfo?.kubeletVersion}</span>],
+                Boolean(nodeInfo?.osImage) && [t.system, <span key="system" translate="no">{[nodeInfo?.osImage, nodeInfo?.architecture].filter(Boolean).join(' · ')}</span>],
+                (node.spec?.taints?.length ?? 0) > 0 && [
+                  t.taints,
+                  <span key="taints" className="fact-list" translate="no">
+                    {node.spec?.taints?.map(({ key, value, effect }) => <span key={key + effect}>{`${key}${value ? `=${value}` : ''}:${effect}`}</span>)}
+                  </span>,
+                ],
+                ...commonFacts(node, view),
+              ]}
+            />
+            <Labels object={node} />
+          </>
+        )
+      }
+      tabs={[
+        {
+          id: 'pods',
+          title: tabs.pods,
+          count: rows.length,
+          content: () => (
+            <Listing status={here.status} message={here.error?.message} denied={t.podsDenied} none={t.noPods} headers={[t.pods.name, t.pods.namespace, t.pods.state, t.pods.restarts, t.pods.age]}>
+              {rows.map((row) => (
+                <tr key={row.uid}>
+                  <td className="cell-name" translate="no">
+                    <a className="row-link" href={linkToObject('pods', row.namespace, row.name, view)}>
+                      {row.name}
+                    </a>
+                  </td>
+                  <td translate="no">{row.namespace}</td>
+                  <td>
+                    <StateMark {...row} />
+                  </td>
+                  <td className={row.restarts === 0 ? 'none' : 'cell-number'}>{t.count(row.restarts)}</td>
+                  <td>
+                    <Age since={row.created} />
+                  </td>
+                </tr>
+              ))}
+            </Listing>
+          ),
+        },
+        { id: 'conditions', title: tabs.conditions, count: node && conditionsOf(node).length, content: () => <Conditions object={node} status={watched.status} /> },
+        { id: 'events', title: tabs.events, count: said.data.length, content: () => <Events all={said.data} kind="" self="" status={said.status} message={said.error?.message} /> },
+        { id: 'yaml', title: tabs.yaml, content: () => <Yaml object={node} status={watched.status} /> },
+      ]}
+    />
+  );
+}
+
+interface CapacityProps {
+  readonly node: Node;
+  readonly requested: Amounts;
+  readonly pods: readonly Pod[];
+  readonly narrowed: boolean;
+}
+
+/** How much of what the node has is spoken for; what nobody can request more than none of is left out. */
+function Capacity({ node, requested, pods: here, narrowed }: CapacityProps): ReactNode {
+  const running = here.filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed').length;
+  const amounts: Amounts = { ...requested, pods: running };
+  const all = Object.entries(node.status?.allocatable ?? node.status?.capacity ?? {}).filter(([, text]) => quantity(text) > 0);
+  return (
+    <>
+      <ul className="capacity">
+        {all.map(([name, text]) => {
+          const capacity = quantity(text);
+          const used = amounts[name] ?? 0;
+          const part = Math.min(1, used / capacity);
+          return (
+            <li key={name}>
+              <p>
+                <span translate="no">{name}</span>
+                <span>{t.capacityOf(formatAmount(name, used), formatAmount(name, capacity))}</span>
+              </p>
+              <svg className="capacity-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" data-full={part > 0.95 || undefined}>
+                <rect className="track" width="100" height="6" />
+                <rect className="used" width={100 * part} height="6" />
+              </svg>
+            </li>
+          );
+        })}
+      </ul>
+      {narrowed && <p className="none">{t.capacitySeen}</p>}
+    </>
+  );
+}

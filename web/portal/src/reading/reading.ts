@@ -1,0 +1,117 @@
+// What is asked for as a list, and asked for again when a stream says that something has changed: at most so often, and by one request at a time.
+
+import { useEffect, useMemo, useSyncExternalStore } from 'react';
+
+export interface Read<T> {
+  /** What was read last, also while it is being read again or that has failed. */
+  readonly data: T | undefined;
+  /** When that was, in milliseconds since the epoch. */
+  readonly at: number | undefined;
+  /** Why it could not be read the last time. */
+  readonly error: Error | undefined;
+}
+
+/** The gateway does not answer that. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What an answer says, or a {@link Refusal} in the gateway's words. */
+export async function answered(response: Response): Promise<unknown> {
+  if (response.ok) return response.json();
+  const { detail, message } = (await response.json().catch(() => ({}))) as { detail?: string; message?: string };
+  throw new Refusal(response.status, detail ?? message ?? `HTTP ${response.status}`);
+}
+
+/** In milliseconds: until what may heal is tried again. */
+const again = 10_000;
+/** What takes long to read is read as much less often. */
+const share = 4;
+
+export class Reading<T> {
+  readonly #read: () => Promise<T>;
+  readonly #gap: number;
+  readonly #listeners = new Set<() => void>();
+  #snapshot: Read<T> = { data: undefined, at: undefined, error: undefined };
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #notBefore = 0;
+  #asking = false;
+  #dirty = true;
+
+  /** `gap`: the least time between two readings, in milliseconds. */
+  constructor(read: () => Promise<T>, gap: number) {
+    this.#read = read;
+    this.#gap = gap;
+  }
+
+  readonly getSnapshot = (): Read<T> => this.#snapshot;
+
+  /** It is read while somebody has subscribed. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    this.#plan();
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) clearTimeout(this.#timer);
+    };
+  };
+
+  /** Something has changed. */
+  readonly ask = (): void => {
+    this.#dirty = true;
+    this.#plan();
+  };
+
+  readonly retry = (): void => {
+    this.#notBefore = 0;
+    this.ask();
+  };
+
+  #plan(): void {
+    clearTimeout(this.#timer);
+    if (this.#asking || this.#listeners.size === 0) return;
+    const { error } = this.#snapshot;
+    const heals = error && !(error instanceof Refusal && error.status < 500 && error.status !== 429);
+    if (!this.#dirty && !heals) return;
+    const wait = Math.max(this.#notBefore - performance.now(), heals ? again : 0, 0);
+    this.#timer = setTimeout(() => void this.#go(), wait);
+  }
+
+  async #go(): Promise<void> {
+    this.#asking = true;
+    this.#dirty = false;
+    const began = performance.now();
+    this.#snapshot = await this.#read().then(
+      (data): Read<T> => ({ data, at: Date.now(), error: undefined }),
+      (error: unknown): Read<T> => ({ ...this.#snapshot, error: error instanceof Error ? error : new Error(String(error)) }),
+    );
+    this.#asking = false;
+    const now = performance.now();
+    this.#notBefore = now + Math.max(this.#gap, share * (now - began));
+    for (const listener of [...this.#listeners]) listener();
+    this.#plan();
+  }
+}
+
+/** Reads again when `signal` is another value. */
+export function useRead<T>(reading: Reading<T>, signal?: unknown): Read<T> & Pick<Reading<T>, 'retry'> {
+  const shown = useSyncExternalStore(reading.subscribe, reading.getSnapshot);
+  useEffect(() => {
+    if (signal !== undefined) reading.ask();
+  }, [reading, signal]);
+  return { ...shown, retry: reading.retry };
+}
+
+/** The same, and anew when `read` is another function. */
+export function useReading<T>(read: () => Promise<T>, signal: unknown, gap = 1_000): Read<T> & Pick<Reading<T>, 'retry'> {
+  return useRead(
+    useMemo(() => new Reading(read, gap), [read, gap]),
+    signal,
+  );
+}
