@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     projects: [
       {
-        test: { name: 'sdk', root: './sdk', include: ['src/**/*.test.ts'], environment: 'node' },
+        test: { name: 'sdk', root: './sdk', include: ['src/**/*.test.ts', 'cli/*.test.ts'], environment: 'node' },
       },
       {
         // Svelte and Solid have another build for servers.

@@ -13,6 +13,11 @@ interface Job extends KubeObject {
   readonly status?: { readonly active?: number; readonly conditions?: readonly { readonly type: string }[] };
 }
 const jobs = defineResource<Job>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+/** Any object is one of these. */
+interface Report extends KubeObject {
+  readonly status?: { readonly phase?: string };
+}
+const reports = defineResource<Report>()({ group: 'example.org', version: 'v1', plural: 'reports' });
 const anything = defineResource<KubeObject>()({ group: 'example.org', version: 'v1', plural: 'widgets' });
 
 test('of an object there is what was asked for, and its identity', () => {
@@ -32,6 +37,7 @@ test('of an object there is what was asked for, and its identity', () => {
   const query: Query = { fields: ['whatever'] };
   expectTypeOf(kc.watch(jobs, query).getSnapshot().data[0]).toEqualTypeOf<Job | undefined>();
   expectTypeOf(kc.watch(anything, { fields: ['spec.size'] }).getSnapshot().data[0]).toEqualTypeOf<KubeObject | undefined>();
+  expectTypeOf(kc.watch(reports, { fields: ['status.phase'] }).getSnapshot().data[0]?.status?.phase).toEqualTypeOf<string | undefined>();
   expect(kc.watch(jobs, { fields: ['status.active'] }).getSnapshot().data).toEqual([]);
   kc.close();
 });
@@ -43,6 +49,8 @@ test('a path that leads nowhere does not compile', () => {
     kc.watch(jobs, { fields: ['status.activ'] });
     // @ts-expect-error Of an array only the whole can be asked for.
     kc.watch(jobs, { fields: ['status.active', 'spec.template.spec.containers.name'] });
+    // @ts-expect-error Also of a kind of which all parts may be missing, as a cluster describes them.
+    kc.watch(reports, { fields: ['status.phse'] });
     // @ts-expect-error A number has no fields.
     useInReact(jobs, { fields: ['status.active.x'] });
     // @ts-expect-error Likewise where what is asked for depends on something.

@@ -22,8 +22,11 @@ type Leads<T, P extends string> = unknown extends T
         : false
     : never;
 
+/** A type that says nothing of an object but that it is one. (One whose own parts may all be missing says more, though any object is one of it.) */
+type Any<T extends KubeObject> = KubeObject extends T ? (keyof T extends keyof KubeObject ? true : false) : false;
+
 /** The same paths; a text that says so in place of one that leads nowhere. Of a type that is not told apart from any object, all do. */
-export type Paths<T extends KubeObject, F extends readonly string[]> = KubeObject extends T
+export type Paths<T extends KubeObject, F extends readonly string[]> = Any<T> extends true
   ? F
   : { readonly [I in keyof F]: string extends F[I] ? F[I] : Leads<T, F[I]> extends true ? F[I] : `${F[I]} is not a path of these objects` };
 
@@ -46,4 +49,4 @@ export interface Identity extends Pick<KubeObject, 'apiVersion' | 'kind'> {
 type All<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer I) => void ? I : never;
 
 /** An object of which only these paths are asked for; all of it, if they are not known. */
-export type Only<T extends KubeObject, F extends readonly string[]> = string extends F[number] ? T : KubeObject extends T ? T : Identity & All<F[number] extends infer P extends string ? (P extends unknown ? At<T, P> : never) : never>;
+export type Only<T extends KubeObject, F extends readonly string[]> = string extends F[number] ? T : Any<T> extends true ? T : Identity & All<F[number] extends infer P extends string ? (P extends unknown ? At<T, P> : never) : never>;

@@ -1,0 +1,144 @@
+// What is written must be what the cluster's documents say: a program that is right compiles, and one with a wrong path does not. The
+// documents are a real API server's, cut down to the schemas that are needed.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { complaintsOf } from '../../mock/typecheck.ts';
+import { choose, readWanted } from './choose.ts';
+import { byPriority, kindsOf, type Document, type Schema } from './openapi.ts';
+import { moduleOf } from './typescript.ts';
+
+const folder = new URL('fixtures/', import.meta.url);
+const documents = readdirSync(folder).map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as Document);
+const written = (kinds = '', from = documents): string => moduleOf(from, choose(kindsOf(from), kinds.split(',').filter(Boolean).map(readWanted)));
+
+/** A document with one kind, whose spec this is. */
+function documentOf(spec: Schema, { plural = 'things', kind = 'Thing', group = 'example.org', version = 'v1' } = {}): Document {
+  const of = { group, version, kind };
+  return {
+    paths: { [`/apis/${group}/${version}/${plural}`]: { get: { 'x-kubernetes-action': 'list', 'x-kubernetes-group-version-kind': of } } },
+    components: { schemas: { [`org.example.${version}.${kind}`]: { type: 'object', properties: { spec }, 'x-kubernetes-group-version-kind': [of] } } },
+  };
+}
+
+/** What is found in modules that other tests write: all are compiled at once, which takes a second and not one for each. */
+const modules = new Map<string, string>();
+const compiled = (types: string): string => {
+  modules.set(`module${modules.size}.ts`, types);
+  return types;
+};
+
+const page = (...lines: string[]): string =>
+  ["import { createKubecast } from '@kubecast/sdk';", "import * as k from './kubernetes.ts';", 'const kc = createKubecast();', ...lines, 'export { kc, k };'].join('\n');
+
+const right = page(
+  "const jobs = kc.watch(k.jobs, { fields: ['status.active', 'status.conditions', 'spec.podFailurePolicy.rules'] }).getSnapshot().data;",
+  'export const active: number | undefined = jobs[0]?.status?.active;',
+  "export const reason: string | undefined = jobs[0]?.status?.conditions?.find(({ type }) => type === 'Failed')?.reason;",
+  "const ray = kc.watch(k.rayjobs, { fields: ['status.jobDeploymentStatus', 'spec.headGroup.any.thing', 'spec.pod.more', 'status.startTime', 'spec.metadata.anyone'] }).getSnapshot().data;",
+  'export const since: string | null | undefined = ray[0]?.status?.startTime;',
+  'export const all: { name: string; uid: string }[] = kc.watch(k.customresourcedefinitions).getSnapshot().data.map(({ metadata }) => metadata);',
+  "kc.watch(k.batchVolcanoShJobs, { fields: ['status.state.phase'] });",
+  "export const cpu: string | number | undefined = kc.watch(k.resourcequotas).getSnapshot().data[0]?.spec?.hard?.['cpu'];",
+  'export const port: string | number | undefined = kc.watch(k.services).getSnapshot().data[0]?.spec?.ports?.[0]?.targetPort;',
+  "export const mode: 'K8sJobMode' | 'HTTPMode' | undefined = kc.watch(k.rayjobs).getSnapshot().data[0]?.spec?.submissionMode;",
+  'export const deep: k.JSONSchemaProps | undefined = kc.watch(k.customresourcedefinitions).getSnapshot().data[0]?.spec.versions[0]?.schema?.openAPIV3Schema?.properties?.["a"]?.not;',
+);
+
+const wrong: [string, string, RegExp][] = [
+  ['a path that leads nowhere', "kc.watch(k.jobs, { fields: ['status.actve'] });", /'string' is not assignable to type 'never'/],
+  ['one of another kind of the same name', "kc.watch(k.jobs, { fields: ['status.state.phase'] });", /'string' is not assignable to type 'never'/],
+  ['one of a custom resource', "kc.watch(k.rayjobs, { fields: ['status.jobDeploymentStaus'] });", /'string' is not assignable to type 'never'/],
+  ['what was not asked for', "export const x = kc.watch(k.jobs, { fields: ['status.active'] }).getSnapshot().data[0]?.spec;", /Property 'spec' does not exist/],
+  ['what may be missing', 'export const x: number = kc.watch(k.jobs).getSnapshot().data[0]!.status!.active;', /undefined.*not assignable/],
+  ['what a schema does not allow', "export const x: k.RayJob['spec'] = { submissionMode: 'Other' };", /not assignable/],
+];
+
+const types = written();
+let complaints: string[];
+const slow = 120_000;
+
+afterAll(() => {
+  expect(complaintsOf(Object.fromEntries(modules))).toEqual([]);
+}, slow);
+
+describe('of all kinds of a real API server', () => {
+  beforeAll(() => {
+    complaints = complaintsOf({ 'kubernetes.ts': types, 'right.ts': right, ...Object.fromEntries(wrong.map(([, line], n) => [`wrong${n}.ts`, page(line)])) });
+  }, slow);
+
+  test('a page compiles, and has what it asked for', () => {
+    expect(complaints.filter((complaint) => !complaint.startsWith('wrong'))).toEqual([]);
+  });
+
+  test.each(wrong.map(([what, , complaint], n) => [what, n, complaint] as const))('%s does not compile', (_, n, complaint) => {
+    expect(complaints.filter((one) => one.startsWith(`wrong${n}.ts:`)).join()).toMatch(complaint);
+  });
+
+  test('comments are kept, and none of them ends where it should not', () => {
+    expect(types).toContain('/** Where the cluster of the job stands. */\n    readonly jobDeploymentStatus?: string;');
+    expect(types).toContain('/** The command that starts the job. *\\/ is no end of a comment. */');
+    expect(types).toContain('/** `rayjobs.ray.io`, in namespaces. */');
+    expect(types).toContain('/** `customresourcedefinitions.apiextensions.k8s.io`, not in namespaces. */');
+  });
+
+  test('is the same, in whichever order a server tells it', () => {
+    const turned = (value: unknown): unknown =>
+      Array.isArray(value) || typeof value !== 'object' || value === null ? value : Object.fromEntries(Object.entries(value).reverse().map(([key, inner]) => [key, turned(inner)]));
+    expect(written('', [...documents].reverse().map((document) => turned(document) as Document))).toBe(types);
+  });
+});
+
+test('of chosen kinds comes what they refer to, and no more', () => {
+  const types = compiled(written('jobs.batch'));
+  expect(types).toContain('export interface JobStatus ');
+  expect(types).not.toMatch(/RayJob|ResourceQuota|JSONSchemaProps/);
+});
+
+test('a version that is asked for is the one that comes; else the one that Kubernetes would prefer', () => {
+  const both = ['v1beta1', 'v2alpha1', 'v1'].map((version) => documentOf({ type: 'string' }, { version }));
+  expect(written('things.example.org', both)).toContain("version: 'v1',");
+  expect(written('things.v2alpha1.example.org', both)).toContain("version: 'v2alpha1'");
+  expect(['v1', 'foo', 'v1alpha2', 'v2', 'v1beta1', 'v10'].sort(byPriority)).toEqual(['v10', 'v2', 'v1', 'v1beta1', 'v1alpha2', 'foo']);
+  const types = compiled(written('things.example.org,things.v1beta1.example.org', both));
+  expect(types).toContain('export const exampleOrgV1Things');
+  expect(types).toContain('export const exampleOrgV1beta1Things');
+});
+
+test.each([
+  ['jbos.batch', /no kind is called "jbos.batch"; of that group there are jobs\.v1\.batch/],
+  ['rayjobs', /no kind is called "rayjobs"; there is rayjobs\.v1\.ray\.io/],
+  ['x.y.z', /of that group there is none/],
+  ['jobs.v2.batch', /there is jobs\.v1/],
+  ['.batch', /is no kind: they are written as pods/],
+])('%s: who mistypes is told what there is', (kinds, message) => {
+  expect(() => written(kinds)).toThrow(message);
+});
+
+describe('a schema that is hard to write', () => {
+  test.each<[string, Schema, string]>([
+    ['int-or-string', { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] }, 'number | string'],
+    ['a list of either', { type: 'array', items: { oneOf: [{ type: 'integer' }, { type: 'string' }] } }, 'readonly (number | string)[]'],
+    ['a list of lists', { type: 'array', items: { type: 'array', items: { type: 'string' } } }, 'readonly (readonly string[])[]'],
+    ['a list of what may be null', { type: 'array', items: { type: 'string', nullable: true } }, 'readonly (string | null)[]'],
+    ['words with quotes', { type: 'string', enum: ["it's", 'a"b', 'c\\d', 'e|f'] }, `'it\\'s' | 'a"b' | 'c\\\\d' | 'e|f'`],
+    ['a list of words', { type: 'array', items: { type: 'string', enum: ['a', 'b'] } }, "readonly ('a' | 'b')[]"],
+    ['restrictions, which are no types', { type: 'object', additionalProperties: { type: 'boolean' }, anyOf: [{ required: ['a'] }, { required: ['b'] }] }, '{ readonly [key: string]: boolean }'],
+    ['nothing that is known', {}, 'unknown'],
+    ['one alternative that is not known', { oneOf: [{ type: 'string' }, {}] }, 'unknown'],
+    ['a reference that leads nowhere', { $ref: '#/components/schemas/gone' }, 'unknown'],
+  ])('%s', (_, spec, type) => {
+    const types = compiled(written('', [documentOf(spec)]));
+    expect(types).toContain(`readonly spec?: ${type};`);
+  });
+
+  test('names that are none in TypeScript, or are taken', () => {
+    const odd = [
+      documentOf({ type: 'object', properties: { 'a-b': { type: 'string' }, "it's": { type: 'string' }, '1': { type: 'string' } } }, { kind: 'string', plural: 'class' }),
+      documentOf({ type: 'string' }, { kind: 'StoredMeta', plural: 'my-things' }),
+    ];
+    const types = compiled(written('', odd));
+    expect(types).toContain('export const classResource');
+    expect(types).toContain('export const myThings');
+  });
+});
