@@ -8,15 +8,18 @@ const promised = [
   { name: 'core with sessions', code: "export { createKubecast, defineResource, Session } from './dist/index.js'", most: 9_216 },
   { name: 'logs and histories, beside the core', code: "export { logs, transitions } from './dist/index.js'", most: 1_600 },
   { name: 'notifications, beside the core', code: "export { inboxOf } from './dist/index.js'", most: 2_048 },
-  { name: 'react', code: "export { KubecastProvider, useConnection, useFollow, useKubecast, useWatch } from './dist/react.js'", most: 1_536 },
-  { name: 'vue', code: "export { kubecast, useConnection, useFollow, useKubecast, useWatch } from './dist/vue.js'", most: 1_536 },
-  { name: 'svelte', code: "export { connection, followed, getKubecast, setKubecast, watch } from './dist/svelte.js'", most: 1_536 },
-  { name: 'solid', code: "export { createConnection, createFollow, createWatch, KubecastContext, useKubecast } from './dist/solid.js'", most: 1_536 },
+  { name: 'live pages and counts, beside the core', code: "export { page, counts } from './dist/index.js'", most: 1_800 },
+  { name: 'who one is, and what one may do, beside the core', code: "export { meOf, accessOf } from './dist/index.js'", most: 2_048 },
+  { name: 'hydrate, beside the core', code: "export { hydrate } from './dist/index.js'", most: 1_400 },
+  ...['react', 'vue', 'svelte', 'solid'].map((name) => ({ name: `${name}, all of it`, code: `export * from './dist/${name}.js'`, most: 1_536, alone: true })),
 ];
 
-for (const { name, code, most } of promised) {
+// An adapter is what binds the rest to a framework. What it binds is told above, and left out by bundlers where it is not used.
+const bound = /^\.\/(?!shown|dist)/;
+
+for (const { name, code, most, alone = false } of promised) {
   const entry = { name: 'entry', resolveId: (id) => (id === 'entry' ? new URL('entry.js', import.meta.url).pathname : null), load: (id) => (id.endsWith('/entry.js') ? code : null) };
-  const rollupOptions = { input: 'entry', external: [/^(react|vue|svelte|solid-js)(\/|$)/], preserveEntrySignatures: 'strict' };
+  const rollupOptions = { input: 'entry', external: [/^(react|vue|svelte|solid-js)(\/|$)/, ...(alone ? [bound] : [])], preserveEntrySignatures: 'strict' };
   const output = await build({ configFile: false, logLevel: 'error', plugins: [entry], build: { write: false, target: 'es2022', rollupOptions } });
   const bytes = gzipSync([output].flat().flatMap((one) => one.output.map((part) => part.code ?? '')).join('')).length;
   console.log(`${name}: ${bytes} bytes gzipped, of ${most}`);

@@ -13,49 +13,64 @@ import { KubecastProvider } from '@kubecast/sdk/react';
 import { KubecastContext } from '@kubecast/sdk/solid';
 import { kubecast } from '@kubecast/sdk/vue';
 import '../../mock/setup.ts';
-import { frame, ScriptedFetch } from '../../mock/fetch.ts';
+import { frame, ScriptedFetch, type ScriptedRequest } from '../../mock/fetch.ts';
 import SvelteApp from './App.svelte';
+import VueNewest from './NewestJobs.vue';
+import { NewestJobs as ReactNewest } from './NewestJobs.tsx';
+import { NewestJobs as SolidNewest } from './newest-jobs.solid.ts';
 import { RunningJobs as ReactJobs } from './RunningJobs.tsx';
 import VueJobs from './RunningJobs.vue';
 import { RunningJobs as SolidJobs } from './running-jobs.solid.ts';
 
+/** A team: its list of running jobs; a number: the page of all jobs that begins there. */
+type What = string | number;
+
 interface Mounted {
-  readonly move: (team: string) => void;
+  readonly move: (to: What) => void;
   readonly end: () => void;
 }
 
-const frameworks: Record<string, (at: Element, kc: Kubecast, team: string) => Mounted> = {
+const frameworks: Record<string, (at: Element, kc: Kubecast, what: What) => Mounted> = {
   react: (at, client, first) => {
     const root = createRoot(at);
-    const move = (team: string): void =>
-      act(() => root.render(createElement(StrictMode, undefined, createElement(KubecastProvider, { client }, createElement(ReactJobs, { team })))));
+    const part = (what: What) => (typeof what === 'number' ? createElement(ReactNewest, { offset: what }) : createElement(ReactJobs, { team: what }));
+    const move = (what: What): void => act(() => root.render(createElement(StrictMode, undefined, createElement(KubecastProvider, { client }, part(what)))));
     move(first);
     return { move, end: () => act(() => root.unmount()) };
   },
   vue: (at, kc, first) => {
-    const team = ref(first);
-    const app = createApp({ render: () => h(VueJobs, { team: team.value }) }).use(kubecast(kc));
+    const what = ref(first);
+    const render = () => (typeof what.value === 'number' ? h(VueNewest, { offset: what.value }) : h(VueJobs, { team: what.value }));
+    const app = createApp({ render }).use(kubecast(kc));
     app.mount(at);
-    return { move: (next) => void (team.value = next), end: () => app.unmount() };
+    return { move: (next) => void (what.value = next), end: () => app.unmount() };
   },
   svelte: (at, kc, first) => {
-    let move: (team: string) => void = () => undefined;
-    const app = mount(SvelteApp, { target: at, props: { kc, first, told: (to: (team: string) => void) => (move = to) } });
+    let move: (to: What) => void = () => undefined;
+    const app = mount(SvelteApp, { target: at, props: { kc, first, told: (to: (what: What) => void) => (move = to) } });
     flushSync();
-    return { move: (team) => move(team), end: () => void unmount(app) };
+    return { move: (what) => move(what), end: () => void unmount(app) };
   },
   solid: (at, value, first) => {
-    const [team, move] = createSignal(first);
+    const [what, move] = createSignal<What>(first);
+    const part = () =>
+      typeof first === 'number'
+        ? createComponent(SolidNewest, {
+            get offset() {
+              return what() as number;
+            },
+          })
+        : createComponent(SolidJobs, {
+            get team() {
+              return what() as string;
+            },
+          });
     const end = render(
       () =>
         createComponent(KubecastContext.Provider, {
           value,
           get children() {
-            return createComponent(SolidJobs, {
-              get team() {
-                return team();
-              },
-            });
+            return part();
           },
         }),
       at,
@@ -100,5 +115,44 @@ describe.each(Object.entries(frameworks))('%s', (_, show) => {
     end();
     await settle();
     expect(open()).toHaveLength(0);
+  });
+
+  test('a page of all jobs, counts, one object, and a question about permissions', async () => {
+    const at = document.createElement('div');
+    const { move, end } = show(at, kc, 0);
+    const said = (): string => at.textContent.replace(/\s+/g, ' ').trim();
+    await settle();
+    expect(said()).toBe('loading: of ?; ; none; no logs');
+    const review = server.requests.find(({ url }) => url.endsWith('/selfsubjectaccessreviews'));
+    review?.refuse(201, {}, JSON.stringify({ status: { allowed: true } }));
+    const stream = (): ScriptedRequest => {
+      const last = server.requests.filter(({ url }) => url.startsWith('/stream')).at(-1);
+      if (!last) throw new Error('there is no stream');
+      return last;
+    };
+    // Each framework begins its watches in an order of its own.
+    const name = (part: string): string => [...new URL(stream().url, 'http://gateway').searchParams].findLast(([, path]) => path.includes(part))?.[0] ?? '';
+    const [rows, counts, train] = [name('limit=1'), name('countBy'), name('/train')];
+    stream().accept(
+      frame(`${rows}.added`, 'e', job('five')),
+      frame(`${rows}.page`, 'e', { uids: ['five'], offset: 0, total: 5, resourceVersion: '1' }),
+      frame(`${counts}.counts`, 'e', { counts: [{ value: '1', count: 5 }], resourceVersion: '1' }),
+      frame(`${train}.added`, 'e', job('train')),
+      frame(`${train}.synced`, `e.${rows}-1.${counts}-1.${train}-1`, { resourceVersion: '1', count: 1 }),
+    );
+    await settle();
+    expect(said()).toBe('live: five of 5; 1×5; train; logs');
+
+    move(1);
+    await settle();
+    expect(said()).toBe('catching-up: five of 5; 1×5; train; logs');
+    const next = name('offset=1');
+    stream().accept(frame(`${next}.added`, 'e', job('four')), frame(`${next}.page`, `e.${next}-1`, { uids: ['four'], offset: 1, total: 5, resourceVersion: '1' }));
+    await settle();
+    expect(said()).toBe('live: four of 5; 1×5; train; logs');
+
+    end();
+    await settle();
+    expect(open().filter(({ url }) => url.startsWith('/stream'))).toHaveLength(0);
   });
 });

@@ -2,7 +2,7 @@
 
 import type { TokenSource } from './client.ts';
 import { within } from './deadline.ts';
-import { isJsonObject, type JsonObject } from './object.ts';
+import { isJsonObject, text, type JsonObject } from './object.ts';
 
 /** Where a kind may be watched. */
 export interface Watchable {
@@ -65,7 +65,7 @@ export function mayWatch({ all, namespaces, names }: Watchable, namespace: strin
   return namespaces.includes(namespace) || (names[namespace]?.length ?? 0) > 0;
 }
 
-function readWatchable(kind: JsonObject): Watchable {
+export function readWatchable(kind: JsonObject): Watchable {
   const names = isJsonObject(kind.names) ? Object.entries(kind.names).map(([namespace, list]) => [namespace, texts(list)] as const) : [];
   return {
     group: text(kind.group),
@@ -82,5 +82,4 @@ function nothing(kind: string): Watchable {
   return { group: group.join('.'), resource, all: false, namespaces: [], names: {}, unknown: true };
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
+export const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);

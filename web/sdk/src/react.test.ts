@@ -1,13 +1,15 @@
 // @vitest-environment happy-dom
-import { act, createElement, StrictMode, type ReactNode } from 'react';
-import { createRoot } from 'react-dom/client';
+import { act, createElement, StrictMode, Suspense, useState, useTransition, type ReactNode } from 'react';
+import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import '../../mock/setup.ts';
 import { frame, ScriptedFetch } from '../../mock/fetch.ts';
+import { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 import { createKubecast, type Kubecast } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
-import { KubecastProvider, useCount, useLivePage, useWatch } from './react.ts';
+import { KubecastProvider, useCount, useLivePage, useSuspenseWatch, useWatch } from './react.ts';
+import { ready } from './ready.ts';
 import { defineResource } from './resource.ts';
 
 const jobs = defineResource<KubeObject & { readonly status?: { readonly active?: number } }>()({ group: 'batch', version: 'v1', plural: 'jobs' });
@@ -92,4 +94,68 @@ test('when another page is asked for, the one before stays until that is complet
   await settle();
   expect(at.textContent).toBe('catching-up  of 2, 1=3');
   act(() => root.unmount());
+});
+
+test('below a Suspense nothing is rendered before something complete is there, and a transition to another team shows the old one until then', async () => {
+  function Names({ team }: { team: string }): ReactNode {
+    const { data, status } = useSuspenseWatch(jobs, { namespace: team });
+    return `${team} ${status}: ${data.map((job) => job.metadata.name).join()}`;
+  }
+  let move: (team: string) => void = () => undefined;
+  function Teams(): ReactNode {
+    const [team, setTeam] = useState('a');
+    const [pending, begin] = useTransition();
+    move = (to) => begin(() => setTeam(to));
+    return createElement('p', {}, pending ? 'moving ' : '', createElement(Suspense, { fallback: 'waiting' }, createElement(Names, { team })));
+  }
+  kc.close();
+  kc = createKubecast({ token: () => 't', fetch: server.fetch, linger: 200 }); // while a component is away
+  const at = document.createElement('div');
+  const root = createRoot(at);
+  act(() => root.render(createElement(StrictMode, undefined, createElement(KubecastProvider, { client: kc }, createElement(Teams)))));
+  await settle();
+  expect(at.textContent).toBe('waiting');
+  expect(open()).toHaveLength(1);
+  const body = server.last.accept(frame('w0.added', 'e', { metadata: { name: 'one', uid: '1' } }) + frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 1 }));
+  await settle();
+  expect(at.textContent).toBe('a live: one');
+  act(() => move('b'));
+  await settle();
+  expect(at.textContent).toBe('moving a live: one');
+  body.push(frame('w0.added', 'e.w0-2', { metadata: { name: 'two', uid: '2' } }));
+  await settle();
+  server.last.accept(frame('w1.added', 'e.w0-2', { metadata: { name: 'three', uid: '3' } }) + frame('w1.synced', 'e.w0-2.w1-2', { resourceVersion: '2', count: 1 }));
+  await settle();
+  await settle();
+  expect(at.textContent).toBe('b live: three');
+  act(() => root.unmount());
+  await new Promise((resolve) => setTimeout(resolve, 250));
+  expect(open()).toHaveLength(0);
+});
+
+test('what a server has rendered is what the browser begins with, without asking for it again', async () => {
+  const rendering = ready(kc.watch(jobs, { namespace: 'team-a', fields: ['status.active'] }));
+  await settle();
+  server.last.accept(frame('w0.added', 'e', { metadata: { name: 'one', uid: '1' }, status: { active: 1 } }) + frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 1 }));
+  await rendering;
+  const state = JSON.parse(JSON.stringify(dehydrate(kc))) as Dehydrated;
+  const at = document.createElement('div');
+  at.innerHTML = renderToString(pages('team-a'));
+  expect(at.textContent).toBe('reconnecting: one');
+  kc.close();
+
+  server = new ScriptedFetch();
+  kc = createKubecast({ token: () => 't', fetch: server.fetch, linger: 1 });
+  hydrate(kc, state);
+  const complaints: unknown[] = [];
+  let root: Root | undefined;
+  act(() => void (root = hydrateRoot(at, pages('team-a'), { onRecoverableError: (error) => complaints.push(error) })));
+  await settle();
+  expect(at.textContent).toBe('reconnecting: one');
+  expect(server.last.headers.get('Last-Event-ID')).toBe('e.w0-1');
+  server.last.accept(frame('w0.bookmark', 'e.w0-2', { resourceVersion: '2' }));
+  await settle();
+  expect(at.textContent).toBe('live: one');
+  expect(complaints).toEqual([]);
+  act(() => root?.unmount());
 });

@@ -1,17 +1,24 @@
 // For React: a watch is a hook, and its objects are there while the component is.
 
 import { createContext, createElement, useCallback, useContext, useState, useSyncExternalStore, type FunctionComponent, type ReactNode } from 'react';
+import { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
+import type { Asked } from './asked.ts';
 import { counts, type Count, type CountQuery } from './counts.ts';
+import type { PastQuery } from './history.ts';
 import type { Kubecast, Watch } from './kubecast.ts';
 import { logs, type LogEntry, type LogQuery } from './logs.ts';
 import { inboxOf, type Inbox } from './notifications.ts';
 import type { KubeObject } from './object.ts';
 import { page, type PagePlace, type PageQuery } from './page.ts';
+import { pastOf, type Past } from './past.ts';
 import type { Only, Paths } from './paths.ts';
+import { ready } from './ready.ts';
 import type { QueryOf, Resource } from './resource.ts';
 import { held, one, shown, type Followable, type One, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
+
+const isServer = !('document' in globalThis);
 
 const Context = createContext<Kubecast | undefined>(undefined);
 
@@ -39,6 +46,22 @@ function useShown<F extends Followable>(from: F): Shown<F> {
  */
 export function useWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(resource: Resource<T>, query?: QueryOf<T, F>): Shown<Watch<Only<T, F>>> {
   return useShown(useKubecast().watch<T, F>(resource, query));
+}
+
+/**
+ * As {@link useWatch}, for a component below a Suspense: it is not rendered before something complete is there. What is denied does not
+ * suspend; `status` says so. On a server that has not been given anything ({@link hydrate}) the fallback is rendered.
+ */
+export function useSuspenseWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query?: QueryOf<T, F>,
+): Shown<Watch<Only<T, F>>> {
+  const watch = useKubecast().watch<T, F>(resource, query);
+  const now = useShown(watch);
+  // React renders it again once the promise has settled. It watches meanwhile, in place of a component that is not there yet.
+  // eslint-disable-next-line @typescript-eslint/only-throw-error
+  if (now.status === 'loading') throw isServer ? new Promise(() => undefined) : ready(watch).catch(() => undefined);
+  return now;
 }
 
 /** One object: `useObject(jobs, { namespace, name }).data`. It is `undefined` while it is not known, and `live` without one if there is none. */
@@ -80,6 +103,21 @@ export function useLivePage<T extends KubeObject, const F extends readonly strin
 /** What the containers of a pod, or of an object's pods, write. */
 export function useLogs(resource: Resource<KubeObject>, query: LogQuery): Shown<Watch<LogEntry>> {
   return useFollow(logs(resource, query));
+}
+
+/** The jobs of a history, past ones too, and the states through which they went: `useHistory(jobs, { owner: 'me' })`. */
+export function useHistory(resource: Resource<KubeObject>, query: PastQuery): Shown<Past> {
+  return useShown(pastOf(useKubecast(), resource, query));
+}
+
+/** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */
+export function useMe(kinds?: readonly string[]): Shown<Asked<Me>> {
+  return useShown(meOf(useKubecast(), kinds));
+}
+
+/** Whether the caller may watch, or get, or list that: `useAccess(pods, { namespace, subresource: 'log', verb: 'get' }).data?.allowed`. */
+export function useAccess(resource: Resource<KubeObject>, query?: AccessQuery): Shown<Asked<Access>> {
+  return useShown(accessOf(useKubecast(), resource, query));
 }
 
 /**

@@ -12,7 +12,8 @@ export interface Followable {
 export type Shown<F extends Followable> = ReturnType<F['getSnapshot']> & Omit<F, keyof Followable>;
 
 /** What to show of it now, or of another snapshot of it; a new object each time. */
-export function shown<F extends Followable>({ subscribe, getSnapshot, getServerSnapshot, ...offers }: F, snapshot = getSnapshot()): Shown<F> {
+export function shown<F extends Followable>(from: F, snapshot = from.getSnapshot()): Shown<F> {
+  const { subscribe, getSnapshot, getServerSnapshot, ...offers } = from;
   return { ...snapshot, ...offers } as unknown as Shown<F>;
 }
 
@@ -23,7 +24,19 @@ export function one<S extends { readonly data: readonly unknown[] }>(snapshot: S
   return { ...snapshot, data: snapshot.data[0] } as unknown as One<S>;
 }
 
+type Held = Pick<WatchSnapshot<unknown>, 'status' | 'asOf' | 'error'>;
+
 /** What was shown before, while what takes its place is not there yet. */
-export function held<S extends Pick<WatchSnapshot<unknown>, 'status' | 'asOf' | 'error'>>(before: S, now: S): S {
+export function held<S extends Held>(before: S, now: S): S {
   return now.status === 'loading' && before.status !== 'loading' ? { ...before, status: 'catching-up', asOf: undefined, error: now.error } : now;
+}
+
+/** Looks at one thing after the other, and holds what was shown of the one before. */
+export function holding(): <F extends Followable & { getSnapshot: () => Held }>(from: F) => Shown<F> {
+  let before: Held | undefined;
+  return (from) => {
+    const now: Held = shown(from);
+    before = before ? held(before, now) : now;
+    return before as never;
+  };
 }

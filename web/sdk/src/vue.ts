@@ -1,12 +1,19 @@
 // For Vue: a watch is a composable, and its objects are there while the scope is.
 
 import { inject, shallowRef, toValue, watchPostEffect, type InjectionKey, type MaybeRefOrGetter, type Plugin, type ShallowRef } from 'vue';
+import { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
+import type { Asked } from './asked.ts';
+import { counts, type Count, type CountQuery } from './counts.ts';
+import type { PastQuery } from './history.ts';
 import type { Kubecast, Watch } from './kubecast.ts';
+import { logs, type LogEntry, type LogQuery } from './logs.ts';
 import { inboxOf, type Inbox } from './notifications.ts';
 import type { KubeObject } from './object.ts';
-import type { Only } from './paths.ts';
+import { page, type PagePlace, type PageQuery } from './page.ts';
+import { pastOf, type Past } from './past.ts';
+import type { Only, Paths } from './paths.ts';
 import type { QueryOf, Resource } from './resource.ts';
-import { shown, type Followable, type Shown } from './shown.ts';
+import { holding, one, shown, type Followable, type One, type Shown } from './shown.ts';
 import type { ConnectionState } from './state.ts';
 import type { Source } from './store.ts';
 
@@ -24,11 +31,11 @@ export function useKubecast(): Kubecast {
 }
 
 /** Follows something, and what is followed changes with what `of` depends on. On a server nothing is: no effect after the rendering runs there. */
-function follow<F extends Followable>(of: () => F): Live<Shown<F>> {
-  const live = shallowRef(shown(of())) as ShallowRef<Shown<F>>;
+function follow<F extends Pick<Followable, 'subscribe'>, S>(of: () => F, look: (from: F) => S): Live<S> {
+  const live = shallowRef(look(of())) as ShallowRef<S>;
   watchPostEffect((onCleanup) => {
     const from = of();
-    const show = (): void => void (live.value = shown(from));
+    const show = (): void => void (live.value = look(from));
     onCleanup(from.subscribe(show));
     show();
   });
@@ -47,29 +54,82 @@ export function useWatch<T extends KubeObject, const F extends readonly string[]
   query?: MaybeRefOrGetter<QueryOf<T, F> | undefined>,
 ): Live<Shown<Watch<Only<T, F>>>> {
   const kc = useKubecast();
-  return follow(() => kc.watch(resource, toValue(query)));
+  return follow(() => kc.watch<T, F>(resource, toValue(query)), shown);
 }
 
-/** The same for what is not made of objects: `useFollow(() => logs(jobs, { namespace, name }))`. */
-export function useFollow<T>(source: MaybeRefOrGetter<Source<T>>): Live<Shown<Watch<T>>> {
+/** One object: `useObject(jobs, () => ({ namespace, name }))`. Its `data` is `undefined` while it is not known, and `live` without one if there is none. */
+export function useObject<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<QueryOf<T, F> & { readonly name: string }>,
+): Live<One<Shown<Watch<Only<T, F>>>>> {
   const kc = useKubecast();
-  return follow(() => kc.follow(toValue(source)));
+  return follow(
+    () => kc.watch<T, F>(resource, toValue(query)),
+    (from) => one(shown(from)),
+  );
+}
+
+/** For what is not made of objects, or only of some: `useFollow(() => transitions(jobs, { namespace }))`. */
+export function useFollow<T, More>(source: MaybeRefOrGetter<Source<T, More>>): Live<Shown<Watch<T, More>>> {
+  const kc = useKubecast();
+  return follow(() => kc.follow(toValue(source)), shown);
+}
+
+/** How many objects there are of each value: `useCount(pods, ['status.phase'])`, or by two paths. */
+export function useCount<T extends KubeObject, const B extends readonly string[]>(
+  resource: Resource<T>,
+  by: B & Paths<T, B>,
+  query?: MaybeRefOrGetter<CountQuery | undefined>,
+): Live<Shown<Watch<Count>>> {
+  return useFollow(() => counts<T, B>(resource, by, toValue(query)));
+}
+
+/**
+ * What stands on some places of a sorted, searched list, in order. When another page is asked for, the one before stays until that
+ * is complete, as `catching-up`.
+ */
+export function useLivePage<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
+  resource: Resource<T>,
+  query: MaybeRefOrGetter<PageQuery<T, F>>,
+): Live<Shown<Watch<Only<T, F>, PagePlace>>> {
+  const kc = useKubecast();
+  return follow(() => kc.follow(page<T, F>(resource, toValue(query))), holding());
+}
+
+/** What the containers of a pod, or of an object's pods, write. */
+export function useLogs(resource: Resource<KubeObject>, query: MaybeRefOrGetter<LogQuery>): Live<Shown<Watch<LogEntry>>> {
+  return useFollow(() => logs(resource, toValue(query)));
+}
+
+/** The jobs of a history, past ones too, and the states through which they went: `useHistory(jobs, { owner: 'me' })`. */
+export function useHistory(resource: Resource<KubeObject>, query: MaybeRefOrGetter<PastQuery>): Live<Shown<Past>> {
+  const kc = useKubecast();
+  return follow(() => pastOf(kc, resource, toValue(query)), shown);
+}
+
+/** Who the caller is, and what of some kinds (`pods`, `jobs.batch`) they may watch where. */
+export function useMe(kinds?: MaybeRefOrGetter<readonly string[] | undefined>): Live<Shown<Asked<Me>>> {
+  const kc = useKubecast();
+  return follow(() => meOf(kc, toValue(kinds)), shown);
+}
+
+/** Whether the caller may watch, or get, or list that: `useAccess(pods, { namespace, subresource: 'log', verb: 'get' })`. */
+export function useAccess(resource: Resource<KubeObject>, query?: MaybeRefOrGetter<AccessQuery | undefined>): Live<Shown<Asked<Access>>> {
+  const kc = useKubecast();
+  return follow(() => accessOf(kc, resource, toValue(query)), shown);
 }
 
 /** What the caller was told of their jobs, the newest first, and how much of it is unread; shared by all tabs and devices. */
 export function useNotifications(): Live<Shown<Inbox>> {
   const inbox = inboxOf(useKubecast());
-  return follow(() => inbox);
+  return follow(() => inbox, shown);
 }
 
 /** The state of the one connection; undefined while nothing is watched. */
 export function useConnection(): Live<ConnectionState | undefined> {
   const { connection } = useKubecast();
-  const live = shallowRef(connection.getSnapshot());
-  watchPostEffect((onCleanup) => {
-    const show = (): void => void (live.value = connection.getSnapshot());
-    onCleanup(connection.subscribe(show));
-    show();
-  });
-  return live;
+  return follow(
+    () => connection,
+    (from) => from.getSnapshot(),
+  );
 }

@@ -1,0 +1,136 @@
+// What is asked for rather than followed: one answer for all who show it, asked for anew when it may have changed.
+
+import { backoff } from './backoff.ts';
+import { messageOf } from './connection.ts';
+import type { Kubecast } from './kubecast.ts';
+import { Listeners } from './listeners.ts';
+
+/** Immutable, and the same one until the next notification. */
+export interface AskedSnapshot<T> {
+  /** The last answer, if there ever was one. */
+  readonly data: T | undefined;
+  /** `failed`: there is no answer, or it is old; where that may heal it is asked for again. */
+  readonly status: 'loading' | 'current' | 'failed';
+  readonly error: Error | undefined;
+}
+
+/** Asked for while somebody has subscribed. All of it may be passed around unbound. */
+export interface Asked<T> {
+  readonly subscribe: (listener: () => void) => () => void;
+  readonly getSnapshot: () => AskedSnapshot<T>;
+  readonly getServerSnapshot: () => AskedSnapshot<T>;
+  /** Asks anew, soon: once for all who want it at the same time. */
+  readonly retry: () => void;
+}
+
+/** The gateway has refused. */
+export class AskedError extends Error {
+  override readonly name = 'AskedError';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const unasked: AskedSnapshot<never> = { data: undefined, status: 'loading', error: undefined };
+/** From one question to the next, in milliseconds. */
+const leastGap = 500;
+/** An answer that is older, in milliseconds, is not relied on by who begins to show it. */
+const oldAge = 30_000;
+/** How many answers that nobody shows are kept. */
+const most = 100;
+
+const answers = new WeakMap<Kubecast, Map<string, Answer<unknown>>>();
+
+/** Always the same one for a key, as long as it is shown. */
+export function asked<T>(kc: Kubecast, key: string, ask: () => Promise<T>): Asked<T> {
+  const of = answers.get(kc) ?? new Map<string, Answer<unknown>>();
+  answers.set(kc, of);
+  const present = of.get(key);
+  if (present) return present as Answer<T>;
+  if (of.size >= most) for (const [old, answer] of of) if (!answer.shown) of.delete(old);
+  const made = new Answer(ask);
+  of.set(key, made);
+  return made;
+}
+
+/** What the gateway answers to a request, as JSON. Rejects with an {@link AskedError} in the gateway's own words. */
+export function answerTo(kc: Kubecast, path: string, init: RequestInit = {}): Promise<unknown> {
+  return kc.request(path, init, async (response) => {
+    const said = await response.text();
+    if (!response.ok) throw new AskedError(response.status, messageOf(said, response));
+    return JSON.parse(said) as unknown;
+  });
+}
+
+class Answer<T> implements Asked<T> {
+  readonly #ask: () => Promise<T>;
+  readonly #listeners = new Listeners();
+  #snapshot: AskedSnapshot<T> = unasked;
+  #subscribers = 0;
+  #asking = false;
+  #again = false;
+  #failures = 0;
+  #at = -Infinity;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(ask: () => Promise<T>) {
+    this.#ask = ask;
+  }
+
+  get shown(): boolean {
+    return this.#subscribers > 0;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    const leave = this.#listeners.subscribe(listener);
+    if (this.#subscribers++ === 0 && (this.#snapshot.status !== 'current' || performance.now() - this.#at > oldAge)) this.retry();
+    let here = true;
+    return () => {
+      if (!here) return;
+      here = false;
+      leave();
+      if (--this.#subscribers === 0) clearTimeout(this.#timer);
+    };
+  };
+
+  readonly getSnapshot = (): AskedSnapshot<T> => this.#snapshot;
+  readonly getServerSnapshot = (): AskedSnapshot<T> => unasked;
+
+  readonly retry = (): void => {
+    this.#again = true;
+    this.#plan(Math.max(0, this.#at + leastGap - performance.now()));
+  };
+
+  #plan(delay: number): void {
+    clearTimeout(this.#timer);
+    if (!this.#asking && this.shown) this.#timer = setTimeout(() => void this.#go(), delay);
+  }
+
+  async #go(): Promise<void> {
+    this.#asking = true;
+    this.#again = false;
+    this.#at = performance.now();
+    try {
+      this.#snapshot = { data: await this.#ask(), status: 'current', error: undefined };
+      this.#failures = 0;
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      this.#snapshot = { data: this.#snapshot.data, status: 'failed', error };
+      this.#failures++;
+    }
+    this.#asking = false;
+    this.#listeners.tell();
+    const { error } = this.#snapshot;
+    if (this.#again) this.retry();
+    else if (error && !isLasting(error)) this.#plan(backoff({ failures: this.#failures, retry: undefined }));
+  }
+}
+
+/** Asking again would not help. */
+function isLasting(error: Error): boolean {
+  const status = 'status' in error ? Number(error.status) : 0;
+  return status >= 400 && status < 500 && status !== 401 && status !== 429;
+}

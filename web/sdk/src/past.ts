@@ -1,0 +1,88 @@
+// A history as components show it: the jobs, and the states through which they went, kept together.
+
+import { asked, type Asked, type AskedSnapshot } from './asked.ts';
+import { pastJobs, transitions, type PastJob, type PastQuery, type Transition } from './history.ts';
+import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
+import type { KubeObject } from './object.ts';
+import type { Resource } from './resource.ts';
+
+export interface PastSnapshot extends Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
+  /** The newest first. */
+  readonly jobs: readonly PastJob[];
+  /** These are not all the jobs. */
+  readonly more: boolean;
+  /** The oldest first. */
+  readonly transitions: readonly Transition[];
+}
+
+/** Followed while somebody has subscribed. All of it may be passed around unbound. */
+export interface Past {
+  readonly subscribe: (listener: () => void) => () => void;
+  readonly getSnapshot: () => PastSnapshot;
+  readonly getServerSnapshot: () => PastSnapshot;
+  readonly retry: () => void;
+}
+
+type Jobs = Awaited<ReturnType<typeof pastJobs>>;
+
+const none: Jobs = { items: [], more: false };
+
+const pasts = new WeakMap<Watch<Transition>, Map<string, Past>>();
+
+/**
+ * The jobs of a history, which are read anew when a transition is told.
+ *
+ * ```ts
+ * const mine = pastOf(kc, jobs, { owner: 'me', since: '24h' });
+ * ```
+ */
+export function pastOf(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Past {
+  const { since, ...which } = query;
+  const watch = kc.follow(transitions(resource, which));
+  const key = JSON.stringify([resource, query]);
+  const of = pasts.get(watch) ?? new Map<string, Past>();
+  pasts.set(watch, of);
+  const present = of.get(key);
+  if (present) return present;
+  const made = make(watch, asked(kc, `past ${key}`, () => pastJobs(kc, resource, query)));
+  of.set(key, made);
+  return made;
+}
+
+function make(watch: Watch<Transition>, list: Asked<Jobs>): Past {
+  let shown: { readonly told: WatchSnapshot<Transition>; readonly read: AskedSnapshot<Jobs>; readonly snapshot: PastSnapshot } | undefined;
+  const show = (told: WatchSnapshot<Transition>, read: AskedSnapshot<Jobs>): PastSnapshot => {
+    if (shown?.told === told && shown.read === read) return shown.snapshot;
+    const { items: jobs, more } = read.data ?? none;
+    shown = { told, read, snapshot: { jobs, more, transitions: told.data, ...standing(told, read) } };
+    return shown.snapshot;
+  };
+  return {
+    subscribe: (listener) => {
+      let last = watch.getSnapshot().data;
+      const news = (): void => {
+        const { data } = watch.getSnapshot();
+        if (data !== last) list.retry();
+        last = data;
+        listener();
+      };
+      const ends = [list.subscribe(listener), watch.subscribe(news)];
+      return () => ends.forEach((end) => end());
+    },
+    getSnapshot: () => show(watch.getSnapshot(), list.getSnapshot()),
+    getServerSnapshot: () => nothing,
+    retry: () => {
+      watch.retry();
+      list.retry();
+    },
+  };
+}
+
+const nothing: PastSnapshot = { jobs: [], more: false, transitions: [], status: 'loading', asOf: undefined, error: undefined };
+
+/** How far both together can be trusted. */
+function standing({ status, asOf, error }: WatchSnapshot<Transition>, read: AskedSnapshot<Jobs>): Pick<PastSnapshot, 'status' | 'asOf' | 'error'> {
+  if (status === 'denied' || !read.error) return { status: read.data || status === 'denied' ? status : 'loading', asOf, error };
+  const failed = { reason: 'history', message: read.error.message };
+  return { status: read.data ? 'reconnecting' : 'loading', asOf, error: failed };
+}
