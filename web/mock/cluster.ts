@@ -1,6 +1,6 @@
 // The API server's side of the mock: objects, versions, and a log of changes to replay.
 
-import type { KubeObject } from '../sdk/src/index.ts';
+import type { KubeObject } from '@kubecast/sdk';
 
 export interface Change {
   readonly version: number;

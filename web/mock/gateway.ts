@@ -1,9 +1,10 @@
 // A gateway to develop and test against: speaks the wire contract as far as the SDK and the portal
 // use it, and misbehaves on request. Not the reference; the real one is, in the end-to-end tests.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { MockCluster } from './cluster.ts';
+import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 import { MockStream, type StreamOptions, type Watch } from './stream.ts';
 import type { MockInbox, MockLog, MockPast } from './told.ts';
 
@@ -36,6 +37,13 @@ export class MockGateway {
   fallback: Fallback | undefined;
   /** Answers every stream with this status instead, while it is set. */
   refuseWith: { readonly status: number; readonly headers?: Record<string, string> } | undefined;
+  /** In memory: nobody answers. */
+  away = false;
+  /** Asks it without a network. Addresses may begin with its paths. */
+  readonly fetch = inMemory((request, response) => {
+    if (this.away) response.socket?.destroy();
+    else this.handle(request, response);
+  });
   #server: Server | undefined;
   #port = 0;
 
@@ -45,7 +53,8 @@ export class MockGateway {
 
   /** Listens; after {@link stop} again on the same port. */
   async start(port = this.#port): Promise<void> {
-    const server = createServer((request, response) => this.handle(request, response));
+    const { createServer } = await import('node:http'); // where it is used in memory, there may be none
+    const server = createServer((request, response) => this.handle(request, response, () => this.#fallBack(request, response)));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -69,7 +78,7 @@ export class MockGateway {
   }
 
   /** Usable as a middleware; `next` gets what is no stream. */
-  handle(request: IncomingMessage, response: ServerResponse, next: Fallback | undefined = this.fallback): void {
+  handle(request: MockRequest, response: MockResponse, next?: () => void): void {
     const url = new URL(request.url ?? '/', 'http://gateway');
     const multiple = url.pathname === '/stream';
     if (url.pathname === '/auth/me') {
@@ -89,7 +98,7 @@ export class MockGateway {
       return;
     }
     if (!multiple && !/^\/apis?\//.test(url.pathname)) {
-      if (next) next(request, response);
+      if (next) next();
       else refuse(response, 404, 'nothing is here');
       return;
     }
@@ -134,6 +143,11 @@ export class MockGateway {
     else stream.begin(lastEventId);
   }
 
+  #fallBack(request: IncomingMessage, response: ServerResponse): void {
+    if (this.fallback) this.fallback(request, response);
+    else refuse(response, 404, 'nothing is here');
+  }
+
   #logOf(path: string): MockLog | undefined {
     return path.startsWith('/history') ? this.past : this.inbox;
   }
@@ -146,7 +160,7 @@ export class MockGateway {
   }
 
   /** The history and the notifications, as lists; and what is to be changed of the latter. */
-  #told(request: IncomingMessage, response: ServerResponse, url: URL): void {
+  #told(request: MockRequest, response: MockResponse, url: URL): void {
     const { inbox, past } = this;
     const answer = (status: number, body?: unknown): void => {
       response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
@@ -159,7 +173,7 @@ export class MockGateway {
     else if (inbox) answerInbox(inbox, request, url.pathname.endsWith('/settings'), answer);
   }
 
-  #me(request: IncomingMessage, response: ServerResponse, url: URL): void {
+  #me(request: MockRequest, response: MockResponse, url: URL): void {
     const user = this.users.get(tokenOf(request));
     if (!user) {
       refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
@@ -175,13 +189,14 @@ export class MockGateway {
   }
 }
 
-function answerInbox(inbox: MockInbox, request: IncomingMessage, settings: boolean, answer: (status: number, body?: unknown) => void): void {
+function answerInbox(inbox: MockInbox, request: MockRequest, settings: boolean, answer: (status: number, body?: unknown) => void): void {
   if (request.method === 'GET' || request.method === 'HEAD') {
     answer(200, settings ? inbox.settings : inbox.list());
     return;
   }
   let body = '';
-  request.on('data', (part: Buffer) => (body += part.toString()));
+  const utf8 = new TextDecoder();
+  request.on('data', (part) => (body += utf8.decode(part, { stream: true })));
   request.on('end', () => {
     const said: unknown = JSON.parse(body);
     if (inbox.refuseWith) {
@@ -199,11 +214,11 @@ function answerInbox(inbox: MockInbox, request: IncomingMessage, settings: boole
 /** What a token says of itself, if it looks like one. */
 function usernameOf(token: string): string {
   const [, claims = ''] = token.split('.');
-  return claims === '' ? '' : String((JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub?: unknown }).sub);
+  return claims === '' ? '' : String((JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/'))) as { sub?: unknown }).sub);
 }
 
-function tokenOf(request: IncomingMessage): string {
-  return (request.headers.authorization ?? '').replace(/^Bearer /, '');
+function tokenOf(request: MockRequest): string {
+  return String(request.headers.authorization ?? '').replace(/^Bearer /, '');
 }
 
 function watchOf(name: string, path: string): Watch | undefined {
@@ -212,7 +227,7 @@ function watchOf(name: string, path: string): Watch | undefined {
   return { name, resource: match[2], namespace: match[1], visible: undefined, version: undefined };
 }
 
-function refuse(response: ServerResponse, status: number, detail: string, headers: Record<string, string> = {}): void {
+function refuse(response: MockResponse, status: number, detail: string, headers: Record<string, string> = {}): void {
   response.writeHead(status, { 'Content-Type': 'application/problem+json', ...headers });
   response.end(status === 204 ? undefined : JSON.stringify({ type: 'about:blank', status, detail }));
 }

@@ -1,8 +1,8 @@
 // One event stream of the mock, by the rules of the wire contract: ids, replay, reset, snapshot.
 
-import type { ServerResponse } from 'node:http';
-import type { KubeObject } from '../sdk/src/index.ts';
+import type { KubeObject } from '@kubecast/sdk';
 import type { Change, MockCluster } from './cluster.ts';
+import type { MockResponse } from './memory.ts';
 import type { Entry, MockLog } from './told.ts';
 
 export interface Watch {
@@ -29,13 +29,13 @@ export class MockStream {
   readonly watches: readonly Watch[];
   readonly #cluster: MockCluster;
   readonly #epoch: string;
-  readonly #response: ServerResponse;
+  readonly #response: MockResponse;
   readonly #options: StreamOptions;
   readonly #heartbeat: ReturnType<typeof setInterval>;
   readonly #stops: (() => void)[] = [];
   #over = false;
 
-  constructor(cluster: MockCluster, epoch: string, watches: readonly Watch[], response: ServerResponse, options: StreamOptions) {
+  constructor(cluster: MockCluster, epoch: string, watches: readonly Watch[], response: MockResponse, options: StreamOptions) {
     this.#cluster = cluster;
     this.#epoch = epoch;
     this.#response = response;

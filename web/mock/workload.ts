@@ -1,6 +1,6 @@
 // Made-up teams whose training jobs live in the mock: for developing the portal, and for its pictures.
 
-import type { KubeObject } from '../sdk/src/index.ts';
+import type { KubeObject } from '@kubecast/sdk';
 import type { Draft, MockCluster } from './cluster.ts';
 import { seededRandom } from './random.ts';
 

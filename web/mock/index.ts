@@ -1,0 +1,29 @@
+/**
+ * A gateway for the tests of pages: in memory as a `fetch`, or on a port of Node. It has objects, of which it tells as they change, and
+ * misbehaves when it is told to.
+ *
+ * ```ts
+ * const gateway = new MockGateway();
+ * const kc = createKubecast({ token: () => 'let-me-in', fetch: gateway.fetch });
+ * const job = gateway.cluster.put('jobs', { metadata: { name: 'train', namespace: 'team-a' } });
+ * gateway.cutAll(); // every stream breaks, and goes on from where it was
+ * ```
+ *
+ * - {@link MockGateway}: who may see what (`users`), what goes wrong (`away`, `sabotage`, `refuseWith`, `unavailable`, `cutAll`, `epoch`).
+ * - {@link MockCluster}: its objects (`put`, `remove`), and how far back its memory reaches (`compact`).
+ * - {@link MockInbox}, {@link MockPast}: what is told once and by number: notifications, transitions of jobs.
+ * - {@link MockWorkload}: jobs and pods that come and go by themselves.
+ * - {@link ScriptedFetch}: where that is not enough: answers that a test writes by hand, byte by byte.
+ *
+ * It tells streams of whole objects. It filters by namespace only, and has no lists, logs, live pages or counts.
+ *
+ * @packageDocumentation
+ */
+
+export { MockCluster, type Change, type Draft } from './cluster.ts';
+export { frame, ScriptedFetch, type ScriptedBody, type ScriptedRequest } from './fetch.ts';
+export { MockGateway, type Fallback, type MockUser } from './gateway.ts';
+export type { MockRequest, MockResponse } from './memory.ts';
+export { MockStream, type StreamOptions } from './stream.ts';
+export { MockInbox, MockLog, MockPast } from './told.ts';
+export { MockWorkload } from './workload.ts';

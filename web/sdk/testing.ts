@@ -1,0 +1,2 @@
+// The mock gateway, which the package brings along as `@kubecast/sdk/testing`.
+export * from '../mock/index.ts';
