@@ -2,21 +2,20 @@
 
 import { inboxOf } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
-import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useRef, useSyncExternalStore, type ReactNode } from 'react';
 import { ConnectionStatus } from '../connection/ConnectionStatus.tsx';
 import { DatedBy } from '../connection/Dated.tsx';
 import type { Feed, FeedState } from '../feed/feed.ts';
 import type { TableName } from '../feed/kinds.ts';
 import { useRested } from '../feed/useRested.ts';
-import { NamespaceInput, NamespaceSelect } from '../filters/NamespacePicker.tsx';
+import { NamespaceInput, NamespacesOf } from '../filters/NamespacePicker.tsx';
 import { Search } from '../filters/Search.tsx';
 import { Bell } from '../inbox/Bell.tsx';
 import { keepNotices } from '../inbox/notices.ts';
 import { useUnread } from '../inbox/useUnread.ts';
-import { JobsPage } from '../jobs/JobsPage.tsx';
-import { Route, shownPages } from '../pages/Route.tsx';
+import { useLarge } from '../large/useSize.ts';
+import { JobsTable, LargeTable, PodsTable, Route, shownPages, Waiting } from '../pages/Route.tsx';
 import { t as pages } from '../pages/texts.ts';
-import { PodsPage } from '../pods/PodsPage.tsx';
 import type { Claims } from '../session/session.ts';
 import { linkTo, linkToJob, parseView, tableOf, useView, type View } from '../view/view.ts';
 import { Account } from './Account.tsx';
@@ -36,6 +35,7 @@ interface WorkspaceProps {
 
 export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspaceProps): ReactNode {
   const view = useView();
+  const main = useRef<HTMLElement>(null);
   const state = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
 
   const namespace = useRested(view.namespace);
@@ -45,10 +45,11 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
   }, [feed, namespace]);
   const { page, object, kind } = view;
   const table = tableOf(view);
+  const large = useLarge(feed.details, table, namespace);
   useEffect(() => {
     if (table) feed.setPage(table);
-    feed.setDetail(!table);
-  }, [feed, table]);
+    feed.setDetail(!table || large === true);
+  }, [feed, table, large]);
 
   const { user } = claims;
   const unread = useUnread(inboxOf(feed.details), user) ?? 0;
@@ -70,6 +71,9 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
 
   return (
     <KubecastProvider client={feed.details}>
+      <button type="button" className="button skip" onClick={() => main.current?.focus()}>
+        {t.skip}
+      </button>
       <header className="top">
         <span className="brand" translate="no">
           <Logo /> Kubecast
@@ -81,12 +85,12 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
             </a>
           ))}
         </nav>
-        <ConnectionStatus connection={state.connection} rows={table ? state.live.collection(table) : details} onRetry={() => feed.retry()} />
+        <ConnectionStatus connection={state.connection} rows={table && !large ? state.live.collection(table) : details} onRetry={() => feed.retry()} />
         <Bell view={view} user={user} />
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
       </header>
-      <main className="page">
-        {table ? <Page view={view} page={table} state={state} onRetry={() => feed.retry()} /> : <Route view={view} token={token} />}
+      <main className="page" ref={main} tabIndex={-1}>
+        {table ? <Page view={view} page={table} state={state} large={large === true} onRetry={() => feed.retry()} /> : <Route view={view} token={token} />}
       </main>
     </KubecastProvider>
   );
@@ -99,18 +103,30 @@ interface PageProps {
   readonly view: View;
   readonly page: TableName;
   readonly state: FeedState;
+  /** There are too many for the page to have them all. */
+  readonly large: boolean;
   readonly onRetry: () => void;
 }
 
-function Page({ view, page, state, onRetry }: PageProps): ReactNode {
+function Page({ view, page, state, large, onRetry }: PageProps): ReactNode {
   const { live, watches, forbidden, visible } = state;
   const connection = useSyncExternalStore(state.connection.subscribe, state.connection.getSnapshot);
   const ended = connection.phase === 'closed' && connection.reason !== 'caller';
 
+  if (large) {
+    return (
+      <DatedBy connection={state.connection}>
+        <h1 className="unseen">{pages.titles[page]}</h1>
+        <Waiting>
+          <LargeTable key={page} page={page} view={view} />
+        </Waiting>
+      </DatedBy>
+    );
+  }
   const filters = (
     <>
       {listed(state) ? (
-        <NamespaceSelect
+        <NamespacesOf
           namespaces={watches.includes('namespaces') ? live.collection('namespaces') : undefined}
           visible={visible}
           selected={view.namespace}
@@ -126,12 +142,16 @@ function Page({ view, page, state, onRetry }: PageProps): ReactNode {
     const table = { view, filters, empty: t.empty[page](view.namespace, visible !== undefined) };
     return (
       <DatedBy connection={state.connection}>
-        {page === 'jobs' ? <JobsPage {...table} collection={live.collection('jobs')} /> : <PodsPage {...table} collection={live.collection('pods')} />}
+        <h1 className="unseen">{pages.titles[page]}</h1>
+        <Waiting>
+          {page === 'jobs' ? <JobsTable {...table} collection={live.collection('jobs')} /> : <PodsTable {...table} collection={live.collection('pods')} />}
+        </Waiting>
       </DatedBy>
     );
   }
   return (
     <>
+      <h1 className="unseen">{pages.titles[page]}</h1>
       <div className="toolbar">{filters}</div>
       {ended ? (
         <Notice title={t.ended} said={connection.message} onRetry={onRetry}>
@@ -149,7 +169,7 @@ function listed({ watches, visible, forbidden }: FeedState): boolean {
   return visible !== undefined || (watches.includes('namespaces') && !forbidden);
 }
 
-function Forbidden({ view, page, state, onRetry }: PageProps): ReactNode {
+function Forbidden({ view, page, state, onRetry }: Omit<PageProps, 'large'>): ReactNode {
   return (
     <Notice title={t.forbidden[page](view.namespace)} said={state.refusal} onRetry={onRetry}>
       {view.namespace ? t.nameRight : t.yourOwn} {listed(state) ? t.choose : t.enter}

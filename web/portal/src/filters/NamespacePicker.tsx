@@ -3,27 +3,37 @@ import { useMemo, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { setView } from '../view/view.ts';
 import { t } from './texts.ts';
 
-interface NamespaceSelectProps {
-  /** What the cluster has; undefined for whom may not list them. */
+interface NamespacesProps extends Omit<NamespaceSelectProps, 'names'> {
   readonly namespaces: Collection<KubeObject> | undefined;
-  /** Those in which the user may see something; undefined: he may in all. */
+}
+
+/** {@link NamespaceSelect}, kept current by the stream. */
+export function NamespacesOf({ namespaces, ...props }: NamespacesProps): ReactNode {
+  const { subscribe, getSnapshot } = namespaces ?? none;
+  const { items } = useSyncExternalStore(subscribe, getSnapshot);
+  const names = useMemo(() => items.map(({ metadata }) => metadata.name), [items]);
+  return <NamespaceSelect names={names} {...props} />;
+}
+
+interface NamespaceSelectProps {
+  /** What the cluster has; empty for whom may not list them. */
+  readonly names: readonly string[];
+  /** Those in which the user may see something; undefined: they may in all. */
   readonly visible: readonly string[] | undefined;
   readonly selected: string;
 }
 
-/** The namespaces to choose from, kept current by the stream. Those in which nothing may be seen are no choice. */
-export function NamespaceSelect({ namespaces, visible, selected }: NamespaceSelectProps): ReactNode {
-  const { subscribe, getSnapshot } = namespaces ?? none;
-  const { items } = useSyncExternalStore(subscribe, getSnapshot);
-  const names = useMemo(() => {
-    const all = new Set(visible ?? items.map(({ metadata }) => metadata.name));
+/** The namespaces to choose from. Those in which nothing may be seen are no choice. */
+export function NamespaceSelect({ names, visible, selected }: NamespaceSelectProps): ReactNode {
+  const choices = useMemo(() => {
+    const all = new Set(visible ?? names);
     if (selected) all.add(selected); // deleted, or not told yet
     return [...all].sort();
-  }, [items, visible, selected]);
+  }, [names, visible, selected]);
   return (
     <select className="field" aria-label={t.namespace} value={selected} onChange={(event) => setView({ namespace: event.target.value })}>
       <option value="">{everything(visible)}</option>
-      {names.map((name) => (
+      {choices.map((name) => (
         <option key={name} translate="no">{name}</option>
       ))}
     </select>

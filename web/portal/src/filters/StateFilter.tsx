@@ -8,8 +8,9 @@ import './filters.css';
 
 interface StateFilterProps {
   readonly states: readonly string[];
-  readonly counts: ReadonlyMap<string, number>;
-  readonly total: number;
+  /** Undefined: nobody has counted them. */
+  readonly counts?: ReadonlyMap<string, number> | undefined;
+  readonly total?: number | undefined;
   /** Empty: all. */
   readonly selected: string;
   readonly loading: boolean;
@@ -21,12 +22,12 @@ export function StateFilter({ states, counts, total, selected, loading }: StateF
     <div className="state-filter" role="group" aria-label={t.byState} data-loading={loading || undefined}>
       <Chip label={t.all} count={total} pressed={selected === ''} onClick={() => setView({ state: '' })} />
       {states
-        .filter((state) => state === selected || counts.has(state))
+        .filter((state) => state === selected || !counts || counts.has(state))
         .map((state) => (
           <Chip
             key={state}
             label={stateName(state)}
-            count={counts.get(state) ?? 0}
+            count={counts && (counts.get(state) ?? 0)}
             icon={<StateIcon state={state} />}
             pressed={state === selected}
             onClick={() => setView({ state: state === selected ? '' : state })}
@@ -38,7 +39,7 @@ export function StateFilter({ states, counts, total, selected, loading }: StateF
 
 interface ChipProps {
   readonly label: string;
-  readonly count: number;
+  readonly count: number | undefined;
   readonly pressed: boolean;
   readonly onClick: () => void;
   readonly icon?: ReactNode;
@@ -48,7 +49,7 @@ function Chip({ label, count, pressed, onClick, icon }: ChipProps): ReactNode {
   return (
     <button type="button" className="chip" aria-pressed={pressed} onClick={onClick}>
       {icon}
-      {label} <span className="chip-count">{formatNumber(count)}</span>
+      {label} {count !== undefined && <span className="chip-count">{formatNumber(count)}</span>}
     </button>
   );
 }

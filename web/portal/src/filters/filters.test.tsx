@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { Store, type KubeObject } from '@kubecast/sdk';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { setView } from '../view/view.ts';
-import { NamespaceInput, NamespaceSelect } from './NamespacePicker.tsx';
+import { NamespaceInput, NamespacesOf } from './NamespacePicker.tsx';
 import { StateFilter } from './StateFilter.tsx';
 
 let page: Rendered;
@@ -28,7 +28,7 @@ test('the chosen namespace is in the list even when the cluster no longer has it
     watches: ['namespaces'],
     seed: { namespaces: ['b', 'a'].map((name) => ({ metadata: { name, uid: name } })) },
   });
-  page = render(<NamespaceSelect namespaces={store.collection('namespaces')} visible={undefined} selected="gone" />);
+  page = render(<NamespacesOf namespaces={store.collection('namespaces')} visible={undefined} selected="gone" />);
   const select = page.element.querySelector('select');
   expect([...(select?.options ?? [])].map(({ text }) => text)).toEqual(['All namespaces', 'a', 'b', 'gone']);
   expect(select?.value).toBe('gone');
@@ -40,7 +40,7 @@ test('a namespace in which nothing may be seen is no choice, whether namespaces 
     seed: { namespaces: ['a', 'b', 'c'].map((name) => ({ metadata: { name, uid: name } })) },
   });
   for (const namespaces of [store.collection('namespaces'), undefined]) {
-    page = render(<NamespaceSelect namespaces={namespaces} visible={['a', 'c']} selected="" />);
+    page = render(<NamespacesOf namespaces={namespaces} visible={['a', 'c']} selected="" />);
     expect([...page.element.querySelectorAll('option')].map(({ text }) => text)).toEqual(['Your 2 namespaces', 'a', 'c']);
     if (namespaces) page.unmount();
   }

@@ -30,7 +30,7 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
   const newest = items[0];
   return (
     <section ref={panel} className="inbox" role="dialog" aria-label={t.inbox} tabIndex={-1}>
-      <header className="inbox-head">
+      <div className="inbox-head">
         <h2>{adjusting ? t.notifications : t.inbox}</h2>
         {!adjusting && newest && unread > 0 && (
           <button
@@ -47,7 +47,7 @@ export function InboxPanel({ view, user }: { view: View; user: string }): ReactN
         <button type="button" className="button button-small" aria-pressed={adjusting} onClick={() => setAdjusting(!adjusting)}>
           {adjusting ? t.back : t.settings}
         </button>
-      </header>
+      </div>
       {failure && (
         <p className="inbox-trouble" role="alert">
           {failure}
@@ -123,7 +123,7 @@ function Item({ item, view, onRead }: ItemProps): ReactNode {
         {why && <div className="inbox-why" translate="no">{why}</div>}
       </div>
       {!read && (
-        <button type="button" className="inbox-mark" aria-label={t.markOne(text)} title={t.markAsRead} onClick={markRead}>
+        <button type="button" className="inbox-mark" translate="no" aria-label={t.markOne(text)} title={t.markAsRead} onClick={markRead}>
           <span aria-hidden="true" />
         </button>
       )}

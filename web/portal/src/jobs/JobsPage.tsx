@@ -9,7 +9,7 @@ import './jobs.css';
 
 const texts = (row: JobRow): readonly string[] => [row.name, row.namespace, row.owner, row.queue, row.state, stateName(row.state), row.detail];
 
-const narrowLine = (row: JobRow): string =>
+export const narrowLine = (row: JobRow): string =>
   [row.completions === undefined ? '' : `${row.succeeded}/${row.completions}`, row.namespace, row.owner].filter(Boolean).join(' · ');
 
 type Props = Pick<TablePageProps<Job, JobRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Job> };

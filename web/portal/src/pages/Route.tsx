@@ -1,4 +1,4 @@
-// Every page but the tables, each loaded when it is first gone to.
+// Every page, each loaded when it is first gone to.
 
 import { lazy, Suspense, type ComponentType, type ReactNode } from 'react';
 import type { PageName, View } from '../view/view.ts';
@@ -25,8 +25,18 @@ const Node = page(() => import('../object/NodePage.tsx').then(({ NodePage }) => 
 const Other = page(() => import('../object/ObjectPage.tsx').then(({ ObjectPage }) => ObjectPage));
 const Job = page(() => import('../job/JobPage.tsx').then(({ JobPage }) => JobPage));
 
+/** The tables: of all that there are, or, where there are too many, of what is in sight. */
+export const JobsTable = page(() => import('../jobs/JobsPage.tsx').then(({ JobsPage }) => JobsPage));
+export const PodsTable = page(() => import('../pods/PodsPage.tsx').then(({ PodsPage }) => PodsPage));
+export const LargeTable = page(() => import('../large/Tables.tsx').then((tables) => tables.LargeTable));
+
+/** What is shown until a page is there. */
+export function Waiting({ children }: { readonly children: ReactNode }): ReactNode {
+  return <Suspense fallback={<p className="page-wait">{t.loading}</p>}>{children}</Suspense>;
+}
+
 export function Route({ view, token }: RouteProps): ReactNode {
-  return <Suspense fallback={<p className="page-wait">{t.loading}</p>}>{pageOf(view, token)}</Suspense>;
+  return <Waiting>{pageOf(view, token)}</Waiting>;
 }
 
 function pageOf(view: View, token: string | undefined): ReactNode {

@@ -9,7 +9,7 @@ import './pods.css';
 
 const texts = (row: PodRow): readonly string[] => [row.name, row.namespace, row.owner, row.job, row.node, row.state, stateName(row.state), row.detail];
 
-const narrowLine = (row: PodRow): string => [row.namespace, row.node, row.owner].filter(Boolean).join(' · ');
+export const narrowLine = (row: PodRow): string => [row.namespace, row.node, row.owner].filter(Boolean).join(' · ');
 
 type Props = Pick<TablePageProps<Pod, PodRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Pod> };
 

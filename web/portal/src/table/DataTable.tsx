@@ -9,14 +9,24 @@ import { sortRows, type Sort, type SortValue } from './sort.ts';
 import { useHeld } from './useHeld.ts';
 import { useMediaQuery } from './useMediaQuery.ts';
 import { t } from './texts.ts';
+import { useRoving } from './useRoving.ts';
 import './table.css';
 
 export interface Column<R extends Row> {
   readonly id: string;
   readonly header: string;
+  /** It cannot be sorted by. */
+  readonly fixed?: boolean | undefined;
   /** What it is sorted by; undefined and the empty text come last. */
   readonly value: (row: R) => SortValue;
   readonly cell: (row: Tracked<R>) => ReactNode;
+}
+
+export interface Places {
+  readonly offset: number;
+  readonly total: number;
+  /** Which row is the first in sight. */
+  readonly onFirst: (index: number) => void;
 }
 
 export interface DataTableProps<R extends Row> {
@@ -24,6 +34,8 @@ export interface DataTableProps<R extends Row> {
   readonly name: string;
   readonly columns: readonly Column<R>[];
   readonly rows: readonly Tracked<R>[];
+  /** The rows are only some of them, in order, and these are their places; undefined: they are all, to be sorted here. */
+  readonly places?: Places | undefined;
   readonly sort: Sort;
   readonly onSort: (sort: Sort) => void;
   /** The second line of the first column where the screen is too narrow for the other columns. */
@@ -37,28 +49,35 @@ export interface DataTableProps<R extends Row> {
 }
 
 export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
-  const { name, columns, rows, sort, onSort, narrowLine, asked, href, children } = props;
+  const { name, columns, rows, places, sort, onSort, narrowLine, asked, href, children } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const narrow = useMediaQuery('(max-width: 700px)');
   const rowHeight = narrow ? 54 : 34;
 
+  const offset = places?.offset ?? 0;
   const sorted = useMemo(() => {
+    if (places) return rows;
     const by = columns.find(({ id }) => id === sort.column) ?? columns[0];
     return by ? sortRows(rows, by.value, sort.descending) : rows;
-  }, [rows, columns, sort.column, sort.descending]);
+  }, [rows, columns, places, sort.column, sort.descending]);
 
-  const { rows: shown, gone, more, onPointerMove, onPointerLeave, onScrolled, release } = useHeld(sorted, `${asked} ${sort.column} ${sort.descending}`);
+  const { rows: shown, gone, more, onPointerMove, onPointerLeave, onScrolled, release } = useHeld(sorted, `${asked} ${sort.column} ${sort.descending} ${offset}`);
   const toTop = (): void => {
     release();
     if (scroller.current) scroller.current.scrollTop = 0;
   };
 
+  const count = places ? Math.max(places.total, offset + shown.length) : shown.length;
   const virtualizer = useVirtualizer({
-    count: shown.length,
+    count,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
     overscan: 12,
   });
+  const { current, onFocus, onKeyDown } = useRoving(scroller, count, 15, virtualizer.scrollToIndex);
+  // A row to which the tab key leads has to be in the document.
+  const items = virtualizer.getVirtualItems();
+  const tabbed = items.some(({ index }) => index === current) ? current : items[0]?.index;
   // The height of rows depends on the width of the window.
   useEffect(() => {
     virtualizer.measure();
@@ -76,17 +95,21 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
         </button>
       )}
       {/* Focusable, so that arrow and page keys scroll it. */}
-      <div className="table-scroller" ref={scroller} onScroll={() => onScrolled((scroller.current?.scrollTop ?? 0) > 0)} tabIndex={0} role="table" aria-label={t.names[name] ?? name} aria-rowcount={shown.length + 1}>
+      <div className="table-scroller" ref={scroller} onScroll={() => {
+        const top = scroller.current?.scrollTop ?? 0;
+        onScrolled(top > 0);
+        places?.onFirst(Math.floor(top / rowHeight));
+      }} tabIndex={0} role="table" aria-label={t.names[name] ?? name} aria-rowcount={count + 1}>
         <TableHeader columns={columns} sort={sort} onSort={onSort} />
-        {shown.length === 0 ? (
+        {count === 0 ? (
           <div role="row" className="table-empty">
             <div role="cell">{children}</div>
           </div>
         ) : (
-          <div role="rowgroup" className="table-body" style={{ height: virtualizer.getTotalSize() }}>
-            {virtualizer.getVirtualItems().map((item) => {
-              const row = shown[item.index];
-              if (!row) return null;
+          <div role="rowgroup" className="table-body" onFocus={onFocus} onKeyDown={onKeyDown} style={{ height: virtualizer.getTotalSize() }}>
+            {items.map((item) => {
+              const row = shown[item.index - offset];
+              if (!row) return <Unknown key={item.index} index={item.index} start={item.start} height={rowHeight} />;
               const to = href?.(row);
               return (
                 <div
@@ -94,6 +117,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
                   role="row"
                   aria-rowindex={item.index + 2}
                   className="table-row"
+                  data-index={item.index}
                   data-name={row.name}
                   data-gone={gone.has(row.uid) || undefined}
                   data-leads={to === undefined ? undefined : true}
@@ -104,7 +128,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
                   {columns.map(({ id, cell }, index) => (
                     <div key={id} role="cell" className={`table-cell column-${id}`}>
                       {index === 0 && to !== undefined ? (
-                        <a className="row-link" href={to}>
+                        <a className="row-link" href={to} tabIndex={item.index === tabbed ? 0 : -1}>
                           {cell(row)}
                         </a>
                       ) : (
@@ -119,6 +143,15 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
           </div>
         )}
       </div>
+    </div>
+  );
+}
+
+/** A row that has not been told yet. */
+function Unknown({ index, start, height }: { readonly index: number; readonly start: number; readonly height: number }): ReactNode {
+  return (
+    <div role="row" aria-rowindex={index + 2} aria-busy="true" className="table-row" style={{ height, transform: `translateY(${start}px)` }}>
+      <div role="cell" className="table-unknown" />
     </div>
   );
 }

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Sort } from './sort.ts';
 
 interface TableHeaderProps {
-  readonly columns: readonly { readonly id: string; readonly header: string }[];
+  readonly columns: readonly { readonly id: string; readonly header: string; readonly fixed?: boolean | undefined }[];
   readonly sort: Sort;
   readonly onSort: (sort: Sort) => void;
 }
@@ -11,8 +11,15 @@ export function TableHeader({ columns, sort, onSort }: TableHeaderProps): ReactN
   return (
     <div role="rowgroup" className="table-head">
       <div role="row" className="table-row" aria-rowindex={1}>
-        {columns.map(({ id, header }) => {
+        {columns.map(({ id, header, fixed }) => {
           const sorted = sort.column === id;
+          if (fixed) {
+            return (
+              <div key={id} role="columnheader" className={`table-cell column-${id} column-fixed`}>
+                {header}
+              </div>
+            );
+          }
           const direction = sort.descending ? 'descending' : 'ascending';
           return (
             <div key={id} role="columnheader" className={`table-cell column-${id}`} aria-sort={sorted ? direction : 'none'}>

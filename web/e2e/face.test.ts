@@ -1,0 +1,181 @@
+// Every page on a real gateway, in both languages, light and dark: what a program can tell of WCAG 2.2 AA, words that no language has,
+// and narrow screens.
+
+import { createRequire } from 'node:module';
+import { mkdir, readFile } from 'node:fs/promises';
+import type { AxeResults } from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
+import { missing } from './support/skip.ts';
+
+const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
+const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+/** Where pictures of each page are put, for somebody to look at; none if it is empty. */
+const pictures = process.env.KUBECAST_PICTURES ?? '';
+const namespace = 'team-vision';
+const user = 'mara.lindqvist';
+
+describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${lacking})` : ''}`, () => {
+  let browser: Browser;
+  let kubecast: Kubecast;
+  let token: string;
+
+  beforeAll(async () => {
+    [browser, kubecast] = await Promise.all([launch(), Kubecast.start()]);
+    token = await kubecast.token(user, ['platform']);
+    await kubecast.submit(namespace, 'face-done', { start: 0, run: 1 });
+    await kubecast.submit(namespace, 'face-runs-with-a-name-that-is-too-long-for-any-column', { start: 0, run: 600, pods: 3 });
+    await kubecast.submit(namespace, 'face-waits', { start: 600, run: 600 });
+    await kubecast.waitComplete(namespace, 'face-done');
+    if (pictures) await mkdir(pictures, { recursive: true });
+  }, 180_000);
+
+  afterAll(async () => {
+    await Promise.allSettled([browser?.close(), kubecast?.stop()]);
+  });
+
+  const open = async (locale: string, colorScheme: 'light' | 'dark', width = 1280): Promise<{ page: Page; complaints: string[] }> => {
+    const opened = await openPage(browser, { locale, colorScheme, reducedMotion: 'reduce', viewport: { width, height: 800 } });
+    await opened.page.goto(kubecast.url);
+    await opened.page.locator('#token').waitFor();
+    return opened;
+  };
+  const signIn = async (page: Page): Promise<void> => {
+    await page.locator('#token').fill(token);
+    await page.locator('button[type=submit]').click();
+    await page.locator('.connection-live').waitFor();
+  };
+  const jobAddress = `#jobs/${namespace}/face-runs-with-a-name-that-is-too-long-for-any-column`;
+  /** The address of each page, by a name for it. */
+  const addresses = async (page: Page): Promise<Map<string, string>> => {
+    const links = await page.locator('header nav a').evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
+    return new Map([
+      ...links.map((link): [string, string] => [link.replace(/^#/, '').replace(/\?.*/, ''), link]),
+      ['job', jobAddress],
+      ...['pods', 'events', 'yaml'].map((tab): [string, string] => [`job-${tab}`, `${jobAddress}?tab=${tab}`]),
+      ['nothing-found', '#jobs?q=nobody'],
+    ]);
+  };
+  const go = async (page: Page, address: string): Promise<void> => {
+    await page.evaluate((to) => (location.hash = to), address);
+    await page.locator('main :is(h1, .table-row, .notice)').first().waitFor();
+    await page.waitForTimeout(400); // what is loaded meanwhile
+  };
+  const eachPage = async (page: Page, look: (name: string) => Promise<void>): Promise<void> => {
+    await look('sign-in');
+    await signIn(page);
+    for (const [name, address] of await addresses(page)) {
+      await go(page, address);
+      await look(name);
+    }
+    await page.locator('.bell-button').click();
+    await page.locator('.inbox').waitFor();
+    await look('inbox');
+    await page.locator('.inbox-head .button').last().click();
+    await page.locator('.inbox fieldset').waitFor();
+    await look('inbox-settings');
+  };
+
+  test.each([
+    ['en-GB', 'light'],
+    ['en-GB', 'dark'],
+    ['zh-CN', 'light'],
+    ['zh-CN', 'dark'],
+  ] as const)('axe finds nothing on any page, in %s, %s', { timeout: 180_000 }, async (locale, colorScheme) => {
+    const { page, complaints } = await open(locale, colorScheme);
+    const found: string[] = [];
+    await eachPage(page, async (name) => {
+      if (pictures) await page.screenshot({ path: `${pictures}/${name}-${locale.slice(0, 2)}-${colorScheme}.png` });
+      // By the browser's own protocol: the page's policy lets no script in.
+      await page.evaluate(await source());
+      const { violations } = await page.evaluate(
+        (): Promise<AxeResults> => (window as unknown as { axe: typeof import('axe-core') }).axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }),
+      );
+      for (const { id, nodes } of violations) for (const node of nodes) found.push(`${name}: ${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ''}`);
+    });
+    await page.context().close();
+    expect(found).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  test('in Chinese no word of the portal is left in English', { timeout: 120_000 }, async () => {
+    const { page } = await open('zh-CN', 'light');
+    expect(await page.evaluate(() => document.documentElement.lang)).toBe('zh-CN');
+    const found = new Set<string>();
+    await eachPage(page, async (name) => {
+      for (const text of await page.evaluate(ownWords)) {
+        const words = text.match(/[A-Za-z]{2,}/g)?.filter((word) => !names.has(word)) ?? [];
+        if (words.length > 0) found.add(`${name}: ${text}`);
+      }
+    });
+    await page.context().close();
+    expect([...found]).toEqual([]);
+  });
+
+  test('another language is chosen in the header, and kept', async () => {
+    const { page } = await open('en-GB', 'light');
+    await signIn(page);
+    await page.getByLabel('Language').selectOption('zh-CN');
+    await page.getByRole('button', { name: '退出登录' }).waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: '退出登录' }).waitFor();
+    expect(await page.evaluate(() => document.documentElement.lang)).toBe('zh-CN');
+    await page.context().close();
+  });
+
+  test.each(['en-GB', 'zh-CN'])('nothing runs out of a screen of 320 pixels, in %s', { timeout: 120_000 }, async (locale) => {
+    const { page } = await open(locale, 'light', 320);
+    const wide: string[] = [];
+    await eachPage(page, async (name) => {
+      if (pictures) await page.screenshot({ path: `${pictures}/${name}-${locale.slice(0, 2)}-320.png` });
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      if (width > 320) wide.push(`${name}: ${width}`);
+    });
+    await page.context().close();
+    expect(wide).toEqual([]);
+  });
+
+  test('targets are 24 pixels high and wide, or stand in a sentence', { timeout: 120_000 }, async () => {
+    const { page } = await open('en-GB', 'light');
+    const small = new Set<string>();
+    await eachPage(page, async (name) => {
+      for (const one of await page.evaluate(smallTargets)) small.add(`${name}: ${one}`);
+    });
+    await page.context().close();
+    expect([...small]).toEqual([]);
+  });
+});
+
+let script: string | undefined;
+async function source(): Promise<string> {
+  return (script ??= await readFile(axe, 'utf8'));
+}
+
+/** What is called so in Chinese, too. */
+const names = new Set(['Pod', 'Kubecast', 'YAML', 'CSV', 'Ctrl', 'Enter', 'Esc', 'CPU', 'GPU', 'UID', 'JSON', 'CRD', 'kubectl', 'API', 'eyJ']);
+
+/** All that is read on the page, or read out, and is not the cluster's. */
+function ownWords(): string[] {
+  const words: string[] = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node instanceof Element ? node : node.parentElement;
+    if (!element || element.closest('[translate=no], script, style, noscript')) continue;
+    if (node instanceof Text) words.push(node.data);
+    else for (const name of ['aria-label', 'title', 'placeholder', 'alt']) words.push(element.getAttribute(name) ?? '');
+  }
+  return words.map((text) => text.trim()).filter(Boolean);
+}
+
+function smallTargets(): string[] {
+  return [...document.querySelectorAll('a, button, select, input, summary')].flatMap((element) => {
+    const { width, height } = element.getBoundingClientRect();
+    const hidden = width === 0 || !element.checkVisibility();
+    const inSentence = getComputedStyle(element).display === 'inline';
+    // Its label is part of it.
+    const label = element.closest('label')?.getBoundingClientRect();
+    return hidden || inSentence || Math.max(height, label?.height ?? 0) >= 24 ? [] : [`${element.tagName} ${element.className} ${element.textContent?.slice(0, 30)} ${width}x${height}`];
+  });
+}

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { pathsOf, windowOf, windowSize } from './questions.ts';
+
+test('what was created last is the youngest', () => {
+  expect(pathsOf('pods', { column: 'age', descending: false })).toEqual(['-metadata.creationTimestamp']);
+  expect(pathsOf('pods', { column: 'age', descending: true })).toEqual(['metadata.creationTimestamp']);
+  expect(pathsOf('jobs', { column: 'name', descending: true })).toEqual(['-metadata.name']);
+  expect(pathsOf('jobs', { column: 'progress', descending: false })).toEqual(['-metadata.creationTimestamp']); // cannot be sorted by
+});
+
+test('wherever one scrolls to, what is in sight is asked for, with some before and behind', () => {
+  const sight = 45;
+  for (const total of [0, 30, 199, 200, 201, 2_001, 99_999]) {
+    for (let first = 0; first < total; first += 1 + Math.floor(total / 700)) {
+      const offset = windowOf(first, total);
+      expect(offset).toBeGreaterThanOrEqual(0);
+      expect(offset).toBeLessThanOrEqual(first);
+      expect(offset + windowSize).toBeGreaterThanOrEqual(Math.min(total, first + sight));
+    }
+  }
+});

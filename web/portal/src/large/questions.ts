@@ -1,0 +1,43 @@
+// What of a table the gateway can sort by, and which states it can tell apart: by paths of the objects.
+
+import type { TableName } from '../feed/kinds.ts';
+import type { Sort } from '../table/sort.ts';
+
+interface Question {
+  /** The path of each column that can be sorted by. A column of which small values mean much, such as an age, begins with `-`. */
+  readonly sort: Readonly<Record<string, string>>;
+  /** A field selector for each state. */
+  readonly states: Readonly<Record<string, string>>;
+}
+
+const owner = 'metadata.labels.kubecast\\.io/owner';
+
+export const questions: Readonly<Record<TableName, Question>> = {
+  jobs: {
+    sort: { name: 'metadata.name', namespace: 'metadata.namespace', owner, queue: 'metadata.labels.kueue\\.x-k8s\\.io/queue-name', duration: '-status.startTime', age: '-metadata.creationTimestamp' },
+    states: { Running: 'status.active!=', Suspended: 'spec.suspend=true', Complete: 'status.completionTime!=' },
+  },
+  pods: {
+    sort: { name: 'metadata.name', namespace: 'metadata.namespace', state: 'status.phase', node: 'spec.nodeName', owner, age: '-metadata.creationTimestamp' },
+    states: { Failed: 'status.phase=Failed', Pending: 'status.phase=Pending', Running: 'status.phase=Running', Succeeded: 'status.phase=Succeeded' },
+  },
+};
+
+/** The paths for a sort; what cannot be sorted by is by age. */
+export function pathsOf(table: TableName, { column, descending }: Sort): readonly string[] {
+  const { sort } = questions[table];
+  const path = sort[column] ?? sort['age'] ?? '';
+  return [descending ? opposite(path) : path];
+}
+
+const opposite = (path: string): string => (path.startsWith('-') ? path.slice(1) : `-${path}`);
+
+/** So many places are asked for at once, of which those in sight are somewhere in the middle. */
+export const windowSize = 200;
+const step = windowSize / 4;
+
+/** Where the places begin that are asked for when these are in sight. Moves in steps, so that scrolling does not ask with each row. */
+export function windowOf(first: number, total: number): number {
+  const last = Math.max(0, Math.ceil((total - windowSize) / step) * step);
+  return Math.min(last, Math.max(0, Math.floor(first / step) * step - step));
+}
