@@ -104,6 +104,10 @@ export class MockGateway {
     }
     const lastEventId = String(request.headers['last-event-id'] ?? '');
     const token = tokenOf(request);
+    if (!multiple && request.method === 'GET' && !request.headers.accept?.includes('text/event-stream')) {
+      this.#list(url.pathname, token, response);
+      return;
+    }
     this.requests.push({ url: request.url ?? '', lastEventId, token });
     if (this.refuseWith) {
       const { status, headers } = this.refuseWith;
@@ -146,6 +150,18 @@ export class MockGateway {
   #fallBack(request: IncomingMessage, response: ServerResponse): void {
     if (this.fallback) this.fallback(request, response);
     else refuse(response, 404, 'nothing is here');
+  }
+
+  /** Only how many there are is asked of a list. */
+  #list(path: string, token: string, response: ServerResponse): void {
+    const watch = watchOf('', path);
+    if (!watch || !this.users.has(token)) {
+      refuse(response, watch ? 401 : 404, 'refused');
+      return;
+    }
+    const items = this.cluster.list(watch.resource).filter(({ metadata }) => !watch.namespace || metadata.namespace === watch.namespace);
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ items: items.slice(0, 1), metadata: { remainingItemCount: Math.max(0, items.length - 1) } }));
   }
 
   #logOf(path: string): MockLog | undefined {
