@@ -30,6 +30,7 @@ type database struct {
 	name    string
 	address string // as history.database has it
 	dir     string // where its files are
+	kept    bool   // its files stay
 	server  *dbtest.Server
 	db      *sql.DB
 }
@@ -46,6 +47,9 @@ func (b *bench) open(name string) (d *database, err error) {
 	switch name {
 	case "sqlite":
 		file := filepath.Join(d.dir, "history.db")
+		if b.kept != "" {
+			file, d.dir, d.kept = b.kept, filepath.Dir(b.kept), true
+		}
 		d.address, dsn = "sqlite://"+file, "file:"+file+"?_txlock=immediate&_pragma=busy_timeout(10000)"
 	case "postgres":
 		d.server, driver = dbtest.Postgres(), "pgx"
@@ -81,7 +85,9 @@ func (d *database) close() {
 	if d.server != nil {
 		d.server.Stop()
 	}
-	_ = os.RemoveAll(d.dir)
+	if !d.kept {
+		_ = os.RemoveAll(d.dir)
+	}
 }
 
 // each does something with each of the databases that are installed.

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
 )
 
@@ -128,12 +129,12 @@ func (d *database) fill(ctx context.Context, log int64, rows int) (err error) {
 	jobs := rows / steps
 	for from := 0; from < jobs; from += piece {
 		first := fmt.Sprintf("j / %d * %d + j %% %d + 1", abreast, block, abreast)
-		text := fmt.Sprintf(`INSERT INTO jobs (log, uid, namespace, name, owner, queue, state, since, reason, message, attempt, version, created, started, ended, deleted, spent, requests, ran_until)
+		text := fmt.Sprintf(`INSERT INTO jobs (log, uid, namespace, name, owner, queue, state, since, reason, message, attempt, version, created, started, ended, deleted, spent, requests, ran_until, lived)
 			SELECT %d, $uid, $namespace, $called, $owner, $queue, $last, %s, 'BackoffLimitExceeded', 'Job has reached the specified backoff limit', 1, %s + 5000,
 			%s / 1000 * 1000, %s, %s, CASE WHEN $last = 'Deleted' THEN %s ELSE 0 END, '{"Pending":1000,"Running":' || $STR(%s - %s) || '}',
-			'{"cpu":"8","memory":"64Gi","nvidia.com/gpu":"2"}', %s
+			'{"cpu":"8","memory":"64Gi","nvidia.com/gpu":"2"}', %s, %d
 			FROM (SELECT x AS j FROM $series AS s) AS numbered`, log, at(first+" + 4000"), first, at(first), at(first+" + 2000"), at(first+" + 3000"), at(first+" + 4000"),
-			at(first+" + 3000"), at(first+" + 2000"), at(first+" + 3000"))
+			at(first+" + 3000"), at(first+" + 2000"), at(first+" + 3000"), bits.Len64(uint64(4000*period/rows/1000)))
 		if err := exec(d.say(text, rows, from, min(from+piece, jobs)-1)); err != nil {
 			return err
 		}

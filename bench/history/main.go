@@ -50,6 +50,7 @@ type bench struct {
 	out    io.Writer
 	binary string // the gateway's
 	dir    string
+	kept   string // a file
 	rounds int
 	sizes  sizes
 	broken []string // promises
@@ -69,7 +70,7 @@ type sizes struct {
 }
 
 var (
-	full  = sizes{burst: 20_000, updates: 100_000, lag: 3000, ends: someJobs, finished: "finished", rows: 10_000_000, questions: 1000, remove: 1_000_000, asking: 2 * time.Minute}
+	full  = sizes{burst: 20_000, updates: 100_000, lag: 3000, ends: someJobs, finished: "finished", rows: 10_000_000, questions: 2000, remove: 1_000_000, asking: 2 * time.Minute}
 	small = sizes{burst: 300, updates: 2000, lag: 60, ends: 60, finished: "few", rows: 20_000, questions: 20, remove: 1000, asking: 10 * time.Second}
 )
 
@@ -94,6 +95,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	quick := flags.Bool("quick", false, "small and short, to see whether everything works")
 	rows := flags.Int("rows", 0, "among how many `transitions` pages are looked for; 0 is 10,000,000")
 	flags.IntVar(&b.rounds, "rounds", 3, "how often what is compared is measured in turn; figures are medians")
+	flags.StringVar(&b.kept, "kept", "", "a SQLite `file` in a directory of its own, to be made with transitions for the pages, or made by a run before")
+	flags.IntVar(&b.sizes.questions, "questions", full.questions, "how many `pages` are asked for")
 	scratch := flags.String("dir", "", "`directory` for the databases, which take about 1 KB for each of rows; a temporary one, if none is named")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -102,6 +105,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		b.sizes, b.rounds = small, 1
 	} else if *rows > 0 {
 		b.sizes.rows, b.sizes.remove = *rows, min(*rows/10, b.sizes.remove)
+	}
+	if b.kept != "" {
+		if b.kept, err = filepath.Abs(b.kept); err != nil {
+			return err
+		}
 	}
 	if *scratch, err = filepath.Abs(cmp.Or(*scratch, os.TempDir())); err != nil {
 		return err

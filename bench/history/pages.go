@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,12 +28,14 @@ func (b *bench) pages(ctx context.Context, wanted []string) error {
 type asked struct {
 	figures.Histogram
 	cpu     figures.Histogram // of this process, in which SQLite is, too
+	reads   []int             // of this process, from the system or the disk; those of SQLite are of 4 KB each
 	slowest []slow
 }
 
 type slow struct {
 	question question
 	took     time.Duration
+	reads    int
 	items    int
 }
 
@@ -50,30 +53,36 @@ func (b *bench) pagesOf(ctx context.Context, d *database) error {
 		return err
 	}
 	began := time.Now()
-	if d.name == "sqlite" { // whose file is to be written without a journal
-		if err := s.Close(); err != nil {
+	if log.Seq == 0 {
+		if d.name == "sqlite" { // whose file is to be written without a journal
+			if err := s.Close(); err != nil {
+				return err
+			}
+		}
+		if err := d.fill(ctx, log.ID, b.sizes.rows); err != nil {
+			return err
+		}
+		if s, err = store.New(store.Options{Address: d.address}); err != nil {
+			return err
+		}
+		if log, err = s.Find(ctx, log.LogName); err != nil {
 			return err
 		}
 	}
-	if err := d.fill(ctx, log.ID, b.sizes.rows); err != nil {
-		return err
-	}
 	filled := time.Since(began)
-	if s, err = store.New(store.Options{Address: d.address}); err != nil {
-		return err
-	}
-	if log, err = s.Find(ctx, log.LogName); err != nil {
-		return err
-	}
 	t := figures.Table{
 		Title:  fmt.Sprintf("pages of 100 with %s, among %d transitions of %d jobs (made in %s)", d.name, b.sizes.rows, b.sizes.rows/steps, filled.Round(time.Second)),
-		Header: []any{"", "questions", "p50 ms", "p99 ms", "longest ms", "client's CPU p50 ms", "p99 ms"},
+		Header: []any{"", "questions", "p50 ms", "p99 ms", "longest ms", "client's CPU p50 ms", "p99 ms", "reads p50", "p99", "most"},
 	}
 	add := func(what string, a asked) {
 		t.Add(what, a.N, figures.Milliseconds(a.Quantile(0.5)), figures.Milliseconds(a.Quantile(0.99)), figures.Milliseconds(a.Max),
-			figures.Milliseconds(a.cpu.Quantile(0.5)), figures.Milliseconds(a.cpu.Quantile(0.99)))
+			figures.Milliseconds(a.cpu.Quantile(0.5)), figures.Milliseconds(a.cpu.Quantile(0.99)),
+			a.read(0.5), a.read(0.99), a.read(1))
 	}
 	defer t.Print(b.out)
+	if b.sizes.questions == 0 {
+		return nil
+	}
 	var questions []question
 	random := rand.New(rand.NewPCG(1, 2))
 	for range b.sizes.questions {
@@ -92,8 +101,8 @@ func (b *bench) pagesOf(ctx context.Context, d *database) error {
 		return err
 	}
 	add("warm: the same once more", warm)
-	for _, slow := range warm.slowest {
-		t.Note("slow: %.0f ms for %d items of %s", figures.Milliseconds(slow.took), slow.items, slow.question)
+	for _, slow := range cold.slowest {
+		t.Note("slow when cold: %.0f ms, %d reads for %d items of %s", figures.Milliseconds(slow.took), slow.reads, slow.items, slow.question)
 	}
 	t.Reach("pages of "+d.name+", cold, p99 in ms", figures.Milliseconds(cold.Quantile(0.99)), 50)
 	t.Reach("pages of "+d.name+", warm, p99 in ms", figures.Milliseconds(warm.Quantile(0.99)), 50)
@@ -112,13 +121,16 @@ func (b *bench) answers(ctx context.Context, s *store.Store, log store.Log, ques
 		if err != nil {
 			return a, err
 		}
+		readBefore := reads()
 		began := time.Now()
 		items, err := q.answer(ctx, s, log)
 		took := time.Since(began)
 		a.Add(took)
 		after, _ := process.CPU(os.Getpid()) // as before
 		a.cpu.Add(after - before)
-		a.slowest = append(a.slowest, slow{q, took, items})
+		read := reads() - readBefore
+		a.reads = append(a.reads, read)
+		a.slowest = append(a.slowest, slow{q, took, read, items})
 		if ctx.Err() != nil {
 			break // which the number of questions tells
 		}
@@ -127,8 +139,28 @@ func (b *bench) answers(ctx context.Context, s *store.Store, log store.Log, ques
 		}
 	}
 	slices.SortStableFunc(a.slowest, func(a, b slow) int { return int(b.took - a.took) })
-	a.slowest = a.slowest[:min(5, len(a.slowest))]
+	a.slowest = a.slowest[:min(12, len(a.slowest))]
 	return a, nil
+}
+
+// read is a quantile of the reads.
+func (a *asked) read(q float64) int {
+	if len(a.reads) == 0 {
+		return 0
+	}
+	slices.Sort(a.reads)
+	return a.reads[min(len(a.reads)-1, int(q*float64(len(a.reads))))]
+}
+
+// reads are how many times this process has read, from a disk or from the system's memory. So it does not depend on what else the machine does.
+func reads() (n int) {
+	text, _ := os.ReadFile("/proc/self/io")
+	for line := range strings.Lines(string(text)) {
+		if _, err := fmt.Sscanf(line, "syscr: %d", &n); err == nil {
+			return n
+		}
+	}
+	return 0
 }
 
 // removing asks while old transitions are removed as the gateway does it, and, in turn, while nothing is.
@@ -145,6 +177,7 @@ func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log s
 		}
 		without.Merge(a.Histogram)
 		without.cpu.Merge(a.cpu)
+		without.reads = append(without.reads, a.reads...)
 		var stop atomic.Bool
 		done := make(chan error, 1)
 		go func() {
@@ -169,6 +202,7 @@ func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log s
 		}
 		meanwhile.Merge(a.Histogram)
 		meanwhile.cpu.Merge(a.cpu)
+		meanwhile.reads = append(meanwhile.reads, a.reads...)
 	}
 	add("in turn: while nothing is removed", without)
 	add(fmt.Sprintf("while %d transitions are removed, %d jobs at a time, with rests", removed, atOnce), meanwhile)

@@ -54,6 +54,7 @@ type Store struct {
 	db      *sql.DB
 	dialect dialect
 	writers []Writer
+	asked   func(query string, args []any) // of tests; nil otherwise
 }
 
 // New reads the address. It does not connect, so its errors are those of what was configured.

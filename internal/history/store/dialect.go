@@ -33,6 +33,8 @@ type dialect interface {
 	locks() string
 	// primary is the name of a table's primary key.
 	primary(table string) string
+	// row is what finds a row of a log at once: its key, or something better.
+	row(key string) string
 	// lock is taken by the gateway that changes the schema. It may outlast the transaction, until unlock.
 	lock(ctx context.Context, conn *sql.Conn) error
 	unlock(ctx context.Context, conn *sql.Conn) error
@@ -67,6 +69,9 @@ func (sqlite) arrays() bool { return false }
 func (sqlite) text() string { return "TEXT" }
 
 func (sqlite) primary(table string) string { return "sqlite_autoindex_" + table + "_1" }
+
+// The key's index would have the row's number.
+func (sqlite) row(string) string { return "rowid" }
 
 // In SQLite every transaction takes the file's only lock for writers at its beginning.
 func (sqlite) lock(context.Context, *sql.Conn) error { return nil }
@@ -115,6 +120,8 @@ func (postgres) text() string { return "TEXT" }
 
 func (postgres) primary(table string) string { return table + "_pkey" }
 
+func (postgres) row(key string) string { return key }
+
 func (postgres) lock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock("+strconv.Itoa(schemaLockNumber)+")")
 	return err
@@ -161,6 +168,8 @@ func (mariadb) arrays() bool { return false }
 func (mariadb) text() string { return "BINARY" }
 
 func (mariadb) primary(string) string { return "PRIMARY" }
+
+func (mariadb) row(key string) string { return key }
 
 func (mariadb) lock(ctx context.Context, conn *sql.Conn) error {
 	for {

@@ -51,16 +51,11 @@ func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit 
 
 func (s *Store) uids(ctx context.Context, tx *sql.Tx, query string, args ...any) (uids []string, err error) {
 	rows, err := tx.QueryContext(ctx, s.dialect.bind(query), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = scanEach(rows, err, func(scan Scan) error {
 		var uid string
-		if err := rows.Scan(&uid); err != nil {
-			return nil, err
-		}
+		err := scan(&uid)
 		uids = append(uids, uid)
-	}
-	return uids, rows.Err()
+		return err
+	})
+	return uids, err
 }

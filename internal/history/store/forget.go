@@ -17,19 +17,13 @@ const unused = "lease < ? AND moved < ?"
 
 // Unused are the logs that nobody has recorded since a time.
 func (s *Store) Unused(ctx context.Context, since history.Time) (found []Unused, err error) {
-	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT id, cluster, resource, name FROM logs WHERE "+unused), int64(since), int64(since))
-	if err != nil {
-		return nil, fmt.Errorf("find unused logs: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = s.Each(ctx, func(scan Scan) error {
 		var u Unused
-		if err := rows.Scan(&u.ID, &u.Cluster, &u.Resource, &u.People); err != nil {
-			return nil, fmt.Errorf("find unused logs: %w", err)
-		}
+		err := scan(&u.ID, &u.Cluster, &u.Resource, &u.People)
 		found = append(found, u)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, "SELECT id, cluster, resource, name FROM logs WHERE "+unused, int64(since), int64(since))
+	if err != nil {
 		return nil, fmt.Errorf("find unused logs: %w", err)
 	}
 	return found, nil

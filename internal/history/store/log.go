@@ -176,7 +176,7 @@ func (s *Store) write(ctx context.Context, log Log, b Batch) (Log, error) {
 
 var (
 	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue")
-	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until")
+	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until lived")
 )
 
 func jobRow(log int64, j *history.Job) ([]any, error) {
@@ -201,7 +201,7 @@ func jobRow(log int64, j *history.Job) ([]any, error) {
 		reasons = string(text)
 	}
 	return []any{log, j.UID, j.Namespace, j.Name, j.Owner, j.Queue, string(j.State), int64(j.Since), j.Reason, j.Message, j.Attempt,
-		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j)}, nil
+		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), lived(j)}, nil
 }
 
 // stillRuns is the ran_until of a job that is running.

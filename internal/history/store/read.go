@@ -121,23 +121,18 @@ type JobAfter struct {
 }
 
 func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*history.Job, err error) {
-	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT "+strings.Join(jobColumns[1:], ", ")+" FROM "+from), args...)
-	if err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = s.Each(ctx, func(scan Scan) error {
 		j := &history.Job{}
 		var spentText, requests string
 		var reasons sql.NullString
 		var ran sql.NullInt64
-		if err := rows.Scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
+		if err := scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
 			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran); err != nil {
-			return nil, fmt.Errorf("read jobs: %w", err)
+			return err
 		}
 		var spent map[history.State]int64
 		if err := json.Unmarshal([]byte(spentText), &spent); err != nil {
-			return nil, fmt.Errorf("read job %s: %w", j.UID, err)
+			return fmt.Errorf("job %s: %w", j.UID, err)
 		}
 		if len(spent) > 0 {
 			j.Spent = make(map[history.State]time.Duration, len(spent))
@@ -146,19 +141,20 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 			j.Spent[state] = time.Duration(ms) * time.Millisecond
 		}
 		if err := json.Unmarshal([]byte(requests), &j.Requests); err != nil {
-			return nil, fmt.Errorf("read job %s: %w", j.UID, err)
+			return fmt.Errorf("job %s: %w", j.UID, err)
 		}
 		if reasons.String != "" {
 			if err := json.Unmarshal([]byte(reasons.String), &j.Reasons); err != nil {
-				return nil, fmt.Errorf("read job %s: %w", j.UID, err)
+				return fmt.Errorf("job %s: %w", j.UID, err)
 			}
 		}
 		if ran.Int64 != stillRuns {
 			j.RanUntil = history.Time(ran.Int64)
 		}
 		found = append(found, j)
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, "SELECT "+strings.Join(jobColumns[1:len(jobColumns)-1], ", ")+" FROM "+from, args...) // all but the log, and how long it has lived
+	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	return found, nil
@@ -174,20 +170,13 @@ func (s *Store) TransitionsAfter(ctx context.Context, log Log, f Filter, after, 
 }
 
 func (s *Store) transitions(ctx context.Context, from string, args ...any) (found []*history.Transition, err error) {
-	rows, err := s.db.QueryContext(ctx, s.dialect.bind("SELECT "+strings.Join(transitionColumns[1:], ", ")+" FROM "+from), args...)
-	if err != nil {
-		return nil, fmt.Errorf("read transitions: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = s.Each(ctx, func(scan Scan) error {
 		t := &history.Transition{}
-		if err := rows.Scan(&t.Seq, &t.UID, &t.Namespace, &t.Name, &t.Version, &t.From, &t.To, &t.At, &t.Observed, &t.Late, &t.Attempt,
-			&t.Reason, &t.Message, &t.Owner, &t.Queue); err != nil {
-			return nil, fmt.Errorf("read transitions: %w", err)
-		}
 		found = append(found, t)
-	}
-	if err := rows.Err(); err != nil {
+		return scan(&t.Seq, &t.UID, &t.Namespace, &t.Name, &t.Version, &t.From, &t.To, &t.At, &t.Observed, &t.Late, &t.Attempt,
+			&t.Reason, &t.Message, &t.Owner, &t.Queue)
+	}, "SELECT "+strings.Join(transitionColumns[1:], ", ")+" FROM "+from, args...)
+	if err != nil {
 		return nil, fmt.Errorf("read transitions: %w", err)
 	}
 	return found, nil

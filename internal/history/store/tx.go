@@ -35,11 +35,39 @@ func (s *Store) transact(ctx context.Context, do func(tx *Tx) error) error {
 
 // Query reads outside of any transaction.
 func (s *Store) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if s.asked != nil {
+		s.asked(query, args)
+	}
 	return s.db.QueryContext(ctx, s.dialect.bind(query), args...)
+}
+
+// Each reads rows outside of any transaction. Each row's columns are read by the scan that it is given.
+func (s *Store) Each(ctx context.Context, row func(scan Scan) error, query string, args ...any) error {
+	rows, err := s.Query(ctx, query, args...)
+	return scanEach(rows, err, row)
+}
+
+// Scan copies a row's columns, as sql.Rows.Scan does.
+type Scan func(into ...any) error
+
+func scanEach(rows *sql.Rows, err error, row func(Scan) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // QueryRow reads one row outside of any transaction.
 func (s *Store) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	if s.asked != nil {
+		s.asked(query, args)
+	}
 	return s.db.QueryRowContext(ctx, s.dialect.bind(query), args...)
 }
 
@@ -55,6 +83,12 @@ func (t *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, er
 // Query reads within the transaction.
 func (t *Tx) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return t.tx.QueryContext(ctx, t.store.dialect.bind(query), args...)
+}
+
+// Each reads rows within the transaction, as Store.Each does outside.
+func (t *Tx) Each(ctx context.Context, row func(scan Scan) error, query string, args ...any) error {
+	rows, err := t.Query(ctx, query, args...)
+	return scanEach(rows, err, row)
 }
 
 // QueryRow reads one row within the transaction.

@@ -71,18 +71,12 @@ type lives struct {
 type amounts struct{ cpus, gpus float64 }
 
 func (l *lives) read(ctx context.Context, w *where) error {
-	rows, err := l.store.db.QueryContext(ctx, l.store.dialect.bind(
-		"SELECT uid, namespace, owner, queue, state, since, created, started, ran_until, spent, requests FROM jobs "+w.String()), w.args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	if err := l.store.Each(ctx, func(scan Scan) error {
 		var uid, namespace, owner, queue, spent, requests string
 		var state history.State
 		var since, created, started history.Time
 		var ran *int64
-		if err := rows.Scan(&uid, &namespace, &owner, &queue, &state, &since, &created, &started, &ran, &spent, &requests); err != nil {
+		if err := scan(&uid, &namespace, &owner, &queue, &state, &since, &created, &started, &ran, &spent, &requests); err != nil {
 			return err
 		}
 		job := history.Lived{Key: namespace, Created: created, Started: started}
@@ -120,12 +114,10 @@ func (l *lives) read(ctx context.Context, w *where) error {
 			}
 		}
 		if l.batch = append(l.batch, job); len(l.batch) == usageBatch {
-			if err := l.give(ctx); err != nil {
-				return err
-			}
+			return l.give(ctx)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ran_until, spent, requests FROM jobs "+w.String(), w.args...); err != nil {
 		return err
 	}
 	return l.give(ctx)
@@ -154,17 +146,12 @@ func (l *lives) runs(ctx context.Context) error {
 	}
 	oneOf(w, "uid", uids)
 	w.add("(from_state = ? OR to_state = ?)", string(history.Running), string(history.Running))
-	rows, err := l.store.db.QueryContext(ctx, l.store.dialect.bind("SELECT uid, to_state, at FROM transitions "+w.String()+" ORDER BY seq"), w.args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	found := map[string][]history.Run{}
-	for rows.Next() {
+	if err := l.store.Each(ctx, func(scan Scan) error {
 		var uid string
 		var to history.State
 		var at history.Time
-		if err := rows.Scan(&uid, &to, &at); err != nil {
+		if err := scan(&uid, &to, &at); err != nil {
 			return err
 		}
 		at = min(at, l.now)
@@ -175,6 +162,9 @@ func (l *lives) runs(ctx context.Context) error {
 		case len(runs) > 0:
 			runs[len(runs)-1].To = at
 		}
+		return nil
+	}, "SELECT uid, to_state, at FROM transitions "+w.String()+" ORDER BY seq", w.args...); err != nil {
+		return err
 	}
 	for uid, runs := range found {
 		job := &l.batch[l.again[uid]]
@@ -183,7 +173,7 @@ func (l *lives) runs(ctx context.Context) error {
 			job.Ran += time.Duration(run.To-run.From) * time.Millisecond
 		}
 	}
-	return rows.Err()
+	return nil
 }
 
 // maxAmounts is how many different requests are remembered in one reading.

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// rowsRead are how SQLite reads rows that it has not found in an index alone: in any way but by the numbers of rows that were found.
+var rowsRead = regexp.MustCompile(`^(SCAN|SEARCH) (jobs|transitions)\b`)
+
+// A row that does not fit is looked at in an index with all that is asked for, since to read it would be a read of the disk for each.
+func TestPagesReadNoRowThatDoesNotFit(t *testing.T) {
+	s := openAt(t, "sqlite://"+t.TempDir()+"/h.db")
+	if err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log := take(t, s, "a")
+	log = write(t, s, log, seen(7, "rare", "robot", numbered("u", 900), history.Pending, history.Running, history.Deleted))
+	random := rand.New(rand.NewPCG(3, 1))
+	plans := 0
+	for range 300 {
+		f := anyFilter(random)
+		f.UIDs = nil // their few rows are read
+		s.asked = func(query string, args []any) {
+			rows, err := s.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+			if err := scanEach(rows, err, func(scan Scan) error {
+				var id, parent, unused int
+				var step string
+				err := scan(&id, &parent, &unused, &step)
+				plans++
+				switch {
+				case !rowsRead.MatchString(step), strings.Contains(step, "COVERING INDEX"), strings.Contains(step, "INTEGER PRIMARY KEY (rowid=?)"):
+				case strings.Contains(step, "INDEX transitions_at"), strings.Contains(step, "sqlite_autoindex_transitions_1"): // they lie together
+				default:
+					t.Errorf("%+v: %s of %s", f, step, query)
+				}
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := s.Jobs(t.Context(), log, f, JobAfter{Created: 1500}, 10); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Transitions(t.Context(), log, f, 0, 10); err != nil {
+			t.Fatal(err)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	if plans < 1000 {
+		t.Error("no more plans than", plans)
+	}
+}
+
+// What was created before one time and has changed after another is found at once, however much there is of either: nothing is looked at in
+// window after window.
+func TestJobsOfAnotherTimeThanTheirCreationAreFoundAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := take(t, s, "a")
+		const jobs, life = 12_000, 5000 // of which each one is created 100 ms after the one before
+		for from := 0; from < jobs; from += 2000 {
+			b := Batch{To: uint64(from + 1)}
+			for i := from; i < from+2000; i++ {
+				created := history.Time(1_000_000 + 100*i)
+				next, transition := history.Next(nil, history.Seen{
+					Identity: history.Identity{UID: fmt.Sprintf("u%05d", i), Namespace: "n", Name: "n"}, Version: b.To, Created: created, Observed: created + life,
+					Said: history.Said{State: history.Running},
+				})
+				if i == 3 {
+					next.Since = 3_000_000 // one that has lived for long
+				}
+				b.Jobs, b.Transitions = append(b.Jobs, next), append(b.Transitions, transition)
+			}
+			log = write(t, s, log, b)
+		}
+		var asked int
+		s.asked = func(string, []any) { asked++ }
+		found, err := s.Jobs(t.Context(), log, Filter{Since: 1_000_000 + 100*9000}, JobAfter{Created: 1_000_000 + 100*8000}, 100)
+		if err != nil || len(found) != 1 || found[0].UID != "u00003" {
+			t.Fatal(found, err)
+		}
+		if asked != 2 { // which jobs these are, and the page
+			t.Errorf("%d questions", asked)
+		}
+	})
+}
