@@ -11,7 +11,7 @@ const promised = [
   { name: 'live pages and counts, beside the core', code: "export { page, counts } from './dist/index.js'", most: 1_800 },
   { name: 'who one is, and what one may do, beside the core', code: "export { meOf, accessOf } from './dist/index.js'", most: 2_048 },
   { name: 'hydrate, beside the core', code: "export { hydrate } from './dist/index.js'", most: 1_400 },
-  ...['react', 'vue', 'svelte', 'solid'].map((name) => ({ name: `${name}, all of it`, code: `export * from './dist/${name}.js'`, most: 1_536, alone: true })),
+  ...['react', 'vue', 'svelte', 'solid', 'tanstack-db'].map((name) => ({ name: `${name}, all of it`, code: `export * from './dist/${name}.js'`, most: 1_536, alone: true })),
 ];
 
 // An adapter is what binds the rest to a framework. What it binds is told above, and left out by bundlers where it is not used.
