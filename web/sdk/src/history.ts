@@ -101,13 +101,17 @@ export interface PastJob {
 export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 'cluster' | 'states' | 'owner' | 'limit'> {
   /** Only those that came to their state since then: RFC 3339, or so long ago (`24h`). */
   readonly since?: string | undefined;
+  /** Only those of these queues. */
+  readonly queues?: readonly string[] | undefined;
+  /** Where an answer to the same question ended. */
+  readonly continue?: string | undefined;
 }
 
-/** The jobs of a history, the newest first; `more`: not all of them. Rejects with an {@link HistoryError} if the gateway does not answer that. */
-export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Promise<{ readonly items: readonly PastJob[]; readonly more: boolean }> {
-  const { namespace, name, cluster, states, owner, limit, since } = query;
+/** The jobs of a history, the newest first; `more`: not all of them, and `continue` is where the rest begins. Rejects with an {@link HistoryError} if the gateway does not answer that. */
+export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Promise<{ readonly items: readonly PastJob[]; readonly more: boolean; readonly continue: string }> {
+  const { namespace, name, cluster, states, owner, limit, since, queues, continue: at } = query;
   const parameters = new URLSearchParams();
-  for (const [key, value] of Object.entries({ state: states?.join(), owner, since, limit: limit?.toString() })) {
+  for (const [key, value] of Object.entries({ state: states?.join(), owner, queue: queues?.join(), since, limit: limit?.toString(), continue: at })) {
     if (value) parameters.set(key, value);
   }
   return kc.request(`/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`, {}, async (response) => {
@@ -115,7 +119,7 @@ export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: Pa
     if (!response.ok) throw new HistoryError(response.status, messageOf(said, response));
     const body: unknown = JSON.parse(said);
     const { items, continue: rest } = isJsonObject(body) ? body : {};
-    return { items: Array.isArray(items) ? items.filter(isJsonObject).map(readJob) : [], more: text(rest) !== '' };
+    return { items: Array.isArray(items) ? items.filter(isJsonObject).map(readJob) : [], more: text(rest) !== '', continue: text(rest) };
   });
 }
 

@@ -25,7 +25,7 @@ export interface Past {
 
 type Jobs = Awaited<ReturnType<typeof pastJobs>>;
 
-const none: Jobs = { items: [], more: false };
+const none: Jobs = { items: [], more: false, continue: '' };
 
 const pasts = new WeakMap<Watch<Transition>, Map<string, Past>>();
 

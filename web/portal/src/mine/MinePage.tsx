@@ -9,6 +9,7 @@ import { Notice } from '../app/Notice.tsx';
 import { Dated } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';
 import { jobs } from '../job/resources.ts';
+import { endOf, outcomeOf } from '../past/outcome.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
 import { HowTo } from './HowTo.tsx';
@@ -110,14 +111,6 @@ export function MinePage({ view }: { view: View }): ReactNode {
     </Dated>
   );
 }
-
-/** How a job ended. One that was removed afterwards, as by its time to live, ended no other way for that; if it has ended both ways, nobody knows which was last. */
-function outcomeOf({ state, durations }: PastJob): string {
-  const ends = state === 'Deleted' ? ['Succeeded', 'Failed'].filter((end) => end in durations) : [];
-  return ends.length === 1 ? (ends[0] ?? state) : state;
-}
-
-const endOf = (job: PastJob): number => (outcomeOf(job) === job.state ? job.since : (job.endedAt ?? job.since));
 
 /** The unread notifications of each job. */
 function unreadOf(items: readonly JobNotification[]): ReadonlyMap<string, readonly string[]> {

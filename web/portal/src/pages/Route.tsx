@@ -5,7 +5,7 @@ import type { PageName, View } from '../view/view.ts';
 import { t } from './texts.ts';
 
 /** Those that the header leads to. */
-export const shownPages: readonly PageName[] = ['mine', 'jobs', 'pods', 'kinds'];
+export const shownPages: readonly PageName[] = ['mine', 'overview', 'jobs', 'pods', 'history', 'kinds'];
 
 export interface RouteProps {
   readonly view: View;
@@ -20,6 +20,8 @@ function page<P extends object>(load: () => Promise<ComponentType<P>>): Componen
 
 const Mine = page(() => import('../mine/MinePage.tsx').then(({ MinePage }) => MinePage));
 const Kinds = page(() => import('../kinds/KindsPage.tsx').then(({ KindsPage }) => KindsPage));
+const Overview = page(() => import('../overview/OverviewPage.tsx').then(({ OverviewPage }) => OverviewPage));
+const History = page(() => import('../past/HistoryPage.tsx').then(({ HistoryPage }) => HistoryPage));
 const Pod = page(() => import('../object/PodPage.tsx').then(({ PodPage }) => PodPage));
 const Node = page(() => import('../object/NodePage.tsx').then(({ NodePage }) => NodePage));
 const Other = page(() => import('../object/ObjectPage.tsx').then(({ ObjectPage }) => ObjectPage));
@@ -48,6 +50,10 @@ function pageOf(view: View, token: string | undefined): ReactNode {
     return kind === 'nodes' ? <Node key={key} view={view} name={object.name} /> : <Other key={key} view={view} {...object} />;
   }
   switch (name) {
+    case 'overview':
+      return <Overview view={view} />;
+    case 'history':
+      return <History view={view} />;
     case 'kinds':
       return <Kinds view={view} />;
     default:

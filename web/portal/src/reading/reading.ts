@@ -77,7 +77,8 @@ export class Reading<T> {
     clearTimeout(this.#timer);
     if (this.#asking || this.#listeners.size === 0) return;
     const { error } = this.#snapshot;
-    const heals = error && !(error instanceof Refusal && error.status < 500 && error.status !== 429);
+    const { status = 503 } = (error ?? {}) as { status?: number };
+    const heals = error !== undefined && (status >= 500 || status === 429);
     if (!this.#dirty && !heals) return;
     const wait = Math.max(this.#notBefore - performance.now(), heals ? again : 0, 0);
     this.#timer = setTimeout(() => void this.#go(), wait);

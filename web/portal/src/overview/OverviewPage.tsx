@@ -1,0 +1,176 @@
+// How the cluster's jobs fare: what there is now, how what was ended, how long jobs wait and run, and who uses how much.
+
+import { transitions } from '@kubecast/sdk';
+import { useCount, useFollow, useKubecast } from '@kubecast/sdk/react';
+import { useCallback, useMemo, type ReactNode } from 'react';
+import { Age } from '../age/Age.tsx';
+import { useNow } from '../age/clock.ts';
+import { Dated } from '../connection/Dated.tsx';
+import { Choice } from '../filters/Choice.tsx';
+import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
+import { jobs, pods } from '../job/resources.ts';
+import { CutName } from '../listing/CutName.tsx';
+import { useReading } from '../reading/reading.ts';
+import { formatDuration, formatNumber } from '../texts/format.ts';
+import { formatView, linkTo, linkToJob, parseView, setView, type View } from '../view/view.ts';
+import { Chart } from './Chart.tsx';
+import { Teams } from './Teams.tsx';
+import { t } from './texts.ts';
+import { spans, stepOf, stepsUntil, usage } from './usage.ts';
+import '../job/job.css';
+import '../listing/listing.css';
+import './overview.css';
+
+/** So many of the newest ends are counted. */
+const ends = 1_000;
+/** What is summed up is read again at most so often, in milliseconds. */
+const gap = 15_000;
+const day = { length: 24 * 3_600_000, step: '1h', stepLength: 3_600_000 };
+const inSeconds = (value: number): string => formatDuration(value * 1_000);
+
+export function OverviewPage({ view }: { view: View }): ReactNode {
+  const kc = useKubecast();
+  const { namespace } = view;
+  const since = view.since in spans ? view.since : '24h';
+  const span = spans[since] ?? day;
+  const over = useFollow(transitions(jobs, { namespace, states: ['Succeeded', 'Failed'], limit: ends, keep: ends }));
+  const last = over.status === 'live' ? (over.data.at(-1)?.seq ?? 'live') : undefined;
+  const read = useCallback(() => usage(kc, { namespace, by: 'resource', since, step: span.step }), [kc, namespace, since, span.step]);
+  const times = useReading(read, last, gap);
+
+  // Steps move on as wholes, or everything would be drawn anew each second.
+  const now = Math.ceil(useNow() / 60_000) * 60_000;
+  const steps = useMemo(() => stepsUntil(now, span), [now, span]);
+  const inTime = useMemo(() => over.data.filter(({ at }) => stepOf(at, steps, span.stepLength) !== undefined), [over.data, steps, span]);
+  const ended = useMemo(() => {
+    const count = (state: string): number[] => {
+      const sums = steps.map(() => 0);
+      for (const { to, at } of inTime) {
+        const n = to === state ? stepOf(at, steps, span.stepLength) : undefined;
+        if (n !== undefined) sums[n] = (sums[n] ?? 0) + 1;
+      }
+      return sums;
+    };
+    return { succeeded: count('Succeeded'), failed: count('Failed') };
+  }, [inTime, steps, span]);
+  const timesAt = useMemo(() => {
+    // By the gateway's clock they begin a moment earlier or later.
+    const at = new Map((times.data ?? []).map((one) => [stepOf(one.from + span.stepLength / 2, steps, span.stepLength), one]));
+    const series = (of: 'waitedSeconds' | 'ranSeconds', which: 'p50' | 'p90') => steps.map((_, n) => at.get(n)?.[of]?.[which]);
+    return {
+      waits: [
+        { name: t.half, tone: 'half', values: series('waitedSeconds', 'p50') },
+        { name: t.most, tone: 'most', values: series('waitedSeconds', 'p90') },
+      ],
+      runs: [
+        { name: t.half, tone: 'half', values: series('ranSeconds', 'p50') },
+        { name: t.most, tone: 'most', values: series('ranSeconds', 'p90') },
+      ],
+    } as const;
+  }, [times.data, steps, span]);
+
+  const failures = useMemo(() => inTime.filter(({ to }) => to === 'Failed').slice(-8).reverse(), [inTime]);
+  const all = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
+  // Not all of the time is covered by what is counted.
+  const partly = over.data.length >= ends && inTime.length === over.data.length;
+  const none = over.status === 'denied' && (times.error as { status?: number } | undefined)?.status === 404;
+  const why = none ? undefined : times.error ? t.old : over.status === 'stale' || over.status === 'reconnecting' ? (over.error?.message ?? '') : undefined;
+  return (
+    <>
+      <div className="toolbar">
+        <h1 className="toolbar-title">{t.title}</h1>
+        <NamespaceFilter selected={namespace} visible={over.namespaces} />
+        <Choice label={t.since} value={since} options={Object.entries(t.spans)} onChoose={(one) => setView({ since: one === '24h' ? '' : one })} />
+      </div>
+      <Dated asOf={times.error ? times.at : over.asOf} why={why}>
+        <div className="overview" tabIndex={-1}>
+          <Now view={view} />
+          {none ? (
+            <p className="chart-says">{t.noHistory}</p>
+          ) : (
+            <>
+              <div className="charts">
+                <Chart
+                  title={t.ends}
+                  as="bars"
+                  steps={steps}
+                  series={[
+                    { name: t.endedWell, tone: 'done', values: ended.succeeded },
+                    { name: t.failed, tone: 'failed', values: ended.failed },
+                  ]}
+                  summary={`${t.endsOf(all(ended.succeeded), all(ended.failed))}${partly ? ` ${t.partly(ends)}` : ''}`}
+                />
+                <Chart title={t.waits} as="lines" steps={steps} series={timesAt.waits} format={inSeconds} />
+                <Chart title={t.runs} as="lines" steps={steps} series={timesAt.runs} format={inSeconds} />
+              </div>
+              <Teams namespace={namespace} since={since} signal={last} />
+              <section className="overview-failures" aria-label={t.failures}>
+                <h2>
+                  {t.failures} <a href={formatView({ ...parseView('#history'), namespace, state: 'Failed' })}>{t.allFailures}</a>
+                </h2>
+                {failures.length === 0 ? (
+                  <p className="none">{over.status === 'loading' ? t.loading : t.noFailures}</p>
+                ) : (
+                  <ul>
+                    {failures.map((one) => (
+                      <li key={one.seq} data-name={one.name}>
+                        <a className="row-link" href={linkToJob(one.namespace, one.name, view)}>
+                          <CutName text={one.name} />
+                        </a>
+                        <span className="state-detail" translate="no">
+                          {[one.namespace, one.owner].filter(Boolean).join(' · ')}
+                        </span>
+                        <span className="failure-why" translate="no">
+                          {[one.reason, one.message].filter(Boolean).join(': ')}
+                        </span>
+                        <span className="failure-at">
+                          <Age since={one.at} in={t.ago} />
+                        </span>
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </section>
+            </>
+          )}
+        </div>
+      </Dated>
+    </>
+  );
+}
+
+/** What there is at this moment, counted by the gateway. */
+function Now({ view }: { view: View }): ReactNode {
+  const { namespace } = view;
+  const active = useCount(jobs, ['status.active', 'status.ready'], { namespace, where: 'status.active!=', limit: 1_000 });
+  const suspended = useCount(jobs, ['spec.suspend'], { namespace, where: 'spec.suspend=true' });
+  const phases = useCount(pods, ['status.phase'], { namespace });
+  const sum = (which: (values: readonly string[]) => boolean): number => active.data.filter(({ values }) => which(values)).reduce((all, { count }) => all + count, 0);
+  const isReady = ([, ready = '']: readonly string[]): boolean => Number(ready) > 0;
+  const ofPhase = (phase: string): number => phases.data.find(({ value }) => value === phase)?.count ?? 0;
+  const jobsOf = (state: string): string => formatView({ ...parseView('#jobs'), namespace, state });
+  const podsOf = (state: string): string => formatView({ ...parseView(linkTo('pods', view)), search: '', state });
+  return (
+    <ul className="tiles" aria-label={t.now}>
+      <Tile name={t.running} tone="running" href={jobsOf('Running')} count={known(active.status) && sum(isReady)} />
+      <Tile name={t.waiting} tone="waiting" href={jobsOf('Pending')} count={known(active.status) && sum((values) => !isReady(values))} />
+      <Tile name={t.suspended} tone="waiting" href={jobsOf('Suspended')} count={known(suspended.status) && suspended.data.reduce((all, { count }) => all + count, 0)} />
+      <Tile name={t.podsRunning} tone="running" href={podsOf('Running')} count={known(phases.status) && ofPhase('Running')} />
+      <Tile name={t.podsPending} tone="waiting" href={podsOf('Pending')} count={known(phases.status) && ofPhase('Pending')} />
+    </ul>
+  );
+}
+
+const known = (status: string): boolean => status !== 'loading' && status !== 'denied';
+
+/** `count`: false where it is not known. */
+function Tile({ name, tone, href, count }: { name: string; tone: string; href: string; count: number | false }): ReactNode {
+  return (
+    <li>
+      <a href={href} className={`tile tile-${tone}`}>
+        <span className="tile-count">{count === false ? t.notSeen : formatNumber(count)}</span>
+        <span className="tile-name">{name}</span>
+      </a>
+    </li>
+  );
+}

@@ -1,0 +1,80 @@
+// Who has used how much, the most of it first.
+
+import { useKubecast } from '@kubecast/sdk/react';
+import { useCallback, useState, type ReactNode } from 'react';
+import { Choice } from '../filters/Choice.tsx';
+import { useReading } from '../reading/reading.ts';
+import { formatDuration, formatNumber } from '../texts/format.ts';
+import { t } from './texts.ts';
+import { usage, type Usage } from './usage.ts';
+
+const gap = 15_000;
+
+export function Teams({ namespace, since, signal }: { namespace: string; since: string; signal: unknown }): ReactNode {
+  const kc = useKubecast();
+  const [by, setBy] = useState<keyof typeof t.keys>('namespace');
+  const read = useCallback(() => usage(kc, { namespace, by, since }), [kc, namespace, by, since]);
+  const { data } = useReading(read, signal, gap);
+  const rows = [...(data ?? [])].sort((a, b) => b.gpuHours - a.gpuHours || b.cpuHours - a.cpuHours || b.jobs - a.jobs);
+  const most = (of: 'cpuHours' | 'gpuHours'): number => Math.max(...rows.map((row) => row[of]), Number.MIN_VALUE);
+  const [mostCpu, mostGpu] = [most('cpuHours'), most('gpuHours')];
+  return (
+    <section className="overview-teams" aria-label={t.usage}>
+      <h2>
+        {t.usage} <Choice label={t.by} value={by} options={Object.entries(t.keys)} onChoose={(one) => setBy(one as keyof typeof t.keys)} />
+      </h2>
+      {rows.length === 0 ? (
+        <p className="none">{data ? t.nothing : t.loading}</p>
+      ) : (
+        <div className="teams-scroller" tabIndex={0} role="region" aria-label={t.usage}>
+          <table className="plain-table" aria-label={t.usage}>
+            <thead>
+              <tr>
+                <th scope="col">{t.team[by]}</th>
+                {[t.jobs, t.waited, t.waitedMost, t.ran].map((header) => (
+                  <th key={header} scope="col" data-numeric>
+                    {header}
+                  </th>
+                ))}
+                <th scope="col">{t.cpu}</th>
+                <th scope="col">{t.gpu}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.key}>
+                  <th scope="row" className="team-name">
+                    {row.key ? <span translate="no">{row.key}</span> : t.nobody}
+                  </th>
+                  <td data-numeric>{formatNumber(row.jobs)}</td>
+                  <td data-numeric>{seconds(row.waitedSeconds?.p50)}</td>
+                  <td data-numeric>{seconds(row.waitedSeconds?.p90)}</td>
+                  <td data-numeric>{seconds(row.ranSeconds?.p50)}</td>
+                  <td>
+                    <Bar value={row.cpuHours} most={mostCpu} />
+                  </td>
+                  <td>
+                    <Bar value={row.gpuHours} most={mostGpu} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+const seconds = (value: Usage['jobs'] | undefined): string => (value === undefined ? '–' : formatDuration(value * 1_000));
+
+function Bar({ value, most }: { value: number; most: number }): ReactNode {
+  return (
+    <span className="team-bar">
+      <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+        <rect width={(100 * value) / most} height="8" />
+      </svg>
+      {formatNumber(value)}
+    </span>
+  );
+}

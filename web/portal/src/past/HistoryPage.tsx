@@ -1,0 +1,142 @@
+// All jobs that there ever were, as far as the history goes back, those that are gone as well.
+
+import { HistoryError, transitions, type PastJob, type Transition } from '@kubecast/sdk';
+import { useFollow, useKubecast } from '@kubecast/sdk/react';
+import { useMemo, useState, type ReactNode } from 'react';
+import { Age } from '../age/Age.tsx';
+import { Notice } from '../app/Notice.tsx';
+import { Dated } from '../connection/Dated.tsx';
+import { Choice } from '../filters/Choice.tsx';
+import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
+import { jobs } from '../job/resources.ts';
+import { CutName } from '../listing/CutName.tsx';
+import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
+import { useReading } from '../reading/reading.ts';
+import { StateMark } from '../state/StateMark.tsx';
+import { stateName } from '../state/texts.ts';
+import { formatDuration } from '../texts/format.ts';
+import { linkToJob, setView, type View } from '../view/view.ts';
+import { outcomeOf } from './outcome.ts';
+import { PastList } from './PastList.ts';
+import { t } from './texts.ts';
+
+const states = ['Submitted', 'Suspended', 'Pending', 'Running', 'Retrying', 'Succeeded', 'Failed', 'Deleted'];
+
+/** What has happened since a job was read. */
+export function patched(items: readonly PastJob[], since: readonly Transition[]): readonly PastJob[] {
+  const last = new Map(since.map((transition) => [transition.uid, transition]));
+  return items.map((job) => {
+    const next = last.get(job.uid);
+    if (!next || next.at < job.since || next.to === job.state) return job;
+    const { to, at, reason, message, attempt } = next;
+    // How long it was in its state is said by that it was in it at all, until it is read again.
+    const durations = { ...job.durations, [job.state]: (job.durations[job.state] ?? 0) + (at - job.since) / 1_000 };
+    return { ...job, state: to, since: at, reason, message, attempt, durations, startedAt: to === 'Running' ? (job.startedAt ?? at) : job.startedAt };
+  });
+}
+
+const columns: readonly PlainColumn<PastJob>[] = [
+  { id: 'name', header: t.name, cell: ({ name }) => <CutName text={name} /> },
+  { id: 'state', header: t.state, cell: (job) => <Outcome job={job} /> },
+  { id: 'namespace', header: t.namespace, cell: ({ namespace }) => <span translate="no">{namespace}</span> },
+  { id: 'owner', header: t.owner, cell: ({ owner }) => <span translate="no">{owner || '–'}</span> },
+  { id: 'queue', header: t.queue, cell: ({ queue }) => <span translate="no">{queue || '–'}</span> },
+  { id: 'waited', header: t.waited, numeric: true, cell: (job) => <Waited job={job} /> },
+  { id: 'ran', header: t.ran, numeric: true, cell: (job) => <Ran job={job} /> },
+  { id: 'created', header: t.created, numeric: true, cell: ({ createdAt }) => <Age since={createdAt} in={t.ago} /> },
+];
+
+export function HistoryPage({ view }: { view: View }): ReactNode {
+  const kc = useKubecast();
+  const { namespace, state, owner, queue, since } = view;
+  const list = useMemo(
+    () => new PastList(kc, { namespace, owner, states: state ? [state] : undefined, queues: queue ? [queue] : undefined, since }),
+    [kc, namespace, state, owner, queue, since],
+  );
+  // Says that something has changed, and what of that which was read before.
+  const past = useFollow(transitions(jobs, { namespace, owner, limit: 0, keep: 1_000 }));
+  const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : undefined, 1_500);
+  const rows = useMemo(() => data && patched(data.items, past.data), [data, past.data]);
+  const [leafing, setLeafing] = useState(false);
+  const queues = useMemo(() => [...new Set([...(rows ?? []).map((job) => job.queue), queue])].filter(Boolean).sort(), [rows, queue]);
+
+  const more = (): void => {
+    setLeafing(true);
+    void list
+      .older()
+      .catch(() => undefined) // the newest are not there either, then, and that is said
+      .finally(() => {
+        setLeafing(false);
+        retry();
+      });
+  };
+  const filters = (
+    <div className="toolbar">
+      <h1 className="toolbar-title">{t.title}</h1>
+      <NamespaceFilter selected={namespace} />
+      <Choice label={t.owner} value={owner} options={[['', t.everybody], ['me', t.mine], ...(owner && owner !== 'me' ? [[owner, owner] as const] : [])]} onChoose={(one) => setView({ owner: one })} />
+      <Choice label={t.state} value={state} options={[['', t.allStates], ...states.map((one) => [one, stateName(one)] as const)]} onChoose={(one) => setView({ state: one })} />
+      {(queues.length > 0 || queue) && <Choice label={t.queue} value={queue} options={[['', t.anyQueue], ...queues.map((one) => [one, one] as const)]} onChoose={(one) => setView({ queue: one })} />}
+      <Choice label={t.since} value={since} options={[['', t.anyTime], ...Object.entries(t.spans)]} onChoose={(one) => setView({ since: one })} />
+      {rows && <span className="toolbar-end">{t.shown(rows.length) + (data?.more ? '+' : '')}</span>}
+    </div>
+  );
+  if (error instanceof HistoryError && error.status === 404) {
+    return (
+      <Notice title={t.noHistory} said={error.message} onRetry={retry}>
+        {t.noHistoryWhy}
+      </Notice>
+    );
+  }
+  if (error && !rows) {
+    return (
+      <>
+        {filters}
+        <Notice title={t.failed} said={error.message} onRetry={retry}>
+          {t.failedWhy}
+        </Notice>
+      </>
+    );
+  }
+  return (
+    <>
+      {filters}
+      <Dated asOf={error ? at : past.asOf} why={error ? t.old : past.status === 'stale' || past.status === 'reconnecting' ? (past.error?.message ?? '') : undefined}>
+        <PlainTable label={t.title} columns={columns} rows={rows ?? []} keyOf={({ uid }) => uid} href={(job) => linkToJob(job.namespace, job.name, view)}>
+          {!rows ? (
+            <p className="job-none">{t.loading}</p>
+          ) : rows.length === 0 ? (
+            <p className="job-none">{t.none}</p>
+          ) : (
+            <p className="plain-more">
+              {data?.more ? (
+                <button type="button" className="button" onClick={more} disabled={leafing}>
+                  {leafing ? t.loading : t.more}
+                </button>
+              ) : (
+                t.all
+              )}
+            </p>
+          )}
+        </PlainTable>
+      </Dated>
+    </>
+  );
+}
+
+function Outcome({ job }: { job: PastJob }): ReactNode {
+  const state = outcomeOf(job);
+  const detail = state === 'Succeeded' ? '' : job.reason;
+  return <StateMark state={state} detail={[detail, state === job.state ? '' : t.removed].filter(Boolean).join(' · ')} message={state === 'Succeeded' ? '' : job.message} />;
+}
+
+/** A job that never began has waited until it ended. */
+function Waited({ job }: { job: PastJob }): ReactNode {
+  return <Age since={job.createdAt} until={job.startedAt ?? job.endedAt ?? (job.state === 'Deleted' ? job.since : undefined)} />;
+}
+
+function Ran({ job }: { job: PastJob }): ReactNode {
+  if (job.state === 'Running') return <Age since={job.startedAt ?? job.since} />;
+  const seconds = job.durations.Running;
+  return seconds === undefined ? <span className="none">–</span> : <span>{formatDuration(seconds * 1_000)}</span>;
+}

@@ -1,0 +1,53 @@
+// The jobs of a history as far as somebody has leafed through it: what is new comes in front, and nothing that was seen is lost in between.
+
+import { pastJobs, type Kubecast, type PastJob, type PastQuery } from '@kubecast/sdk';
+import { jobs } from '../job/resources.ts';
+
+export interface Leafed {
+  /** The newest first. */
+  readonly items: readonly PastJob[];
+  /** There are older ones. */
+  readonly more: boolean;
+}
+
+const page = 100;
+
+export class PastList {
+  readonly #kc: Kubecast;
+  readonly #query: PastQuery;
+  #jobs = new Map<string, PastJob>();
+  /** Where the older ones begin; undefined: nothing was read yet. */
+  #rest: string | undefined;
+
+  constructor(kc: Kubecast, query: PastQuery) {
+    this.#kc = kc;
+    this.#query = query;
+  }
+
+  /** Reads the newest again. */
+  readonly newest = async (): Promise<Leafed> => {
+    const { items, more, continue: rest } = await pastJobs(this.#kc, jobs, { ...this.#query, limit: page });
+    // With so many new ones that none is known, what lies between them and those that are is not known either.
+    const gap = more && !items.some(({ uid }) => this.#jobs.has(uid));
+    if (gap) this.#jobs = new Map();
+    if (gap || this.#rest === undefined) this.#rest = rest;
+    this.#add(items);
+    return this.#leafed();
+  };
+
+  /** Reads on where the oldest that is known stands. */
+  readonly older = async (): Promise<void> => {
+    if (!this.#rest) return;
+    const { items, continue: rest } = await pastJobs(this.#kc, jobs, { ...this.#query, limit: page, continue: this.#rest });
+    this.#rest = rest;
+    this.#add(items);
+  };
+
+  #add(items: readonly PastJob[]): void {
+    for (const job of items) this.#jobs.set(job.uid, job);
+  }
+
+  #leafed(): Leafed {
+    return { items: [...this.#jobs.values()].sort((a, b) => b.createdAt - a.createdAt || (a.uid < b.uid ? 1 : -1)), more: Boolean(this.#rest) };
+  }
+}

@@ -1,0 +1,58 @@
+import type { Kubecast, PastJob, Transition } from '@kubecast/sdk';
+import { expect, test } from 'vitest';
+import { patched } from './HistoryPage.tsx';
+import { outcomeOf } from './outcome.ts';
+import { PastList } from './PastList.ts';
+
+/** A history whose newest job is the last one, told in pages of 100 as the gateway does. */
+function history(names: number[]): Kubecast {
+  const request = (path: string, _: RequestInit, read: (response: Response) => unknown): Promise<unknown> => {
+    const query = new URL(path, 'http://x').searchParams;
+    const before = Number(query.get('continue') ?? Infinity);
+    const all = names.filter((name) => name < before).sort((a, b) => b - a);
+    const items = all.slice(0, Number(query.get('limit'))).map((name) => ({ uid: String(name), name: String(name), state: 'Running', createdAt: new Date(name * 1_000).toISOString() }));
+    return Promise.resolve(read(new Response(JSON.stringify({ items, continue: all.length > items.length ? String(items.at(-1)?.name) : '' }))));
+  };
+  return { request } as unknown as Kubecast;
+}
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
+
+test('whoever has leafed loses nothing that new jobs push from the first page, and sees no gap', async () => {
+  const names = range(0, 250);
+  const list = new PastList(history(names), {});
+  expect((await list.newest()).items).toHaveLength(100);
+  await list.older();
+  names.push(...range(250, 300));
+  const now = await list.newest();
+  expect(now.items.map(({ name }) => Number(name))).toEqual(range(50, 300).reverse());
+  expect(now.more).toBe(true);
+  await list.older();
+  const all = await list.newest();
+  expect(all.items).toHaveLength(300);
+  expect(all.more).toBe(false);
+});
+
+test('with so many new jobs that some were never read, the list begins anew rather than with a hole in it', async () => {
+  const names = range(0, 150);
+  const list = new PastList(history(names), {});
+  await list.newest();
+  names.push(...range(150, 400));
+  const now = await list.newest();
+  expect(now.items.map(({ name }) => Number(name))).toEqual(range(300, 400).reverse());
+  await list.older();
+  expect((await list.newest()).items.map(({ name }) => Number(name))).toEqual(range(200, 400).reverse());
+});
+
+const job = (state: string, since: number, durations: Record<string, number> = {}): PastJob => ({ uid: 'u', state, since, durations }) as unknown as PastJob;
+const to = (state: string, at: number): Transition => ({ uid: 'u', to: state, at, reason: '', message: '', attempt: 1 }) as unknown as Transition;
+
+test('a job on an older page is told as it is now, and never as it was before it was read', () => {
+  expect(patched([job('Running', 10)], [to('Running', 10), to('Failed', 20)])[0]).toMatchObject({ state: 'Failed', since: 20 });
+  expect(patched([job('Failed', 20)], [to('Running', 10)])[0]).toMatchObject({ state: 'Failed', since: 20 });
+});
+
+test('a job that is removed after its end keeps its outcome, also before it is read again', () => {
+  const [removed] = patched([job('Succeeded', 20, { Running: 3 })], [to('Deleted', 30)]);
+  expect(removed && outcomeOf(removed)).toBe('Succeeded');
+});
