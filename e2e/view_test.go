@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
 // view is what one watch of a stream has told its follower.
@@ -285,7 +284,7 @@ func (v *view) object(name, data string, version, after uint64, relists bool) er
 func (v *view) patched(data string, version, after uint64, relists bool) error {
 	var change struct {
 		UID, ResourceVersion string
-		Patch                json.RawMessage
+		Patch                any
 	}
 	if err := json.Unmarshal([]byte(data), &change); err != nil {
 		return err
@@ -294,7 +293,11 @@ func (v *view) patched(data string, version, after uint64, relists bool) error {
 		if o.uid != change.UID {
 			continue
 		}
-		whole, err := jsonpatch.MergePatch([]byte(o.json), change.Patch)
+		var has any
+		if err := json.Unmarshal([]byte(o.json), &has); err != nil {
+			return err
+		}
+		whole, err := json.Marshal(mergePatch(has, change.Patch))
 		if err != nil {
 			return err
 		}

@@ -188,27 +188,41 @@ func (d *difference) changed(tree fieldTree, was, is string, depth int) bool {
 	return tree == nil || !bytes.Equal(d.patch[mark:], tree.project(nil, gjson.Parse(was)))
 }
 
-// whole appends a new value as a whole. Clients disagree about nulls in such a value, so with one the patch is inexact.
+// whole appends a new value as a whole. With nulls in some places it is inexact: see hasNull.
 func (d *difference) whole(tree fieldTree, is string) {
 	mark := len(d.patch)
 	d.patch = tree.project(d.patch, gjson.Parse(is))
 	d.inexact = d.inexact || hasNull(d.patch[mark:])
 }
 
-// hasNull reports whether there is a null anywhere in a JSON value. Outside of strings, nothing else begins with an n.
+// hasNull reports whether a JSON value has a null that a merge patch cannot express: as the value itself, as a member of an
+// object, since it would remove that, and as an element of an array, since some libraries drop it and so make the array shorter.
+//
+// Within an array, a member that is null is what RFC 7386 says: arrays are taken as they are. So the conditions of pods can be told,
+// of which each has such a member (lastProbeTime). The libraries that drop it there make an object that means the same to Kubernetes.
 func hasNull(value []byte) bool {
 	if !bytes.Contains(value, []byte("null")) {
 		return false
 	}
-	quoted := false
+	quoted, arrays := false, 0
+	var before byte // the character of JSON's structure that came last
 	for i := 0; i < len(value); i++ {
-		switch c := value[i]; {
+		c := value[i]
+		switch {
 		case c == '"':
 			quoted = !quoted
 		case quoted && c == '\\':
 			i++
-		case !quoted && c == 'n':
+		case quoted:
+		case c == 'n' && (arrays == 0 || before != ':'): // outside of strings, nothing but null begins with an n
 			return true
+		case c == '[':
+			arrays++
+		case c == ']':
+			arrays--
+		}
+		if !quoted && (c == '[' || c == ',' || c == ':') {
+			before = c
 		}
 	}
 	return false

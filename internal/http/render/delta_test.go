@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -25,14 +26,55 @@ func mergePatch(t testing.TB, fields *Fields, before, after string) string {
 	return data[len(head) : len(data)-len(tail)]
 }
 
-// applied is what a client has that applies a patch, by a library.
-func applied(t testing.TB, before, patch string) any {
+// merged is what a client has that applies a patch as RFC 7386 says, in section 2.
+func merged(target, patch any) any {
+	changes, is := patch.(map[string]any)
+	if !is {
+		return patch
+	}
+	result := map[string]any{}
+	if had, is := target.(map[string]any); is {
+		maps.Copy(result, had)
+	}
+	for name, value := range changes {
+		if value == nil {
+			delete(result, name)
+		} else {
+			result[name] = merged(result[name], value)
+		}
+	}
+	return result
+}
+
+// byLibrary is what a client has that applies a patch by the library that Kubernetes uses. It drops nulls within arrays.
+func byLibrary(t testing.TB, before, patch string) any {
 	t.Helper()
 	got, err := jsonpatch.MergePatch([]byte(before), []byte(patch))
 	if err != nil {
 		t.Fatalf("%s applied to %s: %v", patch, before, err)
 	}
 	return value(t, string(got))
+}
+
+// withoutNulls is a value without the members that are null of objects within arrays.
+func withoutNulls(v any, inArray bool) any {
+	switch v := v.(type) {
+	case []any:
+		all := make([]any, len(v))
+		for i := range v {
+			all[i] = withoutNulls(v[i], true)
+		}
+		return all
+	case map[string]any:
+		some := map[string]any{}
+		for name, value := range v {
+			if value != nil || !inArray {
+				some[name] = withoutNulls(value, inArray)
+			}
+		}
+		return some
+	}
+	return v
 }
 
 func value(t testing.TB, text string) (v any) {
@@ -53,18 +95,21 @@ func TestPatchIsExactOrNone(t *testing.T) {
 		{"", `{"a":{"x":1}` + long, `{"a":{}` + long, `{"a":{"x":null}}`},
 		{"", `{"a":[1,2]` + long, `{"a":[1,2,3]` + long, `{"a":[1,2,3]}`},
 		{"", `{"b":1,"a":2` + long, `{"a":2,"b":1` + long, `{}`},
-		{"", `{"a":1` + long, `{"a":null` + long, ``},                                            // would say that there is none
-		{"", `{"a":1` + long, `{"a":{"x":null}` + long, ``},                                      // likewise
-		{"", `{"a":1` + long, `{"a":[null]` + long, ``},                                          // libraries drop it
-		{"", `{"a":1` + long, `{"a":"\"null"` + long, `{"a":"\"null"}`},                          // no null
-		{"", `{"a":1}`, `{"a":2}`, ``},                                                           // not shorter
-		{"", `[1]`, `{"a":2}`, ``},                                                               // no object
-		{"", `{"\u0061":1` + long, `{"a":2` + long, `{"a":2}`},                                   // the same key
-		{"s.x", `{"s":{"x":1,"y":1}` + long, `{"s":{"x":1,"y":2}` + long, `{}`},                  // not wanted
-		{"s.x", `{"s":[{"x":1,"y":1}]` + long, `{"s":[{"x":1,"y":2}]` + long, `{}`},              // likewise, in an array
-		{"s.x", `{"s":[{"x":1}]` + long, `{"s":[{"x":2,"y":2}]` + long, `{"s":[{"x":2}]}`},       // no more than is wanted
-		{"s.x", `{"s":{"x":{"z":1}},"t":1` + long, `{"t":2` + long, `{"s":null}`},                // and t is not
-		{"s.x", `{"s":{"y":null},"t":1` + long, `{"s":{"y":null,"x":2}` + long, `{"s":{"x":2}}`}, // what is not told need not be expressed
+		{"", `{"a":1` + long, `{"a":null` + long, ``},                                             // would say that there is none
+		{"", `{"a":1` + long, `{"a":{"x":null}` + long, ``},                                       // likewise
+		{"", `{"a":1` + long, `{"a":[null]` + long, ``},                                           // libraries drop it
+		{"", `{"a":[{"x":1}]` + long, `{"a":[{"x":null}, "n"]` + long, `{"a":[{"x":null}, "n"]}`}, // an array is taken as it is
+		{"", `{"a":1` + long, `{"a":{"x":[{"z":[],"y":null}],"z":null}` + long, ``},               // and what is beside it is not
+		{"", `{"a":[1]` + long, `{"a":[{"x":[1,null]}]` + long, ``},                               // libraries drop it
+		{"", `{"a":1` + long, `{"a":"\"null"` + long, `{"a":"\"null"}`},                           // no null
+		{"", `{"a":1}`, `{"a":2}`, ``},                                                            // not shorter
+		{"", `[1]`, `{"a":2}`, ``},                                                                // no object
+		{"", `{"\u0061":1` + long, `{"a":2` + long, `{"a":2}`},                                    // the same key
+		{"s.x", `{"s":{"x":1,"y":1}` + long, `{"s":{"x":1,"y":2}` + long, `{}`},                   // not wanted
+		{"s.x", `{"s":[{"x":1,"y":1}]` + long, `{"s":[{"x":1,"y":2}]` + long, `{}`},               // likewise, in an array
+		{"s.x", `{"s":[{"x":1}]` + long, `{"s":[{"x":2,"y":2}]` + long, `{"s":[{"x":2}]}`},        // no more than is wanted
+		{"s.x", `{"s":{"x":{"z":1}},"t":1` + long, `{"t":2` + long, `{"s":null}`},                 // and t is not
+		{"s.x", `{"s":{"y":null},"t":1` + long, `{"s":{"y":null,"x":2}` + long, `{"s":{"x":2}}`},  // what is not told need not be expressed
 	} {
 		var fields *Fields
 		if test.fields != "" {
@@ -94,8 +139,12 @@ func TestRandomPatchesAreExact(t *testing.T) {
 				continue
 			}
 			told++
-			if got, want := applied(t, fields.Of(string(one)), patch), value(t, fields.Of(string(next))); !reflect.DeepEqual(got, want) {
+			had, want := fields.Of(string(one)), value(t, fields.Of(string(next)))
+			if got := merged(value(t, had), value(t, patch)); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s\nto %s\npatch %s\ngives %v", one, next, patch, got)
+			}
+			if got, want := withoutNulls(byLibrary(t, had, patch), false), withoutNulls(want, false); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s\nto %s\npatch %s\ngives %v by the library", one, next, patch, got)
 			}
 		}
 	}
