@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory ./bench/rest ./bench/permissions ./bench/hostile ./bench/history
+go build -o "$dir/" ./bench/fanout ./bench/endtoend ./bench/memory ./bench/rest ./bench/permissions ./bench/hostile ./bench/history ./bench/thin
 
 quick=() pods=()
 [ -z "${QUICK:-}" ] || quick=(-quick) pods=(-pods 200)
@@ -28,6 +28,7 @@ part() {
 echo "$(nproc) processors, $(awk '/MemTotal/ {printf "%d GiB", $2 / 1048576}' /proc/meminfo), $(go version | cut -d' ' -f3)," \
 	"Kubecast $(bin/gateway version); load average before: $(cut -d' ' -f1 /proc/loadavg)"
 part "fan-out: 2 KiB events to many clients" "$dir/fanout" -gateway bin/gateway "${quick[@]}"
+part "thin lines: 20,000 pods as varied as real ones, in each form and coding" "$dir/thin" -gateway bin/gateway "${quick[@]}"
 part "end to end: a real control plane, and the API server's own watches beside it" "$dir/endtoend" -gateway bin/gateway "${quick[@]}"
 part "lists and objects: 10,000 pods, and the API server beside it" "$dir/rest" -gateway bin/gateway "${quick[@]}"
 part "permissions: 1,000 streams of 200 users while their bindings change" "$dir/permissions" -gateway bin/gateway "${quick[@]}"

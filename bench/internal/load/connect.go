@@ -3,6 +3,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -16,6 +17,9 @@ type Target struct {
 	Token         string // may be empty
 	Users         []User // in place of Path and Token: each client has its own
 	TLS           bool   // the server's certificate is not checked: the server is on loopback
+	Accept        string // "": streams, else JSON
+	Coding        string // of Accept-Encoding; "": none is asked for
+	Raw           bool   // bytes are counted, and not read; a list ends its connection
 	Snapshot      bool   // the stream begins with one
 	ReceiveBuffer int    // of the socket, in bytes; 0: the system's
 }
@@ -29,7 +33,14 @@ func (t Target) request(index int, lastEventID string) []byte {
 		t.Path, t.Token = t.Users[index].Path, t.Users[index].Token
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream, application/json;q=0.9\r\n", t.Path, t.Address)
+	accept := cmp.Or(t.Accept, "text/event-stream, application/json;q=0.9")
+	fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: %s\r\n", t.Path, t.Address, accept)
+	if t.Coding != "" {
+		fmt.Fprintf(&b, "Accept-Encoding: %s\r\n", t.Coding)
+	}
+	if t.Raw {
+		b.WriteString("Connection: close\r\n")
+	}
 	if t.Token != "" {
 		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", t.Token)
 	}

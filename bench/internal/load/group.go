@@ -36,7 +36,8 @@ type Stats struct {
 // group is a set of clients that are opened, measured and closed together. The Client's mutex guards it.
 type group struct {
 	stats   Stats
-	base    uint64 // events with lower numbers do not count
+	base    uint64        // events with lower numbers do not count
+	fresh   time.Duration // nor older ones; 0: however old they are
 	clients []*client
 	closing bool // connections that end are no failure
 }
@@ -46,7 +47,7 @@ type client struct {
 	group     *group
 	index     int
 	fd        int      // -1: none
-	conn      net.Conn // instead of fd, for TLS
+	conn      net.Conn // instead of fd, for TLS, and for answers that are compressed
 	stream    stream
 	connected int64 // when, in nanoseconds since 1970
 	now       int64 // when the bytes came that are being read
@@ -103,6 +104,11 @@ func (c *client) event(name eventName, m mark.Mark, marked bool) {
 	case nameSynced:
 		stats.Synced++
 		c.snapshot = false
+	case namePage:
+		if c.snapshot {
+			stats.Synced++
+			c.snapshot = false
+		}
 	case nameReset:
 		stats.Resets++
 		c.snapshot = true
@@ -127,7 +133,7 @@ func (c *client) change(m mark.Mark) {
 		stats.LiveAfter.Add(time.Duration(c.now - c.connected))
 		stats.LastLive = time.Unix(0, c.now)
 	}
-	if m.Seq < c.group.base {
+	if m.Seq < c.group.base || c.group.fresh > 0 && time.Duration(c.now-m.At) > c.group.fresh {
 		return
 	}
 	if !c.seen.add(m.Seq - c.group.base) {

@@ -106,10 +106,11 @@ func (c *Client) drop(reader *client, err error) {
 }
 
 // add begins to read a new connection of a client.
-func (c *Client) add(reader *client, fd int, snapshot bool) error {
+func (c *Client) add(reader *client, fd int, snapshot, raw bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	reader.begin(fd, snapshot)
+	reader.stream.raw = raw
 	c.byFD[int32(fd)] = reader
 	return c.watch(syscall.EPOLL_CTL_ADD, fd)
 }

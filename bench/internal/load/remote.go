@@ -117,7 +117,10 @@ func (c *Client) connectOne(reader *client, target Target, id string, snapshot b
 	if err != nil {
 		return err
 	}
-	return c.add(reader, fd, snapshot)
+	if target.Coding != "" && !target.Raw {
+		return c.addCoded(reader, fd, snapshot)
+	}
+	return c.add(reader, fd, snapshot, target.Raw)
 }
 
 // group returns a group by its name. The caller holds the lock.
@@ -132,6 +135,9 @@ func (c *Client) group(name string) (*group, error) {
 type Begin struct {
 	Group string
 	Seq   uint64 // number of the first event that counts
+	// Fresh is how old a change may be that counts; 0: any. On a live page appears what has changed long before, when another
+	// object leaves.
+	Fresh time.Duration
 }
 
 // Begin forgets the measurements before.
@@ -142,7 +148,7 @@ func (c *Client) Begin(args Begin, _ *process.None) error {
 	if err != nil {
 		return err
 	}
-	g.base = args.Seq
+	g.base, g.fresh = args.Seq, args.Fresh
 	g.stats = Stats{Clients: g.stats.Clients, Open: g.stats.Open, Error: g.stats.Error, Live: g.stats.Live, Lost: g.stats.Lost}
 	for _, reader := range g.clients {
 		clear(reader.seen)
@@ -167,6 +173,7 @@ const (
 	Delivered Condition = iota // each client has so many events
 	Live                       // all clients are live, or have lost their connection
 	Closed                     // all connections have ended
+	Synced                     // each has a whole snapshot
 )
 
 // Await waits for a condition. It returns the observations, whether the condition has come true or not.
@@ -183,6 +190,8 @@ func (c *Client) Await(args Await, reply *Stats) error {
 			return s.Delivered >= args.Count*uint64(s.Clients)
 		case Live:
 			return s.Live+s.Lost >= s.Clients
+		case Synced:
+			return s.Synced >= uint64(s.Clients)
 		default:
 			return s.Open == 0
 		}

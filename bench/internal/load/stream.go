@@ -14,6 +14,7 @@ import (
 // line of JSON each. It calls the functions with what it finds; they must not keep a slice.
 type stream struct {
 	state   int
+	raw     bool // the body is not read
 	chunked bool
 	left    int    // of the chunk
 	part    []byte // the beginning of a line, or of the head, that is not complete yet
@@ -42,6 +43,7 @@ const (
 	nameSynced
 	nameReset
 	nameGoodbye
+	namePage // of live pages: all of the page has been told
 	nameOther
 )
 
@@ -77,6 +79,9 @@ func (s *stream) feed(p []byte) error {
 				s.state = inSize
 			}
 			s.onHead()
+			if s.raw {
+				s.state = atEnd
+			}
 		case inSize:
 			digit := hex(p[0])
 			if digit >= 0 {
@@ -175,6 +180,8 @@ func nameOf(name []byte) eventName {
 		return nameReset
 	case "goodbye":
 		return nameGoodbye
+	case "page":
+		return namePage
 	}
 	return nameOther
 }
