@@ -41,6 +41,7 @@ func (s *Server) OpsHandler(opts OpsOptions) http.Handler {
 	inside.HandleFunc("/debug/streams", s.streams.List)
 	inside.Get("/debug/history", s.debugHistory)
 	inside.Get("/debug/logs", s.debugLogs)
+	inside.Get("/debug/questions", s.debugQuestions)
 	inside.Get("/debug/webhooks", s.debugWebhooks)
 	inside.Post("/debug/webhooks", s.operateWebhooks)
 	if opts.Profiles {

@@ -63,7 +63,7 @@ func TestOpsListenerShowsTheInsideToWhoMaySeeIt(t *testing.T) {
 		{"with the token", guarded, "Bearer " + token, 200, 200, true},
 		{"with the next one", guarded, "bearer  " + next, 200, 200, true},
 	} {
-		for _, path := range []string{"/metrics", "/debug/kinds", "/debug/streams", "/debug/history", "/debug/logs"} {
+		for _, path := range []string{"/metrics", "/debug/kinds", "/debug/streams", "/debug/history", "/debug/logs", "/debug/questions"} {
 			if a := g.opsAs(test.opts, path, test.authorization); a.code != test.inside || a.code != 200 && strings.Contains(a.body, "kubecast_") {
 				t.Errorf("%s: %s: %d %s", test.name, path, a.code, a.body)
 			}
@@ -145,13 +145,15 @@ func TestDebugPagesShowNothingSecret(t *testing.T) {
 	}
 	other := g.stream("/api/v1/secrets")
 	other.until("synced")
-	pages := g.ops("/debug/streams").body + g.ops("/debug/kinds").body + g.ops("/readyz").body + g.get("/clusters").body + g.ops("/metrics").body
+	page := g.stream("/api/v1/secrets?labelSelector=app=secret-label&sort=metadata.name&limit=10")
+	page.until("page")
+	pages := g.ops("/debug/questions").body + g.ops("/debug/streams").body + g.ops("/debug/kinds").body + g.ops("/readyz").body + g.get("/clusters").body + g.ops("/metrics").body
 	for _, secret := range []string{"c2VjcmV0", "secret-label", "password", apitest.SecretDetail, "Bearer"} {
 		if strings.Contains(pages, secret) {
 			t.Errorf("%s: %s", secret, pages)
 		}
 	}
-	for _, want := range []string{`"/stream"`, `"/api/v1/secrets"`, `"alice"`, "kubecast_streams_open 2", "kubecast_stream_events_sent_total"} {
+	for _, want := range []string{`"/stream"`, `"/api/v1/secrets"`, `"alice"`, "metadata.name", "kubecast_streams_open 3", "kubecast_stream_events_sent_total"} {
 		if !strings.Contains(pages, want) {
 			t.Errorf("without %s: %s", want, pages)
 		}

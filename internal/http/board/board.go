@@ -1,9 +1,12 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 )
 
@@ -233,4 +237,27 @@ func (b *Board) Stats() (s Stats) {
 		s.Bytes += q.bytes.Load()
 	}
 	return s
+}
+
+// Kept is a question that is kept, as operators are told of it: without what it selects by, which may be secret.
+type Kept struct {
+	Question
+	Kind    cluster.Kind
+	Payer   string // who asked first
+	Readers int
+	Bytes   int64 // that its answer occupies beside the objects
+	View    *View // the newest; nil: there is none yet
+}
+
+// List returns what is kept now, what occupies most first.
+func (b *Board) List() (all []Kept) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for of, q := range b.kept {
+		all = append(all, Kept{q.Question, of.store.Kind(), q.payer, q.readers, q.bytes.Load(), q.view.Load()})
+	}
+	slices.SortFunc(all, func(a, b Kept) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.Payer, b.Payer), strings.Compare(a.Order.String(), b.Order.String()))
+	})
+	return all
 }
