@@ -72,7 +72,7 @@ func TestStalledClientOnARealConnection(t *testing.T) {
 	other, _ := g.another(0)
 	stalled := other.stream("/api/v1/pods")
 	stalled.expect("synced")
-	pad := strings.Repeat("x", 256<<10)
+	pad := noise(256 << 10)
 	i := 0
 	for began := time.Now(); g.streams() == 2; i++ {
 		if time.Since(began) > g.patience {

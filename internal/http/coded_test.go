@@ -101,7 +101,7 @@ func TestCompressedAnswersAreThoseThatAreNot(t *testing.T) {
 }
 
 func TestNothingIsCompressedThatIsNotToBe(t *testing.T) {
-	g := newGateway(t, manyPods(50), cached(streamOptions(), "pods"))
+	g := newGateway(t, manyPods(50), compressed(), cached(streamOptions(), "pods"))
 	g.eventually("pods are there", func() bool { return len(g.list("/api/v1/pods?fields=metadata.name").Items) == 50 })
 	if a := g.get("/api/v1/pods", "Accept-Encoding: gzip, zstd"); a.header.Get("Content-Encoding") != "" || !strings.Contains(a.body, `"items":[`) {
 		t.Errorf("%v", a.header)

@@ -251,7 +251,7 @@ func TestClientThatIsAlwaysBehindEndsInTime(t *testing.T) {
 					began, made := time.Now(), 0
 					put := func() {
 						made++
-						g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", made), "spec.pad="+strings.Repeat("x", size))
+						g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", made), "spec.pad="+noise(size))
 						g.eventually("it is cached", func() bool { return g.kinds.All()[0].Snapshot().Len() == made })
 					}
 					for range 3 {
@@ -280,7 +280,7 @@ func TestClientThatIsAlwaysBehindEndsInTime(t *testing.T) {
 // TestTokenThatEndsInTheMiddleOfASnapshot: who reads slowly does not see more for it.
 func TestTokenThatEndsInTheMiddleOfASnapshot(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
-		pad := strings.Repeat("x", eventstream.FlushAt)
+		pad := noise(eventstream.FlushAt)
 		for i := range 100 {
 			g.api.Put("pods", fmt.Sprintf("team-a/pod-%02d", i), "spec.pad="+pad)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,7 +63,7 @@ func (g *gateway) logsOpen() int {
 	return int(g.metric("kubecast_log_upstreams", ""))
 }
 
-// metric is the value of a gauge or counter, of all labels or of one value.
+// metric is the value of a gauge or counter, of all labels or of those with one value.
 func (g *gateway) metric(name, label string) (sum float64) {
 	g.t.Helper()
 	families, err := g.registry.Gather()
@@ -71,7 +72,7 @@ func (g *gateway) metric(name, label string) (sum float64) {
 	}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
-			if family.GetName() == name && (label == "" || m.GetLabel()[0].GetValue() == label) {
+			if family.GetName() == name && (label == "" || strings.Contains(m.String(), strconv.Quote(label))) {
 				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,7 @@ type gateway struct {
 	url      string
 	client   *http.Client
 	patience time.Duration
+	opened   *atomic.Int64 // streams, each of which asks for another coding than the one before
 	preload  []string
 	topic    stream.Options
 	idle     time.Duration
@@ -139,7 +141,7 @@ func replicaAddress(i int) string {
 func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, listener net.Listener, transport *http.Transport, patience time.Duration, opts []option) *gateway {
 	t.Helper()
 	g := &gateway{
-		t: t, api: api, access: &fakeAuth{}, past: &pastScopes{}, registry: prometheus.NewRegistry(), log: &syncBuffer{}, patience: patience,
+		t: t, api: api, access: &fakeAuth{}, past: &pastScopes{}, opened: &atomic.Int64{}, registry: prometheus.NewRegistry(), log: &syncBuffer{}, patience: patience,
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		topic:  streamOptions(),
 	}
@@ -156,6 +158,7 @@ func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, list
 			Reauthorize:  10 * time.Second,
 		},
 		LogRing:    1 << 20,
+		Compress:   []string{"zstd", "gzip"},
 		Drain:      20 * time.Second,
 		Registerer: g.registry,
 		Log:        logger,

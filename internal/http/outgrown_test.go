@@ -32,7 +32,7 @@ func TestSlowReadersDoNotKeepOldStates(t *testing.T) {
 			g := newGateway(t, opts...)
 			change := func(round int) {
 				for i := range objects {
-					g.api.Put("pods", fmt.Sprintf("team-a/pod-%02d", i), "spec.pad="+strings.Repeat("x", size), fmt.Sprintf("spec.n:=%d", round))
+					g.api.Put("pods", fmt.Sprintf("team-a/pod-%02d", i), "spec.pad="+noise(size), fmt.Sprintf("spec.n:=%d", round))
 				}
 				want := fmt.Sprintf(`"n":%d`, round)
 				g.eventually("all is cached", func() bool {

@@ -165,7 +165,7 @@ func New(opts Options) (*Server, error) {
 			eventstream.Boards:                          livepage.New(livepage.Options{Access: s.access, Board: s.board}).Stream,
 		},
 		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations,
-		Processors: s.processors, Memory: s.memory, Times: opts.Stream,
+		Processors: s.processors, Memory: s.memory, Codings: codings, Times: opts.Stream,
 		Limits: eventstream.Limits{
 			PerUser: opts.Limits.PerUser, PerAddress: opts.Limits.PerAddress, Total: opts.Limits.Total, WatchesPerUser: opts.Limits.WatchesPerUser,
 		},

@@ -2,7 +2,10 @@ package http
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +18,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/kubecast/kubecast/internal/apitest"
 )
@@ -123,12 +128,69 @@ func (g *gateway) open(path string, headers ...string) *events {
 	ctx, cancel := context.WithTimeout(context.Background(), g.patience)
 	g.t.Cleanup(cancel)
 	r := g.newRequest(ctx, http.MethodGet, path, append([]string{"Accept: text/event-stream"}, headers...))
+	if r.Header.Get("Accept-Encoding") == "" {
+		r.Header.Set("Accept-Encoding", []string{"identity", "gzip", "zstd"}[g.opened.Add(1)%3])
+	}
 	response, err := g.client.Do(r)
 	if err != nil {
 		g.t.Fatalf("GET %s: %v", path, err)
 	}
 	g.t.Cleanup(func() { response.Body.Close() })
-	return &events{t: g.t, response: response, body: bufio.NewReaderSize(response.Body, 4<<10), close: cancel}
+	return &events{t: g.t, response: response, body: bufio.NewReaderSize(plainly(g.t, response), 4<<10), close: cancel}
+}
+
+// plainly decodes a body as it comes. Its end is io.EOF only if the body is complete as HTTP and as its coding want it.
+func plainly(t testing.TB, response *http.Response) io.Reader {
+	var from io.Reader
+	var err error
+	body := &codedBody{body: response.Body}
+	switch coding := response.Header.Get("Content-Encoding"); coding {
+	case "":
+		return response.Body
+	case "gzip":
+		var member *gzip.Reader
+		if member, err = gzip.NewReader(body); err == nil {
+			member.Multistream(false) // many decoders stop behind the first
+			from, body.decoder = body, member
+		}
+	case "zstd":
+		var frames *zstd.Decoder
+		if frames, err = zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20)); err == nil {
+			t.Cleanup(frames.Close)
+			from, body.decoder = body, frames
+		}
+	default:
+		err = fmt.Errorf("nobody asked for %q", coding)
+	}
+	if err != nil {
+		t.Fatalf("the answer's coding: %v", err)
+	}
+	return from
+}
+
+// codedBody is a body for its decoder, and what that makes of it for everybody else.
+type codedBody struct {
+	body    io.Reader
+	decoder io.Reader
+	inside  bool // the decoder reads
+}
+
+func (c *codedBody) Read(p []byte) (n int, err error) {
+	if c.decoder == nil || c.inside {
+		if n, err = c.body.Read(p); err == io.ErrUnexpectedEOF {
+			err = fmt.Errorf("it was cut off: %w", err) // between two frames, Zstandard's decoder would take it for their end
+		}
+		return n, err
+	}
+	c.inside = true
+	defer func() { c.inside = false }()
+	if n, err = c.decoder.Read(p); err != io.EOF {
+		return n, err
+	}
+	if rest, broken := io.ReadAll(c.body); broken != nil || len(rest) > 0 {
+		return n, fmt.Errorf("behind the end of what was encoded are %d bytes: %w", len(rest), broken)
+	}
+	return n, io.EOF
 }
 
 // read reads the next frame; io.EOF after the last.
@@ -214,4 +276,11 @@ func (s *events) end() (left []frame) {
 			left = append(left, f)
 		}
 	}
+}
+
+// noise is a text of so many bytes in which no coding finds anything, so that it fills a client's buffers however it is sent.
+func noise(bytes int) string {
+	random := make([]byte, (bytes*3+3)/4)
+	_, _ = rand.Read(random) // never fails
+	return base64.RawURLEncoding.EncodeToString(random)[:bytes]
 }

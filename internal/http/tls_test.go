@@ -110,7 +110,7 @@ func TestStalledClientOverTLSIsCut(t *testing.T) {
 		other, stall := g.another(3 << 20)
 		other.stream("/api/v1/pods").expect("synced")
 		stall()
-		pad := strings.Repeat("x", 256<<10)
+		pad := noise(256 << 10)
 		for began := time.Now(); g.streams() == 2; {
 			if time.Since(began) > g.patience {
 				t.Fatal("the stalled client is not cut")
@@ -138,7 +138,7 @@ func TestEndDoesNotWaitForAStalledClientOverTLS(t *testing.T) {
 			other.stream("/api/v1/pods").expect("synced")
 			stall()
 		}
-		pad := strings.Repeat("x", 512<<10)
+		pad := noise(512 << 10)
 		for range 4 { // more than the kernel's buffers hold
 			g.api.Put("pods", "team-a/big", "spec.pad="+pad)
 			witness.next()

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
@@ -16,12 +17,16 @@ type frames struct {
 	prompt   bool          // flush must not wait
 	outgrown func() bool   // what is being told is too old to be kept for a slow client; nil: it never is
 
+	coding *coding.Coding // in which the client is sent what was collected; nil: as it is
+	body   coding.Body    // what was sent in it, which is all that an idle stream keeps of its coding
+	last   bool           // the next piece ends the stream as planned
+
 	buf    *[]byte   // nil while nothing is collected, so that an idle stream holds no buffer
 	rest   []byte    // the part of buf that the client has not taken yet, of a piece that was flushed; else nil
 	sentAt time.Time // when something was last sent
 	failed bool      // the client has gone, or takes nothing
 	events int64     // written in all
-	bytes  int64
+	bytes  int64     // before they were encoded
 }
 
 // FlushAt is how many bytes are collected before they are sent, in the middle of something long.
@@ -35,15 +40,13 @@ var errBusy = errors.New("the client takes no more at the moment")
 // add collects a message in a form.
 func (f *frames) add(form encoder, m message) {
 	if f.buf == nil {
-		f.buf = buffers.Get().(*[]byte)
-		*f.buf = (*f.buf)[:conn.ChunkRoom]
+		f.buf = newBuffer()
 	}
 	before := len(*f.buf)
 	*f.buf = form.encode(*f.buf, m)
 	switch after := len(*f.buf); {
 	case after == conn.ChunkRoom: // nothing was collected, and an empty chunk would end the body
-		buffers.Put(f.buf)
-		f.buf = nil
+		f.drop()
 	case after > before && m.kind.isEvent():
 		f.events++
 	}
@@ -52,17 +55,59 @@ func (f *frames) add(form encoder, m message) {
 // full reports whether it is time to flush.
 func (f *frames) full() bool { return f.buf != nil && len(*f.buf) >= FlushAt }
 
+// newBuffer returns a buffer in which nothing was collected.
+func newBuffer() *[]byte {
+	buf := buffers.Get().(*[]byte)
+	*buf = (*buf)[:conn.ChunkRoom]
+	return buf
+}
+
+// drop gives the buffer back.
+func (f *frames) drop() {
+	if cap(*f.buf) <= 2*FlushAt {
+		buffers.Put(f.buf)
+	}
+	f.buf, f.rest = nil, nil
+}
+
+// complete says that the stream ends with what is collected now, as planned. What is sent then ends as its coding wants.
+func (f *frames) complete() {
+	if f.last = true; f.coding != nil && f.buf == nil {
+		f.buf = newBuffer()
+	}
+}
+
+// pack makes a piece of what was collected, encoded and framed. A piece is encoded by itself, so that what many clients are
+// told is encoded once, and so that each of its events can be read when it has arrived.
+func (f *frames) pack() {
+	if f.buf == nil || f.rest != nil {
+		return
+	}
+	collected := (*f.buf)[conn.ChunkRoom:]
+	f.bytes += int64(len(collected))
+	if f.coding != nil {
+		coded := newBuffer()
+		*coded = f.coding.Append(&f.body, *coded, collected)
+		if f.last {
+			*coded = f.coding.End(&f.body, *coded)
+		}
+		f.drop()
+		if f.buf = coded; len(*coded) == conn.ChunkRoom { // nothing ends with nothing
+			f.drop()
+			return
+		}
+	}
+	*f.buf = f.to.Frame(*f.buf)
+	f.rest = *f.buf
+	f.sentAt = time.Now()
+}
+
 // flush sends what was collected. It fails with errBusy if it must not wait and the client does not take all of it at
 // once. Any other error means that the client has gone, or takes nothing, and is final.
 func (f *frames) flush() error {
+	f.pack()
 	if f.buf == nil {
 		return nil
-	}
-	if f.rest == nil {
-		f.bytes += int64(len(*f.buf) - conn.ChunkRoom)
-		*f.buf = f.to.Frame(*f.buf)
-		f.rest = *f.buf
-		f.sentAt = time.Now()
 	}
 	patience := f.patience
 	if f.prompt {
@@ -73,9 +118,6 @@ func (f *frames) flush() error {
 		return errBusy
 	}
 	f.failed = f.failed || err != nil
-	if cap(*f.buf) <= 2*FlushAt {
-		buffers.Put(f.buf)
-	}
-	f.buf, f.rest = nil, nil
+	f.drop()
 	return err
 }

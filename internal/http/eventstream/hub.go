@@ -20,6 +20,7 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
@@ -33,6 +34,7 @@ type Options struct {
 	Processors  *budget.Queue     // turns for long work
 	Memory      *budget.Memory    // memory for what is made of objects
 	Parsers     Parsers           // of what can be streamed beside objects; may be nil
+	Codings     *coding.Codings   // in which event streams are sent; nil: none
 	Limits      Limits
 	Times       Times
 	SyncTimeout time.Duration // how long a stream waits for its kinds' first lists

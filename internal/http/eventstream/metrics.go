@@ -28,7 +28,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Name: "kubecast_stream_events_sent_total", Help: "Events sent on streams.",
 		}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "kubecast_stream_bytes_sent_total", Help: "Bytes sent on streams, before transport encoding.",
+			Name: "kubecast_stream_bytes_sent_total", Help: "Bytes sent on streams, before they are compressed.",
 		}),
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "kubecast_stream_append_to_flush_seconds",

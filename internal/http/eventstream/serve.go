@@ -239,7 +239,7 @@ func (ss *session) finish(end Outcome) {
 	if ss.times != nil {
 		ss.times.stop()
 	}
-	ss.out.to.Close(end != endLeft && !ss.out.failed && (end == Gone || !ss.finite))
+	ss.out.to.Close(ss.complete(end))
 	ss.hub.workers.leave(ss.line)
 	closeAll(ss.sources)
 	ss.permission.stop()

@@ -130,10 +130,18 @@ func (ss *session) sayGoodbye(end Outcome) Outcome {
 		ss.bookmarks()
 	}
 	ss.emit(message{kind: msgGoodbye, name: end.String()})
+	if ss.complete(end) {
+		ss.out.complete()
+	}
 	if ss.flush() != GoOn {
 		return endLeft
 	}
 	return end
+}
+
+// complete reports whether a stream that ends so is to look complete.
+func (ss *session) complete(end Outcome) bool {
+	return end != endLeft && !ss.out.failed && (end == Gone || !ss.finite)
 }
 
 // greet tells what a stream begins with.
@@ -144,6 +152,7 @@ func (ss *session) greet() {
 
 // flush sends what was collected.
 func (ss *session) flush() Outcome {
+	ss.out.pack() // within the turn, as it may be long work
 	if ss.task != nil && !ss.out.prompt {
 		ss.task.Rest() // it may have to wait for the client
 	}

@@ -98,13 +98,23 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, r
 		return err
 	}
 	ss.heartbeat, ss.several = req.heartbeat, req.several
-	if ss.out.to, err = conn.Open(w, r, media); err != nil || request.IsHead(r) {
+	if err = ss.open(w, r, media); err != nil || request.IsHead(r) {
 		closeAll(ss.sources)
 		giveUp()
 		return nil // gone, or content
 	}
 	h.start(r, ss, refusal)
 	return nil
+}
+
+// open answers the request with the head of the stream, which is sent in the coding that the client likes best.
+func (ss *session) open(w http.ResponseWriter, r *http.Request, media string) (err error) {
+	w.Header().Add("Vary", "Accept-Encoding")
+	if ss.out.coding = ss.hub.opts.Codings.For(r.Header); ss.out.coding != nil {
+		w.Header().Set("Content-Encoding", ss.out.coding.Name)
+	}
+	ss.out.to, err = conn.Open(w, r, media)
+	return err
 }
 
 // takeQuota counts the session and so many sources, and reports false if that is too much. It comes before anything is
@@ -133,7 +143,7 @@ func (h *Hub) Refuse(w http.ResponseWriter, r *http.Request, refused error) (err
 	}
 	ss := h.newEventStream(r, auth.Identity{})
 	ss.permission.stop = func() {}
-	if ss.out.to, err = conn.Open(w, r, eventStream); err != nil || request.IsHead(r) {
+	if err = ss.open(w, r, eventStream); err != nil || request.IsHead(r) {
 		return nil // gone, or content
 	}
 	h.start(r, ss, refusal)
