@@ -43,7 +43,7 @@ func slowClient(t *testing.T) (client *http.Client, hurry *atomic.Bool) {
 		}
 		return err
 	}}
-	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	transport := &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) { // what is compressed is soon read
 		conn, err := dialer.DialContext(ctx, network, address)
 		return slowly{conn, hurry}, err
 	}}
