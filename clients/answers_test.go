@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -121,6 +122,7 @@ func (a *asking) answers(t *testing.T) map[string]map[string]string {
 		q.mu.Unlock()
 		if strings.HasPrefix(q.answer, afterward) && len(requests) > 1 {
 			all[name]["position"] = requests[1].says()
+			all[name]["codings"] = cmp.Or(requests[1].codings, "nothing")
 		}
 	}
 	return all

@@ -43,8 +43,8 @@ type probes struct {
 	hits map[string][]hit // by path
 }
 
-// hit is the position with which a request came.
-type hit struct{ header, query string }
+// hit is the position with which a request came, and the codings that it accepts.
+type hit struct{ header, query, codings string }
 
 func startProbes(t *testing.T) *probes {
 	t.Helper()
@@ -101,7 +101,7 @@ func (p *probes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	first := len(p.hits[r.URL.Path]) == 0
-	p.hits[r.URL.Path] = append(p.hits[r.URL.Path], hit{r.Header.Get("Last-Event-ID"), r.URL.Query().Get("lastEventId")})
+	p.hits[r.URL.Path] = append(p.hits[r.URL.Path], hit{r.Header.Get("Last-Event-ID"), r.URL.Query().Get("lastEventId"), r.Header.Get("Accept-Encoding")})
 	p.mu.Unlock()
 
 	answer, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")

@@ -57,12 +57,12 @@ func tablesOf(clients []client, observed map[string]*facts) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	gateway := [][]string{{"client", "stream ends as planned (age)", "gateway crashes", "gateway is drained", "position has expired", "sends its position in the", "event of 1 MiB"}}
+	gateway := [][]string{{"client", "stream ends as planned (age)", "gateway crashes", "gateway is drained", "position has expired", "sends its position in the", "event of 1 MiB", "asks for"}}
 	others := [][]string{{"client", "204", "401", "403", "503", "nobody listens at first", "frame cut in half"}}
 	for _, c := range clients {
 		f := observed[c.key]
 		name := strings.TrimSpace(c.name + " " + versions[c.key])
-		gateway = append(gateway, []string{name, f.phase("age"), f.phase("kill"), f.phase("drain"), f.snapshot("expire"), f.answers["position"], f.large})
+		gateway = append(gateway, []string{name, f.phase("age"), f.phase("kill"), f.phase("drain"), f.snapshot("expire"), f.answers["position"], f.large, f.answers["codings"]})
 		row := []string{name}
 		for _, status := range statuses {
 			row = append(row, f.both(fmt.Sprintf("%s-%d", atConnect, status), fmt.Sprintf("%s-%d", afterward, status)))
