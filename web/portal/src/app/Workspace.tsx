@@ -13,6 +13,7 @@ import { Search } from '../filters/Search.tsx';
 import { Bell } from '../inbox/Bell.tsx';
 import { keepNotices } from '../inbox/notices.ts';
 import { useUnread } from '../inbox/useUnread.ts';
+import { Keys } from '../keys/Keys.tsx';
 import { useLarge } from '../large/useSize.ts';
 import { JobsTable, LargeTable, PodsTable, Route, shownPages, Waiting } from '../pages/Route.tsx';
 import { t as pages } from '../pages/texts.ts';
@@ -92,6 +93,7 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
       <main className="page" ref={main} tabIndex={-1}>
         {table ? <Page view={view} page={table} state={state} large={large === true} onRetry={() => feed.retry()} /> : <Route view={view} token={token} />}
       </main>
+      <Keys />
     </KubecastProvider>
   );
 }

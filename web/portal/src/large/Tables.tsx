@@ -9,7 +9,7 @@ import { narrowLine as jobLine } from '../jobs/JobsPage.tsx';
 import { podColumns } from '../pods/columns.tsx';
 import { podFields, podRow, type PodRow } from '../pods/pod.ts';
 import { narrowLine as podLine } from '../pods/PodsPage.tsx';
-import { linkToJob, type View } from '../view/view.ts';
+import { linkToJob, linkToObject, type View } from '../view/view.ts';
 import { LargePage } from './LargePage.tsx';
 
 interface LargeTableProps {
@@ -23,6 +23,6 @@ export function LargeTable({ page, ...table }: LargeTableProps): ReactNode {
     const href = (row: JobRow): string => linkToJob(row.namespace, row.name, view);
     return <LargePage {...table} name="jobs" resource={jobs} fields={jobFields} read={jobRow} columns={jobColumns} narrowLine={jobLine} href={href} />;
   }
-  const href = (row: PodRow): string | undefined => (row.job === '' ? undefined : linkToJob(row.namespace, row.job, view));
+  const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, view);
   return <LargePage {...table} name="pods" resource={pods} fields={podFields} read={podRow} columns={podColumns} narrowLine={podLine} href={href} />;
 }

@@ -32,6 +32,9 @@ export const JobsTable = page(() => import('../jobs/JobsPage.tsx').then(({ JobsP
 export const PodsTable = page(() => import('../pods/PodsPage.tsx').then(({ PodsPage }) => PodsPage));
 export const LargeTable = page(() => import('../large/Tables.tsx').then((tables) => tables.LargeTable));
 
+/** What keys open. */
+export const KeysHelp = page(() => import('../keys/Help.tsx').then(({ Help }) => Help));
+
 /** What is shown until a page is there. */
 export function Waiting({ children }: { readonly children: ReactNode }): ReactNode {
   return <Suspense fallback={<p className="page-wait">{t.loading}</p>}>{children}</Suspense>;

@@ -1,6 +1,7 @@
-// One row of a table is in the order of the tab key; arrow keys go on from there.
+// One row of a table is in the order of the tab key; arrow keys, j and k go on from there.
 
 import { useCallback, useState, type FocusEvent, type KeyboardEvent, type RefObject } from 'react';
+import { singleKeys } from '../keys/keys.ts';
 
 export interface Roving {
   /** The one to which the tab key leads. */
@@ -23,7 +24,8 @@ export function useRoving(frame: RefObject<HTMLElement | null>, count: number, p
     (event: KeyboardEvent<HTMLElement>) => {
       const from = event.target instanceof Element ? indexOf(event.target) : undefined;
       if (from === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-      const steps: Partial<Record<string, number>> = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: count - 1 };
+      if (event.key.length === 1 && !singleKeys()) return;
+      const steps: Partial<Record<string, number>> = { ArrowDown: from + 1, ArrowUp: from - 1, j: from + 1, k: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: count - 1 };
       const to = steps[event.key];
       if (to === undefined) return;
       event.preventDefault();

@@ -1,0 +1,42 @@
+// The keys of the whole page. None of them is taken from somebody who types, from an open dialog, or from the browser.
+
+import { moveRow } from './rows.ts';
+
+const kept = 'kubecast.keys';
+
+/** Keys of one character can be turned off: who speaks to the machine presses them by accident. */
+export function singleKeys(): boolean {
+  try {
+    return localStorage.getItem(kept) !== 'off';
+  } catch {
+    return true; // the browser keeps nothing for this page
+  }
+}
+
+export function setSingleKeys(on: boolean): void {
+  try {
+    if (on) localStorage.removeItem(kept);
+    else localStorage.setItem(kept, 'off');
+  } catch {
+    // It stays as it is.
+  }
+}
+
+const typing = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest('input, select, textarea, [contenteditable]:not([contenteditable="false"]), [role="textbox"], [role="dialog"]') !== null;
+
+/** Deals with a key that nothing nearer to where it was pressed has dealt with. */
+export function onKey(event: KeyboardEvent, onHelp: () => void): void {
+  const { key, target } = event;
+  if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (typing(target) || document.querySelector('dialog[open]')) return;
+  if (key.length === 1 && !singleKeys()) return;
+  if (key === '?') onHelp();
+  else if (key === '/') {
+    const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
+    if (!search) return;
+    search.select();
+    search.focus();
+  } else if (event.shiftKey || !moveRow(key)) return;
+  event.preventDefault();
+}

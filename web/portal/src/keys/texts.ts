@@ -1,0 +1,30 @@
+import { texts } from '../texts/texts.ts';
+
+type Key = readonly [keys: readonly string[], what: string];
+
+export const t = texts({
+  en: {
+    title: 'Keys',
+    keys: [
+      [['j', '↓'], 'Next row'],
+      [['k', '↑'], 'Previous row'],
+      [['Enter'], 'Open the row'],
+      [['/'], 'Search the table'],
+      [['?'], 'Show the keys'],
+    ] as readonly Key[],
+    single: 'Use keys of one character',
+    close: 'Close',
+  },
+  'zh-CN': {
+    title: '快捷键',
+    keys: [
+      [['j', '↓'], '下一行'],
+      [['k', '↑'], '上一行'],
+      [['Enter'], '打开该行'],
+      [['/'], '搜索表格'],
+      [['?'], '显示快捷键'],
+    ],
+    single: '启用单字符快捷键',
+    close: '关闭',
+  },
+});
