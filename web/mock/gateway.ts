@@ -153,7 +153,7 @@ export class MockGateway {
   }
 
   /** Only how many there are is asked of a list. */
-  #list(path: string, token: string, response: ServerResponse): void {
+  #list(path: string, token: string, response: MockResponse): void {
     const watch = watchOf('', path);
     if (!watch || !this.users.has(token)) {
       refuse(response, watch ? 401 : 404, 'refused');
