@@ -34,7 +34,7 @@ export default defineConfig(
         'error',
         {
           patterns: [
-            { regex: '(^|/)sdk/(?!src/index\\.ts$|react$)', message: "Of the SDK, its public face only: '@kubecast/sdk', '@kubecast/sdk/react', or sdk/src/index.ts." },
+            { regex: '(^|/)sdk/(?!src/index\\.ts$|examples/compile\\.ts$|react$)', message: "Of the SDK, its public face only: '@kubecast/sdk', '@kubecast/sdk/react', or sdk/src/index.ts." },
           ],
         },
       ],
