@@ -1,15 +1,21 @@
 // Listens for the keys of the whole page, and opens what they ask for.
 
 import { Suspense, useEffect, useState, type ReactNode } from 'react';
-import { KeysHelp } from '../pages/Route.tsx';
-import { onKey } from './keys.ts';
+import { KeysHelp, Palette } from '../pages/Route.tsx';
+import { onKey, type Opened } from './keys.ts';
 
 export function Keys(): ReactNode {
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState<Opened>();
   useEffect(() => {
-    const listen = (event: KeyboardEvent): void => onKey(event, () => setOpen(true));
+    const listen = (event: KeyboardEvent): void => onKey(event, setOpen);
     document.addEventListener('keydown', listen);
     return () => document.removeEventListener('keydown', listen);
   }, []);
-  return <Suspense fallback={null}>{open && <KeysHelp onClose={() => setOpen(false)} />}</Suspense>;
+  const onClose = (): void => setOpen(undefined);
+  return (
+    <Suspense fallback={null}>
+      {open === 'help' && <KeysHelp onClose={onClose} />}
+      {open === 'palette' && <Palette onClose={onClose} />}
+    </Suspense>
+  );
 }

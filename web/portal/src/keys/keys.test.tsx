@@ -79,7 +79,7 @@ test.each(['search', 'choice', 'editor'])('whoever types keeps every key: %s', (
 
 test('keys of the browser, of an input method and of an open dialog are not taken', () => {
   show();
-  expect([press('j', { ctrlKey: true }), press('k', { metaKey: true }), press('/', { altKey: true }), press('j', { isComposing: true }), press('ArrowDown')]).toEqual([false, false, false, false, false]);
+  expect([press('j', { ctrlKey: true }), press('k', { altKey: true }), press('/', { altKey: true }), press('j', { isComposing: true }), press('ArrowDown')]).toEqual([false, false, false, false, false]);
   const dialog = document.createElement('dialog');
   page.element.append(dialog);
   dialog.showModal();
@@ -88,10 +88,26 @@ test('keys of the browser, of an input method and of an open dialog are not take
   expect(press('j')).toBe(true);
 });
 
+test('the palette opens from a field too, but for where Ctrl-K deletes; and no second one over an open dialog', () => {
+  show();
+  focus('search');
+  expect([press('k', { ctrlKey: true }), press('K', { metaKey: true })]).toEqual([true, true]);
+  expect(help.mock.calls).toEqual([['palette'], ['palette']]);
+  const platform = vi.spyOn(navigator, 'platform', 'get').mockReturnValue('MacIntel');
+  expect([press('k', { ctrlKey: true }), press('k', { metaKey: true })]).toEqual([false, true]);
+  platform.mockRestore();
+  help.mockReset();
+  const dialog = document.createElement('dialog');
+  page.element.append(dialog);
+  dialog.showModal();
+  expect(press('k', { ctrlKey: true })).toBe(true);
+  expect(help).not.toHaveBeenCalled();
+});
+
 test('/ goes to the search, and ? tells the keys', () => {
   show();
   expect(press('?', { shiftKey: true })).toBe(true);
-  expect(help).toHaveBeenCalledOnce();
+  expect(help.mock.calls).toEqual([['help']]);
   expect(press('/')).toBe(true);
   expect(document.activeElement?.id).toBe('search');
 });

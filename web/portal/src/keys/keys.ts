@@ -25,13 +25,26 @@ export function setSingleKeys(on: boolean): void {
 const typing = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest('input, select, textarea, [contenteditable]:not([contenteditable="false"]), [role="textbox"], [role="dialog"]') !== null;
 
+export type Opened = 'help' | 'palette';
+
+/** Also while somebody types; but on a Mac, Ctrl-K in a field deletes to the end of the line. */
+function isPalette({ key, target, ctrlKey, metaKey, altKey, shiftKey, isComposing }: KeyboardEvent): boolean {
+  if (key.toLowerCase() !== 'k' || ctrlKey === metaKey || altKey || shiftKey || isComposing) return false;
+  return metaKey || !typing(target) || !navigator.platform.startsWith('Mac');
+}
+
 /** Deals with a key that nothing nearer to where it was pressed has dealt with. */
-export function onKey(event: KeyboardEvent, onHelp: () => void): void {
+export function onKey(event: KeyboardEvent, open: (what: Opened) => void): void {
   const { key, target } = event;
+  if (isPalette(event)) {
+    event.preventDefault(); // also where it is open: the browser would leave it for its own search
+    if (!document.querySelector('dialog[open]')) open('palette');
+    return;
+  }
   if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (typing(target) || document.querySelector('dialog[open]')) return;
   if (key.length === 1 && !singleKeys()) return;
-  if (key === '?') onHelp();
+  if (key === '?') open('help');
   else if (key === '/') {
     const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
     if (!search) return;

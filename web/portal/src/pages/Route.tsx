@@ -34,6 +34,7 @@ export const LargeTable = page(() => import('../large/Tables.tsx').then((tables)
 
 /** What keys open. */
 export const KeysHelp = page(() => import('../keys/Help.tsx').then(({ Help }) => Help));
+export const Palette = page(() => import('../palette/Palette.tsx').then((palette) => palette.Palette));
 
 /** What is shown until a page is there. */
 export function Waiting({ children }: { readonly children: ReactNode }): ReactNode {

@@ -1,0 +1,128 @@
+// Goes to any page, kind or object by its name: a combobox and its list, in a dialog.
+
+import { useKubecast } from '@kubecast/sdk/react';
+import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useRested } from '../feed/useRested.ts';
+import { useKinds } from '../kinds/discovery.ts';
+import { shownPages } from '../pages/Route.tsx';
+import { t as pages } from '../pages/texts.ts';
+import { linkTo, linkToKind, useView } from '../view/view.ts';
+import { find, kindsFor, questionOf, still, type Entry, type Found, type Group } from './search.ts';
+import { t } from './texts.ts';
+import './palette.css';
+
+interface Answer extends Found {
+  /** What was typed for it. */
+  readonly typed: string;
+}
+
+const nothing: Answer = { typed: '', groups: [], failed: [] };
+
+export function Palette({ onClose }: { onClose: () => void }): ReactNode {
+  const kc = useKubecast();
+  const view = useView();
+  const kinds = useKinds().data;
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [typed, setTyped] = useState('');
+  const [moved, setMoved] = useState<string>();
+  const [answer, setAnswer] = useState(nothing);
+  const rested = useRested(typed.trim());
+  useEffect(() => dialog.current?.showModal(), []);
+  // What is asked depends on the page on which the palette was opened; it stays that one.
+  const [opened] = useState(view);
+
+  useEffect(() => {
+    const question = questionOf(rested, kinds ?? [], opened.kind);
+    if (question.text === '') return undefined;
+    let over = false;
+    void find(kc, question, opened).then((found) => !over && setAnswer({ ...found, typed: rested }));
+    return () => {
+      over = true;
+    };
+  }, [kc, rested, kinds, opened]);
+
+  const text = typed.trim();
+  const waiting = text !== '' && answer.typed !== text;
+  const groups = useMemo((): readonly Group[] => {
+    const elsewhere = { ...opened, search: '' };
+    const known: Group[] = [
+      {
+        title: t.pages,
+        entries: shownPages.filter((one) => pages.titles[one].toLowerCase().includes(text.toLowerCase()) || one.includes(text.toLowerCase())).map((one) => ({ href: linkTo(one, elsewhere), label: pages.titles[one], detail: '' })),
+      },
+      { title: t.kinds, entries: text === '' ? [] : kindsFor(text, kinds ?? []).map(({ id, kind, group }) => ({ href: linkToKind(id, elsewhere), label: kind, detail: group })) },
+    ];
+    const objects = text === '' ? [] : answer.typed === text ? answer.groups : still(answer.groups, questionOf(text, kinds ?? [], opened.kind).text);
+    return [...known, ...objects].filter(({ entries }) => entries.length > 0);
+  }, [opened, text, kinds, answer]);
+
+  const entries = groups.flatMap((group) => group.entries);
+  const at = Math.max(0, entries.findIndex(({ href }) => href === moved));
+  const active = entries[at];
+
+  const open = (entry: Entry): void => {
+    dialog.current?.close(); // gives the focus back, before the page changes
+    goTo(entry.href);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing) return; // it is the input method's
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step !== 0 && entries.length > 0) {
+      const to = entries[(at + step + entries.length) % entries.length];
+      setMoved(to?.href);
+      document.getElementById(idOf(to))?.scrollIntoView({ block: 'nearest' });
+    } else if (event.key === 'Enter' && active) open(active);
+    else return;
+    event.preventDefault();
+  };
+  const idOf = (entry: Entry | undefined): string => (entry ? `palette-${entries.indexOf(entry)}` : '');
+
+  return (
+    <dialog ref={dialog} className="palette" aria-label={t.title} onClose={onClose} onClick={({ target }) => target === dialog.current && dialog.current?.close()}>
+      <div className="palette-body">
+        <input
+          type="text"
+          className="field"
+          role="combobox"
+          aria-label={t.title}
+          aria-expanded={entries.length > 0}
+          aria-controls="palette-list"
+          aria-autocomplete="list"
+          aria-activedescendant={active ? idOf(active) : undefined}
+          placeholder={t.hint}
+          autoFocus
+          spellCheck={false}
+          autoComplete="off"
+          autoCapitalize="none"
+          value={typed}
+          onChange={({ target }) => {
+            setTyped(target.value);
+            setMoved(undefined);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <div id="palette-list" role="listbox" aria-label={t.found} className="palette-list">
+          {groups.map(({ title, entries: some }) => (
+            <div key={title} role="group" aria-label={title}>
+              <div className="palette-title" aria-hidden="true">
+                {title}
+              </div>
+              {some.map((entry) => (
+                <div key={entry.href} id={idOf(entry)} role="option" aria-selected={entry === active} className="palette-entry" onPointerMove={() => setMoved(entry.href)} onClick={() => open(entry)}>
+                  <span translate="no">{entry.label}</span> {entry.detail && <span className="state-detail" translate="no">{entry.detail}</span>}
+                </div>
+              ))}
+            </div>
+          ))}
+        </div>
+        <p role="status" className="palette-status">
+          {waiting ? t.searching : text === '' ? '' : answer.failed.length > 0 ? t.failed(answer.failed) : t.count(entries.length)}
+        </p>
+      </div>
+    </dialog>
+  );
+}
+
+function goTo(href: string): void {
+  location.hash = href;
+}

@@ -1,0 +1,125 @@
+import type { Kubecast } from '@kubecast/sdk';
+import { KubecastProvider } from '@kubecast/sdk/react';
+import { act } from 'react';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { ScriptedFetch, ScriptedRequest } from '../../../mock/fetch.ts';
+import { eachPage } from '../../../mock/page.ts';
+import { render, type Rendered } from '../../../mock/render.ts';
+import type { Kind } from '../kinds/discovery.ts';
+import { Palette } from './Palette.tsx';
+import { kindsFor, questionOf } from './search.ts';
+
+let server: ScriptedFetch;
+let kc: Kubecast;
+let page: Rendered;
+const closed = vi.fn();
+
+eachPage((made) => ({ server, kc } = made));
+beforeEach(() => {
+  closed.mockReset();
+  location.hash = '#mine?ns=team-a';
+  page = render(
+    <KubecastProvider client={kc}>
+      <Palette onClose={closed} />
+    </KubecastProvider>,
+  );
+});
+afterEach(() => page.unmount());
+
+const pass = async (ms = 0): Promise<void> => {
+  for (let left = ms; left >= 0; left -= 100) await act(() => vi.advanceTimersByTimeAsync(Math.min(left, 100)));
+};
+const input = (): HTMLInputElement => {
+  const found = page.element.querySelector('input');
+  if (!found) throw new Error('no input');
+  return found;
+};
+const type = async (text: string): Promise<void> => {
+  page.type(input(), text);
+  await pass(500);
+};
+const asked = (kind: string): ScriptedRequest[] => server.requests.filter(({ url }) => url.includes(`/${kind}?`) && url.includes('search='));
+const answer = async (kind: string, names: readonly string[], status = 200): Promise<void> => {
+  asked(kind).at(-1)?.refuse(status, {}, JSON.stringify({ items: names.map((name) => ({ metadata: { name, namespace: 'team-a' } })) }));
+  await pass(10);
+};
+const press = (key: string, more: KeyboardEventInit = {}): void => act(() => void input().dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more })));
+const options = (): (string | null | undefined)[] => [...page.element.querySelectorAll('[role="option"]')].map(({ firstElementChild }) => firstElementChild?.textContent);
+const active = (): string | null | undefined => document.getElementById(input().getAttribute('aria-activedescendant') ?? '')?.firstElementChild?.textContent;
+const status = (): string | null | undefined => page.element.querySelector('[role="status"]')?.textContent;
+
+test('nothing is asked for before somebody types, and then once for what they typed in the end', async () => {
+  await pass(1_000);
+  expect(options()).toEqual(['Mine', 'Overview', 'Jobs', 'Pods', 'History', 'Kinds']);
+  for (const text of ['t', 'tr', 'tra']) page.type(input(), text);
+  await pass(500);
+  expect(asked('jobs').map(({ url }) => new URL(url, 'http://x').searchParams.get('search'))).toEqual(['tra']);
+  expect(asked('jobs')[0]?.url).toContain('limit=10');
+});
+
+test('what is found comes all at once, so that nothing moves under who is about to press Enter; ten of each at most', async () => {
+  await type('train');
+  await answer('pods', ['train-pod']);
+  expect(options()).toEqual([]);
+  expect(status()).toBe('Searching…');
+  await answer('jobs', Array.from({ length: 12 }, (_, n) => `train-${n}`));
+  expect(options()).toHaveLength(11);
+  expect(active()).toBe('train-0');
+});
+
+test('an answer to what was typed before is not shown for what is typed now', async () => {
+  await type('za');
+  const [before] = asked('jobs');
+  await answer('pods', ['za-pod']);
+  await type('zb');
+  await answer('pods', ['zb-pod']);
+  await answer('jobs', []);
+  before?.refuse(200, {}, JSON.stringify({ items: [{ metadata: { name: 'za-job', namespace: 'n' } }] }));
+  await pass(10);
+  expect(options()).toEqual(['zb-pod']);
+  expect(status()).toBe('1 result');
+  await type('zbx');
+  expect(options()).toEqual([]);
+});
+
+test('arrow keys go round, Enter goes there and closes, and not while an input method is at work', async () => {
+  await type('train');
+  await answer('jobs', ['train']);
+  await answer('pods', ['train-pod']);
+  press('ArrowUp');
+  expect(active()).toBe('train-pod');
+  expect(page.element.querySelectorAll('[aria-selected="true"]')).toHaveLength(1);
+  press('Enter', { isComposing: true });
+  expect(closed).not.toHaveBeenCalled();
+  press('ArrowDown');
+  press('Enter');
+  expect(location.hash).toBe('#jobs/team-a/train?ns=team-a');
+  expect(closed).toHaveBeenCalledOnce();
+});
+
+test('a kind that cannot be looked through is told, and the others are there', async () => {
+  await type('train');
+  await answer('jobs', [], 503);
+  await answer('pods', ['train-pod']);
+  expect(options()).toEqual(['train-pod']);
+  expect(status()).toBe('Could not search: Job');
+});
+
+const kind = (plural: string, group: string, name: string, ...shortNames: string[]): Kind => ({ id: group ? `${plural}.${group}` : plural, group, version: 'v1', plural, kind: name, namespaced: true, shortNames });
+const kinds = [kind('deployments', 'apps', 'Deployment', 'deploy'), kind('pods', '', 'Pod', 'po'), kind('jobs', 'batch', 'Job')];
+
+test.each([
+  ['deploy web', '', 'web', ['deployments.apps']],
+  ['po web', '', 'web', ['pods']],
+  ['deploy', '', 'deploy', ['jobs.batch', 'pods']], // a job may be called so
+  ['my web', '', 'my web', ['jobs.batch', 'pods']],
+  [' web ', 'deployments.apps', 'web', ['jobs.batch', 'pods', 'deployments.apps']],
+  ['web', 'pods', 'web', ['jobs.batch', 'pods']], // not twice
+])('%j on the page of %j asks for %j', (typed, shown, text, of) => {
+  const question = questionOf(typed, kinds, shown);
+  expect([question.text, question.kinds.map(({ id }) => id)]).toEqual([text, of]);
+});
+
+test('kinds that are pages are not there twice', () => {
+  expect(kindsFor('o', kinds).map(({ id }) => id)).toEqual(['deployments.apps']);
+});

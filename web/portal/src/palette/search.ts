@@ -1,0 +1,79 @@
+// What the palette finds: pages and kinds that are known here, and objects that the gateway is asked for by what was typed.
+
+import { defineResource, pathOf, type Kubecast, type KubeObject } from '@kubecast/sdk';
+import { matches } from '../kinds/KindsPage.tsx';
+import type { Kind } from '../kinds/discovery.ts';
+import { answered } from '../reading/reading.ts';
+import { linkToObject, type View } from '../view/view.ts';
+
+export interface Entry {
+  readonly href: string;
+  readonly label: string;
+  /** What tells it from another of its name. */
+  readonly detail: string;
+}
+
+export interface Group {
+  readonly title: string;
+  readonly entries: readonly Entry[];
+}
+
+/** So many of each group. */
+export const most = 10;
+
+export type Sought = Pick<Kind, 'id' | 'group' | 'version' | 'plural' | 'kind'>;
+
+const tables: readonly Sought[] = [
+  { id: 'jobs.batch', group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job' },
+  { id: 'pods', group: '', version: 'v1', plural: 'pods', kind: 'Pod' },
+];
+
+export interface Question {
+  readonly text: string;
+  readonly kinds: readonly Sought[];
+}
+
+/** `deploy web` asks for deployments only, as kubectl does; otherwise jobs, pods and the kind on screen are looked through. */
+export function questionOf(typed: string, kinds: readonly Kind[], shown: string): Question {
+  const text = typed.trim();
+  const [, first = '', rest = ''] = /^(\S+)\s+(.+)$/.exec(text) ?? [];
+  const named = first && kinds.find((kind) => names(kind).includes(first.toLowerCase()));
+  if (named) return { text: rest, kinds: [named] };
+  const chosen = kinds.find(({ id }) => id === shown && !tables.some((one) => one.id === id));
+  return { text, kinds: chosen ? [...tables, chosen] : tables };
+}
+
+const names = ({ plural, kind, shortNames, id }: Kind): readonly string[] => [plural, kind.toLowerCase(), id, ...shortNames];
+
+/** Kinds that go by what was typed. Those that have a page of their own are found as pages. */
+export const kindsFor = (typed: string, kinds: readonly Kind[]): readonly Kind[] =>
+  kinds
+    .filter((kind) => !tables.some(({ id }) => id === kind.id) && matches(kind, typed))
+    .sort((a, b) => a.plural.length - b.plural.length || a.plural.localeCompare(b.plural))
+    .slice(0, most);
+
+export interface Found {
+  readonly groups: readonly Group[];
+  /** The kinds that could not be looked through. */
+  readonly failed: readonly string[];
+}
+
+/** Answers when all have: what comes late would move what somebody is about to choose. */
+export async function find(kc: Kubecast, { text, kinds }: Question, view: View): Promise<Found> {
+  const answers = await Promise.allSettled(
+    kinds.map(async (kind): Promise<Group> => {
+      const path = pathOf(defineResource<KubeObject>()(kind), { search: text, fields: ['metadata.name', 'metadata.namespace'] });
+      const { items = [] } = (await kc.request(`${path}&limit=${most}`, {}, answered)) as { readonly items?: readonly KubeObject[] };
+      const entries = items.slice(0, most).map(({ metadata: { name, namespace = '' } }) => ({ href: linkToObject(kind.id, namespace, name, view), label: name, detail: namespace }));
+      return { title: kind.kind, entries };
+    }),
+  );
+  return {
+    groups: answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : [])),
+    failed: kinds.filter((_, n) => answers[n]?.status === 'rejected').map(({ kind }) => kind),
+  };
+}
+
+/** What of an earlier answer goes by what has been typed since. */
+export const still = (groups: readonly Group[], text: string): readonly Group[] =>
+  groups.map(({ title, entries }) => ({ title, entries: entries.filter(({ label }) => label.includes(text.toLowerCase())) }));
