@@ -123,6 +123,9 @@ describe('a schema that is hard to write', () => {
     ['a list of what may be null', { type: 'array', items: { type: 'string', nullable: true } }, 'readonly (string | null)[]'],
     ['words with quotes', { type: 'string', enum: ["it's", 'a"b', 'c\\d', 'e|f'] }, `'it\\'s' | 'a"b' | 'c\\\\d' | 'e|f'`],
     ['a list of words', { type: 'array', items: { type: 'string', enum: ['a', 'b'] } }, "readonly ('a' | 'b')[]"],
+    ['a list of words with quotes', { type: 'array', items: { type: 'string', enum: ["it's", 'b'] } }, "readonly ('it\\'s' | 'b')[]"],
+    ['a list of words with braces', { type: 'array', items: { type: 'string', enum: ['{', '}'] } }, "readonly ('{' | '}')[]"],
+    ['a list of one or another object', { type: 'array', items: { oneOf: ['a', 'b'].map((key) => ({ type: 'object', properties: { [key]: { type: 'string' } } })) } }, 'readonly ({\n    readonly a?: string;\n  } | {\n    readonly b?: string;\n  })[]'],
     ['restrictions, which are no types', { type: 'object', additionalProperties: { type: 'boolean' }, anyOf: [{ required: ['a'] }, { required: ['b'] }] }, '{ readonly [key: string]: boolean }'],
     ['nothing that is known', {}, 'unknown'],
     ['one alternative that is not known', { oneOf: [{ type: 'string' }, {}] }, 'unknown'],
@@ -130,6 +133,19 @@ describe('a schema that is hard to write', () => {
   ])('%s', (_, spec, type) => {
     const types = compiled(written('', [documentOf(spec)]));
     expect(types).toContain(`readonly spec?: ${type};`);
+  });
+
+  test('a group that would end the comment before its constant', () => {
+    const of = { group: '*/ export const more = 1; /*', version: 'v1', kind: 'Thing' };
+    const types = compiled(
+      written('', [
+        {
+          paths: { '/apis/x/v1/things': { get: { 'x-kubernetes-action': 'list', 'x-kubernetes-group-version-kind': of } } },
+          components: { schemas: { 'org.example.v1.Thing': { type: 'object', properties: {}, 'x-kubernetes-group-version-kind': [of] } } },
+        },
+      ]),
+    );
+    expect(types).toContain('/** `things.*\\/ export const more = 1; /*`, not in namespaces. */');
   });
 
   test('names that are none in TypeScript, or are taken', () => {

@@ -63,7 +63,7 @@ class Writer {
   constant({ group, version, plural, namespaced, schema }: Kind, name: string): string {
     const where = namespaced ? 'in namespaces' : 'not in namespaces';
     const of = [...(group === '' ? [] : [`group: ${quote(group)}`]), `version: ${quote(version)}`, `plural: ${quote(plural)}`];
-    return `/** \`${[plural, group].filter(Boolean).join('.')}\`, ${where}. */\nexport const ${name} = defineResource<${this.name(schema)}>()({ ${of.join(', ')} });\n`;
+    return `/** \`${unending([plural, group].filter(Boolean).join('.'))}\`, ${where}. */\nexport const ${name} = defineResource<${this.name(schema)}>()({ ${of.join(', ')} });\n`;
   }
 
   /** What a server has stored has a name and a uid; the template of a pod has neither. */
@@ -138,14 +138,19 @@ class Writer {
 
 const quote = (text: string): string => `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 
-/** What stands before `[]` or `&`. */
-const grouped = (type: string): string => (/[|&]|^readonly /.test(type.replace(/\{[^]*\}/g, '').replace(/'[^']*'/g, '')) ? `(${type})` : type);
+/** What stands before `[]` or `&`. What is within words and braces says nothing of the whole. */
+function grouped(type: string): string {
+  let outside = type.replace(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\/\*[^]*?\*\//g, '');
+  for (let before = ''; before !== outside; ) [before, outside] = [outside, outside.replace(/\{[^{}]*\}/g, '')];
+  return /[|&]|^readonly /.test(outside) ? `(${type})` : type;
+}
+
+const unending = (words: string): string => words.replaceAll('*/', '*\\/');
 
 /** A comment of these words, which they cannot end. */
 function comment(words: string | undefined, indent: string): string {
   if (!words?.trim()) return '';
-  const lines = words
-    .replaceAll('*/', '*\\/')
+  const lines = unending(words)
     .split('\n')
     .flatMap((line) => wrap(line.trimEnd(), width - indent.length));
   while (lines.at(-1) === '') lines.pop();

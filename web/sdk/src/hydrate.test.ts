@@ -4,6 +4,7 @@ import { eachPage } from '../../mock/page.ts';
 import { counts } from './counts.ts';
 import { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 import { createKubecast, type Kubecast } from './kubecast.ts';
+import { logs } from './logs.ts';
 import type { KubeObject } from './object.ts';
 import { page } from './page.ts';
 import { ready, snapshots } from './ready.ts';
@@ -130,4 +131,31 @@ test('who takes their time sees the newest only, and leaving the loop leaves the
   expect(seen).toEqual(['loading 0', 'live 1', 'live 3']);
   await pass(5_000);
   expect(server.last.aborted).toBe(true);
+});
+
+test('what was empty is still what it was: counts of nothing, a log without lines', async () => {
+  const log = logs(pods, { namespace: 'team-a', name: 'p' });
+  const all = Promise.all([ready(rendering.follow(phases)), ready(rendering.watch(jobs))]);
+  rendering.follow(log).subscribe(nobody);
+  await pass();
+  server.last.accept(
+    frame('w0.counts', 'e.w0-7', { counts: [], resourceVersion: '7' }),
+    frame('w1.synced', 'e.w0-7.w1-7', { resourceVersion: '7', count: 0 }),
+    frame('w2.synced', 'e.w0-7.w1-7.w2-7', {}),
+  );
+  await pass();
+  await all;
+  const state = JSON.parse(JSON.stringify(dehydrate(rendering))) as Dehydrated;
+  expect(Object.keys(state.watches)).toEqual([phases.path, '/apis/batch/v1/jobs']);
+
+  const gateway = new ScriptedFetch();
+  const kc = createKubecast({ token: () => 't', fetch: gateway.fetch });
+  hydrate(kc, state);
+  const states = kc.follow(phases);
+  states.subscribe(nobody);
+  await pass();
+  gateway.last.accept(frame('w0.counts', 'e.w0-9.w1-7', { counts: [{ value: 'Running', count: 3 }], resourceVersion: '9' }));
+  await pass();
+  expect(states.getSnapshot()).toMatchObject({ status: 'live', data: [{ value: 'Running', count: 3 }] });
+  kc.close();
 });

@@ -40,7 +40,7 @@ export function dehydrate(kc: Kubecast): Dehydrated {
   const watches: Record<string, Dehydrated['watches'][string]> = {};
   for (const [path, entry] of entries) {
     const snapshot = entry.collection.getSnapshot();
-    const events = snapshot.phase === 'current' ? eventsOf(entry.snapshot) : undefined;
+    const events = snapshot.phase === 'current' ? eventsOf(path, entry.followed, entry.snapshot) : undefined;
     if (!events) continue;
     watches[path] = { name: entry.name, events };
     entry.server = old(snapshot, asOf);
@@ -83,17 +83,19 @@ function old({ items, phase, stale, ...more }: Snapshot<unknown>, asOf: number):
 }
 
 /** What a server would have to say for a watch to know this. */
-function eventsOf({ data, namespaces, ...more }: WatchSnapshot<unknown> & PagePlace): StreamEvent[] | undefined {
+function eventsOf(path: string, followed: boolean, { data, namespaces, ...more }: WatchSnapshot<unknown> & PagePlace): StreamEvent[] | undefined {
   const told = { watch: '', id: '' };
   const before: StreamEvent[] = namespaces ? [{ ...told, type: 'narrowed', namespaces, names: {} }] : [];
-  if (data.every(isObject)) {
-    const added = data.map((object): StreamEvent => ({ ...told, type: 'added', object }));
+  // What is empty does not show what it is made of.
+  const objects = data.length > 0 ? data.every(isObject) : !followed || more.total !== undefined;
+  if (objects) {
+    const added = (data as readonly KubeObject[]).map((object): StreamEvent => ({ ...told, type: 'added', object }));
     const { total, offset } = more;
     if (total === undefined) return [...before, ...added, { ...told, type: 'synced', resourceVersion: '' }];
-    const page = { uids: data.map(({ metadata }) => metadata.uid), total, offset };
+    const page = { uids: (data as readonly KubeObject[]).map(({ metadata }) => metadata.uid), total, offset };
     return [...before, ...added, { ...told, type: 'unknown', name: 'page', data: JSON.stringify(page) }];
   }
-  if (data.every(isCount)) return [...before, { ...told, type: 'unknown', name: 'counts', data: JSON.stringify({ counts: data }) }];
+  if (data.length > 0 ? data.every(isCount) : /[?&]countBy=/.test(path)) return [...before, { ...told, type: 'unknown', name: 'counts', data: JSON.stringify({ counts: data }) }];
   return undefined;
 }
 

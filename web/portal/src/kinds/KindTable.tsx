@@ -26,7 +26,7 @@ const paths: Readonly<Record<string, string>> = { name: 'metadata.name', namespa
 
 /** The newest first is an age that ascends. */
 function order({ column, descending }: View['sort']): readonly string[] {
-  const path = paths[column] ?? 'metadata.creationTimestamp';
+  const path = (Object.hasOwn(paths, column) ? paths[column] : undefined) ?? 'metadata.creationTimestamp';
   return [(path === paths.age) === descending ? path : `-${path}`];
 }
 

@@ -37,7 +37,7 @@ export function LargePage<T extends KubeObject, R extends Row>(props: LargePageP
   const { sort, states } = questions[name];
   const namespace = useRested(view.namespace);
   const search = useRested(view.search);
-  const where = states[view.state];
+  const where = Object.hasOwn(states, view.state) ? states[view.state] : undefined;
   const asked = `${namespace} ${view.state} ${search} ${view.sort.column} ${view.sort.descending}`;
 
   const [seen, setSeen] = useState({ asked, first: 0 });

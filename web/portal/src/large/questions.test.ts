@@ -6,6 +6,7 @@ test('what was created last is the youngest', () => {
   expect(pathsOf('pods', { column: 'age', descending: true })).toEqual(['metadata.creationTimestamp']);
   expect(pathsOf('jobs', { column: 'name', descending: true })).toEqual(['-metadata.name']);
   expect(pathsOf('jobs', { column: 'progress', descending: false })).toEqual(['-metadata.creationTimestamp']); // cannot be sorted by
+  expect(pathsOf('pods', { column: 'constructor', descending: true })).toEqual(['metadata.creationTimestamp']); // an address that somebody wrote
 });
 
 test('wherever one scrolls to, what is in sight is asked for, with some before and behind', () => {

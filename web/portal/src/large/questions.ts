@@ -26,7 +26,7 @@ export const questions: Readonly<Record<TableName, Question>> = {
 /** The paths for a sort; what cannot be sorted by is by age. */
 export function pathsOf(table: TableName, { column, descending }: Sort): readonly string[] {
   const { sort } = questions[table];
-  const path = sort[column] ?? sort['age'] ?? '';
+  const path = (Object.hasOwn(sort, column) ? sort[column] : sort['age']) ?? '';
   return [descending ? opposite(path) : path];
 }
 

@@ -31,7 +31,7 @@ const inSeconds = (value: number): string => formatDuration(value * 1_000);
 export function OverviewPage({ view }: { view: View }): ReactNode {
   const kc = useKubecast();
   const { namespace } = view;
-  const since = view.since in spans ? view.since : '24h';
+  const since = Object.hasOwn(spans, view.since) ? view.since : '24h';
   const span = spans[since] ?? day;
   const over = useFollow(transitions(jobs, { namespace, states: ['Succeeded', 'Failed'], limit: ends, keep: ends }));
   const last = over.status === 'live' ? (over.data.at(-1)?.seq ?? 'live') : undefined;

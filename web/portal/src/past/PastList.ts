@@ -30,6 +30,10 @@ export class PastList {
     // With so many new ones that none is known, what lies between them and those that are is not known either.
     const gap = more && !items.some(({ uid }) => this.#jobs.has(uid));
     if (gap) this.#jobs = new Map();
+    // What stood between those of the page, or behind the last of all, and is not there any more does not fit the question now.
+    const here = new Set(items.map(({ uid }) => uid));
+    const last = more ? (items.at(-1)?.createdAt ?? 0) : -1;
+    for (const { uid, createdAt } of this.#jobs.values()) if (createdAt > last && !here.has(uid)) this.#jobs.delete(uid);
     if (gap || this.#rest === undefined) this.#rest = rest;
     this.#add(items);
     return this.#leafed();
@@ -37,8 +41,10 @@ export class PastList {
 
   /** Reads on where the oldest that is known stands. */
   readonly older = async (): Promise<void> => {
-    if (!this.#rest) return;
-    const { items, continue: rest } = await pastJobs(this.#kc, jobs, { ...this.#query, limit: page, continue: this.#rest });
+    const before = this.#rest;
+    if (!before) return;
+    const { items, continue: rest } = await pastJobs(this.#kc, jobs, { ...this.#query, limit: page, continue: before });
+    if (this.#rest !== before) return; // the list has begun anew meanwhile, and this would leave a hole in it
     this.#rest = rest;
     this.#add(items);
   };

@@ -44,6 +44,28 @@ test('with so many new jobs that some were never read, the list begins anew rath
   expect((await list.newest()).items.map(({ name }) => Number(name))).toEqual(range(200, 400).reverse());
 });
 
+test('a job that does not fit the question any more is not there any more, wherever it stood', async () => {
+  const names = range(0, 150);
+  const list = new PastList(history(names), {});
+  await list.newest();
+  await list.older();
+  names.splice(names.indexOf(120), 1);
+  expect((await list.newest()).items.map(({ name }) => Number(name))).not.toContain(120);
+  names.splice(1);
+  expect((await list.newest()).items.map(({ name }) => Number(name))).toEqual([0]);
+});
+
+test('older ones that come when the list has begun anew leave no hole in it', async () => {
+  const names = range(0, 250);
+  const list = new PastList(history(names), {});
+  await list.newest();
+  const late = list.older();
+  names.push(...range(250, 500));
+  await Promise.all([list.newest(), late]);
+  await list.older();
+  expect((await list.newest()).items.map(({ name }) => Number(name))).toEqual(range(300, 500).reverse());
+});
+
 const job = (state: string, since: number, durations: Record<string, number> = {}): PastJob => ({ uid: 'u', state, since, durations }) as unknown as PastJob;
 const to = (state: string, at: number): Transition => ({ uid: 'u', to: state, at, reason: '', message: '', attempt: 1 }) as unknown as Transition;
 
