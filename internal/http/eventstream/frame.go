@@ -97,8 +97,7 @@ func (f *frames) pack() {
 			return
 		}
 	}
-	*f.buf = f.to.Frame(*f.buf)
-	f.rest = *f.buf
+	f.rest = f.to.Frame(*f.buf) // the buffer keeps its room for a chunk's head, which some connections cut off
 	f.sentAt = time.Now()
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/http/conn"
 )
 
 // nowhere is a connection whose client takes everything at once.
@@ -42,5 +44,22 @@ func BenchmarkFrames(b *testing.B) {
 			}
 			b.SetBytes(int64(to.bytes / b.N))
 		})
+	}
+}
+
+// served is a connection that needs no chunks, such as HTTP/2's.
+type served struct{ nowhere }
+
+func (*served) Frame(p []byte) []byte { return p[conn.ChunkRoom:] }
+
+// TestBuffersAreAsLargeAsBefore however often they were used: each use would take the room for a chunk's head from them, until
+// there is none left.
+func TestBuffersAreAsLargeAsBefore(t *testing.T) {
+	f := frames{to: &served{}, patience: time.Second}
+	for range 2000 {
+		f.add(&serverSentEvents{}, message{kind: msgHeartbeat})
+		if err := f.flush(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
