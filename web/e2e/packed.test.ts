@@ -53,7 +53,7 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
       await symlink(join(web, 'node_modules', name), app(`node_modules/${name}`));
     }
     run(app('node_modules/.bin/kubecast'), ['types', '--from', join(web, 'sdk/cli/fixtures'), '--kinds', 'jobs.batch', '--out', 'kubernetes.ts']);
-    const [, page = ''] = /```tsx\n([^]*?)```/.exec(await readFile(app('node_modules/@kubecast/sdk/README.md'), 'utf8')) ?? [];
+    const [, page = ''] = /```tsx\n([^]*?)```/.exec(await readFile(app(join('node_modules/@kubecast/sdk', 'README.md')), 'utf8')) ?? [];
     await writeFile(app('page.tsx'), page);
     await writeFile(app('index.html'), '<!doctype html><title>Jobs</title><script type="module" src="/page.tsx"></script>');
     for (const name of ['RunningJobs.vue', 'RunningJobs.svelte']) await cp(join(web, 'sdk/examples', name), app(name));
