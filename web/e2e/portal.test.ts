@@ -328,17 +328,18 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
   });
 
   describe('the tables', () => {
-    test('twenty thousand rows: a screenful of them exists, and any can be found', async () => {
-      for (let n = 0; n < 20_000; n++) putJob(`train-${n}`);
+    // Of more, the gateway is asked for what is in sight; see face.test.ts.
+    test('two thousand rows: a screenful of them exists, and any can be found', async () => {
+      for (let n = 0; n < 2_000; n++) putJob(`train-${n}`);
       await signIn();
-      await page.locator('.chip', { hasText: 'All 20,000' }).waitFor();
+      await page.locator('.chip', { hasText: 'All 2,000' }).waitFor();
       expect((await names()).length).toBeLessThan(80);
       await page.locator('.table-scroller').evaluate((scroller) => scroller.scrollTo(0, scroller.scrollHeight));
-      await page.locator('[aria-rowindex="20001"]').waitFor();
+      await page.locator('[aria-rowindex="2001"]').waitFor();
       expect((await names()).length).toBeLessThan(80);
       await page.keyboard.press('/');
-      await page.keyboard.type('train-1234');
-      await row('train-12345').waitFor();
+      await page.keyboard.type('train-123');
+      await row('train-1234').waitFor();
       expect((await names()).length).toBe(11);
     });
 
