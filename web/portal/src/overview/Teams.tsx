@@ -19,7 +19,7 @@ export function Teams({ namespace, since, signal }: { namespace: string; since: 
   const most = (of: 'cpuHours' | 'gpuHours'): number => Math.max(...rows.map((row) => row[of]), Number.MIN_VALUE);
   const [mostCpu, mostGpu] = [most('cpuHours'), most('gpuHours')];
   return (
-    <section className="overview-teams" aria-label={t.usage}>
+    <section className="overview-teams">
       <h2>
         {t.usage} <Choice label={t.by} value={by} options={Object.entries(t.keys)} onChoose={(one) => setBy(one as keyof typeof t.keys)} />
       </h2>
