@@ -137,10 +137,11 @@ func (b *Board) Find(store *cache.Store, asked Question, first, last uint64) *Vi
 // begin keeps one more question. The lock is held.
 func (b *Board) begin(of key, asked Question, store *cache.Store, release func(), user string) *question {
 	ctx, cancel := context.WithCancel(b.life)
-	q := newQuestion(asked, store, func(err error) { b.drop(of, err) })
+	var q *question
+	q = newQuestion(asked, store, func(err error) { b.drop(of, q, err) })
 	q.cancel, q.payer = cancel, user
 	b.kept[of] = q
-	q.charge = b.memory.Charge(user, math.MaxInt64, func() { b.drop(of, ErrFull) }).Measure(q.bytes.Load)
+	q.charge = b.memory.Charge(user, math.MaxInt64, func() { b.drop(of, q, ErrFull) }).Measure(q.bytes.Load)
 	b.running.Go(func() {
 		defer release()
 		defer q.charge.Release()
@@ -149,18 +150,21 @@ func (b *Board) begin(of key, asked Question, store *cache.Store, release func()
 	return q
 }
 
-// drop ends a question, if it is still kept.
-func (b *Board) drop(of key, err error) {
+// drop ends a question, if it is still kept. There may be another by its key since, which stays.
+func (b *Board) drop(of key, q *question, err error) {
 	b.mu.Lock()
-	q := b.kept[of]
-	delete(b.kept, of)
-	b.mu.Unlock()
-	if q != nil {
-		if errors.Is(err, ErrFull) {
-			b.metrics.displaced.Inc()
-		}
-		q.end(err)
+	kept := b.kept[of] == q
+	if kept {
+		delete(b.kept, of)
 	}
+	b.mu.Unlock()
+	if !kept {
+		return
+	}
+	if errors.Is(err, ErrFull) {
+		b.metrics.displaced.Inc()
+	}
+	q.end(err)
 }
 
 // dropIdle makes room for another question, if one is kept that nobody asks. The lock is held.

@@ -212,3 +212,26 @@ func TestAViewIsMadeAnewInAnotherHistory(t *testing.T) {
 		r.Close()
 	})
 }
+
+// TestAQuestionThatIsOverTakesNoOtherWithIt that asks the same, when it learns late that it could not wait for its kind, or that the memory is full.
+func TestAQuestionThatIsOverTakesNoOtherWithIt(t *testing.T) {
+	inBubble(t, 1, 1<<20, func(a *asked) {
+		before, _ := a.ask("spec.n", "ann")
+		before.Close()
+		between, err := a.ask("-spec.n", "bob") // in place of what nobody asks
+		if err != nil {
+			t.Fatal(err)
+		}
+		between.Close()
+		again, err := a.ask("spec.n", "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.view(again, nil)
+		before.question.drop(context.Canceled)
+		if _, err := again.View(nil); err != nil {
+			t.Errorf("the new one ended with the one before it: %v", err)
+		}
+		again.Close()
+	})
+}
