@@ -111,7 +111,16 @@ func (w *where) within(places []Place, own string) {
 	if len(texts) == 0 {
 		texts = []string{"1 = 0"}
 	}
-	w.add("("+strings.Join(texts, " OR ")+")", args...)
+	w.add(anyOf(texts), args...)
+}
+
+// anyOf is that one of some conditions holds. SQLite takes no conditions more than 1,000 deep, and one behind the other they would be as
+// deep as they are many; in halves they are not.
+func anyOf(texts []string) string {
+	if half := len(texts) / 2; half > 50 {
+		return "(" + anyOf(texts[:half]) + " OR " + anyOf(texts[half:]) + ")"
+	}
+	return "(" + strings.Join(texts, " OR ") + ")"
 }
 
 // JobAfter is where a page of jobs ended; the zero value is before the first.
