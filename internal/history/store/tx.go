@@ -33,28 +33,27 @@ func (s *Store) transact(ctx context.Context, do func(tx *Tx) error) error {
 	return tx.Commit()
 }
 
-// Query reads outside of any transaction.
-func (s *Store) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+// Each reads rows outside of any transaction. Each row's columns are read by the scan that it is given.
+func (s *Store) Each(ctx context.Context, row func(scan Scan) error, query string, args ...any) error {
 	if s.asked != nil {
 		s.asked(query, args)
 	}
-	return s.db.QueryContext(ctx, s.dialect.bind(query), args...)
-}
-
-// Each reads rows outside of any transaction. Each row's columns are read by the scan that it is given.
-func (s *Store) Each(ctx context.Context, row func(scan Scan) error, query string, args ...any) error {
-	rows, err := s.Query(ctx, query, args...)
+	rows, err := s.db.QueryContext(ctx, s.dialect.bind(query), args...)
 	return scanEach(rows, err, row)
 }
 
 // Scan copies a row's columns, as sql.Rows.Scan does.
 type Scan func(into ...any) error
 
-func scanEach(rows *sql.Rows, err error, row func(Scan) error) error {
+func scanEach(rows *sql.Rows, err error, row func(Scan) error) (failed error) {
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
+	defer func() {
+		if closed := rows.Close(); failed == nil {
+			failed = closed
+		}
+	}()
 	for rows.Next() {
 		if err := row(rows.Scan); err != nil {
 			return err
@@ -80,14 +79,9 @@ func (t *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, er
 	return result.RowsAffected()
 }
 
-// Query reads within the transaction.
-func (t *Tx) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return t.tx.QueryContext(ctx, t.store.dialect.bind(query), args...)
-}
-
 // Each reads rows within the transaction, as Store.Each does outside.
 func (t *Tx) Each(ctx context.Context, row func(scan Scan) error, query string, args ...any) error {
-	rows, err := t.Query(ctx, query, args...)
+	rows, err := t.tx.QueryContext(ctx, t.store.dialect.bind(query), args...)
 	return scanEach(rows, err, row)
 }
 

@@ -108,18 +108,13 @@ func (i *Inbox) countDigests(ctx context.Context) error {
 }
 
 func (i *Inbox) owners(ctx context.Context, query string, args ...any) (owners []string, err error) {
-	rows, err := i.store.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	for rows.Next() {
+	err = i.store.Each(ctx, func(scan store.Scan) error {
 		var owner string
-		if err := rows.Scan(&owner); err != nil {
-			return nil, closing(rows, err)
-		}
+		err := scan(&owner)
 		owners = append(owners, owner)
-	}
-	return owners, closing(rows, rows.Err())
+		return err
+	}, query, args...)
+	return owners, err
 }
 
 // makeDigest makes a notification of what waits. Another replica may have done so before the head was locked.
@@ -128,27 +123,23 @@ func (i *Inbox) makeDigest(ctx context.Context, tx *store.Tx, owner string) erro
 	if err != nil || h == nil || h.due == 0 || h.due > h.now {
 		return err
 	}
-	rows, err := tx.Query(ctx, "SELECT kind, cluster, resource, namespace, name, body FROM inbox_waiting WHERE owner = ? ORDER BY n", owner)
-	if err != nil {
-		return err
-	}
 	var waiting []row
 	more := map[counted]int{}
 	count := func(r row) {
 		more[counted{Cluster: r.place.Cluster, Resource: r.place.Resource, Namespace: r.place.Namespace, State: r.kind}]++
 	}
-	for rows.Next() {
+	if err := tx.Each(ctx, func(scan store.Scan) error {
 		var r row
-		if err := rows.Scan(&r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
-			return closing(rows, err)
+		if err := scan(&r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
+			return err
 		}
 		if r.body == "" {
 			count(r)
-			continue
+		} else {
+			waiting = append(waiting, r)
 		}
-		waiting = append(waiting, r)
-	}
-	if err := closing(rows, rows.Err()); err != nil {
+		return nil
+	}, "SELECT kind, cluster, resource, namespace, name, body FROM inbox_waiting WHERE owner = ? ORDER BY n", owner); err != nil {
 		return err
 	}
 	var d digest

@@ -42,20 +42,14 @@ func (i *Inbox) expireSome(ctx context.Context) (more bool, err error) {
 	err = i.ask(ctx, "remove old notifications", func(ctx context.Context) error {
 		more = false
 		upTo := map[string]uint64{}
-		rows, err := i.store.Query(ctx, "SELECT owner, seq FROM inbox WHERE at < "+i.store.Now()+" - ? ORDER BY at LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce)
-		if err != nil {
-			return err
-		}
 		n := 0
-		for rows.Next() {
+		if err := i.store.Each(ctx, func(scan store.Scan) error {
 			var owner string
 			var seq uint64
-			if err := rows.Scan(&owner, &seq); err != nil {
-				return closing(rows, err)
-			}
+			err := scan(&owner, &seq)
 			n, upTo[owner] = n+1, max(upTo[owner], seq)
-		}
-		if err := closing(rows, rows.Err()); err != nil {
+			return err
+		}, "SELECT owner, seq FROM inbox WHERE at < "+i.store.Now()+" - ? ORDER BY at LIMIT ?", i.opts.Keep.Milliseconds(), expireAtOnce); err != nil {
 			return err
 		}
 		for _, owner := range slices.Sorted(maps.Keys(upTo)) {

@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"sync"
 	"time"
@@ -193,35 +192,24 @@ func (i *Inbox) news(ctx context.Context, since int64, asked bool) (found news, 
 	if err := i.store.QueryRow(ctx, "SELECT changes FROM inbox_news WHERE id = 1").Scan(&found.changes); err != nil || !asked || found.changes <= since {
 		return found, err
 	}
-	rows, err := i.store.Query(ctx, "SELECT owner, seq, news FROM inbox_heads WHERE news > ? AND news <= ? ORDER BY news LIMIT ?", since, found.changes, headsAtOnce)
-	if err != nil {
-		return found, err
-	}
 	found.heads = map[string]uint64{}
-	n, last, err := found.take(rows)
-	if err != nil || n < headsAtOnce {
+	var n int
+	var last int64
+	take := func(where string, args ...any) error {
+		return i.store.Each(ctx, func(scan store.Scan) error {
+			var owner string
+			var seq uint64
+			err := scan(&owner, &seq, &last)
+			n, found.heads[owner] = n+1, max(seq, found.heads[owner])
+			return err
+		}, "SELECT owner, seq, news FROM inbox_heads WHERE "+where, args...)
+	}
+	if err := take("news > ? AND news <= ? ORDER BY news LIMIT ?", since, found.changes, headsAtOnce); err != nil || n < headsAtOnce {
 		return found, err
 	}
 	// The last change may concern further inboxes.
 	found.changes, found.more = last, true
-	rows, err = i.store.Query(ctx, "SELECT owner, seq, news FROM inbox_heads WHERE news = ?", last)
-	if err == nil {
-		_, _, err = found.take(rows)
-	}
-	return found, err
-}
-
-// take reads heads, and returns how many they are and the last change.
-func (found *news) take(rows *sql.Rows) (n int, last int64, err error) {
-	for rows.Next() {
-		var owner string
-		var seq uint64
-		if err := rows.Scan(&owner, &seq, &last); err != nil {
-			return n, last, closing(rows, err)
-		}
-		n, found.heads[owner] = n+1, max(seq, found.heads[owner])
-	}
-	return n, last, closing(rows, rows.Err())
+	return found, take("news = ?", last)
 }
 
 // answered takes an answer, and returns whom to wake.

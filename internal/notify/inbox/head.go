@@ -39,15 +39,15 @@ var headColumns = strings.Fields("owner began seq expired states digest paused d
 
 const selectHeads = "SELECT owner, began, seq, expired, states, digest, paused, due, waiting, "
 
-func scanHead(row interface{ Scan(...any) error }) (*head, error) {
+func scanHead(scan store.Scan) (*head, error) {
 	h := &head{}
-	err := row.Scan(&h.owner, &h.began, &h.seq, &h.expired, &h.chosen.states, &h.chosen.digest, &h.chosen.paused, &h.due, &h.waiting, &h.now)
+	err := scan(&h.owner, &h.began, &h.seq, &h.expired, &h.chosen.states, &h.chosen.digest, &h.chosen.paused, &h.due, &h.waiting, &h.now)
 	return h, err
 }
 
 // headOf reads a head. That of a user who has none is as if it began now.
 func (i *Inbox) headOf(ctx context.Context, owner string) (*head, error) {
-	h, err := scanHead(i.store.QueryRow(ctx, selectHeads+i.store.Now()+" FROM inbox_heads WHERE owner = ?", owner))
+	h, err := scanHead(i.store.QueryRow(ctx, selectHeads+i.store.Now()+" FROM inbox_heads WHERE owner = ?", owner).Scan)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return h, err
 	}
@@ -106,30 +106,15 @@ func lockOne(ctx context.Context, tx *store.Tx, owner string) (*head, error) {
 func heads(ctx context.Context, tx *store.Tx, owners []string, suffix string) (map[string]*head, error) {
 	found := make(map[string]*head, len(owners))
 	for some := range slices.Chunk(owners, atOnce) {
-		rows, err := tx.Query(ctx, selectHeads+tx.Now()+" FROM inbox_heads WHERE owner IN (?"+strings.Repeat(", ?", len(some)-1)+")"+suffix, anys(some)...)
-		if err != nil {
-			return nil, err
-		}
-		for rows.Next() {
-			h, err := scanHead(rows)
-			if err != nil {
-				return nil, closing(rows, err)
-			}
+		if err := tx.Each(ctx, func(scan store.Scan) error {
+			h, err := scanHead(scan)
 			found[h.owner] = h
-		}
-		if err := closing(rows, rows.Err()); err != nil {
+			return err
+		}, selectHeads+tx.Now()+" FROM inbox_heads WHERE owner IN (?"+strings.Repeat(", ?", len(some)-1)+")"+suffix, anys(some)...); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
-}
-
-// closing closes rows, and returns the first error.
-func closing(rows *sql.Rows, err error) error {
-	if closed := rows.Close(); err == nil {
-		err = closed
-	}
-	return err
 }
 
 // begin makes heads. Their numbers begin with the time: a head that was removed had lower ones.

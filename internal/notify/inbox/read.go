@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -44,18 +43,13 @@ const (
 const selectRows = "SELECT seq, at, kind, cluster, resource, namespace, name, silent, read_at, body FROM inbox "
 
 func (i *Inbox) rows(ctx context.Context, where string, args ...any) (found []row, err error) {
-	rows, err := i.store.Query(ctx, selectRows+where, args...)
-	if err != nil {
-		return nil, err
-	}
-	for rows.Next() {
+	err = i.store.Each(ctx, func(scan store.Scan) error {
 		var r row
-		if err := rows.Scan(&r.seq, &r.at, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.silent, &r.readAt, &r.body); err != nil {
-			return nil, closing(rows, err)
-		}
+		err := scan(&r.seq, &r.at, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.silent, &r.readAt, &r.body)
 		found = append(found, r)
-	}
-	return found, closing(rows, rows.Err())
+		return err
+	}, selectRows+where, args...)
+	return found, err
 }
 
 // pageRows is how many rows are read at once, and pageBytes after how many bytes a page ends before its limit.
@@ -113,26 +107,25 @@ const selectUnread = "SELECT seq, kind, cluster, resource, namespace, name, CASE
 
 // unread counts what a user may see and has not read, up to a number.
 func (i *Inbox) unread(ctx context.Context, owner string, sees Sees, upTo uint64) (int, error) {
-	rows, err := i.store.Query(ctx, selectUnread, owner, int64(upTo))
-	if err != nil {
-		return 0, err
-	}
-	found, err := visibleOf(rows, sees)
+	found, err := visibleUnread(ctx, i.store, owner, sees, upTo)
 	return len(found), err
 }
 
-// visibleOf are the numbers of those rows of selectUnread that may be seen.
-func visibleOf(rows *sql.Rows, sees Sees) (found []uint64, err error) {
-	for rows.Next() {
+// visibleUnread are the numbers of what is unread and may be seen, up to a number.
+func visibleUnread(ctx context.Context, from interface {
+	Each(context.Context, func(store.Scan) error, string, ...any) error
+}, owner string, sees Sees, upTo uint64) (found []uint64, err error) {
+	err = from.Each(ctx, func(scan store.Scan) error {
 		var r row
-		if err := rows.Scan(&r.seq, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
-			return nil, closing(rows, err)
+		if err := scan(&r.seq, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
+			return err
 		}
 		if r.isSeen(sees) {
 			found = append(found, r.seq)
 		}
-	}
-	return found, closing(rows, rows.Err())
+		return nil
+	}, selectUnread, owner, int64(upTo))
+	return found, err
 }
 
 // Unread counts what a user may see and has not read. Errors are those of Settings.
@@ -249,11 +242,7 @@ func (h *head) mark(ctx context.Context, tx *store.Tx, sees Sees, upTo uint64, i
 	for _, id := range ids {
 		highest = max(highest, min(id, h.seq))
 	}
-	rows, err := tx.Query(ctx, selectUnread, h.owner, int64(highest))
-	if err != nil {
-		return false, err
-	}
-	unread, err := visibleOf(rows, sees)
+	unread, err := visibleUnread(ctx, tx, h.owner, sees, highest)
 	if err != nil {
 		return false, err
 	}

@@ -32,20 +32,15 @@ func level(counts []int, room int) int {
 
 // shares counts the rows of a user in a table, by namespace.
 func shares(ctx context.Context, tx *store.Tx, table, owner string) (counts map[Place]int, err error) {
-	rows, err := tx.Query(ctx, "SELECT cluster, namespace, COUNT(*) FROM "+table+" WHERE owner = ? GROUP BY cluster, namespace", owner)
-	if err != nil {
-		return nil, err
-	}
 	counts = map[Place]int{}
-	for rows.Next() {
+	err = tx.Each(ctx, func(scan store.Scan) error {
 		var p Place
 		var n int
-		if err := rows.Scan(&p.Cluster, &p.Namespace, &n); err != nil {
-			return nil, closing(rows, err)
-		}
+		err := scan(&p.Cluster, &p.Namespace, &n)
 		counts[p] = n
-	}
-	return counts, closing(rows, rows.Err())
+		return err
+	}, "SELECT cluster, namespace, COUNT(*) FROM "+table+" WHERE owner = ? GROUP BY cluster, namespace", owner)
+	return counts, err
 }
 
 // trim removes the oldest rows of the namespaces of which there are most, if an inbox has too many.

@@ -101,11 +101,7 @@ func (p *past) write(b store.Batch) {
 // waiting are the messages of a target that wait, in the order of their numbers.
 func (p *past) waiting(target string) []*Message {
 	p.t.Helper()
-	rows, err := p.db.Query(p.t.Context(), "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND dead = 0 ORDER BY log, seq", target)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	messages, err := all(rows)
+	messages, err := (&Box{reading: p.db}).messages(p.t.Context(), "target = ? AND dead = 0 ORDER BY log, seq", target)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -74,9 +74,9 @@ func (m *Message) Job() Job { return Job{m.Log, m.UID} }
 
 const messageColumns = "log, seq, uid, id, at, due, attempts, body, answer"
 
-func scan(row interface{ Scan(...any) error }) (*Message, error) {
+func scanMessage(scan store.Scan) (*Message, error) {
 	var m Message
-	err := row.Scan(&m.Log, &m.Seq, &m.UID, &m.ID, &m.At, &m.Due, &m.Attempts, &m.Body, &m.Answer)
+	err := scan(&m.Log, &m.Seq, &m.UID, &m.ID, &m.At, &m.Due, &m.Attempts, &m.Body, &m.Answer)
 	return &m, err
 }
 
@@ -85,37 +85,25 @@ func scan(row interface{ Scan(...any) error }) (*Message, error) {
 // zero Place if there are no more.
 func (b *Box) Due(ctx context.Context, target string, now history.Time, after Place, most int) (jobs []Job, next Place, err error) {
 	fail := func(err error) ([]Job, Place, error) { return nil, Place{}, fmt.Errorf("find what is due: %w", err) }
-	rows, err := b.reading.Query(ctx, "SELECT log, uid FROM outbox WHERE target = ? AND dead = 0 AND due > 0 AND due <= ? ORDER BY due LIMIT ?", target, int64(now), most)
+	err = b.reading.Each(ctx, func(scan store.Scan) error {
+		var j Job
+		err := scan(&j.Log, &j.UID)
+		jobs = append(jobs, j)
+		return err
+	}, "SELECT log, uid FROM outbox WHERE target = ? AND dead = 0 AND due > 0 AND due <= ? ORDER BY due LIMIT ?", target, int64(now), most)
 	if err != nil {
 		return fail(err)
 	}
-	defer rows.Close()
-	for rows.Next() {
+	n := 0
+	err = b.reading.Each(ctx, func(scan store.Scan) error {
 		var j Job
-		if err := rows.Scan(&j.Log, &j.UID); err != nil {
-			return fail(err)
-		}
-		jobs = append(jobs, j)
-	}
-	if err := rows.Err(); err != nil {
-		return fail(err)
-	}
-	fresh, err := b.reading.Query(ctx, `SELECT log, seq, uid FROM outbox WHERE target = ? AND dead = 0 AND due = 0 AND log >= ? AND (log > ? OR seq > ?)
+		err := scan(&j.Log, &next.Seq, &j.UID)
+		next.Log = j.Log
+		jobs, n = append(jobs, j), n+1
+		return err
+	}, `SELECT log, seq, uid FROM outbox WHERE target = ? AND dead = 0 AND due = 0 AND log >= ? AND (log > ? OR seq > ?)
 		ORDER BY log, seq LIMIT ?`, target, after.Log, after.Log, int64(after.Seq), most)
 	if err != nil {
-		return fail(err)
-	}
-	defer fresh.Close()
-	n := 0
-	for ; fresh.Next(); n++ {
-		var j Job
-		if err := fresh.Scan(&j.Log, &next.Seq, &j.UID); err != nil {
-			return fail(err)
-		}
-		next.Log = j.Log
-		jobs = append(jobs, j)
-	}
-	if err := fresh.Err(); err != nil {
 		return fail(err)
 	}
 	if n < most {
@@ -126,7 +114,7 @@ func (b *Box) Due(ctx context.Context, target string, now history.Time, after Pl
 
 // Oldest is the oldest message of a job that waits; nil if none does.
 func (b *Box) Oldest(ctx context.Context, target string, job Job) (*Message, error) {
-	m, err := scan(b.reading.QueryRow(ctx, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND log = ? AND uid = ? AND dead = 0 ORDER BY seq LIMIT 1", target, job.Log, job.UID))
+	m, err := scanMessage(b.reading.QueryRow(ctx, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND log = ? AND uid = ? AND dead = 0 ORDER BY seq LIMIT 1", target, job.Log, job.UID).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -141,14 +129,13 @@ func (b *Box) Oldest(ctx context.Context, target string, job Job) (*Message, err
 func (b *Box) Postpone(ctx context.Context, target string, behind *Message) error {
 	const atOnce = 500
 	for {
-		rows, err := b.reading.Query(ctx, "SELECT seq FROM outbox WHERE target = ? AND log = ? AND uid = ? AND seq > ? AND dead = 0 AND due < ? LIMIT ?",
+		seqs, err := collect[uint64](ctx, b.reading, "SELECT seq FROM outbox WHERE target = ? AND log = ? AND uid = ? AND seq > ? AND dead = 0 AND due < ? LIMIT ?",
 			target, behind.Log, behind.UID, int64(behind.Seq), int64(behind.Due), atOnce)
 		if err != nil {
 			return fmt.Errorf("find what is behind a message: %w", err)
 		}
-		seqs, err := collect[uint64](rows)
-		if err != nil || len(seqs) == 0 {
-			return err
+		if len(seqs) == 0 {
+			return nil
 		}
 		err = b.transact(ctx, func(tx *store.Tx) error {
 			return eachOf(seqs, func(list string, args []any) error {
@@ -165,16 +152,15 @@ func (b *Box) Postpone(ctx context.Context, target string, behind *Message) erro
 	}
 }
 
-func collect[T any](rows *sql.Rows) (all []T, err error) {
-	defer rows.Close()
-	for rows.Next() {
+// collect reads rows of one column.
+func collect[T any](ctx context.Context, from *store.Store, query string, args ...any) (all []T, err error) {
+	err = from.Each(ctx, func(scan store.Scan) error {
 		var one T
-		if err := rows.Scan(&one); err != nil {
-			return nil, err
-		}
+		err := scan(&one)
 		all = append(all, one)
-	}
-	return all, rows.Err()
+		return err
+	}, query, args...)
+	return all, err
 }
 
 // eachOf calls do for parts of a list of numbers, as it stands in a statement. Rows that are named by their key are
@@ -269,11 +255,7 @@ func (b *Box) Compose(ctx context.Context, target string, now history.Time) (com
 		return false, nil
 	}
 	err = b.transact(ctx, func(tx *store.Tx) error {
-		rows, err := tx.Query(ctx, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND dead = 0 AND log > 0 ORDER BY log, seq LIMIT ?"+tx.Locks(), target, digestMost)
-		if err != nil {
-			return err
-		}
-		parts, err := take(rows)
+		parts, err := take(ctx, tx, target)
 		if err != nil || len(parts) == 0 {
 			return err
 		}
@@ -309,20 +291,16 @@ func (b *Box) Compose(ctx context.Context, target string, now history.Time) (com
 }
 
 // take reads the messages that a digest has room for.
-func take(rows *sql.Rows) (parts []*Message, err error) {
-	defer rows.Close()
+func take(ctx context.Context, tx *store.Tx, target string) (parts []*Message, err error) {
 	size := 0
-	for rows.Next() {
-		m, err := scan(rows)
-		if err != nil {
-			return nil, err
+	err = tx.Each(ctx, func(scan store.Scan) error {
+		m, err := scanMessage(scan)
+		if size += len(m.Body) + 1; size <= digestBytes || len(parts) == 0 {
+			parts = append(parts, m)
 		}
-		if size += len(m.Body) + 1; size > digestBytes && len(parts) > 0 {
-			break
-		}
-		parts = append(parts, m)
-	}
-	return parts, rows.Err()
+		return err
+	}, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND dead = 0 AND log > 0 ORDER BY log, seq LIMIT ?"+tx.Locks(), target, digestMost)
+	return parts, err
 }
 
 // Expire removes messages that were written before a time, at most so many of each target, whether they wait or are
@@ -333,21 +311,13 @@ func (b *Box) Expire(ctx context.Context, before time.Time, most int) (removed i
 			err = fmt.Errorf("remove old messages: %w", err)
 		}
 	}()
-	rows, err := b.reading.Query(ctx, "SELECT name FROM webhooks")
-	if err != nil {
-		return 0, err
-	}
-	targets, err := collect[string](rows)
+	targets, err := collect[string](ctx, b.reading, "SELECT name FROM webhooks")
 	if err != nil {
 		return 0, err
 	}
 	for _, target := range targets {
 		for dead := range 2 {
-			rows, err := b.reading.Query(ctx, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND dead = ? AND at < ? ORDER BY at LIMIT ?", target, dead, int64(history.At(before)), most)
-			if err != nil {
-				return removed, err
-			}
-			old, err := all(rows)
+			old, err := b.messages(ctx, "target = ? AND dead = ? AND at < ? ORDER BY at LIMIT ?", target, dead, int64(history.At(before)), most)
 			if err != nil {
 				return removed, err
 			}
@@ -374,14 +344,12 @@ func (b *Box) Expire(ctx context.Context, before time.Time, most int) (removed i
 	return removed, nil
 }
 
-func all(rows *sql.Rows) (messages []*Message, err error) {
-	defer rows.Close()
-	for rows.Next() {
-		m, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		messages = append(messages, m)
-	}
-	return messages, rows.Err()
+// messages are those of a condition, in its order.
+func (b *Box) messages(ctx context.Context, where string, args ...any) (all []*Message, err error) {
+	err = b.reading.Each(ctx, func(scan store.Scan) error {
+		m, err := scanMessage(scan)
+		all = append(all, m)
+		return err
+	}, "SELECT "+messageColumns+" FROM outbox WHERE "+where, args...)
+	return all, err
 }

@@ -88,21 +88,14 @@ func (b *Box) Renew(ctx context.Context, holder string, lease time.Duration, ans
 				return err
 			}
 		}
-		rows, err := tx.Query(ctx, "SELECT name, off, reason, hold FROM webhooks WHERE holder = ?", holder)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
 		held = map[string]Change{}
-		for rows.Next() {
+		return tx.Each(ctx, func(scan store.Scan) error {
 			var target string
 			var c Change
-			if err := rows.Scan(&target, &c.Off, &c.Reason, &c.Hold); err != nil {
-				return err
-			}
+			err := scan(&target, &c.Off, &c.Reason, &c.Hold)
 			held[target] = c
-		}
-		return rows.Err()
+			return err
+		}, "SELECT name, off, reason, hold FROM webhooks WHERE holder = ?", holder)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("renew the leases of webhooks: %w", err)
@@ -161,11 +154,7 @@ func (b *Box) Counts(ctx context.Context, target string) (c Counts, err error) {
 
 // Dead are the newest dead letters of a target, at most so many.
 func (b *Box) Dead(ctx context.Context, target string, most int) ([]*Message, error) {
-	rows, err := b.reading.Query(ctx, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND dead = 1 ORDER BY at DESC LIMIT ?", target, most)
-	if err != nil {
-		return nil, fmt.Errorf("read dead letters: %w", err)
-	}
-	messages, err := all(rows)
+	messages, err := b.messages(ctx, "target = ? AND dead = 1 ORDER BY at DESC LIMIT ?", target, most)
 	if err != nil {
 		return nil, fmt.Errorf("read dead letters: %w", err)
 	}
