@@ -56,7 +56,7 @@ type search struct {
 	time  string          // the column of Since and Until
 	where *where          // what indexes have
 	whole *where          // all that is asked for
-	named *led            // what the first leaves out: objects that a caller may see by their names, which few indexes have
+	named *led            // what the first leaves out, where the rest can be looked for without: objects that a caller may see by their names, which few indexes have
 	span  [2]history.Time // bounds of time: from, and before; 0: no bound
 	leads []lead
 }
@@ -64,8 +64,10 @@ type search struct {
 func (s *Store) search(log Log, f Filter, q search) *search {
 	q.store, q.log, q.span = s, log, [2]history.Time{f.Since, f.Until}
 	q.whole = f.where(log, q.state, q.time)
-	if names := q.apart(&f); names != nil {
-		q.named = &led{index: q.table + "_name", column: "name", values: names, whole: true}
+	namespaces, names, anywhere := split(f.Within)
+	if !anywhere && len(names) > 0 && len(names) <= mostLeading && (len(namespaces) > 0 || f.Own != "") {
+		q.named = &led{index: q.table + "_name", column: "name", values: distinct(names), whole: true}
+		f.Within, names = slices.DeleteFunc(slices.Clone(f.Within), func(p Place) bool { return p.Name != "" }), nil
 	}
 	q.where = f.where(log, q.state, q.time)
 	q.lead("uid", f.UIDs)
@@ -74,30 +76,25 @@ func (s *Store) search(log Log, f Filter, q search) *search {
 	q.lead("queue", f.Queues)
 	q.lead("namespace", one(f.Namespace))
 	q.lead(q.state, texts(f.States))
-	if f.Namespace == "" && f.Within != nil {
-		q.leadWithin(f.Within, f.Own)
+	if f.Namespace == "" && f.Within != nil && !anywhere {
+		q.leadWithin(namespaces, names, f.Own)
 	}
 	return &q
 }
 
-// apart takes the objects from a filter that a caller may see by their names, and returns these names, if the rest can be looked for without them.
-func (q *search) apart(f *Filter) (names []string) {
-	var rest []Place
-	for _, p := range f.Within {
+// split takes what a caller may see apart: whole namespaces, the names of single objects, and whether it is everything.
+func split(places []Place) (namespaces, names []string, anywhere bool) {
+	for _, p := range places {
 		switch {
 		case p.Name != "":
 			names = append(names, p.Name)
 		case p.Namespace == AnyNamespace:
-			return nil
+			anywhere = true
 		default:
-			rest = append(rest, p)
+			namespaces = append(namespaces, p.Namespace)
 		}
 	}
-	if len(names) == 0 || len(names) > mostLeading || len(rest) == 0 && f.Own == "" {
-		return nil
-	}
-	f.Within = slices.Clip(append([]Place{}, rest...))
-	return distinct(names)
+	return namespaces, names, anywhere
 }
 
 func distinct(values []string) []string { return slices.Compact(slices.Sorted(slices.Values(values))) }
@@ -124,18 +121,7 @@ func (q *search) lead(column string, values []string) {
 }
 
 // leadWithin adds what a caller may see as a condition that could lead.
-func (q *search) leadWithin(places []Place, own string) {
-	var namespaces, names []string
-	for _, p := range places {
-		switch {
-		case p.Name != "":
-			names = append(names, p.Name)
-		case p.Namespace == AnyNamespace:
-			return
-		default:
-			namespaces = append(namespaces, p.Namespace)
-		}
-	}
+func (q *search) leadWithin(namespaces, names []string, own string) {
 	if len(namespaces)+len(names) > mostLeading {
 		return
 	}
