@@ -13,13 +13,7 @@ import (
 )
 
 // The test binary also serves as the benchmark's children.
-func TestMain(m *testing.M) {
-	if process.Role() != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { process.TestMain(m, main) }
 
 // Each workload runs in a small size on the real control plane, and the gateway delivers each change once.
 func TestWorkloadsRunAndNothingIsLost(t *testing.T) {

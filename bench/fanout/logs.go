@@ -43,8 +43,8 @@ func (b *bench) logs() error {
 		repeated += s.Repeated + s.Disordered
 		connections = max(connections, s.connections)
 	}
-	b.expect(size.title, "missed", missed)
-	b.expect(size.title, "repeated or in disorder", repeated)
+	b.Expect(size.title, "missed", missed)
+	b.Expect(size.title, "repeated or in disorder", repeated)
 	of := func(read func(measure.Sample) float64) float64 {
 		return figures.MedianOf(all, func(s logSample) float64 { return read(s.Sample) })
 	}

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,33 +22,27 @@ import (
 
 func main() { process.Main("fanout", children, run) }
 
-// workload is one table.
-type workload struct {
-	name string
-	run  func(*bench) error
-}
-
-var workloads = []workload{
-	{"20x1000", func(b *bench) error { return b.rate(b.sizes.steady, 1.3) }},
-	{"500x200", func(b *bench) error { return b.rate(b.sizes.busy, 1) }},
-	{"burst", func(b *bench) error { return b.rate(b.sizes.burst, 0) }},
-	{"idle", (*bench).idle},
-	{"slow", (*bench).slow},
-	{"stalled", (*bench).stalled},
-	{"storm", (*bench).storm},
-	{"logs", (*bench).logs},
+var workloads = measure.Workloads[*bench]{
+	{Name: "20x1000", Run: func(b *bench) error { return b.rate(b.sizes.steady, 1.3) }},
+	{Name: "500x200", Run: func(b *bench) error { return b.rate(b.sizes.busy, 1) }},
+	{Name: "burst", Run: func(b *bench) error { return b.rate(b.sizes.burst, 0) }},
+	{Name: "idle", Run: (*bench).idle},
+	{Name: "slow", Run: (*bench).slow},
+	{Name: "stalled", Run: (*bench).stalled},
+	{Name: "storm", Run: (*bench).storm},
+	{Name: "logs", Run: (*bench).logs},
 }
 
 // bench is one run of the benchmark.
 type bench struct {
 	measure.Bench
+	measure.Promises
 	gateway string   // the binary
 	modes   []string // servers, in the order of the tables
 	rounds  int
 	sizes   sizes
 	profile string // directory; "": no profiles
 	out     io.Writer
-	lost    []string // faults in what the gateway delivered
 }
 
 func run(args []string, out io.Writer) error {
@@ -58,7 +51,7 @@ func run(args []string, out io.Writer) error {
 	flags.StringVar(&b.gateway, "gateway", "", "the gateway's `binary`; if none is named, it is built")
 	modes := flags.String("modes", "floor,r3labs,gateway", "the `servers`; gateway:BINARY is another gateway beside it")
 	flags.IntVar(&b.rounds, "rounds", 3, "how often each server is measured in turn; figures are medians")
-	only := flags.String("only", "", "run these `workloads` only, separated by commas: "+strings.Join(names(), ", "))
+	only := flags.String("only", "", "run these `workloads` only, separated by commas: "+workloads.Names())
 	quick := flags.Bool("quick", false, "small and short, to see whether it works")
 	flags.StringVar(&b.profile, "profile", "", "`directory` for the gateway's profiles, taken in a round of their own")
 	if err := flags.Parse(args); err != nil {
@@ -69,14 +62,9 @@ func run(args []string, out io.Writer) error {
 	if *quick {
 		b.sizes, b.rounds = small, 1
 	}
-	chosen := names()
-	if *only != "" {
-		chosen = strings.Split(*only, ",")
-	}
-	for _, name := range chosen {
-		if !slices.Contains(names(), name) {
-			return fmt.Errorf("there is no workload %q", name)
-		}
+	chosen, err := workloads.Only(*only)
+	if err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "kubecast-bench-")
 	if err != nil {
@@ -91,30 +79,9 @@ func run(args []string, out io.Writer) error {
 	}
 	defer b.Load.Kill()
 	began := time.Now()
-	for _, w := range workloads {
-		if slices.Contains(chosen, w.name) {
-			if err := w.run(b); err != nil {
-				return fmt.Errorf("%s: %w", w.name, err)
-			}
-		}
+	if err := chosen.Run(b); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "\nfan-out: %s in all\n", time.Since(began).Round(time.Second))
-	if len(b.lost) > 0 {
-		return fmt.Errorf("the gateway broke its promise: %s", strings.Join(b.lost, "; "))
-	}
-	return nil
-}
-
-// expect notes a count that must be 0: no machine is so slow that an event may be lost or sent twice.
-func (b *bench) expect(workload, what string, count uint64) {
-	if count > 0 {
-		b.lost = append(b.lost, fmt.Sprintf("%s: %d %s", workload, count, what))
-	}
-}
-
-func names() (names []string) {
-	for _, w := range workloads {
-		names = append(names, w.name)
-	}
-	return names
+	return b.Kept()
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -12,13 +11,7 @@ import (
 )
 
 // The test binary also serves as the benchmark's children.
-func TestMain(m *testing.M) {
-	if process.Role() != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { process.TestMain(m, main) }
 
 // Each workload runs in a small size, and the gateway delivers each event once.
 func TestWorkloadsRunAndNothingIsLost(t *testing.T) {

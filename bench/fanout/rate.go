@@ -35,8 +35,8 @@ func (b *bench) rate(size rates, reach float64) error {
 			repeated += s.Repeated + s.Disordered
 		}
 		if mode == "gateway" {
-			b.expect(size.title, "missed", missed)
-			b.expect(size.title, "repeated or in disorder", repeated)
+			b.Expect(size.title, "missed", missed)
+			b.Expect(size.title, "repeated or in disorder", repeated)
 		}
 		t.Add(nameOf(mode), figures.MedianOf(samples, measure.Sample.PerServerCPU), b.overFloor(results, mode),
 			figures.MedianOf(samples, measure.Latency(0.5)), figures.MedianOf(samples, measure.Latency(0.99)),

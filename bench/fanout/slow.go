@@ -54,7 +54,7 @@ func (b *bench) slow() error {
 		for at := 0; at <= seconds; at += step {
 			row = append(row, mebibytes(run.memory[min(at, len(run.memory)-1)].Now))
 		}
-		b.expect("slow, "+run.name, "missed by the witness", run.witness.Missed())
+		b.Expect("slow, "+run.name, "missed by the witness", run.witness.Missed())
 		growth := run.memory[len(run.memory)-1].Peak - run.memory[0].Now
 		row = append(row, mebibytes(growth), measure.Latency(0.99)(run.witness), run.witness.Missed(),
 			run.clients.Clients-run.clients.Open, run.clients.Resets)

@@ -44,7 +44,7 @@ func (b *bench) stalled() error {
 		samples := results[mode]
 		if mode == "gateway" {
 			for _, s := range samples {
-				b.expect("stalled", "missed by the witness", s.alone.Missed()+s.beside.Missed())
+				b.Expect("stalled", "missed by the witness", s.alone.Missed()+s.beside.Missed())
 			}
 		}
 		row := []any{nameOf(mode)}

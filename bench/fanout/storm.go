@@ -48,10 +48,10 @@ func (b *bench) storm() error {
 			s.Lost, s.Synced, s.Resets, missed, s.Repeated, mebibytes(s.memory.Peak), s.cpu.Seconds(), float64(s.Bytes)/1e6)
 		if resume {
 			if s.Lost == 0 {
-				b.expect("storm", "missed by clients with positions", s.missed)
+				b.Expect("storm", "missed by clients with positions", s.missed)
 			}
-			b.expect("storm", "repeated to clients with positions", s.Repeated)
-			b.expect("storm", "snapshots of clients with positions", s.Synced+s.Resets)
+			b.Expect("storm", "repeated to clients with positions", s.Repeated)
+			b.Expect("storm", "snapshots of clients with positions", s.Synced+s.Resets)
 			t.Reach("snapshots of clients with positions", float64(s.Synced+s.Resets), 0)
 		}
 	}

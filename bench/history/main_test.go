@@ -3,7 +3,6 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -11,13 +10,7 @@ import (
 )
 
 // The test binary also serves as the benchmark's children.
-func TestMain(m *testing.M) {
-	if process.Role() != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { process.TestMain(m, main) }
 
 // Each part runs in a small size, and no transition is lost or told twice.
 func TestPartsRunAndNothingIsLost(t *testing.T) {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,13 +12,7 @@ import (
 )
 
 // The test binary also serves as the benchmark's children.
-func TestMain(m *testing.M) {
-	if process.Role() != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { process.TestMain(m, main) }
 
 // Each sort of means runs, and no good user misses an event.
 func TestGoodUsersMissNothing(t *testing.T) {

@@ -13,13 +13,7 @@ import (
 )
 
 // The ceiling is this program in another role.
-func TestMain(m *testing.M) {
-	if process.Role() != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { process.TestMain(m, main) }
 
 // Each workload runs in a small size on the real control plane, and both servers answer each request.
 func TestWorkloadsRun(t *testing.T) {

@@ -47,8 +47,8 @@ func (b *bench) told(size rates, sorts []sort, rounds int) error {
 				return fmt.Errorf("%s: %w", how.name, err)
 			}
 			found[how.name] = append(found[how.name], sample)
-			b.expect(how.name, "missed", sample.Missed())
-			b.expect(how.name, "repeated or in disorder", sample.Repeated+sample.Disordered)
+			b.Expect(how.name, "missed", sample.Missed())
+			b.Expect(how.name, "repeated or in disorder", sample.Repeated+sample.Disordered)
 		}
 	}
 	over := func(name string, read func(measure.Sample) float64) float64 {

@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubecast/kubecast/bench/internal/gateway"
@@ -23,19 +21,13 @@ import (
 
 func main() { process.Main("thin", children, run) }
 
-// workload is one table.
-type workload struct {
-	name string
-	run  func(*bench) error
-}
-
-var workloads = []workload{
-	{"open", (*bench).open},
-	{"crowd", (*bench).crowd},
-	{"changes", func(b *bench) error { return b.told(b.sizes.changes, sorts, 1) }},
-	{"patches", func(b *bench) error { return b.told(b.sizes.patches, patches, b.rounds) }},
-	{"idle", (*bench).idle},
-	{"pages", (*bench).pages},
+var workloads = measure.Workloads[*bench]{
+	{Name: "open", Run: (*bench).open},
+	{Name: "crowd", Run: (*bench).crowd},
+	{Name: "changes", Run: func(b *bench) error { return b.told(b.sizes.changes, sorts, 1) }},
+	{Name: "patches", Run: func(b *bench) error { return b.told(b.sizes.patches, patches, b.rounds) }},
+	{Name: "idle", Run: (*bench).idle},
+	{Name: "pages", Run: (*bench).pages},
 }
 
 // sizes are the sizes of the workloads.
@@ -66,18 +58,18 @@ var (
 // bench is one run of the benchmark.
 type bench struct {
 	measure.Bench
+	measure.Promises
 	sizes
 	gateway string // the binary
 	profile string // directory; "": no profiles
 	out     io.Writer
-	lost    []string // faults in what the gateway delivered
 }
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("thin", flag.ContinueOnError)
 	b := &bench{out: out, sizes: full}
 	flags.StringVar(&b.gateway, "gateway", "", "the gateway's `binary`; if none is named, it is built")
-	only := flags.String("only", "", "run these `workloads` only, separated by commas: "+strings.Join(names(), ", "))
+	only := flags.String("only", "", "run these `workloads` only, separated by commas: "+workloads.Names())
 	quick := flags.Bool("quick", false, "small and short, to see whether it works")
 	flags.StringVar(&b.profile, "profile", "", "`directory` for the gateway's profiles, taken while it is measured, which costs something")
 	if err := flags.Parse(args); err != nil {
@@ -86,14 +78,9 @@ func run(args []string, out io.Writer) error {
 	if *quick {
 		b.sizes = small
 	}
-	chosen := names()
-	if *only != "" {
-		chosen = strings.Split(*only, ",")
-	}
-	for _, name := range chosen {
-		if !slices.Contains(names(), name) {
-			return fmt.Errorf("there is no workload %q", name)
-		}
+	chosen, err := workloads.Only(*only)
+	if err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "kubecast-bench-")
 	if err != nil {
@@ -108,30 +95,9 @@ func run(args []string, out io.Writer) error {
 	}
 	defer b.Load.Kill()
 	began := time.Now()
-	for _, w := range workloads {
-		if slices.Contains(chosen, w.name) {
-			if err := w.run(b); err != nil {
-				return fmt.Errorf("%s: %w", w.name, err)
-			}
-		}
+	if err := chosen.Run(b); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "\nthin lines: %s in all\n", time.Since(began).Round(time.Second))
-	if len(b.lost) > 0 {
-		return fmt.Errorf("the gateway broke its promise: %s", strings.Join(b.lost, "; "))
-	}
-	return nil
-}
-
-// expect notes a count that must be 0: no machine is so slow that a change may be lost or told twice.
-func (b *bench) expect(workload, what string, count uint64) {
-	if count > 0 {
-		b.lost = append(b.lost, fmt.Sprintf("%s: %d %s", workload, count, what))
-	}
-}
-
-func names() (names []string) {
-	for _, w := range workloads {
-		names = append(names, w.name)
-	}
-	return names
+	return b.Kept()
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -18,13 +17,7 @@ import (
 )
 
 // The test binary also serves as the benchmark's children.
-func TestMain(m *testing.M) {
-	if process.Role() != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { process.TestMain(m, main) }
 
 // Each workload runs in a small size, and the gateway delivers each change once.
 func TestWorkloadsRunAndNothingIsLost(t *testing.T) {

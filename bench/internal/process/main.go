@@ -27,6 +27,15 @@ func Main(name string, children func(role string) error, run func(args []string,
 	}
 }
 
+// TestMain runs the tests of a benchmark, whose program also serves as its children.
+func TestMain(tests interface{ Run() int }, main func()) {
+	if Role() != "" {
+		main()
+		return
+	}
+	os.Exit(tests.Run())
+}
+
 // Interruptible is run with a context that a signal ends.
 func Interruptible(run func(ctx context.Context, args []string, out io.Writer) error) func(args []string, out io.Writer) error {
 	return func(args []string, out io.Writer) error {
