@@ -81,6 +81,10 @@ class Counts implements Sink<Count> {
     return true;
   }
 
+  told(): readonly StreamEvent[] {
+    return [{ watch: '', id: '', type: 'unknown', name: 'counts', data: JSON.stringify({ counts: this.#snapshot.items }) }];
+  }
+
   commit(): void {
     this.#snapshot = this.#build();
     this.#listeners.tell();

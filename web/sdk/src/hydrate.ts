@@ -1,11 +1,9 @@
 // A page that a server has rendered goes on from where the server stopped: without asking for what it has been given.
 
 import { WatchedCollection, type Snapshot } from './collection.ts';
-import type { Count } from './counts.ts';
 import type { StreamEvent } from './events.ts';
-import type { Kubecast, WatchSnapshot } from './kubecast.ts';
+import type { Entry, Kubecast, WatchSnapshot } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
-import type { PagePlace } from './page.ts';
 
 /** As JSON it may be written into a page. It says as much as its user may see, so it belongs into no shared cache. */
 export interface Dehydrated {
@@ -40,7 +38,7 @@ export function dehydrate(kc: Kubecast): Dehydrated {
   const watches: Record<string, Dehydrated['watches'][string]> = {};
   for (const [path, entry] of entries) {
     const snapshot = entry.collection.getSnapshot();
-    const events = snapshot.phase === 'current' ? eventsOf(path, entry.followed, entry.snapshot) : undefined;
+    const events = snapshot.phase === 'current' ? eventsOf(entry) : undefined;
     if (!events) continue;
     watches[path] = { name: entry.name, events };
     entry.server = old(snapshot, asOf);
@@ -82,23 +80,14 @@ function old({ items, phase, stale, ...more }: Snapshot<unknown>, asOf: number):
   return { ...more, data: items, status: 'reconnecting', asOf, error: undefined };
 }
 
-/** What a server would have to say for a watch to know this. */
-function eventsOf(path: string, followed: boolean, { data, namespaces, ...more }: WatchSnapshot<unknown> & PagePlace): StreamEvent[] | undefined {
-  const told = { watch: '', id: '' };
-  const before: StreamEvent[] = namespaces ? [{ ...told, type: 'narrowed', namespaces, names: {} }] : [];
-  // What is empty does not show what it is made of.
-  const objects = data.length > 0 ? data.every(isObject) : !followed || more.total !== undefined;
-  if (objects) {
-    const added = (data as readonly KubeObject[]).map((object): StreamEvent => ({ ...told, type: 'added', object }));
-    const { total, offset } = more;
-    if (total === undefined) return [...before, ...added, { ...told, type: 'synced', resourceVersion: '' }];
-    const page = { uids: (data as readonly KubeObject[]).map(({ metadata }) => metadata.uid), total, offset };
-    return [...before, ...added, { ...told, type: 'unknown', name: 'page', data: JSON.stringify(page) }];
-  }
-  if (data.length > 0 ? data.every(isCount) : /[?&]countBy=/.test(path)) return [...before, { ...told, type: 'unknown', name: 'counts', data: JSON.stringify({ counts: data }) }];
-  return undefined;
+/** What a gateway would have to say for a watch to know what it shows; undefined: it begins anew. */
+function eventsOf({ followed, collection, snapshot }: Entry): StreamEvent[] | undefined {
+  const of = { watch: '', id: '' };
+  const told = followed ? collection.told?.() : objects(snapshot.data as readonly KubeObject[]);
+  return told && [...(snapshot.namespaces ? [{ ...of, type: 'narrowed', namespaces: snapshot.namespaces, names: {} } as const] : []), ...told];
 }
 
-const has = (value: unknown, key: string): boolean => typeof value === 'object' && value !== null && key in value;
-const isObject = (value: unknown): value is KubeObject => has(value, 'metadata');
-const isCount = (value: unknown): value is Count => has(value, 'values');
+function objects(data: readonly KubeObject[]): StreamEvent[] {
+  const of = { watch: '', id: '' };
+  return [...data.map((object): StreamEvent => ({ ...of, type: 'added', object })), { ...of, type: 'synced', resourceVersion: '' }];
+}

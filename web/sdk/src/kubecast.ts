@@ -1,7 +1,7 @@
 // All watches of a page on one stream: each is there as long as somebody looks at it.
 
 import { Client, type ClientOptions } from './client.ts';
-import { none, WatchedCollection, type Collection } from './collection.ts';
+import { none, WatchedCollection } from './collection.ts';
 import { within } from './deadline.ts';
 import { Listeners } from './listeners.ts';
 import { streamPath } from './live.ts';
@@ -71,10 +71,11 @@ const restTime = 30_000;
 /** How long an answer that is no stream may take, in milliseconds. */
 const answerTime = 20_000;
 
-interface Entry {
+/** One watch; of whoever looks inside. */
+export interface Entry {
   readonly name: string;
   readonly path: string;
-  readonly collection: Collection<unknown>;
+  readonly collection: Sink<unknown>;
   readonly listeners: Listeners;
   readonly watch: Watch<unknown>;
   readonly followed: boolean;

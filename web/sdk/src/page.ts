@@ -107,6 +107,13 @@ class Page implements Sink<KubeObject, PagePlace> {
     }
   }
 
+  told(): readonly StreamEvent[] {
+    const { items, total, offset } = this.#snapshot;
+    const of = { watch: '', id: '' };
+    const uids = items.map(({ metadata }) => metadata.uid);
+    return [...items.map((object): StreamEvent => ({ ...of, type: 'added', object })), { ...of, type: 'unknown', name: 'page', data: JSON.stringify({ uids, total, offset }) }];
+  }
+
   commit(): void {
     this.#snapshot = this.#build();
     this.#listeners.tell();

@@ -29,6 +29,8 @@ export interface Sink<T, More = unknown> extends Collection<T, More> {
   apply(event: StreamEvent): boolean;
   /** Makes what was applied visible and tells the subscribers. */
   commit(): void;
+  /** What a gateway would have to say for it to be known, of what is not made of objects and can be given on; see `dehydrate`. */
+  told?(): readonly StreamEvent[];
 }
 
 /** Something to follow that is not made of objects. See {@link Kubecast.follow}. */
