@@ -20,7 +20,7 @@ export { counts, type Count, type CountQuery } from './counts.ts';
 export { ready, snapshots } from './ready.ts';
 export { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 export { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
-export { AskedError, type Asked, type AskedSnapshot } from './asked.ts';
+export { answerTo, AskedError, type Asked, type AskedSnapshot } from './asked.ts';
 export { pastOf, type Past, type PastSnapshot } from './past.ts';
 export { HistoryError, pastJobs, transitions, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';

@@ -1,6 +1,6 @@
 // The objects of a kind by its own columns. Which there are is a live page; what stands in the columns, a Table that is read again when one has changed.
 
-import { defineResource, pathOf, type KubeObject } from '@kubecast/sdk';
+import { answerTo, defineResource, pathOf, type KubeObject } from '@kubecast/sdk';
 import { useKubecast, useLivePage } from '@kubecast/sdk/react';
 import { useCallback, useDeferredValue, useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -11,7 +11,7 @@ import { Search } from '../filters/Search.tsx';
 import { timeOf } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
-import { answered, useReading } from '../reading/reading.ts';
+import { useReading } from '../reading/reading.ts';
 import { linkTo, linkToObject, setView, type View } from '../view/view.ts';
 import { cellsOf, tableForm } from './columns.ts';
 import type { Kind } from './discovery.ts';
@@ -49,7 +49,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const read = useCallback(() => {
     const path = pathOf(resource, { namespace, search });
     const query = new URLSearchParams({ limit: String(limit), sort });
-    return kc.request(`${path}${path.includes('?') ? '&' : '?'}${query.toString()}`, { headers: { Accept: tableForm } }, answered).then(cellsOf);
+    return answerTo(kc, `${path}${path.includes('?') ? '&' : '?'}${query.toString()}`, { headers: { Accept: tableForm } }).then(cellsOf);
   }, [kc, resource, namespace, search, sort, limit]);
   const table = useReading(read, data);
 

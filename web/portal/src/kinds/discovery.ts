@@ -1,9 +1,9 @@
 // The kinds that a cluster serves, by the gateway's discovery documents, and of which of them the user may see anything.
 
-import { mayWatch, watchable, type Kubecast } from '@kubecast/sdk';
+import { answerTo, mayWatch, watchable, type Kubecast } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect } from 'react';
-import { answered, Reading, useRead, type Read } from '../reading/reading.ts';
+import { Reading, useRead, type Read } from '../reading/reading.ts';
 
 export interface Kind {
   /** As everywhere in the portal: `pods`, `deployments.apps`. */
@@ -68,7 +68,7 @@ async function visible(kc: Kubecast, kinds: readonly Kind[]): Promise<Kind[]> {
 }
 
 async function discover(kc: Kubecast): Promise<readonly Kind[]> {
-  const documents = await Promise.all(['/api', '/apis'].map((path) => kc.request(path, { headers: { Accept: forms } }, answered)));
+  const documents = await Promise.all(['/api', '/apis'].map((path) => answerTo(kc, path, { headers: { Accept: forms } })));
   const [core = [], groups = []] = documents.map(kindsIn);
   // An event has two names.
   const all = [...core, ...groups.filter(({ id }) => id !== 'events.events.k8s.io')];

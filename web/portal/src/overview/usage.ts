@@ -1,8 +1,7 @@
 // What the history sums up: how long jobs waited and ran, and what they used, by whom and when; see "Usage" in wire.md.
 
-import { pathOf, type Kubecast } from '@kubecast/sdk';
+import { answerTo, pathOf, type Kubecast } from '@kubecast/sdk';
 import { jobs } from '../job/resources.ts';
-import { answered } from '../reading/reading.ts';
 
 interface Spread {
   readonly p50: number;
@@ -32,7 +31,7 @@ export interface UsageQuery {
 
 export async function usage(kc: Kubecast, { namespace, by, since, step }: UsageQuery): Promise<readonly Usage[]> {
   const query = new URLSearchParams({ view: 'usage', by, since, ...(step && { step }) });
-  const answer = await kc.request(`/history${pathOf(jobs, { namespace })}?${query.toString()}`, {}, answered);
+  const answer = await answerTo(kc, `/history${pathOf(jobs, { namespace })}?${query.toString()}`);
   const { items } = answer as { items: readonly (Omit<Usage, 'from'> & { readonly from: string })[] };
   return items.map((item) => ({ ...item, from: Date.parse(item.from) }));
 }

@@ -1,9 +1,8 @@
 // What the palette finds: pages and kinds that are known here, and objects that the gateway is asked for by what was typed.
 
-import { defineResource, pathOf, type Kubecast, type KubeObject } from '@kubecast/sdk';
+import { answerTo, defineResource, pathOf, type Kubecast, type KubeObject } from '@kubecast/sdk';
 import { matches } from '../kinds/KindsPage.tsx';
 import type { Kind } from '../kinds/discovery.ts';
-import { answered } from '../reading/reading.ts';
 import { linkToObject, type View } from '../view/view.ts';
 
 export interface Entry {
@@ -63,7 +62,7 @@ export async function find(kc: Kubecast, { text, kinds }: Question, view: View):
   const answers = await Promise.allSettled(
     kinds.map(async (kind): Promise<Group> => {
       const path = pathOf(defineResource<KubeObject>()(kind), { search: text, fields: ['metadata.name', 'metadata.namespace'] });
-      const { items = [] } = (await kc.request(`${path}&limit=${most}`, {}, answered)) as { readonly items?: readonly KubeObject[] };
+      const { items = [] } = (await answerTo(kc, `${path}&limit=${most}`)) as { readonly items?: readonly KubeObject[] };
       const entries = items.slice(0, most).map(({ metadata: { name, namespace = '' } }) => ({ href: linkToObject(kind.id, namespace, name, view), label: name, detail: namespace }));
       return { title: kind.kind, entries };
     }),

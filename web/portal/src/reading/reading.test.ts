@@ -1,5 +1,6 @@
+import { AskedError } from '@kubecast/sdk';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Reading, Refusal } from './reading.ts';
+import { Reading } from './reading.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -41,13 +42,13 @@ test('what could not be read is tried again by itself, unless it is refused; wha
   const reading = new Reading(read, 100);
   follow(reading);
   await over();
-  fail.with = new Refusal(503, 'the database is away');
+  fail.with = new AskedError(503, 'the database is away');
   reading.ask();
   await over(1_000);
   expect(reading.getSnapshot()).toMatchObject({ data: 'all', error: fail.with });
   await over(30_000);
   expect(read.mock.calls.length).toBeGreaterThan(3);
-  fail.with = new Refusal(403, 'no');
+  fail.with = new AskedError(403, 'no');
   await over(20_000);
   const asked = read.mock.calls.length;
   await over(60_000);

@@ -11,24 +11,6 @@ export interface Read<T> {
   readonly error: Error | undefined;
 }
 
-/** The gateway does not answer that. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-/** What an answer says, or a {@link Refusal} in the gateway's words. */
-export async function answered(response: Response): Promise<unknown> {
-  if (response.ok) return response.json();
-  const { detail, message } = (await response.json().catch(() => ({}))) as { detail?: string; message?: string };
-  throw new Refusal(response.status, detail ?? message ?? `HTTP ${response.status}`);
-}
-
 /** In milliseconds: until what may heal is tried again. */
 const again = 10_000;
 /** What takes long to read is read as much less often. */
