@@ -54,13 +54,14 @@ func (s *stream) mustNext(t *testing.T) frame {
 	return read
 }
 
-// mustEvent reads up to the next event, which must have the given name. A bookmark tells nothing, and who comes back is told one at
-// once: it is passed over, unless it is asked for.
+// mustEvent reads up to the next event, which must have the given name. What is said of the stream itself is passed over, unless it is
+// asked for: a bookmark tells nothing, and an API server that is short of time ends watches, which is then told as it is.
 func (s *stream) mustEvent(t *testing.T, name string) frame {
 	t.Helper()
 	for {
 		read := s.mustNext(t)
-		if read.event == "" || read.event == "bookmark" && name != "bookmark" {
+		about := read.event == "" || read.event == "bookmark" || read.event == "stale" || read.event == "live"
+		if about && read.event != name {
 			continue
 		}
 		if read.event != name {
