@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
 // BenchmarkWrite writes what a recorder reads at once: the lives of many jobs, four transitions each, in one transaction.
@@ -12,7 +13,7 @@ func BenchmarkWrite(b *testing.B) {
 	for _, name := range []string{"SQLite", "PostgreSQL", "MariaDB"} {
 		for _, jobsAtOnce := range []int{1, 128} {
 			b.Run(fmt.Sprintf("%s/%d", name, 4*jobsAtOnce), func(b *testing.B) {
-				s := openAt(b, addresses[name](b))
+				s := openAt(b, dbtest.Addresses[name](b))
 				if err := s.Migrate(b.Context()); err != nil {
 					b.Fatal(err)
 				}

@@ -2,44 +2,14 @@ package store
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
-var (
-	postgresql = dbtest.Postgres()
-	maria      = dbtest.MariaDB()
-)
-
-func TestMain(m *testing.M) {
-	for _, server := range []*dbtest.Server{postgresql, maria} {
-		if err := server.Start(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	code := m.Run()
-	postgresql.Stop()
-	maria.Stop()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// addresses are those of an empty database of each sort.
-var addresses = map[string]func(testing.TB) string{
-	"SQLite":     func(t testing.TB) string { return "sqlite://" + t.TempDir() + "/h.db" },
-	"PostgreSQL": postgresql.Database,
-	"MariaDB":    maria.Database,
-}
+func TestMain(m *testing.M) { dbtest.Main(m) }
 
 func openAt(t testing.TB, address string) *Store {
 	t.Helper()
@@ -57,15 +27,13 @@ func openAt(t testing.TB, address string) *Store {
 
 // each runs a test on each sort of database, with an up-to-date schema.
 func each(t *testing.T, test func(t *testing.T, s *Store)) {
-	for name, address := range addresses {
-		t.Run(name, func(t *testing.T) {
-			s := openAt(t, address(t))
-			if err := s.Migrate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			test(t, s)
-		})
-	}
+	dbtest.Each(t, func(t *testing.T, address string) {
+		s := openAt(t, address)
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		test(t, s)
+	})
 }
 
 var jobs = LogName{Cluster: "c1", Resource: "jobs.batch"}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
 // recipe is a block of commands in docs/history.md, below a heading; the test is skipped where one of its programs is not installed.
@@ -140,7 +141,7 @@ func TestAHistoryMovesFromAFileToAServer(t *testing.T) {
 	const heading = "Moving from SQLite to a server"
 	t.Run("PostgreSQL", func(t *testing.T) {
 		commands, dir := recipe(t, heading, "psql", "sqlite3", "psql"), t.TempDir()
-		address := postgresql.Database(t)
+		address := dbtest.PostgreSQL.Database(t)
 		to := openAt(t, address)
 		if err := to.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
@@ -151,7 +152,7 @@ func TestAHistoryMovesFromAFileToAServer(t *testing.T) {
 	})
 	t.Run("MariaDB", func(t *testing.T) {
 		commands, dir := recipe(t, heading, "mariadb", "sqlite3", "mariadb"), t.TempDir()
-		address := maria.Database(t)
+		address := dbtest.Maria.Database(t)
 		to := openAt(t, address)
 		if err := to.Migrate(t.Context()); err != nil {
 			t.Fatal(err)

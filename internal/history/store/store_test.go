@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
 // What is written is found again as it was, whatever is in it.
@@ -164,48 +165,45 @@ func TestALeaseIsOneHolders(t *testing.T) {
 
 // Replicas that start at once bring up the schema once.
 func TestReplicasThatStartAtOnceMigrateOnce(t *testing.T) {
-	for name, address := range addresses {
-		t.Run(name, func(t *testing.T) {
-			at := address(t)
-			first := openAt(t, at)
-			if err := first.Check(t.Context()); !errors.Is(err, ErrOlder) || CauseOf(err) != CauseSchema {
-				t.Errorf("an empty database: %v", err)
-			}
-			var starting sync.WaitGroup
-			for range 5 {
-				s := openAt(t, at)
-				starting.Go(func() {
-					if err := s.Migrate(t.Context()); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			starting.Wait()
-			if err := first.Check(t.Context()); err != nil {
-				t.Error(err)
-			}
-			// What broke off in the middle is begun again.
-			for _, statement := range []string{"UPDATE history_schema SET version = 0", "DROP TABLE transitions", "DROP INDEX jobs_queue"} {
-				if strings.HasPrefix(statement, "DROP INDEX") && name == "MariaDB" {
-					statement += " ON jobs"
+	dbtest.Each(t, func(t *testing.T, address string) {
+		first := openAt(t, address)
+		if err := first.Check(t.Context()); !errors.Is(err, ErrOlder) || CauseOf(err) != CauseSchema {
+			t.Errorf("an empty database: %v", err)
+		}
+		var starting sync.WaitGroup
+		for range 5 {
+			s := openAt(t, address)
+			starting.Go(func() {
+				if err := s.Migrate(t.Context()); err != nil {
+					t.Error(err)
 				}
-				if _, err := first.db.ExecContext(t.Context(), statement); err != nil {
-					t.Fatal(err)
-				}
+			})
+		}
+		starting.Wait()
+		if err := first.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+		// What broke off in the middle is begun again.
+		for _, statement := range []string{"UPDATE history_schema SET version = 0", "DROP TABLE transitions", "DROP INDEX jobs_queue"} {
+			if strings.HasPrefix(statement, "DROP INDEX") && strings.HasPrefix(address, "mysql:") {
+				statement += " ON jobs"
 			}
-			if err := errors.Join(first.Migrate(t.Context()), first.Check(t.Context())); err != nil {
-				t.Errorf("after a migration that broke off: %v", err)
-			}
-			if _, err := first.db.ExecContext(t.Context(), "UPDATE history_schema SET version = 99"); err != nil {
+			if _, err := first.db.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
-			for what, err := range map[string]error{"Migrate": first.Migrate(t.Context()), "Check": first.Check(t.Context())} {
-				if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), fmt.Sprintf("version 99, this gateway knows %d", len(migrations))) {
-					t.Errorf("%s of a newer schema: %v", what, err)
-				}
+		}
+		if err := errors.Join(first.Migrate(t.Context()), first.Check(t.Context())); err != nil {
+			t.Errorf("after a migration that broke off: %v", err)
+		}
+		if _, err := first.db.ExecContext(t.Context(), "UPDATE history_schema SET version = 99"); err != nil {
+			t.Fatal(err)
+		}
+		for what, err := range map[string]error{"Migrate": first.Migrate(t.Context()), "Check": first.Check(t.Context())} {
+			if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), fmt.Sprintf("version 99, this gateway knows %d", len(migrations))) {
+				t.Errorf("%s of a newer schema: %v", what, err)
 			}
-		})
-	}
+		}
+	})
 }
 
 // Pages go on where they ended, whatever was written since, and each filter finds what it should and nothing else.
@@ -344,11 +342,11 @@ func TestWhatIsWrongWithADatabaseIsTold(t *testing.T) {
 		}
 	}
 	t.Run("MariaDB's password", func(t *testing.T) {
-		maria.Database(t)
-		maria.Exec(t, "CREATE DATABASE secrets")
-		maria.Exec(t, "CREATE USER 'kc'@'%' IDENTIFIED BY 'right'")
-		maria.Exec(t, "GRANT ALL ON secrets.* TO 'kc'@'%'")
-		s, err := New(Options{Address: maria.Address("secrets", "kc", ""), PasswordFile: password})
+		dbtest.Maria.Database(t)
+		dbtest.Maria.Exec(t, "CREATE DATABASE secrets")
+		dbtest.Maria.Exec(t, "CREATE USER 'kc'@'%' IDENTIFIED BY 'right'")
+		dbtest.Maria.Exec(t, "GRANT ALL ON secrets.* TO 'kc'@'%'")
+		s, err := New(Options{Address: dbtest.Maria.Address("secrets", "kc", ""), PasswordFile: password})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,7 +361,7 @@ func TestWhatIsWrongWithADatabaseIsTold(t *testing.T) {
 		}
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
-		address := postgresql.Database(t)
+		address := dbtest.PostgreSQL.Database(t)
 		s := openAt(t, address)
 		if err := s.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
@@ -377,11 +375,11 @@ func TestWhatIsWrongWithADatabaseIsTold(t *testing.T) {
 			t.Errorf("%v is taken for %s", err, CauseOf(err))
 		}
 		log := take(t, s, "a")
-		postgresql.Kill()
+		dbtest.PostgreSQL.Kill()
 		if _, err := s.Write(t.Context(), log, seen(5, "n", "o", []string{"u"}, history.Running)); err == nil || CauseOf(err) != CauseAway {
 			t.Errorf("%v is taken for %s", err, CauseOf(err))
 		}
-		if err := postgresql.Up(); err != nil {
+		if err := dbtest.PostgreSQL.Up(); err != nil {
 			t.Fatal(err)
 		}
 		var err error

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
 // What the inbox costs the history: batches of 500 lives of a job, of three transitions each, by a thousand owners.
 func BenchmarkWritingTheHistory(b *testing.B) {
-	for name, address := range addresses {
+	for name, address := range dbtest.Addresses {
 		for _, c := range []struct {
 			name   string
 			owner  func(n int) string

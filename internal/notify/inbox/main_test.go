@@ -1,47 +1,18 @@
 package inbox
 
 import (
-	"fmt"
 	"log/slog"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-var (
-	postgresql = dbtest.Postgres()
-	maria      = dbtest.MariaDB()
-)
-
-func TestMain(m *testing.M) {
-	for _, server := range []*dbtest.Server{postgresql, maria} {
-		if err := server.Start(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	code := m.Run()
-	postgresql.Stop()
-	maria.Stop()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-var addresses = map[string]func(testing.TB) string{
-	"SQLite":     func(t testing.TB) string { return "sqlite://" + t.TempDir() + "/h.db" },
-	"PostgreSQL": postgresql.Database,
-	"MariaDB":    maria.Database,
-}
+func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // replica is a gateway's part of the matter: connections of its own, and an inbox that writes with them.
 type replica struct {
@@ -51,12 +22,9 @@ type replica struct {
 
 // each runs a test on each sort of database, with a way to open replicas.
 func each(t *testing.T, test func(t *testing.T, open func() replica)) {
-	for name, address := range addresses {
-		t.Run(name, func(t *testing.T) {
-			at := address(t)
-			test(t, func() replica { return openAt(t, at, Options{}) })
-		})
-	}
+	dbtest.Each(t, func(t *testing.T, address string) {
+		test(t, func() replica { return openAt(t, address, Options{}) })
+	})
 }
 
 func openAt(t testing.TB, address string, opts Options) replica {

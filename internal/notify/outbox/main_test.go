@@ -1,39 +1,15 @@
 package outbox
 
 import (
-	"fmt"
-	"os"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/dbtest"
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
-var (
-	postgresql = dbtest.Postgres()
-	maria      = dbtest.MariaDB()
-)
-
-func TestMain(m *testing.M) {
-	for _, server := range []*dbtest.Server{postgresql, maria} {
-		if err := server.Start(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	code := m.Run()
-	postgresql.Stop()
-	maria.Stop()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // past is a log to which a test writes what jobs went through.
 type past struct {
@@ -45,32 +21,26 @@ type past struct {
 
 // each runs a test on each sort of database, with a log that has begun.
 func each(t *testing.T, targets []Target, test func(t *testing.T, p *past)) {
-	for name, address := range map[string]func(testing.TB) string{
-		"SQLite":     func(t testing.TB) string { return "sqlite://" + t.TempDir() + "/h.db" },
-		"PostgreSQL": postgresql.Database,
-		"MariaDB":    maria.Database,
-	} {
-		t.Run(name, func(t *testing.T) {
-			db, err := store.New(store.Options{Address: address(t), Writers: []store.Writer{NewWriter(targets)}})
-			if err != nil {
-				t.Fatal(err)
+	dbtest.Each(t, func(t *testing.T, address string) {
+		db, err := store.New(store.Options{Address: address, Writers: []store.Writer{NewWriter(targets)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Error(err)
 			}
-			t.Cleanup(func() {
-				if err := db.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			if err := db.Migrate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			p := &past{t: t, db: db, box: New(db, db)}
-			if p.log, err = db.Take(t.Context(), store.LogName{Cluster: "c1", Resource: "jobs.batch"}, "east", "test", time.Minute); err != nil {
-				t.Fatal(err)
-			}
-			p.write(seen("first", 1, false, history.Failed)) // a first start finds it, so it is told to nobody
-			test(t, p)
 		})
-	}
+		if err := db.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p := &past{t: t, db: db, box: New(db, db)}
+		if p.log, err = db.Take(t.Context(), store.LogName{Cluster: "c1", Resource: "jobs.batch"}, "east", "test", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		p.write(seen("first", 1, false, history.Failed)) // a first start finds it, so it is told to nobody
+		test(t, p)
+	})
 }
 
 // seen is a job of the namespace n that goes through states.
