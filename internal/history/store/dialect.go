@@ -22,6 +22,8 @@ type dialect interface {
 	upsert(key, columns []string) string
 	// arrays reports whether unnest makes rows of arrays.
 	arrays() bool
+	// pairs is a list of so many pairs of arguments, which follows IN.
+	pairs(n int) string
 	// text is a type that a key's values can be cast to.
 	text() string
 	// use follows a table's name, so that the database reads the table by an index.
@@ -65,6 +67,8 @@ func (d sqlite) led(table, index string, _ *where) (string, []any) { return tabl
 func (sqlite) locks() string { return "" }
 
 func (sqlite) arrays() bool { return false }
+
+func (sqlite) pairs(n int) string { return "(VALUES " + listOfPairs(n) + ")" }
 
 func (sqlite) text() string { return "TEXT" }
 
@@ -116,6 +120,9 @@ func (postgres) locks() string { return " FOR UPDATE" }
 
 func (postgres) arrays() bool { return true }
 
+// PostgreSQL looks up rows of VALUES by their hash, and would try the pairs of a list one by one.
+func (postgres) pairs(n int) string { return "(VALUES " + listOfPairs(n) + ")" }
+
 func (postgres) text() string { return "TEXT" }
 
 func (postgres) primary(table string) string { return table + "_pkey" }
@@ -165,6 +172,8 @@ func (mariadb) locks() string { return " FOR UPDATE" }
 
 func (mariadb) arrays() bool { return false }
 
+func (mariadb) pairs(n int) string { return "(" + listOfPairs(n) + ")" }
+
 func (mariadb) text() string { return "BINARY" }
 
 func (mariadb) primary(string) string { return "PRIMARY" }
@@ -202,3 +211,5 @@ func onConflict(key, columns []string) string {
 	}
 	return " ON CONFLICT (" + strings.Join(key, ", ") + ") DO UPDATE SET " + strings.Join(sets, ", ")
 }
+
+func listOfPairs(n int) string { return "(?, ?)" + strings.Repeat(", (?, ?)", n-1) }

@@ -61,7 +61,8 @@ func oneOf[T ~string](w *where, column string, values []T) {
 	w.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
 }
 
-func (f Filter) where(log Log, state, time string) *where {
+// where are the conditions of a filter on a table in which these columns are the state and the time.
+func (s *Store) where(f Filter, log Log, state, time string) *where {
 	w := &where{}
 	w.add("log = ?", log.ID)
 	if f.Namespace != "" {
@@ -71,7 +72,7 @@ func (f Filter) where(log Log, state, time string) *where {
 		w.add("name = ?", f.Name)
 	}
 	if f.Within != nil {
-		w.within(f.Within, f.Own)
+		w.within(s.dialect, f.Within, f.Own)
 	}
 	oneOf(w, state, f.States)
 	oneOf(w, "owner", f.Owners)
@@ -86,41 +87,36 @@ func (f Filter) where(log Log, state, time string) *where {
 	return w
 }
 
-func (w *where) within(places []Place, own string) {
-	var whole []string
-	var texts []string
-	var args []any
+// within is that a row is in one of some places, or of an owner. Places of one sort are one list, however many they are: SQLite takes a
+// time that grows with the square of the conditions that stand in one OR.
+func (w *where) within(d dialect, places []Place, own string) {
+	var namespaces, names []string
+	var objects []any // namespace and name, one after the other
 	for _, p := range places {
 		switch {
 		case p.Name == "" && p.Namespace == AnyNamespace:
 			return
 		case p.Name == "":
-			whole = append(whole, p.Namespace)
+			namespaces = append(namespaces, p.Namespace)
 		case p.Namespace == AnyNamespace:
-			texts, args = append(texts, "name = ?"), append(args, p.Name)
+			names = append(names, p.Name)
 		default:
-			texts, args = append(texts, "(namespace = ? AND name = ?)"), append(args, p.Namespace, p.Name)
+			objects = append(objects, p.Namespace, p.Name)
 		}
 	}
-	inner := &where{}
-	oneOf(inner, "namespace", whole)
-	texts, args = append(texts, inner.texts...), append(args, inner.args...)
+	any := &where{}
+	oneOf(any, "namespace", namespaces)
+	oneOf(any, "name", names)
+	if len(objects) > 0 {
+		any.add("(namespace, name) IN "+d.pairs(len(objects)/2), objects...)
+	}
 	if own != "" {
-		texts, args = append(texts, "owner = ?"), append(args, own)
+		any.add("owner = ?", own)
 	}
-	if len(texts) == 0 {
-		texts = []string{"1 = 0"}
+	if len(any.texts) == 0 {
+		any.add("1 = 0")
 	}
-	w.add(anyOf(texts), args...)
-}
-
-// anyOf is that one of some conditions holds. SQLite takes no conditions more than 1,000 deep, and one behind the other they would be as
-// deep as they are many; in halves they are not.
-func anyOf(texts []string) string {
-	if half := len(texts) / 2; half > 50 {
-		return "(" + anyOf(texts[:half]) + " OR " + anyOf(texts[half:]) + ")"
-	}
-	return "(" + strings.Join(texts, " OR ") + ")"
+	w.add("("+strings.Join(any.texts, " OR ")+")", any.args...)
 }
 
 // JobAfter is where a page of jobs ended; the zero value is before the first.
@@ -172,7 +168,7 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 // TransitionsAfter are the transitions between two numbers, in order. The work depends on how many lie between the two,
 // however few of them the filter leaves.
 func (s *Store) TransitionsAfter(ctx context.Context, log Log, f Filter, after, upTo uint64, limit int) ([]*history.Transition, error) {
-	w := f.where(log, "to_state", "at")
+	w := s.where(f, log, "to_state", "at")
 	w.add("seq > ?", int64(after))
 	w.add("seq <= ?", int64(upTo))
 	return s.transitions(ctx, "transitions "+w.String()+" ORDER BY seq LIMIT ?", append(w.args, limit)...)

@@ -56,7 +56,7 @@ func TestPagesHaveWhatLookingAtEachRowFinds(t *testing.T) {
 			return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(b.UID, a.UID))
 		})
 		slices.Reverse(transitions)
-		for range 300 {
+		for range 150 {
 			f := anyFilter(random)
 			j := all[random.IntN(len(all))]
 			after := JobAfter{j.Created, j.UID}
