@@ -134,7 +134,7 @@ func (d *database) await(ctx context.Context, transitions int64) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("there are %d of %d transitions: %w", n, transitions, errors.Join(err, ctx.Err()))
 		}
-		time.Sleep(2 * time.Millisecond) // before that, there may be no database yet
+		time.Sleep(10 * time.Millisecond) // a question takes from the database what it has to write with
 	}
 }
 

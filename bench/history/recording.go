@@ -200,7 +200,7 @@ func (b *bench) follow(ctx context.Context, d *database, from, to int64) (seen f
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for last = from; last < to; time.Sleep(2 * time.Millisecond) {
-		rows, err := d.db.QueryContext(ctx, fmt.Sprintf("SELECT seq, message FROM transitions WHERE seq > %d ORDER BY seq", last))
+		rows, err := d.db.QueryContext(ctx, fmt.Sprintf("SELECT seq, message FROM transitions WHERE log = (SELECT id FROM logs) AND seq > %d ORDER BY seq", last))
 		if err != nil {
 			return seen, last, err
 		}

@@ -115,8 +115,12 @@ func texts(states []history.State) (all []string) {
 
 // lead adds a condition that could lead.
 func (q *search) lead(column string, values []string) {
+	index := q.table + "_" + column
+	if column == q.key {
+		index = q.store.dialect.primary(q.table) // it has a row of a value, which needs no other index
+	}
 	if len(values) > 0 && len(values) <= mostLeading {
-		q.leads = append(q.leads, lead{{index: q.table + "_" + column, column: column, values: distinct(values)}})
+		q.leads = append(q.leads, lead{{index: index, column: column, values: distinct(values)}})
 	}
 }
 
