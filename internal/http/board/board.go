@@ -94,9 +94,7 @@ func (b *Board) Ask(kinds *cache.Kinds, store *cache.Store, asked Question, user
 	of := asked.key(store)
 	q := b.kept[of]
 	if q == nil {
-		if len(b.kept) >= b.opts.Questions && !b.dropIdle() && !b.displace(user) {
-			return nil, ErrFull
-		}
+		// A question that cannot be kept must displace none, so this comes first.
 		used, release, err := kinds.Use(store.Kind(), user)
 		if err != nil {
 			return nil, err
@@ -104,6 +102,10 @@ func (b *Board) Ask(kinds *cache.Kinds, store *cache.Store, asked Question, user
 		if used != store { // the kind is another one since
 			release()
 			return nil, cache.ErrNotServed
+		}
+		if len(b.kept) >= b.opts.Questions && !b.dropIdle() && !b.displace(user) {
+			release()
+			return nil, ErrFull
 		}
 		q = b.begin(of, asked, store, release, user)
 	}

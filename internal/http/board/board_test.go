@@ -235,3 +235,37 @@ func TestAQuestionThatIsOverTakesNoOtherWithIt(t *testing.T) {
 		again.Close()
 	})
 }
+
+// TestAQuestionThatCannotBeKeptDisplacesNone, neither one that is asked nor one that nobody asks at the moment.
+func TestAQuestionThatCannotBeKeptDisplacesNone(t *testing.T) {
+	inBubble(t, 2, 1<<20, func(a *asked) {
+		one, _ := a.ask("spec.a", "ann")
+		two, _ := a.ask("spec.b", "ann")
+		ended, end := context.WithCancel(a.Context())
+		end()
+		over, err := cache.NewKinds(a.api.Connect(a.T), cache.Options{Topic: stream.Options{Events: 8}}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = over.Run(ended) // from here on it serves nothing
+		served := a.kinds
+		for range 2 {
+			a.kinds = over
+			if r, err := a.ask("spec.c", "bob"); err == nil || errors.Is(err, ErrFull) {
+				t.Errorf("%v %v, of kinds that have ended", r, err)
+			}
+			a.kinds = served
+			if _, err := one.View(nil); err != nil {
+				t.Errorf("the first: %v", err)
+			}
+			if s := a.board.Stats(); s.Questions != 2 {
+				t.Errorf("%+v", s)
+			}
+			if two != nil { // then nobody asks it, and it may make room
+				two.Close()
+				two = nil
+			}
+		}
+		one.Close()
+	})
+}
