@@ -34,7 +34,8 @@ type Codings struct {
 // New returns the codings of these names, the best first. It fails if a name is not one of Names.
 func New(names []string, registerer prometheus.Registerer) (*Codings, error) {
 	m := newMetrics(registerer)
-	kept := &shared{}
+	kept := newShared()
+	m.keep(registerer, kept.memory)
 	c := &Codings{offered: names, byName: map[string]*Coding{}}
 	for _, name := range names {
 		var encode func(dst, piece []byte) []byte
@@ -75,6 +76,7 @@ type Coding struct {
 
 // Body is what has to be known of an answer between its pieces. The zero value is one that has not begun.
 type Body struct {
+	Payer string // to whom the memory is charged of what others may get, too
 	begun bool
 	sum   uint32 // of what was encoded, for gzip
 	size  uint32 // likewise, modulo 2³²
@@ -93,7 +95,7 @@ func (c *Coding) Append(b *Body, dst, piece []byte) []byte {
 	}
 	b.begun = true
 	for part := range slices.Chunk(piece, maxPart) {
-		dst = c.part(dst, part)
+		dst = c.part(b.Payer, dst, part)
 	}
 	return dst
 }
@@ -101,7 +103,7 @@ func (c *Coding) Append(b *Body, dst, piece []byte) []byte {
 // maxPart bounds what is encoded at once, in bytes, and so for how long nothing else is done.
 const maxPart = 256 << 10
 
-func (c *Coding) part(dst, part []byte) []byte {
+func (c *Coding) part(payer string, dst, part []byte) []byte {
 	before := len(dst)
 	if len(part) < minShared {
 		dst = c.encode(dst, part)
@@ -114,7 +116,7 @@ func (c *Coding) part(dst, part []byte) []byte {
 		return append(dst, coded...)
 	}
 	dst = c.encode(dst, part)
-	c.shared.offer(key, dst[before:])
+	c.shared.offer(key, payer, dst[before:])
 	c.own.add(len(part), len(dst)-before)
 	return dst
 }

@@ -3,6 +3,7 @@ package coding
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -115,30 +118,75 @@ func TestEachPieceIsDecodedBeforeTheNextComes(t *testing.T) {
 	}
 }
 
-func TestWhatManyGetIsEncodedOnceAndKeptWithinBounds(t *testing.T) {
+func TestWhatManyGetIsEncodedOnceAndKeptWhileItIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCoding(t, "zstd")
+		piece := []byte(strings.Repeat("event: modified\n", 300))
+		var body Body
+		want := c.Append(&body, nil, piece)
+		if bytes, _ := c.shared.memory.Held(); bytes != 0 {
+			t.Errorf("%d bytes are kept of what was asked for once", bytes)
+		}
+		c.Append(&body, nil, piece)
+		of := keyOf(c.number, piece)
+		if got := c.shared.get(of); !bytes.Equal(got, want) {
+			t.Error("it is not kept though it was asked for again")
+		}
+		if other := newCoding(t, "gzip"); c.shared.get(keyOf(other.number, piece)) != nil {
+			t.Error("the piece of one coding is found for another")
+		}
+		for range 3 {
+			time.Sleep(lifetime * 3 / 4)
+			if !bytes.Equal(c.Append(&body, nil, piece), want) || c.shared.get(of) == nil {
+				t.Error("it is forgotten though it is asked for")
+			}
+		}
+		time.Sleep(lifetime + time.Second)
+		synctest.Wait()
+		c.shared.mu.Lock()
+		defer c.shared.mu.Unlock()
+		if held, _ := c.shared.memory.Held(); held != 0 || len(c.shared.kept) != 0 {
+			t.Errorf("%d bytes and %d pieces are kept after the last has asked", held, len(c.shared.kept))
+		}
+	})
+}
+
+// A user who asks for much, each piece twice, must not make others' pieces be encoded for each of them.
+func TestWhoAsksForMuchDisplacesOnlyTheirOwnPieces(t *testing.T) {
 	c := newCoding(t, "zstd")
-	piece := []byte(strings.Repeat("event: modified\n", 300))
-	var body Body
-	want := c.Append(&body, nil, piece)
-	c.Append(&body, nil, piece)
-	if got := c.shared.get(keyOf(c.number, piece)); !bytes.Equal(got, want) {
-		t.Error("it is not kept though it was asked for again")
+	many := []byte(strings.Repeat("event: modified\n", 300))
+	good, greedy := Body{Payer: "ann"}, Body{Payer: "bob"}
+	for range 2 {
+		c.Append(&good, nil, many)
 	}
-	if other := newCoding(t, "gzip"); c.shared.get(keyOf(other.number, piece)) != nil {
-		t.Error("the piece of one coding is found for another")
+	own := make([]byte, 200<<10)
+	for j := range own {
+		own[j] = byte(rand.Int())
 	}
-	for i := range 200 {
-		own := make([]byte, 200<<10)
-		for j := range own {
-			own[j] = byte(rand.Int())
+	for i := range 2 * keptBytes / len(own) {
+		binary.BigEndian.PutUint32(own, uint32(i))
+		for range 2 {
+			c.Append(&greedy, nil, own)
 		}
-		for range 1 + i%2 {
-			c.Append(&body, nil, own)
-		}
-		if c.shared.held > generation+maxPart+entryCost {
-			t.Fatalf("%d bytes are held", c.shared.held)
+		if held, _ := c.shared.memory.Held(); held > keptBytes {
+			t.Fatalf("%d bytes are held", held)
 		}
 	}
+	if c.shared.get(keyOf(c.number, many)) == nil {
+		t.Error("another's piece was displaced")
+	}
+	if len(c.shared.kept) < keptBytes/len(own)/2 || len(c.shared.kept) > keptBytes/len(own)+2 {
+		t.Errorf("%d pieces are kept", len(c.shared.kept))
+	}
+	for i := range 3 * remembered {
+		c.shared.offer(key{length: i}, "bob", nil)
+	}
+	if n := len(c.shared.now) + len(c.shared.old); n > 2*remembered {
+		t.Errorf("%d pieces are remembered", n)
+	}
+}
+
+func TestOnlyCodingsThatThereAreCanBeOffered(t *testing.T) {
 	if _, err := New([]string{"gzip", "brotli"}, prometheus.NewRegistry()); err == nil || !strings.Contains(err.Error(), `"brotli"`) {
 		t.Errorf("an unknown name: %v", err)
 	}

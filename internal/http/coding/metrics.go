@@ -1,6 +1,10 @@
 package coding
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubecast/kubecast/internal/budget"
+)
 
 type metrics struct {
 	before *prometheus.CounterVec
@@ -19,6 +23,16 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	}
 	registerer.MustRegister(m.before, m.after)
 	return m
+}
+
+// keep adds what the pieces that are kept occupy.
+func (*metrics) keep(registerer prometheus.Registerer, memory *budget.Memory) {
+	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubecast_coded_kept_bytes", Help: "Bytes that compressed pieces of answers occupy, which are kept since several clients asked for them.",
+	}, func() float64 {
+		bytes, _ := memory.Held()
+		return float64(bytes)
+	}))
 }
 
 // counts are those of one coding and one way of making.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
@@ -162,7 +163,7 @@ func (h *Hub) newSession(r *http.Request, id auth.Identity) *session {
 		position: strings.Clone(PositionOf(r.Header, r.URL.Query())),
 		began:    time.Now(),
 		trail:    trail.Of(r.Context()),
-		out:      frames{patience: h.opts.Times.WriteTimeout},
+		out:      frames{patience: h.opts.Times.WriteTimeout, body: coding.Body{Payer: id.Payer()}},
 	}
 }
 

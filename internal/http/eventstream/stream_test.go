@@ -1,8 +1,12 @@
 package eventstream
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
 
 // TestRetriesAreSpread, or all clients would come back at the same moment.
@@ -17,5 +21,14 @@ func TestRetriesAreSpread(t *testing.T) {
 	}
 	if between(5, 5) != 5 || between(7, 5) != 7 {
 		t.Error("an empty range")
+	}
+}
+
+// What were charged to nobody would be everybody's, and one user's streams could displace what others' share.
+func TestWhatAStreamCompressesIsChargedToItsCaller(t *testing.T) {
+	r := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
+	ss := (&Hub{}).newSession(r, auth.Identity{Username: "ann"})
+	if ss.out.body.Payer != "ann" {
+		t.Errorf("it is charged to %q", ss.out.body.Payer)
 	}
 }

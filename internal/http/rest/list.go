@@ -50,7 +50,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if reply.NotModified(w, r, etag(r.Context(), granted, o.Version(), v)) {
 		return nil
 	}
-	return h.write(w, r, printer.Object(o))
+	return h.write(w, r, id, printer.Object(o))
 }
 
 // noObject is a 404 in the API server's own words.
@@ -64,12 +64,12 @@ func noObject(t access.Target) error {
 }
 
 // write writes an answer that is one object.
-func (h *Handler) write(w http.ResponseWriter, r *http.Request, body string) error {
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, id auth.Identity, body string) error {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if len(body) <= smallAnswer && (len(body) < worthCoding || h.opts.Codings.For(r.Header) == nil) {
 		return writeSmall(w, body, h.opts.WriteTimeout)
 	}
-	out := h.newListWriter(w, r)
+	out := h.newListWriter(w, r, id.Payer())
 	out.text(body)
 	return out.close()
 }
@@ -105,7 +105,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	defer task.Rest()
 	req.selector = req.selector.Stepping(task.Step)
 	if req.counting {
-		return h.count(w, r, page, req, task)
+		return h.count(w, r, id, page, req, task)
 	}
 	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), store.Kind(), req.View)
 	// The continue token stands in the list's metadata, so it has to be known before the first item.
@@ -113,7 +113,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	if err != nil {
 		return err
 	}
-	out := h.newListWriter(w, r)
+	out := h.newListWriter(w, r, id.Payer())
 	out.of(store, page.snapshot)
 	out.task = task
 	out.list(printer, items, listMeta(page, rest))
@@ -134,7 +134,7 @@ func listMeta(page page, rest rest) []byte {
 }
 
 // count answers how many objects have each value at a path, or each pair of values at two.
-func (h *Handler) count(w http.ResponseWriter, r *http.Request, page page, req listRequest, task *budget.Task) error {
+func (h *Handler) count(w http.ResponseWriter, r *http.Request, id auth.Identity, page page, req listRequest, task *budget.Task) error {
 	counts := cache.CountBy(page.part.List(page.snapshot, req.selector, "", ""), req.countBy, task.Step)
 	if task.Err() != nil {
 		return task.Err()
@@ -150,7 +150,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, page page, req l
 		return err
 	}
 	task.Rest() // no other user waits while the client takes this
-	out := h.newListWriter(w, r)
+	out := h.newListWriter(w, r, id.Payer())
 	out.bytes(body)
 	return out.close()
 }

@@ -55,7 +55,7 @@ func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Ident
 			return noObject(t)
 		}
 		setHeaders(w)
-		return h.write(w, r, printer.Object(o))
+		return h.write(w, r, id, printer.Object(o))
 	}
 	task := budget.NewTask(r.Context(), h.opts.Processors, id.Payer())
 	defer task.Rest()
@@ -69,7 +69,7 @@ func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Ident
 		}
 	}
 	setHeaders(w)
-	out := h.newListWriter(w, r)
+	out := h.newListWriter(w, r, id.Payer())
 	out.task = task
 	out.list(printer, items, []byte("{}"))
 	return out.close()
