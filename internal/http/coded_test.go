@@ -3,11 +3,14 @@ package http
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/kubecast/kubecast/internal/history"
 )
 
 // compressed lets the gateway offer codings.
@@ -97,6 +100,39 @@ func TestCompressedAnswersAreThoseThatAreNot(t *testing.T) {
 	}
 	if refused := g.get("/api/v1/pods?limit="+strings.Repeat("x", 2000), "Accept-Encoding: gzip"); refused.code != 400 || refused.header.Get("Content-Encoding") != "" {
 		t.Errorf("%d %v", refused.code, refused.header)
+	}
+}
+
+// Pages of the history are compressed like lists. What says who somebody is, beside kinds that a page may have chosen, is not.
+func TestPagesOfTheHistoryAreCompressed(t *testing.T) {
+	c := newChronicle(t, compressed("zstd", "gzip"))
+	for i := range 200 {
+		c.lives(fmt.Sprintf("a/job-%d", i), "alice", "", history.Running, history.Deleted) // how long it runs is the same in each answer
+	}
+	const jobs = "/history/apis/batch/v1/jobs"
+	for _, path := range []string{jobs + "?limit=300", jobs + "?view=transitions&limit=300", jobs + "/none", "/auth/me?kinds=pods," + strings.Repeat("pods,", 60) + "pods"} {
+		plain := c.get(path, "Accept-Encoding: identity")
+		for _, coding := range []string{"zstd", "gzip"} {
+			for range 3 { // the third time, it is one that was kept
+				a := c.get(path, "Accept-Encoding: "+coding)
+				want := ""
+				if strings.Contains(path, "limit") {
+					want = coding
+				}
+				if a.code != plain.code || a.header.Get("Content-Encoding") != want || want != "" && !strings.Contains(a.header.Get("Vary"), "Accept-Encoding") {
+					t.Fatalf("%s as %s: %d, not %d; %v", path, coding, a.code, plain.code, a.header)
+				}
+				if decoded(t, want, a.body) != plain.body {
+					t.Errorf("%s as %s is another answer", path, coding)
+				}
+				if want != "" && 3*len(a.body) > len(plain.body) {
+					t.Errorf("%s as %s has %d bytes, not %d", path, coding, len(a.body), len(plain.body))
+				}
+			}
+		}
+	}
+	if small := c.get(jobs+"?limit=1&owner=bob", "Accept-Encoding: gzip"); small.code != 200 || small.header.Get("Content-Encoding") != "" || small.header.Get("Vary") == "" {
+		t.Errorf("%d %v", small.code, small.header)
 	}
 }
 

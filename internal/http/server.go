@@ -147,7 +147,7 @@ func New(opts Options) (*Server, error) {
 	})
 	s.past = past.New(past.Options{
 		Archive: opts.History, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns, Processors: s.processors,
-		WriteTimeout: opts.Stream.WriteTimeout,
+		WriteTimeout: opts.Stream.WriteTimeout, Codings: codings,
 	})
 	told := notifications.Options{Inbox: opts.Inbox, Access: s.access, SeeTheirOwn: opts.SeeTheirOwn, Turns: turns}
 	if opts.History != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/wire"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/pace"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
@@ -28,9 +29,10 @@ type Options struct {
 	Access  *access.Access
 	// SeeTheirOwn says whether owner=me shows callers their own jobs without any other permission.
 	SeeTheirOwn  bool
-	Turns        *pace.Turns   // of lists and gets
-	Processors   *budget.Queue // turns for long work
-	WriteTimeout time.Duration // a client that takes no byte for so long is disconnected
+	Turns        *pace.Turns     // of lists and gets
+	Processors   *budget.Queue   // turns for long work
+	WriteTimeout time.Duration   // a client that takes no byte for so long is disconnected
+	Codings      *coding.Codings // in which pages are sent; nil: none
 }
 
 // Handler answers requests for the history.
@@ -100,8 +102,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	page.task.Rest()
-	return page.send(w, r, h.opts.WriteTimeout)
+	return page.send(w, r, h.opts.Codings.For(r.Header), id.Payer(), h.opts.WriteTimeout)
 }
 
 // grant decides what a caller may see. Own says that callers are shown their own jobs in all namespaces. For that they

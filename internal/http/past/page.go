@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
@@ -55,10 +56,39 @@ func (p *page) end(token string) error {
 // piece is how many bytes a client has to take under one deadline.
 const piece = 64 << 10
 
-func (p *page) send(w http.ResponseWriter, r *http.Request, patience time.Duration) error {
+// worthCoding is the size, in bytes, from which a page is compressed.
+const worthCoding = 1 << 10
+
+// encode compresses the page. What it says is the caller's to see, and repeats nothing that they asked for by name.
+func (p *page) encode(in *coding.Coding, payer string) error {
+	var coded bytes.Buffer
+	out, body := []byte(nil), coding.Body{Payer: payer}
+	for p.body.Len() > 0 {
+		part := p.body.Next(coding.PieceSize)
+		if !p.task.Step(len(part)) {
+			return p.task.Err()
+		}
+		out = in.Append(&body, out[:0], part)
+		coded.Write(out)
+	}
+	coded.Write(in.End(&body, out[:0]))
+	p.body = coded
+	return nil
+}
+
+// send sends the page in a coding; nil means none.
+func (p *page) send(w http.ResponseWriter, r *http.Request, in *coding.Coding, payer string, patience time.Duration) error {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
+	header.Add("Vary", "Accept-Encoding")
+	if in != nil && p.body.Len() >= worthCoding {
+		if err := p.encode(in, payer); err != nil {
+			return err
+		}
+		header.Set("Content-Encoding", in.Name)
+	}
+	p.task.Rest()
 	header.Set("Content-Length", strconv.Itoa(p.body.Len()))
 	to := conn.NewPatientWriter(w, r, patience)
 	for p.body.Len() > 0 {
