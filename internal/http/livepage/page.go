@@ -148,6 +148,14 @@ func identityOf(o *cluster.Object) identity { return identity{o.GetNamespace(), 
 
 // difference is what leads from what a client has to what it is to have: first what leaves, then the rest in order.
 func difference(from, to []*cluster.Object) (changes []change) {
+	if slices.EqualFunc(from, to, isSame) { // most changes move nothing
+		for i, o := range to {
+			if old := from[i]; old != o && old.JSON() != o.JSON() {
+				changes = append(changes, change{what: stream.Modified, object: o, base: old})
+			}
+		}
+		return changes
+	}
 	stays := make(map[identity]bool, len(to))
 	for _, o := range to {
 		stays[identityOf(o)] = true

@@ -37,10 +37,12 @@ type source struct {
 	announce  string        // the event that says so
 	told      *board.View   // of which the client was told all; nil: none
 	claim     stream.Claim
-	anew      bool      // the client is to be told again, though it may be the same
-	last      bool      // the kind is gone: this is the last to be told
-	notBefore time.Time // when the client wants to be told again
-	due       time.Time // the same, if there may be something to tell then; zero: a change wakes the session
+	marked    string             // what is asked and may be seen, as positions name it; "": not known yet
+	markedFor *access.Visibility // of which marked is the mark
+	anew      bool               // the client is to be told again, though it may be the same
+	last      bool               // the kind is gone: this is the last to be told
+	notBefore time.Time          // when the client wants to be told again
+	due       time.Time          // the same, if there may be something to tell then; zero: a change wakes the session
 }
 
 // open opens counts or a page for a caller.
@@ -188,7 +190,10 @@ func (s *source) complete(view *board.View, something bool) {
 
 // claims moves the client's position to a view.
 func (s *source) claims(view *board.View) {
-	s.claim = stream.Claim{Known: stream.UpTo(view.Version), Visibility: s.mark(s.Visible)}
+	if s.marked == "" || s.markedFor != s.Visible {
+		s.marked, s.markedFor = s.mark(s.Visible), s.Visible
+	}
+	s.claim = stream.Claim{Known: stream.UpTo(view.Version), Visibility: s.marked}
 }
 
 // Due implements eventstream.Source.
