@@ -5,9 +5,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
 	corev1 "k8s.io/api/core/v1"
 
@@ -61,5 +63,47 @@ func TestPodsAreVariedAndAreTheirOwnAgain(t *testing.T) {
 	each, coded := all.Len()/count, len(encoder.EncodeAll(all.Bytes(), nil))/count
 	if each < 2500 || each > 5000 || coded < 250 {
 		t.Errorf("a pod has %d bytes, and %d compressed", each, coded)
+	}
+}
+
+// What compresses a single event says how little of its bytes may be left: what a stream tells at once is a piece of its own.
+func BenchmarkOneEvent(b *testing.B) {
+	var events [][]byte
+	for i := range 300 {
+		events = append(events, fmt.Appendf(nil, "event: modified\nid: 123456789.0.abcdef.%d\ndata: %s\n\n", 10_000+i, pod(61*i, 1000, mark.Mark{})))
+	}
+	measure := func(name string, encode func(dst, event []byte) []byte) {
+		b.Run(name, func(b *testing.B) {
+			var coded []byte
+			var before, after, i int
+			for b.Loop() {
+				event := events[i%len(events)]
+				coded = encode(coded[:0], event)
+				before, after, i = before+len(event), after+len(coded), i+1
+			}
+			b.ReportMetric(float64(before)/float64(i), "before/op")
+			b.ReportMetric(float64(after)/float64(i), "after/op")
+		})
+	}
+	for _, level := range []zstd.EncoderLevel{zstd.SpeedFastest, zstd.SpeedDefault, zstd.SpeedBetterCompression, zstd.SpeedBestCompression} {
+		w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false))
+		if err != nil {
+			b.Fatal(err)
+		}
+		measure("zstd/"+level.String(), func(dst, event []byte) []byte { return w.EncodeAll(event, dst) })
+	}
+	for _, level := range []int{1, 6, 9} {
+		var out bytes.Buffer
+		w, err := flate.NewWriter(&out, level)
+		if err != nil {
+			b.Fatal(err)
+		}
+		measure(fmt.Sprintf("deflate/%d", level), func(dst, event []byte) []byte {
+			out.Reset()
+			w.Reset(&out)
+			_, _ = w.Write(event) // cannot fail: it writes to memory
+			_ = w.Flush()         // likewise
+			return append(dst, out.Bytes()...)
+		})
 	}
 }
