@@ -1,5 +1,6 @@
 // The whole of it: a real control plane, the real gateway with the portal inside, a real browser.
 
+import { parse as parseCsv } from 'csv-parse/sync';
 import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
@@ -103,6 +104,23 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await kubecast.submit(namespace, 'during-3', { start: 1, run: 1 });
     await row('during-3').getByText('Complete').waitFor();
     expect(await page.evaluate(() => 'sameDocument' in window)).toBe(true);
+  });
+
+  test('what a table shows can be taken away, and is read by those who read such files', { timeout: 60_000 }, async () => {
+    await kubecast.submit(namespace, 'taken', { start: 1, run: 1 });
+    await open('#jobs?q=taken');
+    await row('taken').getByText('Complete').waitFor();
+    const take = async (form: string): Promise<string> => {
+      const downloaded = page.waitForEvent('download');
+      await page.locator('summary', { hasText: 'Export' }).click();
+      await page.getByRole('button', { name: form }).click();
+      return (await downloaded).path();
+    };
+    const [header, ...lines] = parseCsv(await readFile(await take('CSV')), { bom: true });
+    expect(header?.slice(0, 3)).toEqual(['Name', 'Namespace', 'State']);
+    expect(lines.map((line) => line.slice(0, 3))).toEqual([['taken', namespace, 'Complete']]);
+    const read = await kubecast.kubectl(['get', '--output', 'name', '--filename', await take('YAML')]);
+    expect(read.trim()).toBe('job.batch/taken');
   });
 
   test("a job's page has its states, each line once, and its end, over a gateway that is killed; what it was stays when it is gone", { timeout: 120_000 }, async () => {

@@ -15,7 +15,8 @@ import { keepNotices } from '../inbox/notices.ts';
 import { useUnread } from '../inbox/useUnread.ts';
 import { Keys } from '../keys/Keys.tsx';
 import { useLarge } from '../large/useSize.ts';
-import { JobsTable, LargeTable, PodsTable, Route, shownPages, Waiting } from '../pages/Route.tsx';
+import { JobsTable, LargeTable, PodsTable, Route, Waiting } from '../pages/Route.tsx';
+import { shownPages } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
 import type { Claims } from '../session/session.ts';
 import { linkTo, linkToJob, parseView, tableOf, useView, type View } from '../view/view.ts';
@@ -86,6 +87,7 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
             </a>
           ))}
         </nav>
+        <Keys />
         <ConnectionStatus connection={state.connection} rows={table && !large ? state.live.collection(table) : details} onRetry={() => feed.retry()} />
         <Bell view={view} user={user} />
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
@@ -93,7 +95,6 @@ export function Workspace({ feed, claims, token, stuck, onSignOut }: WorkspacePr
       <main className="page" ref={main} tabIndex={-1}>
         {table ? <Page view={view} page={table} state={state} large={large === true} onRetry={() => feed.retry()} /> : <Route view={view} token={token} />}
       </main>
-      <Keys />
     </KubecastProvider>
   );
 }

@@ -2,6 +2,7 @@ import type { Collection } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
 import { jobColumns } from './columns.tsx';
+import { jobHeader, jobLine } from './exported.ts';
 import { jobRow, jobStates, type Job, type JobRow } from './job.ts';
 import { linkToJob } from '../view/view.ts';
 import { stateName } from '../state/texts.ts';
@@ -12,9 +13,11 @@ const texts = (row: JobRow): readonly string[] => [row.name, row.namespace, row.
 export const narrowLine = (row: JobRow): string =>
   [row.completions === undefined ? '' : `${row.succeeded}/${row.completions}`, row.namespace, row.owner].filter(Boolean).join(' · ');
 
+const exported = { header: jobHeader, line: jobLine };
+
 type Props = Pick<TablePageProps<Job, JobRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Job> };
 
 export function JobsPage(props: Props): ReactNode {
   const href = (row: JobRow): string => linkToJob(row.namespace, row.name, props.view);
-  return <TablePage {...props} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} href={href} />;
+  return <TablePage {...props} exported={exported} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} href={href} />;
 }

@@ -1,8 +1,10 @@
-// Listens for the keys of the whole page, and opens what they ask for.
+// Listens for the keys of the whole page, and opens what they ask for; the palette has a button, too.
 
 import { Suspense, useEffect, useState, type ReactNode } from 'react';
 import { KeysHelp, Palette } from '../pages/Route.tsx';
-import { onKey, type Opened } from './keys.ts';
+import { onKey, onMac, type Opened } from './keys.ts';
+import { t } from './texts.ts';
+import './keys.css';
 
 export function Keys(): ReactNode {
   const [open, setOpen] = useState<Opened>();
@@ -13,9 +15,14 @@ export function Keys(): ReactNode {
   }, []);
   const onClose = (): void => setOpen(undefined);
   return (
-    <Suspense fallback={null}>
-      {open === 'help' && <KeysHelp onClose={onClose} />}
-      {open === 'palette' && <Palette onClose={onClose} />}
-    </Suspense>
+    <>
+      <button type="button" className="button keys-go" aria-label={t.goTo} aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen('palette')}>
+        <span className="keys-words">{t.goTo}</span> <kbd translate="no">{onMac() ? '⌘ K' : 'Ctrl K'}</kbd>
+      </button>
+      <Suspense fallback={null}>
+        {open === 'help' && <KeysHelp onClose={onClose} />}
+        {open === 'palette' && <Palette onClose={onClose} />}
+      </Suspense>
+    </>
   );
 }

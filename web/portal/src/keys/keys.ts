@@ -25,12 +25,14 @@ export function setSingleKeys(on: boolean): void {
 const typing = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest('input, select, textarea, [contenteditable]:not([contenteditable="false"]), [role="textbox"], [role="dialog"]') !== null;
 
+export const onMac = (): boolean => navigator.platform.startsWith('Mac');
+
 export type Opened = 'help' | 'palette';
 
 /** Also while somebody types; but on a Mac, Ctrl-K in a field deletes to the end of the line. */
 function isPalette({ key, target, ctrlKey, metaKey, altKey, shiftKey, isComposing }: KeyboardEvent): boolean {
   if (key.toLowerCase() !== 'k' || ctrlKey === metaKey || altKey || shiftKey || isComposing) return false;
-  return metaKey || !typing(target) || !navigator.platform.startsWith('Mac');
+  return metaKey || !typing(target) || !onMac();
 }
 
 /** Deals with a key that nothing nearer to where it was pressed has dealt with. */

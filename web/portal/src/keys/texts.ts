@@ -4,6 +4,7 @@ type Key = readonly [keys: readonly string[], what: string];
 
 export const t = texts({
   en: {
+    goTo: 'Go to…',
     title: 'Keys',
     keys: [
       [['j', '↓'], 'Next row'],
@@ -17,6 +18,7 @@ export const t = texts({
     close: 'Close',
   },
   'zh-CN': {
+    goTo: '跳转…',
     title: '快捷键',
     keys: [
       [['j', '↓'], '下一行'],

@@ -6,6 +6,8 @@ import { useCallback, useDeferredValue, useMemo, useState, type ReactNode } from
 import { Age } from '../age/Age.tsx';
 import { Notice } from '../app/Notice.tsx';
 import { Dated } from '../connection/Dated.tsx';
+import { Export } from '../export/Export.tsx';
+import { ofKind } from '../export/table.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { Search } from '../filters/Search.tsx';
 import { timeOf } from '../jobs/job.ts';
@@ -69,6 +71,8 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
     [known?.columns, kind.namespaced, namespace],
   );
 
+  const taken = useMemo(() => ofKind(kc, resource, kind.namespaced, { namespace, search }), [kc, resource, kind.namespaced, namespace, search]);
+
   const old = status === 'stale' || status === 'reconnecting';
   return (
     <>
@@ -82,6 +86,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
         {kind.namespaced && <NamespaceFilter selected={view.namespace} visible={namespaces} />}
         <Search value={view.search} label={t.searchObjects} />
         {total !== undefined && <span className="toolbar-end">{t.count(total)}</span>}
+        {rows.length > 0 && <Export of={taken} />}
       </div>
       {status === 'denied' ? (
         <Notice title={t.denied} said={error?.message} onRetry={retry}>

@@ -4,14 +4,14 @@ export interface Cells {
   /** But for the name, the namespace and the age, which the portal tells by itself. */
   readonly columns: readonly { readonly name: string; readonly numeric: boolean }[];
   /** By uid, in the order of the columns, with the version at which they are true. */
-  readonly rows: ReadonlyMap<string, { readonly version: string; readonly cells: readonly string[] }>;
+  readonly rows: ReadonlyMap<string, { readonly name: string; readonly namespace: string; readonly created: string; readonly version: string; readonly cells: readonly string[] }>;
 }
 
 interface Table {
   readonly columnDefinitions?: readonly { readonly name: string; readonly type: string; readonly format?: string; readonly priority?: number }[];
   readonly rows?: readonly {
     readonly cells?: readonly unknown[];
-    readonly object?: { readonly metadata?: { readonly uid?: string; readonly resourceVersion?: string } };
+    readonly object?: { readonly metadata?: { readonly uid?: string; readonly name?: string; readonly namespace?: string; readonly creationTimestamp?: string; readonly resourceVersion?: string } };
   }[];
 }
 
@@ -26,10 +26,10 @@ export function cellsOf(document: unknown): Cells {
   return {
     columns: shown.map(({ name, type }) => ({ name, numeric: type === 'integer' || type === 'number' })),
     rows: new Map(
-      rows.map(({ cells = [], object }) => [
-        object?.metadata?.uid ?? '',
-        { version: object?.metadata?.resourceVersion ?? '', cells: shown.map(({ n }) => textOf(cells[n])) },
-      ]),
+      rows.map(({ cells = [], object }) => {
+        const { uid = '', name = '', namespace = '', creationTimestamp: created = '', resourceVersion: version = '' } = object?.metadata ?? {};
+        return [uid, { name, namespace, created, version, cells: shown.map(({ n }) => textOf(cells[n])) }];
+      }),
     ),
   };
 }

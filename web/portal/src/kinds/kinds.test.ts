@@ -36,5 +36,5 @@ test("an own column stays with its object's cell, whatever columns are left out 
     { name: 'Replicas', numeric: true },
     { name: 'Last', numeric: false },
   ]);
-  expect(rows.get('u')).toEqual({ version: '7', cells: ['3', ''] });
+  expect(rows.get('u')).toEqual({ name: '', namespace: '', created: '', version: '7', cells: ['3', ''] });
 });

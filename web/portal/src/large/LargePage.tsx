@@ -1,10 +1,13 @@
 // A table of which the page has no more than what is in sight: a live page of the gateway's, sorted and searched there.
 
 import type { KubeObject, Resource } from '@kubecast/sdk';
-import { useCount, useLivePage, useWatch } from '@kubecast/sdk/react';
+import { useCount, useKubecast, useLivePage, useWatch } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { Notice } from '../app/Notice.tsx';
 import { t as frame } from '../app/texts.ts';
+import { Export } from '../export/Export.tsx';
+import type { Cell } from '../export/csv.ts';
+import { ofQuery } from '../export/table.ts';
 import type { TableName } from '../feed/kinds.ts';
 import { useRested } from '../feed/useRested.ts';
 import { NamespaceInput, NamespaceSelect } from '../filters/NamespacePicker.tsx';
@@ -27,13 +30,16 @@ export interface LargePageProps<T extends KubeObject, R extends Row> {
   readonly columns: readonly Column<R>[];
   readonly narrowLine: (row: R) => ReactNode;
   readonly href?: (row: R) => string | undefined;
+  /** The rows as a file. */
+  readonly exported: { readonly header: readonly string[]; readonly line: (row: R) => readonly Cell[] };
 }
 
 /** Changes of what is in sight are told so often at most, in milliseconds. */
 const calm = 300;
 
 export function LargePage<T extends KubeObject, R extends Row>(props: LargePageProps<T, R>): ReactNode {
-  const { name, resource, fields, view, read, columns, narrowLine, href } = props;
+  const { name, resource, fields, view, read, columns, narrowLine, href, exported } = props;
+  const kc = useKubecast();
   const { sort, states } = questions[name];
   const namespace = useRested(view.namespace);
   const search = useRested(view.search);
@@ -52,6 +58,11 @@ export function LargePage<T extends KubeObject, R extends Row>(props: LargePageP
   const tracker = useMemo(() => new Tracker(read), [read]);
   const rows = useMemo(() => tracker.read(found.data as unknown as readonly T[], false), [tracker, found.data]);
   const sortable = useMemo(() => columns.map((column) => ({ ...column, fixed: !(column.id in sort) })), [columns, sort]);
+
+  const taken = useMemo(
+    () => ofQuery(kc, resource, { namespace, search, where, fields }, pathsOf(name, view.sort), read, exported),
+    [kc, resource, namespace, search, where, fields, name, view.sort, read, exported],
+  );
 
   const visible = found.namespaces;
   const filters = (
@@ -81,6 +92,7 @@ export function LargePage<T extends KubeObject, R extends Row>(props: LargePageP
         <span className="large-total" role="status">
           {loading ? '' : t.total(total)}
         </span>
+        {total > 0 && <Export of={taken} />}
       </div>
       <DataTable
         name={name}

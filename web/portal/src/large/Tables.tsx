@@ -4,13 +4,18 @@ import type { ReactNode } from 'react';
 import type { TableName } from '../feed/kinds.ts';
 import { jobs, pods } from '../job/resources.ts';
 import { jobColumns } from '../jobs/columns.tsx';
+import { jobHeader, jobLine } from '../jobs/exported.ts';
 import { jobFields, jobRow, type JobRow } from '../jobs/job.ts';
-import { narrowLine as jobLine } from '../jobs/JobsPage.tsx';
+import { narrowLine as narrowJob } from '../jobs/JobsPage.tsx';
 import { podColumns } from '../pods/columns.tsx';
+import { podHeader, podLine } from '../pods/exported.ts';
 import { podFields, podRow, type PodRow } from '../pods/pod.ts';
-import { narrowLine as podLine } from '../pods/PodsPage.tsx';
+import { narrowLine as narrowPod } from '../pods/PodsPage.tsx';
 import { linkToJob, linkToObject, type View } from '../view/view.ts';
 import { LargePage } from './LargePage.tsx';
+
+const jobFile = { header: jobHeader, line: jobLine };
+const podFile = { header: podHeader, line: podLine };
 
 interface LargeTableProps {
   readonly page: TableName;
@@ -21,8 +26,8 @@ export function LargeTable({ page, ...table }: LargeTableProps): ReactNode {
   const { view } = table;
   if (page === 'jobs') {
     const href = (row: JobRow): string => linkToJob(row.namespace, row.name, view);
-    return <LargePage {...table} name="jobs" resource={jobs} fields={jobFields} read={jobRow} columns={jobColumns} narrowLine={jobLine} href={href} />;
+    return <LargePage {...table} name="jobs" resource={jobs} fields={jobFields} read={jobRow} columns={jobColumns} narrowLine={narrowJob} href={href} exported={jobFile} />;
   }
   const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, view);
-  return <LargePage {...table} name="pods" resource={pods} fields={podFields} read={podRow} columns={podColumns} narrowLine={podLine} href={href} />;
+  return <LargePage {...table} name="pods" resource={pods} fields={podFields} read={podRow} columns={podColumns} narrowLine={narrowPod} href={href} exported={podFile} />;
 }

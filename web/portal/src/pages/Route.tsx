@@ -1,11 +1,8 @@
 // Every page, each loaded when it is first gone to.
 
 import { lazy, Suspense, type ComponentType, type ReactNode } from 'react';
-import type { PageName, View } from '../view/view.ts';
+import type { View } from '../view/view.ts';
 import { t } from './texts.ts';
-
-/** Those that the header leads to. */
-export const shownPages: readonly PageName[] = ['mine', 'overview', 'jobs', 'pods', 'history', 'kinds'];
 
 export interface RouteProps {
   readonly view: View;

@@ -4,7 +4,7 @@ import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useRested } from '../feed/useRested.ts';
 import { useKinds } from '../kinds/discovery.ts';
-import { shownPages } from '../pages/Route.tsx';
+import { shownPages } from '../pages/shown.ts';
 import { t as pages } from '../pages/texts.ts';
 import { linkTo, linkToKind, useView } from '../view/view.ts';
 import { find, kindsFor, questionOf, still, type Entry, type Found, type Group } from './search.ts';

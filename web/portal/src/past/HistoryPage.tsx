@@ -1,12 +1,14 @@
 // All jobs that there ever were, as far as the history goes back, those that are gone as well.
 
-import { HistoryError, transitions, type PastJob, type Transition } from '@kubecast/sdk';
+import { HistoryError, transitions, type PastJob, type PastQuery, type Transition } from '@kubecast/sdk';
 import { useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Notice } from '../app/Notice.tsx';
 import { Dated } from '../connection/Dated.tsx';
 import { Choice } from '../filters/Choice.tsx';
+import { Export } from '../export/Export.tsx';
+import { ofHistory } from '../export/table.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { jobs } from '../job/resources.ts';
 import { CutName } from '../listing/CutName.tsx';
@@ -49,10 +51,12 @@ const columns: readonly PlainColumn<PastJob>[] = [
 export function HistoryPage({ view }: { view: View }): ReactNode {
   const kc = useKubecast();
   const { namespace, state, owner, queue, since } = view;
-  const list = useMemo(
-    () => new PastList(kc, { namespace, owner, states: state ? [state] : undefined, queues: queue ? [queue] : undefined, since }),
-    [kc, namespace, state, owner, queue, since],
+  const query = useMemo(
+    (): PastQuery => ({ namespace, owner, states: state ? [state] : undefined, queues: queue ? [queue] : undefined, since }),
+    [namespace, state, owner, queue, since],
   );
+  const list = useMemo(() => new PastList(kc, query), [kc, query]);
+  const taken = useMemo(() => ofHistory(kc, query), [kc, query]);
   // Says that something has changed, and what of that which was read before.
   const past = useFollow(transitions(jobs, { namespace, owner, limit: 0, keep: 1_000 }));
   const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : undefined, 1_500);
@@ -79,6 +83,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
       {(queues.length > 0 || queue) && <Choice label={t.queue} value={queue} options={[['', t.anyQueue], ...queues.map((one) => [one, one] as const)]} onChoose={(one) => setView({ queue: one })} />}
       <Choice label={t.since} value={since} options={[['', t.anyTime], ...Object.entries(t.spans)]} onChoose={(one) => setView({ since: one })} />
       {rows && <span className="toolbar-end">{t.shown(rows.length) + (data?.more ? '+' : '')}</span>}
+      {rows && rows.length > 0 && <Export of={taken} />}
     </div>
   );
   if (error instanceof HistoryError && error.status === 404) {

@@ -2,6 +2,7 @@ import type { Collection } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
 import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
 import { podColumns } from './columns.tsx';
+import { podHeader, podLine } from './exported.ts';
 import { podRow, podStates, type Pod, type PodRow } from './pod.ts';
 import { linkToObject } from '../view/view.ts';
 import { stateName } from '../state/texts.ts';
@@ -11,9 +12,11 @@ const texts = (row: PodRow): readonly string[] => [row.name, row.namespace, row.
 
 export const narrowLine = (row: PodRow): string => [row.namespace, row.node, row.owner].filter(Boolean).join(' · ');
 
+const exported = { header: podHeader, line: podLine };
+
 type Props = Pick<TablePageProps<Pod, PodRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Pod> };
 
 export function PodsPage(props: Props): ReactNode {
   const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, props.view);
-  return <TablePage {...props} href={href} name="pods" read={podRow} columns={podColumns} states={podStates} texts={texts} narrowLine={narrowLine} />;
+  return <TablePage {...props} exported={exported} href={href} name="pods" read={podRow} columns={podColumns} states={podStates} texts={texts} narrowLine={narrowLine} />;
 }

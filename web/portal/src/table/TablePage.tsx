@@ -1,12 +1,18 @@
 // A page that is one live table: filters above it, counts beside them.
 
 import type { Collection, KubeObject } from '@kubecast/sdk';
+import { useKubecast } from '@kubecast/sdk/react';
 import { useDeferredValue, useMemo, useSyncExternalStore, type ReactNode } from 'react';
+import { Export } from '../export/Export.tsx';
+import type { Cell } from '../export/csv.ts';
+import { ofRows } from '../export/table.ts';
 import { countByState, matcher } from '../filters/filter.ts';
 import { StateFilter } from '../filters/StateFilter.tsx';
+import { jobs, pods } from '../job/resources.ts';
 import { setView, type View } from '../view/view.ts';
 import { DataTable, type Column } from './DataTable.tsx';
 import { Rows, type Row } from './rows.ts';
+import { sortRows } from './sort.ts';
 import { t } from './texts.ts';
 
 export interface TablePageProps<T extends KubeObject, R extends Row> {
@@ -20,6 +26,8 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
   readonly texts: (row: R) => readonly string[];
   readonly narrowLine: (row: R) => ReactNode;
   readonly href?: (row: R) => string | undefined;
+  /** The rows as a file. */
+  readonly exported: { readonly header: readonly string[]; readonly line: (row: R) => readonly Cell[] };
   /** What stands above the table, beside the filter by state. */
   readonly filters: ReactNode;
   /** Said when there is nothing, although nothing is filtered. */
@@ -27,7 +35,8 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
 }
 
 export function TablePage<T extends KubeObject, R extends Row>(props: TablePageProps<T, R>): ReactNode {
-  const { name, collection, view, read, columns, states, texts, narrowLine, href, filters, empty } = props;
+  const { name, collection, view, read, columns, states, texts, narrowLine, href, exported, filters, empty } = props;
+  const kc = useKubecast();
   const source = useMemo(() => new Rows(collection, read), [collection, read]);
   const { rows, phase } = useSyncExternalStore(source.subscribe, source.getSnapshot);
 
@@ -37,12 +46,18 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
   const counts = useMemo(() => countByState(found), [found]);
   const shown = useMemo(() => (view.state ? found.filter(({ state }) => state === view.state) : found), [found, view.state]);
 
+  const taken = useMemo(() => {
+    const by = columns.find(({ id }) => id === view.sort.column) ?? columns[0];
+    return ofRows(kc, name === 'jobs' ? jobs : pods, view.namespace, () => (by ? sortRows(shown, by.value, view.sort.descending) as readonly R[] : shown), exported);
+  }, [kc, name, view.namespace, view.sort, shown, columns, exported]);
+
   const filtered = view.state !== '' || view.search !== '';
   return (
     <>
       <div className="toolbar">
         {filters}
         <StateFilter states={states} counts={counts} total={found.length} selected={view.state} loading={phase === 'loading'} />
+        {shown.length > 0 && <Export of={taken} />}
       </div>
       <DataTable name={name} columns={columns} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href} asked={`${view.namespace} ${view.state} ${view.search}`}>
         {phase === 'loading' ? (

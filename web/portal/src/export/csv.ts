@@ -1,0 +1,26 @@
+// Rows as comma-separated values, as RFC 4180 has them.
+
+export type Cell = string | number | undefined;
+
+/** Tells spreadsheets that the file is UTF-8. */
+export const byteOrderMark = '\uFEFF';
+
+export function csvLine(cells: readonly Cell[]): string {
+  return `${cells.map(csvCell).join(',')}\r\n`;
+}
+
+/**
+ * A spreadsheet takes a text that begins so for a formula, and names, reasons and messages are anybody's: an apostrophe in front
+ * makes it a text (https://owasp.org/www-community/attacks/CSV_Injection).
+ */
+const formula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
+
+function csvCell(cell: Cell): string {
+  if (cell === undefined) return '';
+  if (typeof cell === 'number') return String(cell);
+  const text = formula.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Milliseconds since the epoch, in a form that every spreadsheet and program reads. */
+export const timeCell = (time: number | undefined): Cell => (time ? new Date(time).toISOString() : undefined);

@@ -1,0 +1,89 @@
+// What the tables of a page offer to take away.
+
+import { pastJobs, pathOf, type Kubecast, type KubeObject, type PastQuery, type Query, type Resource } from '@kubecast/sdk';
+import { jobs } from '../job/resources.ts';
+import { cellsOf, tableForm } from '../kinds/columns.ts';
+import { stateName } from '../state/texts.ts';
+import { timeCell, type Cell } from './csv.ts';
+import { objectsOf, pagesOf } from './read.ts';
+import type { Exportable } from './save.ts';
+import { t } from './texts.ts';
+
+const fileOf = (name: string, namespace: string): string => [name, namespace].filter(Boolean).join('-');
+
+interface Lines<R> {
+  readonly header: readonly string[];
+  readonly line: (row: R) => readonly Cell[];
+}
+
+/** Rows that the page has, all of them, in the order in which they are shown. */
+export function ofRows<R extends { readonly uid: string }>(kc: Kubecast, resource: Resource<KubeObject>, namespace: string, rows: () => readonly R[], { header, line }: Lines<R>): Exportable {
+  return {
+    file: fileOf(resource.plural, namespace),
+    // eslint-disable-next-line @typescript-eslint/require-await
+    csv: async function* () {
+      yield header;
+      for (const row of rows()) yield line(row);
+    },
+    yaml: async function* (signal) {
+      const shown = new Set(rows().map(({ uid }) => uid));
+      for await (const object of objectsOf(kc, pathOf(resource, { namespace }), signal)) if (shown.has(object.metadata.uid)) yield object;
+    },
+  };
+}
+
+/** Rows of which the page has no more than what is in sight: what it asks of the gateway, whole. */
+export function ofQuery<T extends KubeObject, R>(kc: Kubecast, resource: Resource<T>, query: Query, sort: readonly string[], read: (object: T) => R, { header, line }: Lines<R>): Exportable {
+  const sorted = (one: Query): string => {
+    const path = pathOf(resource, one);
+    return `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams({ sort: sort.join() }).toString()}`;
+  };
+  return {
+    file: fileOf(resource.plural, query.namespace ?? ''),
+    csv: async function* (signal) {
+      yield header;
+      for await (const object of objectsOf(kc, sorted(query), signal)) yield line(read(object as T));
+    },
+    yaml: (signal) => objectsOf(kc, sorted({ ...query, fields: undefined }), signal),
+  };
+}
+
+/** Any kind, by its own columns. */
+export function ofKind(kc: Kubecast, resource: Resource<KubeObject>, namespaced: boolean, query: Query): Exportable {
+  const path = pathOf(resource, query);
+  return {
+    file: fileOf(resource.plural, query.namespace ?? ''),
+    csv: async function* (signal) {
+      let first = true;
+      for await (const page of pagesOf(kc, path, signal, tableForm)) {
+        const { columns, rows } = cellsOf(page);
+        if (first) yield [t.columns.name, ...(namespaced ? [t.columns.namespace] : []), ...columns.map(({ name }) => name), t.columns.created];
+        first = false;
+        for (const { name, namespace, created, cells } of rows.values()) yield [name, ...(namespaced ? [namespace] : []), ...cells, created];
+      }
+    },
+    yaml: (signal) => objectsOf(kc, path, signal),
+  };
+}
+
+/** Jobs of the history, all of them that are asked for, not only those that were leafed through. */
+export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
+  const { name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran } = t.columns;
+  return {
+    file: fileOf('history', query.namespace ?? ''),
+    csv: async function* (signal) {
+      yield [name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran];
+      for (let rest: string | undefined = ''; rest !== undefined; ) {
+        const page: Awaited<ReturnType<typeof pastJobs>> = await pastJobs(kc, jobs, { ...query, limit: 1_000, continue: rest || undefined });
+        signal.throwIfAborted();
+        for (const job of page.items) {
+          yield [
+            job.name, job.namespace, stateName(job.state), job.reason, job.message, job.owner, job.queue, job.attempt,
+            timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), job.durations['Running'],
+          ];
+        }
+        rest = page.continue || undefined;
+      }
+    },
+  };
+}
