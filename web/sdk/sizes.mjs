@@ -11,15 +11,17 @@ const promised = [
   { name: 'live pages and counts, beside the core', code: "export { page, counts } from './dist/index.js'", most: 1_800 },
   { name: 'who one is, and what one may do, beside the core', code: "export { meOf, accessOf } from './dist/index.js'", most: 2_048 },
   { name: 'hydrate, beside the core', code: "export { hydrate } from './dist/index.js'", most: 1_400 },
+  // Its other half is the core's.
+  { name: 'tabs, beside the core', code: "export { tabs } from './dist/tabs/index.js'", most: 6_784, beside: /^\.\.\/[a-z]+\.js$/ },
   ...['react', 'vue', 'svelte', 'solid', 'tanstack-db'].map((name) => ({ name: `${name}, all of it`, code: `export * from './dist/${name}.js'`, most: 1_536, alone: true })),
 ];
 
 // An adapter is what binds the rest to a framework. What it binds is told above, and left out by bundlers where it is not used.
 const bound = /^\.\/(?!shown|dist)/;
 
-for (const { name, code, most, alone = false } of promised) {
+for (const { name, code, most, alone = false, beside } of promised) {
   const entry = { name: 'entry', resolveId: (id) => (id === 'entry' ? new URL('entry.js', import.meta.url).pathname : null), load: (id) => (id.endsWith('/entry.js') ? code : null) };
-  const rollupOptions = { input: 'entry', external: [/^(react|vue|svelte|solid-js)(\/|$)/, ...(alone ? [bound] : [])], preserveEntrySignatures: 'strict' };
+  const rollupOptions = { input: 'entry', external: [/^(react|vue|svelte|solid-js)(\/|$)/, ...(alone ? [bound] : beside ? [beside] : [])], preserveEntrySignatures: 'strict' };
   const output = await build({ configFile: false, logLevel: 'error', plugins: [entry], build: { write: false, target: 'es2022', rollupOptions } });
   const bytes = gzipSync([output].flat().flatMap((one) => one.output.map((part) => part.code ?? '')).join('')).length;
   console.log(`${name}: ${bytes} bytes gzipped, of ${most}`);

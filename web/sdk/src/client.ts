@@ -1,7 +1,7 @@
 // Keeps one event stream going: reconnects, resumes, renews the token, and says how it stands.
 
 import { backoff } from './backoff.ts';
-import { Connection, Lost, Refused } from './connection.ts';
+import { Connection, Lost, Refused, type Connect, type Stream } from './connection.ts';
 import { sleep, within } from './deadline.ts';
 import { Again, CallbackFailed, endOf, Goodbye, StartedOver, TokenFailed, type End } from './end.ts';
 import { decodeFrame, UnreadableFrame, type StreamEvent } from './events.ts';
@@ -19,7 +19,8 @@ export type TokenSource = (reason: TokenReason) => string | undefined | Promise<
 
 export interface ClientOptions {
   readonly url: string;
-  readonly onEvent: (event: StreamEvent) => void;
+  /** `frame` is the event as it was sent. */
+  readonly onEvent: (event: StreamEvent, frame: Frame) => void;
   readonly onState?: ((state: ConnectionState) => void) | undefined;
   /** A stream of this address is open, before its first event. `resumed`: from a position, so without a snapshot. */
   readonly onOpen?: ((resumed: boolean, url: string) => void) | undefined;
@@ -38,9 +39,14 @@ export interface ClientOptions {
   /** How long an attempt may wait for a token, and for the response's head, in milliseconds. */
   readonly openTimeout?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Shares its stream with others; by default it has one of its own. See `tabs` in `@kubecast/sdk/tabs`. */
+  readonly share?: Share | undefined;
   readonly fetch?: typeof fetch | undefined;
   readonly random?: (() => number) | undefined;
 }
+
+/** Given all that a stream would need to be opened, says how one that is shared is. */
+export type Share = (options: Omit<ClientOptions, 'url' | 'onEvent'>) => Connect;
 
 /** How long one waits, in milliseconds, for news of a stream before that is taken for lost, or for a slow one's successor. */
 const patience = 2_000;
@@ -54,7 +60,7 @@ interface Successor {
   /** What the present stream says is no longer held back for it. */
   overdue: boolean;
   /** It has said something, or failed. */
-  outcome: { readonly connection: Connection; readonly frames: readonly Frame[] } | { readonly error: unknown } | undefined;
+  outcome: { readonly connection: Stream; readonly frames: readonly Frame[] } | { readonly error: unknown } | undefined;
 }
 
 /** What the present stream has said; without frames, that it has ended, with the reason if there is one. */
@@ -78,7 +84,7 @@ export class Client {
   /** From the question for a token to the end of the stream, and since when. */
   #attempt: AbortController | undefined;
   #attemptBegan = 0;
-  #connection: Connection | undefined;
+  #connection: Stream | undefined;
   /** Of the present stream: its address, and the token in use. */
   #opened = '';
   #token: string | undefined;
@@ -191,7 +197,7 @@ export class Client {
   /** Forgets the position and connects anew, so that everything is told again. */
   startOver(): void {
     this.#startOver = true;
-    this.#attempt?.abort(new StartedOver('events are missing'));
+    this.#attempt?.abort(new StartedOver('events are lost'));
     this.#wake?.();
   }
 
@@ -286,7 +292,7 @@ export class Client {
     return child;
   }
 
-  #open(url: string, token: string | undefined, signal: AbortSignal): Promise<Connection> {
+  #open(url: string, token: string | undefined, signal: AbortSignal): Promise<Stream> {
     const { fetch: given } = this.#options;
     const heartbeat = Math.min(Math.max(this.#options.heartbeat ?? 15_000, 5_000), 60_000);
     const request = {
@@ -302,10 +308,10 @@ export class Client {
       // The global one is looked up per request, so that it may be replaced while the stream lives.
       fetch: given ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init)),
     };
-    return Connection.open(request, signal);
+    return (this.#options.share?.(this.#options) ?? Connection.open)(request, signal);
   }
 
-  #adopt(connection: Connection, url: string, token: string | undefined): void {
+  #adopt(connection: Stream, url: string, token: string | undefined): void {
     if (this.#connection !== connection) this.#connection?.close();
     this.#connection = connection;
     this.#opened = url;
@@ -453,11 +459,11 @@ export class Client {
     this.#successor = undefined;
   }
 
-  #deliver(frames: readonly Frame[], connection: Connection, attempt: AbortSignal): void {
+  #deliver(frames: readonly Frame[], connection: Stream, attempt: AbortSignal): void {
     this.#retry = connection.retry ?? this.#retry;
     for (const frame of frames) {
       const event = decodeFrame(frame);
-      this.#call(() => this.#options.onEvent(event));
+      this.#call(() => this.#options.onEvent(event, frame));
       this.#lastEventId = frame.id;
       if (attempt.aborted) throw attempt.reason; // by the caller
       if (event.type === 'goodbye') throw new Goodbye(event.reason);

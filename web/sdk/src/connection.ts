@@ -19,6 +19,22 @@ export interface ConnectionRequest {
   readonly onGap: () => void;
 }
 
+/** An event stream that is open, wherever it comes from. */
+export interface Stream {
+  /** Whether it was asked for from a position, so that no snapshot comes. */
+  readonly resumed: boolean;
+  /** The position after the last complete frame. */
+  readonly lastEventId: string;
+  /** The last `retry:` in milliseconds, if there was one. */
+  readonly retry: number | undefined;
+  /** The frames completed by the next bytes, often none; undefined at a clean end. Throws {@link Lost}. */
+  next(): Promise<readonly Frame[] | undefined>;
+  close(): void;
+}
+
+/** Opens a stream. Throws {@link Refused} or {@link Lost}; nothing stays behind then. */
+export type Connect = (request: ConnectionRequest, signal: AbortSignal) => Promise<Stream>;
+
 /** The server's answer was no stream. */
 export class Refused extends Error {
   override readonly name = 'Refused';
@@ -35,9 +51,10 @@ export class Refused extends Error {
 /** The connection could not be made, broke, fell silent, or came to its end. */
 export class Lost extends Error {
   override readonly name = 'Lost';
-  readonly reason: 'network' | 'silent' | 'timeout' | 'not-a-stream' | 'ended';
+  /** `network`, `silent`, `timeout`, `not-a-stream`, `ended`; of a stream that tabs share, also what its own client gives. */
+  readonly reason: string;
 
-  constructor(reason: Lost['reason'], message: string) {
+  constructor(reason: string, message: string) {
     super(message);
     this.reason = reason;
   }
@@ -46,8 +63,7 @@ export class Lost extends Error {
 /** How often it is looked whether time has passed unseen, in milliseconds. */
 const glance = 5_000;
 
-export class Connection {
-  /** Whether it was asked for from a position, so that no snapshot comes. */
+export class Connection implements Stream {
   readonly resumed: boolean;
   readonly #abort: AbortController;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
@@ -107,7 +123,6 @@ export class Connection {
     else this.#watch();
   }
 
-  /** The position after the last complete frame. */
   get lastEventId(): string {
     return this.#parser.lastEventId;
   }
@@ -116,7 +131,6 @@ export class Connection {
     return this.#parser.retry;
   }
 
-  /** The frames completed by the next bytes, often none; undefined at a clean end. Throws {@link Lost}. */
   async next(): Promise<Frame[] | undefined> {
     try {
       const { done, value } = await this.#reader.read();

@@ -27,7 +27,7 @@ export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type Not
 export type { Identity, Only, Paths } from './paths.ts';
 export { defineResource, pathOf, type Query, type QueryOf, type Resource } from './resource.ts';
 export { Live, streamPath, type LiveOptions, type Observable } from './live.ts';
-export { Client, type ClientOptions, type TokenReason, type TokenSource } from './client.ts';
+export { Client, type ClientOptions, type Share, type TokenReason, type TokenSource } from './client.ts';
 export { Session, type Locks, type SessionInfo, type SessionOptions } from './session.ts';
 export { mayWatch, watchable, type Watchable, type WatchableOptions } from './me.ts';
 export { isFinal, type ConnectionState, type Phase } from './state.ts';

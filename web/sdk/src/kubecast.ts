@@ -12,7 +12,7 @@ import { isFinal, type ConnectionState } from './state.ts';
 import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 
 export interface KubecastOptions
-  extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'fetch' | 'random'>,
+  extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'share' | 'fetch' | 'random'>,
     Pick<StoreOptions<Record<string, KubeObject>>, 'schedule'> {
   /** The gateway's origin; empty: the page's own. */
   readonly gateway?: string | undefined;

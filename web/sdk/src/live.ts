@@ -7,7 +7,7 @@ import { isFinal, type ConnectionState } from './state.ts';
 import { Store, type Kinds, type StoreOptions } from './store.ts';
 
 export interface LiveOptions<K extends Kinds>
-  extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'signal' | 'fetch' | 'random'>,
+  extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'signal' | 'share' | 'fetch' | 'random'>,
     Pick<StoreOptions<K>, 'seed' | 'schedule'> {
   /** The gateway's origin; empty: the page's own. */
   readonly gateway?: string | undefined;

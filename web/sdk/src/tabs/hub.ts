@@ -1,0 +1,380 @@
+// The one stream of all tabs, in the tab that leads them.
+
+import { Client, type ClientOptions } from '../client.ts';
+import { Connection, type Connect } from '../connection.ts';
+import type { StreamEvent } from '../events.ts';
+import { streamPath } from '../live.ts';
+import type { Frame } from '../parser.ts';
+import { isFinal, type ConnectionState } from '../state.ts';
+import { isPartial } from './port.ts';
+import { Shadow } from './shadow.ts';
+import { partsOf, placeOf, type Answered, type Asked, type Mark, type Told } from './words.ts';
+
+/** How many frames are kept for those who come back from behind them. */
+const ring = 1_000;
+/** As many watches as a stream of the gateway's may have. */
+const mostWatches = 32;
+/** How fresh what was heard of the gateway has to be for who attaches, in milliseconds. */
+const fresh = 2_000;
+/** How long a watch is carried that nobody wants any more, in milliseconds. */
+const linger = 2_000;
+/** How often those who come may end the wait for a stream that is lost, in milliseconds. */
+const impatience = 10_000;
+/** How long after a take-over the others may say where they are, in milliseconds. */
+const gathering = 150;
+
+export interface HubOptions {
+  readonly id: string;
+  readonly gateway: string;
+  readonly client: Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'fetch' | 'random'>;
+  /** Where the leader before this one was when this tab last heard of it. */
+  readonly base: Mark | undefined;
+  readonly tell: (told: Told) => void;
+  readonly answer: (tab: string, answer: Answered) => void;
+  /** Calls back when a tab is gone. */
+  readonly onGone: (tab: string, gone: () => void) => void;
+  /** Nobody is signed in here any more. Another tab may be. */
+  readonly denied: (message: string) => void;
+  readonly random: () => string;
+}
+
+interface Watched {
+  readonly path: string;
+  readonly shadow: Shadow;
+}
+
+interface Attached {
+  readonly tab: string;
+  readonly paths: readonly (readonly [string, string])[];
+  readonly position: string;
+  /** Of the port's names those on the stream. */
+  names: Map<string, string>;
+  waiting: boolean;
+}
+
+export class Hub {
+  readonly #options: HubOptions;
+  readonly #watches = new Map<string, Watched>();
+  readonly #ports = new Map<string, Attached>();
+  readonly #tabs = new Set<string>();
+  readonly #ring: Frame[] = [];
+  #seq: number;
+  /** Told by the stream, and not yet to the tabs. */
+  #news: Frame[] | undefined;
+  #client: Client | undefined;
+  #position: string;
+  #carried: readonly string[] = [];
+  #heard = -Infinity;
+  #woken = 0;
+  #gathering: ReturnType<typeof setTimeout> | undefined;
+  #pruning: ReturnType<typeof setTimeout> | undefined;
+  #sifting = false;
+  #closed = false;
+
+  constructor(options: HubOptions) {
+    this.#options = options;
+    this.#seq = options.base?.seq ?? 0;
+    this.#position = options.base?.id ?? '';
+    this.#woken = performance.now();
+    options.tell({ leader: options.id, kind: 'lead', base: options.base });
+    this.#gathering = setTimeout(() => {
+      this.#gathering = undefined;
+      this.#follow();
+    }, options.base ? gathering : 0);
+  }
+
+  get mark(): Mark {
+    return { leader: this.#options.id, seq: this.#seq, id: this.#position };
+  }
+
+  hear(asked: Asked): void {
+    if (this.#closed) return;
+    if (asked.kind === 'ping') this.beat();
+    else if (asked.kind === 'detach') this.#leave([asked.port]);
+    else if (asked.kind === 'attach') this.#attach(asked);
+  }
+
+  /** What was not just heard of is looked at; a wait for it ends, unless the last one ended so many milliseconds ago or less. */
+  wake(patience = 0): void {
+    const now = performance.now();
+    if (this.#gathering || now - this.#heard <= fresh) return;
+    const up = this.#client?.state.phase === 'live' || this.#client?.state.phase === 'stale';
+    if (!up && now - this.#woken < patience) return;
+    this.#woken = now;
+    this.#client?.wake();
+  }
+
+  beat(kind: 'beat' | 'hidden' = 'beat'): void {
+    this.#options.tell({ leader: this.#options.id, kind });
+  }
+
+  /** Lets go of the stream. The next leader goes on from the mark. */
+  close(): void {
+    if (this.#closed) return;
+    this.#flush();
+    this.#closed = true;
+    clearTimeout(this.#gathering);
+    clearTimeout(this.#pruning);
+    this.#client?.close();
+    this.#options.tell({ leader: this.#options.id, kind: 'resign' });
+  }
+
+  #attach({ tab, port, paths, position }: Asked & { kind: 'attach' }): void {
+    if (this.#ports.get(port)?.waiting === true) return; // it asks again
+    if (!this.#tabs.has(tab)) {
+      this.#tabs.add(tab);
+      this.#options.onGone(tab, () => {
+        this.#tabs.delete(tab);
+        this.#leave([...this.#ports].filter(([, other]) => other.tab === tab).map(([id]) => id));
+      });
+    }
+    const attached: Attached = { tab, paths, position, names: new Map(), waiting: true };
+    this.#ports.set(port, attached);
+    const names = this.#plan(attached);
+    if (!names) {
+      this.#refuse(port, 0, '');
+      return;
+    }
+    attached.names = names;
+    this.#follow();
+    this.wake(impatience);
+    this.#welcome();
+  }
+
+  /** By which names a port has its watches; those that nobody has yet are begun. Undefined if these are too many. */
+  #plan({ paths, position }: Attached): Map<string, string> | undefined {
+    const names = new Map<string, string>();
+    for (const [own, path] of paths) {
+      const old = this.#resumable(position)?.get(own);
+      if (old !== undefined && (this.#watches.get(old)?.path ?? path) === path && (this.#watches.has(old) || this.#gathering)) {
+        if (!this.#watches.has(old)) this.#watches.set(old, { path, shadow: new Shadow(true, isPartial(path)) });
+        names.set(own, old);
+        continue;
+      }
+      let [name] = [...this.#watches].find(([, watched]) => watched.path === path && !watched.shadow.dark) ?? [];
+      if (name === undefined) {
+        if (this.#watches.size >= mostWatches) return undefined;
+        // Never the same one twice: an old position that names it would have it go on from there.
+        name = `w${this.#options.random()}`;
+        this.#watches.set(name, { path, shadow: new Shadow(false, isPartial(path)) });
+      }
+      names.set(own, name);
+    }
+    return names;
+  }
+
+  /** What a position names, if the frames behind it are still there. */
+  #resumable(position: string): ReadonlyMap<string, string> | undefined {
+    const { base, id } = this.#options;
+    const place = placeOf(position);
+    if (!place || place.seq > this.#seq || place.seq < this.#seq - this.#ring.length) return undefined;
+    return place.leader === id || (place.leader === base?.leader && place.seq === base.seq) ? place.names : undefined;
+  }
+
+  /** Answers those whose watches the stream carries, if it was just heard of. */
+  #welcome(): void {
+    if (!this.#client || performance.now() - this.#heard > fresh) return;
+    this.#flush();
+    for (const [port, attached] of this.#ports) {
+      if (!attached.waiting) continue;
+      // What they could go on from may be gone by now, or what is known may be enough.
+      const names = this.#plan(attached);
+      if (!names) {
+        this.#refuse(port, 0, '');
+        continue;
+      }
+      attached.names = names;
+      if (![...names.values()].every((name) => this.#carried.includes(name))) continue;
+      attached.waiting = false;
+      const done: string[] = [];
+      const frames: Frame[] = [];
+      const tell = (own: string, told: readonly Frame[]): void => {
+        for (const frame of told) frames.push({ ...frame, event: `${own}.${frame.event}` });
+      };
+      const place = this.#resumable(attached.position);
+      for (const [own, name] of names) {
+        const { shadow } = this.#watches.get(name) ?? {};
+        if (!shadow) continue;
+        if (place?.get(own) !== name) {
+          tell(own, shadow.frames());
+          continue;
+        }
+        done.push(own);
+        tell(own, shadow.standing);
+        const missed = this.#ring.slice(this.#ring.length - (this.#seq - (placeOf(attached.position)?.seq ?? this.#seq)));
+        tell(own, missed.filter((frame) => partsOf(frame)[0] === name).map((frame) => ({ ...frame, event: partsOf(frame)[1] })));
+        // Something is said at once, or it would seem as if nobody was there.
+        tell(own, [{ event: 'bookmark', data: '{"resourceVersion":""}', id: '' }]);
+      }
+      this.#options.answer(attached.tab, { leader: this.#options.id, kind: 'go', port, mark: this.mark, names: [...names], done, frames });
+    }
+    this.#follow();
+  }
+
+  #refuse(port: string, status: number, message: string): void {
+    const tab = this.#ports.get(port)?.tab;
+    if (tab === undefined) return;
+    this.#leave([port]);
+    this.#options.answer(tab, { leader: this.#options.id, kind: 'refused', port, status, message });
+  }
+
+  #leave(ports: readonly string[]): void {
+    for (const port of ports) this.#ports.delete(port);
+    this.#pruning ??= setTimeout(() => this.#prune(), linger);
+  }
+
+  /** Who has lost a stream comes back to go on, but not before it is there again. */
+  #prune(): void {
+    this.#pruning = undefined;
+    if (this.#closed) return;
+    if (this.#heard === -Infinity) {
+      this.#pruning = setTimeout(() => this.#prune(), linger);
+      return;
+    }
+    const used = new Set([...this.#ports.values()].flatMap(({ names }) => [...names.values()]));
+    for (const name of this.#watches.keys()) if (!used.has(name)) this.#watches.delete(name);
+    this.#follow();
+  }
+
+  /** Brings the stream to what the tabs want. */
+  #follow(): void {
+    if (this.#gathering || this.#closed || this.#sifting) return;
+    if (this.#watches.size === 0) {
+      const client = this.#client;
+      this.#client = undefined;
+      client?.close();
+      return;
+    }
+    const url = this.#options.gateway + streamPath(Object.fromEntries([...this.#watches].map(([name, { path }]) => [name, path])));
+    if (this.#client && !isFinal(this.#client.state)) {
+      this.#client.follow(url);
+      return;
+    }
+    const client: Client = new Client({
+      ...this.#options.client,
+      share: () => this.#open,
+      url,
+      lastEventId: this.#position,
+      onOpen: (resumed, opened) => {
+        if (this.#closed) return;
+        this.#carried = [...new URLSearchParams(opened.slice(opened.indexOf('?'))).keys()];
+        for (const [name, { shadow }] of this.#watches) {
+          if (this.#carried.includes(name)) this.#add(name, shadow.opened(resumed));
+        }
+        this.#welcome();
+      },
+      onEvent: (event, frame) => {
+        if (!this.#closed && !this.#take(event, frame)) client.startOver();
+      },
+      onState: (state) => {
+        if (!this.#closed && client === this.#client) this.#onState(state);
+      },
+    });
+    this.#client = client;
+  }
+
+  readonly #open: Connect = async (request, signal) => {
+    const connection = await Connection.open(request, signal);
+    const heard = async (): Promise<Frame[] | undefined> => {
+      const frames = await connection.next();
+      this.#heard = performance.now();
+      if (frames) this.#say([]);
+      queueMicrotask(() => this.#welcome());
+      return frames;
+    };
+    return {
+      resumed: connection.resumed,
+      get lastEventId() {
+        return connection.lastEventId;
+      },
+      get retry() {
+        return connection.retry;
+      },
+      next: heard,
+      close: () => connection.close(),
+    };
+  };
+
+  #take(event: StreamEvent, frame: Frame): boolean {
+    if (event.type === 'expiring') return true; // that is for the leader
+    const shadow = this.#watches.get(event.watch)?.shadow;
+    const [before, after] = (shadow ? shadow.apply(event, frame) : [[], []]) ?? [];
+    if (!before || !after) return false;
+    this.#add(event.watch, before);
+    this.#say([frame]);
+    this.#add(event.watch, after);
+    return true;
+  }
+
+  #add(name: string, frames: readonly Frame[]): void {
+    if (frames.length > 0) this.#say(frames.map((frame) => ({ ...frame, event: `${name}.${frame.event}` })));
+  }
+
+  #say(frames: readonly Frame[]): void {
+    if (this.#closed) return;
+    if (!this.#news) {
+      this.#news = [];
+      queueMicrotask(() => this.#flush());
+    }
+    for (const frame of frames) this.#news.push(frame);
+  }
+
+  /** What came with one chunk is told at once. */
+  #flush(): void {
+    const frames = this.#news;
+    this.#news = undefined;
+    if (!frames || this.#closed) return;
+    this.#seq += frames.length;
+    for (const frame of frames) this.#ring.push(frame);
+    if (this.#ring.length > 1.5 * ring) this.#ring.splice(0, this.#ring.length - ring);
+    this.#position = this.#client?.lastEventId ?? this.#position;
+    this.#options.tell({ leader: this.#options.id, kind: 'frames', mark: this.mark, frames });
+  }
+
+  #onState(state: ConnectionState): void {
+    const { phase, reason, message } = state;
+    if (isFinal(state)) void this.#sift(state);
+    else if (phase === 'reconnecting' || (phase === 'connecting' && reason !== '')) {
+      this.#heard = -Infinity;
+      this.#flush();
+      this.#options.tell({ leader: this.#options.id, kind: 'lost', reason, message });
+    }
+  }
+
+  /** The stream is refused as a whole: for one of its watches, or for all of them. */
+  async #sift({ reason, message }: ConnectionState): Promise<void> {
+    const status = Number(/^http:(\d+)/.exec(reason)?.[1] ?? 500);
+    this.#sifting = true;
+    const names = [...this.#watches];
+    const answers = status === 401 ? [] : await Promise.all(names.map(([, { path }]) => this.#refusal(path)));
+    this.#sifting = false;
+    if (this.#closed) return;
+    if (status === 401) {
+      this.#options.denied(message);
+      return;
+    }
+    // If it was none of them, it was what they are together.
+    const none = answers.every((answer) => answer === undefined);
+    const refused = new Map(names.map(([name], n) => [name, none ? status : answers[n]]));
+    for (const [port, attached] of [...this.#ports]) {
+      const [told] = [...attached.names.values()].map((name) => refused.get(name)).filter((answer) => answer !== undefined);
+      if (told !== undefined) this.#refuse(port, told, message);
+    }
+    for (const [name, answer] of refused) if (answer !== undefined) this.#watches.delete(name);
+    this.#follow();
+  }
+
+  /** The status with which a path is refused; undefined: it is not, or nobody knows. */
+  async #refusal(path: string): Promise<number | undefined> {
+    const { client, gateway } = this.#options;
+    try {
+      const token = await client.token?.('connect');
+      const headers = { Accept: 'text/event-stream', ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
+      const init: RequestInit = { method: 'HEAD', headers, cache: 'no-store', credentials: client.token ? 'omit' : 'include', signal: AbortSignal.timeout(20_000) };
+      const { status } = await (client.fetch ?? globalThis.fetch)(gateway + path, init);
+      return status >= 400 && status < 500 && status !== 401 && status !== 429 ? status : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * One event stream for all tabs of a browser: `createKubecast({ share: tabs() })`. One tab leads: it has the stream, and tells the others
+ * what came. When it is closed, dies, is frozen, or nobody looks at it, another goes on from where it was.
+ *
+ * @packageDocumentation
+ */
+
+import type { Share } from '../client.ts';
+import { Connection, Lost, type Connect, type ConnectionRequest, type Stream } from '../connection.ts';
+import { Group, type Surroundings } from './group.ts';
+import { openAlone } from './alone.ts';
+import { Port } from './port.ts';
+import { placeOf } from './words.ts';
+import { browser } from './browser.ts';
+
+export type { Channel, Surroundings, TabLocks } from './group.ts';
+
+export interface TabsOptions {
+  /**
+   * Who the caller is, where that is not in the token. Tabs share with those of the same caller only. By default it is what the token
+   * says of them, but for its times; for a token that cannot be read, the token itself; for a cookie, whoever has it.
+   */
+  readonly caller?: string | undefined;
+  /** For tests. */
+  readonly surroundings?: Surroundings | undefined;
+}
+
+/** One for a page: it may be given to several clients. */
+export function tabs(options: TabsOptions = {}): Share {
+  const surroundings = options.surroundings ?? browser();
+  const groups = new Map<string, Group>();
+  const random = (): string => Array.from(crypto.getRandomValues(new Uint32Array(2)), (n) => n.toString(36)).join('');
+  return ({ token, session, heartbeat, openTimeout, fetch, random: spread }): Connect =>
+    async (request, signal) => {
+      const [gateway = '', query] = request.url.split('/stream?', 2);
+      if (query === undefined) return Connection.open(request, signal);
+      const alone = (): Promise<Stream> => openAlone({ ...request, lastEventId: placeOf(request.lastEventId) ? '' : request.lastEventId }, signal);
+      if (!surroundings) return alone();
+      const name = `kubecast ${gateway} ${options.caller ?? ''} ${await callerOf(request)}`;
+      if (signal.aborted) throw new Lost('ended', '');
+      const client = { token, session, heartbeat, openTimeout, fetch, random: spread };
+      const group = groups.get(name) ?? new Group(name, surroundings, { gateway, client }, random, () => groups.delete(name));
+      groups.set(name, group);
+      const paths = [...new URLSearchParams(query)].filter(([own]) => own !== 'heartbeat');
+      const port: Port = new Port(random(), paths, request, () => {
+        signal.removeEventListener('abort', stop);
+        clearTimeout(timer);
+        group.leave(port);
+      });
+      const stop = (): void => port.close();
+      signal.addEventListener('abort', stop);
+      const timer = setTimeout(() => port.fail(new Lost('timeout', `no answer within ${request.openTimeout / 1_000} s`)), request.openTimeout);
+      group.join(port);
+      try {
+        const room = await port.opened;
+        clearTimeout(timer);
+        if (room) return port;
+      } catch (error) {
+        port.close();
+        throw error;
+      }
+      port.close();
+      return alone();
+    };
+}
+
+/** What tells one caller from another, without the token. */
+async function callerOf({ token }: ConnectionRequest): Promise<string> {
+  if (token === undefined) return '';
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(claimsOf(token) ?? token));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+const passing = /^(exp|iat|nbf|jti|auth_time|nonce|at_hash|sid)$/;
+
+function claimsOf(token: string): string | undefined {
+  try {
+    const [, claims = ''] = token.split('.');
+    const read: unknown = JSON.parse(atob(claims.replaceAll('-', '+').replaceAll('_', '/')));
+    return JSON.stringify(read, (key, value: unknown) => (passing.test(key) ? undefined : value));
+  } catch {
+    return undefined;
+  }
+}

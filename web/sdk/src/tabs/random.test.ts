@@ -1,0 +1,221 @@
+// Tabs against a gateway while everything fails that can, in virtual time. KUBECAST_STEPS=100000 for long, KUBECAST_SEED to repeat one.
+
+import { webcrypto } from 'node:crypto';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { MockBrowser, type MockTab } from '../../../mock/browser.ts';
+import { MockGateway } from '../../../mock/gateway.ts';
+import { fetchFrom } from '../../../mock/reach.ts';
+import { seededRandom } from '../../../mock/random.ts';
+import { createKubecast, defineResource, type Kubecast, type KubeObject, type Watch } from '../index.ts';
+import { tabs } from './index.ts';
+
+const steps = Number(process.env.KUBECAST_STEPS ?? 300);
+const seed = Number(process.env.KUBECAST_SEED ?? 7);
+/** What says that it is live may be so old, in milliseconds: a dead connection is found out by its silence, which is 2.5 heartbeats. */
+const oldest = 45_000;
+
+const real = { setTimeout: globalThis.setTimeout, setInterval: globalThis.setInterval };
+let browser: MockBrowser;
+let gateway: MockGateway;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.UTC(2030, 0, 1) });
+  MockBrowser.ownTimers();
+  vi.spyOn(webcrypto.subtle, 'digest').mockImplementation((_, data) => Promise.resolve(new Uint8Array(data as Uint8Array).slice(0, 32).buffer));
+  browser = new MockBrowser();
+  gateway = new MockGateway();
+});
+
+afterEach(() => {
+  for (const tab of [...browser.tabs]) tab.kill();
+  gateway.cutAll();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  Object.assign(globalThis, real);
+});
+
+interface Page {
+  readonly tab: MockTab;
+  readonly kc: Kubecast;
+  readonly views: { readonly resource: string; readonly watch: Watch<KubeObject>; leave: (() => void) | undefined }[];
+}
+
+test(`${steps} steps: no divergence, nothing old is live, nothing grows`, async () => {
+  const random = seededRandom(seed);
+  const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+  const below = (n: number): number => Math.floor(random() * n);
+  browser.delay = () => 1 + below(20);
+  let reachable = true;
+  const tokenOf = (exp: number): string => `e30.${Buffer.from(JSON.stringify({ sub: 'mara', exp })).toString('base64url')}.e30`;
+  let token = tokenOf(0);
+  gateway.users.set(token, {});
+  /** When each object was last changed, by resource and uid; and until when. */
+  const changed = new Map<string, { at: number; version: string | undefined }>();
+  const pages: Page[] = [];
+  const kinds = ['pods', 'jobs', 'nodes'];
+  const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+
+  const open = (): void => {
+    const tab = browser.open();
+    tab.run(() => {
+      const fetch = fetchFrom(() => (reachable ? gateway : undefined), tab.run);
+      const kc = createKubecast({ gateway: 'http://gateway', token: () => token, fetch, share: tabs({ surroundings: tab }), schedule: (flush) => flush(), linger: 500 });
+      const views = kinds.map((resource) => {
+        const watch = kc.watch(defineResource()({ group: resource === 'jobs' ? 'batch' : '', version: 'v1', plural: resource }));
+        return { resource, watch, leave: random() < 0.6 || resource === 'pods' ? watch.subscribe(() => undefined) : undefined };
+      });
+      pages.push({ tab, kc, views });
+    });
+  };
+  const close = (page: Page): void => {
+    pages.splice(pages.indexOf(page), 1);
+    page.tab.kill();
+  };
+  const change = (): void => {
+    const resource = pick(kinds);
+    const name = `o${below(12)}`;
+    const uid = gateway.cluster.list(resource).find(({ metadata }) => metadata.name === name)?.metadata.uid;
+    if (uid !== undefined && random() < 0.4) {
+      gateway.cluster.remove(resource, uid);
+      changed.set(`${resource} ${uid}`, { at: performance.now(), version: undefined });
+    } else {
+      const { metadata } = gateway.cluster.put(resource, { metadata: { name, namespace: 'n', uid: uid ?? `${name}-${gateway.cluster.version}` } });
+      changed.set(`${resource} ${metadata.uid}`, { at: performance.now(), version: metadata.resourceVersion });
+    }
+  };
+  const check = (settled: boolean): void => {
+    for (const { views, tab } of pages) {
+      if (tab.frozen) continue; // nobody sees it
+      for (const { resource, watch, leave } of views) {
+        if (!leave) continue;
+        const { status, data } = watch.getSnapshot();
+        if (settled) expect(status).toBe('live');
+        if (status !== 'live') continue;
+        const has = new Map(data.map(({ metadata }) => [metadata.uid, metadata.resourceVersion]));
+        for (const [key, { at, version }] of changed) {
+          const [kind, uid = ''] = key.split(' ');
+          if (kind !== resource || (!settled && performance.now() - at < oldest)) continue;
+          if (has.get(uid) !== version) throw new Error(`${key} is ${has.get(uid) ?? 'not there'} and not ${version ?? 'gone'}, ${performance.now() - at} ms after it changed`);
+        }
+      }
+    }
+  };
+
+  const heal = async (): Promise<void> => {
+    reachable = true;
+    gateway.sabotage = undefined;
+    gateway.refuseWith = undefined;
+    for (const { tab } of pages) if (tab.frozen) tab.thaw(true);
+    for (const { tab } of pages) tab.hide(false);
+    for (const { views } of pages) for (const { watch } of views) watch.retry();
+    await pass(100_000);
+  };
+
+  for (let n = 0; n < 4; n++) open();
+  await pass(500);
+  for (let step = 1; step <= steps; step++) {
+    for (let n = below(3); n > 0; n--) change();
+    switch (below(40)) {
+      case 0:
+        gateway.cutAll();
+        break;
+      case 1:
+        for (const stream of gateway.streams) if (random() < 0.2) stream.stop(); // half-open
+        break;
+      case 2:
+        if (pages.length > 1) close(pick(pages));
+        break;
+      case 3:
+        if (pages.length < 7) open();
+        break;
+      case 4:
+        if (random() < 0.5) pick(pages).tab.freeze(random() < 0.5);
+        break;
+      case 5:
+      case 6: {
+        const { tab } = pick(pages);
+        if (tab.frozen) tab.thaw(random() < 0.5);
+        break;
+      }
+      case 7: {
+        const { tab } = pick(pages);
+        if (!tab.frozen) tab.hide(random() < 0.4);
+        break;
+      }
+      case 8:
+        gateway.cluster.compact();
+        break;
+      case 9:
+        if (random() < 0.3) gateway.epoch = `e${step}`;
+        break;
+      case 10:
+        if (random() < 0.3) reachable = false;
+        break;
+      case 11:
+      case 12:
+        reachable = true;
+        break;
+      case 13:
+        gateway.sabotage = (text) => (random() < 0.02 ? below(text.length) : undefined);
+        break;
+      case 14:
+        gateway.sabotage = undefined;
+        break;
+      case 15:
+        for (const stream of gateway.streams) stream.goodbye(pick(['drain', 'age', 'expired', 'unavailable']));
+        break;
+      case 16: {
+        // A token ends, and there is a newer one.
+        gateway.users.delete(token);
+        token = tokenOf(step);
+        gateway.users.set(token, {});
+        break;
+      }
+      case 17:
+      case 18: {
+        const page = pick(pages);
+        const view = pick(page.views);
+        if (page.tab.frozen || view.resource === 'pods') break;
+        page.tab.run(() => {
+          if (view.leave) view.leave();
+          view.leave = view.leave ? undefined : view.watch.subscribe(() => undefined);
+        });
+        break;
+      }
+      case 19: {
+        const page = pick(pages);
+        page.tab.run(() => page.kc.wake());
+        break;
+      }
+      case 20: {
+        const stream = pick([...gateway.streams]);
+        const watch = stream && pick([...stream.watches]);
+        if (watch) stream.reset(watch, 'slow');
+        break;
+      }
+      case 21: {
+        const page = pick(pages);
+        page.tab.run(() => page.kc.pause());
+        await pass(below(3_000));
+        page.tab.run(() => page.kc.resume());
+        break;
+      }
+    }
+    await pass(below(20) === 0 ? below(20_000) : below(300));
+    try {
+      check(false);
+      if (step % 500 === 0 || step === steps) {
+        await heal();
+        check(true);
+        expect(new Set([...gateway.streams].map((stream) => stream.watches.map(({ resource }) => resource).join())).size).toBeLessThanOrEqual(1);
+        expect(gateway.streams.size).toBe(1);
+        expect(browser.channels.size).toBe(2 * pages.length);
+        // Of each tab its own, and its wish to lead; of the leader, its wait for each of the others.
+        expect([...browser.locks.values()].flat().length).toBeLessThanOrEqual(3 * pages.length);
+        expect(vi.getTimerCount()).toBeLessThan(60 * (pages.length + 1));
+      }
+    } catch (error) {
+      throw new Error(`step ${step}, seed ${seed}: ${String(error)}`, { cause: error });
+    }
+  }
+}, 3_600_000);

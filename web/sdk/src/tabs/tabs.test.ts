@@ -1,0 +1,227 @@
+import { webcrypto } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { MockBrowser, type MockTab } from '../../../mock/browser.ts';
+import { MockGateway } from '../../../mock/gateway.ts';
+import { fetchFrom } from '../../../mock/reach.ts';
+import { createKubecast, defineResource, type Kubecast, type KubeObject, type Watch } from '../index.ts';
+import { tabs } from './index.ts';
+
+// Fifty tabs are much for a machine that has other things to do.
+vi.setConfig({ testTimeout: 60_000 });
+
+const pods = defineResource()({ group: '', version: 'v1', plural: 'pods' });
+const jobs = defineResource()({ group: 'batch', version: 'v1', plural: 'jobs' });
+
+export interface Page {
+  readonly tab: MockTab;
+  readonly kc: Kubecast;
+  readonly pods: Watch<KubeObject>;
+}
+
+let gateway: MockGateway;
+let browser: MockBrowser;
+let reachable: boolean;
+const real = { setTimeout: globalThis.setTimeout, setInterval: globalThis.setInterval };
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.UTC(2030, 0, 1) });
+  MockBrowser.ownTimers();
+  // The real one answers from another thread, in real time.
+  vi.spyOn(webcrypto.subtle, 'digest').mockImplementation((_, data) => Promise.resolve(new Uint8Array(data as Uint8Array).slice(0, 32).buffer));
+  gateway = new MockGateway();
+  browser = new MockBrowser();
+  reachable = true;
+});
+
+afterEach(() => {
+  for (const tab of [...browser.tabs]) tab.kill();
+  gateway.cutAll();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  Object.assign(globalThis, real);
+});
+
+const pass = (ms = 50): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+
+function openPage(token = 'let-me-in'): Page {
+  const tab = browser.open();
+  let page: Page | undefined;
+  tab.run(() => {
+    const fetch = fetchFrom(() => (reachable ? gateway : undefined), tab.run);
+    const kc = createKubecast({ gateway: 'http://gateway', token: () => token, fetch, share: tabs({ surroundings: tab }), schedule: (flush) => flush() });
+    page = { tab, kc, pods: kc.watch(pods) };
+    page.pods.subscribe(() => undefined);
+  });
+  if (!page) throw new Error('the tab does not run');
+  return page;
+}
+
+const put = (name: string, resource = 'pods'): KubeObject => gateway.cluster.put(resource, { metadata: { name, uid: name, namespace: 'n' } });
+const shown = ({ pods: watch }: Page): string => watch.getSnapshot().data.map(({ metadata }) => metadata.name).sort().join();
+const status = ({ pods: watch }: Page): string => watch.getSnapshot().status;
+const leader = (all: readonly Page[]): Page => {
+  const held = [...browser.locks].find(([name]) => name.endsWith(' leads'))?.[1][0]?.tab;
+  const page = all.find(({ tab }) => tab === held);
+  if (!page) throw new Error('nobody leads');
+  return page;
+};
+
+async function openPages(count: number): Promise<Page[]> {
+  const all: Page[] = [];
+  for (let n = 0; n < count; n++) {
+    all.push(openPage());
+    await pass();
+  }
+  await pass(500);
+  return all;
+}
+
+describe('one stream', () => {
+  test('is enough for fifty tabs, of which each has all there is', async () => {
+    put('a');
+    const all = await openPages(50);
+    expect(gateway.streams.size).toBe(1);
+    put('b');
+    await pass();
+    expect(all.map(shown)).toEqual(Array<string>(50).fill('a,b'));
+    expect(all.map(status)).toEqual(Array<string>(50).fill('live'));
+    // One watch, whoever has it.
+    expect([...gateway.streams][0]?.watches).toHaveLength(1);
+  });
+
+  test('carries what each of them wants, and no longer than they do', async () => {
+    put('a');
+    put('j', 'jobs');
+    const [one, two] = (await openPages(2)) as [Page, Page];
+    const other = two.kc.watch(jobs);
+    let leave = (): void => undefined;
+    two.tab.run(() => (leave = other.subscribe(() => undefined)));
+    await pass(500);
+    expect([...gateway.streams].map(({ watches }) => watches.map(({ resource }) => resource))).toEqual([['pods', 'jobs']]);
+    expect(other.getSnapshot()).toMatchObject({ status: 'live', data: [{ metadata: { name: 'j' } }] });
+    expect(status(one)).toBe('live');
+    two.tab.run(leave);
+    await pass(10_000);
+    expect([...gateway.streams].map(({ watches }) => watches.map(({ resource }) => resource))).toEqual([['pods']]);
+  });
+
+  test('is not shared with another caller, and no token is told', async () => {
+    gateway.users.set('another', { namespaces: ['n'] });
+    put('a');
+    const said: unknown[] = [];
+    const clone = globalThis.structuredClone;
+    vi.stubGlobal('structuredClone', (value: unknown) => (said.push(value), clone(value)));
+    const all = [openPage(), openPage('another'), openPage(), openPage('another')];
+    await pass(500);
+    vi.unstubAllGlobals();
+    expect(all.map(status)).toEqual(Array<string>(4).fill('live'));
+    expect(gateway.streams.size).toBe(2);
+    expect(said.length).toBeGreaterThan(4);
+    expect(JSON.stringify(said)).not.toMatch(/let-me-in|another/);
+  });
+});
+
+describe('a tab that leads', () => {
+  test.each([
+    ['gone to another address', (page: Page) => page.tab.tell('stop')],
+    ['killed', (page: Page) => page.tab.kill()],
+    ['frozen, and told so', (page: Page) => page.tab.freeze(true)],
+    ['frozen without a word', (page: Page) => page.tab.freeze(false)],
+  ])('and is %s is followed within three seconds by one that goes on from where it was', async (_, end) => {
+    put('a');
+    const all = await openPages(5);
+    const first = leader(all);
+    const rest = all.filter((page) => page !== first);
+    const asked = gateway.requests.length;
+    end(first);
+    put('b');
+    for (let n = 0; n < 30 && !rest.every((page) => shown(page) === 'a,b'); n++) {
+      await pass(100);
+      expect(rest.map(status)).toEqual(Array<string>(4).fill('live'));
+    }
+    expect(rest.map(shown)).toEqual(Array<string>(4).fill('a,b'));
+    const after = gateway.requests.slice(asked);
+    expect(after).toHaveLength(1);
+    expect(after[0]?.lastEventId).toMatch(/^e1\.\w+-\d+$/); // a resume
+    expect(new Set(rest.map((page) => page.kc.connection.getSnapshot()?.phase))).toEqual(new Set(['live']));
+  });
+
+  test('and comes back follows the one that leads now', async () => {
+    put('a');
+    const all = await openPages(3);
+    const first = leader(all);
+    first.tab.freeze(false);
+    await pass(5_000);
+    put('b');
+    first.tab.thaw(false);
+    await pass(2_000);
+    put('c');
+    await pass(500);
+    expect(all.map(shown)).toEqual(['a,b,c', 'a,b,c', 'a,b,c']);
+    expect(all.map(status)).toEqual(['live', 'live', 'live']);
+    expect(gateway.streams.size).toBe(1);
+  });
+
+  test('and is hidden leaves that to one that is seen', async () => {
+    const all = await openPages(3);
+    const first = leader(all);
+    first.tab.hide(true);
+    await pass(1_000);
+    expect(leader(all)).not.toBe(first);
+    expect(all.map(status)).toEqual(['live', 'live', 'live']);
+    expect(gateway.streams.size).toBe(1);
+  });
+});
+
+test('who comes after a take-over has all that there is', async () => {
+  put('a');
+  const all = await openPages(3);
+  leader(all).tab.kill();
+  await pass(1_000);
+  put('b');
+  const late = openPage();
+  await pass(1_000);
+  expect(shown(late)).toBe('a,b');
+  expect(status(late)).toBe('live');
+});
+
+test('a stream that is lost is told to all, and gone on with from where it was', async () => {
+  put('a');
+  const all = await openPages(3);
+  reachable = false;
+  gateway.cutAll();
+  await pass(100);
+  expect(all.map(status)).toEqual(['reconnecting', 'reconnecting', 'reconnecting']);
+  put('b');
+  await pass(4_000);
+  const asked = gateway.requests.length;
+  reachable = true;
+  await pass(15_000);
+  expect(all.map(shown)).toEqual(['a,b', 'a,b', 'a,b']);
+  expect(all.map(status)).toEqual(['live', 'live', 'live']);
+  expect(gateway.requests[asked]?.lastEventId).toMatch(/^e1\.\w+-\d+$/);
+  expect(gateway.streams.size).toBe(1);
+});
+
+test('what one tab may not watch is no harm to the others', async () => {
+  gateway.users.set('let-me-in', { namespaces: ['n'] });
+  put('a');
+  const all = await openPages(2);
+  const [one, two] = all as [Page, Page];
+  const forbidden = two.kc.watch(pods, { namespace: 'other' });
+  two.tab.run(() => void forbidden.subscribe(() => undefined));
+  await pass(3_000);
+  expect(forbidden.getSnapshot().status).toBe('denied');
+  put('b');
+  await pass(100);
+  expect([one, two].map(shown)).toEqual(['a,b', 'a,b']);
+  expect([one, two].map(status)).toEqual(['live', 'live']);
+});
+
+test('who is signed in no more is told so, in all tabs', async () => {
+  const all = await openPages(3);
+  gateway.users.clear();
+  gateway.cutAll();
+  await pass(30_000);
+  expect(all.map(status)).toEqual(['denied', 'denied', 'denied']);
+});
