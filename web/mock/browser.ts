@@ -98,10 +98,17 @@ export class MockTab implements Surroundings {
   #queue: (() => void)[] | undefined;
   #dead = false;
   #hidden = false;
+  #woken = -Infinity;
   #free = 0;
+  readonly #gone = new AbortController();
 
   constructor(browser: MockBrowser) {
     this.#browser = browser;
+  }
+
+  /** Is aborted when the tab is killed. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
   }
 
   readonly locks: TabLocks = {
@@ -136,6 +143,11 @@ export class MockTab implements Surroundings {
 
   get frozen(): boolean {
     return this.#queue !== undefined;
+  }
+
+  /** When it last began to run again. */
+  get woken(): number {
+    return this.#woken;
   }
 
   get dead(): boolean {
@@ -176,6 +188,7 @@ export class MockTab implements Surroundings {
   thaw(told: boolean): void {
     const queue = this.#queue ?? [];
     this.#queue = undefined;
+    this.#woken = performance.now();
     for (const what of queue) this.run(what);
     if (told) this.tell('go');
   }
@@ -184,6 +197,7 @@ export class MockTab implements Surroundings {
   kill(): void {
     this.#dead = true;
     this.#queue = undefined;
+    this.#gone.abort(); // its connections are closed
     this.#browser.tabs.delete(this);
     for (const channel of [...this.#browser.channels]) if (channel.tab === this) channel.close();
     for (const [name, queue] of [...this.#browser.locks]) {

@@ -2,15 +2,13 @@
 
 import { EventEmitter } from 'node:events';
 import type { MockGateway } from './gateway.ts';
-import type { MockRequest, MockResponse } from './memory.ts';
+import type { MockTab } from './browser.ts';
+import type { MockRequest } from './memory.ts';
 
 const utf8 = new TextEncoder();
 
-/**
- * @param gateway undefined while nobody listens
- * @param run lets who asked go on, when they can
- */
-export function fetchFrom(gateway: () => MockGateway | undefined, run: (what: () => void) => void): typeof fetch {
+/** @param gateway undefined while nobody listens */
+export function fetchFrom(gateway: () => MockGateway | undefined, { run, gone }: MockTab): typeof fetch {
   return (input, init) =>
     new Promise<Response>((resolve, reject) => {
       const present = gateway();
@@ -60,6 +58,7 @@ export function fetchFrom(gateway: () => MockGateway | undefined, run: (what: ()
         reject(new DOMException('aborted', 'AbortError'));
         finish(() => controller?.error(init.signal?.reason));
       });
-      present.handle(request, response as unknown as MockResponse);
+      gone.addEventListener('abort', () => finish(() => undefined), { once: true });
+      present.handle(request, response);
     });
 }

@@ -106,9 +106,15 @@ export class Group {
     if (this.#all) return;
     this.#tab = this.#random(); // whoever waits for the last one's end must not take this one for it
     this.#all = this.#browser.channel(this.#name);
-    this.#all.onmessage = ({ data }: Message) => this.#hear(data as Asked | Told);
+    this.#all.onmessage = ({ data }: Message) => {
+      this.#wakeUp();
+      this.#hear(data as Asked | Told);
+    };
     this.#own = this.#browser.channel(`${this.#name} ${this.#tab}`);
-    this.#own.onmessage = ({ data }: Message) => this.#answer(data as Answered);
+    this.#own.onmessage = ({ data }: Message) => {
+      this.#wakeUp();
+      this.#answer(data as Answered);
+    };
     const gone = (this.#gone = new AbortController());
     // Held for as long as the tab is there: who waits for it learns when it is gone, however it went.
     const here = (): Promise<void> => new Promise((resolve) => gone.signal.addEventListener('abort', () => resolve()));
@@ -135,10 +141,15 @@ export class Group {
   #attend(what: 'look' | 'stop' | 'go'): void {
     if (what === 'stop') {
       this.#stop();
-      for (const port of this.#ports.values()) port.detach();
+      // Said before it stands still: when it is seen again it does not call live what is old by then.
+      for (const port of [...this.#ports.values()]) {
+        port.detach();
+        port.lose(new Lost('silent', 'the page did not run'));
+      }
       return;
     }
     this.#start();
+    this.#wakeUp();
     if (!this.#browser.visible()) {
       // One that is seen leads, if there is one; its timers are not slowed down.
       this.#hub?.beat('hidden');
@@ -153,16 +164,28 @@ export class Group {
     for (const port of this.#ports.values()) if (!port.attached) this.#attach(port);
   }
 
-  #tick(): void {
+  /**
+   * To be called first, whatever makes this page run: it may have stood still, and what was told to it meanwhile, which it hears
+   * only now, proves of nobody that they are there. That is proven by an answer to what is asked from here on.
+   */
+  #wakeUp(): void {
     const now = performance.now();
     const late = Math.max(now - this.#ticked.at, Math.abs(Date.now() - this.#ticked.wall)) > gap;
+    if (!late) return;
     this.#ticked = { at: now, wall: Date.now() };
-    if (late) {
-      // Nobody was listened to meanwhile.
-      this.#word = now;
-      this.#pinged = undefined;
-      for (const port of [...this.#ports.values()]) port.onGap();
+    this.#word = now;
+    this.#pinged = undefined;
+    for (const port of [...this.#ports.values()]) {
+      port.detach();
+      port.onGap();
+      this.#attach(port);
     }
+  }
+
+  #tick(): void {
+    this.#wakeUp();
+    const now = performance.now();
+    this.#ticked = { at: now, wall: Date.now() };
     if (this.#hub) {
       this.#hub.beat();
       return;

@@ -5,7 +5,7 @@
  * @packageDocumentation
  */
 
-import type { Share } from '../client.ts';
+import type { Share, TokenSource } from '../client.ts';
 import { Connection, Lost, type Connect, type ConnectionRequest, type Stream } from '../connection.ts';
 import { Group, type Surroundings } from './group.ts';
 import { openAlone } from './alone.ts';
@@ -15,10 +15,13 @@ import { browser } from './browser.ts';
 
 export type { Channel, Surroundings, TabLocks } from './group.ts';
 
+/** Of what tabs say to each other. Those who say it otherwise, as after an update, have a stream of their own. */
+const protocol = 1;
+
 export interface TabsOptions {
   /**
    * Who the caller is, where that is not in the token. Tabs share with those of the same caller only. By default it is what the token
-   * says of them, but for its times; for a token that cannot be read, the token itself; for a cookie, whoever has it.
+   * says of them, but for its times; for a token that cannot be read, the token itself; for a session, its user.
    */
   readonly caller?: string | undefined;
   /** For tests. */
@@ -36,7 +39,9 @@ export function tabs(options: TabsOptions = {}): Share {
       if (query === undefined) return Connection.open(request, signal);
       const alone = (): Promise<Stream> => openAlone({ ...request, lastEventId: placeOf(request.lastEventId) ? '' : request.lastEventId }, signal);
       if (!surroundings) return alone();
-      const name = `kubecast ${gateway} ${options.caller ?? ''} ${await callerOf(request)}`;
+      const caller = await callerOf(request, session).catch(() => undefined);
+      if (caller === undefined) return alone();
+      const name = `kubecast ${protocol} ${gateway} ${options.caller ?? ''} ${caller}`;
       if (signal.aborted) throw new Lost('ended', '');
       const client = { token, session, heartbeat, openTimeout, fetch, random: spread };
       const group = groups.get(name) ?? new Group(name, surroundings, { gateway, client }, random, () => groups.delete(name));
@@ -65,9 +70,11 @@ export function tabs(options: TabsOptions = {}): Share {
 }
 
 /** What tells one caller from another, without the token. */
-async function callerOf({ token }: ConnectionRequest): Promise<string> {
-  if (token === undefined) return '';
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(claimsOf(token) ?? token));
+async function callerOf({ token }: ConnectionRequest, session: TokenSource | undefined): Promise<string> {
+  // A session's name ends with its end, which each renewal moves.
+  const said = token === undefined ? (await session?.('connect'))?.replace(/ until \d*$/, '') : (claimsOf(token) ?? token);
+  if (said === undefined) return '';
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(said));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 

@@ -43,12 +43,12 @@ afterEach(() => {
 
 const pass = (ms = 50): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
-function openPage(token = 'let-me-in'): Page {
+function openPage(token: string | undefined = 'let-me-in', session?: string): Page {
   const tab = browser.open();
   let page: Page | undefined;
   tab.run(() => {
-    const fetch = fetchFrom(() => (reachable ? gateway : undefined), tab.run);
-    const kc = createKubecast({ gateway: 'http://gateway', token: () => token, fetch, share: tabs({ surroundings: tab }), schedule: (flush) => flush() });
+    const fetch = fetchFrom(() => (reachable ? gateway : undefined), tab);
+    const kc = createKubecast({ gateway: 'http://gateway', ...(session === undefined ? { token: () => token } : { session: () => session }), fetch, share: tabs({ surroundings: tab }), schedule: (flush) => flush() });
     page = { tab, kc, pods: kc.watch(pods) };
     page.pods.subscribe(() => undefined);
   });
@@ -171,6 +171,32 @@ describe('a tab that leads', () => {
     expect(all.map(status)).toEqual(['live', 'live', 'live']);
     expect(gateway.streams.size).toBe(1);
   });
+});
+
+test('a page that is about to stand still says before that it is not live', async () => {
+  const all = await openPages(2);
+  for (const { tab } of all) tab.tell('stop');
+  await pass(0);
+  expect(all.map(status)).toEqual(['reconnecting', 'reconnecting']);
+  put('a');
+  for (const { tab, kc } of all) {
+    tab.tell('go');
+    tab.run(() => kc.wake());
+  }
+  await pass(2_000);
+  expect(all.map(shown)).toEqual(['a', 'a']);
+  expect(all.map(status)).toEqual(['live', 'live']);
+  expect(gateway.streams.size).toBe(1);
+});
+
+test('sessions of two users have a stream each; a renewed one has the same', async () => {
+  gateway.users.set('', {});
+  for (const session of ['mara until 1', 'mara until 2', 'omar until 2']) {
+    const page = openPage(undefined, session);
+    await pass(500);
+    expect(status(page)).toBe('live');
+  }
+  expect(gateway.streams.size).toBe(2);
 });
 
 test('who comes after a take-over has all that there is', async () => {
