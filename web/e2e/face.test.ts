@@ -36,8 +36,8 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await Promise.allSettled([browser?.close(), kubecast?.stop()]);
   });
 
-  const open = async (locale: string, colorScheme: 'light' | 'dark', width = 1280): Promise<{ page: Page; complaints: string[] }> => {
-    const opened = await openPage(browser, { locale, colorScheme, reducedMotion: 'reduce', viewport: { width, height: 800 } });
+  const open = async (locale: string, colorScheme: 'light' | 'dark', width = 1280, forcedColors: 'active' | 'none' = 'none'): Promise<{ page: Page; complaints: string[] }> => {
+    const opened = await openPage(browser, { locale, colorScheme, forcedColors, reducedMotion: 'reduce', viewport: { width, height: 800 } });
     await opened.page.goto(kubecast.url);
     await opened.page.locator('#token').waitFor();
     return opened;
@@ -145,6 +145,62 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     });
     await page.context().close();
     expect([...small]).toEqual([]);
+  });
+
+  test('without the colours of the page, what has the focus, what is chosen and each state are still told', { timeout: 120_000 }, async () => {
+    const { page } = await open('en-GB', 'light', 1280, 'active');
+    await signIn(page);
+    await go(page, '#jobs?ns=' + namespace);
+    const row = page.locator(`[data-name="face-done"]`);
+    await row.getByText('Complete').waitFor();
+    const line = (selector: string): Promise<string> => page.locator(selector).first().evaluate((one) => {
+      const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(one);
+      return outlineStyle === 'none' || parseFloat(outlineWidth) < 2 ? 'none' : outlineColor === getComputedStyle(document.body).backgroundColor ? 'unseen' : 'seen';
+    });
+    expect(await line('header nav a:not([aria-current])')).toBe('none');
+    expect(await line('header nav a[aria-current]')).toBe('seen');
+    expect(await line('.chip[aria-pressed=true]')).toBe('seen');
+    await page.locator('.search').focus();
+    await page.keyboard.press('Escape');
+    for (const target of ['.search', '.chip', '.table-head button', '.row-link', 'header .button']) {
+      await page.locator(target).last().focus();
+      await page.keyboard.press('Shift'); // the focus is the keyboard's
+      expect([target, await line(`${target}:focus`)]).toEqual([target, 'seen']);
+    }
+    // A sign is drawn in a colour that differs from what is behind it.
+    const sign = await row.locator('.state-icon').evaluate((one) => [getComputedStyle(one).stroke, getComputedStyle(document.body).backgroundColor]);
+    expect(sign[0]).not.toBe(sign[1]);
+    if (pictures) await page.screenshot({ path: `${pictures}/jobs-en-forced.png` });
+    await page.context().close();
+  });
+
+  test('a row is read out by its name, its state and its figures; what all rows share is left out', { timeout: 120_000 }, async () => {
+    const { page } = await open('en-GB', 'light');
+    await signIn(page);
+    await go(page, '#jobs');
+    const row = page.locator('[data-name="face-done"]');
+    await row.getByText('Complete').waitFor();
+    const headers = (): Promise<string[]> => page.getByRole('columnheader').allTextContents();
+    expect((await headers()).slice(0, 6)).toEqual(['Name', 'State', 'Progress', 'Run time', 'Age', 'Namespace']);
+    await expect.poll(() => row.ariaSnapshot()).toMatch(
+      new RegExp(String.raw`^- row "face-done Complete 1/1 \S+( \S+)? \S+( \S+)? ${namespace} [^"]*":\n  - cell "face-done":\n    - link "face-done":`),
+    );
+    await go(page, `#jobs?ns=${namespace}`);
+    await expect.poll(headers).not.toContain('Namespace');
+    // Each cell stands under its header, with and without that column.
+    const lefts = (selector: string): Promise<number[]> => page.locator(selector).evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => Math.round(one.getBoundingClientRect().left)));
+    expect(await lefts('[data-name="face-done"] [role=cell]')).toEqual(await lefts('[role=columnheader]'));
+    // The end of a name that is too long, and of numbers, is where it is looked for.
+    await page.setViewportSize({ width: 760, height: 800 });
+    const long = page.locator('[data-name^="face-runs"]');
+    const cut = await long.locator('.cut-name').first().evaluate((one) => {
+      const [first, last] = [...one.children].map((part) => ({ cut: part.scrollWidth > part.clientWidth, right: part.getBoundingClientRect().right }));
+      return { first: first?.cut, last: last?.cut, inside: (last?.right ?? Infinity) <= (one.closest('[role=cell]')?.getBoundingClientRect().right ?? 0) };
+    });
+    expect(cut).toEqual({ first: true, last: false, inside: true });
+    const ages = await page.locator('.table-body .column-age time').evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().right)));
+    expect(new Set(ages).size).toBe(1);
+    await page.context().close();
   });
 
   test('of thousands of pods the page has those in sight, in the order and with the search that the gateway keeps', { timeout: 180_000 }, async () => {

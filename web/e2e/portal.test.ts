@@ -377,6 +377,14 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       await row('one').waitFor({ state: 'detached' });
     });
 
+    test('a namespace that does not exist is no empty one', async () => {
+      await signIn();
+      await page.evaluate(() => (location.hash = '#jobs?ns=team-z'));
+      await page.locator('.table-empty', { hasText: 'There is no namespace team-z' }).waitFor();
+      await page.evaluate(() => (location.hash = '#jobs?ns=team-b'));
+      await page.locator('.table-empty', { hasText: 'There are no jobs in team-b' }).waitFor();
+    });
+
     test('with reduced motion the mark does not move', async () => {
       await page.emulateMedia({ reducedMotion: 'reduce' });
       await signIn();

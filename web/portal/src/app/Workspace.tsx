@@ -1,6 +1,6 @@
 // The frame around the tables: where one is, what is filtered, and how fresh it all is.
 
-import { inboxOf } from '@kubecast/sdk';
+import { inboxOf, type Collection, type KubeObject } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { useEffect, useRef, useSyncExternalStore, type ReactNode } from 'react';
 import { ConnectionStatus } from '../connection/ConnectionStatus.tsx';
@@ -142,7 +142,7 @@ function Page({ view, page, state, large, onRetry }: PageProps): ReactNode {
   );
 
   if (!forbidden && !ended && watches.includes(page)) {
-    const table = { view, filters, empty: t.empty[page](view.namespace, visible !== undefined) };
+    const table = { view, filters, empty: <Nothing view={view} page={page} state={state} /> };
     return (
       <DatedBy connection={state.connection}>
         <h1 className="unseen">{pages.titles[page]}</h1>
@@ -163,6 +163,25 @@ function Page({ view, page, state, large, onRetry }: PageProps): ReactNode {
       ) : forbidden || connection.phase === 'live' ? (
         <Forbidden view={view} page={page} state={state} onRetry={onRetry} />
       ) : null /* for the moment in which less is being asked for */}
+    </>
+  );
+}
+
+/** Why a table is empty: a namespace that is not there is no empty one. */
+function Nothing({ view: { namespace }, page, state: { live, watches, visible } }: Pick<PageProps, 'view' | 'page' | 'state'>): ReactNode {
+  const said = t.empty[page](namespace, visible !== undefined);
+  // Who sees some namespaces only is not told which others there are.
+  if (namespace === '' || visible !== undefined || !watches.includes('namespaces')) return <p>{said}</p>;
+  return <NothingIn namespace={namespace} said={said} namespaces={live.collection('namespaces')} />;
+}
+
+function NothingIn({ namespace, said, namespaces }: { readonly namespace: string; readonly said: string; readonly namespaces: Collection<KubeObject> }): ReactNode {
+  const { items, phase } = useSyncExternalStore(namespaces.subscribe, namespaces.getSnapshot);
+  if (phase !== 'current' || items.some(({ metadata }) => metadata.name === namespace)) return <p>{said}</p>;
+  return (
+    <>
+      <p>{t.noNamespace(namespace)}</p>
+      <p>{t.noNamespaceWhy}</p>
     </>
   );
 }

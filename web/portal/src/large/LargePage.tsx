@@ -63,7 +63,7 @@ export function LargePage<T extends KubeObject, R extends Row>(props: LargePageP
     () => ofQuery(kc, resource, { namespace, search, where, fields }, pathsOf(name, view.sort), read, exported),
     [kc, resource, namespace, search, where, fields, name, view.sort, read, exported],
   );
-
+  const without = useMemo(() => (namespace ? ['namespace'] : []), [namespace]);
   const visible = found.namespaces;
   const filters = (
     <>
@@ -97,6 +97,7 @@ export function LargePage<T extends KubeObject, R extends Row>(props: LargePageP
       <DataTable
         name={name}
         columns={sortable}
+        without={without}
         rows={rows}
         places={{ offset: found.offset ?? 0, total, onFirst: (index) => setSeen((before) => (before.asked === asked && before.first === index ? before : { asked, first: index })) }}
         sort={view.sort}

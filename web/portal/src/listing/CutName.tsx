@@ -1,16 +1,21 @@
 import type { ReactNode } from 'react';
 import './listing.css';
 
-/** How much of its end always stays: names of pods, and of jobs that something else makes, differ there. */
-const kept = 9;
+/** How much of its end always stays, at most: names of pods, of nodes, and of jobs that something else makes, differ there. */
+const most = 9;
+/** What is shorter fits, or has no middle worth cutting. */
+const short = 8;
 
-/** A name that is cut in the middle where it does not fit; whole when pointed at, and when copied. */
+/** A name that is cut in the middle where it does not fit; whole when pointed at, copied or read out. */
 export function CutName({ text }: { text: string }): ReactNode {
-  const at = text.length > 2 * kept ? text.length - kept : text.length;
+  if (text.length <= short) return <span translate="no">{text}</span>;
+  const at = text.length - Math.min(most, Math.floor(text.length / 3));
   return (
     <span className="cut-name" title={text} translate="no">
-      <span>{text.slice(0, at)}</span>
-      {at < text.length && <span>{text.slice(at)}</span>}
+      <span aria-hidden="true">{text.slice(0, at)}</span>
+      <span aria-hidden="true">{text.slice(at)}</span>
+      {/* Its parts would be read out as two words. */}
+      <span className="unseen">{text}</span>
     </span>
   );
 }

@@ -8,16 +8,17 @@ import { t } from './texts.ts';
 
 export const podColumns: readonly Column<PodRow>[] = [
   { id: 'name', header: t.columns.name, value: (row) => row.name, cell: (row) => <TextCell text={row.name} strong /> },
-  { id: 'namespace', header: t.columns.namespace, value: (row) => row.namespace, cell: (row) => <TextCell text={row.namespace} /> },
   { id: 'state', header: t.columns.state, value: (row) => urgency(row.state), cell: (row) => <StateMark {...row} /> },
-  { id: 'ready', header: t.columns.ready, value: (row) => row.ready, cell: (row) => <span className="cell-number">{`${row.ready}/${row.containers}`}</span> },
+  { id: 'ready', header: t.columns.ready, numeric: true, value: (row) => row.ready, cell: (row) => <span className="cell-number">{`${row.ready}/${row.containers}`}</span> },
   {
     id: 'restarts',
     header: t.columns.restarts,
+    numeric: true,
     value: (row) => row.restarts,
     cell: (row) => <span className={row.restarts === 0 ? 'none' : 'cell-number'}>{row.restarts}</span>,
   },
+  { id: 'age', header: t.columns.age, numeric: true, value: (row) => -row.created, cell: (row) => <Age since={row.created} /> },
   { id: 'node', header: t.columns.node, value: (row) => row.node, cell: (row) => <TextCell text={row.node} /> },
-  { id: 'owner', header: t.columns.owner, value: (row) => row.owner, cell: (row) => <TextCell text={row.owner} /> },
-  { id: 'age', header: t.columns.age, value: (row) => -row.created, cell: (row) => <Age since={row.created} /> },
+  { id: 'namespace', header: t.columns.namespace, value: (row) => row.namespace, cell: (row) => <TextCell text={row.namespace} /> },
+  { id: 'owner', header: t.columns.owner, sparse: true, value: (row) => row.owner, cell: (row) => <TextCell text={row.owner} /> },
 ];

@@ -17,6 +17,10 @@ export interface Column<R extends Row> {
   readonly header: string;
   /** It cannot be sorted by. */
   readonly fixed?: boolean | undefined;
+  /** Numbers and times stand at the right. */
+  readonly numeric?: boolean | undefined;
+  /** Often no row has it. */
+  readonly sparse?: boolean | undefined;
   /** What it is sorted by; undefined and the empty text come last. */
   readonly value: (row: R) => SortValue;
   readonly cell: (row: Tracked<R>) => ReactNode;
@@ -33,6 +37,8 @@ export interface DataTableProps<R extends Row> {
   /** Names the table to assistive technology, and the class that sets its columns' widths. */
   readonly name: string;
   readonly columns: readonly Column<R>[];
+  /** The ids of columns that would tell nothing, and so are left out. */
+  readonly without?: readonly string[] | undefined;
   readonly rows: readonly Tracked<R>[];
   /** The rows are only some of them, in order, and these are their places; undefined: they are all, to be sorted here. */
   readonly places?: Places | undefined;
@@ -49,7 +55,7 @@ export interface DataTableProps<R extends Row> {
 }
 
 export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
-  const { name, columns, rows, places, sort, onSort, narrowLine, asked, href, children } = props;
+  const { name, columns, without = none, rows, places, sort, onSort, narrowLine, asked, href, children } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const narrow = useMediaQuery('(max-width: 700px)');
   const rowHeight = narrow ? 54 : 34;
@@ -61,6 +67,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
     return by ? sortRows(rows, by.value, sort.descending) : rows;
   }, [rows, columns, places, sort.column, sort.descending]);
 
+  const told = useMemo(() => columns.filter(({ id }) => !without.includes(id)), [columns, without]);
   const { rows: shown, gone, more, onPointerMove, onPointerLeave, onScrolled, release } = useHeld(sorted, `${asked} ${sort.column} ${sort.descending} ${offset}`);
   const toTop = (): void => {
     release();
@@ -88,7 +95,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
   }, [sort.column, sort.descending]);
 
   return (
-    <div className={`table-frame table-${name}`} onPointerMove={onPointerMove} onPointerLeave={onPointerLeave}>
+    <div className={`table-frame table-${name}`} data-without={without.join(' ')} onPointerMove={onPointerMove} onPointerLeave={onPointerLeave}>
       {more > 0 && (
         <button type="button" className="button table-more" onClick={toTop}>
           {t.more(more)}
@@ -100,7 +107,7 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
         onScrolled(top > 0);
         places?.onFirst(Math.floor(top / rowHeight));
       }} tabIndex={0} role="table" aria-label={t.names[name] ?? name} aria-rowcount={count + 1}>
-        <TableHeader columns={columns} sort={sort} onSort={onSort} />
+        <TableHeader columns={told} sort={sort} onSort={onSort} />
         {count === 0 ? (
           <div role="row" className="table-empty">
             <div role="cell">{children}</div>
@@ -125,8 +132,8 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
                   style={{ height: rowHeight, transform: `translateY(${item.start}px)` }}
                 >
                   <Flash at={row.changedAt} />
-                  {columns.map(({ id, cell }, index) => (
-                    <div key={id} role="cell" className={`table-cell column-${id}`}>
+                  {told.map(({ id, numeric, cell }, index) => (
+                    <div key={id} role="cell" className={`table-cell column-${id}`} data-numeric={numeric}>
                       {index === 0 && to !== undefined ? (
                         <a className="row-link" href={to} tabIndex={item.index === tabbed ? 0 : -1}>
                           {cell(row)}
@@ -146,6 +153,8 @@ export function DataTable<R extends Row>(props: DataTableProps<R>): ReactNode {
     </div>
   );
 }
+
+const none: readonly string[] = [];
 
 /** A row that has not been told yet. */
 function Unknown({ index, start, height }: { readonly index: number; readonly start: number; readonly height: number }): ReactNode {

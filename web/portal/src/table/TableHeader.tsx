@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Sort } from './sort.ts';
 
 interface TableHeaderProps {
-  readonly columns: readonly { readonly id: string; readonly header: string; readonly fixed?: boolean | undefined }[];
+  readonly columns: readonly { readonly id: string; readonly header: string; readonly fixed?: boolean | undefined; readonly numeric?: boolean | undefined }[];
   readonly sort: Sort;
   readonly onSort: (sort: Sort) => void;
 }
@@ -11,18 +11,18 @@ export function TableHeader({ columns, sort, onSort }: TableHeaderProps): ReactN
   return (
     <div role="rowgroup" className="table-head">
       <div role="row" className="table-row" aria-rowindex={1}>
-        {columns.map(({ id, header, fixed }) => {
+        {columns.map(({ id, header, fixed, numeric }) => {
           const sorted = sort.column === id;
           if (fixed) {
             return (
-              <div key={id} role="columnheader" className={`table-cell column-${id} column-fixed`}>
+              <div key={id} role="columnheader" className={`table-cell column-${id} column-fixed`} data-numeric={numeric}>
                 {header}
               </div>
             );
           }
           const direction = sort.descending ? 'descending' : 'ascending';
           return (
-            <div key={id} role="columnheader" className={`table-cell column-${id}`} aria-sort={sorted ? direction : 'none'}>
+            <div key={id} role="columnheader" className={`table-cell column-${id}`} data-numeric={numeric} aria-sort={sorted ? direction : 'none'}>
               <button type="button" onClick={() => onSort({ column: id, descending: sorted && !sort.descending })}>
                 {header}
                 <svg className="sort-arrow" viewBox="0 0 8 8" aria-hidden="true" data-direction={sorted ? direction : undefined}>

@@ -14,6 +14,7 @@ import { DataTable, type Column } from './DataTable.tsx';
 import { Rows, type Row } from './rows.ts';
 import { sortRows } from './sort.ts';
 import { t } from './texts.ts';
+import { untold } from './untold.ts';
 
 export interface TablePageProps<T extends KubeObject, R extends Row> {
   readonly name: 'jobs' | 'pods';
@@ -31,7 +32,7 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
   /** What stands above the table, beside the filter by state. */
   readonly filters: ReactNode;
   /** Said when there is nothing, although nothing is filtered. */
-  readonly empty: string;
+  readonly empty: ReactNode;
 }
 
 export function TablePage<T extends KubeObject, R extends Row>(props: TablePageProps<T, R>): ReactNode {
@@ -50,7 +51,7 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
     const by = columns.find(({ id }) => id === view.sort.column) ?? columns[0];
     return ofRows(kc, name === 'jobs' ? jobs : pods, view.namespace, () => (by ? sortRows(shown, by.value, view.sort.descending) as readonly R[] : shown), exported);
   }, [kc, name, view.namespace, view.sort, shown, columns, exported]);
-
+  const without = useMemo(() => untold(columns, rows, view.namespace), [columns, rows, view.namespace]);
   const filtered = view.state !== '' || view.search !== '';
   return (
     <>
@@ -59,7 +60,7 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
         <StateFilter states={states} counts={counts} total={found.length} selected={view.state} loading={phase === 'loading'} />
         {shown.length > 0 && <Export of={taken} />}
       </div>
-      <DataTable name={name} columns={columns} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href} asked={`${view.namespace} ${view.state} ${view.search}`}>
+      <DataTable name={name} columns={columns} without={without} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href} asked={`${view.namespace} ${view.state} ${view.search}`}>
         {phase === 'loading' ? (
           <span className="loading">{t.loading[name]}</span>
         ) : filtered && rows.length > 0 ? (
@@ -70,7 +71,7 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
             </button>
           </>
         ) : (
-          <p>{empty}</p>
+          empty
         )}
       </DataTable>
     </>

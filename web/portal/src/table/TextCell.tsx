@@ -1,22 +1,12 @@
 import type { ReactNode } from 'react';
+import { CutName } from '../listing/CutName.tsx';
 
-/** So much of a name's end is always there: of names that were generated, it is the only part that differs. */
-const end = 8;
-
-/** Text that may be cut short on screen, and is then whole when pointed at. Names are cut in the middle. */
+/** A name in a cell, cut in the middle where it does not fit; a dash where there is none. */
 export function TextCell({ text, strong = false }: { text: string; strong?: boolean }): ReactNode {
   if (text === '') return <span className="none">–</span>;
-  if (!strong || text.length < 3 * end) {
-    return (
-      <span className={strong ? 'cell-name' : undefined} translate="no" title={text}>
-        {text}
-      </span>
-    );
-  }
   return (
-    <span className="cell-name cut" translate="no" title={text}>
-      <span>{text.slice(0, -end)}</span>
-      <span>{text.slice(-end)}</span>
+    <span className={strong ? 'cell-name' : undefined}>
+      <CutName text={text} />
     </span>
   );
 }
