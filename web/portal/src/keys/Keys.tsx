@@ -16,7 +16,7 @@ export function Keys(): ReactNode {
   const onClose = (): void => setOpen(undefined);
   return (
     <>
-      <button type="button" className="button keys-go" aria-label={t.goTo} aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen('palette')}>
+      <button type="button" className="button keys-go" aria-keyshortcuts="Control+K Meta+K" onClick={() => setOpen('palette')}>
         <span className="keys-words">{t.goTo}</span> <kbd translate="no">{onMac() ? '⌘ K' : 'Ctrl K'}</kbd>
       </button>
       <Suspense fallback={null}>
