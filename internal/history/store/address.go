@@ -54,6 +54,7 @@ type Store struct {
 	db      *sql.DB
 	dialect dialect
 	writers []Writer
+	window  int                            // how many rows the first window of a page has
 	asked   func(query string, args []any) // of tests; nil otherwise
 }
 
@@ -66,7 +67,7 @@ func New(opts Options) (*Store, error) {
 	db.SetMaxOpenConns(8)
 	db.SetMaxIdleConns(8)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return &Store{db: db, dialect: d, writers: opts.Writers}, nil
+	return &Store{db: db, dialect: d, writers: opts.Writers, window: firstWindow}, nil
 }
 
 // Close ends all connections.

@@ -14,7 +14,7 @@ func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, lim
 	if f.Until != 0 && (after == JobAfter{} || after.Created >= f.Until) {
 		after = JobAfter{Created: f.Until} // a job is created before it comes to its state
 	}
-	for rows := firstWindow; ; rows *= windowGrowth {
+	for rows := s.window; ; rows *= windowGrowth {
 		few, err := q.fewLives(ctx, after, rows)
 		if err != nil {
 			return nil, err
@@ -40,7 +40,7 @@ func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, lim
 		if err != nil {
 			return nil, err
 		}
-		if found = append(found, page...); len(found) >= limit || from == none {
+		if found = append(found, page...); len(found) >= limit || from <= 0 { // nothing was created before 1970, and 0 would be before the first page
 			return found, nil
 		}
 		after = JobAfter{Created: history.Time(from)}
@@ -55,7 +55,7 @@ func (s *Store) Transitions(ctx context.Context, log Log, f Filter, before uint6
 	if before != 0 {
 		upTo = int64(before) - 1
 	}
-	for rows := firstWindow; ; rows *= windowGrowth {
+	for rows := s.window; ; rows *= windowGrowth {
 		few, err := q.few(ctx, rows)
 		if err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ import (
 func TestPagesHaveWhatLookingAtEachRowFinds(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		random := rand.New(rand.NewPCG(1, 7))
+		s.window = 30 // so that pages are made of several
 		log := take(t, s, "a")
 		jobs, transitions := map[string]*history.Job{}, []*history.Transition(nil)
 		for batch := range 12 {
@@ -113,7 +114,13 @@ func anyFilter(random *rand.Rand) (f Filter) {
 			f.Within = append(f.Within, Place{namespace(), ""}, Place{AnyNamespace, "nu7"}, Place{namespace(), "nu8"})
 		}
 		if often(2) {
-			f.Own = "user3"
+			f.Own = []string{"user3", "robot"}[random.IntN(2)]
+		}
+		switch random.IntN(8) {
+		case 0:
+			f.Within = []Place{}
+		case 1:
+			f.Within = append(f.Within, Place{AnyNamespace, ""})
 		}
 	}
 	if often(10) {

@@ -25,8 +25,6 @@ const (
 	firstWindow = 1000
 	// windowGrowth is how many times as large each window is as the one before.
 	windowGrowth = 8
-	// sureWindow is the window that tells by which condition there is least to look at. Later ones ask no more of the others.
-	sureWindow = firstWindow * windowGrowth
 	// mostLeading is how many values are looked up one by one at most.
 	mostLeading = 100
 )
@@ -192,7 +190,7 @@ func (q *search) window(ctx context.Context, upTo int64, rows int) (from int64, 
 			from, by = back, l
 		}
 	}
-	if rows >= sureWindow && len(q.leads) > 1 {
+	if rows > q.store.window && len(q.leads) > 1 { // the second window tells by which condition there is least to look at
 		q.leads = []lead{by}
 	}
 	return from, by, nil
