@@ -1,0 +1,115 @@
+// Many tabs of one browser on one connection, over HTTP/1.1, where a browser opens six to a host.
+
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { build } from 'vite';
+import { chromiumPath, hasChromium, launch } from './support/chromium.ts';
+import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
+import { missing } from './support/skip.ts';
+
+const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
+const namespace = 'team-vision';
+
+/** A page that follows config maps, and keeps what it is told where a test finds it. */
+const script = `
+import { createKubecast, defineResource } from '@kubecast/sdk';
+import { tabs } from '@kubecast/sdk/tabs';
+const kc = createKubecast({ token: () => new URLSearchParams(location.hash.slice(1)).get('token'), share: tabs() });
+const watch = kc.watch(defineResource()({ version: 'v1', plural: 'configmaps' }), { namespace: '${namespace}', labels: 'of=tabs' });
+const told = () => {
+  const { data, status } = watch.getSnapshot();
+  window.told = { status, rows: data.map(({ metadata, data }) => metadata.name + ' ' + data.n).sort() };
+};
+watch.subscribe(told);
+told();
+`;
+
+type Told = { status: string; rows: string[] };
+
+describe.skipIf(lacking !== undefined)(`tabs on one connection${lacking ? ` (${lacking})` : ''}`, () => {
+  let browser: Browser;
+  let kubecast: Kubecast;
+  let token: string;
+  let code: string;
+  let context: BrowserContext;
+  let streams: Set<Request>;
+
+  beforeAll(async () => {
+    [browser, kubecast] = await Promise.all([launch(), Kubecast.start()]);
+    token = await kubecast.token('mara.lindqvist', ['platform']);
+    const built = await build({
+      configFile: false,
+      logLevel: 'error',
+      root: fileURLToPath(new URL('..', import.meta.url)),
+      build: { write: false, rolldownOptions: { input: 'tabs-page' } },
+      plugins: [{ name: 'page', resolveId: (id) => (id === 'tabs-page' ? id : null), load: (id) => (id === 'tabs-page' ? script : null) }],
+    });
+    code = (built as { output: { code: string }[] }).output[0]?.code ?? '';
+  }, 180_000);
+
+  afterAll(async () => {
+    await Promise.allSettled([browser?.close(), kubecast?.stop()]);
+  });
+
+  beforeEach(async () => {
+    context = await browser.newContext();
+    streams = new Set();
+    context.on('request', (request) => request.url().includes('/stream?') && streams.add(request));
+    context.on('requestfinished', (request) => streams.delete(request));
+    context.on('requestfailed', (request) => streams.delete(request));
+    await context.route('**/tabs-page', (route) => route.fulfill({ contentType: 'text/html', body: `<!doctype html><script type="module">${code}</script>` }));
+    return () => context.close();
+  });
+
+  const openTabs = async (count: number): Promise<Page[]> => {
+    const pages: Page[] = [];
+    while (pages.length < count) {
+      const page = await context.newPage();
+      await page.goto(`${kubecast.url}/tabs-page#token=${token}`);
+      pages.push(page);
+    }
+    return pages;
+  };
+  const told = (page: Page): Promise<Told> => page.evaluate(() => (window as unknown as { told: Told }).told);
+  const seen = (pages: readonly Page[], row: string, within = 10_000): Promise<unknown> =>
+    Promise.all(pages.map((page) => page.waitForFunction((row) => (window as unknown as { told: Told }).told.rows.join() === row, row, { timeout: within, polling: 20 })));
+  const write = (n: string): Promise<string> =>
+    kubecast.kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'counted', namespace, labels: { of: 'tabs' } }, data: { n } }));
+  /** A tab that is gone does not say that its stream is. */
+  const leaders = (pages: readonly Page[]): Page[] => [...streams].map((request) => request.frame().page()).filter((page) => pages.includes(page));
+
+  // On an idle machine they go on within half a second; the promise is three, and the time here is for a busy one.
+  test('nine tabs are live on one stream, and whichever way its tab goes, the others go on', { timeout: 120_000 }, async () => {
+    let pages = await openTabs(9);
+    await write('first');
+    await seen(pages, 'counted first', 20_000);
+    await expect.poll(() => leaders(pages).length).toBe(1);
+    expect(await pages[0]?.evaluate(() => (performance.getEntriesByType('navigation')[0] as PerformanceNavigationTiming).nextHopProtocol)).not.toBe('h2');
+
+    for (const way of ['closed', 'crashed', 'frozen'] as const) {
+      const [first] = leaders(pages);
+      if (!first) throw new Error('nobody leads');
+      const rest = pages.filter((page) => page !== first);
+      const devtools = await context.newCDPSession(first);
+      if (way === 'closed') await first.close();
+      else if (way === 'crashed') void devtools.send('Page.crash').catch(() => undefined);
+      else await devtools.send('Page.setWebLifecycleState', { state: 'frozen' });
+      await write(way);
+      await seen(rest, `counted ${way}`);
+      if (way === 'frozen') {
+        await write('thawed');
+        await devtools.send('Page.setWebLifecycleState', { state: 'active' });
+        await seen(pages, 'counted thawed');
+      } else pages = rest;
+      await expect.poll(async () => (await Promise.all(pages.map(told))).map(({ status }) => status)).toEqual(pages.map(() => 'live'));
+      await expect.poll(() => leaders(pages).length).toBe(1);
+    }
+
+    await kubecast.killGateway();
+    await write('meanwhile');
+    await kubecast.startGateway();
+    await seen(pages, 'counted meanwhile', 20_000);
+    await expect.poll(() => leaders(pages).length).toBe(1);
+  });
+});
