@@ -88,16 +88,24 @@ func (g *gateway) mirrors(t *testing.T, token string, namespace string, selector
 		informers.WithTweakListOptions(tweak)).Core().V1().Pods().Informer())
 	add("dynamic", dynamicinformer.NewFilteredDynamicSharedInformerFactory(anyKind, 0, namespace, tweak).ForResource(podsKind).Informer())
 	add("metadata", metadatainformer.NewFilteredSharedInformerFactory(onlyMetadata, 0, namespace, tweak).ForResource(podsKind).Informer())
+	// Without WatchList there is a moment between the list and the watch that continues it.
+	var watching atomic.Bool
 	add("typed, without WatchList", toolscache.NewSharedIndexInformer(toolscache.ToListWatcherWithWatchListSemantics(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			tweak(&o)
+			watching.Store(false)
 			return typed.CoreV1().Pods(namespace).List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			tweak(&o)
-			return typed.CoreV1().Pods(namespace).Watch(ctx, o)
+			opened, err := typed.CoreV1().Pods(namespace).Watch(ctx, o)
+			watching.Store(err == nil)
+			return opened, err
 		},
 	}, noStreamedLists{}), &corev1.Pod{}, 0, nil))
+	last := &all[len(all)-1]
+	synced := last.ready
+	last.ready = func() bool { return synced() && watching.Load() }
 	return all
 }
 

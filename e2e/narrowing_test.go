@@ -192,6 +192,14 @@ func (n *narrowing) inform(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.informers = n.g.mirrors(t, n.token, "", selector)
+	for _, m := range n.informers { // what changes between a list and its watch is not told: see "Kubernetes' own watch" in wire.md
+		eventually(t, "the "+m.name+" informer watches", func() error {
+			if !m.ready() {
+				return errors.New("it does not")
+			}
+			return nil
+		})
+	}
 }
 
 // sees reports whether the user may see an object.
