@@ -6,6 +6,7 @@ import { readWatchable, texts, type Watchable } from './me.ts';
 import { isJsonObject, text, type KubeObject } from './object.ts';
 import type { Query, Resource } from './resource.ts';
 
+/** Who the gateway takes the caller for. */
 export interface Me {
   readonly username: string;
   readonly groups: readonly string[];
@@ -39,12 +40,14 @@ function readMe(body: unknown): Me {
   };
 }
 
+/** Whether the gateway would show something. */
 export interface Access {
   readonly allowed: boolean;
   /** The gateway's own words; may be empty. */
   readonly reason: string;
 }
 
+/** What the caller would do, and where; without a namespace everywhere. */
 export interface AccessQuery extends Pick<Query, 'namespace' | 'name' | 'cluster'> {
   /** `watch` by default. Kubecast writes nothing, so it allows nothing else than `get`, `list` and `watch`. */
   readonly verb?: string | undefined;

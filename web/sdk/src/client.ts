@@ -15,8 +15,10 @@ import { isFinal, type ConnectionState, type Phase } from './state.ts';
  */
 export type TokenReason = 'connect' | 'expiring' | 'refused';
 
+/** Gives a token, and a new one when the gateway refuses it or it ends; undefined: there is none. */
 export type TokenSource = (reason: TokenReason) => string | undefined | Promise<string | undefined>;
 
+/** What a client follows, and as whom. */
 export interface ClientOptions {
   readonly url: string;
   /** `frame` is the event as it was sent. */
@@ -66,6 +68,7 @@ interface Successor {
 /** What the present stream has said; without frames, that it has ended, with the reason if there is one. */
 type Said = { readonly frames: readonly Frame[] } | { readonly frames: undefined; readonly error: unknown };
 
+/** Follows one stream: connects, resumes behind what it was told, and says how current that is. {@link Kubecast} keeps what it tells. */
 export class Client {
   readonly #options: ClientOptions;
   readonly #abort = new AbortController();

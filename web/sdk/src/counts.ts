@@ -9,6 +9,8 @@ import type { Paths } from './paths.ts';
 import { pathOf, type Query, type Resource } from './resource.ts';
 import type { Sink, Source } from './store.ts';
 
+
+/** How many objects have a value. */
 export interface Count {
   /** What is at the path; empty if nothing is. */
   readonly value: string;

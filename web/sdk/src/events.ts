@@ -17,6 +17,7 @@ export interface ObjectEvent extends Told {
   readonly object: KubeObject;
 }
 
+/** An object has changed by a merge patch. */
 export interface PatchedEvent extends Told {
   readonly type: 'patched';
   readonly uid: string;
@@ -25,18 +26,21 @@ export interface PatchedEvent extends Told {
   readonly patch: JsonObject;
 }
 
+/** A snapshot is complete. */
 export interface SyncedEvent extends Told {
   readonly type: 'synced';
   /** Empty of histories and logs. */
   readonly resourceVersion: string;
 }
 
+/** Nothing has changed, and the position is further on. */
 export interface BookmarkEvent extends Told {
   readonly type: 'bookmark';
   /** Empty of histories and logs. */
   readonly resourceVersion: string;
 }
 
+/** What was told is void: a snapshot follows. */
 export interface ResetEvent extends Told {
   readonly type: 'reset';
   readonly reason: string;
@@ -61,12 +65,14 @@ export interface VisibilityEvent extends Told {
   readonly names: Readonly<Record<string, readonly string[]>>;
 }
 
+/** The token ends soon: the stream wants a new one. */
 export interface ExpiringEvent extends Told {
   readonly type: 'expiring';
   /** When the token ends, in milliseconds since the epoch. */
   readonly at: number;
 }
 
+/** The gateway ends the stream, and says why. */
 export interface GoodbyeEvent extends Told {
   readonly type: 'goodbye';
   readonly reason: string;
@@ -79,6 +85,7 @@ export interface UnknownEvent extends Told {
   readonly data: string;
 }
 
+/** What a stream says. */
 export type StreamEvent =
   | ObjectEvent
   | PatchedEvent
@@ -96,6 +103,7 @@ export class UnreadableFrame extends Error {
   override readonly name = 'UnreadableFrame';
 }
 
+/** Reads a frame; throws an {@link UnreadableFrame}. */
 export function decodeFrame(frame: Frame): StreamEvent {
   const dot = frame.event.indexOf('.');
   const watch = dot === -1 ? '' : frame.event.slice(0, dot);

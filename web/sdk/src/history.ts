@@ -7,6 +7,7 @@ import { pathOf, type Resource } from './resource.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
 
+/** A change of a job's state, as it was recorded. */
 export interface Transition {
   /** Counts the transitions of a cluster and kind, without gaps; larger than a number may be. */
   readonly seq: string;
@@ -26,6 +27,7 @@ export interface Transition {
   readonly owner: string;
 }
 
+/** Which transitions of a history. */
 export interface TransitionQuery {
   readonly namespace?: string | undefined;
   /** All objects that ever had this name. */
@@ -98,6 +100,7 @@ export interface PastJob {
   readonly reasons: readonly { readonly at: number; readonly reason: string; readonly message: string }[];
 }
 
+/** Which jobs of a history. */
 export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 'cluster' | 'states' | 'owner' | 'limit'> {
   /** Only those that came to their state since then: RFC 3339, or so long ago (`24h`). */
   readonly since?: string | undefined;
@@ -123,6 +126,7 @@ export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: Pa
   });
 }
 
+/** The gateway did not answer a question about a history. */
 export class HistoryError extends Error {
   override readonly name = 'HistoryError';
   /** Of the answer; 404: no history of these is kept. */

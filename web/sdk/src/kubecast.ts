@@ -11,6 +11,7 @@ import { pathOf, type QueryOf, type Resource } from './resource.ts';
 import { isFinal, type ConnectionState } from './state.ts';
 import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 
+/** Which gateway, and as whom. */
 export interface KubecastOptions
   extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'share' | 'fetch' | 'random'>,
     Pick<StoreOptions<Record<string, KubeObject>>, 'schedule'> {
@@ -168,7 +169,7 @@ export class Kubecast {
     this.#client?.resume();
   }
 
-  /** Begins with what is {@link Saved}, if nothing has been asked for yet. */
+  /** Begins with what is saved, if nothing has been asked for yet. */
   restore(saved: Saved): void {
     this.#saved = saved;
     this.#names = saved.names;
@@ -389,6 +390,7 @@ function describe(
   return { status: state.phase === 'connecting' ? 'reconnecting' : state.phase, asOf: state.since, error };
 }
 
+/** One for a page: all its watches share one stream. */
 export function createKubecast(options?: KubecastOptions): Kubecast {
   return new Kubecast(options);
 }

@@ -6,6 +6,7 @@ import { Listeners } from './listeners.ts';
 import { isFinal, type ConnectionState } from './state.ts';
 import { Store, type Kinds, type StoreOptions } from './store.ts';
 
+/** Which gateway, as whom, and what is watched. */
 export interface LiveOptions<K extends Kinds>
   extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'signal' | 'share' | 'fetch' | 'random'>,
     Pick<StoreOptions<K>, 'seed' | 'schedule'> {

@@ -13,6 +13,7 @@ interface OfContainer {
   readonly container: string;
 }
 
+/** A line that a container has written. */
 export interface LogLine extends OfContainer {
   readonly type: 'line';
   /** RFC 3339, as the node wrote it. */
@@ -38,8 +39,10 @@ export interface LogGap extends OfContainer {
   readonly reason: string;
 }
 
+/** What a log has, in its order. */
 export type LogEntry = LogLine | LogRun | LogGap;
 
+/** Whose logs, and from where on. */
 export interface LogQuery {
   readonly namespace?: string | undefined;
   /** A pod, or an object to which pods belong. Without it all pods that the labels select. */

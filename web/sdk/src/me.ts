@@ -17,6 +17,7 @@ export interface Watchable {
   readonly unknown: boolean;
 }
 
+/** Which kinds, and as whom. */
 export interface WatchableOptions {
   /** Such as `pods` and `jobs.batch`. */
   readonly kinds: readonly string[];

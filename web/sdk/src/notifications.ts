@@ -8,6 +8,7 @@ import { isJsonObject, text, type JsonObject } from './object.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
 
+/** What the caller is told of a job, or of several. */
 export interface JobNotification {
   readonly id: string;
   /** In milliseconds since the epoch. */
@@ -36,6 +37,7 @@ export interface InboxSnapshot extends Pick<WatchSnapshot<never>, 'status' | 'as
   readonly unread: number;
 }
 
+/** What a caller wants to be told of. */
 export interface NotificationSettings {
   /** The states of which the user wants to be told. */
   readonly states: readonly string[];

@@ -1,5 +1,6 @@
 // What the SDK itself needs to know of a Kubernetes object. Everything else is the caller's type.
 
+/** The metadata of an object, as far as the SDK reads it. */
 export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
@@ -12,6 +13,7 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
+/** Whose part an object is. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -20,6 +22,7 @@ export interface OwnerReference {
   readonly controller?: boolean;
 }
 
+/** What all objects have. Kinds add to it: see {@link defineResource}. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;

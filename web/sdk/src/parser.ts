@@ -12,6 +12,7 @@ export interface Frame {
 const CR = '\r';
 const LF = '\n';
 
+/** Cuts a stream of bytes into frames, by the rules of the HTML standard for `text/event-stream`. */
 export class FrameParser {
   /**
    * The position after the last complete frame. An id-only frame moves it although it dispatches no

@@ -6,6 +6,7 @@ import type { Kubecast, Watch, WatchSnapshot } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 import type { Resource } from './resource.ts';
 
+/** What a history has of the jobs of one name. */
 export interface PastSnapshot extends Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
   /** The newest first. */
   readonly jobs: readonly PastJob[];

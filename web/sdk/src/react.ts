@@ -26,6 +26,7 @@ const Context = createContext<Kubecast | undefined>(undefined);
 export const KubecastProvider: FunctionComponent<{ readonly client: Kubecast; readonly children?: ReactNode }> = ({ client, children }) =>
   createElement(Context.Provider, { value: client }, children);
 
+/** The page's, as it was provided above. */
 export function useKubecast(): Kubecast {
   const client = useContext(Context);
   if (!client) throw new Error('there is no KubecastProvider above this component');
@@ -50,7 +51,7 @@ export function useWatch<T extends KubeObject, const F extends readonly string[]
 
 /**
  * As {@link useWatch}, for a component below a Suspense: it is not rendered before something complete is there. What is denied does not
- * suspend; `status` says so. On a server that has not been given anything ({@link hydrate}) the fallback is rendered.
+ * suspend; `status` says so. On a server that has not been given anything (`hydrate`) the fallback is rendered.
  */
 export function useSuspenseWatch<T extends KubeObject, const F extends readonly string[] = readonly string[]>(
   resource: Resource<T>,

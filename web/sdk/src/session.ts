@@ -5,6 +5,7 @@ import { sleep, within } from './deadline.ts';
 import { isJsonObject } from './object.ts';
 import type { TokenReason } from './client.ts';
 
+/** A session of the browser, kept in a cookie. */
 export interface SessionInfo {
   /** One can sign in at {@link Session.loginAddress}. */
   readonly login: boolean;
@@ -16,6 +17,7 @@ export interface SessionInfo {
   readonly renewable: boolean;
 }
 
+/** Whose session, and how pages agree about it. */
 export interface SessionOptions {
   /** The gateway's origin; empty: the page's own. */
   readonly gateway?: string | undefined;

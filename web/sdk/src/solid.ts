@@ -20,6 +20,7 @@ import type { Source } from './store.ts';
 /** Gives the components below it a gateway: `<KubecastContext.Provider value={createKubecast()}>`. */
 export const KubecastContext = createContext<Kubecast>();
 
+/** The page's, as it was provided above. */
 export function useKubecast(): Kubecast {
   const client = useContext(KubecastContext);
   if (!client) throw new Error('there is no KubecastContext.Provider above this component');

@@ -11,6 +11,7 @@
  */
 export type Phase = 'connecting' | 'live' | 'stale' | 'reconnecting' | 'paused' | 'denied' | 'closed';
 
+/** How a stream is. */
 export interface ConnectionState {
   readonly phase: Phase;
   /**
@@ -31,6 +32,7 @@ export interface ConnectionState {
   readonly retryAt: number | undefined;
 }
 
+/** Nothing more comes: only another attempt of the user's, or a reload, helps. */
 export function isFinal(state: ConnectionState): boolean {
   return state.phase === 'denied' || state.phase === 'closed';
 }

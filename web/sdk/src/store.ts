@@ -10,6 +10,7 @@ export type Schedule = (flush: () => void) => void;
 /** From the name of each watch to the type of its objects. */
 export type Kinds = { readonly [watch: string]: KubeObject };
 
+/** What a store keeps. */
 export interface StoreOptions<K extends Kinds> {
   /** The names of the watches; `['']` for a single stream. */
   readonly watches: readonly (keyof K & string)[];
@@ -40,6 +41,7 @@ export interface Source<T, More = unknown> {
   readonly sink: (changed: () => void) => Sink<T, More>;
 }
 
+/** Gives the events of a stream to the watches on it, and tells their subscribers at once what changed together. */
 export class Store<K extends Kinds> {
   readonly #sinks = new Map<string, Sink<unknown>>();
   readonly #dirty = new Set<Sink<unknown>>();

@@ -23,6 +23,7 @@ const key = Symbol('kubecast');
 /** Gives the components below this one a gateway. */
 export const setKubecast = (client: Kubecast): Kubecast => setContext(key, client);
 
+/** The page's, as it was provided above. */
 export function getKubecast(): Kubecast {
   const client = getContext<Kubecast | undefined>(key);
   if (!client) throw new Error('no component above this one has called setKubecast');

@@ -14,6 +14,7 @@ export interface SyncParams<T> {
   readonly markError: (error?: unknown) => void;
 }
 
+/** The options of a collection, for `createCollection` of TanStack DB. */
 export interface KubecastCollection<T extends KubeObject> {
   readonly getKey: (object: T) => string;
   readonly sync: { readonly sync: (params: SyncParams<T>) => () => void; readonly rowUpdateMode: 'full' };

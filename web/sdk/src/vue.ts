@@ -24,6 +24,7 @@ const key: InjectionKey<Kubecast> = Symbol('kubecast');
 /** Gives all components a gateway: `createApp(App).use(kubecast(createKubecast()))`. */
 export const kubecast = (client: Kubecast): Plugin => ({ install: (app) => void app.provide(key, client) });
 
+/** The page's, as it was provided above. */
 export function useKubecast(): Kubecast {
   const client = inject(key, undefined);
   if (!client) throw new Error('the app does not use kubecast()');

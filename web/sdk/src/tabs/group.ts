@@ -5,6 +5,7 @@ import { Hub, type HubOptions } from './hub.ts';
 import type { Port } from './port.ts';
 import type { Answered, Asked, Mark, Told } from './words.ts';
 
+/** As much of BroadcastChannel as is needed. */
 export interface Channel {
   onmessage: ((event: never) => void) | null;
   postMessage(message: unknown): void;

@@ -18,6 +18,7 @@ export type { Channel, Surroundings, TabLocks } from './group.ts';
 /** Of what tabs say to each other. Those who say it otherwise, as after an update, have a stream of their own. */
 const protocol = 1;
 
+/** With whom a tab shares. */
 export interface TabsOptions {
   /**
    * Who the caller is, where that is not in the token. Tabs share with those of the same caller only. By default it is what the token
