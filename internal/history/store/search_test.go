@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -11,92 +12,133 @@ import (
 )
 
 // Whatever is asked for, and wherever a page begins, it has what is found by looking at each row: nothing is passed over where a search goes
-// on with a wider window, skips what is of another time, or merges what it found by several columns.
+// on with a wider window, skips what is of another time, or merges what it found by several columns. It is asked for between batches that are
+// written, and old jobs that are removed.
 func TestPagesHaveWhatLookingAtEachRowFinds(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
-		random := rand.New(rand.NewPCG(1, 7))
 		s.window = 30 // so that pages are made of several
-		log := take(t, s, "a")
-		jobs, transitions := map[string]*history.Job{}, []*history.Transition(nil)
+		m := &modelOfPages{random: rand.New(rand.NewPCG(1, 7)), store: s, log: take(t, s, "a"), jobs: map[string]*history.Job{}}
 		for batch := range 12 {
-			b, changed := Batch{To: uint64(batch + 1)}, map[string]*history.Job{}
-			for i := range 500 {
-				uid := fmt.Sprintf("u%d", random.IntN(1500))
-				was := jobs[uid]
-				seen := history.Seen{
-					Identity: history.Identity{UID: uid, Namespace: "rare", Name: "n" + uid}, Version: b.To, Observed: history.Time(1000*batch + i),
-					Created: history.Time(1000*batch) / 4000 * 4000, Said: history.Said{State: history.States()[random.IntN(7)], Owner: "robot", Queue: "q"},
-				}
-				if random.IntN(8) > 0 { // one is seldom, and most are of few
-					seen.Namespace, seen.Queue = fmt.Sprintf("n%d", random.IntN(3)), ""
-				}
-				if random.IntN(4) == 0 {
-					seen.Owner = fmt.Sprintf("user%d", random.IntN(200))
-				}
-				if random.IntN(100) == 0 {
-					seen.At = history.Time(random.IntN(1000*batch + 1)) // long ago
-				}
-				next, transition := history.Next(was, seen)
-				if next == nil {
-					continue
-				}
-				jobs[uid], changed[uid] = next, next
-				b.Transitions = append(b.Transitions, transition)
-			}
-			for _, j := range changed {
-				b.Jobs = append(b.Jobs, j)
-			}
-			log = write(t, s, log, b)
-			transitions = append(transitions, b.Transitions...)
-		}
-		var all []*history.Job
-		for _, j := range jobs {
-			all = append(all, j)
-		}
-		slices.SortFunc(all, func(a, b *history.Job) int {
-			return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(b.UID, a.UID))
-		})
-		slices.Reverse(transitions)
-		for range 150 {
-			f := anyFilter(random)
-			j := all[random.IntN(len(all))]
-			after := JobAfter{j.Created, j.UID}
-			before := uint64(1 + random.IntN(len(transitions)))
-			if random.IntN(2) == 0 {
-				after, before = JobAfter{}, 0
-			}
-			var wantJobs, gotJobs []string
-			for _, j := range all {
-				if f.finds(j.Identity, j.Owner, j.Queue, j.State, j.Since) && (after == JobAfter{} || j.Created < after.Created || j.Created == after.Created && j.UID < after.UID) {
-					wantJobs = append(wantJobs, j.UID)
-				}
-			}
-			var want, got []uint64
-			for _, tr := range transitions {
-				if f.finds(tr.Identity, tr.Owner, tr.Queue, tr.To, tr.At) && (before == 0 || tr.Seq < before) {
-					want = append(want, tr.Seq)
-				}
-			}
-			limit := 1 + random.IntN(200)
-			page, err := s.Jobs(t.Context(), log, f, after, limit)
-			page2, err2 := s.Transitions(t.Context(), log, f, before, limit)
-			if err != nil || err2 != nil {
-				t.Fatal(err, err2)
-			}
-			for _, j := range page {
-				gotJobs = append(gotJobs, j.UID)
-			}
-			for _, tr := range page2 {
-				got = append(got, tr.Seq)
-			}
-			if wantJobs = wantJobs[:min(limit, len(wantJobs))]; !slices.Equal(gotJobs, wantJobs) {
-				t.Fatalf("%+v after %v: %d jobs, not %d: %v, not %v", f, after, len(gotJobs), len(wantJobs), gotJobs, wantJobs)
-			}
-			if want = want[:min(limit, len(want))]; !slices.Equal(got, want) {
-				t.Fatalf("%+v before %d: %d transitions, not %d: %v, not %v", f, before, len(got), len(want), got, want)
+			m.write(t, batch)
+			m.ask(t, 5)
+			if batch%4 == 3 {
+				m.expire(t)
 			}
 		}
+		m.ask(t, 100)
 	})
+}
+
+// modelOfPages has all that is in the database, and looks at each row.
+type modelOfPages struct {
+	random      *rand.Rand
+	store       *Store
+	log         Log
+	jobs        map[string]*history.Job // by uid
+	transitions []*history.Transition   // the newest last
+}
+
+// write writes a batch of changes of random jobs.
+func (m *modelOfPages) write(t *testing.T, batch int) {
+	t.Helper()
+	random, b, changed := m.random, Batch{To: uint64(batch + 1)}, map[string]*history.Job{}
+	for i := range 500 {
+		uid := fmt.Sprintf("u%d", random.IntN(1500))
+		was := m.jobs[uid]
+		if was != nil && was.State == history.Deleted {
+			continue
+		}
+		seen := history.Seen{
+			Identity: history.Identity{UID: uid, Namespace: "rare", Name: "n" + uid}, Version: b.To, Observed: history.Time(1000*batch + i),
+			Created: history.Time(1000*batch) / 4000 * 4000, Said: history.Said{State: history.States()[random.IntN(7)], Owner: "robot", Queue: "q"},
+		}
+		if random.IntN(2) == 0 { // else many are of one time
+			seen.Created = history.Time(random.IntN(1000*batch + 1))
+		}
+		if random.IntN(8) > 0 { // one is seldom, and most are of few
+			seen.Namespace, seen.Queue = fmt.Sprintf("n%d", random.IntN(3)), ""
+		}
+		if random.IntN(4) == 0 {
+			seen.Owner = fmt.Sprintf("user%d", random.IntN(200))
+		}
+		if random.IntN(100) == 0 {
+			seen.At = history.Time(random.IntN(1000*batch + 1)) // long ago
+		}
+		seen.Deleted = random.IntN(20) == 0
+		next, transition := history.Next(was, seen)
+		if next == nil {
+			continue
+		}
+		m.jobs[uid], changed[uid] = next, next
+		b.Transitions = append(b.Transitions, transition)
+	}
+	for _, j := range changed {
+		b.Jobs = append(b.Jobs, j)
+	}
+	m.log = write(t, m.store, m.log, b)
+	m.transitions = append(m.transitions, b.Transitions...)
+}
+
+// expire removes what was deleted before some time.
+func (m *modelOfPages) expire(t *testing.T) {
+	t.Helper()
+	before := history.Time(m.random.IntN(int(m.transitions[len(m.transitions)-1].Observed)))
+	if _, _, err := m.store.Expire(t.Context(), m.log, before, 10_000); err != nil {
+		t.Fatal(err)
+	}
+	m.transitions = slices.DeleteFunc(m.transitions, func(tr *history.Transition) bool {
+		j := m.jobs[tr.UID]
+		return j.Deleted != 0 && j.Deleted < before
+	})
+	maps.DeleteFunc(m.jobs, func(_ string, j *history.Job) bool { return j.Deleted != 0 && j.Deleted < before })
+}
+
+// ask asks for so many pages of each, and compares them.
+func (m *modelOfPages) ask(t *testing.T, times int) {
+	t.Helper()
+	random := m.random
+	all := slices.SortedFunc(maps.Values(m.jobs), func(a, b *history.Job) int {
+		return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(b.UID, a.UID))
+	})
+	for range times {
+		f := anyFilter(random)
+		j := all[random.IntN(len(all))]
+		after := JobAfter{j.Created, j.UID}
+		before := 1 + random.Uint64N(m.log.Seq)
+		if random.IntN(2) == 0 {
+			after, before = JobAfter{}, 0
+		}
+		var wantJobs, gotJobs []string
+		for _, j := range all {
+			if f.finds(j.Identity, j.Owner, j.Queue, j.State, j.Since) && (after == JobAfter{} || j.Created < after.Created || j.Created == after.Created && j.UID < after.UID) {
+				wantJobs = append(wantJobs, j.UID)
+			}
+		}
+		var want, got []uint64
+		for _, tr := range slices.Backward(m.transitions) {
+			if f.finds(tr.Identity, tr.Owner, tr.Queue, tr.To, tr.At) && (before == 0 || tr.Seq < before) {
+				want = append(want, tr.Seq)
+			}
+		}
+		limit := 1 + random.IntN(200)
+		page, err := m.store.Jobs(t.Context(), m.log, f, after, limit)
+		page2, err2 := m.store.Transitions(t.Context(), m.log, f, before, limit)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		for _, j := range page {
+			gotJobs = append(gotJobs, j.UID)
+		}
+		for _, tr := range page2 {
+			got = append(got, tr.Seq)
+		}
+		if wantJobs = wantJobs[:min(limit, len(wantJobs))]; !slices.Equal(gotJobs, wantJobs) {
+			t.Fatalf("%+v after %v: %d jobs, not %d: %v, not %v", f, after, len(gotJobs), len(wantJobs), gotJobs, wantJobs)
+		}
+		if want = want[:min(limit, len(want))]; !slices.Equal(got, want) {
+			t.Fatalf("%+v before %d: %d transitions, not %d: %v, not %v", f, before, len(got), len(want), got, want)
+		}
+	}
 }
 
 func anyFilter(random *rand.Rand) (f Filter) {
