@@ -67,11 +67,12 @@ type sizes struct {
 	questions int           // about them
 	remove    int           // transitions that are removed meanwhile
 	asking    time.Duration // at most, for each of them
+	removing  time.Duration // at most, with questions meanwhile and in turn
 }
 
 var (
-	full  = sizes{burst: 20_000, updates: 100_000, lag: 3000, ends: someJobs, finished: "finished", rows: 10_000_000, questions: 2000, remove: 1_000_000, asking: 2 * time.Minute}
-	small = sizes{burst: 300, updates: 2000, lag: 60, ends: 60, finished: "few", rows: 20_000, questions: 20, remove: 1000, asking: 10 * time.Second}
+	full  = sizes{burst: 20_000, updates: 100_000, lag: 3000, ends: someJobs, finished: "finished", rows: 10_000_000, questions: 2000, remove: 1_000_000, asking: 2 * time.Minute, removing: 2 * time.Minute}
+	small = sizes{burst: 300, updates: 2000, lag: 60, ends: 60, finished: "few", rows: 20_000, questions: 20, remove: 1000, asking: 10 * time.Second, removing: 10 * time.Second}
 )
 
 // part is one of the tables.
@@ -97,6 +98,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.rounds, "rounds", 3, "how often what is compared is measured in turn; figures are medians")
 	flags.StringVar(&b.kept, "kept", "", "a SQLite `file` in a directory of its own, to be made with transitions for the pages, or made by a run before")
 	flags.IntVar(&b.sizes.questions, "questions", full.questions, "how many `pages` are asked for")
+	flags.DurationVar(&b.sizes.removing, "removing", full.removing, "how long transitions are removed, at most, while pages are asked for; a million of them take longer than this")
 	scratch := flags.String("dir", "", "`directory` for the databases, which take about 1 KB for each of rows; a temporary one, if none is named")
 	if err := flags.Parse(args); err != nil {
 		return err

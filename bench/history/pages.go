@@ -172,7 +172,7 @@ func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log s
 	var meanwhile, without asked
 	var removed, times int
 	var longest, took time.Duration
-	for round, ends := 0, time.Now().Add(b.sizes.asking); removed < b.sizes.remove && time.Now().Before(ends); round++ {
+	for round, ends := 0, time.Now().Add(b.sizes.removing); removed < b.sizes.remove && time.Now().Before(ends); round++ {
 		some := questions[len(questions)/phases*(round%phases):][:len(questions)/phases]
 		a, err := b.answers(ctx, s, log, some)
 		if err != nil {
