@@ -83,7 +83,8 @@ func MariaDB() *Server {
 		if s.Durable {
 			flush, pool = "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=2G"
 		}
-		return []string{server, "--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
+		// A server that starts removes all temporary tables that it finds, so it is to find none of another.
+		return []string{server, "--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + filepath.Join(dir, "data"), "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
 			"--socket=" + filepath.Join(dir, "socket"), "--pid-file=" + filepath.Join(dir, "pid"), "--max-connections=200", flush, pool}
 	}
 	return s

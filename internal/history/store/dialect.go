@@ -26,6 +26,8 @@ type dialect interface {
 	pairs(n int) string
 	// text is a type that a key's values can be cast to.
 	text() string
+	// seeks reports whether a subquery that takes a value from around it begins where an index has that value and the next column's bound.
+	seeks() bool
 	// use follows a table's name, so that the database reads the table by an index.
 	use(index string) string
 	// led is a table expression that reads the rows of w by an index, before anything else is asked of them; args are its
@@ -69,6 +71,8 @@ func (sqlite) locks() string { return "" }
 func (sqlite) arrays() bool { return false }
 
 func (sqlite) pairs(n int) string { return "(VALUES " + listOfPairs(n) + ")" }
+
+func (sqlite) seeks() bool { return true }
 
 func (sqlite) text() string { return "TEXT" }
 
@@ -126,6 +130,8 @@ func (postgres) arrays() bool { return true }
 // PostgreSQL looks up rows of VALUES by their hash, and would try the pairs of a list one by one.
 func (postgres) pairs(n int) string { return "(VALUES " + listOfPairs(n) + ")" }
 
+func (postgres) seeks() bool { return true }
+
 func (postgres) text() string { return "TEXT" }
 
 func (postgres) primary(table string) string { return table + "_pkey" }
@@ -176,6 +182,9 @@ func (mariadb) locks() string { return " FOR UPDATE" }
 func (mariadb) arrays() bool { return false }
 
 func (mariadb) pairs(n int) string { return "(" + listOfPairs(n) + ")" }
+
+// MariaDB looks up such a value by the index, and then passes over all that is beyond the bound: millions of rows, for a page far back.
+func (mariadb) seeks() bool { return false }
 
 func (mariadb) text() string { return "BINARY" }
 

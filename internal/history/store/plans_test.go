@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
 // rowsRead are how SQLite reads rows that it has not found in an index alone: in any way but by the numbers of rows that were found.
@@ -90,4 +91,43 @@ func TestJobsOfAnotherTimeThanTheirCreationAreFoundAtOnce(t *testing.T) {
 			t.Errorf("%d questions", asked)
 		}
 	})
+}
+
+// A page far back reads what is there, and not all that has come since: whoever may see several namespaces or asks for several states goes by several
+// stretches of an index, each from where the page begins.
+func TestAPageFarBackDoesNotReadWhatCameSince(t *testing.T) {
+	s := openAt(t, dbtest.Maria.Database(t)) // the only one that looked up a value, and then went through all of its rows
+	if err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log := take(t, s, "a")
+	for to := range 10 {
+		for _, namespace := range []string{"a", "b"} {
+			uids := numbered(fmt.Sprintf("u%d", to), 1000)
+			log = write(t, s, log, seen(log.Version+1, namespace, "robot", uids, history.Pending, history.Running))
+		}
+	}
+	s.db.SetMaxOpenConns(1) // whose reads are counted
+	reads := func() (all int) {
+		if err := s.Each(t.Context(), func(scan Scan) error {
+			var name string
+			var n int
+			err := scan(&name, &n)
+			all += n
+			return err
+		}, "SHOW SESSION STATUS LIKE 'Handler_read_%'"); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	for _, f := range []Filter{{Within: []Place{{Namespace: "a"}, {Namespace: "b"}}}, {States: []history.State{history.Pending, history.Running}, Namespace: "a"}, {Owners: []string{"robot"}}} {
+		before := reads()
+		page, err := s.Transitions(t.Context(), log, f, 2000, 10)
+		if err != nil || len(page) != 10 {
+			t.Fatal(len(page), err)
+		}
+		if n := reads() - before; n > 8000 { // of 40,000
+			t.Errorf("%+v: %d rows are read", f, n)
+		}
+	}
 }

@@ -156,11 +156,19 @@ func (q *search) window(ctx context.Context, upTo int64, rows int) (from int64, 
 		for _, of := range l {
 			one := fmt.Sprintf("SELECT %s FROM %s%s WHERE log = ?%%s AND %s <= ? ORDER BY %s DESC LIMIT 1 OFFSET %d",
 				q.by, q.table, q.store.dialect.use(of.index), q.by, q.by, rows/n)
-			args = append(args, q.log.ID, upTo)
 			if of.column == "" {
-				parts = append(parts, "("+fmt.Sprintf(one, "")+")")
+				parts, args = append(parts, "("+fmt.Sprintf(one, "")+")"), append(args, q.log.ID, upTo)
 				continue
 			}
+			if !q.store.dialect.seeks() {
+				each := "SELECT (" + fmt.Sprintf(one, " AND "+of.column+" = ?") + ") AS back"
+				parts = append(parts, "(SELECT MAX(back) FROM ("+each+strings.Repeat(" UNION ALL "+each, len(of.values)-1)+") AS all_of_them)")
+				for _, value := range of.values {
+					args = append(args, q.log.ID, value, upTo)
+				}
+				continue
+			}
+			args = append(args, q.log.ID, upTo)
 			value := "SELECT CAST(? AS " + q.store.dialect.text() + ")"
 			parts = append(parts, fmt.Sprintf("(SELECT MAX(back) FROM (SELECT ("+one+") AS back FROM (%s AS value%s) AS one) AS all_of_them)",
 				" AND "+of.column+" = one.value", value, strings.Repeat(" UNION ALL "+value, len(of.values)-1)))
