@@ -29,6 +29,7 @@ export default defineConfig({
           include: ['src/**/*.test.{ts,tsx}'],
           environment: 'happy-dom',
           setupFiles: ['../mock/setup.ts'],
+          server: { deps: { inline: [/@tanstack/] } }, // it is built with Preact, too
         },
       },
     ],

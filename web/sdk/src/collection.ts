@@ -34,6 +34,7 @@ export interface Collection<T, More = unknown> {
 /** No items, and always the same: to be told of nothing for a second time is no news. */
 export const none: readonly never[] = [];
 
+/** The objects of one watch, kept by its events. */
 export class WatchedCollection<T extends KubeObject> implements Sink<T> {
   readonly #objects = new Map<string, T>();
   readonly #listeners = new Listeners();
@@ -50,11 +51,9 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
 
   /**
    * @param changed called after each event that changes what {@link commit} would show
-   * @param seed objects to show until the first snapshot is complete, which then decides
    */
-  constructor(changed: () => void, seed: Iterable<T> = []) {
+  constructor(changed: () => void) {
     this.#changed = changed;
-    for (const object of seed) this.#objects.set(object.metadata.uid, object);
     this.#snapshot = this.#build();
   }
 

@@ -4,7 +4,6 @@
  *
  * - {@link createKubecast}: all watches of a page on one stream, each as long as somebody looks at it. Start here; for React there
  *   are hooks in `@kubecast/sdk/react`.
- * - {@link Live}: a fixed set of watches on one stream, as live collections.
  * - {@link Session}: the browser's session with the gateway, for those that sign in with a cookie.
  * - {@link watchable}: what the caller may watch, asked rather than found out by being refused.
  * - {@link Client} and {@link Store}: its two halves, for callers that need the events themselves.
@@ -25,14 +24,13 @@ export { pastOf, type Past, type PastSnapshot } from './past.ts';
 export { HistoryError, pastJobs, transitions, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';
 export type { Identity, Only, Paths } from './paths.ts';
-export { defineResource, pathOf, type Query, type QueryOf, type Resource } from './resource.ts';
-export { Live, streamPath, type LiveOptions, type Observable } from './live.ts';
+export { defineResource, pathOf, streamPath, type Query, type QueryOf, type Resource } from './resource.ts';
 export { Client, type ClientOptions, type Share, type TokenReason, type TokenSource } from './client.ts';
 export { Session, type Locks, type SessionInfo, type SessionOptions } from './session.ts';
 export { mayWatch, watchable, type Watchable, type WatchableOptions } from './me.ts';
 export { isFinal, type ConnectionState, type Phase } from './state.ts';
-export { Store, type Kinds, type Schedule, type Sink, type Source, type StoreOptions } from './store.ts';
-export type { Collection, Snapshot } from './collection.ts';
+export { Store, type Schedule, type Sink, type Source, type StoreOptions } from './store.ts';
+export { WatchedCollection, type Collection, type Snapshot } from './collection.ts';
 export { FrameParser, type Frame } from './parser.ts';
 export { mergePatch } from './mergepatch.ts';
 export {

@@ -90,7 +90,7 @@ test('a watch that is refused is told why, and the others go on', async () => {
   const [one, other] = [kc.watch(jobs), kc.watch(pods)];
   for (const watch of [one, other]) watch.subscribe(() => undefined);
   await pass();
-  server.last.refuse(403);
+  server.last.refuse(403, {}, JSON.stringify({ message: 'pods is forbidden' }));
   await pass();
   const [ofJobs, ofPods] = server.requests.slice(1);
   expect(ofJobs?.url).toBe('/apis/batch/v1/jobs');
@@ -101,7 +101,7 @@ test('a watch that is refused is told why, and the others go on', async () => {
   server.last.accept(synced('w0', 'e.w0-1'));
   await pass();
   expect(one.getSnapshot().status).toBe('live');
-  expect(other.getSnapshot()).toMatchObject({ status: 'denied', error: { reason: 'http:403' } });
+  expect(other.getSnapshot()).toMatchObject({ status: 'denied', error: { reason: 'http:403', message: 'pods is forbidden' } }); // a HEAD has no words
   other.retry();
   await pass();
   expect(asked()).toHaveLength(2);

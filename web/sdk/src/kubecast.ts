@@ -4,17 +4,16 @@ import { Client, type ClientOptions } from './client.ts';
 import { none, WatchedCollection } from './collection.ts';
 import { within } from './deadline.ts';
 import { Listeners } from './listeners.ts';
-import { streamPath } from './live.ts';
 import type { KubeObject } from './object.ts';
 import type { Only } from './paths.ts';
-import { pathOf, type QueryOf, type Resource } from './resource.ts';
+import { pathOf, streamPath, type QueryOf, type Resource } from './resource.ts';
 import { isFinal, type ConnectionState } from './state.ts';
 import { Store, type Sink, type Source, type StoreOptions } from './store.ts';
 
 /** Which gateway, and as whom. */
 export interface KubecastOptions
   extends Pick<ClientOptions, 'token' | 'session' | 'heartbeat' | 'openTimeout' | 'share' | 'fetch' | 'random'>,
-    Pick<StoreOptions<Record<string, KubeObject>>, 'schedule'> {
+    Pick<StoreOptions, 'schedule'> {
   /** The gateway's origin; empty: the page's own. */
   readonly gateway?: string | undefined;
   /** How long a watch that nobody looks at any more is kept, in milliseconds: for who comes back at once. */
@@ -99,7 +98,7 @@ export interface Entry {
  */
 export class Kubecast {
   readonly #options: KubecastOptions;
-  readonly #store: Store<Record<string, KubeObject>>;
+  readonly #store: Store;
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Listeners();
   #client: Client | undefined;
@@ -125,7 +124,7 @@ export class Kubecast {
 
   constructor(options: KubecastOptions = {}) {
     this.#options = options;
-    this.#store = new Store({ watches: [], schedule: options.schedule });
+    this.#store = new Store(options);
   }
 
   /** The same one for the same resource and query, as long as somebody looks at it. Nothing is asked for before somebody does. */
@@ -286,7 +285,7 @@ export class Kubecast {
           this.#store.opened(resumed);
         },
         onEvent: (event) => {
-          // See Live: from here on positions leave out what the stream does not carry.
+          // From here on positions leave out what the stream does not carry. Those of the connection's own events may not.
           if (this.#carried && event.type !== 'goodbye' && event.type !== 'expiring') this.#store.left(this.#carried);
           if (!this.#store.apply(event)) client.startOver();
           if (event.type === 'goodbye' && /^(unavailable|limit)$/.test(event.reason)) this.#leaveOut();
@@ -337,9 +336,10 @@ export class Kubecast {
     const asked = this.#asked; // somebody may have left since
     const answers = await Promise.all(asked.map(({ path }) => this.#refusal(path)));
     this.#sifting = false;
-    for (const [n, entry] of asked.entries()) entry.refused = answers[n];
-    // If it was none of them, it was what they are together.
-    if (answers.every((answer) => !answer)) for (const entry of asked) entry.refused = { reason, message };
+    // If it was one of them, it was in these words. If it was none, it was what they are together.
+    const alone = answers.filter(Boolean).length < 2;
+    const none = !answers.some(Boolean);
+    for (const [n, entry] of asked.entries()) entry.refused = none || (answers[n] && alone) ? { reason, message } : answers[n];
     this.#settle();
   }
 

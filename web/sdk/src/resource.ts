@@ -69,3 +69,12 @@ export function pathOf(resource: Resource<KubeObject>, query: Query = {}): strin
   const text = parameters.toString();
   return `/${path.map(encodeURIComponent).join('/')}${text && `?${text}`}`;
 }
+
+/** The path of a stream of several watches, from their names to their paths. */
+export function streamPath(watches: { readonly [watch: string]: string | undefined }): string {
+  const query = new URLSearchParams();
+  for (const [name, path] of Object.entries(watches)) {
+    if (path !== undefined) query.set(name, path);
+  }
+  return `/stream?${query.toString()}`;
+}

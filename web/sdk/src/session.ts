@@ -41,7 +41,7 @@ const none: SessionInfo = { login: false, username: undefined, expiresAt: undefi
 /**
  * ```ts
  * const session = new Session();
- * if (await session.open()) new Live({ session: session.source, watches: { jobs: '/apis/batch/v1/jobs' } });
+ * if (await session.open()) createKubecast({ session: session.source });
  * else location.assign(session.loginAddress('/#jobs'));
  * ```
  */
@@ -84,7 +84,7 @@ export class Session {
   }
 
   /**
-   * For the option `session` of a client or of {@link Live}: renews the session before the stream ends for want of one.
+   * For the option `session` of a client or of {@link createKubecast}: renews the session before the stream ends for want of one.
    * Rejects while the gateway or the provider is away, so that it is asked again.
    */
   readonly source = (reason: TokenReason): Promise<string | undefined> => {

@@ -1,19 +1,22 @@
 import { describe, expect, test, vi } from 'vitest';
+import { WatchedCollection } from './collection.ts';
 import type { StreamEvent } from './events.ts';
 import type { KubeObject } from './object.ts';
-import { Store } from './store.ts';
+import { Store, type Sink } from './store.ts';
 
 interface Thing extends KubeObject {
   readonly status?: { readonly n: number };
 }
-type Kinds = { jobs: Thing; pods: Thing };
 
 const thing = (uid: string, n = 0): Thing => ({ metadata: { name: `name-${uid}`, uid, resourceVersion: '1' }, status: { n } });
 
+const of = (store: Store, name: string): Sink<Thing> => store.put(name, (changed) => new WatchedCollection<Thing>(changed));
+
 /** A store whose notifications a test lets go by hand. */
-function makeStore(seed: readonly Thing[] = []) {
+function makeStore() {
   const pending: (() => void)[] = [];
-  const store = new Store<Kinds>({ watches: ['jobs', 'pods'], seed: { jobs: seed }, schedule: (flush) => pending.push(flush) });
+  const store = new Store({ schedule: (flush) => pending.push(flush) });
+  const [jobs, pods] = ['jobs', 'pods'].map((name) => of(store, name)) as [Sink<Thing>, Sink<Thing>];
   const told = { watch: 'jobs', id: 'e' };
   const tell = {
     added: (object: Thing) => store.apply({ ...told, type: 'added', object }),
@@ -25,7 +28,6 @@ function makeStore(seed: readonly Thing[] = []) {
     any: (event: Partial<StreamEvent>) => store.apply({ ...told, ...event } as StreamEvent),
   };
   const flush = (): void => pending.splice(0).forEach((run) => run());
-  const jobs = store.collection('jobs');
   const uids = (): string[] => {
     flush();
     return jobs.getSnapshot().items.map((item) => item.metadata.uid);
@@ -34,7 +36,7 @@ function makeStore(seed: readonly Thing[] = []) {
     flush();
     return jobs.getSnapshot().phase;
   };
-  return { store, tell, flush, pending, jobs, uids, phase };
+  return { store, tell, flush, pending, jobs, pods, uids, phase };
 }
 
 describe('changes', () => {
@@ -85,11 +87,10 @@ describe('changes', () => {
   });
 
   test('watches do not see each other', () => {
-    const { store, tell, flush } = makeStore();
+    const { tell, flush, pods } = makeStore();
     tell.added(thing('a'));
     flush();
-    expect(store.collection('pods').getSnapshot().items).toHaveLength(0);
-    expect(() => store.collection('nodes' as 'jobs')).toThrow(/no watch is called "nodes"/);
+    expect(pods.getSnapshot().items).toHaveLength(0);
   });
 });
 
@@ -164,16 +165,6 @@ describe('snapshots of the gateway', () => {
     tell.added(thing('b'));
     tell.deleted(thing('a'));
     tell.patched('b', { status: { n: 1 } });
-    tell.synced();
-    expect(uids()).toEqual(['b']);
-  });
-
-  test('seeded rows are shown at once and give way to the first snapshot', () => {
-    const { store, tell, uids, phase } = makeStore([thing('a'), thing('b')]);
-    expect(uids()).toEqual(['a', 'b']);
-    expect(phase()).toBe('loading');
-    store.opened(false);
-    tell.added(thing('b', 1));
     tell.synced();
     expect(uids()).toEqual(['b']);
   });
@@ -269,11 +260,11 @@ describe('subscribers', () => {
   });
 
   test('only the subscribers of what changed are told, and none that has left', () => {
-    const { store, tell, jobs, flush } = makeStore();
+    const { tell, jobs, pods, flush } = makeStore();
     const ofJobs = vi.fn();
     const ofPods = vi.fn();
     const leave = jobs.subscribe(ofJobs);
-    store.collection('pods').subscribe(ofPods);
+    pods.subscribe(ofPods);
     tell.added(thing('a'));
     flush();
     leave();
@@ -285,7 +276,7 @@ describe('subscribers', () => {
 
   test('one that throws keeps the news from nobody else', () => {
     const log = vi.spyOn(console, 'error').mockImplementation(() => undefined);
-    const { store, tell, jobs, flush } = makeStore();
+    const { store, tell, jobs, pods, flush } = makeStore();
     const listener = vi.fn();
     jobs.subscribe(() => {
       throw new Error('boom');
@@ -295,7 +286,7 @@ describe('subscribers', () => {
     store.apply({ watch: 'pods', id: '', type: 'added', object: thing('p') });
     flush();
     expect(listener).toHaveBeenCalledOnce();
-    expect(store.collection('pods').getSnapshot().items).toHaveLength(1);
+    expect(pods.getSnapshot().items).toHaveLength(1);
     expect(log).toHaveBeenCalledOnce();
     log.mockRestore();
   });
@@ -324,11 +315,12 @@ describe('subscribers', () => {
       if (this !== undefined && this !== globalThis) throw new TypeError('Illegal invocation');
       queue(what);
     });
-    const store = new Store<Kinds>({ watches: ['jobs'] });
+    const store = new Store();
+    const jobs = of(store, 'jobs');
     store.apply({ watch: 'jobs', id: 'e', type: 'added', object: thing('a') });
     await Promise.resolve();
     vi.unstubAllGlobals();
-    expect(store.collection('jobs').getSnapshot().items).toHaveLength(1);
+    expect(jobs.getSnapshot().items).toHaveLength(1);
   });
 
   test('a schedule that runs at once, or fails once, does not silence the store', () => {
@@ -337,18 +329,20 @@ describe('subscribers', () => {
       throw new Error('the page is being unloaded');
     });
     for (const schedule of [fails, (flush: () => void) => flush()]) {
-      const store = new Store<Kinds>({ watches: ['jobs'], schedule });
+      const store = new Store({ schedule });
+      const jobs = of(store, 'jobs');
       for (const uid of ['a', 'b']) store.apply({ watch: 'jobs', id: '', type: 'added', object: thing(uid) });
-      expect(store.collection('jobs').getSnapshot().items).toHaveLength(2);
+      expect(jobs.getSnapshot().items).toHaveLength(2);
     }
     expect(log).toHaveBeenCalledOnce();
     log.mockRestore();
   });
 
   test('by default a microtask gathers what arrives in one chunk', async () => {
-    const store = new Store<Kinds>({ watches: ['jobs'] });
+    const store = new Store();
+    const jobs = of(store, 'jobs');
     const listener = vi.fn();
-    store.collection('jobs').subscribe(listener);
+    jobs.subscribe(listener);
     store.apply({ watch: 'jobs', id: '', type: 'added', object: thing('a') });
     store.apply({ watch: 'jobs', id: '', type: 'added', object: thing('b') });
     await Promise.resolve();

@@ -1,21 +1,13 @@
 // Events to keyed collections, one per watch name, with notifications gathered into batches.
 
-import { WatchedCollection, type Collection } from './collection.ts';
+import type { Collection } from './collection.ts';
 import type { StreamEvent } from './events.ts';
-import type { KubeObject } from './object.ts';
 
 /** Runs `flush` once, later. A browser passes something around requestAnimationFrame. */
 export type Schedule = (flush: () => void) => void;
 
-/** From the name of each watch to the type of its objects. */
-export type Kinds = { readonly [watch: string]: KubeObject };
-
-/** What a store keeps. */
-export interface StoreOptions<K extends Kinds> {
-  /** The names of the watches; `['']` for a single stream. */
-  readonly watches: readonly (keyof K & string)[];
-  /** Objects to show until the first snapshot of their watch is complete. */
-  readonly seed?: { readonly [W in keyof K]?: Iterable<K[W]> } | undefined;
+/** How a store tells. */
+export interface StoreOptions {
   /** When subscribers are told; a microtask by default. Never more than one is asked for at a time. */
   readonly schedule?: Schedule | undefined;
 }
@@ -42,19 +34,18 @@ export interface Source<T, More = unknown> {
 }
 
 /** Gives the events of a stream to the watches on it, and tells their subscribers at once what changed together. */
-export class Store<K extends Kinds> {
+export class Store {
   readonly #sinks = new Map<string, Sink<unknown>>();
   readonly #dirty = new Set<Sink<unknown>>();
   readonly #schedule: Schedule;
   #scheduled = false;
 
-  constructor(options: StoreOptions<K>) {
+  constructor({ schedule }: StoreOptions = {}) {
     // Called bare: a browser's own throws if it is called on anything else.
-    this.#schedule = options.schedule ?? ((flush) => queueMicrotask(flush));
-    for (const name of options.watches) this.put(name, (changed) => new WatchedCollection<KubeObject>(changed, options.seed?.[name]));
+    this.#schedule = schedule ?? ((flush) => queueMicrotask(flush));
   }
 
-  /** Gives the events of one more watch to a sink, which says when it has changed. */
+  /** Gives the events of one more watch (`''`: of a single stream) to a sink, such as {@link WatchedCollection}, which says when it has changed. */
   put<T>(name: string, make: (changed: () => void) => Sink<T>): Sink<T> {
     const sink: Sink<T> = make(() => this.#touch(sink));
     this.#sinks.set(name, sink);
@@ -64,13 +55,6 @@ export class Store<K extends Kinds> {
   /** Takes no more of its events. They are lost, so the name must not be given again. */
   forget(name: string): void {
     this.#sinks.delete(name);
-  }
-
-  /** The objects of one watch. Throws for a name the store was not made with. */
-  collection<W extends keyof K & string>(watch: W): Collection<K[W]> {
-    const sink = this.#sinks.get(watch);
-    if (!sink) throw new RangeError(`no watch is called ${JSON.stringify(watch)}`);
-    return sink as Collection<K[W]>;
   }
 
   /** A connection begins; `resumed`: from a position. */

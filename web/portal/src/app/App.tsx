@@ -1,9 +1,12 @@
 // What is on screen: the sign-in or the workspace.
 
-import { useEffect, useSyncExternalStore, type ReactNode } from 'react';
+import { KubecastProvider } from '@kubecast/sdk/react';
+import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
 import { formatTime } from '../texts/format.ts';
 import { describe } from '../connection/describe.ts';
 import { useAttention } from '../connection/attention.ts';
+import { connectionOf } from '../connection/connection.ts';
+import { useNamespaces } from '../filters/NamespaceFilter.tsx';
 import { browserSession } from '../session/browser.ts';
 import { claimsOf, type Claims } from '../session/session.ts';
 import { Offer, PassedOver } from '../signin/Offer.tsx';
@@ -42,9 +45,9 @@ interface InsideProps {
 }
 
 function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode {
-  const { feed, accepted, token } = session;
+  const { kc, aside, accepted, token } = session;
   const { accept, signOut } = state;
-  const { connection } = useSyncExternalStore(feed.subscribe, feed.getSnapshot);
+  const connection = useMemo(() => connectionOf(kc), [kc]);
   const now = useSyncExternalStore(connection.subscribe, connection.getSnapshot);
 
   const refused = now.phase === 'denied' && now.reason === 'http:401';
@@ -60,18 +63,29 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
     }
   }, [refused, known, accepted, now.message, accept, signOut]);
 
-  useAttention(feed);
+  useAttention(kc);
 
   if (!accepted) {
     const trouble = describe(now, formatTime).detail;
-    return <SignIn reason="" checking trouble={known ? '' : trouble} onToken={() => undefined} onCancel={() => signOut('')} />;
+    return (
+      <KubecastProvider client={kc}>
+        <Knock />
+        <SignIn reason="" checking trouble={known ? '' : trouble} onToken={() => undefined} onCancel={() => signOut('')} />
+      </KubecastProvider>
+    );
   }
   return (
     <>
       {offered !== undefined && <PassedOver offered={claimsOf(offered)} onClose={onPassOver} />}
-      <Workspace feed={feed} claims={claims(token)} token={token} stuck={state.stuck} onSignOut={state.leave} />
+      <Workspace kc={kc} aside={aside} connection={connection} claims={claims(token)} token={token} stuck={state.stuck} onSignOut={state.leave} />
     </>
   );
+}
+
+/** Asks for something, to see whether the gateway knows who asks. */
+function Knock(): ReactNode {
+  useNamespaces();
+  return null;
 }
 
 /** Whose session it is, as far as the page knows. One that is renewed by itself has no end worth telling. */

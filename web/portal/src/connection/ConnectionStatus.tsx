@@ -1,23 +1,24 @@
-import type { ConnectionState, Observable, Snapshot } from '@kubecast/sdk';
+import type { ConnectionState, Watch, WatchStatus } from '@kubecast/sdk';
 import { useSyncExternalStore, type ReactNode } from 'react';
 import { formatDuration, formatTime } from '../texts/format.ts';
 import { useNow } from '../age/clock.ts';
+import type { Observable } from './connection.ts';
 import { describe } from './describe.ts';
 import { t } from './texts.ts';
 import './connection.css';
 
 interface ConnectionStatusProps {
   readonly connection: Observable<ConnectionState>;
-  /** What is on screen. */
-  readonly rows: Observable<Pick<Snapshot<never>, 'phase'>>;
+  /** What is on screen; undefined: it says by itself how far it can be trusted. */
+  readonly rows: Pick<Watch<unknown>, 'subscribe' | 'getSnapshot'> | undefined;
   readonly onRetry: () => void;
 }
 
 /** How far what is on screen can be trusted, in words; the dot only repeats them. */
 export function ConnectionStatus({ connection, rows, onRetry }: ConnectionStatusProps): ReactNode {
   const state = useSyncExternalStore(connection.subscribe, connection.getSnapshot);
-  const phase = useSyncExternalStore(rows.subscribe, () => rows.getSnapshot().phase);
-  const { tone, label, detail } = describe(state, formatTime, phase === 'refreshing');
+  const status = useSyncExternalStore(rows?.subscribe ?? never, (): WatchStatus => rows?.getSnapshot().status ?? 'live');
+  const { tone, label, detail } = describe(state, formatTime, status === 'catching-up');
   return (
     <div className={`connection connection-${tone}`}>
       <span className="connection-dot" aria-hidden="true" />
@@ -28,6 +29,8 @@ export function ConnectionStatus({ connection, rows, onRetry }: ConnectionStatus
     </div>
   );
 }
+
+const never = (): (() => void) => () => undefined;
 
 /** Outside of the status: a countdown must not be read out every second. */
 function Retry({ at, onRetry }: { at: number; onRetry: () => void }): ReactNode {

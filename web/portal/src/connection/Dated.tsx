@@ -1,9 +1,10 @@
 // What is on screen while it is not live: dimmed, its ages stopped, and said to be old in words.
 
-import type { ConnectionState, Observable } from '@kubecast/sdk';
+import type { ConnectionState } from '@kubecast/sdk';
 import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { AsOf } from '../age/Age.tsx';
 import { formatTime } from '../texts/format.ts';
+import type { Observable } from './connection.ts';
 import { describe } from './describe.ts';
 import { t } from './texts.ts';
 import './connection.css';

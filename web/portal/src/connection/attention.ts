@@ -51,6 +51,6 @@ export function attend(to: Attentive, page: Document = document, within: Window 
   };
 }
 
-export function useAttention(feed: { wake(): void; pause(): void; resume(): void }): void {
-  useEffect(() => attend({ wake: () => feed.wake(), pause: () => feed.pause(), resume: () => feed.resume() }), [feed]);
+export function useAttention(kc: { wake(): void; pause(): void; resume(): void }): void {
+  useEffect(() => attend({ wake: () => kc.wake(), pause: () => kc.pause(), resume: () => kc.resume() }), [kc]);
 }

@@ -1,11 +1,34 @@
-import { afterEach, expect, test } from 'vitest';
-import { Store, type KubeObject } from '@kubecast/sdk';
+import type { Kubecast } from '@kubecast/sdk';
+import { KubecastProvider } from '@kubecast/sdk/react';
+import { act } from 'react';
+import { afterEach, expect, test, vi } from 'vitest';
+import { frame, type ScriptedFetch } from '../../../mock/fetch.ts';
+import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { setView } from '../view/view.ts';
-import { NamespaceInput, NamespacesOf } from './NamespacePicker.tsx';
+import { NamespaceFilter, NamespaceInput } from './NamespaceFilter.tsx';
 import { StateFilter } from './StateFilter.tsx';
 
+let server: ScriptedFetch;
+let kc: Kubecast;
 let page: Rendered;
+
+eachPage((made) => ({ server, kc } = made));
+const pass = (ms = 0): Promise<unknown> => act(() => vi.advanceTimersByTimeAsync(ms));
+const filter = async (selected: string, visible?: readonly string[]): Promise<void> => {
+  page = render(
+    <KubecastProvider client={kc}>
+      <NamespaceFilter selected={selected} visible={visible} />
+    </KubecastProvider>,
+  );
+  await pass();
+};
+/** The namespaces of the cluster, as the gateway tells them. */
+const tell = async (...names: string[]): Promise<void> => {
+  server.last.accept(...names.map((name) => frame('w0.added', 'e', { metadata: { name, uid: name } })), frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: names.length }));
+  await pass(10);
+};
+const options = (): (string | undefined)[] => [...page.element.querySelectorAll('option')].map(({ text }) => text);
 
 afterEach(() => {
   page.unmount();
@@ -23,27 +46,29 @@ test('states that no row is in take no room, but the one chosen stays, to be let
   expect(location.hash).not.toContain('state');
 });
 
-test('the chosen namespace is in the list even when the cluster no longer has it', () => {
-  const store = new Store<{ namespaces: KubeObject }>({
-    watches: ['namespaces'],
-    seed: { namespaces: ['b', 'a'].map((name) => ({ metadata: { name, uid: name } })) },
-  });
-  page = render(<NamespacesOf namespaces={store.collection('namespaces')} visible={undefined} selected="gone" />);
-  const select = page.element.querySelector('select');
-  expect([...(select?.options ?? [])].map(({ text }) => text)).toEqual(['All namespaces', 'a', 'b', 'gone']);
-  expect(select?.value).toBe('gone');
+test('the chosen namespace is in the list even when the cluster no longer has it', async () => {
+  await filter('gone');
+  await tell('b', 'a');
+  expect(options()).toEqual(['All namespaces', 'a', 'b', 'gone']);
+  expect(page.element.querySelector('select')?.value).toBe('gone');
 });
 
-test('a namespace in which nothing may be seen is no choice, whether namespaces may be listed or not', () => {
-  const store = new Store<{ namespaces: KubeObject }>({
-    watches: ['namespaces'],
-    seed: { namespaces: ['a', 'b', 'c'].map((name) => ({ metadata: { name, uid: name } })) },
-  });
-  for (const namespaces of [store.collection('namespaces'), undefined]) {
-    page = render(<NamespacesOf namespaces={namespaces} visible={['a', 'c']} selected="" />);
-    expect([...page.element.querySelectorAll('option')].map(({ text }) => text)).toEqual(['Your 2 namespaces', 'a', 'c']);
-    if (namespaces) page.unmount();
-  }
+test('a namespace in which nothing may be seen is no choice, whether namespaces may be listed or not', async () => {
+  await filter('', ['a', 'c']);
+  await tell('a', 'b', 'c');
+  expect(options()).toEqual(['Your 2 namespaces', 'a', 'c']);
+});
+
+test('who may neither list namespaces nor knows of any types one; who knows of some chooses', async () => {
+  await filter('');
+  server.last.refuse(403, {}, JSON.stringify({ message: 'namespaces is forbidden' }));
+  await pass();
+  server.last.refuse(403); // and of what was asked for it was this
+  await pass();
+  expect(page.element.querySelector('input')).not.toBeNull();
+  page.unmount();
+  await filter('', ['a']);
+  expect(options()).toEqual(['Your namespace', 'a']);
 });
 
 test('a namespace is typed in peace: nothing is asked for until it is submitted', () => {

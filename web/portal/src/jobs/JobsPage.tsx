@@ -1,10 +1,9 @@
-import type { Collection } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
-import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
+import { TablePage } from '../table/TablePage.tsx';
 import { jobColumns } from './columns.tsx';
 import { jobHeader, jobLine } from './exported.ts';
-import { jobRow, jobStates, type Job, type JobRow } from './job.ts';
-import { linkToJob } from '../view/view.ts';
+import { jobRow, jobStates, type JobRow } from './job.ts';
+import { linkToJob, type View } from '../view/view.ts';
 import { stateName } from '../state/texts.ts';
 import './jobs.css';
 
@@ -15,9 +14,7 @@ export const narrowLine = (row: JobRow): string =>
 
 const exported = { header: jobHeader, line: jobLine };
 
-type Props = Pick<TablePageProps<Job, JobRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Job> };
-
-export function JobsPage(props: Props): ReactNode {
-  const href = (row: JobRow): string => linkToJob(row.namespace, row.name, props.view);
-  return <TablePage {...props} exported={exported} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} href={href} />;
+export function JobsPage({ view }: { readonly view: View }): ReactNode {
+  const href = (row: JobRow): string => linkToJob(row.namespace, row.name, view);
+  return <TablePage view={view} exported={exported} name="jobs" read={jobRow} columns={jobColumns} states={jobStates} texts={texts} narrowLine={narrowLine} href={href} />;
 }

@@ -10,6 +10,7 @@ import { Export } from '../export/Export.tsx';
 import { ofKind } from '../export/table.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { Search } from '../filters/Search.tsx';
+import { useVisible } from '../filters/visible.ts';
 import { timeOf } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
@@ -48,6 +49,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const resource = useMemo(() => defineResource<KubeObject>()(kind), [kind]);
   const sort = order(view.sort).join();
   const { data, status, total, asOf, error, namespaces, retry } = useLivePage(resource, { namespace, search, sort: [sort], limit, fields });
+  const visible = useVisible(namespace, { namespaces, status });
   const read = useCallback(() => {
     const path = pathOf(resource, { namespace, search });
     const query = new URLSearchParams({ limit: String(limit), sort });
@@ -83,7 +85,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
         <h1 className="toolbar-title" translate="no">
           {kind.kind}
         </h1>
-        {kind.namespaced && <NamespaceFilter selected={view.namespace} visible={namespaces} />}
+        {kind.namespaced && <NamespaceFilter selected={view.namespace} visible={visible} />}
         <Search value={view.search} label={t.searchObjects} />
         {total !== undefined && <span className="toolbar-end">{t.count(total)}</span>}
         {rows.length > 0 && <Export of={taken} />}

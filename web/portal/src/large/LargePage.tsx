@@ -1,23 +1,24 @@
 // A table of which the page has no more than what is in sight: a live page of the gateway's, sorted and searched there.
 
 import type { KubeObject, Resource } from '@kubecast/sdk';
-import { useCount, useKubecast, useLivePage, useWatch } from '@kubecast/sdk/react';
+import { useCount, useKubecast, useLivePage } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
-import { Notice } from '../app/Notice.tsx';
 import { t as frame } from '../app/texts.ts';
 import { Export } from '../export/Export.tsx';
 import type { Cell } from '../export/csv.ts';
 import { ofQuery } from '../export/table.ts';
-import type { TableName } from '../feed/kinds.ts';
-import { useRested } from '../feed/useRested.ts';
-import { NamespaceInput, NamespaceSelect } from '../filters/NamespacePicker.tsx';
+import { useRested } from '../pace/useRested.ts';
+import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { Search } from '../filters/Search.tsx';
 import { StateFilter } from '../filters/StateFilter.tsx';
-import { namespaces, pods } from '../job/resources.ts';
+import { useVisible } from '../filters/visible.ts';
+import { pods } from '../job/resources.ts';
 import { DataTable, type Column } from '../table/DataTable.tsx';
+import { Nothing } from '../table/Nothing.tsx';
+import { Refused } from '../table/Refused.tsx';
 import { Tracker, type Row } from '../table/rows.ts';
 import { t as words } from '../table/texts.ts';
-import { setView, type View } from '../view/view.ts';
+import { setView, type TableName, type View } from '../view/view.ts';
 import { pathsOf, questions, windowOf, windowSize } from './questions.ts';
 import { t } from './texts.ts';
 
@@ -64,10 +65,10 @@ export function LargePage<T extends KubeObject, R extends Row>(props: LargePageP
     [kc, resource, namespace, search, where, fields, name, view.sort, read, exported],
   );
   const without = useMemo(() => (namespace ? ['namespace'] : []), [namespace]);
-  const visible = found.namespaces;
+  const visible = useVisible(namespace, found);
   const filters = (
     <>
-      <Namespaces visible={visible} selected={view.namespace} />
+      <NamespaceFilter selected={view.namespace} visible={visible} />
       <Search value={view.search} label={frame.search[name] ?? ''} />
     </>
   );
@@ -76,9 +77,7 @@ export function LargePage<T extends KubeObject, R extends Row>(props: LargePageP
     return (
       <>
         <div className="toolbar">{filters}</div>
-        <Notice title={t.denied} said={found.error?.message} onRetry={found.retry}>
-          {t.deniedWhy}
-        </Notice>
+        <Refused table={name} namespace={namespace} visible={visible} status={found.status} error={found.error} onRetry={found.retry} />
       </>
     );
   }
@@ -116,18 +115,11 @@ export function LargePage<T extends KubeObject, R extends Row>(props: LargePageP
             </button>
           </>
         ) : (
-          <p>{frame.empty[name](view.namespace, visible !== undefined)}</p>
+          <Nothing table={name} namespace={namespace} visible={visible} />
         )}
       </DataTable>
     </>
   );
-}
-
-/** To choose from, or to be entered by whoever may not list them. */
-function Namespaces({ visible, selected }: { readonly visible: readonly string[] | undefined; readonly selected: string }): ReactNode {
-  const { data, status } = useWatch(namespaces, { fields: ['metadata.name'] });
-  const names = useMemo(() => data.map(({ metadata }) => metadata.name), [data]);
-  return status === 'denied' && !visible ? <NamespaceInput selected={selected} /> : <NamespaceSelect names={names} visible={visible} selected={selected} />;
 }
 
 /** How many there are in each phase, as the gateway counts them. */

@@ -1,7 +1,6 @@
 // The tables of jobs and of pods, where there are many.
 
 import type { ReactNode } from 'react';
-import type { TableName } from '../feed/kinds.ts';
 import { jobs, pods } from '../job/resources.ts';
 import { jobColumns } from '../jobs/columns.tsx';
 import { jobHeader, jobLine } from '../jobs/exported.ts';
@@ -11,7 +10,7 @@ import { podColumns } from '../pods/columns.tsx';
 import { podHeader, podLine } from '../pods/exported.ts';
 import { podFields, podRow, type PodRow } from '../pods/pod.ts';
 import { narrowLine as narrowPod } from '../pods/PodsPage.tsx';
-import { linkToJob, linkToObject, type View } from '../view/view.ts';
+import { linkToJob, linkToObject, type TableName, type View } from '../view/view.ts';
 import { LargePage } from './LargePage.tsx';
 
 const jobFile = { header: jobHeader, line: jobLine };

@@ -1,6 +1,6 @@
 // What of a table the gateway can sort by, and which states it can tell apart: by paths of the objects.
 
-import type { TableName } from '../feed/kinds.ts';
+import type { TableName } from '../view/view.ts';
 import type { Sort } from '../table/sort.ts';
 
 interface Question {

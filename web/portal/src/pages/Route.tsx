@@ -35,7 +35,12 @@ export const Palette = page(() => import('../palette/Palette.tsx').then((palette
 
 /** What is shown until a page is there. */
 export function Waiting({ children }: { readonly children: ReactNode }): ReactNode {
-  return <Suspense fallback={<p className="page-wait">{t.loading}</p>}>{children}</Suspense>;
+  return <Suspense fallback={<Wait />}>{children}</Suspense>;
+}
+
+/** In place of what is not known yet. */
+export function Wait(): ReactNode {
+  return <p className="page-wait">{t.loading}</p>;
 }
 
 export function Route({ view, token }: RouteProps): ReactNode {

@@ -1,10 +1,9 @@
-import type { Collection } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
-import { TablePage, type TablePageProps } from '../table/TablePage.tsx';
+import { TablePage } from '../table/TablePage.tsx';
 import { podColumns } from './columns.tsx';
 import { podHeader, podLine } from './exported.ts';
-import { podRow, podStates, type Pod, type PodRow } from './pod.ts';
-import { linkToObject } from '../view/view.ts';
+import { podRow, podStates, type PodRow } from './pod.ts';
+import { linkToObject, type View } from '../view/view.ts';
 import { stateName } from '../state/texts.ts';
 import './pods.css';
 
@@ -14,9 +13,7 @@ export const narrowLine = (row: PodRow): string => [row.namespace, row.node, row
 
 const exported = { header: podHeader, line: podLine };
 
-type Props = Pick<TablePageProps<Pod, PodRow>, 'view' | 'filters' | 'empty'> & { readonly collection: Collection<Pod> };
-
-export function PodsPage(props: Props): ReactNode {
-  const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, props.view);
-  return <TablePage {...props} exported={exported} href={href} name="pods" read={podRow} columns={podColumns} states={podStates} texts={texts} narrowLine={narrowLine} />;
+export function PodsPage({ view }: { readonly view: View }): ReactNode {
+  const href = (row: PodRow): string => linkToObject('pods', row.namespace, row.name, view);
+  return <TablePage view={view} exported={exported} href={href} name="pods" read={podRow} columns={podColumns} states={podStates} texts={texts} narrowLine={narrowLine} />;
 }

@@ -1,17 +1,19 @@
 // Who is signed in: by a token that was pasted or came with a link, or by the browser's session with the gateway.
 
+import { createKubecast, type Kubecast } from '@kubecast/sdk';
 import { useCallback, useEffect, useState } from 'react';
-import { Feed } from '../feed/feed.ts';
-import { frameSchedule } from '../feed/schedule.ts';
+import { frameSchedule } from '../pace/schedule.ts';
 import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from '../session/browser.ts';
 import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
-import { parseView, tableOf } from '../view/view.ts';
 import { t } from './texts.tsx';
 
 export interface SignedIn {
   /** Undefined: the browser has a cookie. */
   readonly token: string | undefined;
-  readonly feed: Feed;
+  /** Whatever is on screen is followed on its one stream. */
+  readonly kc: Kubecast;
+  /** Has a stream of its own, if anything of it is followed, and goes on while nobody looks. */
+  readonly aside: Kubecast;
   /** Whether the gateway has accepted the token, or is taken to because it has before. */
   readonly accepted: boolean;
 }
@@ -22,7 +24,7 @@ export interface First {
   readonly offered: string | undefined;
 }
 
-/** What the page begins with. Connects, so it is called once, outside of any component. */
+/** What the page begins with. Called once, outside of any component. */
 export function firstSession(): First {
   const offered = takeTokenFromAddress();
   const kept = storedToken();
@@ -56,7 +58,8 @@ export function useSignIn(first: SignedIn | undefined): SignInState {
 
   const replace = useCallback(
     (next: SignedIn | undefined, why: string) => {
-      session?.feed.close();
+      session?.kc.close();
+      session?.aside.close();
       setSession(next);
       setReason(why);
     },
@@ -157,17 +160,13 @@ export function useOffer(first: string | undefined): readonly [offered: string |
 }
 
 function open(token: string | undefined, accepted: boolean): SignedIn {
-  const view = parseView(location.hash);
-  const table = tableOf(view);
-  const feed = new Feed({
+  const options = {
     // There is only this one: a new one has to be pasted.
     token: token === undefined ? undefined : () => token,
     session: sourceOf(browserSession, () => location.reload()),
-    namespace: view.namespace,
-    page: table ?? 'jobs',
-    detail: accepted && !table, // who comes with a new token is let in by a table
-    schedule: frameSchedule(),
-  });
-  if (document.visibilityState === 'hidden') feed.pause(); // before it asks for anything
-  return { token, feed, accepted };
+  };
+  const kc = createKubecast({ ...options, schedule: frameSchedule() });
+  const aside = createKubecast(options); // told without frames, which a hidden page has none of
+  if (document.visibilityState === 'hidden') kc.pause(); // before it asks for anything
+  return { token, kc, aside, accepted };
 }

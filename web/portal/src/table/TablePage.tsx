@@ -1,24 +1,31 @@
 // A page that is one live table: filters above it, counts beside them.
 
-import type { Collection, KubeObject } from '@kubecast/sdk';
+import type { KubeObject, WatchSnapshot } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useDeferredValue, useMemo, useSyncExternalStore, type ReactNode } from 'react';
+import { t as frame } from '../app/texts.ts';
 import { Export } from '../export/Export.tsx';
 import type { Cell } from '../export/csv.ts';
 import { ofRows } from '../export/table.ts';
 import { countByState, matcher } from '../filters/filter.ts';
+import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
+import { Search } from '../filters/Search.tsx';
 import { StateFilter } from '../filters/StateFilter.tsx';
+import { useVisible } from '../filters/visible.ts';
 import { jobs, pods } from '../job/resources.ts';
-import { setView, type View } from '../view/view.ts';
+import { useRested } from '../pace/useRested.ts';
+import { setView, type TableName, type View } from '../view/view.ts';
 import { DataTable, type Column } from './DataTable.tsx';
+import { Nothing } from './Nothing.tsx';
+import { Refused } from './Refused.tsx';
 import { Rows, type Row } from './rows.ts';
 import { sortRows } from './sort.ts';
 import { t } from './texts.ts';
 import { untold } from './untold.ts';
+import { watchOf } from './watched.ts';
 
 export interface TablePageProps<T extends KubeObject, R extends Row> {
-  readonly name: 'jobs' | 'pods';
-  readonly collection: Collection<T>;
+  readonly name: TableName;
   readonly view: View;
   readonly read: (object: T) => R;
   readonly columns: readonly Column<R>[];
@@ -29,23 +36,24 @@ export interface TablePageProps<T extends KubeObject, R extends Row> {
   readonly href?: (row: R) => string | undefined;
   /** The rows as a file. */
   readonly exported: { readonly header: readonly string[]; readonly line: (row: R) => readonly Cell[] };
-  /** What stands above the table, beside the filter by state. */
-  readonly filters: ReactNode;
-  /** Said when there is nothing, although nothing is filtered. */
-  readonly empty: ReactNode;
 }
 
 export function TablePage<T extends KubeObject, R extends Row>(props: TablePageProps<T, R>): ReactNode {
-  const { name, collection, view, read, columns, states, texts, narrowLine, href, exported, filters, empty } = props;
+  const { name, view, read, columns, states, texts, narrowLine, href, exported } = props;
   const kc = useKubecast();
-  const source = useMemo(() => new Rows(collection, read), [collection, read]);
-  const { rows, phase } = useSyncExternalStore(source.subscribe, source.getSnapshot);
+  const namespace = useRested(view.namespace);
+  const watch = watchOf(kc, name, namespace);
+  const found = useSyncExternalStore(watch.subscribe, watch.getSnapshot) as WatchSnapshot<T>;
+  const source = useMemo(() => new Rows(read), [read]);
+  const rows = useMemo(() => source.read(found, namespace), [source, found, namespace]);
+  const loading = found.status === 'loading';
+  const visible = useVisible(namespace, found);
 
   // Typing stays fluent: the table may follow a few frames later.
   const search = useDeferredValue(view.search);
-  const found = useMemo(() => rows.filter(matcher(search, texts)), [rows, search, texts]);
-  const counts = useMemo(() => countByState(found), [found]);
-  const shown = useMemo(() => (view.state ? found.filter(({ state }) => state === view.state) : found), [found, view.state]);
+  const matching = useMemo(() => rows.filter(matcher(search, texts)), [rows, search, texts]);
+  const counts = useMemo(() => countByState(matching), [matching]);
+  const shown = useMemo(() => (view.state ? matching.filter(({ state }) => state === view.state) : matching), [matching, view.state]);
 
   const taken = useMemo(() => {
     const by = columns.find(({ id }) => id === view.sort.column) ?? columns[0];
@@ -53,15 +61,29 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
   }, [kc, name, view.namespace, view.sort, shown, columns, exported]);
   const without = useMemo(() => untold(columns, rows, view.namespace), [columns, rows, view.namespace]);
   const filtered = view.state !== '' || view.search !== '';
+  const filters = (
+    <>
+      <NamespaceFilter selected={view.namespace} visible={visible} />
+      <Search value={view.search} label={frame.search[name] ?? ''} />
+    </>
+  );
+  if (found.status === 'denied' || found.status === 'closed') {
+    return (
+      <>
+        <div className="toolbar">{filters}</div>
+        <Refused table={name} namespace={namespace} visible={visible} status={found.status} error={found.error} onRetry={watch.retry} />
+      </>
+    );
+  }
   return (
     <>
       <div className="toolbar">
         {filters}
-        <StateFilter states={states} counts={counts} total={found.length} selected={view.state} loading={phase === 'loading'} />
+        <StateFilter states={states} counts={counts} total={matching.length} selected={view.state} loading={loading} />
         {shown.length > 0 && <Export of={taken} />}
       </div>
       <DataTable name={name} columns={columns} without={without} rows={shown} sort={view.sort} onSort={(sort) => setView({ sort })} narrowLine={narrowLine} href={href} asked={`${view.namespace} ${view.state} ${view.search}`}>
-        {phase === 'loading' ? (
+        {loading ? (
           <span className="loading">{t.loading[name]}</span>
         ) : filtered && rows.length > 0 ? (
           <>
@@ -71,7 +93,7 @@ export function TablePage<T extends KubeObject, R extends Row>(props: TablePageP
             </button>
           </>
         ) : (
-          empty
+          <Nothing table={name} namespace={namespace} visible={visible} />
         )}
       </DataTable>
     </>

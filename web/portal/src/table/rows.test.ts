@@ -1,25 +1,29 @@
 import { expect, test } from 'vitest';
-import { Store, type KubeObject } from '@kubecast/sdk';
+import type { KubeObject, WatchStatus } from '@kubecast/sdk';
 import { Rows } from './rows.ts';
 
 type Thing = KubeObject & { readonly state: string };
 
 function setUp() {
-  let flush = (): void => undefined;
-  const store = new Store<{ things: Thing }>({ watches: ['things'], schedule: (run) => (flush = run) });
   let reads = 0;
-  const rows = new Rows(store.collection('things'), ({ metadata, state }: Thing) => {
+  const rows = new Rows(({ metadata, state }: Thing) => {
     reads++;
     return { uid: metadata.uid, name: metadata.name, namespace: '', state, created: 0 };
   });
-  const tell = (uid: string, state: string) =>
-    store.apply({ watch: 'things', id: '', type: 'modified', object: { metadata: { uid, name: uid }, state } as Thing });
-  const synced = () => store.apply({ watch: 'things', id: '', type: 'synced', resourceVersion: '1' });
-  const look = () => {
-    flush();
-    return rows.getSnapshot().rows;
+  let data: readonly Thing[] = [];
+  let status: WatchStatus = 'loading';
+  const tell = (uid: string, state: string, namespace = 'n') => {
+    const told: Thing = { metadata: { uid, name: uid, namespace }, state };
+    data = data.some(({ metadata }) => metadata.uid === uid) ? data.map((one) => (one.metadata.uid === uid ? told : one)) : [...data, told];
   };
-  return { store, rows, tell, synced, look, reads: () => reads };
+  const synced = () => (status = 'live');
+  /** Another watch begins. */
+  const another = () => {
+    data = [];
+    status = 'loading';
+  };
+  const look = (namespace = '') => rows.read({ data, status }, namespace);
+  return { tell, synced, another, look, reads: () => reads };
 }
 
 test('what was there at first is no news; what comes later and what changes its state is', () => {
@@ -62,9 +66,22 @@ test('one change among ten thousand reads one object, and every other row stays 
   expect(after.filter((row, n) => row !== before[n])).toHaveLength(1);
 });
 
-test('between two notifications the snapshot is the same object', () => {
-  const { tell, rows, look } = setUp();
-  tell('a', 'Running');
-  look();
-  expect(rows.getSnapshot()).toBe(rows.getSnapshot());
+test('rows in sight before and after a change of namespace are there at once, others are not, and the new watch has the last word', () => {
+  const { tell, synced, another, look } = setUp();
+  const uids = (namespace: string) => look(namespace).map(({ uid }) => uid);
+  tell('a', 'Running', 'team-a');
+  tell('a2', 'Running', 'team-a');
+  tell('b', 'Running', 'team-b');
+  synced();
+  expect(uids('')).toEqual(['a', 'a2', 'b']);
+  another();
+  expect(uids('team-a')).toEqual(['a', 'a2']);
+  tell('a', 'Complete', 'team-a');
+  expect(look('team-a').map(({ uid, state }) => `${uid} ${state}`)).toEqual(['a2 Running', 'a Complete']);
+  synced();
+  expect(uids('team-a')).toEqual(['a']);
+  another();
+  tell('b', 'Running', 'team-b');
+  synced();
+  expect(look('').map(({ changedAt }) => changedAt)).toEqual([0]); // it was merely out of sight
 });

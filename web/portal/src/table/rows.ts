@@ -1,6 +1,6 @@
 // Kubernetes objects to table rows: each object is read once, and a row knows when its state changed.
 
-import type { Collection, KubeObject, Observable, Snapshot } from '@kubecast/sdk';
+import type { KubeObject, WatchSnapshot } from '@kubecast/sdk';
 
 export interface Row {
   readonly uid: string;
@@ -14,11 +14,6 @@ export type Tracked<R extends Row> = R & {
   /** When the row last came to be in its state before our eyes; 0: it was so when we first looked. */
   readonly changedAt: number;
 };
-
-export interface RowsSnapshot<R extends Row> {
-  readonly rows: readonly Tracked<R>[];
-  readonly phase: Snapshot<KubeObject>['phase'];
-}
 
 interface Known<T extends KubeObject, R extends Row> {
   readonly object: T;
@@ -55,26 +50,31 @@ export class Tracker<T extends KubeObject, R extends Row> {
   }
 }
 
-export class Rows<T extends KubeObject, R extends Row> implements Observable<RowsSnapshot<R>> {
-  readonly subscribe: Collection<T>['subscribe'];
-  readonly #collection: Collection<T>;
+/** The rows of one watch after the other: what is in sight of both stays on screen until the next one's snapshot is complete. */
+export class Rows<T extends KubeObject, R extends Row> {
   readonly #tracker: Tracker<T, R>;
-  #source: Snapshot<T> | undefined;
-  #snapshot: RowsSnapshot<R> = { rows: [], phase: 'loading' };
+  #namespace: string | undefined;
+  /** Of the watch that was complete last. */
+  #before: readonly T[] = [];
+  #complete = false;
 
-  constructor(collection: Collection<T>, read: (object: T) => R) {
-    this.#collection = collection;
+  constructor(read: (object: T) => R) {
     this.#tracker = new Tracker(read);
-    this.subscribe = collection.subscribe;
   }
 
-  readonly getSnapshot = (): RowsSnapshot<R> => {
-    const source = this.#collection.getSnapshot();
-    if (source === this.#source) return this.#snapshot;
-    // While the first snapshot comes in, a row that was not there before is no news.
-    const watching = this.#source !== undefined && this.#source.phase !== 'loading';
-    this.#source = source;
-    this.#snapshot = { rows: this.#tracker.read(source.items, watching), phase: source.phase };
-    return this.#snapshot;
-  };
+  /** What is there of a namespace; empty: of all. */
+  read({ data, status }: Pick<WatchSnapshot<T>, 'data' | 'status'>, namespace: string): readonly Tracked<R>[] {
+    if (namespace !== this.#namespace) this.#complete = false;
+    this.#namespace = namespace;
+    if (status === 'loading') {
+      const told = new Set(data.map(({ metadata }) => metadata.uid));
+      const kept = this.#before.filter(({ metadata }) => (namespace === '' || metadata.namespace === namespace) && !told.has(metadata.uid));
+      return this.#tracker.read(kept.length > 0 ? [...kept, ...data] : data, false);
+    }
+    // What comes with the first snapshot was not there before, and is no news.
+    const rows = this.#tracker.read(data, this.#complete);
+    this.#complete = true;
+    this.#before = data;
+    return rows;
+  }
 }

@@ -108,8 +108,11 @@ export function linkTo(page: PageName, view: View): string {
   return formatView({ ...parseView(`#${page}`), namespace: view.namespace, search: view.search });
 }
 
+/** The tables that have a page of their own. */
+export type TableName = 'jobs' | 'pods';
+
 /** The table that is on screen, of those of jobs and pods. */
-export function tableOf({ page, object }: View): 'jobs' | 'pods' | undefined {
+export function tableOf({ page, object }: View): TableName | undefined {
   return !object && (page === 'jobs' || page === 'pods') ? page : undefined;
 }
 

@@ -3,7 +3,7 @@
 import { Client, type ClientOptions } from '../client.ts';
 import { Connection, type Connect } from '../connection.ts';
 import type { StreamEvent } from '../events.ts';
-import { streamPath } from '../live.ts';
+import { streamPath } from '../resource.ts';
 import type { Frame } from '../parser.ts';
 import { isFinal, type ConnectionState } from '../state.ts';
 import { isPartial } from './port.ts';

@@ -1,18 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MockGateway } from '../../mock/gateway.ts';
 import { seededRandom } from '../../mock/random.ts';
-import { Live } from './live.ts';
+import { createKubecast, type Kubecast, type Watch } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
+import { defineResource } from './resource.ts';
 
 // Against a real HTTP server on loopback, through the platform's own fetch.
 
-interface Job extends KubeObject {
-  readonly status?: { readonly n: number };
-}
-type Kinds = { jobs: Job; pods: Job };
+const jobsKind = defineResource<KubeObject>()({ group: 'batch', version: 'v1', plural: 'jobs' });
+const podsKind = defineResource<KubeObject>()({ version: 'v1', plural: 'pods' });
 
 let gateway: MockGateway;
-let live: Live<Kinds> | undefined;
+let kc: Kubecast;
 
 beforeEach(async () => {
   gateway = new MockGateway();
@@ -20,19 +19,24 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  live?.close();
+  kc.close();
   await gateway.stop();
 });
 
-function watch(): Live<Kinds> {
-  live = new Live<Kinds>({
-    gateway: gateway.url,
-    watches: { jobs: '/apis/batch/v1/jobs', pods: '/api/v1/namespaces/team-a/pods?labelSelector=a%3Db' },
-    token: () => 'let-me-in',
-    random: () => 0, // no time to lose between attempts
-  });
-  return live;
+function connect(): void {
+  kc = createKubecast({ gateway: gateway.url, token: () => 'let-me-in', random: () => 0, linger: 0 }); // no time to lose between attempts
 }
+
+/** Follows both kinds, until `leave`. */
+function watch(): { jobs: Watch<KubeObject>; pods: Watch<KubeObject>; leave: { jobs: () => void; pods: () => void } } {
+  connect();
+  const jobs = kc.watch(jobsKind);
+  const pods = kc.watch(podsKind, { namespace: 'team-a', labels: 'a=b' });
+  return { jobs, pods, leave: { jobs: jobs.subscribe(() => undefined), pods: pods.subscribe(() => undefined) } };
+}
+
+const status = (of: Watch<KubeObject>): string => of.getSnapshot().status;
+const names = (of: Watch<KubeObject>): string => of.getSnapshot().data.map(({ metadata }) => metadata.name).join();
 
 /** Resolves as soon as `check` holds. */
 async function until(check: () => boolean): Promise<void> {
@@ -52,79 +56,81 @@ test('snapshot, change and deletion arrive, each at its own watch', async () => 
   const a = gateway.cluster.put('jobs', job('a'));
   gateway.cluster.put('pods', job('p'));
   gateway.cluster.put('pods', { metadata: { name: 'elsewhere', namespace: 'team-b' } });
-  const made = watch();
-  await until(() => made.collection('pods').getSnapshot().phase === 'current');
-  expect(made.connection.getSnapshot().phase).toBe('live');
-  expect(made.collection('pods').getSnapshot().items.map((pod) => pod.metadata.name)).toEqual(['p']);
+  const { jobs, pods } = watch();
+  await until(() => status(pods) === 'live');
+  expect(kc.connection.getSnapshot()?.phase).toBe('live');
+  expect(names(pods)).toBe('p');
   gateway.cluster.put('jobs', job('b'));
   gateway.cluster.remove('jobs', a.metadata.uid);
-  await until(() => made.collection('jobs').getSnapshot().items.map((item) => item.metadata.name).join() === 'b');
+  await until(() => names(jobs) === 'b');
 });
 
 test('the path of each watch reaches the server whole, its own query included', async () => {
   watch();
   await until(() => gateway.requests.length > 0);
   const asked = new URL(gateway.requests[0]?.url ?? '', gateway.url).searchParams;
-  expect(asked.get('pods')).toBe('/api/v1/namespaces/team-a/pods?labelSelector=a%3Db');
+  expect(asked.get('w1')).toBe('/api/v1/namespaces/team-a/pods?labelSelector=a%3Db');
 });
 
 test('a gateway that is gone for a while: rows stay, what happened meanwhile is told, no snapshot', async () => {
   for (const name of ['a', 'b']) gateway.cluster.put('jobs', job(name));
-  const jobs = watch().collection('jobs');
-  await until(() => jobs.getSnapshot().phase === 'current');
+  const { jobs } = watch();
+  await until(() => status(jobs) === 'live');
   await gateway.stop();
-  await until(() => live?.connection.getSnapshot().phase === 'reconnecting');
+  await until(() => status(jobs) === 'reconnecting');
   gateway.cluster.put('jobs', job('c'));
-  expect(jobs.getSnapshot().items).toHaveLength(2);
+  expect(names(jobs)).toBe('a,b');
   await gateway.start();
-  await until(() => jobs.getSnapshot().items.length === 3);
-  expect(live?.connection.getSnapshot().phase).toBe('live');
-  expect(gateway.requests.at(-1)?.lastEventId).toMatch(/^e1\.jobs-\d+\.pods-\d+$/);
+  await until(() => names(jobs) === 'a,b,c' && status(jobs) === 'live');
+  expect(gateway.requests.at(-1)?.lastEventId).toMatch(/^e1\.w0-\d+\.w1-\d+$/);
 });
 
 test('another epoch: reset, and the rows of the old one are never taken away before the new are there', async () => {
   for (const name of ['a', 'b', 'c']) gateway.cluster.put('jobs', job(name));
-  const jobs = watch().collection('jobs');
-  await until(() => jobs.getSnapshot().phase === 'current');
-  const sizes = new Set<number>();
-  jobs.subscribe(() => sizes.add(jobs.getSnapshot().items.length));
+  const { jobs } = watch();
+  await until(() => status(jobs) === 'live');
+  const seen = new Set<string>();
+  const statuses = new Set<string>();
+  jobs.subscribe(() => {
+    seen.add(names(jobs));
+    statuses.add(status(jobs));
+  });
   gateway.epoch = 'e2';
   gateway.cutAll();
-  await until(() => (gateway.requests.length > 1 ? jobs.getSnapshot().phase === 'current' : false));
-  await until(() => live?.connection.getSnapshot().phase === 'live');
-  expect([...sizes]).toEqual([3]);
+  await until(() => gateway.requests.length > 1 && status(jobs) === 'live');
+  expect([...seen]).toEqual(['a,b,c']);
+  expect([...statuses].join()).toMatch(/^reconnecting,(catching-up,)?live$/);
 });
 
-test('of several watches some: what stays goes on, what comes again is told anew, and nothing is shown as current that is not', async () => {
+test('of several watches some: what stays goes on, what comes again is told anew, and nothing is shown as live that is not', async () => {
   gateway.cluster.put('jobs', job('a'));
   const gone = gateway.cluster.put('pods', job('p'));
-  const made = watch();
-  const [jobs, pods] = [made.collection('jobs'), made.collection('pods')];
-  await until(() => jobs.getSnapshot().phase === 'current' && pods.getSnapshot().phase === 'current');
-  const phases = new Set<string>();
-  jobs.subscribe(() => phases.add(jobs.getSnapshot().phase));
-  made.watch(['jobs']);
-  await until(() => pods.getSnapshot().phase === 'refreshing');
+  const { jobs, pods, leave } = watch();
+  await until(() => status(jobs) === 'live' && status(pods) === 'live');
+  const statuses = new Set<string>();
+  jobs.subscribe(() => statuses.add(status(jobs)));
+  leave.pods();
+  await until(() => gateway.requests.length > 1);
   gateway.cluster.remove('pods', gone.metadata.uid);
   gateway.cluster.put('jobs', job('b'));
-  await until(() => jobs.getSnapshot().items.length === 2);
-  expect(pods.getSnapshot().items).toHaveLength(1);
-  made.watch(['jobs', 'pods']);
-  await until(() => pods.getSnapshot().phase === 'current');
-  expect(pods.getSnapshot().items).toHaveLength(0);
-  expect([...phases]).toEqual(['current']);
-  expect(made.connection.getSnapshot().phase).toBe('live');
+  await until(() => names(jobs) === 'a,b');
+  const shown: string[] = [];
+  pods.subscribe(() => shown.push(`${status(pods)} ${names(pods)}`));
+  await until(() => status(pods) === 'live');
+  expect(shown).not.toContain('live p');
+  expect(names(pods)).toBe('');
+  expect([...statuses]).toEqual(['live']);
   await until(() => gateway.streams.size === 1);
 });
 
 test('an inconsistent stream is thrown away and asked for from the start', async () => {
   gateway.cluster.put('jobs', job('a'));
-  const jobs = watch().collection('jobs');
-  await until(() => jobs.getSnapshot().phase === 'current');
+  const { jobs } = watch();
+  await until(() => status(jobs) === 'live');
   for (const stream of gateway.streams) stream.send(stream.watches[0], 'patched', { uid: 'nobody', resourceVersion: '1', patch: {} });
   await until(() => gateway.requests.length > 1);
   expect(gateway.requests.at(-1)?.lastEventId).toBe('');
-  await until(() => jobs.getSnapshot().phase === 'current');
+  await until(() => status(jobs) === 'live');
 });
 
 describe('whatever breaks, whenever', () => {
@@ -136,7 +142,7 @@ describe('whatever breaks, whenever', () => {
     gateway.retry = 1;
     const made = watch();
     let notifications = 0;
-    made.collection('jobs').subscribe(() => notifications++);
+    made.jobs.subscribe(() => notifications++);
     const alive: { jobs: string[]; pods: string[] } = { jobs: [], pods: [] };
     // How often a connection breaks depends on the machine, so the number of attempts decides.
     for (let step = 0; step < 1_500 || gateway.requests.length < 40; step++) {
@@ -163,10 +169,10 @@ describe('whatever breaks, whenever', () => {
     gateway.sabotage = undefined;
     for (const resource of ['jobs', 'pods'] as const) {
       const want = versions(cluster.list(resource)).join('\n');
-      const got = made.collection(resource);
+      const got = made[resource];
       await until(() => {
-        made.retryNow();
-        return got.getSnapshot().phase === 'current' && versions(got.getSnapshot().items).join('\n') === want;
+        kc.wake();
+        return status(got) === 'live' && versions(got.getSnapshot().data).join('\n') === want;
       });
     }
     expect(notifications).toBeGreaterThan(20);
