@@ -8,29 +8,30 @@ import type { TableName } from '../view/view.ts';
 export const mostInFull = 2_000;
 
 /**
- * Whether there are more than {@link mostInFull}; undefined: nobody knows yet. It is asked once for each table and namespace: a table that changed its
- * ways under the reader would be worse than one that is somewhat slow.
+ * Whether there are more than {@link mostInFull}; undefined: nobody knows yet. It is asked whenever another table or namespace is gone to, and not again while one
+ * stays there: a table that changed its ways under the reader would be worse than one that is somewhat slow. Until the answer, what was said before counts.
  */
 export function useLarge(kc: Kubecast, table: TableName | undefined, namespace: string): boolean | undefined {
-  const [known, setKnown] = useState<{ readonly table: TableName; readonly namespace: string; readonly large: boolean }>();
-  const answered = known !== undefined && known.table === table && known.namespace === namespace;
+  const [known, setKnown] = useState<ReadonlyMap<string, boolean>>(new Map());
   useEffect(() => {
-    if (!table || answered) return undefined;
+    if (!table) return undefined;
     let here = true;
     const scope = namespace === '' ? '' : `namespaces/${encodeURIComponent(namespace)}/`;
     const path = `${table === 'jobs' ? '/apis/batch/v1/' : '/api/v1/'}${scope}${table}?limit=1&fields=metadata.name`;
+    const answer = (large: boolean): void => {
+      if (here) setKnown((before) => new Map(before).set(`${table} ${namespace}`, large));
+    };
     sizeAt(kc, path).then(
-      (size) => here && setKnown({ table, namespace, large: size > mostInFull }),
-      () => here && setKnown({ table, namespace, large: false }), // then the stream says what is wrong
+      (size) => answer(size > mostInFull),
+      () => answer(false), // then the stream says what is wrong
     );
     return () => {
       here = false;
     };
-  }, [kc, table, namespace, answered]);
-  if (!known || known.table !== table) return undefined;
-  if (answered) return known.large;
-  // Meanwhile what is large looks so, and a part of what is not large is not.
-  return known.large || (known.namespace === '' ? false : undefined);
+  }, [kc, table, namespace]);
+  if (!table) return undefined;
+  // A part of what is not large is not.
+  return known.get(`${table} ${namespace}`) ?? (known.get(`${table} `) === false ? false : undefined);
 }
 
 async function sizeAt(kc: Kubecast, path: string): Promise<number> {
