@@ -245,7 +245,11 @@ export class Kubecast {
   /** What the stream is to carry: what somebody looks at, or has just looked at, and may be seen. */
   #wanted(): Entry[] {
     const carried = this.#client && !isFinal(this.#client.state) ? this.#carried : undefined;
-    return [...this.#entries.values()].filter(({ subscribers, refused, aside, name }) => !refused && !aside && (subscribers > 0 || carried?.includes(name)));
+    const all = [...this.#entries.values()].filter(({ subscribers, refused, name }) => !refused && (subscribers > 0 || carried?.includes(name)));
+    const some = all.filter(({ aside }) => !aside);
+    if (some.length > 0) return some;
+    for (const entry of all) entry.aside = false; // there is nothing left to be spared
+    return all;
   }
 
   /** Brings the stream to what is wanted, once for all that changes at once. */

@@ -221,3 +221,21 @@ test('who has left before the stream was refused for them does not take the othe
   await pass();
   expect(other.getSnapshot().status).toBe('live');
 });
+
+test('what was left out is taken back when nothing else is followed any more: there is nobody to be spared', async () => {
+  const other = kc.watch(jobs);
+  const past = kc.follow(transitions(jobs, {}));
+  const leave = other.subscribe(() => undefined);
+  past.subscribe(() => undefined);
+  await pass();
+  server.last.accept(frame('goodbye', 'e', { reason: 'unavailable' })).end();
+  await pass(100);
+  server.last.accept(frame('w0.synced', 'e.w0-1', { resourceVersion: '1' }));
+  await pass(100);
+  expect([other.getSnapshot().status, past.getSnapshot().error?.reason]).toEqual(['live', 'left-out']);
+  leave();
+  await pass(6_000); // after it has lingered
+  server.last.accept(frame('w1.synced', 'e.w1-1', { seq: '1' }));
+  await pass(100);
+  expect(past.getSnapshot().status).toBe('live');
+});
