@@ -430,7 +430,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
       await row('train').waitFor();
       const watches = () => [...new URL(gateway.requests.at(-1)?.url ?? '', gateway.url).searchParams].filter(([, path]) => path.startsWith('/'));
       const kinds = () => watches().flatMap(([, path]) => /\/(jobs|pods|namespaces)\?/.exec(path)?.[1] ?? []).sort().join();
-      expect(kinds()).toBe('jobs,namespaces');
+      await expect.poll(kinds).toBe('jobs,namespaces');
       for (const [, path] of watches()) expect(path).toContain('fields=');
       await page.getByRole('link', { name: 'Pods' }).click();
       await expect.poll(kinds, { timeout: 10_000 }).toBe('namespaces,pods'); // the jobs are kept for a moment, for whoever comes back at once
