@@ -306,6 +306,7 @@ export class Client {
       openTimeout: this.#openTimeout,
       silence: heartbeat * 2.5,
       onGap: () => this.wake(),
+      doubted: this.#doubted,
       // What no header can carry is no position of Kubecast's, and fetch would throw at it for ever.
       lastEventId: /^[\x21-\x7e]*$/.test(this.#lastEventId) ? this.#lastEventId : '',
       // The global one is looked up per request, so that it may be replaced while the stream lives.

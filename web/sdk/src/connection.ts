@@ -17,6 +17,8 @@ export interface ConnectionRequest {
   readonly silence: number;
   /** The machine has slept, or its clock was set, or the page did not run for a while: called once it does again. */
   readonly onGap: () => void;
+  /** It is to show whether the gateway is there at all: what was heard of it before does not count. */
+  readonly doubted: boolean;
 }
 
 /** An event stream that is open, wherever it comes from. */

@@ -1,6 +1,7 @@
 // Who is signed in: by a token that was pasted or came with a link, or by the browser's session with the gateway.
 
 import { createKubecast, type Kubecast } from '@kubecast/sdk';
+import { tabs } from '@kubecast/sdk/tabs';
 import { useCallback, useEffect, useState } from 'react';
 import { frameSchedule } from '../pace/schedule.ts';
 import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from '../session/browser.ts';
@@ -159,11 +160,15 @@ export function useOffer(first: string | undefined): readonly [offered: string |
   return [offered, useCallback(() => setOffered(undefined), [])];
 }
 
+/** Of all tabs of this browser: over HTTP/1.1 it has six connections to the gateway. */
+const share = tabs();
+
 function open(token: string | undefined, accepted: boolean): SignedIn {
   const options = {
     // There is only this one: a new one has to be pasted.
     token: token === undefined ? undefined : () => token,
     session: sourceOf(browserSession, () => location.reload()),
+    share,
   };
   const kc = createKubecast({ ...options, schedule: frameSchedule() });
   const aside = createKubecast(options); // told without frames, which a hidden page has none of

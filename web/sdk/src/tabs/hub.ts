@@ -50,6 +50,8 @@ interface Attached {
   /** Of the port's names those on the stream. */
   names: Map<string, string>;
   waiting: boolean;
+  /** What was heard of the gateway until then does not count. */
+  readonly since: number;
 }
 
 export class Hub {
@@ -95,9 +97,9 @@ export class Hub {
   }
 
   /** What was not just heard of is looked at; a wait for it ends, unless the last one ended so many milliseconds ago or less. */
-  wake(patience = 0): void {
+  wake(patience = 0, doubted = false): void {
     const now = performance.now();
-    if (this.#gathering || now - this.#heard <= fresh) return;
+    if (this.#gathering || (!doubted && now - this.#heard <= fresh)) return;
     const up = this.#client?.state.phase === 'live' || this.#client?.state.phase === 'stale';
     if (!up && now - this.#woken < patience) return;
     this.#woken = now;
@@ -119,7 +121,7 @@ export class Hub {
     this.#options.tell({ leader: this.#options.id, kind: 'resign' });
   }
 
-  #attach({ tab, port, paths, position }: Asked & { kind: 'attach' }): void {
+  #attach({ tab, port, paths, position, doubted }: Asked & { kind: 'attach' }): void {
     if (this.#ports.get(port)?.waiting === true) return; // it asks again
     if (!this.#tabs.has(tab)) {
       this.#tabs.add(tab);
@@ -128,7 +130,7 @@ export class Hub {
         this.#leave([...this.#ports].filter(([, other]) => other.tab === tab).map(([id]) => id));
       });
     }
-    const attached: Attached = { tab, paths, position, names: new Map(), waiting: true };
+    const attached: Attached = { tab, paths, position, names: new Map(), waiting: true, since: doubted ? performance.now() : -Infinity };
     this.#ports.set(port, attached);
     const names = this.#plan(attached);
     if (!names) {
@@ -137,7 +139,7 @@ export class Hub {
     }
     attached.names = names;
     this.#follow();
-    this.wake(impatience);
+    this.wake(impatience, doubted);
     this.#welcome();
   }
 
@@ -176,7 +178,7 @@ export class Hub {
     if (!this.#client || performance.now() - this.#heard > fresh) return;
     this.#flush();
     for (const [port, attached] of this.#ports) {
-      if (!attached.waiting) continue;
+      if (!attached.waiting || this.#heard <= attached.since) continue;
       // What they could go on from may be gone by now, or what is known may be enough.
       const names = this.#plan(attached);
       if (!names) {
@@ -275,11 +277,17 @@ export class Hub {
 
   readonly #open: Connect = async (request, signal) => {
     const connection = await Connection.open(request, signal);
+    let proven = false;
     const heard = async (): Promise<Frame[] | undefined> => {
       const frames = await connection.next();
-      this.#heard = performance.now();
-      if (frames) this.#say([]);
-      queueMicrotask(() => this.#welcome());
+      // One that only says goodbye, as while its cluster is away, was never there.
+      const ends = !frames || frames.some(({ event }) => event === 'goodbye');
+      proven ||= !ends && frames.length > 0;
+      if (proven && !ends) {
+        this.#heard = performance.now();
+        this.#say([]);
+        queueMicrotask(() => this.#welcome());
+      }
       return frames;
     };
     return {

@@ -30,25 +30,27 @@ export interface TabsOptions {
 }
 
 /** One for a page: it may be given to several clients. */
-export function tabs(options: TabsOptions = {}): Share {
-  const surroundings = options.surroundings ?? browser();
+export function tabs({ caller: named = '', surroundings = browser() }: TabsOptions = {}): Share {
   const groups = new Map<string, Group>();
+  /** By its options: the client has been told that there is no stream, and waits for one. */
+  const told = new WeakSet<object>();
   const random = (): string => Array.from(crypto.getRandomValues(new Uint32Array(2)), (n) => n.toString(36)).join('');
-  return ({ token, session, heartbeat, openTimeout, fetch, random: spread }): Connect =>
+  return (options): Connect =>
     async (request, signal) => {
+      const { token, session, heartbeat, openTimeout, fetch, random: spread } = options;
       const [gateway = '', query] = request.url.split('/stream?', 2);
       if (query === undefined) return Connection.open(request, signal);
       const alone = (): Promise<Stream> => openAlone({ ...request, lastEventId: placeOf(request.lastEventId) ? '' : request.lastEventId }, signal);
       if (!surroundings) return alone();
       const caller = await callerOf(request, session).catch(() => undefined);
       if (caller === undefined) return alone();
-      const name = `kubecast ${protocol} ${gateway} ${options.caller ?? ''} ${caller}`;
+      const name = `kubecast ${protocol} ${gateway} ${named} ${caller}`;
       if (signal.aborted) throw new Lost('ended', '');
       const client = { token, session, heartbeat, openTimeout, fetch, random: spread };
       const group = groups.get(name) ?? new Group(name, surroundings, { gateway, client }, random, () => groups.delete(name));
       groups.set(name, group);
       const paths = [...new URLSearchParams(query)].filter(([own]) => own !== 'heartbeat');
-      const port: Port = new Port(random(), paths, request, () => {
+      const port: Port = new Port(random(), paths, request, told.has(options), () => {
         signal.removeEventListener('abort', stop);
         clearTimeout(timer);
         group.leave(port);
@@ -60,8 +62,10 @@ export function tabs(options: TabsOptions = {}): Share {
       try {
         const room = await port.opened;
         clearTimeout(timer);
+        told.delete(options);
         if (room) return port;
       } catch (error) {
+        told.add(options);
         port.close();
         throw error;
       }

@@ -10,6 +10,7 @@ export class Port implements Stream {
   readonly resumed: boolean;
   readonly retry = undefined;
   readonly onGap: () => void;
+  readonly doubted: boolean;
   /** Behind what {@link next} has given out. */
   lastEventId: string;
   /** Behind what was heard, which is what a leader is asked from. */
@@ -26,16 +27,20 @@ export class Port implements Stream {
   #queue: Frame[] | undefined;
   #error: Error | undefined;
   #room = false;
+  readonly #patient: boolean;
   #detached = 0;
   #ring: () => void = () => undefined;
   readonly #onClose: () => void;
 
-  constructor(id: string, paths: Port['paths'], request: ConnectionRequest, onClose: () => void) {
+  /** @param patient its client knows that there is no stream, and waits for one */
+  constructor(id: string, paths: Port['paths'], request: ConnectionRequest, patient: boolean, onClose: () => void) {
     this.id = id;
     this.paths = paths;
     this.resumed = request.lastEventId !== '';
     this.lastEventId = this.position = request.lastEventId;
     this.onGap = request.onGap;
+    this.doubted = request.doubted;
+    this.#patient = patient;
     this.#onClose = onClose;
     this.opened = new Promise((resolve, reject) => {
       this.#open = resolve;
@@ -84,9 +89,9 @@ export class Port implements Stream {
     else this.#early.push([mark, frames]);
   }
 
-  /** What it was a share of is lost. One that is not open yet goes on waiting. */
+  /** What it was a share of is lost, or was not to be had. */
   lose(error: Error): void {
-    if (this.#room) this.fail(error);
+    if (this.#room || !this.#patient) this.fail(error);
   }
 
   fail(error: Error): void {

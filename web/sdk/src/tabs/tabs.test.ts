@@ -229,6 +229,58 @@ test('a stream that is lost is told to all, and gone on with from where it was',
   expect(gateway.streams.size).toBe(1);
 });
 
+test('a gateway that cannot be reached is told to who has just come, in all tabs, and all are live soon after it is there', async () => {
+  reachable = false;
+  const all = [openPage(), openPage()];
+  await pass(2_000);
+  expect(all.map(({ kc }) => kc.connection.getSnapshot()?.reason)).toEqual(['network', 'network']);
+  await pass(120_000); // long enough that each attempt is followed by a long wait
+  reachable = true;
+  put('a');
+  await pass(31_000); // which the leader's own next attempt ends
+  expect(all.map(status)).toEqual(['live', 'live']);
+  expect(gateway.streams.size).toBe(1);
+});
+
+test('a gateway that lets a stream in and says goodbye at once makes no row newer, whoever asks again', async () => {
+  put('a');
+  const [one, two] = (await openPages(2)) as [Page, Page];
+  gateway.unavailable = true;
+  const lost = Date.now();
+  gateway.cutAll();
+  await pass(100);
+  const statuses = new Set<string>();
+  for (const page of [one, two]) page.pods.subscribe(() => statuses.add(status(page)));
+  for (let n = 0; n < 20; n++) {
+    one.tab.run(() => one.kc.wake());
+    two.tab.run(() => two.kc.wake());
+    await pass(1_000);
+    for (const { pods: watch } of [one, two]) expect(watch.getSnapshot().asOf).toBeLessThanOrEqual(lost);
+  }
+  expect([...statuses].filter((one) => one !== 'reconnecting')).toEqual([]);
+  gateway.unavailable = false;
+  for (const page of [one, two]) page.tab.run(() => page.kc.wake());
+  await pass(15_000);
+  expect([one, two].map(status)).toEqual(['live', 'live']);
+});
+
+test('a stream that has died without a word is found dead by any tab that is told to look, however recently it spoke', async () => {
+  put('a');
+  const all = (await openPages(3)) as [Page, Page, Page];
+  for (const page of [leader(all), all[2]]) {
+    put(`spoke ${gateway.requests.length}`);
+    await pass(); // the stream speaks
+    for (const stream of gateway.streams) stream.stop();
+    const name = `missed ${gateway.requests.length}`;
+    put(name);
+    await pass();
+    page.tab.run(() => page.kc.wake());
+    await pass(2_000);
+    expect(all.map((one) => shown(one).includes(name))).toEqual([true, true, true]);
+    expect(all.map(status)).toEqual(['live', 'live', 'live']);
+  }
+});
+
 test('what one tab may not watch is no harm to the others', async () => {
   gateway.users.set('let-me-in', { namespaces: ['n'] });
   put('a');

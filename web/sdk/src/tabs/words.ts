@@ -20,6 +20,8 @@ export type Asked =
       readonly paths: readonly (readonly [string, string])[];
       readonly position: string;
       readonly visible: boolean;
+      /** Only what is heard of the gateway from here on counts. */
+      readonly doubted: boolean;
     }
   | { readonly kind: 'detach'; readonly port: string }
   | { readonly kind: 'visible' }
