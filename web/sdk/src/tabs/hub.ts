@@ -41,6 +41,8 @@ export interface HubOptions {
 interface Watched {
   readonly path: string;
   readonly shadow: Shadow;
+  /** Since when it is known that nobody has it. */
+  idle?: number | undefined;
 }
 
 interface Attached {
@@ -138,6 +140,7 @@ export class Hub {
       return;
     }
     attached.names = names;
+    for (const name of names.values()) this.#use(name);
     this.#follow();
     this.wake(impatience, doubted);
     this.#welcome();
@@ -165,6 +168,11 @@ export class Hub {
     return names;
   }
 
+  #use(name: string): void {
+    const watched = this.#watches.get(name);
+    if (watched) watched.idle = undefined;
+  }
+
   /** What a position names, if the frames behind it are still there. */
   #resumable(position: string): ReadonlyMap<string, string> | undefined {
     const { base, id } = this.#options;
@@ -186,6 +194,7 @@ export class Hub {
         continue;
       }
       attached.names = names;
+      for (const name of names.values()) this.#use(name);
       if (![...names.values()].every((name) => this.#carried.includes(name))) continue;
       attached.waiting = false;
       const done: string[] = [];
@@ -222,7 +231,7 @@ export class Hub {
 
   #leave(ports: readonly string[]): void {
     for (const port of ports) this.#ports.delete(port);
-    this.#pruning ??= setTimeout(() => this.#prune(), linger);
+    this.#pruning ??= setTimeout(() => this.#prune(), linger / 4);
   }
 
   /** Who has lost a stream comes back to go on, but not before it is there again. */
@@ -234,7 +243,16 @@ export class Hub {
       return;
     }
     const used = new Set([...this.#ports.values()].flatMap(({ names }) => [...names.values()]));
-    for (const name of this.#watches.keys()) if (!used.has(name)) this.#watches.delete(name);
+    const now = performance.now();
+    let kept = false;
+    for (const [name, watched] of this.#watches) {
+      // Of each by itself: one that was left a moment ago may be on its way back, whatever was left before.
+      watched.idle = used.has(name) ? undefined : (watched.idle ?? now);
+      if (watched.idle === undefined) continue;
+      if (now - watched.idle >= linger) this.#watches.delete(name);
+      else kept = true;
+    }
+    if (kept) this.#pruning = setTimeout(() => this.#prune(), linger / 4);
     this.#follow();
   }
 

@@ -111,10 +111,12 @@ export class Shadow {
 
   /** All that is known, as far as it is, without the watch's name. */
   frames(): Frame[] {
+    // Within a snapshot what it has not told yet may be gone: told as if it had, it would outlive the snapshot's end.
+    const known = [...this.#objects.values()].filter(({ metadata }) => this.#current || this.#told?.has(metadata.uid));
     return [
       anew,
       ...this.standing,
-      ...Array.from(this.#objects.values(), (object) => frameOf('added', object)),
+      ...known.map((object) => frameOf('added', object)),
       ...this.#lines.map((frame) => ({ ...frame, event: partsOf(frame)[1] })),
       ...(this.#page && this.#has(this.#page) ? [{ ...this.#page, event: partsOf(this.#page)[1] }] : []),
       ...(this.#current && !this.#page ? [frameOf('synced', { resourceVersion: '' })] : []),
