@@ -6,7 +6,7 @@ export interface Change {
   readonly version: number;
   readonly resource: string;
   readonly object: KubeObject;
-  readonly gone: boolean;
+  readonly how: 'added' | 'modified' | 'deleted';
 }
 
 /** An object before it is stored: uid and version are given here. */
@@ -32,8 +32,9 @@ export class MockCluster {
     const uid = draft.metadata.uid ?? `00000000-0000-4000-8000-${String(++this.#uids).padStart(12, '0')}`;
     const object = { ...draft, metadata: { ...draft.metadata, uid, resourceVersion: String(version) } };
     const objects = this.#objects.get(resource) ?? new Map<string, KubeObject>();
+    const how = objects.has(uid) ? 'modified' : 'added';
     this.#objects.set(resource, objects.set(uid, object));
-    this.#record({ version, resource, object, gone: false });
+    this.#record({ version, resource, object, how });
     return object;
   }
 
@@ -44,7 +45,7 @@ export class MockCluster {
     objects.delete(uid);
     const version = ++this.version;
     const object = { ...last, metadata: { ...last.metadata, resourceVersion: String(version) } };
-    this.#record({ version, resource, object, gone: true });
+    this.#record({ version, resource, object, how: 'deleted' });
   }
 
   /** Forgets the history, so that every older position is answered with `reset`. */

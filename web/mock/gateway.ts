@@ -102,7 +102,11 @@ export class MockGateway {
       else refuse(response, 404, 'nothing is here');
       return;
     }
-    const lastEventId = String(request.headers['last-event-id'] ?? '');
+    if (!/^(GET|HEAD|OPTIONS)$/.test(request.method ?? 'GET')) {
+      refuse(response, 405, 'nothing is written through the gateway');
+      return;
+    }
+    const lastEventId = String(request.headers['last-event-id'] ?? url.searchParams.get('lastEventId') ?? url.searchParams.get('last_event_id') ?? '');
     const token = tokenOf(request);
     if (!multiple && request.method === 'GET' && !request.headers.accept?.includes('text/event-stream')) {
       this.#list(url.pathname, token, response);
@@ -119,7 +123,7 @@ export class MockGateway {
       refuse(response, 401, 'the token is not valid', { 'WWW-Authenticate': 'Bearer' });
       return;
     }
-    const asked: [string, string][] = multiple ? [...url.searchParams].filter(([name]) => name !== 'heartbeat') : [['', url.pathname]];
+    const asked: [string, string][] = multiple ? [...url.searchParams].filter(([name]) => !/^(heartbeat|lastEventId|last_event_id)$/.test(name)) : [['', url.pathname]];
     const watches = asked.map(([name, path]) => this.#watchOf(name, path));
     const strange = watches.findIndex((watch) => watch === undefined);
     if (strange !== -1) {
@@ -139,7 +143,9 @@ export class MockGateway {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).end();
       return;
     }
-    const { retry, heartbeat, sabotage } = this;
+    const { retry, sabotage } = this;
+    const asksFor = Number(/^(\d+)s$/.exec(url.searchParams.get('heartbeat') ?? '')?.[1] ?? Infinity) * 1_000;
+    const heartbeat = Math.min(this.heartbeat, asksFor);
     const stream = new MockStream(this.cluster, this.epoch, watches as Watch[], response, { retry, heartbeat, sabotage });
     this.streams.add(stream);
     response.on('close', () => this.streams.delete(stream));

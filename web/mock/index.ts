@@ -13,6 +13,7 @@
  * - {@link MockCluster}: its objects (`put`, `remove`), and how far back its memory reaches (`compact`).
  * - {@link MockInbox}, {@link MockPast}: what is told once and by number: notifications, transitions of jobs.
  * - {@link MockWorkload}: jobs and pods that come and go by themselves.
+ * - {@link inMemory}: a `fetch` that any handler of requests answers.
  * - {@link ScriptedFetch}: where that is not enough: answers that a test writes by hand, byte by byte.
  *
  * It tells streams of whole objects. It filters by namespace only, and has no lists, logs, live pages or counts.
@@ -23,7 +24,7 @@
 export { MockCluster, type Change, type Draft } from './cluster.ts';
 export { frame, ScriptedFetch, type ScriptedBody, type ScriptedRequest } from './fetch.ts';
 export { MockGateway, type Fallback, type MockUser } from './gateway.ts';
-export type { MockRequest, MockResponse } from './memory.ts';
+export { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 export { MockStream, type StreamOptions } from './stream.ts';
 export { MockInbox, MockLog, MockPast } from './told.ts';
 export { MockWorkload } from './workload.ts';

@@ -13,7 +13,7 @@ export interface MockRequest {
 export interface MockResponse {
   readonly socket: { destroy(): unknown } | null;
   writeHead(status: number, headers: Readonly<Record<string, string>>): { end(): unknown };
-  write(text: string, written?: () => void): unknown;
+  write(text: string | Uint8Array, written?: () => void): unknown;
   end(text?: string): unknown;
   on(event: 'close', listener: () => void): unknown;
 }
@@ -29,10 +29,12 @@ export function inMemory(handle: Handler): typeof fetch {
     const request = new Request(address, init);
     const { pathname, search } = new URL(request.url);
     const said = new Uint8Array(await request.arrayBuffer());
-    request.signal.throwIfAborted();
+    // Not the request's own, which follows this one only until the request is garbage.
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : request.signal);
+    signal.throwIfAborted();
     return new Promise((resolve, reject) => {
       const answer = new Answer(resolve, reject);
-      request.signal.addEventListener('abort', () => answer.abort(request.signal.reason));
+      signal.addEventListener('abort', () => answer.abort(signal.reason));
       const headers = Object.fromEntries(request.headers);
       const on = (event: 'data' | 'end', listener: (part: Uint8Array) => void): void => {
         if (event === 'end' || said.length > 0) queueMicrotask(() => listener(said));
@@ -80,9 +82,9 @@ class Answer implements MockResponse {
     return this;
   }
 
-  write(text: string, written?: () => void): void {
+  write(text: string | Uint8Array, written?: () => void): void {
     if (this.#state !== 'open' || this.#closed) return;
-    this.#chunks.push(utf8.encode(text));
+    this.#chunks.push(typeof text === 'string' ? utf8.encode(text) : text);
     this.#hand();
     if (written) queueMicrotask(written);
   }

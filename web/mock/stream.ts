@@ -65,7 +65,9 @@ export class MockStream {
     for (const watch of this.watches) {
       const version = versionOf(position, this.#epoch, watch.name);
       if (version === undefined) this.#snapshot(watch);
-      else if (version < floorOf(watch, this.#cluster) || version > (watch.told?.log.seq ?? this.#cluster.version)) this.reset(watch, 'expired');
+      else if (typeof version === 'string') this.reset(watch, version);
+      else if (version < floorOf(watch, this.#cluster)) this.reset(watch, 'expired');
+      else if (version > (watch.told?.log.seq ?? this.#cluster.version)) this.reset(watch, 'ahead');
       else this.#replay(watch, version);
     }
     if (position === '') return;
@@ -160,7 +162,7 @@ export class MockStream {
   #tell(watch: Watch, change: Change): void {
     if (watch.version === undefined || change.resource !== watch.resource || !matches(watch, change.object)) return;
     watch.version = change.version;
-    this.send(watch, change.gone ? 'deleted' : 'modified', change.object);
+    this.send(watch, change.how, change.object);
   }
 
   #tellEntry(watch: Watch, { seq, type, data }: Entry): void {
@@ -195,11 +197,12 @@ function matches({ namespace, visible }: Watch, { metadata }: KubeObject): boole
   return visible === undefined || visible.includes(metadata.namespace ?? '');
 }
 
-/** Undefined: no position, so a snapshot; -1: one of elsewhere, so a reset. */
-function versionOf(position: string, epoch: string, name: string): number | undefined {
+/** Undefined: no position, so a snapshot; a text: the reason of a reset. */
+function versionOf(position: string, epoch: string, name: string): number | 'unreadable' | 'epoch' | undefined {
   if (position === '') return undefined;
   const [first, ...rest] = position.split('.');
-  if (first !== epoch) return -1;
+  if (!/^[a-z0-9]+(\.([a-z][a-z0-9]*-)?\d+)*$/.test(position)) return 'unreadable';
+  if (first !== epoch) return 'epoch';
   for (const part of rest) {
     const [watch, version] = name === '' ? ['', part] : part.split('-');
     if (watch === name) return Number(version) || undefined;
