@@ -5,9 +5,16 @@ import { components } from './sdk/examples/compile.ts';
 
 export default defineConfig({
   test: {
+    // Cases of the conformance suite wait more than they work.
+    maxConcurrency: 60,
     projects: [
       {
         test: { name: 'sdk', root: './sdk', include: ['src/**/*.test.ts', 'cli/*.test.ts'], environment: 'node' },
+      },
+      {
+        resolve: { conditions: ['kubecast-source'] },
+        ssr: { resolve: { conditions: ['kubecast-source', 'node', 'import', 'default'] } },
+        test: { name: 'conformance', root: './conformance', include: ['**/*.test.ts'], environment: 'node' },
       },
       {
         // Svelte and Solid have another build for servers.

@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -100,6 +101,26 @@ export class Kubecast {
 
   kubectl(args: readonly string[], input = ''): Promise<string> {
     return new Program('kubectl', devclusterPath, ['kubectl', '--dir', join(this.#dir, 'cluster'), ...args], input).result();
+  }
+
+  /** Asks the API server as its admin, and returns what it answers. */
+  async api(method: string, path: string, body?: object, type = 'application/json'): Promise<unknown> {
+    const config = await readFile(join(this.#dir, 'cluster', 'kubeconfig'), 'utf8');
+    const said = (key: string): string => new RegExp(`${key}: (\\S+)`).exec(config)?.[1] ?? '';
+    const headers = { Authorization: `Bearer ${said('token')}`, 'Content-Type': type };
+    const ca = Buffer.from(said('certificate-authority-data'), 'base64');
+    return new Promise((resolve, reject) => {
+      const asked = request(said('server') + path, { method, headers, ca }, (response) => {
+        let text = '';
+        response.on('data', (part: Buffer) => (text += part.toString()));
+        response.on('end', () => {
+          if ((response.statusCode ?? 500) < 300) resolve(JSON.parse(text));
+          else reject(new Error(`${method} ${path}: ${response.statusCode} ${text}`));
+        });
+      });
+      asked.on('error', reject);
+      asked.end(body && JSON.stringify(body));
+    });
   }
 
   /** Runs a line as a user would in their shell, where `kubectl` is the cluster's. */

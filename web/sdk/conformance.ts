@@ -1,0 +1,2 @@
+// The conformance suite, which the package brings along as `@kubecast/sdk/conformance`.
+export * from '../conformance/index.ts';
