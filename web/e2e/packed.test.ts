@@ -78,8 +78,8 @@ describe.skipIf(lacking !== undefined)(`the packed package${lacking ? ` (${lacki
     { moduleResolution: 'nodenext', module: 'NodeNext', skipLibCheck: false, files: ['own.ts'] },
   ])('compiles at the strictest, with modules as $moduleResolution finds them', async ({ files, ...more }) => {
     const exported = (names: readonly string[]): string => names.map((name) => `export * as ${name || 'core'} from '@kubecast/sdk${name && `/${name}`}';\n`).join('');
-    await writeFile(app('all.ts'), exported(['', 'react', 'vue', 'svelte', 'testing']));
-    await writeFile(app('own.ts'), exported(['', 'testing']));
+    await writeFile(app('all.ts'), exported(['', 'react', 'vue', 'svelte', 'tabs', 'testing', 'conformance']));
+    await writeFile(app('own.ts'), exported(['', 'testing', 'conformance']));
     const compilerOptions = {
       ...more,
       target: 'ES2023',
