@@ -47,6 +47,9 @@ func newDex(ctx context.Context, opts dexOptions) (http.Handler, error) {
 	s = storage.WithStaticPasswords(s, []storage.Password{{
 		Email: "mara@example.org", Hash: hash, Username: "mara", UserID: "08a8684b-db88-4b73-90a9-3cd1661f5466",
 		Groups: []string{"platform", "team-vision"},
+	}, {
+		Email: "bob@example.org", Hash: hash, Username: "bob", UserID: "5d3f5a3e-3d0c-4a55-9b64-6a3c9b6f0c11",
+		Groups: []string{"platform"},
 	}}, opts.Log)
 	s = storage.WithStaticConnectors(s, []storage.Connector{{ID: connectors.LocalConnector, Name: "Email", Type: connectors.LocalConnector}})
 	refresh, err := tokens.NewRefreshTokenPolicy(opts.Log, false, "", "", "0s")

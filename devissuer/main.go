@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-const usage = `devissuer runs Dex on loopback until SIGTERM, and prints "issuer=URL control=URL". Its user is mara@example.org,
-of the groups platform and team-vision, with the password "password". POST to the control address: /rotate replaces the
+const usage = `devissuer runs Dex on loopback until SIGTERM, and prints "issuer=URL control=URL". Its users are mara@example.org,
+of the groups platform and team-vision, and bob@example.org, of platform, with the password "password". POST to the control address: /rotate replaces the
 signing key, /away and /back take the provider away and bring it back, /end tells the clients that whoever signed in last was
 signed out (back-channel logout, which Dex itself does not have), GET /asked?path=/token says how often that was asked.
 `

@@ -54,10 +54,10 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
   const row = (name: string, on = page) => on.locator(`.table-body .table-row[data-name="${name}"]`);
   const status = (text: RegExp, on = page) => on.locator('.connection-label', { hasText: text }).waitFor();
   const signInLink = (on = page) => on.getByRole('link', { name: 'Sign in' });
-  const giveName = async () => {
-    await page.locator('#login').fill('mara@example.org');
-    await page.locator('#password').fill('password');
-    await page.locator('#submit-login').click();
+  const giveName = async (on = page, name = 'mara@example.org') => {
+    await on.locator('#login').fill(name);
+    await on.locator('#password').fill('password');
+    await on.locator('#submit-login').click();
   };
   const signIn = async (hash = '') => {
     await page.goto(`${kubecast.url}/${hash}`);
@@ -158,6 +158,26 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
     await page.locator('#password').waitFor(); // asked again, not let in by a session of the provider's
     await giveName();
     await status(/^Live$/);
+  });
+
+  test('somebody else who signs in in another tab is whose page all tabs are', async () => {
+    await signIn(`#jobs?ns=${namespace}`);
+    const second = await page.context().newPage();
+    await second.goto(`${kubecast.url}/#pods?ns=${namespace}`);
+    await status(/^Live$/, second);
+    await Promise.all([page, second].map((tab) => tab.evaluate(() => Object.assign(window, { ofMara: true }))));
+
+    const third = await page.context().newPage();
+    await page.context().clearCookies({ name: 'dex_session' }); // another provider's session would do as well
+    await third.goto(`${kubecast.url}/auth/login`);
+    await giveName(third, 'bob@example.org');
+    for (const tab of [third, page, second]) {
+      await tab.locator('.account-name', { hasText: 'bob@example.org' }).waitFor();
+      await status(/^Live$/, tab);
+      expect(await tab.evaluate(() => 'ofMara' in window)).toBe(false);
+    }
+    expect(new URL(page.url()).hash).toBe(`#jobs?ns=${namespace}`);
+    expect(new URL(second.url()).hash).toBe(`#pods?ns=${namespace}`);
   });
 
   test('an end of a login that is none signs nobody in, and takes no session away', async () => {

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { Session } from '@kubecast/sdk';
-import { endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from './browser.ts';
+import { endBrowserSession, loginAddress, onBrowserSessionEnd, onOtherUser, sourceOf, tellUser } from './browser.ts';
 
 const session = new Session({ fetch: () => Promise.resolve(new Response(null, { status: 204 })) });
 const returnTo = (pathname: string, hash: string): string | null =>
@@ -39,4 +39,21 @@ test('what is on screen is not shown to somebody else who has signed in in anoth
   username = 'bob';
   await source('expiring');
   expect(reload).toHaveBeenCalledOnce();
+});
+
+test('a tab is told at once when somebody else has signed in in another, and not when its own user has', async () => {
+  const of = async (username: string): Promise<Session> => {
+    const session = new Session({
+      fetch: () => Promise.resolve(new Response(JSON.stringify({ login: true, username, expiresAt: new Date().toISOString(), renewable: true }))),
+    });
+    await session.open();
+    return session;
+  };
+  const told: string[] = [];
+  const stops = await Promise.all(['mara', 'carol'].map(async (name) => onOtherUser(() => told.push(name), await of(name))));
+  tellUser(await of('mara'));
+  tellUser(new Session({ fetch: () => Promise.reject(new Error('unused')) })); // nobody
+  tellUser(await of('bob'));
+  await vi.waitFor(() => expect(told.sort()).toEqual(['carol', 'carol', 'mara']));
+  for (const stop of stops) stop();
 });

@@ -5,6 +5,7 @@ import { Session, type TokenSource } from '@kubecast/sdk';
 export const browserSession = new Session();
 
 const channel = 'kubecast.session';
+const users = 'kubecast.session.user';
 
 /** Renews the session. If somebody else has signed in meanwhile, in another tab, what is on screen is not his: load it anew. */
 export function sourceOf(session: Session, reload: () => void): TokenSource {
@@ -34,6 +35,27 @@ export function onBrowserSessionEnd(listener: () => void): () => void {
   if (typeof BroadcastChannel === 'undefined') return () => undefined;
   const others = new BroadcastChannel(channel);
   others.onmessage = () => listener();
+  return () => others.close();
+}
+
+/** Says to the other tabs whose session the browser has now. */
+export function tellUser(session: Session = browserSession): void {
+  if (typeof BroadcastChannel === 'undefined' || session.info.username === undefined) return;
+  const others = new BroadcastChannel(users);
+  others.postMessage(session.info.username);
+  others.close();
+}
+
+/**
+ * Tells when somebody else has signed in in another tab: what is on screen is not theirs, and whatever this page asks for from now on is
+ * answered for them. Returns how to stop.
+ */
+export function onOtherUser(listener: () => void, session: Session = browserSession): () => void {
+  if (typeof BroadcastChannel === 'undefined') return () => undefined;
+  const others = new BroadcastChannel(users);
+  others.onmessage = ({ data }: MessageEvent<unknown>) => {
+    if (data !== session.info.username) listener();
+  };
   return () => others.close();
 }
 

@@ -4,7 +4,7 @@ import { createKubecast, type Kubecast } from '@kubecast/sdk';
 import { tabs } from '@kubecast/sdk/tabs';
 import { useCallback, useEffect, useState } from 'react';
 import { frameSchedule } from '../pace/schedule.ts';
-import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, sourceOf } from '../session/browser.ts';
+import { browserSession, endBrowserSession, loginAddress, onBrowserSessionEnd, onOtherUser, sourceOf, tellUser } from '../session/browser.ts';
 import { storedToken, storeToken, takeTokenFromAddress } from '../session/session.ts';
 import { t } from './texts.tsx';
 
@@ -97,6 +97,10 @@ export function useSignIn(first: SignedIn | undefined): SignInState {
     if (byCookie) return onBrowserSessionEnd(() => signOut(t.otherTab));
     return undefined;
   }, [byCookie, signOut]);
+  useEffect(() => {
+    if (byCookie) return onOtherUser(() => location.reload());
+    return undefined;
+  }, [byCookie]);
 
   // A token that was kept is looked at first; else the browser may have a session.
   const found = useCallback(() => setSession(open(undefined, true)), []);
@@ -125,7 +129,9 @@ function useBrowserSession(signedOut: boolean, first: boolean, found: () => void
         setLogin(browserSession.info.login);
         setLooking(false);
         setTrouble('');
-        if (there) found();
+        if (!there) return;
+        tellUser();
+        found();
       } catch {
         if (over) return;
         setTrouble(browserSession.info.renewable ? t.notRenewed : t.notReached);
