@@ -165,7 +165,13 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
     const second = await page.context().newPage();
     await second.goto(`${kubecast.url}/#pods?ns=${namespace}`);
     await status(/^Live$/, second);
-    await Promise.all([page, second].map((tab) => tab.evaluate(() => Object.assign(window, { ofMara: true }))));
+    for (const tab of [page, second]) {
+      await tab.evaluate(() => Object.assign(window, { ofMara: true }));
+      // A renewal would find out, too, but late: it is not answered before the page is another.
+      let another = false;
+      tab.once('framenavigated', () => (another = true));
+      await tab.route('**/auth/session', (route) => (another ? route.continue() : undefined));
+    }
 
     const third = await page.context().newPage();
     await page.context().clearCookies({ name: 'dex_session' }); // another provider's session would do as well
