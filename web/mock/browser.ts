@@ -19,7 +19,9 @@ export class MockBrowser {
     const own = (make: typeof setTimeout | typeof setInterval) =>
       ((what: () => void, ms?: number) => {
         const tab = running.getStore();
-        return make(() => (tab ? tab.run(what) : what()), ms);
+        const timer = make(() => (tab ? tab.run(what) : what()), ms);
+        if (make === setInterval) tab?.intervals.add(timer as ReturnType<typeof setInterval>);
+        return timer;
       }) as typeof setTimeout;
     globalThis.setTimeout = own(setTimeout);
     globalThis.setInterval = own(setInterval);
@@ -101,6 +103,8 @@ export class MockTab implements Surroundings {
   #woken = -Infinity;
   #free = 0;
   readonly #gone = new AbortController();
+  /** They end with the tab. */
+  readonly intervals = new Set<ReturnType<typeof setInterval>>();
 
   constructor(browser: MockBrowser) {
     this.#browser = browser;
@@ -198,6 +202,7 @@ export class MockTab implements Surroundings {
     this.#dead = true;
     this.#queue = undefined;
     this.#gone.abort(); // its connections are closed
+    for (const interval of this.intervals) clearInterval(interval);
     this.#browser.tabs.delete(this);
     for (const channel of [...this.#browser.channels]) if (channel.tab === this) channel.close();
     for (const [name, queue] of [...this.#browser.locks]) {
