@@ -54,7 +54,7 @@ async function main(args: readonly string[]): Promise<void> {
   const text = moduleOf(documents, kinds);
 
   if (values.out === undefined) process.stdout.write(text);
-  else if (!values.check) await writeFile(values.out, text);
+  else if (!values.check) await written(values.out, text);
   else if ((await readFile(values.out, 'utf8').catch(() => undefined)) !== text) throw new CommandError(`${values.out} is not what the cluster says now: write it anew without --check`);
 }
 
@@ -73,6 +73,12 @@ async function gatewayOf(values: { gateway?: string; cluster?: string; 'token-fi
   const ca = values.ca === undefined ? undefined : await textOf('--ca', values.ca);
   const url = gateway.replace(/\/+$/, '') + (values.cluster === undefined ? '' : `/clusters/${encodeURIComponent(values.cluster)}`);
   return { url, token: token?.trim() || undefined, ca };
+}
+
+async function written(file: string, text: string): Promise<void> {
+  await writeFile(file, text).catch((error: unknown) => {
+    throw new CommandError(`--out: ${(error as Error).message}`);
+  });
 }
 
 async function textOf(option: string, file: string): Promise<string> {

@@ -1,5 +1,7 @@
 // What is read of OpenAPI documents as Kubernetes writes them. Everything may be missing: they come from a server.
 
+import { CommandError } from './error.ts';
+
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -32,6 +34,51 @@ interface Operation {
 export interface Document {
   readonly paths?: Readonly<Record<string, { readonly get?: Operation }>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+}
+
+/** What the keys of a schema hold, wherever they stand but among the names of properties. */
+const forms: Readonly<Record<string, (value: unknown) => boolean>> = {
+  $ref: (value) => typeof value === 'string',
+  description: (value) => typeof value === 'string',
+  properties: isObject,
+  items: isObject,
+  required: Array.isArray,
+  allOf: (value) => Array.isArray(value) && value.every(isObject),
+  anyOf: (value) => Array.isArray(value) && value.every(isObject),
+  oneOf: (value) => Array.isArray(value) && value.every(isObject),
+  enum: Array.isArray,
+  'x-kubernetes-group-version-kind': (value) => Array.isArray(value) && value.every(isObject),
+};
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A document, if it is one as far as it is read here. Else a {@link CommandError} says where it is not. */
+export function documentOf(value: unknown, from: string): Document {
+  const wrong = (at: string): never => {
+    throw new CommandError(`${from} is no document of kinds as Kubernetes writes them: what is at ${at} is nothing that can stand there`);
+  };
+  const names = (holder: unknown, at: string, look: (value: Record<string, unknown>, at: string) => void): void => {
+    if (holder === undefined) return;
+    if (!isObject(holder)) return wrong(at);
+    for (const [name, inner] of Object.entries(holder)) {
+      if (isObject(inner)) look(inner, `${at}.${name}`);
+      else wrong(`${at}.${name}`);
+    }
+  };
+  const schema = (one: Record<string, unknown>, at: string): void => {
+    for (const [key, is] of Object.entries(forms)) if (key in one && !is(one[key])) wrong(`${at}.${key}`);
+    names(one.properties, `${at}.properties`, schema);
+    for (const key of ['items', 'additionalProperties']) if (isObject(one[key])) schema(one[key], `${at}.${key}`);
+    for (const key of ['allOf', 'anyOf', 'oneOf']) for (const [n, part] of ((one[key] ?? []) as Record<string, unknown>[]).entries()) schema(part, `${at}.${key}[${n}]`);
+  };
+  if (!isObject(value)) return wrong('its beginning');
+  names(value.paths, 'paths', ({ get }, at) => {
+    if (get !== undefined && (!isObject(get) || ('x-kubernetes-group-version-kind' in get && !isObject(get['x-kubernetes-group-version-kind'])))) wrong(`${at}.get`);
+  });
+  if (value.components !== undefined) names(isObject(value.components) ? value.components.schemas : wrong('components'), 'components.schemas', schema);
+  return value as Document;
 }
 
 /** A kind that can be listed. */

@@ -5,7 +5,7 @@ import { request as requestPlain } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { join } from 'node:path';
 import { CommandError } from './error.ts';
-import type { Document } from './openapi.ts';
+import { documentOf, type Document } from './openapi.ts';
 
 export interface GatewayOptions {
   /** Its address, with the path before `/openapi`, if there is one. */
@@ -30,7 +30,7 @@ export async function fromGateway(options: GatewayOptions, groups: ReadonlySet<s
     })
     .sort();
   const documents: Document[] = [];
-  for (const path of paths) documents.push((await get(options, `/openapi/v3/${path}`)) as Document);
+  for (const path of paths) documents.push(documentOf(await get(options, `/openapi/v3/${path}`), `${options.url}/openapi/v3/${path}`));
   return documents;
 }
 
@@ -41,7 +41,15 @@ export async function fromFiles(folder: string): Promise<Document[]> {
   });
   const files = entries.filter((name) => name.endsWith('.json')).sort();
   if (files.length === 0) throw new CommandError(`there is no file in ${folder} whose name ends in .json`);
-  return Promise.all(files.map(async (name) => parse(await readFile(join(folder, name), 'utf8'), join(folder, name)) as Document));
+  return Promise.all(
+    files.map(async (name) => {
+      const file = join(folder, name);
+      const text = await readFile(file, 'utf8').catch((error: unknown) => {
+        throw new CommandError(`cannot read ${file}: ${(error as Error).message}`);
+      });
+      return documentOf(parse(text, file), file);
+    }),
+  );
 }
 
 function parse(text: string, from: string): unknown {

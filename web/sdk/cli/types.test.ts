@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { complaintsOf } from '../../mock/typecheck.ts';
 import { choose, readWanted } from './choose.ts';
-import { byPriority, kindsOf, type Document, type Schema } from './openapi.ts';
+import { byPriority, documentOf as checked, kindsOf, type Document, type Schema } from './openapi.ts';
 import { moduleOf } from './typescript.ts';
 
 const folder = new URL('fixtures/', import.meta.url);
@@ -87,6 +87,27 @@ describe('of all kinds of a real API server', () => {
       Array.isArray(value) || typeof value !== 'object' || value === null ? value : Object.fromEntries(Object.entries(value).reverse().map(([key, inner]) => [key, turned(inner)]));
     expect(written('', [...documents].reverse().map((document) => turned(document) as Document))).toBe(types);
   });
+});
+
+test.each<[string, unknown, string]>([
+  ['null paths', { paths: null }, 'paths'],
+  ['paths to nothing', { paths: { '/api/v1/pods': null } }, 'paths./api/v1/pods'],
+  ['null schemas', { components: { schemas: null } }, 'components.schemas'],
+  ['null components', { components: null }, 'components'],
+  ['null properties', { components: { schemas: { Thing: { properties: null } } } }, 'components.schemas.Thing.properties'],
+  ['a null property', { components: { schemas: { Thing: { properties: { a: { items: { properties: { b: null } } } } } } } }, 'components.schemas.Thing.properties.a.items.properties.b'],
+  ['a kind that is no list', { components: { schemas: { Thing: { 'x-kubernetes-group-version-kind': 3 } } } }, 'components.schemas.Thing.x-kubernetes-group-version-kind'],
+  ['a description that is a number', { components: { schemas: { Thing: { description: 3 } } } }, 'components.schemas.Thing.description'],
+  ['a reference that is a number', { components: { schemas: { Thing: { allOf: [{ $ref: 3 }] } } } }, 'components.schemas.Thing.allOf[0].$ref'],
+  ['a list', [], 'its beginning'],
+])('a document with %s is refused by the place', (_, document, at) => {
+  expect(() => checked(document, 'there')).toThrow(`there is no document of kinds as Kubernetes writes them: what is at ${at} is nothing`);
+});
+
+test('a property may have any name, also one that schemas have', () => {
+  const named = { components: { schemas: { Thing: { properties: { description: { type: 'string' }, items: { type: 'array' }, $ref: { type: 'string' } } } } } };
+  expect(checked(named, 'there')).toBe(named);
+  for (const document of documents) expect(checked(document, 'there')).toBe(document);
 });
 
 test('of chosen kinds comes what they refer to, and no more', () => {

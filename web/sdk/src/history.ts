@@ -1,6 +1,6 @@
 // The states through which jobs went, as a source to follow, and the jobs themselves, as a list; see "History" in wire.md.
 
-import { messageOf } from './connection.ts';
+import { answerTo } from './asked.ts';
 import type { Kubecast } from './kubecast.ts';
 import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
 import { pathOf, type Resource } from './resource.ts';
@@ -110,32 +110,17 @@ export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 
   readonly continue?: string | undefined;
 }
 
-/** The jobs of a history, the newest first; `more`: not all of them, and `continue` is where the rest begins. Rejects with an {@link HistoryError} if the gateway does not answer that. */
+/** The jobs of a history, the newest first; `more`: not all of them, and `continue` is where the rest begins. Rejects with an {@link AskedError} if the gateway does not answer that; its status is 404 if no history of these is kept. */
 export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Promise<{ readonly items: readonly PastJob[]; readonly more: boolean; readonly continue: string }> {
   const { namespace, name, cluster, states, owner, limit, since, queues, continue: at } = query;
   const parameters = new URLSearchParams();
   for (const [key, value] of Object.entries({ state: states?.join(), owner, queue: queues?.join(), since, limit: limit?.toString(), continue: at })) {
     if (value) parameters.set(key, value);
   }
-  return kc.request(`/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`, {}, async (response) => {
-    const said = await response.text();
-    if (!response.ok) throw new HistoryError(response.status, messageOf(said, response));
-    const body: unknown = JSON.parse(said);
+  return answerTo(kc, `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`).then((body) => {
     const { items, continue: rest } = isJsonObject(body) ? body : {};
     return { items: Array.isArray(items) ? items.filter(isJsonObject).map(readJob) : [], more: text(rest) !== '', continue: text(rest) };
   });
-}
-
-/** The gateway did not answer a question about a history. */
-export class HistoryError extends Error {
-  override readonly name = 'HistoryError';
-  /** Of the answer; 404: no history of these is kept. */
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
 }
 
 function readJob(data: JsonObject): PastJob {

@@ -21,7 +21,7 @@ export { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 export { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
 export { answerTo, AskedError, type Asked, type AskedSnapshot } from './asked.ts';
 export { pastOf, type Past, type PastSnapshot } from './past.ts';
-export { HistoryError, pastJobs, transitions, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
+export { pastJobs, transitions, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';
 export type { Identity, Only, Paths } from './paths.ts';
 export { defineResource, pathOf, streamPath, type Query, type QueryOf, type Resource } from './resource.ts';

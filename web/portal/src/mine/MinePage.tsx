@@ -1,6 +1,6 @@
 // The user's own jobs: what runs, what waits and why, and what has ended since they last looked.
 
-import { HistoryError, transitions, type JobNotification, type PastJob } from '@kubecast/sdk';
+import { AskedError, transitions, type JobNotification, type PastJob } from '@kubecast/sdk';
 import { useConnection, useFollow, useKubecast, useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -33,7 +33,7 @@ export function MinePage({ view }: { view: View }): ReactNode {
     if (live) reading.ask();
   }, [reading, latest, live]);
 
-  const none = error instanceof HistoryError && error.status === 404;
+  const none = error instanceof AskedError && error.status === 404;
   useEffect(() => {
     // Where nothing is known of anybody's own, whoever asked for nothing comes to what there is.
     if (none && location.hash.replace('#', '') === '') setView({ page: 'jobs' });

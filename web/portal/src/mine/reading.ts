@@ -1,6 +1,6 @@
 // The user's jobs, as the history has them: read anew when one of them has changed.
 
-import { HistoryError, pastJobs, type Kubecast, type PastJob } from '@kubecast/sdk';
+import { AskedError, pastJobs, type Kubecast, type PastJob } from '@kubecast/sdk';
 import { jobs } from '../job/resources.ts';
 
 export interface MyJobs {
@@ -81,7 +81,7 @@ export class Reading {
   /** How long until it is read although nothing has changed. */
   #idle(): number | undefined {
     const { jobs: known, error } = this.#read;
-    if (error) return error instanceof HistoryError && error.status < 500 && error.status !== 429 ? undefined : again;
+    if (error) return error instanceof AskedError && error.status < 500 && error.status !== 429 ? undefined : again;
     return known?.waiting.length ? whileWaiting : undefined;
   }
 

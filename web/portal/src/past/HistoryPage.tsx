@@ -1,6 +1,6 @@
 // All jobs that there ever were, as far as the history goes back, those that are gone as well.
 
-import { HistoryError, transitions, type PastJob, type PastQuery, type Transition } from '@kubecast/sdk';
+import { AskedError, transitions, type PastJob, type PastQuery, type Transition } from '@kubecast/sdk';
 import { useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -86,7 +86,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
       {rows && rows.length > 0 && <Export of={taken} />}
     </div>
   );
-  if (error instanceof HistoryError && error.status === 404) {
+  if (error instanceof AskedError && error.status === 404) {
     return (
       <Notice title={t.noHistory} said={error.message} onRetry={retry}>
         {t.noHistoryWhy}
