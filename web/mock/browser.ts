@@ -20,7 +20,7 @@ export class MockBrowser {
       ((what: () => void, ms?: number) => {
         const tab = running.getStore();
         const timer = make(() => (tab ? tab.run(what) : what()), ms);
-        if (make === setInterval) tab?.intervals.add(timer as ReturnType<typeof setInterval>);
+        if (make === setInterval) tab?.intervals.add(timer);
         return timer;
       }) as typeof setTimeout;
     globalThis.setTimeout = own(setTimeout);

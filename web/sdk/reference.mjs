@@ -1,4 +1,4 @@
-// The reference of the SDK, from its types: markdown in docs/. With --check nothing is written: it fails if something that can be imported has no
+// The reference of the SDK, from its types: markdown in dist/docs/. With --check nothing is written: it fails if something that can be imported has no
 // comment, or a comment links to what is not there.
 import { Application, TSConfigReader, TypeDocReader } from 'typedoc';
 

@@ -78,7 +78,7 @@ export function documentOf(value: unknown, from: string): Document {
     if (get !== undefined && (!isObject(get) || ('x-kubernetes-group-version-kind' in get && !isObject(get['x-kubernetes-group-version-kind'])))) wrong(`${at}.get`);
   });
   if (value.components !== undefined) names(isObject(value.components) ? value.components.schemas : wrong('components'), 'components.schemas', schema);
-  return value as Document;
+  return value;
 }
 
 /** A kind that can be listed. */
