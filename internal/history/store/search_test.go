@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -83,6 +84,15 @@ func (m *modelOfPages) write(t *testing.T, batch int) {
 func (m *modelOfPages) expire(t *testing.T) {
 	t.Helper()
 	before := history.Time(m.random.IntN(int(m.transitions[len(m.transitions)-1].Observed)))
+	first := history.Time(math.MaxInt64)
+	for _, j := range m.jobs {
+		if j.Deleted > before {
+			first = min(first, j.Deleted)
+		}
+	}
+	if first < math.MaxInt64 {
+		before = first // which stays
+	}
 	if _, _, err := m.store.Expire(t.Context(), m.log, before, 10_000); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +101,20 @@ func (m *modelOfPages) expire(t *testing.T) {
 		return j.Deleted != 0 && j.Deleted < before
 	})
 	maps.DeleteFunc(m.jobs, func(_ string, j *history.Job) bool { return j.Deleted != 0 && j.Deleted < before })
+}
+
+// edge is a random one of the first and last transitions of blocks; nil if there is none.
+func (m *modelOfPages) edge() *history.Transition {
+	var edges []*history.Transition
+	for _, tr := range m.transitions {
+		if tr.Seq%blockSize <= 1 {
+			edges = append(edges, tr)
+		}
+	}
+	if len(edges) == 0 {
+		return nil
+	}
+	return edges[m.random.IntN(len(edges))]
 }
 
 // ask asks for so many pages of each, and compares them.
@@ -107,6 +131,9 @@ func (m *modelOfPages) ask(t *testing.T, times int) {
 		before := 1 + random.Uint64N(m.log.Seq)
 		if random.IntN(2) == 0 {
 			after, before = JobAfter{}, 0
+		}
+		if edge := m.edge(); edge != nil && random.IntN(3) == 0 { // from its time on, and just behind it
+			f, before = Filter{Since: edge.At}, edge.Seq+1+random.Uint64N(20)
 		}
 		var wantJobs, gotJobs []string
 		for _, j := range all {
