@@ -66,8 +66,10 @@ export class Group {
   #abdicate: () => void = () => undefined;
   #unattend: (() => void) | undefined;
   #rest: ReturnType<typeof setTimeout> | undefined;
-  /** The stream is, as far as the leader said. */
+  /** The stream is, as far as is known here. */
   #lost = false;
+  /** Of clients that wait by themselves meanwhile: ends their wait. */
+  readonly #waits = new Map<object, () => void>();
   readonly #onEnd: () => void;
   #gone: AbortController | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -92,6 +94,7 @@ export class Group {
   leave(port: Port): void {
     if (!this.#ports.delete(port.id)) return;
     this.#asked.delete(port.id);
+    if (this.#lost) this.#waits.set(port.client, port.onGap);
     this.#ask({ kind: 'detach', port: port.id });
     clearTimeout(this.#rest);
     if (this.#ports.size > 0) return;
@@ -145,7 +148,7 @@ export class Group {
       // Said before it stands still: when it is seen again it does not call live what is old by then.
       for (const port of [...this.#ports.values()]) {
         port.detach();
-        port.lose(new Lost('silent', 'the page did not run'));
+        port.fail(new Lost('silent', 'the page did not run'));
       }
       return;
     }
@@ -192,7 +195,7 @@ export class Group {
       return;
     }
     for (const port of [...this.#ports.values()]) {
-      if (port.deaf > leaderless) port.lose(new Lost('silent', ''));
+      if (port.deaf > leaderless) port.fail(new Lost('silent', ''));
       if (!port.attached && now - (this.#asked.get(port.id) ?? 0) > silence) this.#attach(port);
     }
     const quiet = now - this.#word;
@@ -317,11 +320,10 @@ export class Group {
     this.#pinged = undefined;
     switch (told.kind) {
       case 'frames':
-        this.#lost = false;
         this.#tellPorts(told.mark, told.frames);
+        this.#found();
         break;
       case 'lost':
-        this.#lost = true;
         this.#lose(new Lost(told.reason, told.message));
         break;
       case 'hidden':
@@ -345,8 +347,17 @@ export class Group {
     }
   }
 
+  /** The stream is there again, for all who wait. */
+  #found(): void {
+    this.#lost = false;
+    const waits = [...this.#waits.values()];
+    this.#waits.clear();
+    for (const wake of waits) wake();
+  }
+
   #lose(error: Lost): void {
-    for (const port of [...this.#ports.values()]) port.lose(error);
+    this.#lost = true;
+    for (const port of [...this.#ports.values()]) port.fail(error);
   }
 
   #answer(answer: Answered): void {

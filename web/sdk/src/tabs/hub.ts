@@ -18,8 +18,8 @@ const mostWatches = 32;
 const fresh = 2_000;
 /** How long a watch is carried that nobody wants any more, in milliseconds. */
 const linger = 2_000;
-/** How often those who come may end the wait for a stream that is lost, in milliseconds. */
-const impatience = 10_000;
+/** How often those who come may end the wait for a stream that is lost, in milliseconds: each of many tabs tries again by itself. */
+const impatience = 5_000;
 /** How long after a take-over the others may say where they are, in milliseconds. */
 const gathering = 150;
 
@@ -70,6 +70,8 @@ export class Hub {
   #carried: readonly string[] = [];
   #heard = -Infinity;
   #woken = 0;
+  /** Why the stream is lost, as it was told. */
+  #toldLost = '';
   #gathering: ReturnType<typeof setTimeout> | undefined;
   #pruning: ReturnType<typeof setTimeout> | undefined;
   #sifting = false;
@@ -303,6 +305,7 @@ export class Hub {
       proven ||= !ends && frames.length > 0;
       if (proven && !ends) {
         this.#heard = performance.now();
+        this.#toldLost = '';
         this.#say([]);
         queueMicrotask(() => this.#welcome());
       }
@@ -358,11 +361,14 @@ export class Hub {
   }
 
   #onState(state: ConnectionState): void {
-    const { phase, reason, message } = state;
+    const { phase, reason, message, retryAt } = state;
     if (isFinal(state)) void this.#sift(state);
     else if (phase === 'reconnecting' || (phase === 'connecting' && reason !== '')) {
       this.#heard = -Infinity;
       this.#flush();
+      const said = `${reason} ${message}`;
+      if (retryAt === undefined && said === this.#toldLost) return; // the wait is over, and the next attempt begins
+      this.#toldLost = said;
       this.#options.tell({ leader: this.#options.id, kind: 'lost', reason, message });
     }
   }

@@ -32,8 +32,6 @@ export interface TabsOptions {
 /** One for a page: it may be given to several clients. */
 export function tabs({ caller: named = '', surroundings = browser() }: TabsOptions = {}): Share {
   const groups = new Map<string, Group>();
-  /** By its options: the client has been told that there is no stream, and waits for one. */
-  const told = new WeakSet<object>();
   const random = (): string => Array.from(crypto.getRandomValues(new Uint32Array(2)), (n) => n.toString(36)).join('');
   return (options): Connect =>
     async (request, signal) => {
@@ -50,7 +48,7 @@ export function tabs({ caller: named = '', surroundings = browser() }: TabsOptio
       const group = groups.get(name) ?? new Group(name, surroundings, { gateway, client }, random, () => groups.delete(name));
       groups.set(name, group);
       const paths = [...new URLSearchParams(query)].filter(([own]) => own !== 'heartbeat');
-      const port: Port = new Port(random(), paths, request, told.has(options), () => {
+      const port: Port = new Port(random(), paths, request, options, () => {
         signal.removeEventListener('abort', stop);
         clearTimeout(timer);
         group.leave(port);
@@ -62,10 +60,8 @@ export function tabs({ caller: named = '', surroundings = browser() }: TabsOptio
       try {
         const room = await port.opened;
         clearTimeout(timer);
-        told.delete(options);
         if (room) return port;
       } catch (error) {
-        told.add(options);
         port.close();
         throw error;
       }

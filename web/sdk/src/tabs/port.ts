@@ -10,6 +10,8 @@ export class Port implements Stream {
   readonly resumed: boolean;
   readonly retry = undefined;
   readonly onGap: () => void;
+  /** Whose it is: the same for all ports of one client. */
+  readonly client: object;
   readonly doubted: boolean;
   /** Behind what {@link next} has given out. */
   lastEventId: string;
@@ -27,20 +29,18 @@ export class Port implements Stream {
   #queue: Frame[] | undefined;
   #error: Error | undefined;
   #room = false;
-  readonly #patient: boolean;
   #detached = 0;
   #ring: () => void = () => undefined;
   readonly #onClose: () => void;
 
-  /** @param patient its client knows that there is no stream, and waits for one */
-  constructor(id: string, paths: Port['paths'], request: ConnectionRequest, patient: boolean, onClose: () => void) {
+  constructor(id: string, paths: Port['paths'], request: ConnectionRequest, client: object, onClose: () => void) {
     this.id = id;
     this.paths = paths;
     this.resumed = request.lastEventId !== '';
     this.lastEventId = this.position = request.lastEventId;
     this.onGap = request.onGap;
     this.doubted = request.doubted;
-    this.#patient = patient;
+    this.client = client;
     this.#onClose = onClose;
     this.opened = new Promise((resolve, reject) => {
       this.#open = resolve;
@@ -87,11 +87,6 @@ export class Port implements Stream {
   tell(mark: Mark, frames: readonly Frame[]): void {
     if (this.#names) this.#take(mark, frames, -1);
     else this.#early.push([mark, frames]);
-  }
-
-  /** What it was a share of is lost, or was not to be had. */
-  lose(error: Error): void {
-    if (this.#room || !this.#patient) this.fail(error);
   }
 
   fail(error: Error): void {
