@@ -13,7 +13,7 @@ import { endOf, outcomeOf } from '../past/outcome.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
 import { HowTo } from './HowTo.tsx';
-import { readingOf } from './reading.ts';
+import { readingOf } from './jobs.ts';
 import { stateName } from '../state/texts.ts';
 import { t } from './texts.tsx';
 import './mine.css';
@@ -21,7 +21,7 @@ import './mine.css';
 export function MinePage({ view }: { view: View }): ReactNode {
   const kc = useKubecast();
   const reading = readingOf(kc);
-  const { jobs: mine, at, error } = useSyncExternalStore(reading.subscribe, reading.getSnapshot);
+  const { data: mine, at, error } = useSyncExternalStore(reading.subscribe, reading.getSnapshot);
   // Says that something has changed; what it is like now, the list says.
   const past = useFollow(transitions(jobs, { owner: 'me', limit: 0 }));
   const connection = useConnection();
@@ -30,7 +30,7 @@ export function MinePage({ view }: { view: View }): ReactNode {
   const latest = past.data.at(-1)?.seq;
   const live = past.status === 'live';
   useEffect(() => {
-    if (live) reading.ask();
+    reading.ask(); // also of whoever comes back to the page
   }, [reading, latest, live]);
 
   const none = error instanceof AskedError && error.status === 404;

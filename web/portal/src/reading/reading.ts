@@ -5,20 +5,21 @@ import { useEffect, useMemo, useSyncExternalStore } from 'react';
 export interface Read<T> {
   /** What was read last, also while it is being read again or that has failed. */
   readonly data: T | undefined;
-  /** When that was, in milliseconds since the epoch. */
+  /** When that was asked for, in milliseconds since the epoch. */
   readonly at: number | undefined;
   /** Why it could not be read the last time. */
   readonly error: Error | undefined;
 }
 
 /** In milliseconds: until what may heal is tried again. */
-const again = 10_000;
+const again = 5_000;
 /** What takes long to read is read as much less often. */
 const share = 4;
 
 export class Reading<T> {
   readonly #read: () => Promise<T>;
   readonly #gap: number;
+  readonly #idle: (data: T) => number | undefined;
   readonly #listeners = new Set<() => void>();
   #snapshot: Read<T> = { data: undefined, at: undefined, error: undefined };
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -26,10 +27,14 @@ export class Reading<T> {
   #asking = false;
   #dirty = true;
 
-  /** `gap`: the least time between two readings, in milliseconds. */
-  constructor(read: () => Promise<T>, gap: number) {
+  /**
+   * `gap`: the least time between two readings, in milliseconds; `idle`: until what was read is read again although nobody has said that it changed,
+   * undefined for never.
+   */
+  constructor(read: () => Promise<T>, gap: number, idle: (data: T) => number | undefined = () => undefined) {
     this.#read = read;
     this.#gap = gap;
+    this.#idle = idle;
   }
 
   readonly getSnapshot = (): Read<T> => this.#snapshot;
@@ -58,20 +63,25 @@ export class Reading<T> {
   #plan(): void {
     clearTimeout(this.#timer);
     if (this.#asking || this.#listeners.size === 0) return;
-    const { error } = this.#snapshot;
+    const wait = this.#dirty ? 0 : this.#later();
+    if (wait !== undefined) this.#timer = setTimeout(() => void this.#go(), Math.max(wait, this.#notBefore - performance.now()));
+  }
+
+  /** Until it is read although nothing has changed. */
+  #later(): number | undefined {
+    const { data, error } = this.#snapshot;
     const { status = 503 } = (error ?? {}) as { status?: number };
-    const heals = error !== undefined && (status >= 500 || status === 429);
-    if (!this.#dirty && !heals) return;
-    const wait = Math.max(this.#notBefore - performance.now(), heals ? again : 0, 0);
-    this.#timer = setTimeout(() => void this.#go(), wait);
+    if (error) return status >= 500 || status === 429 ? again : undefined;
+    return data === undefined ? undefined : this.#idle(data);
   }
 
   async #go(): Promise<void> {
     this.#asking = true;
     this.#dirty = false;
     const began = performance.now();
+    const at = Date.now();
     this.#snapshot = await this.#read().then(
-      (data): Read<T> => ({ data, at: Date.now(), error: undefined }),
+      (data): Read<T> => ({ data, at, error: undefined }),
       (error: unknown): Read<T> => ({ ...this.#snapshot, error: error instanceof Error ? error : new Error(String(error)) }),
     );
     this.#asking = false;

@@ -1,0 +1,39 @@
+// The user's jobs, as the history has them: read anew when one of them has changed.
+
+import { pastJobs, type Kubecast, type PastJob } from '@kubecast/sdk';
+import { jobs } from '../job/resources.ts';
+import { Reading } from '../reading/reading.ts';
+
+export interface MyJobs {
+  readonly running: readonly PastJob[];
+  readonly waiting: readonly PastJob[];
+  /** In the last week, the latest first. */
+  readonly ended: readonly PastJob[];
+  /** There are more than these. */
+  readonly more: boolean;
+}
+
+const running = ['Running', 'Retrying'];
+const waiting = ['Submitted', 'Suspended', 'Pending'];
+const ended = ['Succeeded', 'Failed', 'Deleted'];
+
+/** In milliseconds. */
+const leastGap = 1_000;
+/** Why a job waits is no change of its state, so it is looked at without one. */
+const whileWaiting = 15_000;
+
+const readings = new WeakMap<Kubecast, Reading<MyJobs>>();
+
+/** Always the same one: who comes back to the page sees what they saw, until it is read anew. */
+export function readingOf(kc: Kubecast): Reading<MyJobs> {
+  const reading = readings.get(kc) ?? new Reading(() => read(kc), leastGap, (known) => (known.waiting.length > 0 ? whileWaiting : undefined));
+  readings.set(kc, reading);
+  return reading;
+}
+
+async function read(kc: Kubecast): Promise<MyJobs> {
+  const mine = (states: readonly string[], limit: number, since?: string) => pastJobs(kc, jobs, { owner: 'me', states, limit, since });
+  const [open, over] = await Promise.all([mine([...running, ...waiting], 500), mine(ended, 100, '168h')]);
+  const of = (states: readonly string[]): PastJob[] => open.items.filter(({ state }) => states.includes(state));
+  return { running: of(running), waiting: of(waiting), ended: [...over.items].sort((a, b) => b.since - a.since), more: open.more || over.more };
+}
