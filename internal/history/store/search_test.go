@@ -26,7 +26,7 @@ func TestPagesHaveWhatLookingAtEachRowFinds(t *testing.T) {
 				m.expire(t)
 			}
 		}
-		m.ask(t, 100)
+		m.ask(t, 60)
 	})
 }
 
