@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,14 @@ func TestPositionOfAnotherGatewayIsExact(t *testing.T) {
 			"create", "-f", "-")
 	}
 	create("before")
+	for _, g := range []*gateway{a, b} { // otherwise the list on which the first stream stands can be the one before it
+		eventually(t, "the gateway has it", func() error {
+			if read := g.get(t, s.viewer(t), path); !strings.Contains(read.body, `"before"`) {
+				return fmt.Errorf("%d, %s", read.code, read.body)
+			}
+			return nil
+		})
+	}
 	id := ""
 	for i, g := range []*gateway{a, b, a, b} {
 		header := http.Header{}
