@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/recorder"
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
@@ -321,5 +323,47 @@ func TestHistoryStreamEndsWhenTheDatabaseGoes(t *testing.T) {
 	c.runs("a/2")
 	if seqs, _ := c.stream(allJobs, "Last-Event-ID: "+s.lastID).numbers(1); seqs[0] != "2" {
 		t.Errorf("%v", seqs)
+	}
+}
+
+// TestHistoryStreamSaysThatItsClusterIsAway: nothing is told of it then, which is not the same as that nothing happens. It is live again
+// once what happened meanwhile is told.
+func TestHistoryStreamSaysThatItsClusterIsAway(t *testing.T) {
+	for name, recording := range map[string]bool{"recorded here": true, "recorded by another replica": false} {
+		t.Run(name, func(t *testing.T) {
+			c := newChronicle(t)
+			c.api.Put("jobs", "a/known")
+			if recording {
+				if err := c.db.Release(t.Context(), c.log.LogName, "test"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- c.past.Record(ctx, c.kinds) }()
+			defer func() {
+				stop()
+				<-ended
+			}()
+			c.eventually("it is recorded, or known that another one does", func() bool {
+				logs := c.past.Status().Logs
+				return len(logs) == 1 && logs[0].State == map[bool]recorder.State{true: recorder.Recording, false: recorder.Standby}[recording] && (!recording || logs[0].Seq == 1)
+			})
+			s := c.stream("/stream?past=" + url.QueryEscape(allJobs+"?limit=0"))
+			s.expect("past.synced")
+			c.api.Away(true)
+			s.expect("past.stale unreachable")
+			late := c.stream(allJobs + "?limit=0")
+			late.expect("synced")
+			late.expect("stale unreachable")
+			c.api.Put("jobs", "a/meanwhile")
+			c.api.Away(false)
+			if recording {
+				if f := s.expect("past.transition"); !strings.Contains(f.data, "meanwhile") {
+					t.Errorf("%s", f.raw)
+				}
+			}
+			s.expect("past.live live")
+		})
 	}
 }

@@ -28,6 +28,7 @@ type chronicle struct {
 	file string // of the database
 	db   *store.Store
 	log  store.Log
+	past *archive.Archive
 	at   history.Time
 }
 
@@ -49,7 +50,7 @@ func newChronicle(t *testing.T, opts ...option) *chronicle {
 	if err := a.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := &chronicle{file: filepath.Join(database.StateDir, "history.db"), at: history.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
+	c := &chronicle{past: a, file: filepath.Join(database.StateDir, "history.db"), at: history.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
 	c.gateway = newGateway(t, append(opts, options(func(o *Options) { o.History = a }))...)
 	if c.db, err = store.New(database); err != nil {
 		t.Fatal(err)

@@ -1,17 +1,15 @@
 // Every page on a real gateway, in both languages, light and dark: what a program can tell of WCAG 2.2 AA, words that no language has,
 // and narrow screens.
 
-import { createRequire } from 'node:module';
-import { mkdir, readFile } from 'node:fs/promises';
-import type { AxeResults } from 'axe-core';
+import { mkdir } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { englishOf, violations } from './support/face.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { missing } from './support/skip.ts';
 
 const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
-const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 /** Where pictures of each page are put, for somebody to look at; none if it is empty. */
 const pictures = process.env.KUBECAST_PICTURES ?? '';
 const namespace = 'team-vision';
@@ -88,12 +86,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     const found: string[] = [];
     await eachPage(page, async (name) => {
       if (pictures) await page.screenshot({ path: `${pictures}/${name}-${locale.slice(0, 2)}-${colorScheme}.png` });
-      // By the browser's own protocol: the page's policy lets no script in.
-      await page.evaluate(await source());
-      const { violations } = await page.evaluate(
-        (): Promise<AxeResults> => (window as unknown as { axe: typeof import('axe-core') }).axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }),
-      );
-      for (const { id, nodes } of violations) for (const node of nodes) found.push(`${name}: ${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ''}`);
+      found.push(...(await violations(page)).map((one) => `${name}: ${one}`));
     });
     await page.context().close();
     expect(found).toEqual([]);
@@ -105,10 +98,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     expect(await page.evaluate(() => document.documentElement.lang)).toBe('zh-CN');
     const found = new Set<string>();
     await eachPage(page, async (name) => {
-      for (const text of await page.evaluate(ownWords)) {
-        const words = text.match(/[A-Za-z]{2,}/g)?.filter((word) => !names.has(word)) ?? [];
-        if (words.length > 0) found.add(`${name}: ${text}`);
-      }
+      for (const text of await englishOf(page)) found.add(`${name}: ${text}`);
     });
     await page.context().close();
     expect([...found]).toEqual([]);
@@ -254,27 +244,6 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     expect(complaints).toEqual([]);
   });
 });
-
-let script: string | undefined;
-async function source(): Promise<string> {
-  return (script ??= await readFile(axe, 'utf8'));
-}
-
-/** What is called so in Chinese, too. */
-const names = new Set(['Pod', 'Kubecast', 'YAML', 'CSV', 'Ctrl', 'Enter', 'Esc', 'CPU', 'GPU', 'UID', 'JSON', 'CRD', 'kubectl', 'API', 'eyJ']);
-
-/** All that is read on the page, or read out, and is not the cluster's. */
-function ownWords(): string[] {
-  const words: string[] = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const element = node instanceof Element ? node : node.parentElement;
-    if (!element || element.closest('[translate=no], script, style, noscript')) continue;
-    if (node instanceof Text) words.push(node.data);
-    else for (const name of ['aria-label', 'title', 'placeholder', 'alt']) words.push(element.getAttribute(name) ?? '');
-  }
-  return words.map((text) => text.trim()).filter(Boolean);
-}
 
 function smallTargets(): string[] {
   return [...document.querySelectorAll('a, button, select, input, summary')].flatMap((element) => {

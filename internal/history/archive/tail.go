@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/store"
@@ -95,14 +96,16 @@ type Tail struct {
 	stop    context.CancelFunc
 	readers int           // guarded by tails.mu
 	known   chan struct{} // closed once the database has answered
+	source  source        // of the tail's own goroutine
 
 	mu      sync.Mutex
-	entries []*Entry  // in order and without gaps, the last of them with the number head
-	head    uint64    // the last number of the log
-	asked   bool      // the database has answered at least once
-	current time.Time // when the end of the log was last known; before that, when the tail began
-	failing time.Time // since when questions have failed; zero: they do not fail
-	err     error     // why readers cannot be told what there is; nil: they can
+	entries []*Entry       // in order and without gaps, the last of them with the number head
+	head    uint64         // the last number of the log
+	asked   bool           // the database has answered at least once
+	current time.Time      // when the end of the log was last known; before that, when the tail began
+	failing time.Time      // since when questions have failed; zero: they do not fail
+	err     error          // why readers cannot be told what there is; nil: they can
+	up      cache.Upstream // of what the log is recorded from
 	waiting map[stream.Waiter]struct{}
 	asking  map[stream.Waiter]struct{} // these wait for the next answer, whatever it is
 }
@@ -122,7 +125,7 @@ func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string) (
 		ctx, stop := context.WithCancel(context.Background())
 		t = &Tail{
 			archive: a, name: name, cluster: c.Name(), nudged: stream.NewBell(), stop: stop, known: make(chan struct{}), current: time.Now(),
-			waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{},
+			waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}, source: source{archive: a, cluster: c, kind: kind},
 		}
 		a.tails.byName[name] = t
 		a.tails.reading.Go(func() { t.run(ctx) })
@@ -207,6 +210,13 @@ func (t *Tail) Next(after uint64, most int, w stream.Waiter) ([]*Entry, error) {
 	return nil, nil
 }
 
+// Upstream is how the kind's watch stands from which the log is recorded. Whoever waits after Next is woken when that changes.
+func (t *Tail) Upstream() cache.Upstream {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.up
+}
+
 // run follows the log until the context ends.
 func (t *Tail) run(ctx context.Context) {
 	poll := time.NewTimer(0)
@@ -245,7 +255,7 @@ func (t *Tail) ask(ctx context.Context) bool {
 	if err != nil {
 		t.archive.metrics.Failed(ctx, err)
 	}
-	for _, w := range t.answered(began, log, found, err) {
+	for _, w := range t.answered(began, log, found, err, t.source.upstream()) {
 		w.Wake()
 	}
 	return err == nil
@@ -271,10 +281,11 @@ func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log
 }
 
 // answered takes an answer, and returns the waiters that are to be woken.
-func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transition, err error) (woken []stream.Waiter) {
+func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transition, err error, up cache.Upstream) (woken []stream.Waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, could := t.head, t.err == nil
+	before, could, live := t.head, t.err == nil, t.up.Live
+	t.up = up
 	switch {
 	case err == nil:
 		t.extend(log, found)
@@ -291,7 +302,7 @@ func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transit
 		woken = append(woken, w)
 	}
 	clear(t.asking)
-	if t.head == before && could == (t.err == nil) {
+	if t.head == before && could == (t.err == nil) && live == up.Live {
 		return woken
 	}
 	for w := range t.waiting {

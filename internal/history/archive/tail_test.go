@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/recorder"
 	"github.com/kubecast/kubecast/internal/history/store"
@@ -40,7 +41,7 @@ func span(from, to uint64) (seqs []uint64) {
 func TestEndOfALogHasNoGaps(t *testing.T) {
 	tail, bell := tailOf(), stream.NewBell()
 	answer := func(seq uint64, found ...uint64) {
-		for _, w := range tail.answered(time.Now(), store.Log{Seq: seq}, grown(found...), nil) {
+		for _, w := range tail.answered(time.Now(), store.Log{Seq: seq}, grown(found...), nil, cache.Upstream{}) {
 			w.Wake()
 		}
 	}
@@ -104,13 +105,13 @@ func TestEndOfALogHasNoGaps(t *testing.T) {
 func TestReadersOfALogAreToldThatTheDatabaseIsAway(t *testing.T) {
 	tail, bell := tailOf(), stream.NewBell()
 	fails := func(ago time.Duration) (woken int) {
-		return len(tail.answered(time.Now().Add(-ago), store.Log{}, nil, context.DeadlineExceeded))
+		return len(tail.answered(time.Now().Add(-ago), store.Log{}, nil, context.DeadlineExceeded, cache.Upstream{}))
 	}
 	fails(0)
 	if _, err := tail.Next(0, 1, bell); !errors.Is(err, ErrAway) {
 		t.Errorf("a database that never answered: %v", err)
 	}
-	tail.answered(time.Now(), store.Log{}, nil, nil)
+	tail.answered(time.Now(), store.Log{}, nil, nil, cache.Upstream{})
 	if _, err := tail.Next(0, 1, bell); err != nil {
 		t.Error(err)
 	}
@@ -140,9 +141,9 @@ func TestAnEndThatIsNotKnownAgesWhileItIsFollowed(t *testing.T) {
 		if got := age(); got != (followed{3, time.Second}) {
 			t.Errorf("before the first answer: %+v", got)
 		}
-		tail.answered(time.Now(), store.Log{Seq: 5}, nil, nil)
+		tail.answered(time.Now(), store.Log{Seq: 5}, nil, nil, cache.Upstream{})
 		time.Sleep(2 * time.Second)
-		tail.answered(time.Now(), store.Log{}, nil, context.DeadlineExceeded)
+		tail.answered(time.Now(), store.Log{}, nil, context.DeadlineExceeded, cache.Upstream{})
 		if got := age(); got != (followed{3, 2 * time.Second}) {
 			t.Errorf("while the database is away: %+v", got)
 		}

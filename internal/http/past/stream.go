@@ -85,6 +85,8 @@ type transitions struct {
 	reset  string // why it does not
 	placed bool   // seq is a position
 	seq    uint64
+
+	freshness eventstream.Freshness
 }
 
 // open opens the source for a caller.
@@ -230,6 +232,9 @@ func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
 		return p
 	}
 	p.More = len(entries) > 0
+	if !p.More { // only now, since from here on a change wakes the session
+		s.freshness.Tell(s.to, s.prefix, s.tail.Upstream())
+	}
 	for _, e := range entries {
 		if !s.filter.Matches(e.Transition) {
 			s.seq = e.Seq

@@ -6,6 +6,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Line } from './line.ts';
 import { freeAddress, Program } from './processes.ts';
 
 const bin = (name: string): string => fileURLToPath(new URL(`../../../bin/${name}`, import.meta.url));
@@ -33,6 +34,7 @@ export class Kubecast {
   readonly #dir: string;
   readonly #cluster: Program;
   #gateway: Program | undefined;
+  #line: Line | undefined;
   #address = '127.0.0.1:0';
   #scheme = 'http';
 
@@ -45,6 +47,7 @@ export class Kubecast {
       if (auth) kubecast.#address = await freeAddress();
       const more = await auth?.(kubecast.url);
       await cluster.says(/^ready$/m, 120_000);
+      await kubecast.#layLine();
       await kubecast.token('nobody'); // makes the key
       const issuer = { issuer: 'https://kubecast.local', audiences: ['kubecast'], publicKeyFile: join(dir, 'key.pem.pub'), trusted: 'same' };
       // JSON is YAML. A short retry, or the tests would mostly wait.
@@ -77,10 +80,23 @@ export class Kubecast {
     await this.startGateway();
   }
 
+  /** The gateway's line to the API server. */
+  get line(): Line {
+    if (!this.#line) throw new Error('there is no cluster yet');
+    return this.#line;
+  }
+
+  async #layLine(): Promise<void> {
+    const config = await readFile(join(this.#dir, 'cluster', 'kubeconfig'), 'utf8');
+    const [, target = ''] = /server: https:\/\/(\S+)/.exec(config) ?? [];
+    this.#line = await Line.to(target);
+    await writeFile(join(this.#dir, 'kubeconfig'), config.replace(target, this.#line.address));
+  }
+
   /** Listens where it did before, if it did. */
   async startGateway(): Promise<void> {
     const config = join(this.#dir, 'gateway.yaml');
-    const kubeconfig = join(this.#dir, 'cluster', 'kubeconfig');
+    const kubeconfig = join(this.#dir, 'kubeconfig');
     this.#gateway = new Program('gateway', gatewayPath, [
       'serve', '--kubeconfig', kubeconfig, '--config', config, '--listen', this.#address, '--ops-listen', '127.0.0.1:0',
     ]);
@@ -148,6 +164,7 @@ export class Kubecast {
 
   async stop(): Promise<void> {
     await this.#gateway?.stop();
+    await this.#line?.cut();
     await this.#cluster.stop();
     await rm(this.#dir, { recursive: true, force: true });
   }

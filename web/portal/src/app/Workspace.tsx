@@ -5,7 +5,7 @@ import { KubecastProvider } from '@kubecast/sdk/react';
 import { useEffect, useRef, type ReactNode } from 'react';
 import { ConnectionStatus } from '../connection/ConnectionStatus.tsx';
 import type { Observable } from '../connection/connection.ts';
-import { DatedBy } from '../connection/Dated.tsx';
+import { DatedByConnection } from '../connection/Dated.tsx';
 import { Bell } from '../inbox/Bell.tsx';
 import { keepNotices } from '../inbox/notices.ts';
 import { useUnread } from '../inbox/useUnread.ts';
@@ -83,7 +83,7 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />
       </header>
       <main className="page" ref={main} tabIndex={-1}>
-        {table ? <Table key={table} table={table} view={view} large={large} connection={connection} /> : <Route view={view} token={token} />}
+        <DatedByConnection>{table ? <Table key={table} table={table} view={view} large={large} /> : <Route view={view} token={token} />}</DatedByConnection>
       </main>
     </KubecastProvider>
   );
@@ -94,15 +94,14 @@ interface TableProps {
   readonly view: View;
   /** There are too many for the page to have them all; undefined: it is not known yet. */
   readonly large: boolean | undefined;
-  readonly connection: Observable<ConnectionState>;
 }
 
-function Table({ table, view, large, connection }: TableProps): ReactNode {
+function Table({ table, view, large }: TableProps): ReactNode {
   const Full = table === 'jobs' ? JobsTable : PodsTable;
   return (
-    <DatedBy connection={connection}>
+    <>
       <h1 className="unseen">{pages.titles[table]}</h1>
       <Waiting>{large === undefined ? <Wait /> : large ? <LargeTable page={table} view={view} /> : <Full view={view} />}</Waiting>
-    </DatedBy>
+    </>
   );
 }

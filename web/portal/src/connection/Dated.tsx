@@ -1,10 +1,10 @@
 // What is on screen while it is not live: dimmed, its ages stopped, and said to be old in words.
 
 import type { ConnectionState } from '@kubecast/sdk';
-import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { useConnection } from '@kubecast/sdk/react';
+import { useContext, useEffect, useState, type ReactNode } from 'react';
 import { AsOf } from '../age/Age.tsx';
 import { formatTime } from '../texts/format.ts';
-import type { Observable } from './connection.ts';
 import { describe } from './describe.ts';
 import { t } from './texts.ts';
 import './connection.css';
@@ -19,8 +19,9 @@ interface DatedProps {
 
 export function Dated({ asOf, why, children }: DatedProps): ReactNode {
   const shown = useLasting(why);
+  const around = useContext(AsOf);
   return (
-    <AsOf value={why === undefined ? undefined : asOf}>
+    <AsOf value={why === undefined ? around : asOf}>
       {/* There at all times, or what is put into it later is not read out. */}
       <div role="status">
         {shown !== undefined && (
@@ -36,15 +37,20 @@ export function Dated({ asOf, why, children }: DatedProps): ReactNode {
   );
 }
 
-/** The same for all that comes by one connection. */
-export function DatedBy({ connection, children }: { connection: Observable<ConnectionState>; children: ReactNode }): ReactNode {
-  const state = useSyncExternalStore(connection.subscribe, connection.getSnapshot);
-  const old = state.phase === 'reconnecting' || state.phase === 'stale';
+/** Around every page: all of them come by one connection. */
+export function DatedByConnection({ children }: { children: ReactNode }): ReactNode {
+  const away = useAway();
   return (
-    <Dated asOf={old ? state.since : undefined} why={old ? describe(state, formatTime).detail : undefined}>
+    <Dated asOf={away?.since} why={away && describe(away, formatTime).detail}>
       {children}
     </Dated>
   );
+}
+
+/** What the connection is like while it, or the cluster behind it, is away; undefined while it is not. What else is old is told by a page only then. */
+export function useAway(): ConnectionState | undefined {
+  const state = useConnection();
+  return state?.phase === 'reconnecting' || state?.phase === 'stale' ? state : undefined;
 }
 
 /** In milliseconds: a stream that is back after a moment is no news. */

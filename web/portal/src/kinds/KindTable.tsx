@@ -5,7 +5,7 @@ import { useKubecast, useLivePage } from '@kubecast/sdk/react';
 import { useCallback, useDeferredValue, useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Notice } from '../app/Notice.tsx';
-import { Dated } from '../connection/Dated.tsx';
+import { Dated, useAway } from '../connection/Dated.tsx';
 import { Export } from '../export/Export.tsx';
 import { ofKind } from '../export/table.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
@@ -48,7 +48,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   const namespace = kind.namespaced ? view.namespace : '';
   const resource = useMemo(() => defineResource<KubeObject>()(kind), [kind]);
   const sort = order(view.sort).join();
-  const { data, status, total, asOf, error, namespaces, retry } = useLivePage(resource, { namespace, search, sort: [sort], limit, fields });
+  const { data, status, total, error, namespaces, retry } = useLivePage(resource, { namespace, search, sort: [sort], limit, fields });
   const visible = useVisible(namespace, { namespaces, status });
   const read = useCallback(() => {
     const path = pathOf(resource, { namespace, search });
@@ -67,7 +67,7 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
     (): readonly PlainColumn<KindRow>[] => [
       { id: 'name', header: t.name, sortable: true, cell: ({ name }) => <CutName text={name} /> },
       ...(kind.namespaced && namespace === '' ? [{ id: 'namespace', header: t.namespace, sortable: true, cell: (row: KindRow) => <span translate="no">{row.namespace}</span> }] : []),
-      ...(known?.columns ?? []).map(({ name, numeric }, n) => ({ id: `own-${name}`, header: name, numeric, cell: ({ cells }: KindRow) => <Cell text={cells?.[n]} /> })),
+      ...(known?.columns ?? []).map(({ name, numeric }, n) => ({ id: `own-${name}`, header: name, foreign: true, numeric, cell: ({ cells }: KindRow) => <Cell text={cells?.[n]} /> })),
       { id: 'age', header: t.age, sortable: true, cell: ({ created }) => <Age since={created} /> },
     ],
     [known?.columns, kind.namespaced, namespace],
@@ -75,14 +75,14 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
 
   const taken = useMemo(() => ofKind(kc, resource, kind.namespaced, { namespace, search }), [kc, resource, kind.namespaced, namespace, search]);
 
-  const old = status === 'stale' || status === 'reconnecting';
+  const oldCells = useAway() === undefined && table.error !== undefined;
   return (
     <>
       <div className="toolbar">
         <a className="toolbar-back" href={linkTo('kinds', { ...view, search: '' })}>
           {t.all}
         </a>
-        <h1 className="toolbar-title" translate="no">
+        <h1 id="kind-title" className="toolbar-title" translate="no">
           {kind.kind}
         </h1>
         {kind.namespaced && <NamespaceFilter selected={view.namespace} visible={visible} />}
@@ -95,9 +95,9 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
           {kind.namespaced && t.deniedWhy}
         </Notice>
       ) : (
-        <Dated asOf={asOf} why={old ? (error?.message ?? '') : table.error ? t.oldCells : undefined}>
+        <Dated asOf={table.at} why={oldCells ? t.oldCells : undefined}>
           <PlainTable
-            label={kind.kind}
+            labelledBy="kind-title"
             columns={columns}
             rows={rows}
             keyOf={({ uid }) => uid}

@@ -6,6 +6,8 @@ import './listing.css';
 export interface PlainColumn<R> {
   readonly id: string;
   readonly header: string;
+  /** The header is the cluster's, and has no translation. */
+  readonly foreign?: boolean;
   readonly cell: (row: R) => ReactNode;
   /** It can be sorted by. */
   readonly sortable?: boolean | undefined;
@@ -14,7 +16,8 @@ export interface PlainColumn<R> {
 }
 
 interface PlainTableProps<R> {
-  readonly label: string;
+  /** The id of what names it. */
+  readonly labelledBy: string;
   readonly columns: readonly PlainColumn<R>[];
   readonly rows: readonly R[];
   readonly keyOf: (row: R) => string;
@@ -26,16 +29,16 @@ interface PlainTableProps<R> {
   readonly children?: ReactNode;
 }
 
-export function PlainTable<R>({ label, columns, rows, keyOf, href, sort, onSort, children }: PlainTableProps<R>): ReactNode {
+export function PlainTable<R>({ labelledBy, columns, rows, keyOf, href, sort, onSort, children }: PlainTableProps<R>): ReactNode {
   return (
-    <div className="plain-scroller" tabIndex={0} role="region" aria-label={label}>
-      <table className="plain-table" aria-label={label}>
+    <div className="plain-scroller" tabIndex={0} role="region" aria-labelledby={labelledBy}>
+      <table className="plain-table" aria-labelledby={labelledBy}>
         <thead>
           <tr>
-            {columns.map(({ id, header, sortable, numeric }) => {
+            {columns.map(({ id, header, sortable, numeric, foreign }) => {
               const direction = sort?.column === id ? (sort.descending ? 'descending' : 'ascending') : undefined;
               return (
-                <th key={id} scope="col" aria-sort={sortable ? (direction ?? 'none') : undefined} data-numeric={numeric ? true : undefined}>
+                <th key={id} scope="col" aria-sort={sortable ? (direction ?? 'none') : undefined} data-numeric={numeric ? true : undefined} translate={foreign ? 'no' : undefined}>
                   {sortable && onSort ? (
                     <button type="button" onClick={() => onSort(id)}>
                       {header}

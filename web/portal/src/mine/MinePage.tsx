@@ -6,7 +6,7 @@ import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react'
 import { Age } from '../age/Age.tsx';
 import { formatNumber, formatTime } from '../texts/format.ts';
 import { Notice } from '../app/Notice.tsx';
-import { Dated } from '../connection/Dated.tsx';
+import { Dated, useAway } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';
 import { jobs } from '../job/resources.ts';
 import { endOf, outcomeOf } from '../past/outcome.ts';
@@ -25,6 +25,7 @@ export function MinePage({ view }: { view: View }): ReactNode {
   // Says that something has changed; what it is like now, the list says.
   const past = useFollow(transitions(jobs, { owner: 'me', limit: 0 }));
   const connection = useConnection();
+  const away = useAway();
   const { items, markRead } = useNotifications();
 
   const latest = past.data.at(-1)?.seq;
@@ -62,8 +63,7 @@ export function MinePage({ view }: { view: View }): ReactNode {
     );
   }
   const told = past.status === 'live' || past.status === 'catching-up' || (past.status === 'loading' && lost === '');
-  const old = !told || error !== undefined;
-  const why = lost || t.historyAway;
+  const old = !away && (!told || error !== undefined);
   const fresh = mine.ended.filter(({ uid }) => unread.has(uid));
   const before = mine.ended.filter(({ uid }) => !unread.has(uid));
   const idsOf = (of: readonly PastJob[]): string[] => [...new Set(of.flatMap(({ uid }) => unread.get(uid) ?? []))];
@@ -72,7 +72,7 @@ export function MinePage({ view }: { view: View }): ReactNode {
   };
   const nothing = mine.running.length + mine.waiting.length + mine.ended.length === 0;
   return (
-    <Dated asOf={old ? ((!told && past.asOf) || at) : undefined} why={old ? why : undefined}>
+    <Dated asOf={old ? ((!told && past.asOf) || at) : undefined} why={old ? t.historyAway : undefined}>
       <div className="mine" tabIndex={-1}>
         <h1>{t.title}</h1>
         {nothing ? (

@@ -6,6 +6,7 @@ import { frame, type ScriptedBody, type ScriptedFetch, type ScriptedRequest } fr
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
 import { MockPast } from '../../../mock/told.ts';
+import { DatedByConnection } from '../connection/Dated.tsx';
 import { parseView } from '../view/view.ts';
 import { commandFor } from './HowTo.tsx';
 import { MinePage } from './MinePage.tsx';
@@ -38,7 +39,9 @@ const answer = async (status = 200): Promise<void> => {
 const show = async (): Promise<void> => {
   page = render(
     <KubecastProvider client={kc}>
-      <MinePage view={parseView(location.hash)} />
+      <DatedByConnection>
+        <MinePage view={parseView(location.hash)} />
+      </DatedByConnection>
     </KubecastProvider>,
   );
   await pass(10);

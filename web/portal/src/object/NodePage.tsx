@@ -54,7 +54,7 @@ export function NodePage({ view, name }: { view: View; name: string }): ReactNod
       view={view}
       namespace=""
       name={name}
-      back={{ href: linkToKind('nodes', view), title: 'nodes' }}
+      back={{ href: linkToKind('nodes', view), title: 'nodes', foreign: true }}
       mark={node && <StateMark {...nodeState(node)} />}
       command="describe node"
       watched={watched}

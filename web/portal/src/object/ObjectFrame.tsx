@@ -2,9 +2,8 @@
 
 import type { WatchStatus } from '@kubecast/sdk';
 import type { ReactNode } from 'react';
-import { AsOf } from '../age/Age.tsx';
 import { Copied } from '../job/Copied.tsx';
-import { formatNumber, formatTime } from '../texts/format.ts';
+import { formatNumber } from '../texts/format.ts';
 import { setView, type View } from '../view/view.ts';
 import { t } from './texts.ts';
 import '../job/job.css';
@@ -25,12 +24,12 @@ interface ObjectFrameProps {
   readonly namespace: string;
   readonly name: string;
   /** The table to go back to. */
-  readonly back: { readonly href: string; readonly title: string };
+  readonly back: { readonly href: string; readonly title: string; /** The title is the cluster's, and has no translation. */ readonly foreign?: boolean };
   /** Beside the name, such as its state. */
   readonly mark?: ReactNode;
   /** What kubectl would be asked, but for the namespace; it ends with the name. */
   readonly command: string;
-  readonly watched: { readonly status: WatchStatus; readonly asOf: number | undefined; readonly error: { readonly message: string } | undefined };
+  readonly watched: { readonly status: WatchStatus; readonly error: { readonly message: string } | undefined };
   readonly there: boolean;
   /** Said if it is not there, although nothing is wrong. */
   readonly missing: string;
@@ -40,13 +39,13 @@ interface ObjectFrameProps {
 }
 
 export function ObjectFrame({ view, namespace, name, back, mark, command, watched, there, missing, facts, tabs }: ObjectFrameProps): ReactNode {
-  const { status, asOf, error } = watched;
+  const { status, error } = watched;
   const tab = tabs.find(({ id }) => id === view.tab) ?? tabs[0];
   const safe = nameable.test(name) && (namespace === '' || nameable.test(namespace));
   return (
     <div className="job">
       <header className="job-head">
-        <a className="job-back" href={back.href}>
+        <a className="job-back" href={back.href} translate={back.foreign ? 'no' : undefined}>
           {t.back(back.title)}
         </a>
         <h1 translate="no">{name}</h1>
@@ -56,24 +55,22 @@ export function ObjectFrame({ view, namespace, name, back, mark, command, watche
         {mark}
         {safe && <Copied text={`kubectl ${namespace && `-n ${namespace} `}${command} ${name}`} />}
       </header>
-      <Trouble status={status} message={error?.message} asOf={asOf} there={there} missing={missing} />
-      <AsOf value={status === 'live' ? undefined : asOf}>
-        <div className="job-body" data-dated={status === 'stale' || status === 'reconnecting' || undefined}>
-          <section className="job-facts" aria-label={t.facts}>
-            {facts}
-          </section>
-          <section className="job-main" aria-label={t.details}>
-            <nav className="tabs" aria-label={t.details}>
-              {tabs.map(({ id, title, count }, n) => (
-                <button key={id} type="button" aria-current={id === tab?.id ? 'true' : undefined} onClick={() => setView({ tab: n === 0 ? '' : id })}>
-                  {title} {count !== undefined && <span className="chip-count">{formatNumber(count)}</span>}
-                </button>
-              ))}
-            </nav>
-            {tab?.content()}
-          </section>
-        </div>
-      </AsOf>
+      <Trouble status={status} message={error?.message} there={there} missing={missing} />
+      <div className="job-body">
+        <section className="job-facts" aria-label={t.facts}>
+          {facts}
+        </section>
+        <section className="job-main" aria-label={t.details}>
+          <nav className="tabs" aria-label={t.details}>
+            {tabs.map(({ id, title, count }, n) => (
+              <button key={id} type="button" aria-current={id === tab?.id ? 'true' : undefined} onClick={() => setView({ tab: n === 0 ? '' : id })}>
+                {title} {count !== undefined && <span className="chip-count">{formatNumber(count)}</span>}
+              </button>
+            ))}
+          </nav>
+          {tab?.content()}
+        </section>
+      </div>
     </div>
   );
 }
@@ -81,13 +78,12 @@ export function ObjectFrame({ view, namespace, name, back, mark, command, watche
 interface TroubleProps {
   readonly status: WatchStatus;
   readonly message: string | undefined;
-  readonly asOf: number | undefined;
   readonly there: boolean;
   readonly missing: string;
 }
 
-/** Why what is shown is not the object as it is now; nothing if it is. */
-function Trouble({ status, message = '', asOf, there, missing }: TroubleProps): ReactNode {
+/** Why there is nothing to show, or not all; nothing if there is. How old it is, is told around the page. */
+function Trouble({ status, message = '', there, missing }: TroubleProps): ReactNode {
   let text: ReactNode;
   if (status === 'denied' || status === 'closed') {
     text = (
@@ -95,8 +91,6 @@ function Trouble({ status, message = '', asOf, there, missing }: TroubleProps): 
         {t.cannotBeShown} <span translate="no">{message}</span>
       </>
     );
-  } else if (status === 'stale' || ((status === 'reconnecting' || status === 'paused') && there)) {
-    text = asOf === undefined ? t.old : (status === 'stale' ? t.clusterLost : t.connectionLost)(formatTime(asOf));
   } else if (status === 'live' && !there) text = missing;
   return (
     <div role="status">

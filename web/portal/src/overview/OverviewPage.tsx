@@ -1,18 +1,17 @@
 // How the cluster's jobs fare: what there is now, how what was ended, how long jobs wait and run, and who uses how much.
 
 import { transitions } from '@kubecast/sdk';
-import { useConnection, useCount, useFollow, useKubecast } from '@kubecast/sdk/react';
+import { useCount, useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useCallback, useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { useNow } from '../age/clock.ts';
-import { Dated } from '../connection/Dated.tsx';
-import { describe } from '../connection/describe.ts';
+import { Dated, useAway } from '../connection/Dated.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { jobs, pods } from '../job/resources.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { useReading } from '../reading/reading.ts';
-import { formatDuration, formatNumber, formatTime } from '../texts/format.ts';
+import { formatDuration, formatNumber } from '../texts/format.ts';
 import { formatView, linkTo, linkToJob, parseView, setView, type View } from '../view/view.ts';
 import { Chart } from './Chart.tsx';
 import { Teams } from './Teams.tsx';
@@ -75,11 +74,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
   // Not all of the time is covered by what is counted.
   const partly = over.data.length >= ends && inTime.length === over.data.length;
   const none = over.status === 'denied' && (times.error as { status?: number } | undefined)?.status === 404;
-  // Without a history, too, what there is now comes by the stream, and is as old as that.
-  const connection = useConnection();
-  const away = connection?.phase === 'reconnecting' || connection?.phase === 'stale' ? connection : undefined;
-  const failed = none ? undefined : times.error;
-  const why = failed ? t.old : away ? describe(away, formatTime).detail : undefined;
+  const failed = useAway() || none ? undefined : times.error;
   return (
     <>
       <div className="toolbar">
@@ -87,7 +82,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
         <NamespaceFilter selected={namespace} visible={over.namespaces} />
         <Choice label={t.since} value={since} options={Object.entries(t.spans)} onChoose={(one) => setView({ since: one === '24h' ? '' : one })} />
       </div>
-      <Dated asOf={failed ? times.at : away?.since} why={why}>
+      <Dated asOf={times.at} why={failed && t.old}>
         <div className="overview" tabIndex={-1}>
           <Now view={view} />
           {none ? (

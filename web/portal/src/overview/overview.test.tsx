@@ -5,6 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { frame, type ScriptedBody, type ScriptedFetch } from '../../../mock/fetch.ts';
 import { eachPage } from '../../../mock/page.ts';
 import { render, type Rendered } from '../../../mock/render.ts';
+import { DatedByConnection } from '../connection/Dated.tsx';
 import { parseView } from '../view/view.ts';
 import { OverviewPage } from './OverviewPage.tsx';
 
@@ -23,7 +24,9 @@ const watchesOf = (url: string): [string, string][] => [...new URL(url, 'http://
 test('where no history is kept, what there is now is still said to be old when the stream is lost', async () => {
   page = render(
     <KubecastProvider client={kc}>
-      <OverviewPage view={parseView('#overview')} />
+      <DatedByConnection>
+        <OverviewPage view={parseView('#overview')} />
+      </DatedByConnection>
     </KubecastProvider>,
   );
   await pass(20);

@@ -5,7 +5,7 @@ import { useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { Notice } from '../app/Notice.tsx';
-import { Dated } from '../connection/Dated.tsx';
+import { Dated, useAway } from '../connection/Dated.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { Export } from '../export/Export.tsx';
 import { ofHistory } from '../export/table.ts';
@@ -62,6 +62,8 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : undefined, 1_500);
   const rows = useMemo(() => data && patched(data.items, past.data), [data, past.data]);
   const [leafing, setLeafing] = useState(false);
+  // Its database can be away while all else is there.
+  const old = useAway() === undefined && (error !== undefined || past.status === 'stale' || past.status === 'reconnecting');
   const queues = useMemo(() => [...new Set([...(rows ?? []).map((job) => job.queue), queue])].filter(Boolean).sort(), [rows, queue]);
 
   const more = (): void => {
@@ -76,7 +78,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   };
   const filters = (
     <div className="toolbar">
-      <h1 className="toolbar-title">{t.title}</h1>
+      <h1 id="history-title" className="toolbar-title">{t.title}</h1>
       <NamespaceFilter selected={namespace} />
       <Choice label={t.owner} value={owner} options={[['', t.everybody], ['me', t.mine], ...(owner && owner !== 'me' ? [[owner, owner] as const] : [])]} onChoose={(one) => setView({ owner: one })} />
       <Choice label={t.state} value={state} options={[['', t.allStates], ...states.map((one) => [one, stateName(one)] as const)]} onChoose={(one) => setView({ state: one })} />
@@ -106,8 +108,8 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   return (
     <>
       {filters}
-      <Dated asOf={error ? at : past.asOf} why={error ? t.old : past.status === 'stale' || past.status === 'reconnecting' ? (past.error?.message ?? '') : undefined}>
-        <PlainTable label={t.title} columns={columns} rows={rows ?? []} keyOf={({ uid }) => uid} href={(job) => linkToJob(job.namespace, job.name, view)}>
+      <Dated asOf={error ? at : past.asOf} why={old ? t.old : undefined}>
+        <PlainTable labelledBy="history-title" columns={columns} rows={rows ?? []} keyOf={({ uid }) => uid} href={(job) => linkToJob(job.namespace, job.name, view)}>
           {!rows ? (
             <p className="job-none">{t.loading}</p>
           ) : rows.length === 0 ? (
