@@ -17,10 +17,10 @@ export async function violations(page: Page): Promise<string[]> {
   return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ''}`));
 }
 
-/** What a page that is not in English says in English, or seems to. */
-export async function englishOf(page: Page): Promise<string[]> {
+/** What a page that is not in English says in English, or seems to; but for a name that stands within its sentences. */
+export async function englishOf(page: Page, name = ''): Promise<string[]> {
   const words = await page.evaluate(ownWords);
-  return words.filter((text) => text.match(/[A-Za-z]{2,}/g)?.some((word) => !names.has(word)));
+  return words.filter((text) => (name === '' ? text : text.replaceAll(name, '')).match(/[A-Za-z]{2,}/g)?.some((word) => !names.has(word)));
 }
 
 /** What is called so in Chinese, too. */

@@ -107,6 +107,30 @@ test('a watch that is refused is told why, and the others go on', async () => {
   expect(asked()).toHaveLength(2);
 });
 
+test('what was refused is asked for when one looks again, and is back once it is allowed; the stream is left alone until then', async () => {
+  const [one, other] = [kc.watch(jobs), kc.watch(pods)];
+  for (const watch of [one, other]) watch.subscribe(() => undefined);
+  await pass();
+  server.last.refuse(403);
+  await pass();
+  for (const [n, request] of server.requests.slice(1).entries()) request.refuse(n === 0 ? 200 : 403);
+  await pass();
+  const body = server.last.accept(synced('w0', 'e.w0-1'));
+  await pass();
+  for (const status of [403, 200]) {
+    const before = server.requests.length;
+    kc.wake();
+    await pass();
+    const probes = server.requests.slice(before).filter(({ url }) => url === '/api/v1/pods');
+    expect(probes).toHaveLength(1);
+    expect(other.getSnapshot().status).toBe('denied');
+    body.push(': here\n\n'); // the stream itself was asked whether it is alive
+    probes[0]?.refuse(status);
+    await pass();
+  }
+  expect(asked()).toHaveLength(2);
+});
+
 test('old rows are never live: lost, they are as of when they were; told anew, they are catching up', async () => {
   const one = kc.watch(jobs);
   one.subscribe(() => undefined);

@@ -48,7 +48,7 @@ export interface Watch<T, More = unknown> {
   readonly getSnapshot: () => WatchSnapshot<T> & More;
   /** What a server renders: it watches nothing. */
   readonly getServerSnapshot: () => WatchSnapshot<T> & More;
-  /** Tries at once what is being waited for, or again what was denied. */
+  /** Tries at once what is being waited for, or again what was denied; what else was denied, if it is allowed by now. */
   readonly retry: () => void;
 }
 
@@ -152,9 +152,10 @@ export class Kubecast {
     });
   }
 
-  /** See {@link Client.wake}. */
+  /** See {@link Client.wake}. What was refused is asked for again if it is allowed by now. */
   wake(): void {
     this.#client?.wake();
+    for (const entry of this.#entries.values()) if (entry.refused && entry.subscribers > 0) void this.#recheck(entry);
   }
 
   /** See {@link Client.pause}. */
@@ -211,7 +212,7 @@ export class Kubecast {
       getServerSnapshot: () => this.#entries.get(path)?.server ?? nothing,
       retry: () => {
         at().refused = undefined;
-        this.#client?.wake();
+        this.wake();
         this.#settle();
       },
     };
@@ -344,6 +345,12 @@ export class Kubecast {
     const alone = answers.filter(Boolean).length < 2;
     const none = !answers.some(Boolean);
     for (const [n, entry] of asked.entries()) entry.refused = none || (answers[n] && alone) ? { reason, message } : answers[n];
+    this.#settle();
+  }
+
+  async #recheck(entry: Entry): Promise<void> {
+    if (await this.#refusal(entry.path)) return;
+    entry.refused = undefined;
     this.#settle();
   }
 

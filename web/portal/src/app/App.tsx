@@ -57,7 +57,8 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
   useEffect(() => {
     if (refused) {
       const said = now.message ? ` ${t.gatewaySays(now.message)}` : '';
-      signOut(accepted ? t.signedOut + said : t.notAccepted + said);
+      if (accepted && now.message === expired) signOut(t.expired);
+      else signOut((accepted ? t.signedOut : t.notAccepted) + said);
     } else if (known && !accepted) {
       accept();
     }
@@ -81,6 +82,9 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
     </>
   );
 }
+
+/** What the gateway says of a token whose time is over. */
+const expired = 'token expired';
 
 /** Asks for something, to see whether the gateway knows who asks. */
 function Knock(): ReactNode {

@@ -22,3 +22,12 @@ export function Notice({ title, said, onRetry, children }: NoticeProps): ReactNo
     </div>
   );
 }
+
+/** What the caller may not see. */
+export function Forbidden({ said, onRetry }: Pick<NoticeProps, 'said' | 'onRetry'>): ReactNode {
+  return (
+    <Notice title={t.notYours} said={said} onRetry={onRetry}>
+      {t.notYoursWhy}
+    </Notice>
+  );
+}

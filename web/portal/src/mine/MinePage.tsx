@@ -5,11 +5,12 @@ import { useConnection, useFollow, useKubecast, useNotifications } from '@kubeca
 import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { formatNumber, formatTime } from '../texts/format.ts';
-import { Notice } from '../app/Notice.tsx';
+import { Forbidden, Notice } from '../app/Notice.tsx';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';
 import { jobs } from '../job/resources.ts';
 import { endOf, outcomeOf } from '../past/outcome.ts';
+import { isForbidden } from '../reading/reading.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
 import { HowTo } from './HowTo.tsx';
@@ -53,13 +54,25 @@ export function MinePage({ view }: { view: View }): ReactNode {
       </Notice>
     );
   }
+  const title = <h1 className="unseen">{t.title}</h1>;
+  if (isForbidden(error)) {
+    return (
+      <>
+        {title}
+        <Forbidden said={error.message} onRetry={retry} />
+      </>
+    );
+  }
   const lost = connection && connection.phase !== 'live' && connection.reason !== '' ? describe(connection, formatTime).detail : '';
   if (!mine) {
     if (!error) return <p className="mine-none">{t.loading}</p>;
     return (
-      <Notice title={t.notNow} said={lost || error.message} onRetry={retry}>
-        {t.allThereMeanwhile(<a href={linkTo('jobs', view)}>{t.allJobs}</a>)}
-      </Notice>
+      <>
+        {title}
+        <Notice title={t.notNow} said={lost || error.message} onRetry={retry}>
+          {t.allThereMeanwhile(<a href={linkTo('jobs', view)}>{t.allJobs}</a>)}
+        </Notice>
+      </>
     );
   }
   const told = past.status === 'live' || past.status === 'catching-up' || (past.status === 'loading' && lost === '');

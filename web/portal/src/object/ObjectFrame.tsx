@@ -29,7 +29,7 @@ interface ObjectFrameProps {
   readonly mark?: ReactNode;
   /** What kubectl would be asked, but for the namespace; it ends with the name. */
   readonly command: string;
-  readonly watched: { readonly status: WatchStatus; readonly error: { readonly message: string } | undefined };
+  readonly watched: { readonly status: WatchStatus; readonly error: { readonly message: string } | undefined; readonly retry: () => void };
   readonly there: boolean;
   /** Said if it is not there, although nothing is wrong. */
   readonly missing: string;
@@ -39,7 +39,7 @@ interface ObjectFrameProps {
 }
 
 export function ObjectFrame({ view, namespace, name, back, mark, command, watched, there, missing, facts, tabs }: ObjectFrameProps): ReactNode {
-  const { status, error } = watched;
+  const { status, error, retry } = watched;
   const tab = tabs.find(({ id }) => id === view.tab) ?? tabs[0];
   const safe = nameable.test(name) && (namespace === '' || nameable.test(namespace));
   return (
@@ -55,7 +55,7 @@ export function ObjectFrame({ view, namespace, name, back, mark, command, watche
         {mark}
         {safe && <Copied text={`kubectl ${namespace && `-n ${namespace} `}${command} ${name}`} />}
       </header>
-      <Trouble status={status} message={error?.message} there={there} missing={missing} />
+      <Trouble status={status} message={error?.message} there={there} missing={missing} onRetry={retry} />
       <div className="job-body">
         <section className="job-facts" aria-label={t.facts}>
           {facts}
@@ -80,15 +80,19 @@ interface TroubleProps {
   readonly message: string | undefined;
   readonly there: boolean;
   readonly missing: string;
+  readonly onRetry: () => void;
 }
 
 /** Why there is nothing to show, or not all; nothing if there is. How old it is, is told around the page. */
-function Trouble({ status, message = '', there, missing }: TroubleProps): ReactNode {
+function Trouble({ status, message = '', there, missing, onRetry }: TroubleProps): ReactNode {
   let text: ReactNode;
   if (status === 'denied' || status === 'closed') {
     text = (
       <>
-        {t.cannotBeShown} <span translate="no">{message}</span>
+        {t.cannotBeShown} <span translate="no">{message}</span>{' '}
+        <button type="button" className="button button-small" onClick={onRetry}>
+          {t.tryAgain}
+        </button>
       </>
     );
   } else if (status === 'live' && !there) text = missing;

@@ -7,6 +7,7 @@ import { Age } from '../age/Age.tsx';
 import { useNow } from '../age/clock.ts';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { Choice } from '../filters/Choice.tsx';
+import { Forbidden } from '../app/Notice.tsx';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { jobs, pods } from '../job/resources.ts';
 import { CutName } from '../listing/CutName.tsx';
@@ -74,6 +75,10 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
   // Not all of the time is covered by what is counted.
   const partly = over.data.length >= ends && inTime.length === over.data.length;
   const none = over.status === 'denied' && (times.error as { status?: number } | undefined)?.status === 404;
+  const retry = (): void => {
+    over.retry();
+    times.retry();
+  };
   const failed = useAway() || none ? undefined : times.error;
   return (
     <>
@@ -87,6 +92,8 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
           <Now view={view} />
           {none ? (
             <p className="chart-says">{t.noHistory}</p>
+          ) : over.status === 'denied' ? (
+            <Forbidden said={over.error?.message} onRetry={retry} />
           ) : (
             <>
               <div className="charts">

@@ -4,7 +4,7 @@ import { AskedError, transitions, type PastJob, type PastQuery, type Transition 
 import { useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
-import { Notice } from '../app/Notice.tsx';
+import { Forbidden, Notice } from '../app/Notice.tsx';
 import { Dated, useAway } from '../connection/Dated.tsx';
 import { Choice } from '../filters/Choice.tsx';
 import { Export } from '../export/Export.tsx';
@@ -13,7 +13,7 @@ import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { jobs } from '../job/resources.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
-import { useReading } from '../reading/reading.ts';
+import { isForbidden, useReading } from '../reading/reading.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { formatDuration } from '../texts/format.ts';
@@ -59,7 +59,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   const taken = useMemo(() => ofHistory(kc, query), [kc, query]);
   // Says that something has changed, and what of that which was read before.
   const past = useFollow(transitions(jobs, { namespace, owner, limit: 0, keep: 1_000 }));
-  const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : undefined, 1_500);
+  const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : past.status === 'denied' ? 'denied' : undefined, 1_500);
   const rows = useMemo(() => data && patched(data.items, past.data), [data, past.data]);
   const [leafing, setLeafing] = useState(false);
   // Its database can be away while all else is there.
@@ -75,6 +75,10 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
         setLeafing(false);
         retry();
       });
+  };
+  const again = (): void => {
+    past.retry();
+    retry();
   };
   const filters = (
     <div className="toolbar">
@@ -93,6 +97,14 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
       <Notice title={t.noHistory} said={error.message} onRetry={retry}>
         {t.noHistoryWhy}
       </Notice>
+    );
+  }
+  if (isForbidden(error)) {
+    return (
+      <>
+        {filters}
+        <Forbidden said={error.message} onRetry={again} />
+      </>
     );
   }
   if (error && !rows) {

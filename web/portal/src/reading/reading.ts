@@ -1,9 +1,10 @@
 // What is asked for as a list, and asked for again when a stream says that something has changed: at most so often, and by one request at a time.
 
+import { AskedError } from '@kubecast/sdk';
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 
 export interface Read<T> {
-  /** What was read last, also while it is being read again or that has failed. */
+  /** What was read last, also while it is being read again or that has failed. What may not be seen any more is not there. */
   readonly data: T | undefined;
   /** When that was asked for, in milliseconds since the epoch. */
   readonly at: number | undefined;
@@ -82,7 +83,10 @@ export class Reading<T> {
     const at = Date.now();
     this.#snapshot = await this.#read().then(
       (data): Read<T> => ({ data, at, error: undefined }),
-      (error: unknown): Read<T> => ({ ...this.#snapshot, error: error instanceof Error ? error : new Error(String(error)) }),
+      (error: unknown): Read<T> => ({
+        ...(isForbidden(error) ? { data: undefined, at: undefined } : this.#snapshot),
+        error: error instanceof Error ? error : new Error(String(error)),
+      }),
     );
     this.#asking = false;
     const now = performance.now();
@@ -90,6 +94,11 @@ export class Reading<T> {
     for (const listener of [...this.#listeners]) listener();
     this.#plan();
   }
+}
+
+/** Whether the caller may not see what was asked for. */
+export function isForbidden(error: unknown): error is AskedError {
+  return error instanceof AskedError && error.status === 403;
 }
 
 /** Reads again when `signal` is another value. */
