@@ -34,7 +34,7 @@ export default defineConfig(
         'error',
         {
           patterns: [
-            { regex: '(^|/)sdk/(?!src/(tabs/)?index\\.ts$|examples/compile\\.ts$|react$|tabs$|testing$)', message: "Of the SDK, its public face only: '@kubecast/sdk', '@kubecast/sdk/react', or sdk/src/index.ts." },
+            { regex: '(^|/)sdk/(?!src/(tabs/)?index\\.ts$|examples/compile\\.ts$|devtools$|react$|tabs$|testing$)', message: "Of the SDK, its public face only: '@kubecast/sdk', '@kubecast/sdk/react', or sdk/src/index.ts." },
           ],
         },
       ],
@@ -43,13 +43,13 @@ export default defineConfig(
   {
     // It runs in workers and in Node, and has no dependencies.
     files: ['sdk/src/**/*.ts'],
-    ignores: ['**/*.test.ts', 'sdk/src/{react,vue,svelte,solid}.ts', 'sdk/src/tabs/*.ts'],
+    ignores: ['**/*.test.ts', 'sdk/src/{react,vue,svelte,solid}.ts', 'sdk/src/{tabs,devtools}/*.ts'],
     rules: {
       'no-restricted-imports': ['error', { patterns: [{ regex: '^(?!\\./)', message: 'The SDK has no dependencies: only what is beside it.' }] }],
     },
   },
   {
-    files: ['sdk/src/tabs/*.ts'],
+    files: ['sdk/src/tabs/*.ts', 'sdk/src/devtools/*.ts'],
     ignores: ['**/*.test.ts'],
     rules: {
       'no-restricted-imports': ['error', { patterns: [{ regex: '^(?!\\./|\\.\\./[a-z]+\\.ts$)', message: 'The SDK has no dependencies: only what is beside it.' }] }],

@@ -6,6 +6,7 @@ import { useEffect, useRef, type ReactNode } from 'react';
 import { ConnectionStatus } from '../connection/ConnectionStatus.tsx';
 import type { Observable } from '../connection/connection.ts';
 import { DatedByConnection } from '../connection/Dated.tsx';
+import { useDevtools } from '../devtools/useDevtools.ts';
 import { Bell } from '../inbox/Bell.tsx';
 import { keepNotices } from '../inbox/notices.ts';
 import { useUnread } from '../inbox/useUnread.ts';
@@ -61,6 +62,8 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
     [kc, aside, user],
   );
 
+  const openDevtools = useDevtools(kc);
+
   return (
     <KubecastProvider client={kc}>
       <button type="button" className="button skip" onClick={() => main.current?.focus()}>
@@ -77,7 +80,7 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
             </a>
           ))}
         </nav>
-        <Keys />
+        <Keys onDevtools={openDevtools} />
         <ConnectionStatus connection={connection} rows={table && large === false ? watchOf(kc, table, namespace) : undefined} onRetry={() => kc.wake()} />
         <Bell view={view} user={user} />
         <Account claims={claims} stuck={stuck} onSignOut={onSignOut} />

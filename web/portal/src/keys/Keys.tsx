@@ -6,13 +6,13 @@ import { onKey, onMac, type Opened } from './keys.ts';
 import { t } from './texts.ts';
 import './keys.css';
 
-export function Keys(): ReactNode {
+export function Keys({ onDevtools }: { onDevtools?: () => void }): ReactNode {
   const [open, setOpen] = useState<Opened>();
   useEffect(() => {
-    const listen = (event: KeyboardEvent): void => onKey(event, setOpen);
+    const listen = (event: KeyboardEvent): void => onKey(event, (what) => (what === 'devtools' ? onDevtools?.() : setOpen(what)));
     document.addEventListener('keydown', listen);
     return () => document.removeEventListener('keydown', listen);
-  }, []);
+  }, [onDevtools]);
   const onClose = (): void => setOpen(undefined);
   return (
     <>

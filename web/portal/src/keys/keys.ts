@@ -27,7 +27,7 @@ const typing = (target: EventTarget | null): boolean =>
 
 export const onMac = (): boolean => navigator.platform.startsWith('Mac');
 
-export type Opened = 'help' | 'palette';
+export type Opened = 'help' | 'palette' | 'devtools';
 
 /** Also while somebody types; but on a Mac, Ctrl-K in a field deletes to the end of the line. */
 function isPalette({ key, target, ctrlKey, metaKey, altKey, shiftKey, isComposing }: KeyboardEvent): boolean {
@@ -47,6 +47,7 @@ export function onKey(event: KeyboardEvent, open: (what: Opened) => void): void 
   if (typing(target) || document.querySelector('dialog[open]')) return;
   if (key.length === 1 && !singleKeys()) return;
   if (key === '?') open('help');
+  else if (key === 'D') open('devtools');
   else if (key === '/') {
     const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
     if (!search) return;
