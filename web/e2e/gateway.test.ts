@@ -50,35 +50,6 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await page.evaluate((view) => (location.hash = view), hash);
   };
 
-  /** Notes each state that a row shows, in order, from now on. */
-  const noteStates = (name: string) =>
-    page.evaluate((jobName) => {
-      const states: string[] = [];
-      Object.assign(window, { states });
-      const look = (): void => {
-        const text = document.querySelector(`[data-name="${jobName}"] .state-name`)?.textContent;
-        if (text && text !== states.at(-1)) states.push(text);
-      };
-      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
-    }, name);
-  const notedStates = () => page.evaluate(() => (window as unknown as { states: string[] }).states);
-
-  test('a job lives on screen from its first state to its last', async () => {
-    await open('#jobs?q=lives');
-    await page.locator('.table-empty').waitFor();
-    await noteStates('lives');
-    await kubecast.submit(namespace, 'lives', { start: 3, run: 4 });
-    await row('lives').getByText('Complete').waitFor();
-    expect(await notedStates()).toEqual(['Pending', 'Running', 'Complete']);
-    const text = (await row('lives').textContent()) ?? '';
-    for (const part of [namespace, 'mara.lindqvist', '1/1']) expect(text).toContain(part);
-
-    await page.getByRole('link', { name: 'Pods' }).click();
-    const pod = page.locator('.table-pods .table-row', { hasText: /^lives-/ });
-    await pod.getByText('Succeeded').waitFor();
-    expect(await pod.textContent()).toMatch(/node-/);
-  });
-
   test('the gateway is killed in the middle: the page comes back by itself and shows what it missed', async () => {
     await open('#jobs?q=during');
     await page.evaluate(() => Object.assign(window, { sameDocument: true }));
@@ -309,23 +280,38 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     token = everybody;
   });
 
-  if (picture) test('a picture for the README', { timeout: 180_000 }, async () => {
+  if (picture) test('pictures for the documentation', { timeout: 300_000 }, async () => {
     await page.setViewportSize({ width: 1280, height: 720 });
     await open('#jobs');
     await page.locator('.chip', { hasText: 'Retrying' }).waitFor({ timeout: 120_000 });
-    await page.waitForTimeout(45_000); // until there is some of everything
+    await page.waitForTimeout(60_000); // until there is some of everything
     const docs = fileURLToPath(new URL('../../docs/', import.meta.url));
     await mkdir(docs, { recursive: true });
-    await page.screenshot({ path: `${docs}portal.png` });
+    const take = async (name: string, ready: string): Promise<void> => {
+      await page.locator(ready).first().waitFor();
+      await page.waitForTimeout(1_500); // what is loaded meanwhile
+      await page.screenshot({ path: `${docs}${name}.png` });
+    };
+    const go = (hash: string): Promise<void> => page.evaluate((to) => void (location.hash = to), hash);
+    await take('portal', '.table-body .table-row');
     await page.getByRole('button', { name: /^Failed/ }).click();
     await page.locator('.table-body .row-link').first().click();
-    await page.locator('.log-ended').first().waitFor();
-    await page.screenshot({ path: `${docs}job.png` });
-    await page.getByRole('link', { name: 'Mine' }).click();
-    await page.locator('.mine-section').first().waitFor();
-    await page.screenshot({ path: `${docs}mine.png` });
+    await take('job', '.log-ended');
+    await go('#mine');
+    await take('mine', '.mine-section');
     await page.locator('.bell-button').click();
-    await page.locator('.inbox-items').waitFor();
-    await page.screenshot({ path: `${docs}inbox.png` });
+    await take('inbox', '.inbox-items');
+    await page.keyboard.press('Escape');
+    await go('#overview');
+    await take('overview', '.charts');
+    await go('#history');
+    await take('history', '.plain-table .row-link');
+    await go('#kinds/nodes/node-01');
+    await take('node', '.job-facts .fact');
+    await go('#kinds');
+    await take('kinds', '.kinds .row-link');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await go('#jobs');
+    await take('portal-dark', '.table-body .table-row');
   });
 });

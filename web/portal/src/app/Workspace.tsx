@@ -39,10 +39,14 @@ interface WorkspaceProps {
 export function Workspace({ kc, aside, connection, claims, token, stuck, onSignOut }: WorkspaceProps): ReactNode {
   const view = useView();
   const main = useRef<HTMLElement>(null);
+  const nav = useRef<HTMLElement>(null);
   const namespace = useRested(view.namespace);
   const { page, object, kind } = view;
   const table = tableOf(view);
   const large = useLarge(kc, table, namespace);
+
+  // Where they do not all fit, the one that is shown does.
+  useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [page]);
 
   const { user } = claims;
   const unread = useUnread(inboxOf(kc), user) ?? 0;
@@ -73,7 +77,7 @@ export function Workspace({ kc, aside, connection, claims, token, stuck, onSignO
         <span className="brand" translate="no">
           <Logo /> Kubecast
         </span>
-        <nav aria-label={t.pagesLabel}>
+        <nav ref={nav} aria-label={t.pagesLabel}>
           {shownPages.map((one) => (
             <a key={one} href={linkTo(one, view)} aria-current={one === page ? (object || kind ? 'true' : 'page') : undefined}>
               {pages.titles[one]}
