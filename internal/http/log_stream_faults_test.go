@@ -198,6 +198,7 @@ func TestRunThatWasReplacedWhileNobodyReadIsMissing(t *testing.T) {
 			k.exits("a/web", "main", 1)
 			k.starts("a/web", "main")
 		}
+		pass(time.Second) // until the gateway knows of both; of the first alone it would be read, and not missing
 		back := all[0].stream(path, "Last-Event-ID: "+s.lastID)
 		back.says("reset expired web", "started web/main#1")
 	})
