@@ -21,9 +21,7 @@ const names = ({ items }: List): string[] => items.map(({ metadata }) => metadat
 
 async function fill(trial: Trial): Promise<void> {
   for (const [name, value] of [['b', 2], ['c', 1], ['a', 3], ['d', 1]] as const) await trial.room.put(name, { ...n(value), labels: { team: `t${value}` } });
-  // The list may be a moment behind the write; the stream says when it is not.
-  const listener = await trial.listen();
-  await listener.until(() => listener.state().size >= 4, 'the objects are not told');
+  await trial.known();
 }
 
 export const listCases = [

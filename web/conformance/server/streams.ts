@@ -76,7 +76,11 @@ export const streamCases = [
       }
     })();
     const listeners = [];
-    for (let begun = 0; begun < 5; begun++) listeners.push(await trial.synced());
+    for (let begun = 0; begun < 5; begun++) {
+      const listener = await trial.listen();
+      await listener.next('synced');
+      listeners.push(listener);
+    }
     await writes;
     for (const listener of listeners) await comesTo(listener, Object.fromEntries(wanted));
   }),

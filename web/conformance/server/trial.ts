@@ -2,16 +2,30 @@
 
 import { same, type Case } from '../case.ts';
 import { Listener, type Told } from './listener.ts';
-import type { Room, ServerAbility, ServerSubject } from './subject.ts';
+import type { Room, ServerAbility, ServerSubject, Thing } from './subject.ts';
 
 export class Trial {
   readonly subject: ServerSubject;
   readonly room: Room;
   readonly #open = new Set<Listener>();
+  /** What was written since the server was last seen to know all of it, by name; undefined is what was removed. */
+  readonly #written = new Map<string, Thing | undefined>();
 
   constructor(subject: ServerSubject, room: Room) {
     this.subject = subject;
-    this.room = room;
+    this.room = {
+      path: room.path,
+      forget: async () => room.forget?.(),
+      put: async (name, content) => {
+        const thing = await room.put(name, content);
+        this.#written.set(name, thing);
+        return thing;
+      },
+      remove: async (name) => {
+        await room.remove(name);
+        this.#written.set(name, undefined);
+      },
+    };
   }
 
   /** A stream of the room, or of another path. */
@@ -21,8 +35,21 @@ export class Trial {
     return listener;
   }
 
-  /** A stream of the room, as far as its first snapshot. */
+  /** Waits until the server has heard of what was written to the room: it may answer from a copy, which follows a little later. */
+  async known(): Promise<void> {
+    if (this.#written.size === 0) return;
+    const listener = await this.listen();
+    await listener.until(() => {
+      const state = listener.state();
+      return [...this.#written].every(([name, thing]) => state.has(name) === (thing !== undefined) && state.get(name)?.metadata.resourceVersion === thing?.metadata.resourceVersion);
+    }, 'what was written is not told');
+    this.#written.clear();
+    listener.close();
+  }
+
+  /** A stream of the room, as far as its first snapshot, in which all that was written is. */
   async synced(query: string | { readonly path: string } = ''): Promise<Listener> {
+    await this.known();
     const listener = await this.listen(query);
     await listener.next('synced');
     return listener;
