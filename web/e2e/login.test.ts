@@ -165,6 +165,11 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
     const second = await page.context().newPage();
     await second.goto(`${kubecast.url}/#pods?ns=${namespace}`);
     await status(/^Live$/, second);
+    const third = await page.context().newPage();
+    await page.context().clearCookies({ name: 'dex_session' }); // another provider's session would do as well
+    await third.goto(`${kubecast.url}/auth/login`);
+    await third.locator('#login').waitFor();
+    // Not earlier: what is not renewed ends soon, and the page with it.
     for (const tab of [page, second]) {
       await tab.evaluate(() => Object.assign(window, { ofMara: true }));
       // A renewal would find out, too, but late: it is not answered before the page is another.
@@ -172,10 +177,6 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
       tab.once('framenavigated', () => (another = true));
       await tab.route('**/auth/session', (route) => (another ? route.continue() : undefined));
     }
-
-    const third = await page.context().newPage();
-    await page.context().clearCookies({ name: 'dex_session' }); // another provider's session would do as well
-    await third.goto(`${kubecast.url}/auth/login`);
     await giveName(third, 'bob@example.org');
     for (const tab of [third, page, second]) {
       await tab.locator('.account-name', { hasText: 'bob@example.org' }).waitFor();

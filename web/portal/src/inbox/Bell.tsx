@@ -3,6 +3,7 @@
 import { useNotifications } from '@kubecast/sdk/react';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { View } from '../view/view.ts';
+import { Spoken } from '../pace/Spoken.tsx';
 import { InboxPanel } from './InboxPanel.tsx';
 import { formatNumber } from '../texts/format.ts';
 import { t } from './texts.tsx';
@@ -49,9 +50,7 @@ export function Bell({ view, user }: { view: View; user: string }): ReactNode {
         )}
       </button>
       {/* A count that changes is read out by itself. */}
-      <span className="unseen" role="status">
-        {unread > 0 ? t.unread(unread) : ''}
-      </span>
+      <Spoken text={unread > 0 ? t.unread(unread) : ''} asked="" />
       {open && <InboxPanel view={view} user={user} />}
     </div>
   );

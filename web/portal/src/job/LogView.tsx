@@ -4,6 +4,7 @@ import { logs, type KubeObject, type LogEntry, type LogLine, type Resource, type
 import { useFollow } from '@kubecast/sdk/react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useDeferredValue, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { Spoken } from '../pace/Spoken.tsx';
 import type { PodRow } from '../pods/pod.ts';
 import { downloadLog } from './download.ts';
 import { entriesWith, newerThan, parts, sourcesOf, words } from './logEntries.ts';
@@ -64,6 +65,7 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
   const all = held ?? data;
   const sources = useMemo(() => sourcesOf(all), [all]);
   const shown = useMemo(() => entriesWith(all, sought, only), [all, sought, only]);
+  const count = saving || (sought || only ? t.log.linesOf(shown.length, all.length) : '');
   const newer = held ? newerThan(held, data) : 0;
 
   const save = (): void => {
@@ -100,9 +102,8 @@ export function Log({ of, namespace, name, token, choice }: LogProps): ReactNode
         <button type="button" className="button" onClick={save} disabled={saving === t.log.downloading}>
           {t.log.download}
         </button>
-        <span className="log-count" role="status">
-          {saving || (sought || only ? t.log.linesOf(shown.length, all.length) : '')}
-        </span>
+        <span className="log-count">{count}</span>
+        <Spoken text={count} asked={`${saving} ${only} ${sought}`} />
       </div>
       {shown.length > 0 ? (
         <Lines entries={shown} search={sought} named={sources.length > 1 && only === ''} />

@@ -7,6 +7,7 @@ import { t as frame } from '../app/texts.ts';
 import { Export } from '../export/Export.tsx';
 import type { Cell } from '../export/csv.ts';
 import { ofQuery } from '../export/table.ts';
+import { Spoken } from '../pace/Spoken.tsx';
 import { useRested } from '../pace/useRested.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { Search } from '../filters/Search.tsx';
@@ -88,9 +89,8 @@ export function LargePage<T extends KubeObject, R extends Row>(props: LargePageP
       <div className="toolbar">
         {filters}
         {name === 'pods' ? <PodStates namespace={namespace} search={search} selected={view.state} /> : <StateFilter states={Object.keys(states)} selected={view.state} loading={false} />}
-        <span className="large-total" role="status">
-          {loading ? '' : t.total(total)}
-        </span>
+        <span className="large-total">{loading ? '' : t.total(total)}</span>
+        <Spoken text={found.status === 'live' && !loading ? t.total(total) : ''} asked={asked} />
         {total > 0 && <Export of={taken} />}
       </div>
       <DataTable

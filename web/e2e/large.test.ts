@@ -1,0 +1,196 @@
+// Tables of which a page holds no more than what is in sight, while the cluster changes all the time. By default there are a few more pods than
+// where that begins; `KUBECAST_PODS=20000 KUBECAST_SECONDS=60` asks for a large cluster. What a machine makes of it is printed, not judged.
+
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chromiumPath, hasChromium, launch, openPage, type WatchedPage } from './support/chromium.ts';
+import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
+import { missing } from './support/skip.ts';
+
+const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
+const pictures = process.env.KUBECAST_PICTURES ?? '';
+const namespace = 'many';
+const pods = Number(process.env.KUBECAST_PODS ?? 2_250);
+const seconds = Number(process.env.KUBECAST_SECONDS ?? 8);
+/** So many pods change in a second. */
+const rate = 300;
+const found = `${pods.toLocaleString('en')} found`;
+const nameOf = (n: number): string => `p-${String(n).padStart(5, '0')}`;
+const podAt = (name: string): string => `/api/v1/namespaces/${namespace}/pods/${name}`;
+
+/** What a page felt: how long it could not answer at a time, and its frames. */
+interface Felt {
+  readonly longest: number;
+  readonly long: number;
+  readonly frames: number;
+  /** Words that were put into live regions, and so read out. */
+  readonly spoken: number;
+}
+
+describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking})` : ''}`, () => {
+  let browser: Browser;
+  let kubecast: Kubecast;
+
+  const pod = (name: string): object => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace },
+    spec: { schedulerName: 'nobody', containers: [{ name: 'main', image: 'example.org/none:1' }] },
+  });
+  const create = (name: string): Promise<unknown> => kubecast.api('POST', podAt(''), pod(name));
+  /** A pod that runs, and has been started anew so often. */
+  const runs = (name: string, restarts: number): Promise<unknown> =>
+    kubecast.api('PATCH', `${podAt(name)}/status`, {
+      status: {
+        phase: restarts % 2 ? 'Running' : 'Pending',
+        containerStatuses: [{ name: 'main', image: 'example.org/none:1', imageID: '', ready: restarts % 2 === 1, restartCount: restarts, state: restarts % 2 ? { running: { startedAt: null } } : { waiting: { reason: `Round${restarts}` } } }],
+      },
+    }, 'application/merge-patch+json');
+
+  beforeAll(async () => {
+    [browser, kubecast] = await Promise.all([launch(), Kubecast.start()]);
+    await kubecast.kubectl(['create', 'namespace', namespace]);
+    let next = 0;
+    await Promise.all(Array.from({ length: 32 }, async () => {
+      while (next < pods) await create(nameOf(next++));
+    }));
+  }, 600_000);
+
+  afterAll(async () => {
+    await Promise.allSettled([browser?.close(), kubecast?.stop()]);
+  });
+
+  const open = async (address: string): Promise<WatchedPage> => {
+    const opened = await openPage(browser, { locale: 'en-GB', reducedMotion: 'reduce', viewport: { width: 1280, height: 900 } });
+    const token = await kubecast.token('mara.lindqvist', ['platform']);
+    await opened.page.context().addInitScript((kept) => sessionStorage.setItem('kubecast.token', kept), token);
+    await opened.page.goto(`${kubecast.url}/${address}`);
+    await opened.page.locator('.large-total').getByText(found).waitFor();
+    return opened;
+  };
+  const first = (page: Page): Promise<string | null> => page.locator('.table-body .table-row[data-name]').first().getAttribute('data-name');
+
+  test('the page has those in sight, in the order and with the search that the gateway keeps', { timeout: 180_000 }, async () => {
+    const { page, complaints } = await open(`#pods?ns=${namespace}&sort=name`);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(decodeURIComponent(request.url())));
+    const total = page.locator('.large-total');
+    await page.locator(`[data-name=${nameOf(0)}]`).waitFor();
+    expect(await page.locator('.table-body .table-row').count()).toBeLessThan(80);
+    await page.getByRole('button', { name: `Pending ${pods.toLocaleString('en')}` }).waitFor();
+    if (pictures) await page.screenshot({ path: `${pictures}/large-en-light.png` });
+
+    // To the end, and back.
+    await page.locator(`[data-name=${nameOf(0)}]`).first().hover();
+    await page.mouse.wheel(0, 10_000_000);
+    await page.locator(`[data-name=${nameOf(pods - 1)}]`).waitFor();
+    await page.mouse.wheel(0, -10_000_000);
+    await page.locator(`[data-name=${nameOf(0)}]`).waitFor();
+
+    // What comes and goes is there at once, in its place.
+    await page.mouse.move(5, 5); // rows stay while they are pointed at
+    await create('a-first');
+    await page.locator('[data-name=a-first]').waitFor();
+    await total.getByText(`${(pods + 1).toLocaleString('en')} found`).waitFor();
+    expect(await first(page)).toBe('a-first');
+    await kubecast.kubectl(['delete', 'pod', '--namespace', namespace, 'a-first', '--wait=false']);
+    await total.getByText(found).waitFor();
+    await page.locator('[data-name=a-first]').waitFor({ state: 'detached' });
+
+    await page.locator('.search').fill('p-0123');
+    await total.getByText('10 found').waitFor();
+    expect(await page.locator('.table-body .table-row').count()).toBe(10);
+    expect(asked.some((url) => url.includes('/stream?') && url.includes('limit=200') && url.includes('search=p-0123'))).toBe(true);
+    await page.context().close();
+    expect(complaints).toEqual([]);
+  });
+
+  /** Watches what the page feels from now on. */
+  const feel = (page: Page): Promise<void> =>
+    page.evaluate(() => {
+      const felt = { longest: 0, long: 0, frames: 0, spoken: 0 };
+      Object.assign(window, { felt });
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) {
+          felt.longest = Math.max(felt.longest, duration);
+          felt.long += 1;
+        }
+      }).observe({ type: 'longtask' });
+      const frame = (): void => {
+        felt.frames += 1;
+        requestAnimationFrame(frame);
+      };
+      requestAnimationFrame(frame);
+      // What appears without being there at first, dimming and notices among it, is read out as well.
+      const regions = '[role=status], [role=alert], [aria-live=polite], [aria-live=assertive]';
+      new MutationObserver((changes) => {
+        const changed = new Set(changes.map(({ target }) => (target instanceof Element ? target : target.parentElement)?.closest(regions)));
+        changed.delete(null);
+        changed.delete(undefined);
+        felt.spoken += [...changed].filter((region) => region?.textContent).length;
+      }).observe(document.body, { subtree: true, childList: true, characterData: true });
+    });
+  const felt = (page: Page): Promise<Felt> => page.evaluate(() => (window as unknown as { felt: Felt }).felt);
+
+  test('300 pods change in a second: rows in sight follow, the page answers, and nobody is read to all the time', { timeout: 300_000 }, async () => {
+    // By name rows stand still and change; by state they move about.
+    const [byName, byState] = await Promise.all([open(`#pods?ns=${namespace}&sort=name`), open(`#pods?ns=${namespace}&sort=state`)]);
+    const pages = [byName.page, byState.page];
+    const idle: Felt[] = [];
+    for (const page of pages) {
+      await page.bringToFront();
+      await feel(page);
+      const before = await felt(page);
+      await page.waitForTimeout(2_000);
+      idle.push({ ...(await felt(page)), frames: ((await felt(page)).frames - before.frames) / 2 });
+    }
+
+    // Writers that share the rate; what they cannot keep up with is left out, and told.
+    const restarts = new Map<string, number>();
+    let written = 0;
+    const over = Date.now() + seconds * 1_000 * pages.length;
+    const writers = Promise.all(Array.from({ length: 16 }, async (_, writer) => {
+      for (let due = Date.now(), n = writer; Date.now() < over; due += 16_000 / rate, n += 16) {
+        await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - Date.now())));
+        // Half of what changes is in sight, or nearly.
+        const name = nameOf(n % 2 ? (n >> 1) % 60 : (n * 7919) % pods);
+        if (restarts.get(name) === -1) continue;
+        const next = (restarts.get(name) ?? 0) + 1;
+        restarts.set(name, -1);
+        await runs(name, next);
+        restarts.set(name, next);
+        written += 1;
+      }
+    }));
+    for (const [n, page] of pages.entries()) {
+      await page.bringToFront();
+      const before = await felt(page);
+      const began = performance.now();
+      await page.waitForTimeout(seconds * 1_000 - 500);
+      const after = await felt(page);
+      const took = (performance.now() - began) / 1_000;
+      console.error(
+        `${pods} pods, ${Math.round(written / ((n + 1) * seconds))} changes/s, by ${n ? 'state' : 'name'}: ${((after.frames - before.frames) / took).toFixed(0)} frames/s (idle ${idle[n]?.frames.toFixed(0)}), ` +
+          `${after.long - before.long} long tasks, the longest ${after.longest.toFixed(0)} ms, ${after.spoken - before.spoken} times read out`,
+      );
+      expect(after.spoken - before.spoken).toBeLessThan(2 + took / 10);
+    }
+    await writers;
+
+    // What is in sight is what there is.
+    const { items } = (await kubecast.api('GET', podAt(''))) as { items: { metadata: { name: string }; status: { containerStatuses?: { restartCount: number }[] } }[] };
+    const last = new Map(items.map(({ metadata, status }) => [metadata.name, String(status.containerStatuses?.[0]?.restartCount ?? 0)]));
+    for (const page of pages) {
+      await page.bringToFront();
+      await expect.poll(async () => {
+        const rows = await page.locator('.table-body .table-row[data-name]').evaluateAll((all) => all.map((row) => [row.getAttribute('data-name') ?? '', row.querySelector('.column-restarts')?.textContent] as const));
+        return rows.length > 10 ? rows.filter(([name, text]) => text !== last.get(name)) : 'no rows';
+      }).toEqual([]);
+      await page.locator('.connection-live').waitFor();
+    }
+    for (const { page, complaints } of [byName, byState]) {
+      await page.context().close();
+      expect(complaints).toEqual([]);
+    }
+  });
+});
