@@ -38,6 +38,12 @@ func TestListsAreSortedSearchedAndCounted(t *testing.T) {
 		"search=none":                         "",
 		"search=web&labelSelector=app!%3Dweb": "",
 		"search=b&fieldSelector=status.phase%3DRunning&sort=-spec.priority&limit=2": "Web-3 web-1",
+		"sort=spec.priority&offset=0&limit=2":                                       "web-2 web-1",
+		"sort=spec.priority&offset=2&limit=2":                                       "job Web-3",
+		"sort=spec.priority&offset=4&limit=2":                                       "db",
+		"sort=spec.priority&offset=3":                                               "Web-3 db",
+		"sort=spec.priority&offset=5&limit=2":                                       "",
+		"sort=spec.priority&offset=9223372036854775807&limit=9223372036854775807":   "",
 	} {
 		var names []string
 		for _, item := range g.list("/api/v1/pods?" + query).Items {

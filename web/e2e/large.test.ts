@@ -105,6 +105,35 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
     expect(complaints).toEqual([]);
   });
 
+  test('a table of any kind is leafed through, with the cells of its own columns', { timeout: 120_000 }, async () => {
+    const { page, complaints } = await openPage(browser, { locale: 'en-GB', reducedMotion: 'reduce', viewport: { width: 1280, height: 900 } });
+    const token = await kubecast.token('mara.lindqvist', ['platform']);
+    await page.context().addInitScript((kept) => sessionStorage.setItem('kubecast.token', kept), token);
+    await page.goto(`${kubecast.url}/#kinds/pods?ns=${namespace}&sort=name`);
+    const of = pods.toLocaleString('en');
+    const cell = (n: number) => page.locator('tr', { has: page.getByRole('link', { name: nameOf(n), exact: true }) }).getByText('Pending');
+    await page.getByText(`1 – 100 of ${of}`).waitFor();
+    for (let shown = 200; shown <= 500; shown += 100) {
+      await page.getByRole('button', { name: 'Show more' }).click();
+      await page.getByText(`1 – ${shown} of ${of}`).waitFor();
+    }
+    await cell(499).waitFor();
+    await page.getByRole('button', { name: '500 more' }).click();
+    await page.getByText(`501 – 1,000 of ${of}`).waitFor();
+    await cell(500).waitFor();
+    await cell(999).waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(500);
+    await kubecast.kubectl(['delete', 'pod', '--namespace', namespace, nameOf(0), '--wait=false']);
+    await cell(1_000).waitFor(); // what was on the next one moves up
+    await create(nameOf(0));
+    await cell(1_000).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: '500 before' }).click();
+    await page.getByText(`1 – 500 of ${of}`).waitFor();
+    await cell(0).waitFor();
+    await page.context().close();
+    expect(complaints).toEqual([]);
+  });
+
   /** Watches what the page feels from now on. */
   const feel = (page: Page): Promise<void> =>
     page.evaluate(() => {

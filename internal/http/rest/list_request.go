@@ -19,6 +19,7 @@ type listRequest struct {
 	selector cache.Selector
 	order    cache.Order
 	limit    int // 0: all
+	offset   int // where a sorted list begins
 	token    string
 	asked    askedVersion
 	counting bool // how many there are, by countBy, in place of the objects themselves
@@ -45,6 +46,9 @@ func parseList(query url.Values, accepted reply.Form) (req listRequest, err erro
 		}
 	}
 	req.token = query.Get("continue")
+	if req.offset, err = offsetOf(query); err != nil {
+		return req, err
+	}
 	if req.asked, err = askedVersionOf(query); err != nil {
 		return req, err
 	}
@@ -54,7 +58,7 @@ func parseList(query url.Values, accepted reply.Form) (req listRequest, err erro
 	if req.countBy, err = cache.ParseGrouping(query.Get("countBy")); err != nil {
 		return req, reply.BadRequest("countBy: %s", err)
 	}
-	for _, other := range []string{"sort", "fields", "continue"} {
+	for _, other := range []string{"sort", "fields", "continue", "offset"} {
 		if query.Get(other) != "" {
 			return req, reply.BadRequest("%s: has no meaning beside countBy", other)
 		}
@@ -75,6 +79,25 @@ func limitOf(query url.Values) (int, error) {
 		return 0, reply.BadRequest("limit: %q is not a number of objects", text)
 	}
 	return limit, nil
+}
+
+// offsetOf returns how many objects of a sorted list come before the first one of the answer. As on a live page it names
+// places, which move; continue goes on behind an object.
+func offsetOf(query url.Values) (int, error) {
+	text := query.Get("offset")
+	if text == "" {
+		return 0, nil
+	}
+	offset, err := strconv.Atoi(text)
+	switch {
+	case err != nil || offset < 0:
+		return 0, reply.BadRequest("offset: %q is not a place", text)
+	case query.Get("sort") == "" && !query.Has("countBy"): // countBy refuses both
+		return 0, reply.BadRequest("offset: has no meaning without sort")
+	case query.Get("continue") != "":
+		return 0, reply.BadRequest("offset: has no meaning beside continue")
+	}
+	return offset, nil
 }
 
 // askedVersion is what a list's resourceVersion and resourceVersionMatch ask for, as Kubernetes defines them (API

@@ -199,13 +199,13 @@ func (p *pages) readSorted(ctx context.Context, page page, req listRequest, by r
 	if err != nil {
 		return nil, rest{}, err
 	}
-	first := 0
+	first := min(req.offset, sorted.Len())
 	if page.after != nil {
 		first = sorted.After(*page.after)
 	}
 	end := sorted.Len()
 	if req.limit > 0 {
-		end = min(end, first+req.limit)
+		end = first + min(end-first, req.limit)
 	}
 	for i := first; i < end; i++ {
 		items = append(items, sorted.At(i))

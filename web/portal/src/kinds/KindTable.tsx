@@ -21,7 +21,7 @@ import type { Kind } from './discovery.ts';
 import { t } from './texts.ts';
 
 const fields = ['metadata.creationTimestamp'];
-/** So many at first, and so many more at a time, as many as a page may have. */
+/** So many at first, and so many more at a time, as many as a live page may have; beyond that one leafs. */
 const some = 100;
 const most = 500;
 
@@ -43,18 +43,21 @@ interface KindRow {
 
 export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode {
   const kc = useKubecast();
-  const [limit, setLimit] = useState(some);
   const search = useDeferredValue(view.search);
   const namespace = kind.namespaced ? view.namespace : '';
   const resource = useMemo(() => defineResource<KubeObject>()(kind), [kind]);
   const sort = order(view.sort).join();
-  const { data, status, total, error, namespaces, retry } = useLivePage(resource, { namespace, search, sort: [sort], limit, fields });
+  const asked = `${kind.id} ${namespace} ${search} ${sort}`;
+  const [leaf, setLeaf] = useState({ asked, offset: 0, limit: some });
+  const { offset, limit } = leaf.asked === asked ? leaf : { offset: 0, limit: leaf.limit };
+  const turn = (to: number, size = most): void => setLeaf({ asked, offset: to, limit: size });
+  const { data, status, total, offset: first = 0, error, namespaces, retry } = useLivePage(resource, { namespace, search, sort: [sort], limit, offset, fields });
   const visible = useVisible(namespace, { namespaces, status });
   const read = useCallback(() => {
     const path = pathOf(resource, { namespace, search });
-    const query = new URLSearchParams({ limit: String(limit), sort });
+    const query = new URLSearchParams({ limit: String(limit), offset: String(offset), sort });
     return answerTo(kc, `${path}${path.includes('?') ? '&' : '?'}${query.toString()}`, { headers: { Accept: tableForm } }).then(cellsOf);
-  }, [kc, resource, namespace, search, sort, limit]);
+  }, [kc, resource, namespace, search, sort, limit, offset]);
   const table = useReading(read, data);
 
   const known = table.data;
@@ -105,11 +108,15 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
             sort={view.sort}
             onSort={(column) => setView({ sort: { column, descending: column === view.sort.column && !view.sort.descending } })}
           >
-            {rows.length === 0 && <p className="job-none">{status === 'loading' ? t.loading : view.search ? t.noMatch : t.empty}</p>}
-            {total !== undefined && total > rows.length && rows.length > 0 && (
-              <p className="plain-more">
-                {t.shown(rows.length, total)} {limit < most ? <MoreButton onMore={() => setLimit(Math.min(most, limit + some))} /> : t.narrow}
-              </p>
+            {rows.length === 0 && total === 0 && <p className="job-none">{view.search ? t.noMatch : t.empty}</p>}
+            {rows.length === 0 && total === undefined && <p className="job-none">{t.loading}</p>}
+            {total !== undefined && (total > rows.length || offset > 0) && (
+              <nav className="plain-more" aria-label={t.leaf}>
+                {offset > 0 && <LeafButton text={t.before(most)} onTurn={() => turn(Math.max(0, Math.min(first, total) - most))} />}
+                {rows.length > 0 && t.shown(first + 1, first + rows.length, total)}
+                {limit < most && <LeafButton text={t.more} onTurn={() => turn(offset, Math.min(most, limit + some))} />}
+                {limit === most && first + rows.length < total && <LeafButton text={t.after(Math.min(most, total - first - rows.length))} onTurn={() => turn(first + most)} />}
+              </nav>
             )}
           </PlainTable>
         </Dated>
@@ -118,10 +125,10 @@ export function KindTable({ kind, view }: { kind: Kind; view: View }): ReactNode
   );
 }
 
-function MoreButton({ onMore }: { onMore: () => void }): ReactNode {
+function LeafButton({ text, onTurn }: { text: string; onTurn: () => void }): ReactNode {
   return (
-    <button type="button" className="button" onClick={onMore}>
-      {t.more}
+    <button type="button" className="button" onClick={onTurn}>
+      {text}
     </button>
   );
 }

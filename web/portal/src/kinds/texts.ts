@@ -1,4 +1,4 @@
-import { plural } from '../texts/format.ts';
+import { formatNumber, plural } from '../texts/format.ts';
 import { texts } from '../texts/texts.ts';
 
 export const t = texts({
@@ -26,8 +26,10 @@ export const t = texts({
     deniedWhy: 'You may well see those of a namespace. Choose it above.',
     oldCells: 'The other columns cannot be read at the moment.',
     more: 'Show more',
-    shown: (shown: number, total: number) => `${plural(shown, { other: 'The first {}' })} of ${plural(total, { other: '{}' })}.`,
-    narrow: 'Search by name, or choose a namespace, to see others.',
+    leaf: 'Pages',
+    before: (count: number) => `← ${plural(count, { other: '{} before' })}`,
+    after: (count: number) => `${plural(count, { one: '{} more', other: '{} more' })} →`,
+    shown: (from: number, to: number, total: number) => `${formatNumber(from)} – ${formatNumber(to)} of ${formatNumber(total)}`,
     count: (count: number) => plural(count, { one: '{} object', other: '{} objects' }),
     tryAgain: 'Try again',
   },
@@ -55,8 +57,10 @@ export const t = texts({
     deniedWhy: '您也许可以查看某个命名空间中的对象，请在上方选择。',
     oldCells: '其他列目前无法读取。',
     more: '显示更多',
-    shown: (shown, total) => `${plural(total, { other: '共 {} 个' })}，${plural(shown, { other: '显示前 {} 个' })}。`,
-    narrow: '按名称搜索或选择命名空间，以查看其余对象。',
+    leaf: '分页',
+    before: (count) => `← ${plural(count, { other: '前 {} 个' })}`,
+    after: (count) => `${plural(count, { other: '后 {} 个' })} →`,
+    shown: (from, to, total) => `第 ${formatNumber(from)} – ${formatNumber(to)} 个，共 ${formatNumber(total)} 个`,
     count: (count) => plural(count, { other: '{} 个对象' }),
     tryAgain: '重试',
   },
