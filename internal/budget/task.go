@@ -39,6 +39,9 @@ func NewTask(ctx context.Context, queue *Queue, user string) *Task {
 // memory for all its slices: there may be one for each event and client.
 func Slice() Task { return Task{until: time.Now().Add(slice)} }
 
+// For makes the turns that the task takes from now on another user's.
+func (t *Task) For(user string) { t.user = user }
+
 // Step is called between pieces of the work, with the size of one: the number of bytes looked at, or as many as would
 // take the same time. It may wait for a turn. It returns false if the task is to be given up: no turn could be had
 // (see Queue.Take), or its only slice has passed.

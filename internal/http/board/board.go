@@ -63,12 +63,13 @@ type Board struct {
 	life    context.Context // ends with Run
 	stop    context.CancelFunc
 	kept    map[key]*question
+	paid    map[string]int // how many of them each user pays for
 	running sync.WaitGroup
 }
 
 // New returns a board that keeps nothing.
 func New(opts Options) *Board {
-	b := &Board{opts: opts, memory: budget.NewMemory(opts.Bytes), kept: map[key]*question{}}
+	b := &Board{opts: opts, memory: budget.NewMemory(opts.Bytes), kept: map[key]*question{}, paid: map[string]int{}}
 	b.life, b.stop = context.WithCancel(context.Background())
 	b.metrics = newMetrics(b, opts.Registerer)
 	return b
@@ -83,11 +84,25 @@ func (b *Board) Run(ctx context.Context) {
 	b.running.Wait()
 }
 
-// Ask returns a reader of a question about a store, which is asked for by a user who pays for it if nobody did before.
-// The reader must be closed. An error is ErrFull or ErrClosed, or that of cache.Kinds.Use.
+// Ask returns a reader of a question about a store for a user, who may come to pay for it: see handOver. The reader must be closed. An error
+// is ErrFull or ErrClosed, or that of cache.Kinds.Use.
 func (b *Board) Ask(kinds *cache.Kinds, store *cache.Store, asked Question, user string) (*Reader, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	r, err := b.ask(kinds, store, asked, user)
+	if err != nil {
+		b.mu.Unlock()
+		return nil, err
+	}
+	q := r.question
+	settle := b.handOver(q, user)
+	b.mu.Unlock()
+	settle()
+	r.fresh = q.refresh()
+	return r, nil
+}
+
+// ask counts a reader more. The lock is held.
+func (b *Board) ask(kinds *cache.Kinds, store *cache.Store, asked Question, user string) (*Reader, error) {
 	if b.life.Err() != nil {
 		return nil, ErrClosed
 	}
@@ -110,11 +125,12 @@ func (b *Board) Ask(kinds *cache.Kinds, store *cache.Store, asked Question, user
 		q = b.begin(of, asked, store, release, user)
 	}
 	q.readers++
+	q.askers[user]++
 	if q.idle != nil {
 		q.idle.Stop()
 		q.idle = nil
 	}
-	return &Reader{board: b, key: of, question: q, fresh: q.refresh()}, nil
+	return &Reader{board: b, key: of, question: q, user: user}, nil
 }
 
 // Find is the view of a question if it is kept already, and the same as at all versions between two; nil if it is not. A nil
@@ -130,7 +146,7 @@ func (b *Board) Find(store *cache.Store, asked Question, first, last uint64) *Vi
 		return nil
 	}
 	if view := q.view.Load(); view != nil && view.Changed <= last && first <= view.Version && !view.Void() {
-		q.charge.Use()
+		q.payment.Load().charge.Use()
 		return view
 	}
 	return nil
@@ -141,26 +157,71 @@ func (b *Board) begin(of key, asked Question, store *cache.Store, release func()
 	ctx, cancel := context.WithCancel(b.life)
 	var q *question
 	q = newQuestion(asked, store, func(err error) { b.drop(of, q, err) })
-	q.cancel, q.payer = cancel, user
+	q.cancel = cancel
 	b.kept[of] = q
-	q.charge = b.memory.Charge(user, math.MaxInt64, func() { b.drop(of, q, ErrFull) }).Measure(q.bytes.Load)
+	b.pay(q, user)
 	b.running.Go(func() {
 		defer release()
-		defer q.charge.Release()
+		defer func() { q.payment.Load().charge.Release() }()
 		q.run(ctx, b.opts.Processors, user)
 	})
 	return q
 }
 
-// drop ends a question, if it is still kept. There may be another by its key since, which stays.
+// payment is who pays for a question.
+type payment struct {
+	user   string
+	charge *budget.Charge
+}
+
+// pay makes a user pay for a question. The lock is held. What the answer occupies is charged by question.show.
+func (b *Board) pay(q *question, user string) {
+	drop := func() { q.drop(ErrFull) }
+	q.payment.Store(&payment{user, b.memory.Charge(user, math.MaxInt64, drop).Measure(q.bytes.Load)})
+	b.paid[user]++
+}
+
+// handOver makes a user who asks a question pay for it if the one who does asks it no more, or pays for more than the user then will. So who
+// has left pays for nothing that others keep, and who has asked first what many ask is not the first to lose. The lock is held; what
+// is returned is to be called without it.
+func (b *Board) handOver(q *question, to string) (settle func()) {
+	before := q.payment.Load()
+	if before.user == to || q.askers[before.user] > 0 && b.paid[to]+1 >= b.paid[before.user] {
+		return func() {}
+	}
+	b.unpay(before.user)
+	b.pay(q, to)
+	now := q.payment.Load()
+	return func() {
+		before.charge.Release()
+		if size := q.bytes.Load(); size > 0 {
+			now.charge.Set(size)
+		}
+	}
+}
+
+func (b *Board) unpay(user string) {
+	if b.paid[user]--; b.paid[user] == 0 {
+		delete(b.paid, user)
+	}
+}
+
+// remove takes a question out, if it is still kept: there may be another by its key since, which stays. The lock is held.
+func (b *Board) remove(of key, q *question) bool {
+	if b.kept[of] != q {
+		return false
+	}
+	delete(b.kept, of)
+	b.unpay(q.payment.Load().user)
+	return true
+}
+
+// drop ends a question, if it is still kept.
 func (b *Board) drop(of key, q *question, err error) {
 	b.mu.Lock()
-	kept := b.kept[of] == q
-	if kept {
-		delete(b.kept, of)
-	}
+	removed := b.remove(of, q)
 	b.mu.Unlock()
-	if !kept {
+	if !removed {
 		return
 	}
 	if errors.Is(err, ErrFull) {
@@ -173,7 +234,7 @@ func (b *Board) drop(of key, q *question, err error) {
 func (b *Board) dropIdle() bool {
 	for of, q := range b.kept {
 		if q.readers == 0 {
-			delete(b.kept, of)
+			b.remove(of, q)
 			q.end(ErrFull)
 			return true
 		}
@@ -184,47 +245,68 @@ func (b *Board) dropIdle() bool {
 // displace makes room for another question of a user at the cost of whoever pays for most, as the memory does: so nobody can keep
 // others from asking. It is false if nobody pays for more than the user will. The lock is held.
 func (b *Board) displace(user string) bool {
-	paid := map[string]int{}
-	for _, q := range b.kept {
-		paid[q.payer]++
-	}
 	var victim key
-	most := paid[user] + 1
+	most := b.paid[user] + 1
 	var losing *question
+	payer := ""
 	for of, q := range b.kept {
+		by := q.payment.Load().user
 		// Of one who pays for most, the question that the fewest others ask.
-		if n := paid[q.payer]; n > most || n == most && losing != nil && q.payer == losing.payer && q.readers < losing.readers {
-			most, victim, losing = n, of, q
+		if n := b.paid[by]; n > most || n == most && losing != nil && by == payer && q.readers < losing.readers {
+			most, victim, losing, payer = n, of, q, by
 		}
 	}
 	if losing == nil {
 		return false
 	}
-	delete(b.kept, victim)
+	b.remove(victim, losing)
 	b.metrics.displaced.Inc()
 	losing.end(ErrFull)
 	return true
 }
 
-// leave counts a reader less.
-func (b *Board) leave(of key, q *question) {
+// leave counts a reader of a user less.
+func (b *Board) leave(of key, q *question, user string) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	settle := b.left(of, q, user)
+	b.mu.Unlock()
+	settle()
+}
+
+// left counts a reader less. The lock is held; what is returned is to be called without it.
+func (b *Board) left(of key, q *question, user string) (settle func()) {
 	q.readers--
-	if q.readers > 0 || b.kept[of] != q {
-		return
+	if q.askers[user]--; q.askers[user] == 0 {
+		delete(q.askers, user)
 	}
-	q.idle = time.AfterFunc(b.opts.Linger, func() {
-		b.mu.Lock()
-		idle := q.readers == 0 && b.kept[of] == q
-		if idle {
-			delete(b.kept, of)
+	switch {
+	case b.kept[of] != q:
+	case q.readers > 0:
+		if q.askers[q.payment.Load().user] == 0 {
+			return b.handOver(q, b.lightest(q))
 		}
-		b.mu.Unlock()
-		if idle {
-			q.end(ErrClosed)
+	default:
+		q.idle = time.AfterFunc(b.opts.Linger, func() {
+			b.mu.Lock()
+			idle := q.readers == 0 && b.remove(of, q)
+			b.mu.Unlock()
+			if idle {
+				q.end(ErrClosed)
+			}
+		})
+	}
+	return func() {}
+}
+
+// lightest is who of those that ask a question pays for the fewest. The lock is held.
+func (b *Board) lightest(q *question) (user string) {
+	least := math.MaxInt
+	for asker := range q.askers {
+		if n := b.paid[asker]; n < least || n == least && asker < user {
+			least, user = n, asker
 		}
-	})
+	}
+	return user
 }
 
 // Stats is what a board keeps at a moment.
@@ -249,7 +331,7 @@ func (b *Board) Stats() (s Stats) {
 type Kept struct {
 	Question
 	Kind    cluster.Kind
-	Payer   string // who asked first
+	Payer   string // of those who ask; or who asked last
 	Readers int
 	Bytes   int64 // that its answer occupies beside the objects
 	View    *View // the newest; nil: there is none yet
@@ -260,7 +342,7 @@ func (b *Board) List() (all []Kept) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for of, q := range b.kept {
-		all = append(all, Kept{q.Question, of.store.Kind(), q.payer, q.readers, q.bytes.Load(), q.view.Load()})
+		all = append(all, Kept{q.Question, of.store.Kind(), q.payment.Load().user, q.readers, q.bytes.Load(), q.view.Load()})
 	}
 	slices.SortFunc(all, func(a, b Kept) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.Payer, b.Payer), strings.Compare(a.Order.String(), b.Order.String()))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -135,13 +136,11 @@ func TestNobodyKeepsOthersFromAsking(t *testing.T) {
 			t.Errorf("a fifth of ann: %v", err)
 		}
 		shared, _ := a.ask("spec.a", "cat")
-		for _, sort := range []string{"-spec.a", "-spec.b"} {
-			if err := ask(sort, "bob"); err != nil {
-				t.Errorf("bob beside ann: %v", err)
-			}
+		if err := ask("-spec.a", "bob"); err != nil { // cat pays for one, ann for three
+			t.Errorf("bob beside ann: %v", err)
 		}
 		if err := ask("-spec.c", "bob"); !errors.Is(err, ErrFull) {
-			t.Errorf("bob has as much as ann, and got more: %v", err)
+			t.Errorf("bob would have more than ann then: %v", err)
 		}
 		lost := 0
 		for _, r := range readers[:4] {
@@ -149,13 +148,84 @@ func TestNobodyKeepsOthersFromAsking(t *testing.T) {
 				lost++
 			}
 		}
-		if _, err := shared.View(nil); lost != 2 || err != nil || a.board.Stats().Questions != 4 {
+		if _, err := shared.View(nil); lost != 1 || err != nil || a.board.Stats().Questions != 4 {
 			t.Errorf("ann lost %d of 4, and the one that others ask: %v; %+v", lost, err, a.board.Stats())
 		}
 		for _, r := range append(readers, shared) {
 			r.Close()
 		}
 	})
+}
+
+// TestAQuestionIsPaidForByThoseWhoAskIt: not by who has left, and not by who pays for much already.
+func TestAQuestionIsPaidForByThoseWhoAskIt(t *testing.T) {
+	inBubble(t, 10, 1<<20, func(a *asked) {
+		payers := func() map[string]string {
+			by := map[string]string{}
+			for _, kept := range a.board.List() {
+				by[kept.Order.String()] = kept.Payer
+			}
+			return by
+		}
+		check := func(what string, want map[string]string) {
+			t.Helper()
+			if got := payers(); !maps.Equal(got, want) {
+				t.Errorf("%s: %v, not %v", what, got, want)
+			}
+			byUser := map[string]int{}
+			for _, user := range payers() {
+				byUser[user]++
+			}
+			if !maps.Equal(a.board.paid, byUser) {
+				t.Errorf("%s: counted are %v, not %v", what, a.board.paid, byUser)
+			}
+			if bytes, users := a.board.memory.Held(); bytes != a.board.Stats().Bytes || users != len(byUser) {
+				t.Errorf("%s: %d bytes of %d users are charged, not %d of %d", what, bytes, users, a.board.Stats().Bytes, len(byUser))
+			}
+		}
+		readers := map[string]*Reader{}
+		ask := func(sort, user string) {
+			r, err := a.ask(sort, user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.view(r, nil)
+			readers[user+" "+sort] = r
+		}
+		ask("spec.a", "ann")
+		ask("spec.a", "bob")
+		check("who joins does not pay for as much", map[string]string{"spec.a": "ann"})
+		ask("spec.b", "ann")
+		ask("spec.b", "bob")
+		check("who pays for less does", map[string]string{"spec.a": "ann", "spec.b": "bob"})
+		ask("spec.a", "cat")
+		readers["ann spec.a"].Close()
+		check("who has left pays no more", map[string]string{"spec.a": "cat", "spec.b": "bob"})
+		readers["cat spec.a"].Close()
+		readers["bob spec.a"].Close()
+		readers["bob spec.b"].Close()
+		check("ann is left", map[string]string{"spec.a": "bob", "spec.b": "ann"})
+		time.Sleep(6 * time.Second)
+		check("nobody asks", map[string]string{"spec.b": "ann"})
+		readers["ann spec.b"].Close()
+		time.Sleep(6 * time.Second)
+		check("nothing is kept", map[string]string{})
+	})
+}
+
+// TestNobodyHoldsUpAQuestionByOtherWork: who has asked it first, and then much else, does not make the others wait.
+func TestNobodyHoldsUpAQuestionByOtherWork(t *testing.T) {
+	q := newQuestion(Question{}, nil, nil)
+	for _, user := range []string{"ann", "bob"} {
+		q.waiting[&Reader{user: user}] = nil
+	}
+	seen := map[string]int{}
+	for range 500 {
+		seen[q.take()]++
+	}
+	if seen["ann"] < 10 || seen["bob"] < 10 {
+		t.Errorf("turns are taken in the names of %v", seen)
+	}
 }
 
 // TestWhoHoldsMostLosesAQuestion when the memory is full, and is woken to be told.

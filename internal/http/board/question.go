@@ -35,15 +35,16 @@ type question struct {
 	match  func(*cluster.Object) bool // the selector; nil: everything
 	drop   func(error)
 	cancel context.CancelFunc
-	charge *budget.Charge
 	bell   *stream.Bell
 	view   atomic.Pointer[View]
 	bytes  atomic.Int64
 
+	payment atomic.Pointer[payment] // changed with the board's lock only
+
 	// Guarded by the board's lock.
-	payer   string // who asked first
 	readers int
-	idle    *time.Timer // ends it; nil while it is asked
+	askers  map[string]int // readers by user
+	idle    *time.Timer    // ends it; nil while it is asked
 
 	mu      sync.Mutex
 	waiting map[*Reader]stream.Waiter
@@ -62,7 +63,7 @@ type question struct {
 
 func newQuestion(asked Question, store *cache.Store, drop func(error)) *question {
 	return &question{
-		Question: asked, store: store, match: asked.Selector.Match(), drop: drop, bell: stream.NewBell(), waiting: map[*Reader]stream.Waiter{},
+		Question: asked, store: store, match: asked.Selector.Match(), drop: drop, bell: stream.NewBell(), waiting: map[*Reader]stream.Waiter{}, askers: map[string]int{},
 	}
 }
 
@@ -128,7 +129,9 @@ const sameRevision = 5 * time.Millisecond
 
 // follow brings the answer up to date, and shows it. It is false if it has to be made anew.
 func (q *question) follow(ctx context.Context, task *budget.Task) bool {
-	q.take()
+	if user := q.take(); user != "" {
+		task.For(user)
+	}
 	defer clear(q.space[:]) // it must not keep objects alive
 	before, events, awaited := q.changed, 0, false
 	for more := true; more; {
@@ -178,7 +181,7 @@ func (q *question) show() {
 	}
 	q.view.Store(view)
 	if before := q.bytes.Swap(size); before == 0 {
-		q.charge.Set(size) // from then on it is measured
+		q.payment.Load().charge.Set(size) // from then on it is measured
 	}
 }
 
@@ -227,14 +230,19 @@ func (q *question) refresh() <-chan struct{} {
 	return q.asked
 }
 
-// take takes over what was asked for until now.
-func (q *question) take() {
+// take takes over what was asked for until now, and returns in whose name to work: any of those who wait. In the name of
+// one alone, whose other work is endless, all of them would wait for that. It is "" if nobody waits.
+func (q *question) take() (user string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.asked != nil {
 		q.owed = append(q.owed, q.asked)
 		q.asked = nil
 	}
+	for r := range q.waiting { // begins at any of them, though not at all equally often
+		return r.user
+	}
+	return ""
 }
 
 // pay says that what was taken over is there, or will never be.

@@ -11,6 +11,7 @@ type Reader struct {
 	board    *Board
 	key      key
 	question *question
+	user     string
 	fresh    <-chan struct{} // closed once there is a view that is not older than the reader
 }
 
@@ -44,7 +45,7 @@ func (r *Reader) View(w stream.Waiter) (*View, error) {
 	default:
 		return nil, nil
 	}
-	q.charge.Use()
+	q.payment.Load().charge.Use()
 	return q.view.Load(), nil
 }
 
@@ -60,5 +61,5 @@ func (r *Reader) Close() {
 	q.mu.Lock()
 	delete(q.waiting, r)
 	q.mu.Unlock()
-	r.board.leave(r.key, q)
+	r.board.leave(r.key, q, r.user)
 }
