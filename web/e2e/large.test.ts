@@ -1,5 +1,5 @@
 // Tables of which a page holds no more than what is in sight, while the cluster changes all the time. By default there are a few more pods than
-// where that begins; `KUBECAST_PODS=20000 KUBECAST_SECONDS=60` asks for a large cluster. What a machine makes of it is printed, not judged.
+// where that begins; `KUBECAST_PODS=20000 KUBECAST_JOBS=5000 KUBECAST_SECONDS=60` asks for a large cluster. What a machine makes of it is printed, not judged.
 
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,6 +11,7 @@ const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${de
 const pictures = process.env.KUBECAST_PICTURES ?? '';
 const namespace = 'many';
 const pods = Number(process.env.KUBECAST_PODS ?? 2_250);
+const jobs = Number(process.env.KUBECAST_JOBS ?? 100);
 const seconds = Number(process.env.KUBECAST_SECONDS ?? 8);
 /** So many pods change in a second. */
 const rate = 300;
@@ -37,6 +38,13 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
     metadata: { name, namespace },
     spec: { schedulerName: 'nobody', containers: [{ name: 'main', image: 'example.org/none:1' }] },
   });
+  /** It has no pods. */
+  const job = (n: number): object => ({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: `j-${String(n).padStart(5, '0')}`, namespace, labels: { 'kubecast.io/owner': `user-${n % 97}` } },
+    spec: { suspend: true, template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'example.org/none:1' }] } } },
+  });
   const create = (name: string): Promise<unknown> => kubecast.api('POST', podAt(''), pod(name));
   /** A pod that runs, and has been started anew so often. */
   const runs = (name: string, restarts: number): Promise<unknown> =>
@@ -52,7 +60,10 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
     await kubecast.kubectl(['create', 'namespace', namespace]);
     let next = 0;
     await Promise.all(Array.from({ length: 32 }, async () => {
-      while (next < pods) await create(nameOf(next++));
+      while (next < pods + jobs) {
+        const n = next++;
+        await (n < pods ? create(nameOf(n)) : kubecast.api('POST', `/apis/batch/v1/namespaces/${namespace}/jobs`, job(n - pods)));
+      }
     }));
   }, 600_000);
 
@@ -232,5 +243,81 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
       await page.context().close();
       expect(complaints).toEqual([]);
     }
+  });
+
+  const wholeStream = '/api/v1/pods';
+  const thin = { offline: false, latency: 100, downloadThroughput: 1.25e6, uploadThroughput: 1.25e6 };
+
+  /** What a page without live pages would do: all pods as one stream, until its first snapshot is complete. */
+  const streamOverThinLine = async (): Promise<{ painted: number; shown: number; kilobytes: number }> => {
+    const { page } = await openPage(browser);
+    await page.goto(kubecast.url);
+    const cdp = await page.context().newCDPSession(page);
+    let bytes = 0;
+    cdp.on('Network.dataReceived', ({ encodedDataLength }) => (bytes += encodedDataLength));
+    await cdp.send('Network.enable');
+    await cdp.send('Network.emulateNetworkConditions', thin);
+    const token = await kubecast.token('mara.lindqvist', ['platform']);
+    const took = await page.evaluate(async ([path = '', bearer = '']) => {
+      const began = performance.now();
+      const response = await fetch(path, { headers: { Accept: 'text/event-stream', Authorization: `Bearer ${bearer}` } });
+      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+      for (let tail = ''; ; ) {
+        const { value = '', done } = (await reader?.read()) ?? { done: true };
+        tail = tail.slice(-30) + value;
+        if (done || tail.includes('\nevent: synced\n')) break;
+      }
+      await reader?.cancel();
+      return performance.now() - began;
+    }, [wholeStream, token]);
+    await page.context().close();
+    return { painted: NaN, shown: took, kilobytes: bytes / 1_000 };
+  };
+
+  /** A page that is opened for the first time over 10 Mbit/s and 100 ms, until `shown` is there: milliseconds, and kilobytes as they came. */
+  const overThinLine = async (address: string, shown: string): Promise<{ painted: number; shown: number; kilobytes: number }> => {
+    const { page } = await openPage(browser, { locale: 'en-GB', reducedMotion: 'reduce', viewport: { width: 1280, height: 900 } });
+    const token = await kubecast.token('mara.lindqvist', ['platform']);
+    await page.context().addInitScript((kept) => sessionStorage.setItem('kubecast.token', kept), token);
+    const cdp = await page.context().newCDPSession(page);
+    let bytes = 0;
+    cdp.on('Network.dataReceived', ({ encodedDataLength }) => (bytes += encodedDataLength));
+    await cdp.send('Network.enable');
+    await cdp.send('Network.emulateNetworkConditions', thin);
+    await page.goto(`${kubecast.url}/${address}`, { waitUntil: 'commit' });
+    const at = await page.waitForFunction((selector) => document.querySelector(selector) && performance.now(), shown, { polling: 'raf', timeout: 120_000 });
+    const told = { shown: Number(await at.jsonValue()), kilobytes: bytes / 1_000, painted: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN) };
+    await page.context().close();
+    return told;
+  };
+
+  test('each page is opened over a thin line without what it does not show', { timeout: 600_000 }, async () => {
+    const row = '.table-body .table-row[data-name]';
+    const addresses: readonly (readonly [name: string, address: string, shown: string])[] = [
+      ['mine', '#mine', '#mine-title, main h1'],
+      ['overview', '#overview', '.chart-says'],
+      ['jobs', '#jobs', row],
+      ['jobs, sorted by name', '#jobs?sort=name', row],
+      ['a job', `#jobs/${namespace}/j-00000`, 'main h1'],
+      ['pods', '#pods', row],
+      ['pods of a namespace', `#pods?ns=${namespace}&sort=name`, row],
+      ['a pod', `#pods/${namespace}/${nameOf(0)}`, 'main h1'],
+      ['history', '#history', 'main h1'],
+      ['kinds', '#kinds', '.kinds .row-link'],
+      ['pods as a kind', `#kinds/pods?ns=${namespace}`, 'tbody tr'],
+    ];
+    const table: string[] = [];
+    const large: string[] = [];
+    for (const compress of [['zstd', 'gzip'], []]) {
+      await kubecast.configure({ stream: { retry: '500ms', compress } });
+      const coded = compress.length > 0;
+      for (const [name, address, shown] of [...addresses, ['all pods in one stream', wholeStream, '']] as const) {
+        const one = address === wholeStream ? await streamOverThinLine() : await overThinLine(address, shown);
+        table.push(`| ${name}${coded ? '' : ', uncompressed'} | ${one.painted.toFixed(0)} | ${one.shown.toFixed(0)} | ${one.kilobytes.toFixed(0)} |`);
+        if (coded && address !== wholeStream && one.kilobytes > 400) large.push(`${name}: ${one.kilobytes.toFixed(0)} kB`);
+      }
+    }
+    console.error([`${pods} pods, ${jobs} jobs, 10 Mbit/s, 100 ms:`, '| page | first paint, ms | first rows, ms | kB until then |', '| --- | --- | --- | --- |', ...table].join('\n'));
+    expect(large).toEqual([]);
   });
 });

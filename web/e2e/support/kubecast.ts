@@ -71,12 +71,17 @@ export class Kubecast {
 
   /** From now on the gateway speaks TLS, with the certificate of the API server, which is for loopback, too. */
   async speakTLS(): Promise<void> {
+    const pki = (name: string): string => join(this.#dir, 'cluster', 'pki', name);
+    this.#scheme = 'https';
+    await this.configure({ tls: { certFile: pki('apiserver.crt'), keyFile: pki('apiserver.key') } });
+  }
+
+  /** Starts the gateway anew with these sections of its configuration, and the others as they were. */
+  async configure(sections: object): Promise<void> {
     await this.#gateway?.stop();
     const file = join(this.#dir, 'gateway.yaml');
-    const pki = (name: string): string => join(this.#dir, 'cluster', 'pki', name);
     const config = JSON.parse(await readFile(file, 'utf8')) as object;
-    await writeFile(file, JSON.stringify({ ...config, tls: { certFile: pki('apiserver.crt'), keyFile: pki('apiserver.key') } }));
-    this.#scheme = 'https';
+    await writeFile(file, JSON.stringify({ ...config, ...sections }));
     await this.startGateway();
   }
 

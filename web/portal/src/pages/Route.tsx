@@ -1,7 +1,7 @@
 // Every page, each loaded when it is first gone to.
 
 import { lazy, Suspense, type ComponentType, type ReactNode } from 'react';
-import type { View } from '../view/view.ts';
+import { tableOf, type View } from '../view/view.ts';
 import { t } from './texts.ts';
 
 export interface RouteProps {
@@ -10,9 +10,18 @@ export interface RouteProps {
   readonly token: string | undefined;
 }
 
+interface Begun {
+  /** Loads it, if that has not begun. */
+  readonly begin: () => void;
+}
+
+type Page<P> = ComponentType<P> & Begun;
+
 /** A page, or a word of why there is none: the gateway may be away, or a newer one with other files. */
-function page<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
-  return lazy(() => load().then((found) => ({ default: found }), () => ({ default: NotLoaded as ComponentType<P> })));
+function page<P extends object>(load: () => Promise<ComponentType<P>>): Page<P> {
+  const made = lazy(() => load().then((found) => ({ default: found }), () => ({ default: NotLoaded as ComponentType<P> })));
+  const begin = (): void => void load().catch(() => undefined); // who shows it says so
+  return Object.assign(made as ComponentType<P>, { begin });
 }
 
 const Mine = page(() => import('../mine/MinePage.tsx').then(({ MinePage }) => MinePage));
@@ -45,6 +54,22 @@ export function Wait(): ReactNode {
 
 export function Route({ view, token }: RouteProps): ReactNode {
   return <Waiting>{pageOf(view, token)}</Waiting>;
+}
+
+/**
+ * Begins to load what shows a view, beside whatever else it waits for: over a line with a delay each wait in a row is seen. Of a table either form,
+ * since which one it is depends on how much there is.
+ */
+export function loadPage(view: View): void {
+  const table = tableOf(view);
+  if (table) for (const one of [table === 'jobs' ? JobsTable : PodsTable, LargeTable]) one.begin();
+  else shownBy(view).begin();
+}
+
+/** Which component shows what is no table. */
+function shownBy({ page: name, kind, object }: View): Begun {
+  if (object) return name === 'jobs' ? Job : name === 'pods' ? Pod : kind === 'nodes' ? Node : Other;
+  return name === 'overview' ? Overview : name === 'history' ? History : name === 'kinds' ? Kinds : Mine;
 }
 
 function pageOf(view: View, token: string | undefined): ReactNode {
