@@ -291,7 +291,8 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
     return told;
   };
 
-  test('each page is opened over a thin line without what it does not show', { timeout: 600_000 }, async () => {
+  // A measurement, by `KUBECAST_LINE=1`: Chromium's own slowing down has held up a page for a minute, twice in 220 times.
+  test.skipIf(!process.env.KUBECAST_LINE)('each page is opened over a thin line without what it does not show', { timeout: 600_000 }, async () => {
     const row = '.table-body .table-row[data-name]';
     const addresses: readonly (readonly [name: string, address: string, shown: string])[] = [
       ['mine', '#mine', '#mine-title, main h1'],
