@@ -98,11 +98,9 @@ func TestSetOfWatchesMayChange(t *testing.T) {
 	stream = s.open(t, g, "/stream"+query("one", a, "two", b), http.Header{"Last-Event-Id": {id}})
 	told := map[string]bool{}
 	for len(told) < 3 {
-		read := stream.mustNext(t)
-		if read.event != "" {
-			told[read.event+" "+read.data[max(0, strings.Index(read.data, `"name":`)):][:12]] = true
-			id = read.id
-		}
+		read := stream.mustTold(t)
+		told[read.event+" "+read.data[max(0, strings.Index(read.data, `"name":`)):][:12]] = true
+		id = read.id
 		if read.event == "one.synced" || strings.HasSuffix(read.event, "reset") {
 			t.Fatalf("told was %+v", read)
 		}
@@ -154,7 +152,7 @@ func TestStreamsWithoutSnapshot(t *testing.T) {
 	both.mustEvent(t, "one.added").mustName(t, "two")
 	both.mustEvent(t, "one.added").mustName(t, "three")
 	s.makeConfigMap(t, "bare", "four")
-	told := map[string]bool{both.mustNext(t).mustName(t, "four").event: true, both.mustNext(t).mustName(t, "four").event: true}
+	told := map[string]bool{both.mustTold(t).mustName(t, "four").event: true, both.mustTold(t).mustName(t, "four").event: true}
 	if !told["one.added"] || !told["two.added"] {
 		t.Errorf("told was %v", told)
 	}

@@ -60,15 +60,32 @@ func (s *stream) mustEvent(t *testing.T, name string) frame {
 	t.Helper()
 	for {
 		read := s.mustNext(t)
-		about := read.event == "" || read.event == "bookmark" || read.event == "stale" || read.event == "live"
-		if about && read.event != name {
-			continue
+		if read.event == name {
+			return read
 		}
-		if read.event != name {
+		if !read.ofTheStream() {
 			t.Fatalf("%+v was told, and not %s", read, name)
 		}
-		return read
 	}
+}
+
+// mustTold reads up to the next event that tells more than how the stream itself is.
+func (s *stream) mustTold(t *testing.T) frame {
+	t.Helper()
+	for {
+		if read := s.mustNext(t); !read.ofTheStream() {
+			return read
+		}
+	}
+}
+
+// ofTheStream reports whether a frame only says how its stream is. On /stream, events begin with their watch's name.
+func (f frame) ofTheStream() bool {
+	switch f.event[strings.LastIndex(f.event, ".")+1:] {
+	case "", "bookmark", "stale", "live":
+		return true
+	}
+	return false
 }
 
 // find reads up to an event with a name.
