@@ -1,7 +1,7 @@
 // Every page, each loaded when it is first gone to.
 
-import { lazy, Suspense, type ComponentType, type ReactNode } from 'react';
-import { tableOf, type View } from '../view/view.ts';
+import { lazy, Suspense, type FunctionComponent, type ReactNode } from 'react';
+import { tableOf, type PageName, type View } from '../view/view.ts';
 import { t } from './texts.ts';
 
 export interface RouteProps {
@@ -15,23 +15,36 @@ interface Begun {
   readonly begin: () => void;
 }
 
-type Page<P> = ComponentType<P> & Begun;
+type Page<P> = FunctionComponent<P> & Begun;
 
 /** A page, or a word of why there is none: the gateway may be away, or a newer one with other files. */
-function page<P extends object>(load: () => Promise<ComponentType<P>>): Page<P> {
-  const made = lazy(() => load().then((found) => ({ default: found }), () => ({ default: NotLoaded as ComponentType<P> })));
+function page<P extends object>(load: () => Promise<FunctionComponent<P>>): Page<P> {
+  const made = lazy(() => load().then((found) => ({ default: found }), () => ({ default: NotLoaded as FunctionComponent<P> })));
   const begin = (): void => void load().catch(() => undefined); // who shows it says so
-  return Object.assign(made as ComponentType<P>, { begin });
+  return Object.assign(made as unknown as FunctionComponent<P>, { begin });
+}
+
+interface ObjectProps extends RouteProps {
+  readonly namespace: string;
+  readonly name: string;
 }
 
 const Mine = page(() => import('../mine/MinePage.tsx').then(({ MinePage }) => MinePage));
-const Kinds = page(() => import('../kinds/KindsPage.tsx').then(({ KindsPage }) => KindsPage));
-const Overview = page(() => import('../overview/OverviewPage.tsx').then(({ OverviewPage }) => OverviewPage));
-const History = page(() => import('../past/HistoryPage.tsx').then(({ HistoryPage }) => HistoryPage));
-const Pod = page(() => import('../object/PodPage.tsx').then(({ PodPage }) => PodPage));
-const Node = page(() => import('../object/NodePage.tsx').then(({ NodePage }) => NodePage));
 const Other = page(() => import('../object/ObjectPage.tsx').then(({ ObjectPage }) => ObjectPage));
-const Job = page(() => import('../job/JobPage.tsx').then(({ JobPage }) => JobPage));
+const Node = page(() => import('../object/NodePage.tsx').then(({ NodePage }) => NodePage));
+
+/** What shows a page that is no table, and one of its objects; {@link Mine} and {@link Other} where there is none. */
+const pages: Partial<Record<PageName, Page<RouteProps>>> = {
+  kinds: page(() => import('../kinds/KindsPage.tsx').then(({ KindsPage }) => KindsPage)),
+  overview: page(() => import('../overview/OverviewPage.tsx').then(({ OverviewPage }) => OverviewPage)),
+  history: page(() => import('../past/HistoryPage.tsx').then(({ HistoryPage }) => HistoryPage)),
+};
+const objectPages: Partial<Record<PageName, Page<ObjectProps>>> = {
+  jobs: page(() => import('../job/JobPage.tsx').then(({ JobPage }) => JobPage)),
+  pods: page(() => import('../object/PodPage.tsx').then(({ PodPage }) => PodPage)),
+};
+const pageOf = ({ page: name }: View): Page<RouteProps> => pages[name] ?? Mine;
+const objectPageOf = ({ page: name, kind }: View): Page<ObjectProps> => objectPages[name] ?? (kind === 'nodes' ? Node : Other);
 
 /** The tables: of all that there are, or, where there are too many, of what is in sight. */
 export const JobsTable = page(() => import('../jobs/JobsPage.tsx').then(({ JobsPage }) => JobsPage));
@@ -53,7 +66,17 @@ export function Wait(): ReactNode {
 }
 
 export function Route({ view, token }: RouteProps): ReactNode {
-  return <Waiting>{pageOf(view, token)}</Waiting>;
+  return <Waiting>{shown(view, token)}</Waiting>;
+}
+
+function shown(view: View, token: string | undefined): ReactNode {
+  const { page: name, kind, object } = view;
+  if (object) {
+    const Shown = objectPageOf(view);
+    return <Shown key={`${name}/${kind}/${object.namespace}/${object.name}`} view={view} token={token} {...object} />;
+  }
+  const Shown = pageOf(view);
+  return <Shown view={view} token={token} />;
 }
 
 /**
@@ -63,33 +86,7 @@ export function Route({ view, token }: RouteProps): ReactNode {
 export function loadPage(view: View): void {
   const table = tableOf(view);
   if (table) for (const one of [table === 'jobs' ? JobsTable : PodsTable, LargeTable]) one.begin();
-  else shownBy(view).begin();
-}
-
-/** Which component shows what is no table. */
-function shownBy({ page: name, kind, object }: View): Begun {
-  if (object) return name === 'jobs' ? Job : name === 'pods' ? Pod : kind === 'nodes' ? Node : Other;
-  return name === 'overview' ? Overview : name === 'history' ? History : name === 'kinds' ? Kinds : Mine;
-}
-
-function pageOf(view: View, token: string | undefined): ReactNode {
-  const { page: name, kind, object } = view;
-  if (object) {
-    const key = `${name}/${kind}/${object.namespace}/${object.name}`;
-    if (name === 'jobs') return <Job key={key} view={view} {...object} token={token} />;
-    if (name === 'pods') return <Pod key={key} view={view} {...object} token={token} />;
-    return kind === 'nodes' ? <Node key={key} view={view} name={object.name} /> : <Other key={key} view={view} {...object} />;
-  }
-  switch (name) {
-    case 'overview':
-      return <Overview view={view} />;
-    case 'history':
-      return <History view={view} />;
-    case 'kinds':
-      return <Kinds view={view} />;
-    default:
-      return <Mine view={view} />;
-  }
+  else (view.object ? objectPageOf(view) : pageOf(view)).begin();
 }
 
 function NotLoaded(): ReactNode {
