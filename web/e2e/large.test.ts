@@ -31,6 +31,7 @@ interface Felt {
 describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking})` : ''}`, () => {
   let browser: Browser;
   let kubecast: Kubecast;
+  let token: string;
 
   const pod = (name: string): object => ({
     apiVersion: 'v1',
@@ -57,6 +58,7 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
 
   beforeAll(async () => {
     [browser, kubecast] = await Promise.all([launch(), Kubecast.start()]);
+    token = await kubecast.token('mara.lindqvist', ['platform']);
     await kubecast.kubectl(['create', 'namespace', namespace]);
     let next = 0;
     await Promise.all(Array.from({ length: 32 }, async () => {
@@ -71,10 +73,14 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
     await Promise.allSettled([browser?.close(), kubecast?.stop()]);
   });
 
-  const open = async (address: string): Promise<WatchedPage> => {
+  /** A page of somebody who is signed in as soon as it is there. */
+  const signedIn = async (): Promise<WatchedPage> => {
     const opened = await openPage(browser, { locale: 'en-GB', reducedMotion: 'reduce', viewport: { width: 1280, height: 900 } });
-    const token = await kubecast.token('mara.lindqvist', ['platform']);
     await opened.page.context().addInitScript((kept) => sessionStorage.setItem('kubecast.token', kept), token);
+    return opened;
+  };
+  const open = async (address: string): Promise<WatchedPage> => {
+    const opened = await signedIn();
     await opened.page.goto(`${kubecast.url}/${address}`);
     await opened.page.locator('.large-total').getByText(found).waitFor();
     return opened;
@@ -117,9 +123,7 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
   });
 
   test('a table of any kind is leafed through, with the cells of its own columns', { timeout: 120_000 }, async () => {
-    const { page, complaints } = await openPage(browser, { locale: 'en-GB', reducedMotion: 'reduce', viewport: { width: 1280, height: 900 } });
-    const token = await kubecast.token('mara.lindqvist', ['platform']);
-    await page.context().addInitScript((kept) => sessionStorage.setItem('kubecast.token', kept), token);
+    const { page, complaints } = await signedIn();
     await page.goto(`${kubecast.url}/#kinds/pods?ns=${namespace}&sort=name`);
     const of = pods.toLocaleString('en');
     const cell = (n: number) => page.locator('tr', { has: page.getByRole('link', { name: nameOf(n), exact: true }) }).getByText('Pending');
@@ -246,18 +250,22 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
   });
 
   const wholeStream = '/api/v1/pods';
-  const thin = { offline: false, latency: 100, downloadThroughput: 1.25e6, uploadThroughput: 1.25e6 };
+
+  /** Puts a page behind 10 Mbit/s and 100 ms from now on, and returns what tells how much has come since. */
+  const slowDown = async (page: Page): Promise<() => number> => {
+    const cdp = await page.context().newCDPSession(page);
+    let bytes = 0;
+    cdp.on('Network.dataReceived', ({ encodedDataLength }) => (bytes += encodedDataLength));
+    await cdp.send('Network.enable');
+    await cdp.send('Network.emulateNetworkConditions', { offline: false, latency: 100, downloadThroughput: 1.25e6, uploadThroughput: 1.25e6 });
+    return () => bytes / 1_000;
+  };
 
   /** What a page without live pages would do: all pods as one stream, until its first snapshot is complete. */
   const streamOverThinLine = async (): Promise<{ painted: number; shown: number; kilobytes: number }> => {
     const { page } = await openPage(browser);
     await page.goto(kubecast.url);
-    const cdp = await page.context().newCDPSession(page);
-    let bytes = 0;
-    cdp.on('Network.dataReceived', ({ encodedDataLength }) => (bytes += encodedDataLength));
-    await cdp.send('Network.enable');
-    await cdp.send('Network.emulateNetworkConditions', thin);
-    const token = await kubecast.token('mara.lindqvist', ['platform']);
+    const kilobytes = await slowDown(page);
     const took = await page.evaluate(async ([path = '', bearer = '']) => {
       const began = performance.now();
       const response = await fetch(path, { headers: { Accept: 'text/event-stream', Authorization: `Bearer ${bearer}` } });
@@ -271,22 +279,16 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
       return performance.now() - began;
     }, [wholeStream, token]);
     await page.context().close();
-    return { painted: NaN, shown: took, kilobytes: bytes / 1_000 };
+    return { painted: NaN, shown: took, kilobytes: kilobytes() };
   };
 
   /** A page that is opened for the first time over 10 Mbit/s and 100 ms, until `shown` is there: milliseconds, and kilobytes as they came. */
   const overThinLine = async (address: string, shown: string): Promise<{ painted: number; shown: number; kilobytes: number }> => {
-    const { page } = await openPage(browser, { locale: 'en-GB', reducedMotion: 'reduce', viewport: { width: 1280, height: 900 } });
-    const token = await kubecast.token('mara.lindqvist', ['platform']);
-    await page.context().addInitScript((kept) => sessionStorage.setItem('kubecast.token', kept), token);
-    const cdp = await page.context().newCDPSession(page);
-    let bytes = 0;
-    cdp.on('Network.dataReceived', ({ encodedDataLength }) => (bytes += encodedDataLength));
-    await cdp.send('Network.enable');
-    await cdp.send('Network.emulateNetworkConditions', thin);
+    const { page } = await signedIn();
+    const kilobytes = await slowDown(page);
     await page.goto(`${kubecast.url}/${address}`, { waitUntil: 'commit' });
     const at = await page.waitForFunction((selector) => document.querySelector(selector) && performance.now(), shown, { polling: 'raf', timeout: 120_000 });
-    const told = { shown: Number(await at.jsonValue()), kilobytes: bytes / 1_000, painted: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN) };
+    const told = { shown: Number(await at.jsonValue()), kilobytes: kilobytes(), painted: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN) };
     await page.context().close();
     return told;
   };
