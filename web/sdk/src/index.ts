@@ -13,10 +13,11 @@
  */
 
 export { createKubecast, Kubecast, type KubecastOptions, type Watch, type WatchSnapshot, type WatchStatus } from './kubecast.ts';
+export { attend, type AttendOptions, type Attentive } from './attend.ts';
 export { logs, type LogEntry, type LogGap, type LogLine, type LogQuery, type LogRun } from './logs.ts';
 export { page, type PagePlace, type PageQuery } from './page.ts';
 export { counts, type Count, type CountQuery } from './counts.ts';
-export { ready, snapshots } from './ready.ts';
+export { find, ready, snapshots } from './ready.ts';
 export { dehydrate, hydrate, type Dehydrated } from './hydrate.ts';
 export { accessOf, meOf, type Access, type AccessQuery, type Me } from './access.ts';
 export { answerTo, AskedError, type Asked, type AskedSnapshot } from './asked.ts';

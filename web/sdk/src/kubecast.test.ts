@@ -3,6 +3,7 @@ import { frame, type ScriptedFetch } from '../../mock/fetch.ts';
 import { eachPage } from '../../mock/page.ts';
 import type { Kubecast, WatchStatus } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
+import { find } from './ready.ts';
 import { defineResource, pathOf } from './resource.ts';
 
 const jobs = defineResource<KubeObject & { readonly status?: { readonly active?: number } }>()({ group: 'batch', version: 'v1', plural: 'jobs' });
@@ -45,6 +46,20 @@ test('nothing is asked for before somebody looks; watches that begin at once, an
   expect(uids(one.getSnapshot().data)).toBe('a');
   expect(one.getSnapshot()).toBe(one.getSnapshot());
   expect(kc.watch(pods).getSnapshot().status).toBe('loading');
+});
+
+test('an object is found by its uid as it is now, also after its namesake took its place, and not once it is gone', async () => {
+  const watch = kc.watch(jobs);
+  watch.subscribe(() => undefined);
+  await pass();
+  expect(find(watch, 'a')).toBeUndefined();
+  const body = server.last.accept(added('w0', 'a'), added('w0', 'b'), synced('w0', 'e.w0-1'));
+  await pass();
+  expect(find(watch, 'b')).toBe(watch.getSnapshot().data[1]);
+  const namesake = { metadata: { name: 'a', uid: 'c' } };
+  body.push(frame('w0.deleted', 'e.w0-2', { metadata: { name: 'a', uid: 'a' } }) + frame('w0.added', 'e.w0-3', namesake));
+  await pass();
+  expect([find(watch, 'a'), find(watch, 'c')]).toEqual([undefined, namesake]);
 });
 
 test('a watch more, or one less, goes on from the position that is there, without a word of reconnecting', async () => {

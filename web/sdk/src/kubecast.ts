@@ -141,7 +141,7 @@ export class Kubecast {
     return this.#at(source.path, source.sink, true).watch as Watch<T, More>;
   }
 
-  /** Asks the gateway as the caller, and what `read` makes of the answer. Rejects if both take more than 20 s. */
+  /** Asks the gateway as the caller, and what `read` makes of the answer. Rejects if both take more than 20 s, or `init.signal` aborts. */
   request<T>(path: string, init: RequestInit, read: (response: Response) => T | Promise<T>): Promise<T> {
     const { token, gateway = '', fetch = globalThis.fetch } = this.#options;
     return within(answerTime, async (signal) => {
@@ -149,7 +149,7 @@ export class Kubecast {
       const bearer = await token?.('connect');
       if (bearer !== undefined) headers.set('Authorization', `Bearer ${bearer}`);
       return read(await fetch(gateway + path, { ...init, headers, cache: 'no-store', credentials: token ? 'omit' : 'include', signal }));
-    });
+    }, init.signal ?? undefined);
   }
 
   /** See {@link Client.wake}. What was refused is asked for again if it is allowed by now. */

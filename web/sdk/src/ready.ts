@@ -1,6 +1,7 @@
-// Watches for those who wait for them rather than being told.
+// Watches for those who wait for them, or ask them for one object, rather than being told.
 
 import type { WatchSnapshot } from './kubecast.ts';
+import type { Identity } from './paths.ts';
 
 interface Watched<S> {
   readonly subscribe: (listener: () => void) => () => void;
@@ -56,4 +57,21 @@ export async function* snapshots<S extends Shows>(watch: Watched<S>, signal?: Ab
     leave();
     signal?.removeEventListener('abort', stop);
   }
+}
+
+/** By uid, of each list that was asked; a list that is shown never changes. */
+const byUid = new WeakMap<readonly object[], ReadonlyMap<string, object>>();
+
+/**
+ * The object of that uid, if the watch shows it. Not by name: another of the same name is another object.
+ *
+ * ```ts
+ * const chosen = find(running, uid);
+ * ```
+ */
+export function find<T extends Identity>(watch: { readonly getSnapshot: () => { readonly data: readonly T[] } }, uid: string): T | undefined {
+  const { data } = watch.getSnapshot();
+  let index = byUid.get(data);
+  if (!index) byUid.set(data, (index = new Map(data.map((object) => [object.metadata.uid, object]))));
+  return index.get(uid) as T | undefined;
 }

@@ -1,10 +1,10 @@
 // What is on screen: the sign-in or the workspace.
 
+import { attend } from '@kubecast/sdk';
 import { KubecastProvider } from '@kubecast/sdk/react';
 import { useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
 import { formatTime } from '../texts/format.ts';
 import { describe } from '../connection/describe.ts';
-import { useAttention } from '../connection/attention.ts';
 import { connectionOf } from '../connection/connection.ts';
 import { useNamespaces } from '../filters/NamespaceFilter.tsx';
 import { browserSession } from '../session/browser.ts';
@@ -64,7 +64,7 @@ function Inside({ session, state, offered, onPassOver }: InsideProps): ReactNode
     }
   }, [refused, known, accepted, now.message, accept, signOut]);
 
-  useAttention(kc);
+  useEffect(() => attend(kc), [kc]);
 
   if (!accepted) {
     const trouble = describe(now, formatTime).detail;

@@ -1,5 +1,6 @@
+// @vitest-environment happy-dom
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { attend } from './attention.ts';
+import { attend, type AttendOptions } from './attend.ts';
 
 let visibility: DocumentVisibilityState;
 let told: string[];
@@ -18,8 +19,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const begin = (): void => {
-  stop = attend({ wake: () => told.push('wake'), pause: () => told.push('pause'), resume: () => told.push('resume') });
+const begin = (options?: AttendOptions): void => {
+  stop = attend({ wake: () => void told.push('wake'), pause: () => void told.push('pause'), resume: () => void told.push('resume') }, options);
 };
 const see = (now: DocumentVisibilityState): void => {
   visibility = now;
@@ -59,4 +60,34 @@ test('a page that its browser stops, or puts aside to go back to, does not wait 
   window.dispatchEvent(new Event('pageshow'));
   window.dispatchEvent(new Event('online'));
   expect(told).toEqual(['pause', 'resume', 'pause', 'resume', 'wake']);
+});
+
+test('a page that has something to tell while it is hidden keeps its stream, unless its browser stops it', () => {
+  visibility = 'hidden';
+  begin({ background: 'stream' });
+  vi.advanceTimersByTime(60_000);
+  expect(told).toEqual([]);
+  see('visible');
+  see('hidden');
+  vi.advanceTimersByTime(60_000);
+  expect(told).toEqual(['wake', 'wake']);
+  document.dispatchEvent(new Event('freeze'));
+  document.dispatchEvent(new Event('resume'));
+  expect(told.slice(2)).toEqual(['pause', 'resume']);
+});
+
+test('nothing is heard of the page once it is over', () => {
+  begin();
+  see('hidden');
+  stop();
+  vi.advanceTimersByTime(60_000);
+  see('visible');
+  expect(told).toEqual([]);
+});
+
+test('where there is no page there is nothing to attend to', () => {
+  vi.stubGlobal('document', undefined);
+  begin();
+  vi.unstubAllGlobals();
+  expect(told).toEqual([]);
 });
