@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every test: Go with the race detector, the end-to-end tests on a real control plane, the SDK's, and the portal's in
-# Chromium. What is missing is installed where that is possible (Debian, as root); a part that cannot run is named in
+# browsers. What is missing is installed where that is possible (Debian, as root); a part that cannot run is named in
 # the last lines, and with CI set it is a failure. Why something failed is said once more before these, in short, for
 # those who see only the end of the log.
 set -uo pipefail
@@ -67,6 +67,8 @@ go_test() {
 
 need gcc gcc libc6-dev || { echo "gcc is needed for go test -race" >&2; exit 1; }
 need chromium chromium fonts-dejavu-core || skipped+=("the portal in Chromium: chromium is not installed")
+need firefox-esr firefox-esr || skipped+=("the SDK in Firefox: firefox-esr is not installed")
+{ need WebKitWebDriver webkit2gtk-driver && need Xvfb xvfb; } || skipped+=("the SDK in WebKit: webkit2gtk-driver or xvfb is not installed")
 export PATH=$PATH:/usr/sbin # where Debian keeps servers
 need nginx nginx-light || skipped+=("streams through nginx: nginx is not installed")
 need haproxy haproxy || skipped+=("streams through HAProxy: haproxy is not installed")
@@ -79,7 +81,7 @@ part "Go" go_test .
 part "devcluster" go_test devcluster
 part "SDK and portal" web_test test
 if command -v chromium >/dev/null; then
-	part "portal in Chromium" web_test e2e
+	part "in browsers" web_test e2e
 fi
 
 echo

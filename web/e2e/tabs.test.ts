@@ -1,51 +1,25 @@
 // Many tabs of one browser on one connection, over HTTP/1.1, where a browser opens six to a host.
 
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { build } from 'vite';
 import { chromiumPath, hasChromium, launch } from './support/chromium.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { missing } from './support/skip.ts';
+import { configMap, tabsPage, type Told } from './support/tabspage.ts';
 
 const lacking = missing({ [chromiumPath]: hasChromium, [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
-const namespace = 'team-vision';
-
-/** A page that follows config maps, and keeps what it is told where a test finds it. */
-const script = `
-import { createKubecast, defineResource } from '@kubecast/sdk';
-import { tabs } from '@kubecast/sdk/tabs';
-const kc = createKubecast({ token: () => new URLSearchParams(location.hash.slice(1)).get('token'), share: tabs() });
-const watch = kc.watch(defineResource()({ version: 'v1', plural: 'configmaps' }), { namespace: '${namespace}', labels: 'of=tabs' });
-const told = () => {
-  const { data, status } = watch.getSnapshot();
-  window.told = { status, rows: data.map(({ metadata, data }) => metadata.name + ' ' + data.n).sort() };
-};
-watch.subscribe(told);
-told();
-`;
-
-type Told = { status: string; rows: string[] };
 
 describe.skipIf(lacking !== undefined)(`tabs on one connection${lacking ? ` (${lacking})` : ''}`, () => {
   let browser: Browser;
   let kubecast: Kubecast;
   let token: string;
-  let code: string;
+  let html: string;
   let context: BrowserContext;
   let streams: Set<Request>;
 
   beforeAll(async () => {
-    [browser, kubecast] = await Promise.all([launch(), Kubecast.start()]);
+    [browser, kubecast, html] = await Promise.all([launch(), Kubecast.start(), tabsPage()]);
     token = await kubecast.token('mara.lindqvist', ['platform']);
-    const built = await build({
-      configFile: false,
-      logLevel: 'error',
-      root: fileURLToPath(new URL('..', import.meta.url)),
-      build: { write: false, rolldownOptions: { input: 'tabs-page' } },
-      plugins: [{ name: 'page', resolveId: (id) => (id === 'tabs-page' ? id : null), load: (id) => (id === 'tabs-page' ? script : null) }],
-    });
-    code = (built as { output: { code: string }[] }).output[0]?.code ?? '';
   }, 180_000);
 
   afterAll(async () => {
@@ -58,7 +32,7 @@ describe.skipIf(lacking !== undefined)(`tabs on one connection${lacking ? ` (${l
     context.on('request', (request) => request.url().includes('/stream?') && streams.add(request));
     context.on('requestfinished', (request) => streams.delete(request));
     context.on('requestfailed', (request) => streams.delete(request));
-    await context.route('**/tabs-page', (route) => route.fulfill({ contentType: 'text/html', body: `<!doctype html><script type="module">${code}</script>` }));
+    await context.route('**/tabs-page', (route) => route.fulfill({ contentType: 'text/html', body: html }));
     return () => context.close();
   });
 
@@ -71,11 +45,10 @@ describe.skipIf(lacking !== undefined)(`tabs on one connection${lacking ? ` (${l
     }
     return pages;
   };
-  const told = (page: Page): Promise<Told> => page.evaluate(() => (window as unknown as { told: Told }).told);
+  const told = (page: Page): Promise<Told> => page.evaluate(() => (window as unknown as { told: () => Told }).told());
   const seen = (pages: readonly Page[], row: string, within = 10_000): Promise<unknown> =>
-    Promise.all(pages.map((page) => page.waitForFunction((row) => (window as unknown as { told: Told }).told.rows.join() === row, row, { timeout: within, polling: 20 })));
-  const write = (n: string): Promise<string> =>
-    kubecast.kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'counted', namespace, labels: { of: 'tabs' } }, data: { n } }));
+    Promise.all(pages.map((page) => page.waitForFunction((row) => (window as unknown as { told: () => Told }).told().rows.join() === row, row, { timeout: within, polling: 20 })));
+  const write = (n: string): Promise<string> => kubecast.kubectl(['apply', '-f', '-'], configMap(n));
   /** A tab that is gone does not say that its stream is. */
   const leaders = (pages: readonly Page[]): Page[] => [...streams].map((request) => request.frame().page()).filter((page) => pages.includes(page));
 

@@ -5,7 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { MockCluster } from './cluster.ts';
 import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
-import { MockStream, type StreamOptions, type Watch } from './stream.ts';
+import { MockStream, sightOf, type StreamOptions, type Watch } from './stream.ts';
 import type { MockInbox, MockLog, MockPast } from './told.ts';
 
 export interface MockUser {
@@ -146,7 +146,7 @@ export class MockGateway {
     const { retry, sabotage } = this;
     const asksFor = Number(/^(\d+)s$/.exec(url.searchParams.get('heartbeat') ?? '')?.[1] ?? Infinity) * 1_000;
     const heartbeat = Math.min(this.heartbeat, asksFor);
-    const stream = new MockStream(this.cluster, this.epoch, watches as Watch[], response, { retry, heartbeat, sabotage });
+    const stream = new MockStream(this.cluster, this.epoch, sightOf(user.namespaces), watches as Watch[], response, { retry, heartbeat, sabotage });
     this.streams.add(stream);
     response.on('close', () => this.streams.delete(stream));
     if (this.unavailable || (this.pastAway && values.length > 0)) stream.goodbye('unavailable', lastEventId);

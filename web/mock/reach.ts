@@ -22,9 +22,11 @@ export function fetchFrom(gateway: () => MockGateway | undefined, { run, gone }:
       const events = new EventEmitter();
       let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
       let open = true;
+      const over = new AbortController();
       const finish = (how: () => void): void => {
         if (!open) return;
         open = false;
+        over.abort();
         events.emit('close');
         run(how);
       };
@@ -58,7 +60,7 @@ export function fetchFrom(gateway: () => MockGateway | undefined, { run, gone }:
         reject(new DOMException('aborted', 'AbortError'));
         finish(() => controller?.error(init.signal?.reason));
       });
-      gone.addEventListener('abort', () => finish(() => undefined), { once: true });
+      gone.addEventListener('abort', () => finish(() => undefined), { signal: over.signal });
       present.handle(request, response);
     });
 }

@@ -10,7 +10,7 @@ export interface Watch {
   readonly name: string;
   readonly resource: string;
   readonly namespace: string | undefined;
-  /** The namespaces that may be seen of all of them; undefined: these. */
+  /** The namespaces that may be seen of all of them; undefined: every one. */
   visible: readonly string[] | undefined;
   /** Undefined while a snapshot is owed or under way. */
   version: number | undefined;
@@ -33,11 +33,14 @@ export class MockStream {
   readonly #options: StreamOptions;
   readonly #heartbeat: ReturnType<typeof setInterval>;
   readonly #stops: (() => void)[] = [];
+  /** Part of each position: with other permissions it is none. */
+  #sight: string;
   #over = false;
 
-  constructor(cluster: MockCluster, epoch: string, watches: readonly Watch[], response: MockResponse, options: StreamOptions) {
+  constructor(cluster: MockCluster, epoch: string, sight: string, watches: readonly Watch[], response: MockResponse, options: StreamOptions) {
     this.#cluster = cluster;
     this.#epoch = epoch;
+    this.#sight = sight;
     this.#response = response;
     this.#options = options;
     this.watches = watches;
@@ -63,7 +66,7 @@ export class MockStream {
       if (watch.visible) this.send(watch, 'narrowed', { namespaces: watch.visible });
     }
     for (const watch of this.watches) {
-      const version = versionOf(position, this.#epoch, watch.name);
+      const version = versionOf(position, this.#epoch + this.#sight, watch.name);
       if (version === undefined) this.#snapshot(watch);
       else if (typeof version === 'string') this.reset(watch, version);
       else if (version < floorOf(watch, this.#cluster)) this.reset(watch, 'expired');
@@ -76,8 +79,14 @@ export class MockStream {
     }
   }
 
-  /** The caller's permissions change. */
-  see(namespaces: readonly string[]): void {
+  /** The caller's permissions change; undefined: everything may be seen. */
+  see(namespaces: readonly string[] | undefined): void {
+    if (namespaces?.length === 0) {
+      this.goodbye('revoked');
+      return;
+    }
+    this.#sight = changing;
+    const what = namespaces ? { namespaces } : { all: true, namespaces: [] };
     for (const watch of this.watches) {
       if (watch.namespace || watch.resource === 'namespaces') continue;
       const before = this.#list(watch);
@@ -85,13 +94,17 @@ export class MockStream {
       const now = this.#list(watch);
       const lost = before.filter((object) => !now.includes(object));
       const found = now.filter((object) => !before.includes(object));
-      if (lost.length > 0) this.send(watch, 'narrowed', { namespaces });
+      if (lost.length > 0) this.send(watch, 'narrowed', what);
       for (const { apiVersion, kind, metadata } of lost) {
         const { name, namespace, uid, resourceVersion } = metadata;
         this.send(watch, 'deleted', { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } });
       }
-      if (found.length > 0 || lost.length === 0) this.send(watch, 'widened', { namespaces });
+      if (found.length > 0 || lost.length === 0) this.send(watch, 'widened', what);
       for (const object of found) this.send(watch, 'added', object);
+    }
+    this.#sight = sightOf(namespaces);
+    for (const watch of this.watches) {
+      if (watch.version !== undefined) this.send(watch, 'bookmark', { resourceVersion: String(watch.version) });
     }
   }
 
@@ -173,9 +186,10 @@ export class MockStream {
 
   #id(): string {
     const [first] = this.watches;
-    if (first?.name === '') return `${this.#epoch}.${first.version ?? 0}`;
+    const epoch = this.#epoch + this.#sight;
+    if (first?.name === '') return `${epoch}.${first.version ?? 0}`;
     const versions = this.watches.filter((watch) => watch.version !== undefined);
-    return [this.#epoch, ...versions.map((watch) => `${watch.name}-${watch.version}`)].join('.');
+    return [epoch, ...versions.map((watch) => `${watch.name}-${watch.version}`)].join('.');
   }
 
   #write(frame: string): void {
@@ -189,6 +203,12 @@ export class MockStream {
     this.#response.write(frame.slice(0, through), () => this.#response.socket?.destroy());
   }
 }
+
+/** What a position says of its permissions while a client is being told of others: it is never resumed from. */
+const changing = 'x';
+
+/** What a position says of the permissions that it was given with. */
+export const sightOf = (namespaces: readonly string[] | undefined): string => namespaces?.map((name) => `s${name.replaceAll(/[^a-z0-9]/g, '')}`).join('') ?? '';
 
 const floorOf = ({ told }: Watch, cluster: MockCluster): number => told?.log.floor ?? cluster.floor;
 

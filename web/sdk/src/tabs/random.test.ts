@@ -53,11 +53,15 @@ test(`${steps} steps: no divergence, nothing old is live, nothing grows`, async 
   let reachable = true;
   const tokenOf = (exp: number): string => `e30.${Buffer.from(JSON.stringify({ sub: 'mara', exp })).toString('base64url')}.e30`;
   let token = tokenOf(0);
+  /** Of all pages, at present; undefined: every one. */
+  let allowed: readonly string[] | undefined;
   gateway.users.set(token, {});
-  /** When each object was last changed, by resource and uid; and until when. */
-  const changed = new Map<string, { at: number; version: string | undefined }>();
+  /** When each object was last changed for those who watch, by resource and uid; what it is now, and where. */
+  const changed = new Map<string, { at: number; version: string | undefined; readonly namespace: string }>();
   const pages: Page[] = [];
-  const kinds = ['pods', 'jobs', 'nodes'];
+  const kinds = ['pods', 'jobs', 'services'];
+  const namespaces = ['n0', 'n1', 'n2'];
+  const visible = (namespace: string, to: readonly string[] | undefined): boolean => to?.includes(namespace) ?? true;
   const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
   const open = (): void => {
@@ -79,14 +83,22 @@ test(`${steps} steps: no divergence, nothing old is live, nothing grows`, async 
   const change = (): void => {
     const resource = pick(kinds);
     const name = `o${below(12)}`;
-    const uid = gateway.cluster.list(resource).find(({ metadata }) => metadata.name === name)?.metadata.uid;
+    const namespace = pick(namespaces);
+    const uid = gateway.cluster.list(resource).find(({ metadata }) => metadata.name === name && metadata.namespace === namespace)?.metadata.uid;
     if (uid !== undefined && random() < 0.4) {
       gateway.cluster.remove(resource, uid);
-      changed.set(`${resource} ${uid}`, { at: performance.now(), version: undefined });
+      changed.set(`${resource} ${uid}`, { at: performance.now(), version: undefined, namespace });
     } else {
-      const { metadata } = gateway.cluster.put(resource, { metadata: { name, namespace: 'n', uid: uid ?? `${name}-${gateway.cluster.version}` } });
-      changed.set(`${resource} ${metadata.uid}`, { at: performance.now(), version: metadata.resourceVersion });
+      const { metadata } = gateway.cluster.put(resource, { metadata: { name, namespace, uid: uid ?? `${name}-${gateway.cluster.version}` } });
+      changed.set(`${resource} ${metadata.uid}`, { at: performance.now(), version: metadata.resourceVersion, namespace });
     }
+  };
+  /** Permissions change, of streams that are open at once. */
+  const allow = (to: readonly string[] | undefined): void => {
+    for (const object of changed.values()) if (visible(object.namespace, allowed) !== visible(object.namespace, to)) object.at = performance.now();
+    allowed = to;
+    gateway.users.set(token, { ...(to && { namespaces: to }) });
+    for (const stream of [...gateway.streams]) stream.see(to);
   };
   const check = (settled: boolean): void => {
     for (const { views, tab } of pages) {
@@ -98,8 +110,9 @@ test(`${steps} steps: no divergence, nothing old is live, nothing grows`, async 
         if (settled) expect(status).toBe('live');
         if (status !== 'live') continue;
         const has = new Map(data.map(({ metadata }) => [metadata.uid, metadata.resourceVersion]));
-        for (const [key, { at, version }] of changed) {
+        for (const [key, { at, version: now, namespace }] of changed) {
           const [kind, uid = ''] = key.split(' ');
+          const version = visible(namespace, allowed) ? now : undefined;
           if (kind !== resource || (!settled && performance.now() - at < oldest)) continue;
           if (has.get(uid) !== version) throw new Error(`${key} is ${has.get(uid) ?? 'not there'} and not ${version ?? 'gone'}, ${performance.now() - at} ms after it changed`);
         }
@@ -111,9 +124,10 @@ test(`${steps} steps: no divergence, nothing old is live, nothing grows`, async 
     reachable = true;
     gateway.sabotage = undefined;
     gateway.refuseWith = undefined;
+    if (allowed?.length === 0) allow(['n0']);
     for (const { tab } of pages) if (tab.frozen) tab.thaw(true);
     for (const { tab } of pages) tab.hide(false);
-    for (const { views } of pages) for (const { watch } of views) watch.retry();
+    for (const { tab, views } of pages) tab.run(() => views.forEach(({ watch }) => watch.retry()));
     await pass(100_000);
   };
 
@@ -174,9 +188,12 @@ test(`${steps} steps: no divergence, nothing old is live, nothing grows`, async 
         // A token ends, and there is a newer one.
         gateway.users.delete(token);
         token = tokenOf(step);
-        gateway.users.set(token, {});
+        allow(allowed);
         break;
       }
+      case 22:
+        allow(random() < 0.3 ? undefined : namespaces.filter(() => random() < 0.6));
+        break;
       case 17:
       case 18: {
         const page = pick(pages);
@@ -210,7 +227,7 @@ test(`${steps} steps: no divergence, nothing old is live, nothing grows`, async 
     await pass(below(20) === 0 ? below(20_000) : below(300));
     try {
       check(false);
-      if (step % 500 === 0 || step === steps) {
+      if (step % 200 === 0 || step === steps) {
         await heal();
         check(true);
         expect(new Set([...gateway.streams].map((stream) => stream.watches.map(({ resource }) => resource).join())).size).toBeLessThanOrEqual(1);

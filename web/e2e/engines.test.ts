@@ -1,0 +1,104 @@
+// The SDK in Firefox and in WebKit: what it makes of their connections, locks and channels, and of a page that wakes.
+
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { browsers, type Engine, type Tab } from './support/engines.ts';
+import { Front } from './support/front.ts';
+import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
+import { missing } from './support/skip.ts';
+import { configMap, tabsPage, type Told } from './support/tabspage.ts';
+
+const lacking = missing({ [`${gatewayPath} and ${devclusterPath}`]: hasBinaries });
+const usable = browsers.filter(({ needs }) => !missing(Object.fromEntries(needs.map((path) => [path, existsSync(path)]))));
+/** How long a page that wakes may still call live what it showed before, in milliseconds: what the client's patience is, and half a second. */
+const waking = 2_500;
+
+describe.skipIf(lacking !== undefined)(`other browsers${lacking ? ` (${lacking})` : ''}`, () => {
+  let kubecast: Kubecast;
+  let front: Front;
+  let token: string;
+
+  beforeAll(async () => {
+    let html: string;
+    [kubecast, html] = await Promise.all([Kubecast.start(), tabsPage()]);
+    token = await kubecast.token('mara.lindqvist', ['platform']);
+    front = await Front.of(kubecast.url, html);
+  }, 180_000);
+
+  afterAll(async () => {
+    await Promise.allSettled([front?.stop(), kubecast?.stop()]);
+  });
+
+  const told = (tab: Tab): Promise<Told> => tab.evaluate<Told>('window.told()');
+  const write = (n: string): Promise<string> => kubecast.kubectl(['apply', '-f', '-'], configMap(n));
+  const seen = (tabs: readonly Tab[], row: string): Promise<unknown> =>
+    Promise.all(tabs.map((tab) => expect.poll(async () => await told(tab), { interval: 20 }).toMatchObject({ status: 'live', rows: [`counted ${row}`] })));
+
+  describe.each(usable)('$name', ({ name, launch }) => {
+    let engine: Engine;
+
+    beforeEach(async () => {
+      engine = await launch();
+      return () => engine.stop();
+    });
+
+    const open = (more = ''): Promise<Tab> => engine.open(`${front.url}/tabs-page#token=${token}${more}`);
+
+    test('eight tabs are live on one stream; that is cut, and then its tab is closed, and nothing is missing', { timeout: 120_000 }, async () => {
+      let tabs: Tab[] = [];
+      while (tabs.length < 8) tabs.push(await open());
+      await write(`${name} first`);
+      await seen(tabs, `${name} first`);
+      await expect.poll(() => front.streams.size).toBe(1);
+
+      front.cut();
+      await write(`${name} cut`);
+      await seen(tabs, `${name} cut`);
+      const [again] = front.streams;
+      expect(again?.lastEventId).not.toBe('');
+
+      for (const [n, tab] of tabs.entries()) {
+        if ((await told(tab)).streams === 0) continue;
+        tabs = tabs.filter((_, other) => other !== n);
+        await tab.close();
+        break;
+      }
+      expect(tabs).toHaveLength(7);
+      await write(`${name} closed`);
+      await seen(tabs, `${name} closed`);
+      await expect.poll(() => front.streams.size).toBe(1);
+      const [taken] = front.streams;
+      expect(taken?.lastEventId).not.toBe('');
+    });
+
+    test('what a machine shows that has slept is not called live for long, and soon is', { timeout: 60_000 }, async () => {
+      const tab = await open();
+      await write(`${name} awake`);
+      await seen([tab], `${name} awake`);
+      await tab.evaluate('void (window.log = [], window.onTold = (told) => window.log.push({ at: Date.now(), ...told }))');
+
+      front.silence();
+      engine.sleep(true);
+      await write(`${name} asleep`);
+      await new Promise((resolve) => setTimeout(resolve, 7_000)); // longer than a busy page stands still
+      engine.sleep(false);
+      const woken = Date.now();
+      await seen([tab], `${name} asleep`);
+      const log = await tab.evaluate<(Told & { at: number })[]>('window.log');
+      const known = log.find(({ rows, status }) => rows[0] === `counted ${name} asleep` || status !== 'live');
+      expect((known?.at ?? Infinity) - woken).toBeLessThan(waking);
+    });
+
+    test('a page that nobody looks at has no stream, and is right when it is looked at again', { timeout: 60_000 }, async () => {
+      const tab = await open('&attend');
+      await write(`${name} shown`);
+      await seen([tab], `${name} shown`);
+      await tab.show(false);
+      expect(await tab.evaluate('document.visibilityState')).toBe('hidden');
+      await expect.poll(() => front.streams.size).toBe(0);
+      await write(`${name} hidden`);
+      await tab.show(true);
+      await seen([tab], `${name} hidden`);
+    });
+  });
+});
