@@ -26,15 +26,15 @@ const utf8 = new TextEncoder();
 export function inMemory(handle: Handler): typeof fetch {
   return async (input, init) => {
     const address = input instanceof Request ? input : new URL(String(input), 'http://gateway');
-    const request = new Request(address, init);
+    // Without the signal: Node keeps that for as long as there is the request, and the answer, which listens to it, has the request.
+    const request = new Request(address, { ...init, signal: null });
     const { pathname, search } = new URL(request.url);
     const said = new Uint8Array(await request.arrayBuffer());
-    // Not the request's own, which follows this one only until the request is garbage.
-    const signal = init?.signal ?? (input instanceof Request ? input.signal : request.signal);
-    signal.throwIfAborted();
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
+    signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const answer = new Answer(resolve, reject);
-      signal.addEventListener('abort', () => answer.abort(signal.reason));
+      const answer = new Answer(request.method === 'HEAD', resolve, reject);
+      signal?.addEventListener('abort', () => answer.abort(signal.reason));
       const headers = Object.fromEntries(request.headers);
       const on = (event: 'data' | 'end', listener: (part: Uint8Array) => void): void => {
         if (event === 'end' || said.length > 0) queueMicrotask(() => listener(said));
@@ -46,6 +46,7 @@ export function inMemory(handle: Handler): typeof fetch {
 
 class Answer implements MockResponse {
   readonly socket = { destroy: (): void => this.#finish('broken') };
+  readonly #bodyless: boolean;
   readonly #resolve: (response: Response) => void;
   readonly #reject: (reason: unknown) => void;
   readonly #body: ReadableStream<Uint8Array>;
@@ -57,7 +58,8 @@ class Answer implements MockResponse {
   #pulled: (() => void) | undefined;
   #closed = false;
 
-  constructor(resolve: (response: Response) => void, reject: (reason: unknown) => void) {
+  constructor(bodyless: boolean, resolve: (response: Response) => void, reject: (reason: unknown) => void) {
+    this.#bodyless = bodyless;
     this.#resolve = resolve;
     this.#reject = reject;
     // Chunks are handed over one by one, since an error would throw away those that wait in the stream.
@@ -78,7 +80,7 @@ class Answer implements MockResponse {
   }
 
   writeHead(status: number, headers: Readonly<Record<string, string>>): this {
-    this.#resolve(new Response(status === 204 ? null : this.#body, { status, headers }));
+    this.#resolve(new Response(this.#bodyless || status === 204 ? null : this.#body, { status, headers }));
     return this;
   }
 

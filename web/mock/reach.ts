@@ -39,7 +39,7 @@ export function fetchFrom(gateway: () => MockGateway | undefined, { run, gone }:
       let bodyless = false;
       const response = {
         writeHead: (status: number, told: Record<string, string> = {}) => {
-          bodyless = status === 204;
+          bodyless = status === 204 || request.method === 'HEAD';
           run(() => resolve(new Response(bodyless ? null : body, { status, headers: told })));
           return response;
         },

@@ -103,6 +103,8 @@ export class Client {
   /** The position behind which nothing could be read. */
   #poisoned: string | undefined;
   #successor: Successor | undefined;
+  /** Of the present stream, if it was a successor. */
+  #held: AbortController | undefined;
   /** Somebody doubts that the present stream stands. */
   #doubted = false;
 
@@ -347,6 +349,8 @@ export class Client {
         if ('connection' in successor.outcome) {
           const { connection, frames } = successor.outcome;
           this.#adopt(connection, successor.url, successor.token);
+          this.#held?.abort(); // or the attempt would keep what it has of each, and a page changes its watches all day
+          this.#held = successor.abort;
           this.#deliver(frames, connection, attempt);
           said = undefined;
           reading = this.#next();

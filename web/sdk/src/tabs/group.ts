@@ -280,7 +280,7 @@ export class Group {
 
   #attach(port: Port): void {
     this.#asked.set(port.id, performance.now());
-    this.#ask({ kind: 'attach', tab: this.#tab, port: port.id, paths: port.paths, position: port.position, visible: this.#browser.visible(), doubted: port.doubted });
+    this.#ask({ kind: 'attach', tab: this.#tab, port: port.id, turn: port.turn, paths: port.paths, position: port.position, visible: this.#browser.visible(), doubted: port.doubted });
   }
 
   #ask(asked: Asked): void {

@@ -47,6 +47,7 @@ interface Watched {
 
 interface Attached {
   readonly tab: string;
+  readonly turn: number;
   readonly paths: readonly (readonly [string, string])[];
   readonly position: string;
   /** Of the port's names those on the stream. */
@@ -125,8 +126,9 @@ export class Hub {
     this.#options.tell({ leader: this.#options.id, kind: 'resign' });
   }
 
-  #attach({ tab, port, paths, position, doubted }: Asked & { kind: 'attach' }): void {
-    if (this.#ports.get(port)?.waiting === true) return; // it asks again
+  #attach({ tab, port, turn, paths, position, doubted }: Asked & { kind: 'attach' }): void {
+    // It asks again. Another plan would leave it with watches that nobody is known to have.
+    if (this.#ports.get(port)?.turn === turn) return;
     if (!this.#tabs.has(tab)) {
       this.#tabs.add(tab);
       this.#options.onGone(tab, () => {
@@ -134,7 +136,7 @@ export class Hub {
         this.#leave([...this.#ports].filter(([, other]) => other.tab === tab).map(([id]) => id));
       });
     }
-    const attached: Attached = { tab, paths, position, names: new Map(), waiting: true, since: doubted ? performance.now() : -Infinity };
+    const attached: Attached = { tab, turn, paths, position, names: new Map(), waiting: true, since: doubted ? performance.now() : -Infinity };
     this.#ports.set(port, attached);
     const names = this.#plan(attached);
     if (!names) {
@@ -219,7 +221,7 @@ export class Hub {
         // Something is said at once, or it would seem as if nobody was there.
         tell(own, [{ event: 'bookmark', data: '{"resourceVersion":""}', id: '' }]);
       }
-      this.#options.answer(attached.tab, { leader: this.#options.id, kind: 'go', port, mark: this.mark, names: [...names], done, frames });
+      this.#options.answer(attached.tab, { leader: this.#options.id, kind: 'go', port, turn: attached.turn, mark: this.mark, names: [...names], done, frames });
     }
     this.#follow();
   }

@@ -16,7 +16,7 @@ import { browser } from './browser.ts';
 export type { Channel, Surroundings, TabLocks } from './group.ts';
 
 /** Of what tabs say to each other. Those who say it otherwise, as after an update, have a stream of their own. */
-const protocol = 1;
+const protocol = 2;
 
 /** With whom a tab shares. */
 export interface TabsOptions {

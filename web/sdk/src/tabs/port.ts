@@ -19,6 +19,8 @@ export class Port implements Stream {
   position: string;
   /** Resolves once the leader tells this port something: with false if it has no room. Rejects as Connection.open does. */
   readonly opened: Promise<boolean>;
+  /** How often it has given up what a leader may have answered. */
+  turn = 0;
   #open: (room: boolean) => void = () => undefined;
   #refuse: (error: Error) => void = () => undefined;
   /** From names on the stream to the port's own; undefined: the leader has not answered yet. */
@@ -61,6 +63,7 @@ export class Port implements Stream {
 
   /** Another leader is about to be asked, or the same again. */
   detach(): void {
+    this.turn++;
     if (this.attached) this.#detached = performance.now();
     this.#names = undefined;
     this.#early = [];
@@ -72,7 +75,7 @@ export class Port implements Stream {
       this.fail(new Refused(answer.status, answer.message, undefined));
       return;
     }
-    if (this.attached) return; // it was asked twice
+    if (answer.turn !== this.turn) return; // it is from before that was given up
     this.#names = new Map(answer.names.map(([own, name]) => [name, own]));
     this.#done = new Set(answer.done);
     const queue = answer.frames.map((frame) => this.#own(frame, answer.mark)).filter((frame) => frame !== undefined);

@@ -16,6 +16,8 @@ export type Asked =
       readonly kind: 'attach';
       readonly tab: string;
       readonly port: string;
+      /** The same as long as it has not given up what it was answered; asked twice, it is answered once. */
+      readonly turn: number;
       /** From the port's own names to paths. */
       readonly paths: readonly (readonly [string, string])[];
       readonly position: string;
@@ -39,6 +41,7 @@ export type Told = { readonly leader: string } & (
 export type Answered = { readonly leader: string; readonly port: string } & (
   | {
       readonly kind: 'go';
+      readonly turn: number;
       readonly mark: Mark;
       /** From the port's names to those on the stream. */
       readonly names: readonly (readonly [string, string])[];
