@@ -120,13 +120,19 @@ export class MockTab implements Surroundings {
       new Promise<void>((resolve, reject) => {
         const queue = this.#browser.locks.get(name) ?? [];
         this.#browser.locks.set(name, queue);
-        const lock: MockLock = { tab: this, callback, resolve: () => this.run(resolve), reject: (error) => this.run(() => reject(error instanceof Error ? error : new Error('failed'))), held: false };
-        signal?.addEventListener('abort', () => {
+        const over = new AbortController();
+        const end = (how: () => void): void => {
+          over.abort();
+          this.run(how);
+        };
+        const lock: MockLock = { tab: this, callback, resolve: () => end(resolve), reject: (error) => end(() => reject(error instanceof Error ? error : new Error('failed'))), held: false };
+        const giveUp = (): void => {
           if (lock.held || !queue.includes(lock)) return;
           queue.splice(queue.indexOf(lock), 1);
           reject(new DOMException('aborted', 'AbortError'));
           this.#browser.grant(name);
-        });
+        };
+        signal?.addEventListener('abort', giveUp, { signal: over.signal });
         if (steal) {
           const [held] = queue[0]?.held ? queue.splice(0, 1) : [];
           queue.unshift(lock);

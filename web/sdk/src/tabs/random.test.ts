@@ -9,7 +9,7 @@ import { seededRandom } from '../../../mock/random.ts';
 import { createKubecast, defineResource, type Kubecast, type KubeObject, type Watch } from '../index.ts';
 import { tabs } from './index.ts';
 
-const steps = Number(process.env.KUBECAST_STEPS ?? 300);
+const steps = Number(process.env.KUBECAST_STEPS ?? 2_000);
 const seed = Number(process.env.KUBECAST_SEED ?? 7);
 /** What says that it is live may be so old, in milliseconds: a dead connection is found out by its silence, which is 2.5 heartbeats. */
 const oldest = 45_000;

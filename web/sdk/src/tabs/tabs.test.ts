@@ -121,6 +121,26 @@ describe('one stream', () => {
   });
 });
 
+test('a tab that asks its leader twice follows what that knows it to follow', async () => {
+  put('a');
+  const all = await openPages(3);
+  const first = leader(all);
+  first.tab.kill();
+  await pass(3_000);
+  // The next one has resumed: of what the others follow it knows the place, not what is there, so who comes gets a watch of its own.
+  browser.delay = () => 50;
+  const late = openPage();
+  // It asks at first, and again when it hears of somebody who leads. Between the two the leader learns what is there.
+  await pass(70);
+  for (const stream of gateway.streams) for (const watch of stream.watches) stream.reset(watch, 'slow');
+  await pass(500);
+  all.find((page) => page !== first && page !== leader(all))?.tab.kill(); // what nobody has is left out from now on
+  await pass(10_000);
+  put('b');
+  await pass(1_000);
+  expect([status(late), shown(late)]).toEqual(['live', 'a,b']);
+});
+
 describe('a tab that leads', () => {
   test.each([
     ['gone to another address', (page: Page) => page.tab.tell('stop')],
