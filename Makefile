@@ -14,7 +14,7 @@ gateway: portal
 
 portal: web/node_modules/.package-lock.json
 	@echo building the portal
-	@npm --prefix web run build --silent
+	@said=$$(npm --prefix web run build --silent 2>&1) || { echo "$$said"; exit 1; }
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	@echo fetching what the portal is made of

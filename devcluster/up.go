@@ -23,7 +23,7 @@ With --jobs, training jobs of five teams are submitted, so many per second on av
 nodes, the shorter they are; from about five per second on ten nodes they queue all the same.
 
 Nodes and pods are simulated by kwok. A pod's annotations say what becomes of it; without them it runs at once,
-and if it is a job's, succeeds half a second later:
+and if it is a job's, succeeds half a second later; one whose command is "sleep N" takes three seconds to start, and runs for N:
 
   devcluster.kubecast.io/start-seconds   how long it is Pending, as if pulling its image
   devcluster.kubecast.io/run-seconds     how long it runs

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -118,18 +119,23 @@ func (i *instance) runsAJob(t *testing.T) {
 
 func (i *instance) runsAnnotatedPods(t *testing.T) {
 	// A watch sees every step, however short.
-	watching, err := i.client.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name in (good,bad)"})
+	watching, err := i.client.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name in (good,bad,asleep)"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer watching.Stop()
 	i.submit(t, testJob("good", map[string]string{startSeconds: "1", runSeconds: "2"}))
 	i.submit(t, testJob("bad", map[string]string{startSeconds: "1", runSeconds: "1", failPercent: "100", failReason: "OOMKilled"}))
+	// What people try things with: kubectl create job asleep --image=busybox -- sleep 2
+	asleep := testJob("asleep", nil)
+	asleep.Spec.Template.Spec.Containers[0].Command = []string{"sleep", "2"}
+	i.submit(t, asleep)
+	i.waitForJob(t, "asleep", batchv1.JobComplete)
 	i.waitForJob(t, "good", batchv1.JobComplete)
 	i.waitForJob(t, "bad", batchv1.JobFailed)
 
 	seen := map[string][]string{}
-	for ended := 0; ended < 2; {
+	for ended := 0; ended < 3; {
 		event := <-watching.ResultChan()
 		pod, ok := event.Object.(*corev1.Pod)
 		if !ok {
@@ -146,6 +152,9 @@ func (i *instance) runsAnnotatedPods(t *testing.T) {
 			step = string(pod.Status.Phase)
 		case state.Terminated != nil:
 			step = fmt.Sprintf("%s %s %d", pod.Status.Phase, state.Terminated.Reason, state.Terminated.ExitCode)
+			if ran := state.Terminated.FinishedAt.Sub(state.Terminated.StartedAt.Time); ran < time.Second {
+				t.Errorf("the pod of job %s ran for %v", pod.Labels[batchv1.JobNameLabel], ran)
+			}
 		}
 		job := pod.Labels[batchv1.JobNameLabel]
 		if steps := seen[job]; len(steps) == 0 || steps[len(steps)-1] != step {
@@ -156,8 +165,9 @@ func (i *instance) runsAnnotatedPods(t *testing.T) {
 		}
 	}
 	for job, want := range map[string]string{
-		"good": "[ContainerCreating Running Succeeded Completed 0]",
-		"bad":  "[ContainerCreating Running Failed OOMKilled 137]",
+		"good":   "[ContainerCreating Running Succeeded Completed 0]",
+		"bad":    "[ContainerCreating Running Failed OOMKilled 137]",
+		"asleep": "[ContainerCreating Running Succeeded Completed 0]",
 	} {
 		if got := fmt.Sprint(seen[job]); got != want {
 			t.Errorf("the pod of job %s went through %s, want %s", job, got, want)

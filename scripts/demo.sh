@@ -65,7 +65,14 @@ Kubecast is running. Open the portal, and say that you want to sign in:
 
     http://$address/#token=$token
 
-or sign in at http://$address/ with the token in $dir/token. In another terminal:
+or sign in at http://$address/ with the token in $dir/token. Submit a job of your own in another terminal, and see it wait, run and end
+under "Mine"; the bell tells you then (and the browser, if you want it to):
+
+    bin/devcluster kubectl --dir $dir/cluster create job hello --image=busybox --dry-run=client -o yaml -- sleep 20 |
+      bin/devcluster kubectl --dir $dir/cluster annotate --local -f - -o yaml kubecast.io/owner=mara.lindqvist |
+      bin/devcluster kubectl --dir $dir/cluster create -f -
+
+What else to try there:
 
     bin/gateway watch --server http://$address --token-file $dir/token /apis/batch/v1/jobs
     bin/gateway watch --server http://$address --token-file $dir/token /logs/apis/batch/v1/namespaces/NAMESPACE/jobs/NAME

@@ -162,7 +162,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
       expect.poll(() => Promise.all([page, tab, elsewhere.page].map((one) => one.locator('.bell-button').getAttribute('aria-label'))), { interval: 50 }).toEqual([label, label, label]);
     await agree('Inbox');
 
-    await kubecast.shell(line ?? '');
+    await kubecast.shell((line ?? '').replace('sleep 20', 'sleep 2'));
     await kubecast.submit(namespace, 'goes-on', { start: 2, run: 600, owner: 'ines.carvalho' });
     const section = (title: string, name = 'hello') => page.locator(`section[aria-label="${title}"] li[data-name=${name}]`);
     await section('Running', 'goes-on').waitFor();

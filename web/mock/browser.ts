@@ -118,6 +118,7 @@ export class MockTab implements Surroundings {
   readonly locks: TabLocks = {
     request: (name, { signal, steal }, callback) =>
       new Promise<void>((resolve, reject) => {
+        if (this.#dead) return;
         const queue = this.#browser.locks.get(name) ?? [];
         this.#browser.locks.set(name, queue);
         const over = new AbortController();

@@ -1,4 +1,4 @@
-// What a new user reads in place of jobs.
+// How to submit a job of one's own: what a new user reads in place of jobs, and others at the page's end.
 
 import { useKubecast } from '@kubecast/sdk/react';
 import { useEffect, useState, type ReactNode } from 'react';
@@ -7,14 +7,33 @@ import { linkTo, type View } from '../view/view.ts';
 import { t } from './texts.tsx';
 
 export function HowTo({ view }: { view: View }): ReactNode {
-  const user = useUsername();
   return (
     <div className="mine-howto">
       <p>{t.none}</p>
-      <p>{t.whose(<code translate="no">kubecast.io/owner</code>, user && <code translate="no">{user}</code>)}</p>
-      <Copied text={commandFor(user || t.yourName)} />
+      <Submit />
       <p>{t.othersThere(<a href={linkTo('jobs', view)}>{t.allJobs}</a>)}</p>
     </div>
+  );
+}
+
+/** The same, for who has jobs already. */
+export function HowToSubmit(): ReactNode {
+  const [open, setOpen] = useState(false);
+  return (
+    <details className="mine-howto" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{t.submitOne}</summary>
+      {open && <Submit />}
+    </details>
+  );
+}
+
+function Submit(): ReactNode {
+  const user = useUsername();
+  return (
+    <>
+      <p>{t.whose(<code translate="no">kubecast.io/owner</code>, user && <code translate="no">{user}</code>)}</p>
+      <Copied text={commandFor(user || t.yourName)} />
+    </>
   );
 }
 

@@ -13,7 +13,7 @@ import { endOf, outcomeOf } from '../past/outcome.ts';
 import { isForbidden } from '../reading/reading.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
-import { HowTo } from './HowTo.tsx';
+import { HowTo, HowToSubmit } from './HowTo.tsx';
 import { readingOf } from './jobs.ts';
 import { stateName } from '../state/texts.ts';
 import { t } from './texts.tsx';
@@ -118,6 +118,7 @@ export function MinePage({ view }: { view: View }): ReactNode {
               {mine.more && `${t.more} `}
               <a href={linkTo('jobs', view)}>{t.allJobs}</a>
             </p>
+            <HowToSubmit />
           </>
         )}
       </div>

@@ -112,6 +112,22 @@ test('whoever has no job yet is told how to have one, and what is copied is no m
   expect(commandFor('mara')).toContain("'kubecast.io/owner=mara'");
 });
 
+test('who has jobs already is told how to submit one as well, and who they are is only asked for then', async () => {
+  past.record('train', 'Running');
+  await show();
+  await answer();
+  await open();
+  const help = page.element.querySelector('details.mine-howto');
+  expect([help?.textContent, server.requests.some(({ url }) => url === '/auth/me')]).toEqual(['How to submit a job of your own', false]);
+  await act(() => {
+    help?.setAttribute('open', '');
+    help?.dispatchEvent(new Event('toggle'));
+  });
+  server.requests.find(({ url }) => url === '/auth/me')?.refuse(200, {}, JSON.stringify({ username: 'mara' }));
+  await pass(10);
+  expect(help?.querySelector('.copied code')?.textContent).toBe(commandFor('mara'));
+});
+
 test('without a history it says so; who asked for no page in particular comes to all jobs', async () => {
   await show();
   await answer(404);

@@ -33,6 +33,7 @@ export const t = texts({
         A job is yours if its annotation {annotation} is your name{user && <> ({user})</>}, unless your platform has set this up otherwise. To try it:
       </>
     ),
+    submitOne: 'How to submit a job of your own',
     yourName: 'YOUR-NAME',
     othersThere: (link: ReactNode) => <>{link} that you may see are there as well.</>,
   },
@@ -66,6 +67,7 @@ export const t = texts({
         注解 {annotation} 的值为您的名称{user && <>（{user}）</>}的作业属于您，除非您的平台另有设置。试一试：
       </>
     ),
+    submitOne: '如何提交您自己的作业',
     yourName: 'YOUR-NAME',
     othersThere: (link) => <>您有权查看的{link}也在。</>,
   },
