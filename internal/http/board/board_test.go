@@ -3,9 +3,11 @@ package board
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,7 +42,7 @@ func inBubble(t *testing.T, questions int, bytes int64, test func(*asked)) {
 			a.api.Put("pods", key, "spec.n=1")
 		}
 		var err error
-		a.kinds, err = cache.NewKinds(a.api.Connect(t), cache.Options{Topic: stream.Options{Events: 8, Bytes: 64 << 20, Age: time.Hour}},
+		a.kinds, err = cache.NewKinds(a.api.Connect(t), cache.Options{Topic: stream.Options{Events: 8_192, Bytes: 64 << 20, Age: time.Hour}},
 			slog.New(slog.NewTextHandler(io.Discard, nil)))
 		if err != nil {
 			t.Fatal(err)
@@ -280,6 +282,54 @@ func TestAViewIsMadeAnewInAnotherHistory(t *testing.T) {
 			t.Errorf("%+v", now)
 		}
 		r.Close()
+	})
+}
+
+// watcher looks at each view that it is woken for, and waits for the next.
+type watcher struct {
+	*asked
+	reader *Reader
+	views  []*View
+}
+
+func (w *watcher) Wake() { w.views = append(w.views, w.view(w.reader, w)) }
+
+// TestChangesThatDoNotEndAreShownMeanwhile looks at a burst that the question finds as a whole: one that goes on for ever looks the same to it.
+func TestChangesThatDoNotEndAreShownMeanwhile(t *testing.T) {
+	const burst = 5 * mostUntold
+	inBubble(t, 10, 16<<20, func(a *asked) {
+		r, _ := a.ask("", "ann")
+		defer r.Close()
+		w := &watcher{asked: a, reader: r}
+		a.view(r, w)
+		synctest.Wait()
+		// The question stands still until all of it is there.
+		w.views = nil
+		r.question.mu.Lock()
+		for n := range burst {
+			a.api.Put("pods", fmt.Sprintf("burst/%d", n))
+		}
+		for a.store.Topic().Head().Version < a.api.Version() {
+			runtime.Gosched()
+		}
+		r.question.mu.Unlock()
+		late, _ := a.ask("", "ben") // is owed all that was there by now
+		defer late.Close()
+		if err := late.Ready(a.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if v := a.view(late, nil); v.Ranking.Len() != 3+burst {
+			t.Errorf("who came late was told of %d of %d", v.Ranking.Len(), 3+burst)
+		}
+		synctest.Wait()
+		if len(w.views) < 5 {
+			t.Errorf("%d views of %d changes", len(w.views), burst)
+		}
+		for n, v := range w.views[1:] {
+			if before := w.views[n]; v.Version < before.Version || v.Ranking.Len() < before.Ranking.Len() {
+				t.Errorf("%+v after %+v", v, before)
+			}
+		}
 	})
 }
 

@@ -58,6 +58,7 @@ type question struct {
 	version, changed uint64
 	at               time.Time
 	owed             []chan struct{} // taken over from asked
+	due              uint64          // the version of which they were promised an answer at least
 	space            [batchSize]*cache.Event
 }
 
@@ -127,6 +128,9 @@ const batchSize = 128
 // and nothing says where it ends; without the rest, the answer would not be that of the version.
 const sameRevision = 5 * time.Millisecond
 
+// mostUntold is after how many events at the latest an answer is shown, where a revision ends: changes that do not end would show nothing.
+const mostUntold = 8 * batchSize
+
 // follow brings the answer up to date, and shows it. It is false if it has to be made anew.
 func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 	if user := q.take(); user != "" {
@@ -149,6 +153,13 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 		q.version = max(q.version, position)
 		events += len(batch)
 		more = len(batch) == batchSize
+		if more && events >= mostUntold && position >= q.version {
+			q.tell(before, events, q.version >= q.due)
+			before, events = q.changed, 0
+			if user := q.take(); user != "" {
+				task.For(user)
+			}
+		}
 		if !more && !awaited && position < q.version {
 			awaited, more = true, true
 			select {
@@ -157,15 +168,23 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 			}
 		}
 	}
+	q.tell(before, events, true)
+	return true
+}
+
+// tell shows the answer after so many events, and wakes those for whom it may be another. Before is since when it was what was shown last;
+// pays, whether it is what is owed.
+func (q *question) tell(before uint64, events int, pays bool) {
 	shown := q.view.Load()
 	q.show()
-	told := len(q.owed) > 0
-	q.pay()
+	told := pays && len(q.owed) > 0
+	if pays {
+		q.pay()
+	}
 	// Without an event, it is the store's watch of which there is something to tell.
 	if told || events == 0 || q.changed != before || shown == nil || shown.cursor != q.cursor {
 		q.wake()
 	}
-	return true
 }
 
 // show publishes the answer as it is now.
@@ -237,7 +256,7 @@ func (q *question) take() (user string) {
 	defer q.mu.Unlock()
 	if q.asked != nil {
 		q.owed = append(q.owed, q.asked)
-		q.asked = nil
+		q.asked, q.due = nil, q.store.Topic().Head().Version
 	}
 	for r := range q.waiting { // begins at any of them, though not at all equally often
 		return r.user
