@@ -69,9 +69,12 @@ describe.skipIf(lacking !== undefined)(`whatever happens${lacking ? ` (${lacking
     const open = (shared: boolean): void => {
       const tab = shared ? browser.open() : undefined;
       const make = (): void => {
+        // What a tab has asked for ends with it. (AbortSignal.any of Node 20 forgets its sources while they are in use.)
         const reach: typeof fetch = (input, init) => {
-          const ended = tab ? AbortSignal.any([tab.gone, ...(init?.signal ? [init.signal] : [])]) : init?.signal;
-          return fetch(input, { ...init, ...(ended && { signal: ended }) });
+          const ended = new AbortController();
+          for (const signal of [tab?.gone, init?.signal]) signal?.addEventListener('abort', () => ended.abort(signal.reason), { signal: ended.signal });
+          if (init?.signal?.aborted) ended.abort(init.signal.reason);
+          return fetch(input, { ...init, signal: ended.signal });
         };
         const kc = createKubecast({ gateway: front.url, token: tokenOf, fetch: reach, heartbeat: 5_000, linger: 500, ...(tab && { share: tabs({ surroundings: tab }) }) });
         const labels = 'of=random';
@@ -131,7 +134,7 @@ describe.skipIf(lacking !== undefined)(`whatever happens${lacking ? ` (${lacking
           for (const [uid, { at, version, namespace }] of changed) {
             const age = performance.now() - at;
             const now = allowed.has(namespace) ? version : undefined;
-            if ((settled || age > oldest) && has.get(uid) !== now) return `${namespace} ${uid} is ${has.get(uid) ?? 'not there'} and not ${now ?? 'gone'}, ${Math.round(age)} ms after it changed`;
+            if ((settled || age > oldest) && has.get(uid) !== now) return `${tab ? 'a tab' : 'a page'}, live ${Math.round(performance.now())}: ${namespace} ${uid} is ${has.get(uid) ?? 'not there'} and not ${now ?? 'gone'}, ${Math.round(age)} ms after it changed`;
           }
         }
       }

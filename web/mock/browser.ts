@@ -17,9 +17,9 @@ export class MockBrowser {
   static ownTimers(): void {
     const { setTimeout, setInterval } = globalThis;
     const own = (make: typeof setTimeout | typeof setInterval) =>
-      ((what: () => void, ms?: number) => {
+      ((what: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
         const tab = running.getStore();
-        const timer = make(() => (tab ? tab.run(what) : what()), ms);
+        const timer = make(() => (tab ? tab.run(() => what(...args)) : what(...args)), ms);
         if (make === setInterval) tab?.intervals.add(timer);
         return timer;
       }) as typeof setTimeout;

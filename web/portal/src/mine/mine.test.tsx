@@ -119,10 +119,11 @@ test('who has jobs already is told how to submit one as well, and who they are i
   await open();
   const help = page.element.querySelector('details.mine-howto');
   expect([help?.textContent, server.requests.some(({ url }) => url === '/auth/me')]).toEqual(['How to submit a job of your own', false]);
-  await act(() => {
+  act(() => {
     help?.setAttribute('open', '');
     help?.dispatchEvent(new Event('toggle'));
   });
+  await pass(10);
   server.requests.find(({ url }) => url === '/auth/me')?.refuse(200, {}, JSON.stringify({ username: 'mara' }));
   await pass(10);
   expect(help?.querySelector('.copied code')?.textContent).toBe(commandFor('mara'));
