@@ -96,19 +96,18 @@ describe.skipIf(lacking !== undefined)(`whatever happens${lacking ? ` (${lacking
       const name = `random-${below(8)}`;
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       const uid = names.get(`${namespace}/${name}`);
-      const at = (): number => performance.now();
       const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { of: 'random' } }, data: { n: String(below(1_000_000)) } };
       if (uid === undefined) {
         const { metadata } = (await gateway.api('POST', path, object)) as KubeObject;
         names.set(`${namespace}/${name}`, metadata.uid);
-        changed.set(metadata.uid, { at: at(), version: metadata.resourceVersion, namespace });
+        changed.set(metadata.uid, { at: performance.now(), version: metadata.resourceVersion, namespace });
       } else if (random() < 0.3) {
         await gateway.api('DELETE', `${path}/${name}`);
         names.delete(`${namespace}/${name}`);
-        changed.set(uid, { at: at(), version: undefined, namespace });
+        changed.set(uid, { at: performance.now(), version: undefined, namespace });
       } else {
         const { metadata } = (await gateway.api('PATCH', `${path}/${name}`, { data: object.data }, 'application/merge-patch+json')) as KubeObject;
-        changed.set(uid, { at: at(), version: metadata.resourceVersion, namespace });
+        changed.set(uid, { at: performance.now(), version: metadata.resourceVersion, namespace });
       }
     };
     const permit = async (namespace: string): Promise<void> => {

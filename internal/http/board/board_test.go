@@ -36,13 +36,18 @@ type asked struct {
 
 // inBubble gives a board that keeps so many questions, in so many bytes.
 func inBubble(t *testing.T, questions int, bytes int64, test func(*asked)) {
+	withRing(t, 8, questions, bytes, test)
+}
+
+// withRing does so on a kind of which so many events are kept.
+func withRing(t *testing.T, events, questions int, bytes int64, test func(*asked)) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &asked{T: t, api: apitest.New(pods)}
 		for _, key := range []string{"a/1", "a/2", "b/1"} {
 			a.api.Put("pods", key, "spec.n=1")
 		}
 		var err error
-		a.kinds, err = cache.NewKinds(a.api.Connect(t), cache.Options{Topic: stream.Options{Events: 8_192, Bytes: 64 << 20, Age: time.Hour}},
+		a.kinds, err = cache.NewKinds(a.api.Connect(t), cache.Options{Topic: stream.Options{Events: events, Bytes: 64 << 20, Age: time.Hour}},
 			slog.New(slog.NewTextHandler(io.Discard, nil)))
 		if err != nil {
 			t.Fatal(err)
@@ -297,7 +302,7 @@ func (w *watcher) Wake() { w.views = append(w.views, w.view(w.reader, w)) }
 // TestChangesThatDoNotEndAreShownMeanwhile looks at a burst that the question finds as a whole: one that goes on for ever looks the same to it.
 func TestChangesThatDoNotEndAreShownMeanwhile(t *testing.T) {
 	const burst = 5 * mostUntold
-	inBubble(t, 10, 16<<20, func(a *asked) {
+	withRing(t, 2*burst, 10, 16<<20, func(a *asked) {
 		r, _ := a.ask("", "ann")
 		defer r.Close()
 		w := &watcher{asked: a, reader: r}

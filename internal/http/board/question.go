@@ -133,9 +133,7 @@ const mostUntold = 8 * batchSize
 
 // follow brings the answer up to date, and shows it. It is false if it has to be made anew.
 func (q *question) follow(ctx context.Context, task *budget.Task) bool {
-	if user := q.take(); user != "" {
-		task.For(user)
-	}
+	q.workFor(task)
 	defer clear(q.space[:]) // it must not keep objects alive
 	before, events, awaited := q.changed, 0, false
 	for more := true; more; {
@@ -156,9 +154,7 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 		if more && events >= mostUntold && position >= q.version {
 			q.tell(before, events, q.version >= q.due)
 			before, events = q.changed, 0
-			if user := q.take(); user != "" {
-				task.For(user)
-			}
+			q.workFor(task)
 		}
 		if !more && !awaited && position < q.version {
 			awaited, more = true, true
@@ -170,6 +166,13 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 	}
 	q.tell(before, events, true)
 	return true
+}
+
+// workFor has the task go on in the name of any of those who wait, if there are any.
+func (q *question) workFor(task *budget.Task) {
+	if user := q.take(); user != "" {
+		task.For(user)
+	}
 }
 
 // tell shows the answer after so many events, and wakes those for whom it may be another. Before is since when it was what was shown last;

@@ -1,10 +1,11 @@
 // Firefox and WebKit, as much of them as tests of the SDK need. Firefox is spoken to by WebDriver BiDi, through puppeteer; WebKit by
 // WebDriver through Debian's WebKitWebDriver, which wants a display.
 
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { launch as launchFirefox } from 'puppeteer-core';
-import { freeAddress } from './processes.ts';
+import { vi } from 'vitest';
+import { freeAddress, Program } from './processes.ts';
 
 export interface Tab {
   /** What an expression comes to in the page. */
@@ -66,16 +67,17 @@ async function firefox(): Promise<Engine> {
 }
 
 async function webkit(): Promise<Engine> {
-  const display = await startDisplay();
+  const display = new Program('Xvfb', displayPath, ['-displayfd', '1', '-nolisten', 'tcp']);
+  const [number = ''] = await display.says(/^\d+$/m);
   const address = await freeAddress();
-  const env = { ...process.env, DISPLAY: display.name, WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1', LIBGL_ALWAYS_SOFTWARE: '1' };
+  const env = { ...process.env, DISPLAY: `:${number}`, WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1', LIBGL_ALWAYS_SOFTWARE: '1' };
   const driver = spawn(driverPath, [`--host=127.0.0.1`, `--port=${address.split(':')[1]}`], { env, stdio: 'ignore', detached: true });
   const end = (): void => signalGroup(driver.pid, 'SIGKILL');
   process.once('exit', end);
-  const stop = (): void => {
+  const stop = async (): Promise<void> => {
     process.off('exit', end);
     end();
-    display.stop();
+    await display.stop();
   };
   const ask = async <T>(method: string, path: string, body?: object): Promise<T> => {
     const answer = await fetch(`http://${address}${path}`, { method, body: body ? JSON.stringify(body) : null });
@@ -84,7 +86,7 @@ async function webkit(): Promise<Engine> {
     return value;
   };
   try {
-    await listens(() => ask('GET', '/status'));
+    await vi.waitFor(() => ask('GET', '/status'), { timeout: 20_000 });
     const options = { binary: miniBrowserPath, args: ['--automation'] };
     const { sessionId } = await ask<{ sessionId: string }>('POST', '/session', { capabilities: { alwaysMatch: { 'webkitgtk:browserOptions': options } } });
     const session = `/session/${sessionId}`;
@@ -119,44 +121,13 @@ async function webkit(): Promise<Engine> {
       stop: async () => {
         signalGroup(driver.pid, 'SIGCONT');
         await ask('DELETE', session).catch(() => undefined);
-        stop();
+        await stop();
       },
     };
   } catch (error) {
-    stop();
+    await stop();
     throw error;
   }
-}
-
-async function listens(ask: () => Promise<unknown>): Promise<void> {
-  for (const deadline = Date.now() + 20_000; ; ) {
-    try {
-      await ask();
-      return;
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-}
-
-async function startDisplay(): Promise<{ readonly name: string; readonly stop: () => void }> {
-  const server: ChildProcess = spawn(displayPath, ['-displayfd', '3', '-nolisten', 'tcp'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
-  const stop = (): void => void server.kill('SIGKILL');
-  process.once('exit', stop);
-  const said = server.stdio[3];
-  const number = await new Promise<string>((resolve, reject) => {
-    server.once('error', reject);
-    server.once('exit', () => reject(new Error('Xvfb ended')));
-    said?.once('data', (line: Buffer) => resolve(line.toString().trim()));
-  });
-  return {
-    name: `:${number}`,
-    stop: () => {
-      process.off('exit', stop);
-      stop();
-    },
-  };
 }
 
 export const browsers: readonly Browser[] = [
