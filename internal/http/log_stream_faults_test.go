@@ -121,6 +121,32 @@ func TestEachIDNamesAllContainersOfTheOneBefore(t *testing.T) {
 	})
 }
 
+// TestLinesThatWereMissedComeBeforeTheFirstBookmark, as the changes of a watch do.
+func TestLinesThatWereMissedComeBeforeTheFirstBookmark(t *testing.T) {
+	withKubelet(t, 2, func(t *testing.T, k *kubelet, all []*gateway) {
+		const path, missed = "/logs/api/v1/namespaces/a/pods", 2000
+		for _, pod := range []string{"a/one", "a/two"} {
+			k.starts(pod, "main")
+			k.writes(pod, "main", "before")
+		}
+		s := all[0].stream(path)
+		s.until("synced")
+		s.close()
+		for n := range missed {
+			k.writes("a/two", "main", fmt.Sprint(n))
+		}
+		back, lines := all[1].stream(path, "Last-Event-ID: "+s.lastID), 0
+		for f := back.frame(); f.event != "bookmark"; f = back.frame() {
+			if f.event == "line" {
+				lines++
+			}
+		}
+		if lines != missed {
+			t.Errorf("the first bookmark comes behind %d of %d lines", lines, missed)
+		}
+	})
+}
+
 // TestLimitLeavesThePositionAsItWas for a client that comes back to a replica that has no room.
 func TestLimitLeavesThePositionAsItWas(t *testing.T) {
 	withKubelet(t, 2, func(t *testing.T, k *kubelet, all []*gateway) {

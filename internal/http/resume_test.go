@@ -38,6 +38,43 @@ func TestResumeIsExclusive(t *testing.T) {
 	}
 }
 
+// TestWhatWasMissedComesBeforeTheFirstBookmark of each watch: from there on a client is up to date, and says so.
+func TestWhatWasMissedComesBeforeTheFirstBookmark(t *testing.T) {
+	const missed = 5000
+	g := newGateway(t, cached(stream.Options{Events: 2 * missed, Bytes: 64 << 20, Age: time.Hour}, "pods", "jobs.batch"))
+	path := "/stream?pods=/api/v1/pods&jobs=/apis/batch/v1/jobs"
+	s := g.stream(path)
+	s.until("jobs.synced") // watches are told by their names
+	position := s.until("pods.synced").id
+	s.close()
+	for n := range missed {
+		g.api.Put("pods", fmt.Sprintf("team-a/pod-%d", n))
+	}
+	g.api.Put("jobs", "team-a/train")
+	g.eventually("the job is cached", func() bool { return strings.Contains(g.get("/apis/batch/v1/jobs").body, "train") })
+	g.eventually("the pods are cached", func() bool {
+		return strings.Contains(g.get("/api/v1/namespaces/team-a/pods/"+fmt.Sprintf("pod-%d", missed-1)).body, "uid")
+	})
+	s = g.stream(path, "Last-Event-ID: "+position)
+	told := map[string]int{}
+	for bookmarks := 0; bookmarks < 2; {
+		switch f := s.frame(); f.event {
+		case "pods.bookmark":
+			bookmarks++
+			if told["pods.added"] != missed {
+				t.Errorf("the first bookmark comes behind %d of %d pods", told["pods.added"], missed)
+			}
+		case "jobs.bookmark":
+			bookmarks++
+			if told["jobs.added"] != 1 {
+				t.Error("the first bookmark comes before the job")
+			}
+		default:
+			told[f.event]++
+		}
+	}
+}
+
 // TestWatchesMayChangeBetweenConnections: those that the position does not name begin with a snapshot, those that are
 // not asked for any more are forgotten, and neither is a reset.
 func TestWatchesMayChangeBetweenConnections(t *testing.T) {

@@ -3,7 +3,6 @@ package eventstream
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/kubecast/kubecast/internal/cache"
@@ -62,8 +61,12 @@ func (ss *session) begin(ctx context.Context) Outcome {
 			}
 		}
 	}
-	// Without it, a client that comes back to a quiet stream would hear nothing for a minute.
-	ss.bookmarkDue = ss.position != "" && slices.Contains(resets, "")
+	if ss.position != "" {
+		ss.behind = make([]bool, len(ss.sources))
+		for i, reset := range resets {
+			ss.behind[i] = reset == ""
+		}
+	}
 	ss.position = ""
 	return GoOn
 }

@@ -3,6 +3,7 @@ package eventstream
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -55,7 +56,8 @@ type session struct {
 	counted     counted // in the metrics
 	times       *schedule
 	permission  permission
-	bookmarkDue bool // a bookmark is to be sent once the sources were read
+	bookmarkDue bool   // a bookmark is to be sent once the sources were read
+	behind      []bool // of the sources: it goes on from the client's position, and what was missed is not all told; nil: of none
 
 	epoch   string
 	names   []string       // of the sources; nil before they have begun
@@ -189,6 +191,9 @@ func (ss *session) pump(ctx context.Context) (more bool, outcome Outcome) {
 			oldest = at
 		}
 		more = more || progress.More
+		if !progress.More && !progress.Behind {
+			ss.caughtUp((first + i) % len(ss.sources))
+		}
 		if len(ss.sources) > 1 && !ss.task.Step(readCost) { // the turn is over
 			ss.at, more = (first+i+1)%len(ss.sources), true
 			break
@@ -205,6 +210,19 @@ func (ss *session) pump(ctx context.Context) (more bool, outcome Outcome) {
 		ss.hub.metrics.latency.Observe(time.Since(oldest).Seconds())
 	}
 	return more, GoOn
+}
+
+// caughtUp tells the client of a source that went on from its position that it has all that it had missed. That is the
+// first bookmark, and the client waits for it: what it shows until then is as old as its position.
+func (ss *session) caughtUp(source int) {
+	if ss.behind == nil || !ss.behind[source] || ss.sources[source].Claim() == (stream.Claim{}) {
+		return
+	}
+	ss.behind[source] = false
+	ss.sources[source].Bookmark(ss)
+	if !slices.Contains(ss.behind, true) {
+		ss.behind = nil
+	}
 }
 
 // read sends one batch of a source.

@@ -79,6 +79,8 @@ type Progress struct {
 	At time.Time
 	// More says that there is more to be read now. If there is not, the source calls Sink.Wake once there is.
 	More bool
+	// Behind says that what there was when the source began is not all here yet, although there is no More.
+	Behind bool
 	// Missed is the reason of a reset, or "". The client has missed something, and the source has given up its place, so
 	// the next Read tells the state.
 	Missed string

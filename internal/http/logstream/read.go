@@ -253,7 +253,8 @@ func (s *source) settle() (p eventstream.Progress) {
 			s.missing(c, eventstream.Unavailable.String())
 		}
 	}
-	if !s.synced && s.isSettled() {
+	p.Behind = !s.isSettled()
+	if !s.synced && !p.Behind {
 		s.synced = true
 		s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"lines":%d}`, s.lines))
 	}

@@ -109,7 +109,7 @@ export const resumeCases = [
     const connection = await trial.has([object('a', 1)]);
     connection.tell('modified', { metadata: { name: 'a' } }, 11);
     const next = await trial.next();
-    next.resumesAt(next.id(10)).begin().tell('modified', object('a', 11), 11);
+    next.resumesAt(next.id(10)).begin().tell('modified', object('a', 11), 11).bookmark(11);
     await trial.shows('a@11');
   }),
 
@@ -119,7 +119,7 @@ export const resumeCases = [
     connection.write('retry: 600\n\n').goodbye('drain', 30);
     const next = await trial.next();
     check(performance.now() - said > 500, 'the client came back before it was asked to');
-    next.resumesAt(next.id(30)).begin().tell('added', object('b', 31), 31);
+    next.resumesAt(next.id(30)).begin().tell('added', object('b', 31), 31).bookmark(31);
     await trial.shows('a', 'b');
   }),
 
@@ -139,8 +139,20 @@ export const resumeCases = [
     (await trial.next()).refuse(502);
     (await trial.next()).beginSilently().end();
     const next = await trial.next();
-    next.resumesAt(next.id(10)).begin().tell('added', object('b', 11), 11);
+    next.resumesAt(next.id(10)).begin().tell('added', object('b', 11), 11).bookmark(11);
     await trial.shows('a', 'b');
+  }),
+
+  clientCase('caught-up', 'Behind a position, what was missed comes in parts: what is shown is old until the first bookmark, and says so.', async (trial) => {
+    const connection = await trial.has([object('a', 1)]);
+    connection.cut();
+    const next = await trial.next();
+    next.resumesAt(next.id(10)).begin().tell('added', object('b', 11), 11);
+    await trial.staysNotLive();
+    next.tell('added', object('c', 12), 12);
+    await trial.staysNotLive();
+    next.bookmark(12);
+    await trial.shows('a', 'b', 'c');
   }),
 
   clientCase('ends-well', 'An answer that ends as answers do is a stream that has ended, and not a list that is complete.', async (trial) => {

@@ -62,6 +62,18 @@ export const resumeCases = [
     same(listener.told.filter(({ type }) => /^(synced|reset|added)$/.test(type)).length, 0, 'snapshots');
   }),
 
+  serverCase('caught-up', 'The first bookmark comes behind all that was missed, or a client calls what is old up to date.', async (trial) => {
+    const position = await positionOf(trial);
+    const missed = Array.from({ length: 300 }, (_, at) => `missed-${at}`);
+    for (const name of missed) await trial.room.put(name, n(0));
+    const current = await trial.synced();
+    current.close();
+    const listener = await trial.listen('', position);
+    await listener.next('bookmark');
+    const before = listener.told.slice(0, listener.told.findIndex(({ type }) => type === 'bookmark'));
+    same(before.filter(({ type }) => type === 'added').length, missed.length, 'what is told before the first bookmark');
+  }),
+
   serverCase('position-in-the-query', 'An EventSource of a page that was loaded anew, and some libraries, cannot set a header.', async (trial) => {
     const position = await positionOf(trial);
     await trial.room.put('a', n(1));

@@ -1,35 +1,44 @@
 // What the gateway says of a watch beside what is watched: that it is old, and what restricts it.
 
+import type { Snapshot } from './collection.ts';
 import type { StreamEvent } from './events.ts';
 
 export class Circumstances {
-  /** Set while the gateway's own watch is lost; `since` in milliseconds since the epoch. */
-  stale: { readonly since: number; readonly reason: string } | undefined;
-  /** See {@link Snapshot.namespaces}. */
-  namespaces: readonly string[] | undefined;
+  #stale: Snapshot<never>['stale'];
+  #namespaces: Snapshot<never>['namespaces'];
+  // The connection goes on from a position, and what was missed is not all told: behind that comes a bookmark (wire.md, rule 6).
+  #behind = false;
   // The connection has said something of this watch. What restricts it, and that it is old, is told first if it is so.
   #begun = false;
 
-  /** A connection begins; `resumed`: from a position. */
-  opened(resumed: boolean): void {
+  /** A connection begins; `resumed`: from a position, `behind`: which is not of just now. */
+  opened(resumed: boolean, behind: boolean): void {
     this.#begun = false;
-    if (!resumed) this.namespaces = undefined;
+    this.#behind = behind;
+    if (!resumed) this.#namespaces = undefined;
   }
 
-  /** Returns whether the event has changed anything here. */
+  /** Returns whether the event may have changed anything here. */
   apply(event: StreamEvent): boolean {
     const { type } = event;
-    const { stale, namespaces } = this;
+    const changes = !this.#begun || this.#behind || type !== 'bookmark';
     if (!this.#begun && type !== 'reset') {
       this.#begun = true;
-      this.stale = undefined;
-      this.namespaces = undefined;
+      this.#stale = undefined;
+      this.#namespaces = undefined;
     }
-    if (type === 'stale') this.stale = { since: event.since, reason: event.reason };
-    if (type === 'live') this.stale = undefined;
+    if (type === 'bookmark' || type === 'synced') this.#behind = false;
+    if (type === 'stale') this.#stale = { since: event.since, reason: event.reason };
+    if (type === 'live') this.#stale = undefined;
     if (type === 'narrowed' || type === 'widened') {
-      this.namespaces = event.namespaces && [...new Set([...event.namespaces, ...Object.keys(event.names)])].filter(Boolean);
+      this.#namespaces = event.namespaces && [...new Set([...event.namespaces, ...Object.keys(event.names)])].filter(Boolean);
     }
-    return this.stale !== stale || this.namespaces !== namespaces;
+    return changes;
+  }
+
+  /** What a snapshot says beside its items. `awaited`: all of them are, `complete`: they once were there. */
+  of(awaited: boolean, complete: boolean): Omit<Snapshot<never>, 'items'> {
+    const phase = awaited && !complete ? 'loading' : awaited || this.#behind ? 'refreshing' : 'current';
+    return { phase, stale: this.#stale, namespaces: this.#namespaces };
   }
 }

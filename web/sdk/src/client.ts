@@ -1,10 +1,11 @@
 // Keeps one event stream going: reconnects, resumes, renews the token, and says how it stands.
 
 import { backoff } from './backoff.ts';
-import { Connection, Lost, Refused, type Connect, type Stream } from './connection.ts';
+import { Connection, type Connect, type Stream } from './connection.ts';
 import { sleep, within } from './deadline.ts';
-import { Again, CallbackFailed, endOf, Goodbye, StartedOver, TokenFailed, type End } from './end.ts';
+import { Again, CallbackFailed, endOf, Goodbye, type End } from './end.ts';
 import { decodeFrame, UnreadableFrame, type StreamEvent } from './events.ts';
+import { Lost, Refused, textOf } from './lost.ts';
 import type { Frame } from './parser.ts';
 import { isFinal, type ConnectionState, type Phase } from './state.ts';
 
@@ -25,7 +26,7 @@ export interface ClientOptions {
   readonly onEvent: (event: StreamEvent, frame: Frame) => void;
   readonly onState?: ((state: ConnectionState) => void) | undefined;
   /** A stream of this address is open, before its first event. `resumed`: from a position, so without a snapshot. */
-  readonly onOpen?: ((resumed: boolean, url: string) => void) | undefined;
+  readonly onOpen?: ((resumed: boolean, url: string, behind: boolean) => void) | undefined;
   /** Without it requests carry the browser's cookie, or nothing. */
   readonly token?: TokenSource | undefined;
   /**
@@ -107,6 +108,8 @@ export class Client {
   #held: AbortController | undefined;
   /** Somebody doubts that the present stream stands. */
   #doubted = false;
+  /** What it says may be from before this page stood still, and proves nothing. */
+  #distrusted = false;
 
   /** A token already fetched for the next stream, whether that was tried beside the present one, and why to ask for another. */
   #nextToken: string | undefined;
@@ -174,6 +177,12 @@ export class Client {
     }
   }
 
+  #stoodStill(): void {
+    this.#dismiss(); // that is as old
+    this.#distrusted = true;
+    this.wake();
+  }
+
   /**
    * Goes over to another address from the present position, which the new stream takes for as much as it knows of it (wire.md,
    * rule 4). The old one goes on until the new one has said something.
@@ -202,7 +211,7 @@ export class Client {
   /** Forgets the position and connects anew, so that everything is told again. */
   startOver(): void {
     this.#startOver = true;
-    this.#attempt?.abort(new StartedOver('events are lost'));
+    this.#attempt?.abort(new Lost('inconsistent', 'events are lost'));
     this.#wake?.();
   }
 
@@ -307,7 +316,7 @@ export class Client {
       cookies: !this.#options.token && this.#options.session !== undefined,
       openTimeout: this.#openTimeout,
       silence: heartbeat * 2.5,
-      onGap: () => this.wake(),
+      onGap: () => this.#stoodStill(),
       doubted: this.#doubted,
       // What no header can carry is no position of Kubecast's, and fetch would throw at it for ever.
       lastEventId: /^[\x21-\x7e]*$/.test(this.#lastEventId) ? this.#lastEventId : '',
@@ -324,11 +333,12 @@ export class Client {
     this.#token = token;
     if (token === this.#nextToken) this.#nextToken = undefined;
     if (this.#nextToken === undefined) this.#tried = false;
+    const behind = connection.resumed && (this.#state.phase !== 'live' || this.#doubted);
     this.#proven = false;
-    this.#doubted = false;
+    this.#doubted = this.#distrusted = false;
     this.#patience = patience;
     this.#stale.clear();
-    this.#call(() => this.#options.onOpen?.(connection.resumed, url));
+    this.#call(() => this.#options.onOpen?.(connection.resumed, url, behind));
   }
 
   /** Reads until a clean end. While a successor is being opened, it decides which of the two goes on. */
@@ -357,8 +367,9 @@ export class Client {
           continue;
         }
         this.#survive(successor, successor.outcome.error);
-      } else if (successor?.overdue && !said && this.#probes(successor)) {
+      } else if (successor?.overdue && (this.#distrusted || !said) && this.#probes(successor)) {
         this.#setState(this.#lostPhase, 'silent', ''); // unless one of the two says something
+        this.#distrusted &&= said !== undefined; // what comes from here on is new
       }
       if (!said || !this.#connection) continue;
       if (!said.frames) {
@@ -369,9 +380,12 @@ export class Client {
         this.#setState(this.#lostPhase, reason, message);
         continue;
       }
-      if (this.#successor && !this.#successor.overdue && !this.#probes(this.#successor)) continue;
-      this.#giveUpSuccessor();
-      this.#deliver(said.frames, this.#connection, attempt);
+      if (this.#successor && !this.#successor.overdue && (this.#distrusted || !this.#probes(this.#successor))) continue;
+      // What has waited here, or is left, from before proves nothing.
+      const old = this.#distrusted;
+      this.#distrusted = false;
+      if (!old) this.#giveUpSuccessor();
+      this.#deliver(said.frames, this.#connection, attempt, old);
       said = undefined;
       reading = this.#next();
     }
@@ -436,7 +450,7 @@ export class Client {
     successor.abort.abort();
     const refused = error instanceof Refused;
     const moves = successor.url !== this.#opened;
-    this.#doubted = false;
+    this.#doubted = this.#distrusted = false;
     if (moves) this.#token = successor.token; // which is what was refused, if it was
     if (moves || (this.#probes(successor) && error instanceof Lost)) throw error;
     this.#keepToken(successor, !refused);
@@ -467,7 +481,7 @@ export class Client {
     this.#successor = undefined;
   }
 
-  #deliver(frames: readonly Frame[], connection: Stream, attempt: AbortSignal): void {
+  #deliver(frames: readonly Frame[], connection: Stream, attempt: AbortSignal, old = false): void {
     this.#retry = connection.retry ?? this.#retry;
     for (const frame of frames) {
       const event = decodeFrame(frame);
@@ -485,7 +499,7 @@ export class Client {
       if (event.type === 'live') this.#stale.delete(event.watch);
     }
     this.#lastEventId = connection.lastEventId;
-    if (this.#proven) this.#tellFreshness();
+    if (this.#proven && !old) this.#tellFreshness();
   }
 
   #tellFreshness(): void {
@@ -538,7 +552,7 @@ export class Client {
       return await within(this.#openTimeout, async () => source(reason), attempt);
     } catch (error) {
       if (attempt.aborted) throw attempt.reason;
-      throw new TokenFailed(error instanceof Error ? error.message : String(error), { cause: error });
+      throw new Lost('token', textOf(error)); // its source may come back
     }
   }
 
@@ -546,7 +560,7 @@ export class Client {
     try {
       callback();
     } catch (error) {
-      throw new CallbackFailed(error instanceof Error ? error.message : String(error), { cause: error });
+      throw new CallbackFailed(textOf(error), { cause: error });
     }
   }
 

@@ -12,8 +12,8 @@ export interface Snapshot<T> {
   /** In order of arrival. An object that did not change keeps its identity. */
   readonly items: readonly T[];
   /**
-   * `loading`: nothing complete was ever received; `refreshing`: events were missed, a new snapshot is
-   * under way and until its end the rows may be old; `current`: all that the gateway knows.
+   * `loading`: nothing complete was ever received; `refreshing`: events were missed, they or a new snapshot are
+   * under way, and until their end the rows may be old; `current`: all that the gateway knows.
    */
   readonly phase: 'loading' | 'refreshing' | 'current';
   /** Set while the gateway's own watch is lost; `since` in milliseconds since the epoch. */
@@ -63,9 +63,9 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
    * A connection begins. A snapshot that the last one left unfinished starts over: what it had told may
    * be gone by now. Without a position (`resumed` false) every watch starts with one.
    */
-  opened(resumed: boolean): void {
+  opened(resumed: boolean, behind: boolean): void {
     this.#told = new Set();
-    this.#circumstances.opened(resumed);
+    this.#circumstances.opened(resumed, behind);
     if (!resumed) this.#awaited = true;
     this.#changed();
   }
@@ -133,9 +133,7 @@ export class WatchedCollection<T extends KubeObject> implements Sink<T> {
   #build(): Snapshot<T> {
     return {
       items: this.#objects.size > 0 ? [...this.#objects.values()] : none,
-      phase: !this.#awaited ? 'current' : this.#complete ? 'refreshing' : 'loading',
-      stale: this.#circumstances.stale,
-      namespaces: this.#circumstances.namespaces,
+      ...this.#circumstances.of(this.#awaited, this.#complete),
     };
   }
 }

@@ -1,7 +1,9 @@
 // One HTTP request for an event stream: opening it, reading frames, and noticing when it is dead.
 
 import { parseRetryAfter } from './backoff.ts';
-import { isJsonObject } from './object.ts';
+import { within } from './deadline.ts';
+import { lost, Lost, Refused } from './lost.ts';
+import { parse, text } from './object.ts';
 import { FrameParser, type Frame } from './parser.ts';
 
 export interface ConnectionRequest {
@@ -37,31 +39,6 @@ export interface Stream {
 /** Opens a stream. Throws {@link Refused} or {@link Lost}; nothing stays behind then. */
 export type Connect = (request: ConnectionRequest, signal: AbortSignal) => Promise<Stream>;
 
-/** The server's answer was no stream. */
-export class Refused extends Error {
-  override readonly name = 'Refused';
-  readonly status: number;
-  readonly retryAfter: number | undefined;
-
-  constructor(status: number, message: string, retryAfter: number | undefined) {
-    super(message);
-    this.status = status;
-    this.retryAfter = retryAfter;
-  }
-}
-
-/** The connection could not be made, broke, fell silent, or came to its end. */
-export class Lost extends Error {
-  override readonly name = 'Lost';
-  /** `network`, `silent`, `timeout`, `not-a-stream`, `ended`; of a stream that tabs share, also what its own client gives. */
-  readonly reason: string;
-
-  constructor(reason: string, message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
-
 /** How often it is looked whether time has passed unseen, in milliseconds. */
 const glance = 5_000;
 
@@ -75,35 +52,25 @@ export class Connection implements Stream {
   // By the clock that nobody sets. It may stand still while the machine sleeps.
   #lastByte = performance.now();
   #watchdog: ReturnType<typeof setTimeout> | undefined;
+  /** What the clocks said when they were looked at last. */
+  #at = 0;
+  #wall = 0;
 
   /** Throws {@link Refused} or {@link Lost}; nothing stays behind then. */
   static async open(request: ConnectionRequest, signal: AbortSignal): Promise<Connection> {
     const abort = new AbortController();
-    const stop = (): void => abort.abort(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    const timeout = setTimeout(
-      () => abort.abort(new Lost('timeout', `no answer within ${request.openTimeout / 1000} s`)),
-      request.openTimeout,
-    );
+    const { url, token, lastEventId, cookies } = request;
+    const headers: Record<string, string> = { Accept: 'text/event-stream' };
+    if (lastEventId !== '') headers['Last-Event-ID'] = lastEventId;
+    if (token !== undefined) headers['Authorization'] = `Bearer ${token}`;
+    const init: RequestInit = { headers, cache: 'no-store', credentials: cookies ? 'include' : 'same-origin', signal: abort.signal };
     try {
-      const response = await request.fetch(request.url, {
-        headers: headersOf(request),
-        cache: 'no-store',
-        credentials: request.cookies ? 'include' : 'same-origin',
-        signal: abort.signal,
-      });
       // Read in full inside the time limit: a refusal's body may stall as well.
-      const body = await bodyOf(response);
-      signal.removeEventListener('abort', stop);
+      const body = await within(request.openTimeout, async () => bodyOf(await request.fetch(url, init)), signal);
       return new Connection(body, abort, signal, request);
     } catch (error) {
-      signal.removeEventListener('abort', stop);
-      const reason: unknown = abort.signal.reason;
       abort.abort();
-      throw lost(reason instanceof Lost ? reason : error);
-    } finally {
-      clearTimeout(timeout);
+      throw lost(error);
     }
   }
 
@@ -119,8 +86,7 @@ export class Connection implements Stream {
     this.#silence = request.silence;
     this.#onGap = request.onGap;
     this.resumed = request.lastEventId !== '';
-    const stop = (): void => this.close();
-    signal.addEventListener('abort', stop, { once: true, signal: abort.signal });
+    signal.addEventListener('abort', () => this.close(), { once: true, signal: abort.signal });
     if (signal.aborted) this.close();
     else this.#watch();
   }
@@ -140,6 +106,8 @@ export class Connection implements Stream {
         this.close();
         return undefined;
       }
+      // It may have waited here for as long as nobody listened.
+      if (this.#overslept()) this.#watch();
       this.#lastByte = performance.now();
       return this.#parser.push(value);
     } catch (error) {
@@ -156,30 +124,29 @@ export class Connection implements Stream {
     this.#reader.cancel().catch(() => undefined);
   }
 
-  // One timer that looks at the clocks when it fires, rather than one per chunk. If it fires late, or the wall clock has
-  // moved otherwise, then nobody has listened for a while, so that silence proves nothing: it is for the caller to find out.
+  // One timer that looks at the clocks when it fires, rather than one per chunk.
   #watch(): void {
-    const began = performance.now();
-    const wall = Date.now();
-    const wait = Math.min(glance, Math.max(0, this.#lastByte + this.#silence - began));
+    clearTimeout(this.#watchdog);
+    this.#at = performance.now();
+    this.#wall = Date.now();
     this.#watchdog = setTimeout(() => {
-      const now = performance.now();
-      const passed = Math.max(now - began, Date.now() - wall);
-      if (passed > wait + glance || Date.now() < wall - glance) this.#onGap();
-      else if (now - this.#lastByte >= this.#silence) {
-        this.#abort.abort(new Lost('silent', `nothing received for ${Math.round(this.#silence / 1000)} s`));
-        return;
+      if (!this.#overslept() && performance.now() - this.#lastByte >= this.#silence) {
+        this.#abort.abort(new Lost('silent', `no word within ${this.#silence / 1_000} s`));
       }
       if (!this.#abort.signal.aborted) this.#watch();
-    }, wait);
+    }, Math.min(glance, this.#lastByte + this.#silence - this.#at));
   }
-}
 
-function headersOf(request: ConnectionRequest): Record<string, string> {
-  const headers: Record<string, string> = { Accept: 'text/event-stream' };
-  if (request.lastEventId !== '') headers['Last-Event-ID'] = request.lastEventId;
-  if (request.token !== undefined) headers['Authorization'] = `Bearer ${request.token}`;
-  return headers;
+  /**
+   * Whether they are looked at late, or the wall clock has moved otherwise: then nobody has listened for a while, silence proves nothing, and
+   * neither does what was heard. It is for the caller to find out.
+   */
+  #overslept(): boolean {
+    const moved = Date.now() - this.#wall;
+    const late = Math.max(performance.now() - this.#at, moved) > 2 * glance || moved < -glance;
+    if (late) this.#onGap();
+    return late;
+  }
 }
 
 async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
@@ -190,7 +157,7 @@ async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
   const type = response.headers.get('Content-Type') ?? '';
   if (!/^text\/event-stream\s*(;|$)/i.test(type) || !response.body) {
     // A proxy's own page, most likely. It may go away.
-    throw new Lost('not-a-stream', `the answer was ${type || 'of no type'}, not an event stream`);
+    throw new Lost('not-a-stream', `the answer is ${type || 'of no type'}`);
   }
   return response.body;
 }
@@ -198,17 +165,6 @@ async function bodyOf(response: Response): Promise<ReadableStream<Uint8Array>> {
 /** What the server says for people: `message` of a Kubernetes Status, or of problem+json. */
 export function messageOf(body: string, response: Response): string {
   const bare = `HTTP ${response.status} ${response.statusText}`.trim();
-  try {
-    const data: unknown = JSON.parse(body);
-    if (!isJsonObject(data)) return bare;
-    const told = [data.message, data.detail, data.title].find((text) => typeof text === 'string' && text !== '');
-    return typeof told === 'string' ? told : bare;
-  } catch {
-    return bare;
-  }
-}
-
-function lost(error: unknown): Error {
-  if (error instanceof Refused || error instanceof Lost) return error;
-  return new Lost('network', error instanceof Error ? error.message : String(error));
+  const data = parse(body);
+  return [data?.message, data?.detail, data?.title].map(text).find(Boolean) ?? bare;
 }

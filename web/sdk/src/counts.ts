@@ -58,9 +58,10 @@ class Counts implements Sink<Count> {
 
   readonly getSnapshot = (): Snapshot<Count> => this.#snapshot;
 
-  opened(resumed: boolean): void {
-    this.#circumstances.opened(resumed);
-    if (!resumed) this.left();
+  opened(resumed: boolean, behind: boolean): void {
+    this.#circumstances.opened(resumed, behind);
+    this.#awaited ||= !resumed;
+    this.#changed();
   }
 
   left(): void {
@@ -93,7 +94,6 @@ class Counts implements Sink<Count> {
   }
 
   #build(): Snapshot<Count> {
-    const { stale, namespaces } = this.#circumstances;
-    return { items: this.#items ?? none, phase: !this.#awaited ? 'current' : this.#items ? 'refreshing' : 'loading', stale, namespaces };
+    return { items: this.#items ?? none, ...this.#circumstances.of(this.#awaited, this.#items !== undefined) };
   }
 }

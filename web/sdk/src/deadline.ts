@@ -1,11 +1,13 @@
 // Waiting for others, but not for ever.
 
+import { Lost } from './lost.ts';
+
 /**
- * What `what` comes to, unless it takes too long or `signal` is aborted: then it is told by the signal it was given, and
+ * What `what` comes to, unless it takes too long ({@link Lost}) or `signal` is aborted: then it is told by the signal it was given, and
  * waited for no more, whether it listens or not. The time is that in which the machine is awake.
  */
-export function within<T>(ms: number, what: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
-  if (signal?.aborted) return Promise.reject(errorOf(signal.reason));
+export async function within<T>(ms: number, what: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  signal?.throwIfAborted();
   return new Promise<T>((resolve, reject) => {
     const abort = new AbortController();
     const giveUp = (reason: Error): void => {
@@ -13,8 +15,8 @@ export function within<T>(ms: number, what: (signal: AbortSignal) => Promise<T>,
       abort.abort(reason);
       done();
     };
-    const stop = (): void => giveUp(errorOf(signal?.reason));
-    const timer = setTimeout(() => giveUp(new Error(`no answer within ${ms / 1_000} s`)), ms);
+    const stop = (): void => giveUp(signal?.reason as Error);
+    const timer = setTimeout(() => giveUp(new Lost('timeout', `no answer within ${ms / 1_000} s`)), ms);
     const done = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', stop);
@@ -24,15 +26,9 @@ export function within<T>(ms: number, what: (signal: AbortSignal) => Promise<T>,
   });
 }
 
-const errorOf = (reason: unknown): Error => (reason instanceof Error ? reason : new Error('aborted'));
-
 /** Resolves after so many milliseconds, or when `signal` is aborted; with undefined only then. */
 export function sleep(ms: number | undefined, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
     const wake = (): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', wake);
@@ -40,5 +36,6 @@ export function sleep(ms: number | undefined, signal: AbortSignal): Promise<void
     };
     const timer = ms === undefined ? undefined : setTimeout(wake, ms);
     signal.addEventListener('abort', wake);
+    if (signal.aborted) wake();
   });
 }

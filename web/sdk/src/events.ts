@@ -1,7 +1,7 @@
 // Frames to Kubecast's events. What the server says is checked as far as the SDK relies on it, so
 // that the rest of the code can trust the types.
 
-import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
+import { isJsonObject, parse, text, type JsonObject, type KubeObject } from './object.ts';
 import type { Frame } from './parser.ts';
 
 interface Told {
@@ -99,9 +99,7 @@ export type StreamEvent =
   | UnknownEvent;
 
 /** A frame whose data is not what its event promises. Skipping it could lose a change in silence. */
-export class UnreadableFrame extends Error {
-  override readonly name = 'UnreadableFrame';
-}
+export class UnreadableFrame extends Error {}
 
 /** Reads a frame; throws an {@link UnreadableFrame}. */
 export function decodeFrame(frame: Frame): StreamEvent {
@@ -116,9 +114,8 @@ export function decodeFrame(frame: Frame): StreamEvent {
       return { ...told, type, object: objectOf(frame) };
     case 'patched': {
       const data = jsonOf(frame);
-      if (!isJsonObject(data.patch)) throw unreadable(frame, 'no patch');
       const uid = stringOf(frame, data, 'uid');
-      return { ...told, type, uid, resourceVersion: stringOf(frame, data, 'resourceVersion'), patch: data.patch };
+      return { ...told, type, uid, resourceVersion: stringOf(frame, data, 'resourceVersion'), patch: partOf(frame, data, 'patch') };
     }
     case 'synced':
     case 'bookmark':
@@ -137,9 +134,8 @@ export function decodeFrame(frame: Frame): StreamEvent {
     case 'narrowed':
     case 'widened': {
       const { all, namespaces, names } = jsonOf(frame);
-      if (all === true) return { ...told, type, namespaces: undefined, names: {} };
-      if (!Array.isArray(namespaces)) throw unreadable(frame, 'no namespaces');
-      return { ...told, type, namespaces: textsOf(namespaces), names: listsOf(names) };
+      if (all !== true && !Array.isArray(namespaces)) throw unreadable(frame, 'no namespaces');
+      return { ...told, type, namespaces: all === true ? undefined : textsOf(namespaces), names: listsOf(names) };
     }
     case 'expiring':
       return { ...told, type, at: timeOf(jsonOf(frame).at) };
@@ -153,23 +149,23 @@ function unreadable(frame: Frame, what: string): UnreadableFrame {
 }
 
 function jsonOf(frame: Frame): JsonObject {
-  let data: unknown;
-  try {
-    data = JSON.parse(frame.data);
-  } catch {
-    throw unreadable(frame, 'data is not JSON');
-  }
-  if (!isJsonObject(data)) throw unreadable(frame, 'data is not an object');
+  const data = parse(frame.data);
+  if (!data) throw unreadable(frame, 'data is no JSON object');
   return data;
 }
 
 function objectOf(frame: Frame): KubeObject {
   const data = jsonOf(frame);
-  const { metadata } = data;
-  if (!isJsonObject(metadata) || typeof metadata.uid !== 'string' || typeof metadata.name !== 'string') {
-    throw unreadable(frame, 'no Kubernetes object');
-  }
+  const metadata = partOf(frame, data, 'metadata');
+  stringOf(frame, metadata, 'uid');
+  stringOf(frame, metadata, 'name');
   return data as unknown as KubeObject;
+}
+
+function partOf(frame: Frame, data: JsonObject, key: string): JsonObject {
+  const value = data[key];
+  if (!isJsonObject(value)) throw unreadable(frame, `no ${key}`);
+  return value;
 }
 
 function stringOf(frame: Frame, data: JsonObject, key: string): string {

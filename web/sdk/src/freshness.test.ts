@@ -154,6 +154,33 @@ describe('sleep and clocks', () => {
     expect(server.requests[0]?.aborted).toBe(false);
   });
 
+  test('what has waited for a page that slept is no news, however long it slept; what comes later is', async () => {
+    const body = await live();
+    const heard = Date.now();
+    vi.setSystemTime(heard + hour);
+    body.push(frame('jobs.added', 'e.jobs-2', { metadata: { name: 'b', uid: 'b' } })); // is read before any timer runs
+    await settle();
+    expect(client?.asOf).toBe(heard);
+    await pass(2_000);
+    expect(client?.state).toMatchObject({ phase: 'reconnecting', reason: 'silent', since: heard });
+    expect(client?.lastEventId).toBe('e.jobs-2'); // it is taken, though
+    body.push(':\n\n');
+    await settle();
+    expect(phase()).toBe('live');
+    expect(server.requests.map(({ aborted }) => aborted)).toEqual([false, true]);
+  });
+
+  test('and a stream that is opened anew is not kept waiting for it', async () => {
+    const body = await live();
+    vi.setSystemTime(Date.now() + hour);
+    body.push(':\n\n');
+    await settle();
+    server.last.accept(bookmark('e.jobs-9'));
+    await settle();
+    expect([phase(), client?.lastEventId]).toEqual(['live', 'e.jobs-9']);
+    expect(server.requests.map(({ aborted }) => aborted)).toEqual([true, false]);
+  });
+
   test('sleep that nobody tells of is noticed within seconds', async () => {
     await live();
     const heard = Date.now();

@@ -70,14 +70,18 @@ test('the browser goes on from the position, and is told what happened since: no
   expect(asked.get('w4')).toBe('/api/v1/pods');
   const body = gateway.last.accept(frame('w0.narrowed', 'e.w0-7.w1-7.w2-7', { namespaces: ['team-a'] }) + frame('w0.deleted', 'e.w0-8.w1-7.w2-7', object('a')));
   await pass();
+  expect(watch.getSnapshot()).toMatchObject({ status: 'catching-up', asOf: then, data: [object('b')] });
+  body.push(frame('w0.bookmark', 'e.w0-8.w1-7.w2-7', { resourceVersion: '8' }));
+  await pass();
   expect(watch.getSnapshot()).toMatchObject({ status: 'live', asOf: undefined, data: [object('b')] });
   expect(watch.getServerSnapshot().data).toHaveLength(2); // for parts that come to life later
   expect(kc.watch(pods).getSnapshot().status).toBe('loading');
-  body.push(frame('w1.modified', 'e.w0-8.w1-9.w2-7', { metadata: { name: 'b', uid: 'b', resourceVersion: '9' } }));
+  body.push(
+    frame('w1.modified', 'e.w0-8.w1-9.w2-7', { metadata: { name: 'b', uid: 'b', resourceVersion: '9' } }) + frame('w1.bookmark', 'e.w0-8.w1-9.w2-7', { resourceVersion: '9' }),
+  );
   await pass();
   expect(top.getSnapshot()).toMatchObject({ status: 'live', data: [{ metadata: { resourceVersion: '9' } }] });
   expect(statuses).not.toContain('loading');
-  expect(statuses).not.toContain('catching-up');
   kc.close();
 });
 
@@ -154,7 +158,10 @@ test('what was empty is still what it was: counts of nothing, a log without line
   const states = kc.follow(phases);
   states.subscribe(nobody);
   await pass();
-  gateway.last.accept(frame('w0.counts', 'e.w0-9.w1-7', { counts: [{ value: 'Running', count: 3 }], resourceVersion: '9' }));
+  gateway.last.accept(
+    frame('w0.counts', 'e.w0-9.w1-7', { counts: [{ value: 'Running', count: 3 }], resourceVersion: '9' }),
+    frame('w0.bookmark', 'e.w0-9.w1-7', { resourceVersion: '9' }),
+  );
   await pass();
   expect(states.getSnapshot()).toMatchObject({ status: 'live', data: [{ value: 'Running', count: 3 }] });
   kc.close();

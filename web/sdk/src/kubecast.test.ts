@@ -166,3 +166,36 @@ test('old rows are never live: lost, they are as of when they were; told anew, t
   expect(one.getSnapshot()).toMatchObject({ status: 'live', asOf: undefined });
   expect(uids(one.getSnapshot().data)).toBe('b');
 });
+
+test('who goes on from a position is as of it until all that was missed is told, also if that is cut off', async () => {
+  const one = kc.watch(jobs);
+  const seen: string[] = [];
+  one.subscribe(() => seen.push(`${one.getSnapshot().status} ${uids(one.getSnapshot().data)}`));
+  await pass();
+  const body = server.last.accept('retry: 100\n\n', added('w0', 'a'), synced('w0', 'e.w0-1'));
+  await pass();
+  const heard = Date.now();
+  body.break();
+  await pass(60_000);
+  const second = server.last.accept(frame('w0.added', 'e.w0-2', { metadata: { name: 'b', uid: 'b' } }));
+  await pass();
+  expect(one.getSnapshot()).toMatchObject({ status: 'catching-up', asOf: heard });
+  second.break();
+  await pass();
+  expect(one.getSnapshot()).toMatchObject({ status: 'reconnecting', asOf: heard });
+  await pass(1_000);
+  const third = server.last.accept(frame('w0.added', 'e.w0-3', { metadata: { name: 'c', uid: 'c' } }));
+  await pass();
+  expect(one.getSnapshot()).toMatchObject({ status: 'catching-up', asOf: heard });
+  third.push(frame('w0.bookmark', 'e.w0-3', { resourceVersion: '3' }));
+  await pass();
+  expect(one.getSnapshot()).toMatchObject({ status: 'live', asOf: undefined });
+  expect(uids(one.getSnapshot().data)).toBe('a,b,c');
+  // A watch more takes the stream over while it is live: nothing was missed.
+  seen.length = 0;
+  kc.watch(pods).subscribe(() => undefined);
+  await pass();
+  server.last.accept(frame('w0.bookmark', 'e.w0-3', { resourceVersion: '3' }), synced('w1', 'e.w0-3.w1-3'));
+  await pass();
+  expect(seen.filter((one) => !one.startsWith('live'))).toEqual([]);
+});

@@ -3,6 +3,7 @@
 import { Client, type ClientOptions } from './client.ts';
 import { none, WatchedCollection } from './collection.ts';
 import { within } from './deadline.ts';
+import { isOverload } from './end.ts';
 import { Listeners } from './listeners.ts';
 import type { KubeObject } from './object.ts';
 import type { Only } from './paths.ts';
@@ -23,7 +24,7 @@ export interface KubecastOptions
 /**
  * - `loading`: nothing complete was received yet
  * - `live`: what is there is what the gateway knows, and that is up to date
- * - `catching-up`: the stream is open, but what is there is old until its snapshot is complete
+ * - `catching-up`: the stream is open, but what is there is old until all that was missed is told, or a new snapshot is complete
  * - `stale`, `reconnecting`, `paused`, `closed`: as of the connection
  * - `denied`: this may not be watched, or there is no such thing; the other watches go on
  */
@@ -85,6 +86,8 @@ export interface Entry {
   /** What a server has rendered, or is to. */
   server: WatchSnapshot<unknown>;
   refused: { readonly reason: string; readonly message: string } | undefined;
+  /** As of when it was what it still shows, since that is told anew, or what was missed; undefined: it is as new as the connection. */
+  since: number | undefined;
   /** It is left out for now, since it seems to be what ended the stream; see {@link Kubecast.follow}. */
   aside: boolean;
 }
@@ -218,7 +221,7 @@ export class Kubecast {
     };
     const collection = this.#store.put(name, make);
     const snapshot = saved?.fill(path, collection) ?? nothing;
-    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot, server: snapshot, refused: undefined, followed, aside: false };
+    const entry: Entry = { name, path, collection, listeners: new Listeners(), watch, subscribers: 0, timer: undefined, snapshot, server: snapshot, refused: undefined, followed, since: undefined, aside: false };
     collection.subscribe(() => this.#show(entry));
     this.#entries.set(path, entry);
     this.#expire(entry); // it may have been made for nothing
@@ -284,16 +287,18 @@ export class Kubecast {
         url,
         lastEventId: from?.lastEventId,
         asOf: from?.asOf,
-        onOpen: (resumed, opened) => {
+        onOpen: (resumed, opened, behind) => {
           const names = new URLSearchParams(opened.slice(opened.indexOf('?')));
           this.#carried = [...names.keys()];
-          this.#store.opened(resumed);
+          this.#toldAnew();
+          this.#store.opened(resumed, behind);
         },
         onEvent: (event) => {
           // From here on positions leave out what the stream does not carry. Those of the connection's own events may not.
           if (this.#carried && event.type !== 'goodbye' && event.type !== 'expiring') this.#store.left(this.#carried);
+          if (event.type === 'reset') this.#toldAnew(event.watch);
           if (!this.#store.apply(event)) client.startOver();
-          if (event.type === 'goodbye' && /^(unavailable|limit)$/.test(event.reason)) this.#leaveOut();
+          if (event.type === 'goodbye' && isOverload(event.reason)) this.#leaveOut();
         },
         onState: (state) => {
           if (client === this.#client) this.#tell(state);
@@ -304,6 +309,11 @@ export class Kubecast {
     }
     this.#showAll();
     this.#listeners.tell();
+  }
+
+  /** From here on what is heard does not make what these watches show any newer, until they have what was missed. */
+  #toldAnew(name?: string): void {
+    for (const entry of this.#entries.values()) if (name === undefined || entry.name === name) entry.since ??= this.#client?.asOf;
   }
 
   /** Goes on without what may have ended the stream, unless there is nothing else. */
@@ -373,6 +383,7 @@ export class Kubecast {
   #show(entry: Entry): void {
     if (this.#saved) return; // nothing is more recent
     const { items, phase, stale, ...more } = entry.collection.getSnapshot();
+    if (phase === 'current') entry.since = undefined;
     const next = { ...(entry.refused ? nothing : { ...more, data: items }), ...describe(entry, phase, stale, this.#client?.state) };
     const { snapshot } = entry;
     if ((Object.keys(next) as (keyof typeof next)[]).every((key) => next[key] === snapshot[key])) return;
@@ -384,21 +395,22 @@ export class Kubecast {
 const leftOut = { reason: 'left-out', message: 'The gateway cannot tell this at the moment.' };
 
 function describe(
-  { refused, aside }: Entry,
+  { refused, aside, since }: Entry,
   phase: 'loading' | 'refreshing' | 'current',
   stale: { readonly since: number } | undefined,
   state: ConnectionState | undefined,
 ): Pick<WatchSnapshot<never>, 'status' | 'asOf' | 'error'> {
-  if (refused) return { status: 'denied', asOf: undefined, error: refused };
-  if (aside) return { status: 'reconnecting', asOf: state?.since, error: leftOut };
-  if (!state) return { status: 'loading', asOf: undefined, error: undefined };
-  if (isFinal(state)) return { status: state.phase as 'denied' | 'closed', asOf: undefined, error: state };
+  const told = (status: WatchStatus, asOf?: number, error?: WatchSnapshot<never>['error']): ReturnType<typeof describe> => ({ status, asOf, error });
+  if (refused) return told('denied', undefined, refused);
+  if (aside) return told('reconnecting', since ?? state?.since, leftOut);
+  if (!state) return told('loading');
+  if (isFinal(state)) return told(state.phase as 'denied' | 'closed', undefined, state);
   const error = state.reason === '' ? undefined : state;
-  if (phase === 'loading') return { status: 'loading', asOf: undefined, error };
-  if (stale && (state.phase === 'live' || state.phase === 'stale')) return { status: 'stale', asOf: stale.since, error };
+  if (phase === 'loading') return told('loading', undefined, error);
   // Another watch may be stale, and this one not.
-  if (state.phase === 'live' || state.phase === 'stale') return { status: phase === 'current' ? 'live' : 'catching-up', asOf: undefined, error: undefined };
-  return { status: state.phase === 'connecting' ? 'reconnecting' : state.phase, asOf: state.since, error };
+  if (state.phase !== 'live' && state.phase !== 'stale') return told(state.phase === 'connecting' ? 'reconnecting' : state.phase, since ?? state.since, error);
+  if (stale) return told('stale', Math.min(since ?? stale.since, stale.since), error);
+  return phase === 'current' ? told('live') : told('catching-up', since);
 }
 
 /** One for a page: all its watches share one stream. */

@@ -69,10 +69,11 @@ class Page implements Sink<KubeObject, PagePlace> {
   readonly getSnapshot = (): Snapshot<KubeObject> & PagePlace => this.#snapshot;
 
   /** A connection begins, which repairs a batch that was cut off. */
-  opened(resumed: boolean): void {
-    this.#circumstances.opened(resumed);
+  opened(resumed: boolean, behind: boolean): void {
+    this.#circumstances.opened(resumed, behind);
     this.#objects = new Map(this.#rows.map((object) => [object.metadata.uid, object]));
-    if (!resumed) this.left();
+    this.#awaited ||= !resumed;
+    this.#changed();
   }
 
   left(): void {
@@ -141,8 +142,6 @@ class Page implements Sink<KubeObject, PagePlace> {
   }
 
   #build(): Snapshot<KubeObject> & PagePlace {
-    const { stale, namespaces } = this.#circumstances;
-    const complete = this.#place.total !== undefined;
-    return { items: this.#rows, phase: !this.#awaited ? 'current' : complete ? 'refreshing' : 'loading', stale, namespaces, ...this.#place };
+    return { items: this.#rows, ...this.#circumstances.of(this.#awaited, this.#place.total !== undefined), ...this.#place };
   }
 }

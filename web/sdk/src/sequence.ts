@@ -1,5 +1,6 @@
 // What is told once and never changes: lines of logs, transitions of jobs. Kept in the order in which it came, the newest of it.
 
+import { Circumstances } from './circumstances.ts';
 import { none, type Snapshot } from './collection.ts';
 import type { StreamEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
@@ -27,6 +28,7 @@ export class Sequence<T> implements Sink<T> {
   #before: number | undefined;
   #awaited = true;
   #complete = false;
+  readonly #circumstances = new Circumstances();
   #snapshot: Snapshot<T>;
 
   constructor(changed: () => void, options: SequenceOptions<T>) {
@@ -38,7 +40,9 @@ export class Sequence<T> implements Sink<T> {
   readonly getSnapshot = (): Snapshot<T> => this.#snapshot;
 
   /** A connection begins; `resumed`: from a position. */
-  opened(resumed: boolean): void {
+  opened(resumed: boolean, behind: boolean): void {
+    this.#circumstances.opened(resumed, behind);
+    this.#changed();
     if (!resumed || (this.#awaited && !this.#options.partial)) this.#begin();
     // Where the last one broke between the resets of two watches, all is told anew without a word. That shows only at its end.
     else this.#before = this.#awaited ? undefined : this.#items.length;
@@ -51,6 +55,7 @@ export class Sequence<T> implements Sink<T> {
 
   /** Returns false if the event cannot be read, so that something would be missed. */
   apply(event: StreamEvent): boolean {
+    if (this.#circumstances.apply(event)) this.#changed();
     switch (event.type) {
       case 'synced':
         if (this.#anew) this.#items = this.#anew;
@@ -107,9 +112,7 @@ export class Sequence<T> implements Sink<T> {
   #build(): Snapshot<T> {
     return {
       items: this.#items.length > 0 ? this.#items.slice(-this.#options.keep) : none,
-      phase: !this.#awaited ? 'current' : this.#complete ? 'refreshing' : 'loading',
-      stale: undefined,
-      namespaces: undefined,
+      ...this.#circumstances.of(this.#awaited, this.#complete),
     };
   }
 }

@@ -41,15 +41,15 @@ function makeStore() {
 
 describe('changes', () => {
   test('added and modified upsert, deleted removes, an unknown deletion is nothing', () => {
-    const { store, tell, uids, pending } = makeStore();
-    store.opened(false);
+    const { store, tell, uids } = makeStore();
+    store.opened(false, false);
     tell.added(thing('a'));
     tell.modified(thing('b'));
     tell.added(thing('a', 1)); // a catch-up may say added for what is known
     tell.synced();
     expect(uids()).toEqual(['a', 'b']);
     tell.deleted(thing('nobody'));
-    expect(pending).toHaveLength(0);
+    expect(uids()).toEqual(['a', 'b']);
     tell.deleted(thing('a'));
     expect(uids()).toEqual(['b']);
   });
@@ -80,9 +80,11 @@ describe('changes', () => {
   });
 
   test('a bookmark tells nobody', () => {
-    const { tell, pending } = makeStore();
+    const { store, tell, flush, pending } = makeStore();
+    store.opened(true, false); // the first event says as well that nothing restricts the watch
     tell.any({ type: 'bookmark', resourceVersion: '5' });
-    tell.any({ type: 'unknown', name: 'future', data: '' });
+    flush();
+    tell.any({ type: 'bookmark', resourceVersion: '6' });
     expect(pending).toHaveLength(0);
   });
 
@@ -97,7 +99,7 @@ describe('changes', () => {
 describe('snapshots of the gateway', () => {
   test('at a reset the old rows stay until synced, then what was not told is gone', () => {
     const { store, tell, uids, phase } = makeStore();
-    store.opened(false);
+    store.opened(false, false);
     tell.added(thing('a'));
     tell.added(thing('b'));
     expect(phase()).toBe('loading');
@@ -116,9 +118,9 @@ describe('snapshots of the gateway', () => {
 
   test('a connection lost in the middle of a snapshot: its first half proves nothing', () => {
     const { store, tell, uids } = makeStore();
-    store.opened(false);
+    store.opened(false, false);
     tell.added(thing('a'));
-    store.opened(true); // a has been deleted since, and nobody will ever say so
+    store.opened(true, true); // a has been deleted since, and nobody will ever say so
     tell.added(thing('b'));
     tell.synced();
     expect(uids()).toEqual(['b']);
@@ -126,33 +128,37 @@ describe('snapshots of the gateway', () => {
 
   test('a stream without a position tells everything anew, also to a store that was current', () => {
     const { store, tell, uids, phase } = makeStore();
-    store.opened(false);
+    store.opened(false, false);
     tell.added(thing('a'));
     tell.synced();
-    store.opened(false);
+    store.opened(false, false);
     expect(phase()).toBe('refreshing');
     tell.added(thing('b'));
     tell.synced();
     expect(uids()).toEqual(['b']);
   });
 
-  test('a stream resumed after synced keeps everything', () => {
+  test('a stream resumed after synced keeps everything, and is current once all that was missed is told', () => {
     const { store, tell, uids, phase } = makeStore();
-    store.opened(false);
+    store.opened(false, false);
     tell.added(thing('a'));
     tell.synced();
-    store.opened(true);
-    expect(phase()).toBe('current');
+    store.opened(true, true);
     tell.modified(thing('b'));
     expect(uids()).toEqual(['a', 'b']);
+    expect(phase()).toBe('refreshing');
+    tell.any({ type: 'bookmark', resourceVersion: '9' });
+    expect(phase()).toBe('current');
+    store.opened(true, false); // taken over while it was live: nothing was missed
+    expect(phase()).toBe('current');
   });
 
   test('a snapshot that no reset announced still decides: the connection broke between two resets', () => {
     const { store, tell, uids } = makeStore();
-    store.opened(false);
+    store.opened(false, false);
     tell.added(thing('a'));
     tell.synced();
-    store.opened(true); // from a position that names the other watch's reset, so not this watch
+    store.opened(true, true); // from a position that names the other watch's reset, so not this watch
     tell.added(thing('b'));
     tell.synced();
     expect(uids()).toEqual(['b']);
@@ -160,7 +166,7 @@ describe('snapshots of the gateway', () => {
 
   test('deleted and patched in the middle of a snapshot', () => {
     const { store, tell, uids } = makeStore();
-    store.opened(false);
+    store.opened(false, false);
     tell.added(thing('a'));
     tell.added(thing('b'));
     tell.deleted(thing('a'));
@@ -180,7 +186,7 @@ describe('what else is told of a watch', () => {
     flush();
     expect(jobs.getSnapshot().stale).toBeUndefined();
     tell.any({ type: 'stale', since: 7, reason: 'gone' });
-    store.opened(true);
+    store.opened(true, true);
     flush();
     expect(jobs.getSnapshot().stale).toBeDefined(); // nobody has said otherwise yet
     tell.any({ type: 'bookmark', resourceVersion: '5' });
@@ -197,14 +203,14 @@ describe('what else is told of a watch', () => {
     tell.any({ type: 'widened', namespaces: ['team-a'], names: { 'team-b': ['train'], '': ['any'] } });
     flush();
     expect(jobs.getSnapshot().namespaces).toEqual(['team-a', 'team-b']);
-    store.opened(true); // what has not changed is not told again where it left off
+    store.opened(true, true); // what has not changed is not told again where it left off
     flush();
     expect(jobs.getSnapshot().namespaces).toEqual(['team-a', 'team-b']);
     tell.any({ type: 'widened', namespaces: undefined, names: {} });
     flush();
     expect(jobs.getSnapshot().namespaces).toBeUndefined();
     tell.any({ type: 'narrowed', namespaces: ['team-a'], names: {} });
-    store.opened(false); // which is told from the beginning
+    store.opened(false, false); // which is told from the beginning
     flush();
     expect(jobs.getSnapshot().namespaces).toBeUndefined();
   });
@@ -219,13 +225,13 @@ describe('what restricts a watch is told when a connection begins', () => {
     };
     tell.any({ type: 'narrowed', namespaces: ['team-a'], names: {} });
     tell.synced();
-    store.opened(true);
+    store.opened(true, true);
     tell.reset();
     expect(namespaces()).toEqual(['team-a']); // it may still be told
     tell.any({ type: 'narrowed', namespaces: ['team-b'], names: {} });
     tell.synced();
     expect(namespaces()).toEqual(['team-b']);
-    store.opened(true);
+    store.opened(true, true);
     tell.reset();
     tell.added(thing('a'));
     expect(namespaces()).toBeUndefined();

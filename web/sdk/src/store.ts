@@ -14,8 +14,8 @@ export interface StoreOptions {
 
 /** Takes the events of one watch, and shows what has become of them. */
 export interface Sink<T, More = unknown> extends Collection<T, More> {
-  /** A connection begins; `resumed`: from a position. */
-  opened(resumed: boolean): void;
+  /** A connection begins; `resumed`: from a position, `behind`: which is not of just now. */
+  opened(resumed: boolean, behind: boolean): void;
   /** Nothing of the watch is told any more. If it ever is again, a snapshot comes first. */
   left(): void;
   /** Returns false if the event cannot be applied because something must have been missed. */
@@ -57,9 +57,9 @@ export class Store {
     this.#sinks.delete(name);
   }
 
-  /** A connection begins; `resumed`: from a position. */
-  opened(resumed: boolean): void {
-    for (const sink of this.#sinks.values()) sink.opened(resumed);
+  /** A connection begins; `resumed`: from a position, `behind`: which is not of just now. */
+  opened(resumed: boolean, behind: boolean): void {
+    for (const sink of this.#sinks.values()) sink.opened(resumed, behind);
   }
 
   /** The stream carries these watches only. */

@@ -1,6 +1,7 @@
 // A stream for this tab alone, where tabs cannot share one.
 
-import { Connection, Lost, type ConnectionRequest, type Stream } from '../connection.ts';
+import { Connection, type ConnectionRequest, type Stream } from '../connection.ts';
+import { Lost } from '../lost.ts';
 
 /** Over HTTP/1.1 a browser has six connections to a gateway. With the last one taken nothing of it would load. */
 const most = 4;

@@ -1,6 +1,6 @@
 // The tabs of one browser that share a stream, as one of them sees it: who leads, and what is told.
 
-import { Lost, Refused } from '../connection.ts';
+import { Lost, Refused } from '../lost.ts';
 import { Hub, type HubOptions } from './hub.ts';
 import type { Port } from './port.ts';
 import type { Answered, Asked, Mark, Told } from './words.ts';
@@ -70,17 +70,15 @@ export class Group {
   #lost = false;
   /** Of clients that wait by themselves meanwhile: ends their wait. */
   readonly #waits = new Map<object, () => void>();
-  readonly #onEnd: () => void;
   #gone: AbortController | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
   #ticked = { at: 0, wall: 0 };
 
-  constructor(name: string, browser: Surroundings, hub: Pick<HubOptions, 'gateway' | 'client'>, random: () => string, onEnd: () => void) {
+  constructor(name: string, browser: Surroundings, hub: Pick<HubOptions, 'gateway' | 'client'>, random: () => string) {
     this.#name = name;
     this.#browser = browser;
     this.#hubOptions = hub;
     this.#random = random;
-    this.#onEnd = onEnd;
   }
 
   join(port: Port): void {
@@ -101,8 +99,10 @@ export class Group {
     this.#rest = setTimeout(() => {
       this.#unattend?.();
       this.#unattend = undefined;
+      // A page that is looked at again goes on from there, if no other tab leads by then.
+      const mark = this.#mark;
       this.#stop();
-      this.#onEnd();
+      this.#mark = mark;
     }, this.#lost ? lostLinger : linger);
   }
 
@@ -364,7 +364,7 @@ export class Group {
     const port = this.#ports.get(answer.port);
     if (!port || (this.#leader !== undefined && answer.leader !== this.#leader)) return;
     this.#leader = answer.leader;
-    if (answer.kind === 'go') this.#mark ??= answer.mark;
+    if (answer.kind === 'go' && this.#mark?.leader !== answer.leader) this.#mark = answer.mark;
     port.answer(answer);
   }
 

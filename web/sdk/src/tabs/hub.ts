@@ -199,7 +199,7 @@ export class Hub {
       }
       attached.names = names;
       for (const name of names.values()) this.#use(name);
-      if (![...names.values()].every((name) => this.#carried.includes(name))) continue;
+      if (![...names.values()].every((name) => this.#carried.includes(name) && !this.#watches.get(name)?.shadow.old)) continue;
       attached.waiting = false;
       const done: string[] = [];
       const frames: Frame[] = [];
@@ -279,11 +279,11 @@ export class Hub {
       share: () => this.#open,
       url,
       lastEventId: this.#position,
-      onOpen: (resumed, opened) => {
+      onOpen: (resumed, opened, behind) => {
         if (this.#closed) return;
         this.#carried = [...new URLSearchParams(opened.slice(opened.indexOf('?'))).keys()];
         for (const [name, { shadow }] of this.#watches) {
-          if (this.#carried.includes(name)) this.#add(name, shadow.opened(resumed));
+          if (this.#carried.includes(name)) this.#add(name, shadow.opened(resumed, behind));
         }
         this.#welcome();
       },
@@ -298,18 +298,25 @@ export class Hub {
   }
 
   readonly #open: Connect = async (request, signal) => {
-    const connection = await Connection.open(request, signal);
+    let woken = -Infinity;
+    const connection = await Connection.open({
+      ...request,
+      onGap: () => {
+        woken = performance.now();
+        request.onGap();
+      },
+    }, signal);
     let proven = false;
     const heard = async (): Promise<Frame[] | undefined> => {
       const frames = await connection.next();
       // One that only says goodbye, as while its cluster is away, was never there.
       const ends = !frames || frames.some(({ event }) => event === 'goodbye');
       proven ||= !ends && frames.length > 0;
-      if (proven && !ends) {
+      // What comes at once when this page runs again may be from before it stood still.
+      if (proven && !ends && performance.now() - woken > fresh) {
         this.#heard = performance.now();
         this.#toldLost = '';
         this.#say([]);
-        queueMicrotask(() => this.#welcome());
       }
       return frames;
     };
@@ -345,7 +352,10 @@ export class Hub {
     if (this.#closed) return;
     if (!this.#news) {
       this.#news = [];
-      queueMicrotask(() => this.#flush());
+      queueMicrotask(() => {
+        this.#flush();
+        this.#welcome();
+      });
     }
     for (const frame of frames) this.#news.push(frame);
   }

@@ -6,7 +6,8 @@
  */
 
 import type { Share, TokenSource } from '../client.ts';
-import { Connection, Lost, type Connect, type ConnectionRequest, type Stream } from '../connection.ts';
+import { Connection, type Connect, type ConnectionRequest, type Stream } from '../connection.ts';
+import { Lost } from '../lost.ts';
 import { Group, type Surroundings } from './group.ts';
 import { openAlone } from './alone.ts';
 import { Port } from './port.ts';
@@ -45,7 +46,7 @@ export function tabs({ caller: named = '', surroundings = browser() }: TabsOptio
       const name = `kubecast ${protocol} ${gateway} ${named} ${caller}`;
       if (signal.aborted) throw new Lost('ended', '');
       const client = { token, session, heartbeat, openTimeout, fetch, random: spread };
-      const group = groups.get(name) ?? new Group(name, surroundings, { gateway, client }, random, () => groups.delete(name));
+      const group = groups.get(name) ?? new Group(name, surroundings, { gateway, client }, random);
       groups.set(name, group);
       const paths = [...new URLSearchParams(query)].filter(([own]) => own !== 'heartbeat');
       const port: Port = new Port(random(), paths, request, options, () => {

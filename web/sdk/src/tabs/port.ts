@@ -1,6 +1,7 @@
 // The stream of one client, as its tab's share of the one that all tabs have.
 
-import { Lost, Refused, type ConnectionRequest, type Stream } from '../connection.ts';
+import type { ConnectionRequest, Stream } from '../connection.ts';
+import { Lost, Refused } from '../lost.ts';
 import type { Frame } from '../parser.ts';
 import { partsOf, written, type Answered, type Mark } from './words.ts';
 

@@ -21,6 +21,8 @@ export class Shadow {
   #current: boolean;
   /** Told since the stream was opened or the last reset, until that is complete. */
   #told: Set<string> | undefined = new Set();
+  /** The connection goes on from a position, and what was missed is not all told. */
+  #behind = false;
   #mark = 0;
   readonly #partial: boolean;
   #reset = false;
@@ -37,14 +39,20 @@ export class Shadow {
   }
 
   /** A connection begins. Returns what is to be told of that: nothing, unless all will be told anew. */
-  opened(resumed: boolean): Frame[] {
+  opened(resumed: boolean, behind: boolean): Frame[] {
     this.#told = new Set();
     this.#mark = this.#lines.length;
     this.#begun = this.#reset = false;
+    this.#behind = behind;
     if (!resumed) this.#narrowed = this.#stale = undefined;
     if (resumed && (this.#current || this.#partial)) return [];
     this.#begin();
     return [anew];
+  }
+
+  /** It was complete, and events were missed that are on their way: whoever is told it now takes it for what there is. */
+  get old(): boolean {
+    return this.#current && this.#behind;
   }
 
   /**
@@ -53,6 +61,7 @@ export class Shadow {
   apply(event: StreamEvent, frame: Frame): readonly [before: readonly Frame[], after: readonly Frame[]] | undefined {
     const before = this.#start(event.type);
     let after: readonly Frame[] = [];
+    if (event.type === 'bookmark' || event.type === 'synced') this.#behind = false;
     switch (event.type) {
       case 'added':
       case 'modified':

@@ -2,6 +2,7 @@ import { webcrypto } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { MockBrowser, type MockTab } from '../../../mock/browser.ts';
 import { MockGateway } from '../../../mock/gateway.ts';
+import { MockStream } from '../../../mock/stream.ts';
 import { fetchFrom } from '../../../mock/reach.ts';
 import { createKubecast, defineResource, type Kubecast, type KubeObject, type Watch } from '../index.ts';
 import { tabs } from './index.ts';
@@ -119,6 +120,49 @@ describe('one stream', () => {
     expect(said.length).toBeGreaterThan(4);
     expect(JSON.stringify(said)).not.toMatch(/let-me-in|another/);
   });
+});
+
+test('a page that lets go of its stream for long goes on from where it was, alone and beside others', async () => {
+  put('a');
+  const [one, two] = (await openPages(2)) as [Page, Page];
+  for (const { tab, kc } of [one, two]) tab.run(() => kc.pause());
+  await pass(60_000);
+  expect(gateway.streams.size).toBe(0);
+  put('b');
+  one.tab.run(() => one.kc.resume());
+  await pass(1_000);
+  expect([status(one), shown(one)]).toEqual(['live', 'a,b']);
+  expect(gateway.requests.at(-1)?.lastEventId).toMatch(/^e1\..*-101$/);
+  two.tab.run(() => two.kc.resume());
+  await pass(1_000);
+  put('c');
+  await pass();
+  expect([one, two].map((page) => [status(page), shown(page)])).toEqual([['live', 'a,b,c'], ['live', 'a,b,c']]);
+  expect(gateway.streams.size).toBe(1);
+});
+
+test('a tab that comes while events are missed is not told that what is old is live', async () => {
+  put('a');
+  const [one] = (await openPages(1)) as [Page];
+  reachable = false;
+  gateway.cutAll();
+  await pass(60_000);
+  put('b');
+  const send = Reflect.get(MockStream.prototype, 'send');
+  const held = vi.spyOn(MockStream.prototype, 'send').mockImplementation(function (this: MockStream, watch, type, data) {
+    if (type !== 'bookmark') send.call(this, watch, type, data); // there may be more to come
+  });
+  reachable = true;
+  await pass(20_000);
+  const two = openPage();
+  for (let n = 0; n < 500; n++) {
+    await pass(10);
+    expect([one, two].map(status)).not.toContain('live');
+  }
+  held.mockRestore();
+  for (const stream of gateway.streams) stream.send(stream.watches[0], 'bookmark', { resourceVersion: '102' });
+  await pass();
+  expect([one, two].map((page) => [status(page), shown(page)])).toEqual([['live', 'a,b'], ['live', 'a,b']]);
 });
 
 test('a tab that asks its leader twice follows what that knows it to follow', async () => {
