@@ -2,12 +2,14 @@ package http
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +28,9 @@ type watched struct {
 
 func (g *gateway) watch(path string, headers ...string) *watched {
 	g.t.Helper()
-	response, err := g.client.Do(g.newRequest(g.t.Context(), http.MethodGet, path, headers))
+	ctx, cancel := context.WithTimeout(g.t.Context(), g.patience)
+	g.t.Cleanup(cancel)
+	response, err := g.client.Do(g.newRequest(ctx, http.MethodGet, path, headers))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -94,14 +98,14 @@ func TestKubernetesWatchBeginsWhereItIsAskedTo(t *testing.T) {
 	at := func(name string, version uint64) string { return fmt.Sprintf("ADDED %s@%d", name, version) }
 	open := map[string]*watched{}
 	for query, want := range map[string][]string{
-		"watch=true":                                                           {at("a", first), at("c", third), at("b", second)},
-		"watch=true&resourceVersion=0":                                         {at("a", first), at("c", third), at("b", second)},
-		"watch=1&labelSelector=app%3Dweb":                                      {at("b", second)},
-		"watch&fieldSelector=metadata.name%3Dc":                                {at("c", third)},
-		"watch=true&search=C":                                                  {at("c", third)},
-		fmt.Sprintf("watch=true&resourceVersion=%d", second):                   {at("c", third)},
-		"watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan":  {at("a", first), at("c", third), at("b", second), fmt.Sprintf("BOOKMARK@%d", third)},
-		"watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan": nil,
+		"watch=true":                                                          {at("a", first), at("c", third), at("b", second)},
+		"watch=true&resourceVersion=0":                                        {at("a", first), at("c", third), at("b", second)},
+		"watch=1&labelSelector=app%3Dweb":                                     {at("b", second)},
+		"watch&fieldSelector=metadata.name%3Dc":                               {at("c", third)},
+		"watch=true&search=C":                                                 {at("c", third)},
+		fmt.Sprintf("watch=true&resourceVersion=%d", second):                  {at("c", third)},
+		"watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan": {at("a", first), at("c", third), at("b", second), fmt.Sprintf("BOOKMARK@%d", third)},
+		fmt.Sprintf("watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=%d", third): nil,
 	} {
 		w := g.watch("/api/v1/pods?allowWatchBookmarks=true&" + query)
 		last := w.expect(want...)
@@ -118,7 +122,26 @@ func TestKubernetesWatchBeginsWhereItIsAskedTo(t *testing.T) {
 			w.expect(at("web-c", fourth))
 		}
 	}
-	w := g.watch("/api/v1/namespaces/team-a/pods/a?watch=true")
+	// Without a version it begins now, which may be after its headers have come.
+	w := g.watch("/api/v1/pods?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
+	changes := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			select {
+			case <-changes:
+				return
+			case <-time.After(10 * time.Millisecond):
+				g.api.Put("pods", "team-b/now")
+			}
+		}
+	})
+	if event := w.next(); event.Get("object.metadata.name").String() != "now" {
+		t.Errorf("%s", event)
+	}
+	close(changes)
+	running.Wait()
+	w = g.watch("/api/v1/namespaces/team-a/pods/a?watch=true")
 	w.expect(at("a", first))
 	g.api.Put("pods", "team-a/other")
 	version := g.api.Put("pods", "team-a/a", "x=1")
