@@ -83,7 +83,7 @@ func (a *asked) view(r *Reader, w stream.Waiter) *View {
 	if err := r.Ready(a.Context()); err != nil {
 		a.Fatal(err)
 	}
-	view, err := r.View(w)
+	view, err := r.View(w, nil)
 	if err != nil || view == nil {
 		a.Fatal(view, err)
 	}
@@ -151,11 +151,11 @@ func TestNobodyKeepsOthersFromAsking(t *testing.T) {
 		}
 		lost := 0
 		for _, r := range readers[:4] {
-			if _, err := r.View(nil); errors.Is(err, ErrFull) {
+			if _, err := r.View(nil, nil); errors.Is(err, ErrFull) {
 				lost++
 			}
 		}
-		if _, err := shared.View(nil); lost != 1 || err != nil || a.board.Stats().Questions != 4 {
+		if _, err := shared.View(nil, nil); lost != 1 || err != nil || a.board.Stats().Questions != 4 {
 			t.Errorf("ann lost %d of 4, and the one that others ask: %v; %+v", lost, err, a.board.Stats())
 		}
 		for _, r := range append(readers, shared) {
@@ -224,7 +224,7 @@ func TestAQuestionIsPaidForByThoseWhoAskIt(t *testing.T) {
 func TestNobodyHoldsUpAQuestionByOtherWork(t *testing.T) {
 	q := newQuestion(Question{}, nil, nil)
 	for _, user := range []string{"ann", "bob"} {
-		q.waiting[&Reader{user: user}] = nil
+		q.waiting[&Reader{user: user}] = awaited{}
 	}
 	seen := map[string]int{}
 	for range 500 {
@@ -248,7 +248,7 @@ func TestWhoHoldsMostLosesAQuestion(t *testing.T) {
 			t.Errorf("%+v", a.board.Stats())
 		}
 		<-bell.C
-		if _, err := first.View(nil); !errors.Is(err, ErrFull) {
+		if _, err := first.View(nil, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("the oldest of ann: %v", err)
 		}
 		if n := testutil.ToFloat64(a.board.metrics.displaced); n != 1 {
@@ -354,7 +354,7 @@ func TestAQuestionThatIsOverTakesNoOtherWithIt(t *testing.T) {
 		}
 		a.view(again, nil)
 		before.question.drop(context.Canceled)
-		if _, err := again.View(nil); err != nil {
+		if _, err := again.View(nil, nil); err != nil {
 			t.Errorf("the new one ended with the one before it: %v", err)
 		}
 		again.Close()
@@ -380,7 +380,7 @@ func TestAQuestionThatCannotBeKeptDisplacesNone(t *testing.T) {
 				t.Errorf("%v %v, of kinds that have ended", r, err)
 			}
 			a.kinds = served
-			if _, err := one.View(nil); err != nil {
+			if _, err := one.View(nil, nil); err != nil {
 				t.Errorf("the first: %v", err)
 			}
 			if s := a.board.Stats(); s.Questions != 2 {

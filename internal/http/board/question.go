@@ -14,19 +14,28 @@ import (
 
 // View is the answer at one version. It never changes, and may be read concurrently.
 type View struct {
+	Moment
+	At      time.Time      // when the newest change came to be known; zero for a state that was read whole
+	Ranking *cache.Ranking // a copy; nil for counts
+	Tally   *cache.Tally   // a copy; nil for an order
+}
+
+// Moment is what is left of a View when nobody needs its objects any more. Two views have different ones.
+type Moment struct {
 	Version uint64 // at which it is true
 	// Changed is since when it is: at all versions between the two it is the same. It may be later than the true one, since
 	// the time before the question was kept is not known; it is never earlier.
 	Changed uint64
-	At      time.Time      // when the newest change came to be known; zero for a state that was read whole
-	Ranking *cache.Ranking // a copy; nil for counts
-	Tally   *cache.Tally   // a copy; nil for an order
 
+	number uint64        // of the views by this cursor: two may be of one version
 	cursor *cache.Cursor // that it came by; only Void may be asked of it
 }
 
+// IsZero reports whether it is of no view.
+func (m Moment) IsZero() bool { return m.cursor == nil }
+
 // Void reports whether another history has begun since, in which the version means something else.
-func (v *View) Void() bool { return v.cursor.Void() }
+func (m Moment) Void() bool { return m.cursor != nil && m.cursor.Void() }
 
 // question is a Question that is kept. Its goroutine alone changes the answer, and shows it as views.
 type question struct {
@@ -47,9 +56,10 @@ type question struct {
 	idle    *time.Timer    // ends it; nil while it is asked
 
 	mu      sync.Mutex
-	waiting map[*Reader]stream.Waiter
-	asked   chan struct{} // closed once there is a view that was made after it; nil: nobody waits for that
-	err     error         // why there is no answer any more
+	waiting map[*Reader]awaited
+	windows map[Places]*window // that those who wait have
+	asked   chan struct{}      // closed once there is a view that was made after it; nil: nobody waits for that
+	err     error              // why there is no answer any more
 
 	// The goroutine's own.
 	ranking          *cache.Ranking
@@ -57,14 +67,17 @@ type question struct {
 	cursor           *cache.Cursor
 	version, changed uint64
 	at               time.Time
+	number           uint64 // of the view that was shown last
+	standing         standing
 	owed             []chan struct{} // taken over from asked
 	due              uint64          // the version of which they were promised an answer at least
 	space            [batchSize]*cache.Event
+	places           []*cluster.Object // likewise
 }
 
 func newQuestion(asked Question, store *cache.Store, drop func(error)) *question {
 	return &question{
-		Question: asked, store: store, match: asked.Selector.Match(), drop: drop, bell: stream.NewBell(), waiting: map[*Reader]stream.Waiter{}, askers: map[string]int{},
+		Question: asked, store: store, match: asked.Selector.Match(), drop: drop, bell: stream.NewBell(), waiting: map[*Reader]awaited{}, windows: map[Places]*window{}, askers: map[string]int{},
 	}
 }
 
@@ -152,7 +165,7 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 		events += len(batch)
 		more = len(batch) == batchSize
 		if more && events >= mostUntold && position >= q.version {
-			q.tell(before, events, q.version >= q.due)
+			q.tell(task, before, events, q.version >= q.due)
 			before, events = q.changed, 0
 			q.workFor(task)
 		}
@@ -164,7 +177,7 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 			}
 		}
 	}
-	q.tell(before, events, true)
+	q.tell(task, before, events, true)
 	return true
 }
 
@@ -177,22 +190,39 @@ func (q *question) workFor(task *budget.Task) {
 
 // tell shows the answer after so many events, and wakes those for whom it may be another. Before is since when it was what was shown last;
 // pays, whether it is what is owed.
-func (q *question) tell(before uint64, events int, pays bool) {
+func (q *question) tell(task *budget.Task, before uint64, events int, pays bool) {
 	shown := q.view.Load()
 	q.show()
 	told := pays && len(q.owed) > 0
 	if pays {
 		q.pay()
 	}
+	stood := q.standing
+	q.standing = standingOf(q.store)
+	switch {
 	// Without an event, it is the store's watch of which there is something to tell.
-	if told || events == 0 || q.changed != before || shown == nil || shown.cursor != q.cursor {
+	case told || events == 0 || shown == nil || shown.cursor != q.cursor || q.standing != stood:
 		q.wake()
+	case q.changed != before:
+		q.wakeMoved(task)
 	}
+}
+
+// standing is what readers tell of the store beside what it has.
+type standing struct {
+	live, gone bool
+	since      time.Time
+}
+
+func standingOf(store *cache.Store) standing {
+	upstream := store.Upstream()
+	return standing{upstream.Live, store.Err() != nil, upstream.Since}
 }
 
 // show publishes the answer as it is now.
 func (q *question) show() {
-	view := &View{Version: q.version, Changed: q.changed, At: q.at, cursor: q.cursor}
+	q.number++
+	view := &View{Moment: Moment{q.version, q.changed, q.number, q.cursor}, At: q.at}
 	size := int64(questionBytes)
 	if q.tally != nil {
 		view.Tally = q.tally.Copy()
@@ -279,10 +309,10 @@ func (q *question) pay() {
 func (q *question) wake() {
 	q.mu.Lock()
 	waiting := q.waiting
-	q.waiting = map[*Reader]stream.Waiter{}
+	q.waiting, q.windows = map[*Reader]awaited{}, map[Places]*window{}
 	q.mu.Unlock()
-	for _, w := range waiting {
-		w.Wake()
+	for _, a := range waiting {
+		a.waiter.Wake()
 	}
 }
 

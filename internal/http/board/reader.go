@@ -22,31 +22,36 @@ func (r *Reader) Ready(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, err := r.View(nil)
+	_, err := r.View(nil, nil)
 	return err
 }
 
 // View is the newest view. It is nil as long as there is none that was made since the reader asked, or asked anew. The
-// waiter, unless it is nil, is woken once when there is another view, or something to be told of the store. An error says
-// why there is no answer any more.
-func (r *Reader) View(w stream.Waiter) (*View, error) {
+// waiter, unless it is nil, is woken once when there is another view, or something to be told of the store. Of places, unless
+// they are nil, it is another view only if something else stands on them, or elsewhere more or less. An error says why there is no
+// answer any more.
+func (r *Reader) View(w stream.Waiter, of *Places) (*View, error) {
 	q := r.question
 	q.mu.Lock()
-	err := q.err
-	if err == nil && w != nil {
-		q.waiting[r] = w
+	if q.err != nil {
+		defer q.mu.Unlock()
+		return nil, q.err
 	}
-	q.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
+	// With the lock, so that one who gets none is woken when there is one.
+	view := q.view.Load()
 	select {
 	case <-r.fresh:
 	default:
-		return nil, nil
+		view = nil
 	}
-	q.payment.Load().charge.Use()
-	return q.view.Load(), nil
+	if w != nil {
+		q.await(r, w, of, view)
+	}
+	q.mu.Unlock()
+	if view != nil {
+		q.payment.Load().charge.Use()
+	}
+	return view, nil
 }
 
 // Refresh asks anew: the next view is one of everything that the store knows now.
@@ -59,7 +64,7 @@ func (r *Reader) Touch() { r.question.bell.Wake() }
 func (r *Reader) Close() {
 	q := r.question
 	q.mu.Lock()
-	delete(q.waiting, r)
+	q.awaitNoMore(r)
 	q.mu.Unlock()
 	r.board.leave(r.key, q, r.user)
 }

@@ -19,22 +19,22 @@ var seed = maphash.MakeSeed()
 
 // Read implements eventstream.Source.
 func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
-	view, outcome := c.look(to)
+	view, outcome := c.look(to, nil)
 	switch {
 	case view == nil:
 		return eventstream.Progress{Outcome: outcome}
-	case view == c.told && !c.anew:
+	case view.Moment == c.told && !c.anew:
 		return eventstream.Progress{}
 	}
 	text := reply.MustJSON(view.Tally.Counts(c.limit))
 	sum := maphash.String(seed, text)
 	to.Step(len(text))
-	first := c.told == nil || c.anew
+	first := c.told.IsZero() || c.anew
 	c.complete(view, first || sum != c.sum)
 	if first || sum != c.sum {
 		c.sum = sum
 		to.Emit(c.prefix, "counts", `{"counts":`+text+`,"resourceVersion":"`+strconv.FormatUint(view.Version, 10)+`"}`)
-		return eventstream.Progress{More: true, At: view.At, Outcome: to.Relay()}
+		return eventstream.Progress{More: c.last, At: view.At, Outcome: to.Relay()}
 	}
 	return eventstream.Progress{}
 }

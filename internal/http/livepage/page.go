@@ -30,7 +30,7 @@ type page struct {
 // The position is the same within the batch that follows the page. So the client may have been told a part of that, by a replica
 // that had seen more than this one has. Then the next change makes this the page anew.
 func (p *page) Find(ctx context.Context, from eventstream.From) {
-	p.from, p.told, p.claim, p.shown, p.paged = from, nil, stream.Claim{}, nil, false
+	p.from, p.told, p.claim, p.shown, p.paged = from, board.Moment{}, stream.Claim{}, nil, false
 	known := from.Claim.Known
 	if from.Reset != "" || !from.Named || from.Claim.Visibility != p.mark(p.Visible) || known.All != known.Some {
 		return
@@ -42,17 +42,26 @@ func (p *page) Find(ctx context.Context, from eventstream.From) {
 	if p.asked.Ready(ctx) != nil {
 		return // Read finds out why
 	}
-	view, err := p.asked.View(nil)
+	view, err := p.asked.View(nil, nil)
 	if err != nil || view.Void() || view.Changed > known.All || known.All > view.Version {
 		return
 	}
-	p.shown = p.window(view)
+	p.shown = p.places().Of(view)
 	p.order, p.total, p.paged, p.vague = p.shown, view.Ranking.Len(), true, true
-	p.told, p.claim = view, from.Claim
+	p.told, p.claim = view.Moment, from.Claim
 }
 
-func (p *page) window(view *board.View) []*cluster.Object {
-	return view.Ranking.Window(make([]*cluster.Object, 0, min(p.limit, max(0, view.Ranking.Len()-p.offset))), p.offset, p.limit)
+func (p *page) places() board.Places { return board.Places{Offset: p.offset, Limit: p.limit} }
+
+// Bookmark implements eventstream.Source. What has changed on other places was not told, and moves the position all the same.
+func (p *page) Bookmark(to eventstream.Sink) {
+	if !p.told.IsZero() && !p.anew && !p.vague && !p.moved && p.next == nil && !p.Outdated() {
+		view, err := p.asked.View(nil, nil)
+		if err == nil && view != nil && !view.Void() && view.Ranking.Len() == p.total && slices.Equal(p.places().Of(view), p.shown) {
+			p.complete(view, false)
+		}
+	}
+	p.source.Bookmark(to)
 }
 
 // change is what became of an object on the page.
@@ -64,14 +73,19 @@ type change struct {
 
 // Read implements eventstream.Source.
 func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
-	view, outcome := p.look(to)
+	places := p.places()
+	wanted := &places
+	if p.vague {
+		wanted = nil
+	}
+	view, outcome := p.look(to, wanted)
 	switch {
 	case view == nil:
 		return eventstream.Progress{Outcome: outcome}
-	case view == p.told && !p.anew:
+	case view.Moment == p.told && !p.anew:
 		return eventstream.Progress{}
 	}
-	window := p.window(view)
+	window := places.Of(view)
 	to.Step(64 * (len(window) + len(p.shown)))
 	total := view.Ranking.Len()
 	if p.vague && (p.anew || view.Changed != p.told.Changed || view.Void() != p.told.Void()) {
@@ -99,10 +113,10 @@ func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress
 	p.complete(view, owed || len(changes) > 0)
 	if owed {
 		p.order, p.total, p.paged = window, total, true
-		to.Emit(p.prefix, "page", p.places(view))
+		to.Emit(p.prefix, "page", p.pageData(view))
 	}
 	if owed || len(changes) > 0 {
-		return eventstream.Progress{More: true, At: view.At, Outcome: to.Relay()}
+		return eventstream.Progress{More: p.last, At: view.At, Outcome: to.Relay()}
 	}
 	return eventstream.Progress{}
 }
@@ -120,8 +134,8 @@ func (p *page) tell(to eventstream.Sink, c change, view *board.View) {
 	to.Emit(p.prefix, stream.Deleted.String(), reply.MustJSON(lost))
 }
 
-// places is the data of the event page.
-func (p *page) places(view *board.View) string {
+// pageData is the data of the event page.
+func (p *page) pageData(view *board.View) string {
 	places := struct {
 		UIDs            []string `json:"uids"`
 		Offset          int      `json:"offset"`

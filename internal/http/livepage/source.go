@@ -35,7 +35,7 @@ type source struct {
 	asked     *board.Reader
 	next      *board.Reader // of what may be seen from now on, of which the client is not told yet; nil: that has not changed
 	announce  string        // the event that says so
-	told      *board.View   // of which the client was told all; nil: none
+	told      board.Moment  // of the view of which the client was told all; zero: of none
 	claim     stream.Claim
 	marked    string             // what is asked and may be seen, as positions name it; "": not known yet
 	markedFor *access.Visibility // of which marked is the mark
@@ -103,8 +103,8 @@ func (s *source) Find(_ context.Context, from eventstream.From) { s.from = from 
 func (s *source) Begin() (reset string) { return "" }
 
 // look returns the view that the client is to be told now; nil: there is none yet, or it is not time. The outcome of the
-// stream is GoOn if it goes on.
-func (s *source) look(to eventstream.Sink) (*board.View, eventstream.Outcome) {
+// stream is GoOn if it goes on. Of places, unless they are nil, the session is woken only by what changes on them.
+func (s *source) look(to eventstream.Sink, places *board.Places) (*board.View, eventstream.Outcome) {
 	if !s.begun {
 		s.begun = true
 		switch {
@@ -133,12 +133,12 @@ func (s *source) look(to eventstream.Sink) (*board.View, eventstream.Outcome) {
 	if s.next != nil {
 		reader = s.next
 	}
-	view, err := reader.View(to)
+	view, err := reader.View(to, places)
 	s.freshness.Tell(to, s.prefix, s.in.Store.Upstream()) // only now, since from here on a change wakes the session
 	switch {
 	case errors.Is(err, board.ErrFull):
 		return nil, eventstream.Limit
-	case s.in.Store.Err() != nil && (err != nil || view != nil && s.told == view && !s.anew):
+	case s.in.Store.Err() != nil && (err != nil || view != nil && s.told == view.Moment && !s.anew):
 		return nil, eventstream.Gone
 	case err != nil:
 		return nil, eventstream.Unavailable
@@ -151,7 +151,7 @@ func (s *source) look(to eventstream.Sink) (*board.View, eventstream.Outcome) {
 		s.EmitVisible(to, s.prefix, s.announce)
 		s.announce = ""
 	}
-	if s.told != nil && s.told.Void() {
+	if s.told.Void() {
 		s.anew = true // versions mean something else
 	}
 	return view, eventstream.GoOn
@@ -181,7 +181,7 @@ func (s *source) shift() eventstream.Outcome {
 
 // complete says that the client has been told all of a view.
 func (s *source) complete(view *board.View, something bool) {
-	s.told, s.anew = view, false
+	s.told, s.anew = view.Moment, false
 	s.claims(view)
 	if something {
 		s.notBefore = time.Now().Add(s.conflate)
@@ -214,7 +214,7 @@ func (s *source) Bookmark(to eventstream.Sink) {
 // Rewound implements eventstream.Source. It is no reset, but the position means nothing in the new history until the
 // client was told of that.
 func (s *source) Rewound() bool {
-	if s.told != nil && s.told.Void() {
+	if s.told.Void() {
 		s.claim, s.anew = stream.Claim{}, true
 	}
 	return false

@@ -1,0 +1,122 @@
+package board
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// placed is one who has what stands on places, and looks again when woken.
+type placed struct {
+	*asked
+	reader *Reader
+	places Places
+	has    []*cluster.Object
+	total  int
+	woken  int
+	slow   bool // looks a while after it was woken
+	due    bool
+}
+
+func (p *placed) Wake() {
+	p.woken++
+	if p.due = true; !p.slow {
+		p.look()
+	}
+}
+
+func (p *placed) look() {
+	view, err := p.reader.View(p, &p.places)
+	if err != nil || view == nil {
+		p.Fatal(view, err)
+	}
+	p.has, p.total, p.due = p.places.Of(view), view.Ranking.Len(), false
+}
+
+// TestWhoWaitsForPlacesIsWokenByWhatChangesThere, at once, and seldom by anything else.
+func TestWhoWaitsForPlacesIsWokenByWhatChangesThere(t *testing.T) {
+	withRing(t, 1000, 10, 16<<20, func(a *asked) {
+		random := rand.New(rand.NewPCG(1, 2))
+		var all []*placed
+		for n := range 12 {
+			reader, err := a.ask([]string{"spec.n", "-spec.n"}[n%2], "ann")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := reader.Ready(a.Context()); err != nil {
+				t.Fatal(err)
+			}
+			p := &placed{asked: a, reader: reader, places: Places{Offset: random.IntN(3) * 4, Limit: 1 + random.IntN(5)}, slow: n%3 == 0}
+			p.look()
+			all = append(all, p)
+		}
+		synctest.Wait()
+		needed := 0
+		for step := range 2000 {
+			before := make([][]*cluster.Object, len(all))
+			for i, p := range all {
+				before[i], p.woken = p.has, 0
+			}
+			key := fmt.Sprintf("c/%d", random.IntN(60))
+			for range 1 + random.IntN(2) {
+				if random.IntN(6) == 0 && slices.Contains(a.api.Keys("pods"), key) {
+					a.api.Delete("pods", key)
+				} else {
+					a.api.Put("pods", key, fmt.Sprintf("spec.n:=%d", random.IntN(50)))
+				}
+			}
+			if random.IntN(20) == 0 {
+				all[random.IntN(len(all))].reader.Touch()
+			}
+			time.Sleep(2 * sameRevision)
+			synctest.Wait()
+			for i, p := range all {
+				view, err := p.reader.View(nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				is := p.places.Of(view)
+				if !p.due && (!slices.Equal(p.has, is) || p.total != view.Ranking.Len()) {
+					t.Fatalf("step %d: %d places from %d have changed, and nobody was woken", step, p.places.Limit, p.places.Offset)
+				}
+				if !slices.Equal(before[i], is) {
+					needed++
+				}
+				if p.due && random.IntN(3) == 0 {
+					p.look()
+				}
+			}
+		}
+		if needed < 2000 {
+			t.Errorf("only %d times there was something to tell", needed)
+		}
+		// What stands in the middle concerns nobody who has the first place.
+		first := &placed{asked: a, reader: all[0].reader, places: Places{Limit: 1}}
+		for n := range 20 {
+			a.api.Put("pods", "c/middle", "spec.n:=25", fmt.Sprintf("spec.m:=%d", n))
+			time.Sleep(2 * sameRevision)
+			synctest.Wait()
+			if n == 0 {
+				first.look()
+			}
+		}
+		if first.woken > 0 {
+			t.Errorf("woken %d times by what stands elsewhere", first.woken)
+		}
+		for _, p := range all {
+			p.reader.Close()
+		}
+		for _, q := range []*question{all[0].reader.question, all[1].reader.question} {
+			q.mu.Lock()
+			if len(q.windows)+len(q.waiting) > 0 {
+				t.Errorf("%d windows and %d who wait are left", len(q.windows), len(q.waiting))
+			}
+			q.mu.Unlock()
+		}
+	})
+}
