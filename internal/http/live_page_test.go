@@ -93,6 +93,30 @@ func TestLivePageTellsWhatStandsOnItsPlaces(t *testing.T) {
 	})
 }
 
+// TestBookmarksOfAPageCountWhatIsElsewhere: what changes on other places is told to nobody here, and the position moves over it.
+func TestBookmarksOfAPageCountWhatIsElsewhere(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.api.Put("pods", "a/first", "spec.n:=1")
+		g.api.Put("pods", "b/other", "spec.n:=2")
+		s := g.stream("/api/v1/pods?sort=spec.n&limit=1")
+		s.until("page")
+		for range 5 {
+			pass(time.Second)
+			g.api.Put("pods", "b/other", "spec.n:=3")
+			version := g.api.Put("pods", "b/other", "spec.n:=2")
+			f := s.frame()
+			for f.event == "" {
+				f = s.frame()
+			}
+			if f.event != "bookmark" || f.field("resourceVersion") != fmt.Sprint(version) {
+				t.Fatalf("not a bookmark at %d: %s", version, f.raw)
+			}
+		}
+		g.api.Put("pods", "a/first", "spec.n:=5")
+		s.expect("deleted first", "added other", "page")
+	})
+}
+
 func TestLivePagesRefuseWhatTheyDoNotKnow(t *testing.T) {
 	g := newGateway(t)
 	for _, query := range []string{

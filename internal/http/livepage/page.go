@@ -53,17 +53,6 @@ func (p *page) Find(ctx context.Context, from eventstream.From) {
 
 func (p *page) places() board.Places { return board.Places{Offset: p.offset, Limit: p.limit} }
 
-// Bookmark implements eventstream.Source. What has changed on other places was not told, and moves the position all the same.
-func (p *page) Bookmark(to eventstream.Sink) {
-	if !p.told.IsZero() && !p.anew && !p.vague && !p.moved && p.next == nil && !p.Outdated() {
-		view, err := p.asked.View(nil, nil)
-		if err == nil && view != nil && !view.Void() && view.Ranking.Len() == p.total && slices.Equal(p.places().Of(view), p.shown) {
-			p.complete(view, false)
-		}
-	}
-	p.source.Bookmark(to)
-}
-
 // change is what became of an object on the page.
 type change struct {
 	what   stream.Type
