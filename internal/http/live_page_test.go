@@ -104,11 +104,7 @@ func TestBookmarksOfAPageCountWhatIsElsewhere(t *testing.T) {
 			pass(time.Second)
 			g.api.Put("pods", "b/other", "spec.n:=3")
 			version := g.api.Put("pods", "b/other", "spec.n:=2")
-			f := s.frame()
-			for f.event == "" {
-				f = s.frame()
-			}
-			if f.event != "bookmark" || f.field("resourceVersion") != fmt.Sprint(version) {
+			if f := s.event(); f.event != "bookmark" || f.field("resourceVersion") != fmt.Sprint(version) {
 				t.Fatalf("not a bookmark at %d: %s", version, f.raw)
 			}
 		}

@@ -231,7 +231,17 @@ func (s *events) frame() frame {
 func (s *events) next() frame {
 	s.t.Helper()
 	for {
-		if f := s.frame(); f.event != "" && !strings.HasSuffix(f.event, "bookmark") {
+		if f := s.event(); !strings.HasSuffix(f.event, "bookmark") {
+			return f
+		}
+	}
+}
+
+// event reads the next event, which may be a bookmark.
+func (s *events) event() frame {
+	s.t.Helper()
+	for {
+		if f := s.frame(); f.event != "" {
 			return f
 		}
 	}

@@ -73,7 +73,7 @@ func TestWhoWaitsForPlacesIsWokenByWhatChangesThere(t *testing.T) {
 			if random.IntN(20) == 0 {
 				all[random.IntN(len(all))].reader.Touch()
 			}
-			time.Sleep(2 * sameRevision)
+			time.Sleep(2 * sameRevision) // of the bubble, for which the question waits as well
 			synctest.Wait()
 			for i, p := range all {
 				view, err := p.reader.View(nil, nil)

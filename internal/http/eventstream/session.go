@@ -3,7 +3,6 @@ package eventstream
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -57,7 +56,7 @@ type session struct {
 	times       *schedule
 	permission  permission
 	bookmarkDue bool   // a bookmark is to be sent once the sources were read
-	behind      []bool // of the sources: it goes on from the client's position, and what was missed is not all told; nil: of none
+	behind      []bool // of the sources: it goes on from the client's position, and what was missed is not all told; empty: of none
 
 	epoch   string
 	names   []string       // of the sources; nil before they have begun
@@ -215,14 +214,11 @@ func (ss *session) pump(ctx context.Context) (more bool, outcome Outcome) {
 // caughtUp tells the client of a source that went on from its position that it has all that it had missed. That is the
 // first bookmark, and the client waits for it: what it shows until then is as old as its position.
 func (ss *session) caughtUp(source int) {
-	if ss.behind == nil || !ss.behind[source] || ss.sources[source].Claim() == (stream.Claim{}) {
+	if len(ss.behind) == 0 || !ss.behind[source] || ss.sources[source].Claim() == (stream.Claim{}) {
 		return
 	}
 	ss.behind[source] = false
 	ss.sources[source].Bookmark(ss)
-	if !slices.Contains(ss.behind, true) {
-		ss.behind = nil
-	}
 }
 
 // read sends one batch of a source.

@@ -18,14 +18,15 @@ export class Circumstances {
     if (!resumed) this.#namespaces = undefined;
   }
 
-  /** Returns whether the event may have changed anything here. */
+  /** Returns whether the event has changed anything here. */
   apply(event: StreamEvent): boolean {
     const { type } = event;
-    const changes = !this.#begun || this.#behind || type !== 'bookmark';
+    const stale = this.#stale;
+    const namespaces = this.#namespaces;
+    const behind = this.#behind;
     if (!this.#begun && type !== 'reset') {
       this.#begun = true;
-      this.#stale = undefined;
-      this.#namespaces = undefined;
+      this.#stale = this.#namespaces = undefined;
     }
     if (type === 'bookmark' || type === 'synced') this.#behind = false;
     if (type === 'stale') this.#stale = { since: event.since, reason: event.reason };
@@ -33,7 +34,7 @@ export class Circumstances {
     if (type === 'narrowed' || type === 'widened') {
       this.#namespaces = event.namespaces && [...new Set([...event.namespaces, ...Object.keys(event.names)])].filter(Boolean);
     }
-    return changes;
+    return this.#stale !== stale || this.#namespaces !== namespaces || this.#behind !== behind;
   }
 
   /** What a snapshot says beside its items. `awaited`: all of them are, `complete`: they once were there. */

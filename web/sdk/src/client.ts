@@ -382,10 +382,9 @@ export class Client {
       }
       if (this.#successor && !this.#successor.overdue && (this.#distrusted || !this.#probes(this.#successor))) continue;
       // What has waited here, or is left, from before proves nothing.
-      const old = this.#distrusted;
+      if (!this.#distrusted) this.#giveUpSuccessor();
+      this.#deliver(said.frames, this.#connection, attempt);
       this.#distrusted = false;
-      if (!old) this.#giveUpSuccessor();
-      this.#deliver(said.frames, this.#connection, attempt, old);
       said = undefined;
       reading = this.#next();
     }
@@ -481,7 +480,7 @@ export class Client {
     this.#successor = undefined;
   }
 
-  #deliver(frames: readonly Frame[], connection: Stream, attempt: AbortSignal, old = false): void {
+  #deliver(frames: readonly Frame[], connection: Stream, attempt: AbortSignal): void {
     this.#retry = connection.retry ?? this.#retry;
     for (const frame of frames) {
       const event = decodeFrame(frame);
@@ -499,7 +498,7 @@ export class Client {
       if (event.type === 'live') this.#stale.delete(event.watch);
     }
     this.#lastEventId = connection.lastEventId;
-    if (this.#proven && !old) this.#tellFreshness();
+    if (this.#proven && !this.#distrusted) this.#tellFreshness();
   }
 
   #tellFreshness(): void {

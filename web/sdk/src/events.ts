@@ -185,6 +185,6 @@ function listsOf(value: unknown): Record<string, string[]> {
 
 // Reasons and times are told to people; a missing one is no reason to break the stream.
 function timeOf(value: unknown): number {
-  const time = typeof value === 'string' ? Date.parse(value) : NaN;
+  const time = Date.parse(text(value));
   return Number.isNaN(time) ? Date.now() : time;
 }

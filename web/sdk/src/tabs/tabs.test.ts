@@ -2,8 +2,8 @@ import { webcrypto } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { MockBrowser, type MockTab } from '../../../mock/browser.ts';
 import { MockGateway } from '../../../mock/gateway.ts';
-import { MockStream } from '../../../mock/stream.ts';
 import { fetchFrom } from '../../../mock/reach.ts';
+import { MockStream } from '../../../mock/stream.ts';
 import { createKubecast, defineResource, type Kubecast, type KubeObject, type Watch } from '../index.ts';
 import { tabs } from './index.ts';
 
