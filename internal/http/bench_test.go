@@ -44,7 +44,7 @@ func deliver(b *testing.B, clients, gather int) {
 		}
 		go func() { _, _ = io.Copy(&braces, r) }() // ends with the connection
 	}
-	g.eventually("all of them wait", func() bool { return g.readers("pods") == clients })
+	g.eventually("all of them wait", func() bool { return g.server.streams.Stats().Idle == clients })
 	topic := g.kinds.All()[0].Topic()
 	g.eventually("all that they were told was read", func() bool { return braces.Load() == int64(clients) }) // synced
 	version, expected := uint64(1<<30), braces.Load()

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -131,6 +132,30 @@ func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 	}
 	return events, nil
 }
+
+// Place is where a cursor stands that reads the ring.
+type Place struct {
+	generation int
+	next       uint64
+}
+
+// Compare says whether a place is before another (-1), the same (0), or behind it (1). Places in different histories cannot be compared.
+func (p Place) Compare(other Place) (order int, ok bool) {
+	return cmp.Compare(p.next, other.next), p.generation == other.generation
+}
+
+// Place is where the cursor stands. It is false as long as it depends on what the cursor's client knew at the beginning what comes next.
+func (c *Cursor[O]) Place() (Place, bool) {
+	return Place{c.generation, c.next}, c.past == nil && !c.isWary()
+}
+
+// Fork returns a cursor of the same scope that goes on from a place.
+func (c *Cursor[O]) Fork(from Place) *Cursor[O] {
+	return &Cursor[O]{topic: c.topic, scope: c.scope, generation: from.generation, next: from.next}
+}
+
+// Move goes to a place where another cursor of the same scope has stood, and which is not before its own.
+func (c *Cursor[O]) Move(to Place) { c.generation, c.next = to.generation, to.next }
 
 // isWary reports whether what comes may be what the client knew at the beginning.
 func (c *Cursor[O]) isWary() bool { return c.known.Some > 0 && !c.passed }

@@ -79,7 +79,16 @@ type Body struct {
 	Payer string // to whom the memory is charged of what others may get, too
 	begun bool
 	sum   uint32 // of what was encoded, for gzip
-	size  uint32 // likewise, modulo 2³²
+	size  uint64 // likewise
+}
+
+// Begun is an answer of which something was sent, of which nothing is known. It serves to see what is added: see Follow.
+func Begun() Body { return Body{begun: true} }
+
+// Follow says that an answer was sent what another was sent between two moments.
+func (b *Body) Follow(since, until Body) {
+	size := until.size - since.size
+	b.sum, b.size = joinedSum(b.sum, until.sum^shiftedSum(since.sum, size), size), b.size+size
 }
 
 // Append appends a piece, encoded, to dst. A piece that is empty adds nothing.
@@ -91,7 +100,7 @@ func (c *Coding) Append(b *Body, dst, piece []byte) []byte {
 		if !b.begun {
 			dst = append(dst, gzipHeader...)
 		}
-		b.sum, b.size = crc32.Update(b.sum, crc32.IEEETable, piece), b.size+uint32(len(piece))
+		b.sum, b.size = crc32.Update(b.sum, crc32.IEEETable, piece), b.size+uint64(len(piece))
 	}
 	b.begun = true
 	for part := range slices.Chunk(piece, maxPart) {
@@ -99,6 +108,9 @@ func (c *Coding) Append(b *Body, dst, piece []byte) []byte {
 	}
 	return dst
 }
+
+// Again counts a piece that was sent so many times more as it was encoded once. Before and after are its bytes.
+func (c *Coding) Again(times, before, after int) { c.alike.add(times*before, times*after) }
 
 // maxPart bounds what is encoded at once, in bytes, and so for how long nothing else is done.
 const maxPart = 256 << 10
@@ -128,7 +140,7 @@ func (c *Coding) End(b *Body, dst []byte) []byte {
 	}
 	dst = append(dst, 1, 0, 0, 0xff, 0xff) // an empty block, the last one
 	dst = binary.LittleEndian.AppendUint32(dst, b.sum)
-	return binary.LittleEndian.AppendUint32(dst, b.size)
+	return binary.LittleEndian.AppendUint32(dst, uint32(b.size))
 }
 
 // gzipHeader says that nothing is said of the file: no name, no time, an unknown system.

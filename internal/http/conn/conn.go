@@ -104,6 +104,7 @@ func (c *served) Close(bool) {}
 
 // Direct is an HTTP/1.1 connection that was taken over.
 type Direct struct {
+	Chunks
 	conn   net.Conn
 	socket socket // none if it cannot be written to without waiting
 	reader sync.WaitGroup
@@ -163,7 +164,11 @@ const hexDigits = "0123456789abcdef"
 // Waitless reports whether the connection can be written to without waiting.
 func (c *Direct) Waitless() bool { return c.socket != none }
 
-func (c *Direct) Frame(collected []byte) []byte {
+// Chunks frames pieces for the connections that were taken over. It is the same for all of them.
+type Chunks struct{}
+
+// Frame makes a chunk of what was collected: see Conn.
+func (Chunks) Frame(collected []byte) []byte {
 	for n, i := len(collected)-ChunkRoom, ChunkRoom-3; i >= 0; i-- {
 		collected[i] = hexDigits[n&15]
 		n >>= 4

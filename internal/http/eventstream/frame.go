@@ -23,6 +23,7 @@ type frames struct {
 
 	buf    *[]byte   // nil while nothing is collected, so that an idle stream holds no buffer
 	rest   []byte    // the part of buf that the client has not taken yet, of a piece that was flushed; else nil
+	lent   bool      // buf is others', too
 	sentAt time.Time // when something was last sent
 	failed bool      // the client has gone, or takes nothing
 	events int64     // written in all
@@ -64,11 +65,14 @@ func newBuffer() *[]byte {
 
 // drop gives the buffer back.
 func (f *frames) drop() {
-	if cap(*f.buf) <= 2*FlushAt {
+	if !f.lent && cap(*f.buf) <= 2*FlushAt {
 		buffers.Put(f.buf)
 	}
-	f.buf, f.rest = nil, nil
+	f.buf, f.rest, f.lent = nil, nil, false
 }
+
+// take takes over the rest of a piece that others are sent as well, and of which the client took the beginning.
+func (f *frames) take(rest []byte) { f.buf, f.rest, f.lent = &rest, rest, true }
 
 // complete says that the stream ends with what is collected now, as planned. What is sent then ends as its coding wants.
 func (f *frames) complete() {
@@ -77,9 +81,12 @@ func (f *frames) complete() {
 	}
 }
 
+// framing is what a connection needs around a piece.
+type framing interface{ Frame(collected []byte) []byte }
+
 // pack makes a piece of what was collected, encoded and framed. A piece is encoded by itself, so that what many clients are
 // told is encoded once, and so that each of its events can be read when it has arrived.
-func (f *frames) pack() {
+func (f *frames) pack(framing framing) {
 	if f.buf == nil || f.rest != nil {
 		return
 	}
@@ -97,14 +104,14 @@ func (f *frames) pack() {
 			return
 		}
 	}
-	f.rest = f.to.Frame(*f.buf) // the buffer keeps its room for a chunk's head, which some connections cut off
+	f.rest = framing.Frame(*f.buf) // the buffer keeps its room for a chunk's head, which some connections cut off
 	f.sentAt = time.Now()
 }
 
 // flush sends what was collected. It fails with errBusy if it must not wait and the client does not take all of it at
 // once. Any other error means that the client has gone, or takes nothing, and is final.
 func (f *frames) flush() error {
-	f.pack()
+	f.pack(f.to)
 	if f.buf == nil {
 		return nil
 	}

@@ -69,6 +69,7 @@ type Hub struct {
 	workers     *workers
 	alarm       *alarm
 	permissions permissions
+	kins        kins
 	goroutines  sync.WaitGroup
 	disconnects func() (*conn.Disconnects, error) // begun with the first connection that needs them
 }
@@ -78,11 +79,11 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		opts:    opts,
 		quota:   newQuota(opts.Limits),
-		metrics: newMetrics(opts.Registerer),
 		open:    newOpenStreams(),
 		workers: newWorkers(),
 		alarm:   newAlarm(),
 	}
+	h.metrics = newMetrics(opts.Registerer, h.kins.together.Load)
 	opts.Processors.Share(h.workers.shared)
 	var drain context.CancelFunc
 	h.draining, drain = context.WithCancel(context.Background())
@@ -133,6 +134,7 @@ func (h *Hub) Counted() int { return h.quota.count() }
 type Stats struct {
 	Open        int // streams, those that are refused or ending included
 	Idle        int // streams that nobody serves at the moment
+	Together    int // streams that are told together with others: see cohort
 	Watches     int // watches that count against the limits
 	Permissions int // permissions that are asked for again; streams may share one
 }
@@ -146,6 +148,7 @@ func (h *Hub) Stats() Stats {
 			stats.Idle++
 		}
 	}
+	stats.Together = int(h.kins.together.Load())
 	h.permissions.mu.Lock()
 	defer h.permissions.mu.Unlock()
 	stats.Permissions = len(h.permissions.shared)

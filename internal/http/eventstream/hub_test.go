@@ -22,6 +22,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -81,8 +82,13 @@ func run(t *testing.T, wrap func(net.Conn) net.Conn) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	codings, err := coding.New(coding.Names, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.hub = New(Options{
-		Access: reach, Authorizer: everything{}, Confirm: func(context.Context, auth.Identity) error { return nil },
+		Codings: codings,
+		Access:  reach, Authorizer: everything{}, Confirm: func(context.Context, auth.Identity) error { return nil },
 		Processors: budget.NewQueue(2, 0, 0), Memory: budget.NewMemory(1 << 20),
 		Times:       Times{Heartbeat: time.Minute, MaxAge: time.Hour, WriteTimeout: 5 * time.Second, Retry: time.Second, Reauthorize: time.Minute},
 		SyncTimeout: 10 * time.Second, Drain: time.Second, Registerer: prometheus.NewRegistry(), Log: log,
@@ -201,8 +207,9 @@ func TestPanicOfOneStreamEndsOnlyThat(t *testing.T) {
 			r.await(2, 2)
 			for _, ss := range r.hub.open.all() {
 				if ss.number == 2 && ss.state.CompareAndSwap(stateIdle, stateServed) {
+					ss.leaveOthers()
 					ss.encoder = panicking{ss.encoder}
-					ss.idle()
+					ss.beServed()
 				}
 			}
 			r.api.Put("pods", "team-a/web")

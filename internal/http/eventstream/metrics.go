@@ -13,7 +13,7 @@ type metrics struct {
 	latency prometheus.Histogram
 }
 
-func newMetrics(registerer prometheus.Registerer) *metrics {
+func newMetrics(registerer prometheus.Registerer, together func() int64) *metrics {
 	m := &metrics{
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kubecast_streams_open", Help: "Event streams that are open.",
@@ -36,6 +36,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
+	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kubecast_streams_together", Help: "Event streams that are told the same at the moment, which is made once for up to 256 of them.",
+	}, func() float64 { return float64(together()) }))
 	registerer.MustRegister(m.streams, m.ended, m.resets, m.events, m.bytes, m.latency)
 	return m
 }

@@ -17,48 +17,24 @@ import (
 // that takes no more at the moment, for its end. Where the connection cannot be written to without waiting, the session
 // has that goroutine until its end.
 //
-// Whichever goroutine serves a session owns it. The exceptions are what this file, permission.go and
+// Whichever goroutine serves a session owns it. A worker that serves a cohort owns each of its idle members for the moment
+// in which it writes to it. The exceptions are what this file, permission.go and
 // shared_permission.go share by atomics, or guard by a mutex.
-
-// The states of a session.
-const (
-	stateServed int32 = iota // or in the workers' queue
-	stateWoken               // and woken since
-	stateIdle                // the goroutine that wakes it arranges that it is served
-	stateOver
-)
 
 // Wake implements stream.Waiter: the session is to look what there is to tell or to do.
 func (ss *session) Wake() {
-	for {
-		switch state := ss.state.Load(); state {
-		case stateServed:
-			if ss.state.CompareAndSwap(state, stateWoken) {
-				return
-			}
-		case stateIdle:
-			if !ss.state.CompareAndSwap(state, stateServed) {
-				continue
-			}
-			if ss.bell != nil {
-				ss.bell.Wake()
-			} else {
-				ss.hub.workers.push(ss)
-			}
-			return
-		default:
-			return
-		}
+	if ss.woken() {
+		ss.beServed()
 	}
 }
 
-// idle makes the session idle, and is false if it was woken meanwhile. Until it is, its server still owns it.
-func (ss *session) idle() bool {
-	if ss.state.CompareAndSwap(stateServed, stateIdle) {
-		return true
+// beServed arranges that the session is served, for whoever owns it.
+func (ss *session) beServed() {
+	if ss.bell != nil {
+		ss.bell.Wake()
+	} else {
+		ss.hub.workers.push(ss)
 	}
-	ss.state.Store(stateServed)
-	return false
 }
 
 // sleep lets the session's own goroutine wait until the session is woken or something is due.
@@ -145,14 +121,16 @@ func (ss *session) work(task *budget.Task) (long bool) {
 	case outcome != GoOn:
 		ss.hub.goroutines.Go(func() { ss.run(outcome) })
 	case again || !ss.park():
-		ss.hub.workers.push(ss)
+		ss.beServed()
 	}
 	return long
 }
 
 // park makes the session idle, without a goroutine.
 func (ss *session) park() bool {
-	ss.times.set(ss.nextDue())
+	due := ss.nextDue()
+	ss.times.set(due)
+	ss.joinOthers(due)
 	return ss.idle()
 }
 
@@ -213,6 +191,7 @@ func (ss *session) serve(ctx context.Context) Outcome {
 // session is woken once there is. What is due is not put off, however much there is to tell: the token of a client that is always
 // behind ends, too.
 func (ss *session) turn(ctx context.Context) (again bool, outcome Outcome) {
+	ss.leaveCohort()
 	if outcome := ss.due(); outcome != GoOn {
 		return false, outcome
 	}
@@ -239,6 +218,7 @@ func (ss *session) finish(end Outcome) {
 	if ss.times != nil {
 		ss.times.stop()
 	}
+	ss.leaveOthers()
 	ss.out.to.Close(ss.complete(end))
 	ss.hub.workers.leave(ss.line)
 	closeAll(ss.sources)

@@ -40,12 +40,12 @@ type session struct {
 	several bool // there may be several sources, so events have their names
 	finite  bool // the answer is complete only if it ends with its source
 
-	line *line        // the line of its user
-	next *session     // the session behind this one in the line
-	task *budget.Task // in which it is served; nil while it is not
-	at   int          // the source that is read first, since the turn before did not get to it
+	waiting              // in the line of its user
+	task    *budget.Task // in which it is served; nil while it is not
+	at      int          // the source that is read first, since the turn before did not get to it
 
-	state   atomic.Int32
+	attention
+	member  membership
 	bell    *stream.Bell // for which its own goroutine waits; nil: it is parked when it is idle
 	parks   bool         // its connection allows it to have no goroutine
 	gone    atomic.Bool  // the client has left
@@ -153,7 +153,7 @@ func (ss *session) greet() {
 
 // flush sends what was collected.
 func (ss *session) flush() Outcome {
-	ss.out.pack() // within the turn, as it may be long work
+	ss.out.pack(ss.out.to) // within the turn, as it may be long work
 	if ss.task != nil && !ss.out.prompt {
 		ss.task.Rest() // it may have to wait for the client
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 )
 
-// workers serve the sessions that were woken. There are a few workers for all sessions, since an idle stream has no
+// workers serve the sessions and cohorts that were woken. There are a few workers for all sessions, since an idle stream has no
 // goroutine. A worker never waits for a client. A session that would have to wait gets a goroutine of its own.
 //
 // Users are served in turn, and a turn ends after a slice of time. So a user whose streams take much time waits behind
@@ -34,14 +34,29 @@ type workers struct {
 	closed bool
 }
 
-// line holds the sessions of one user that were woken, in this order.
+// servable is what the workers serve: a session or a cohort.
+type servable interface {
+	// work serves it for a worker, whose task it may use meanwhile. It reports whether that took a whole slice.
+	work(task *budget.Task) (long bool)
+	place() *waiting
+}
+
+// waiting is where one waits to be served.
+type waiting struct {
+	line *line
+	next servable // behind this one in the line
+}
+
+func (w *waiting) place() *waiting { return w }
+
+// line holds the sessions of one user that were woken, in this order; or a cohort.
 type line struct {
 	user        string
 	streams     int
 	served      int  // how many workers serve it at the moment
 	long        bool // its last turn took a whole slice
 	listed      bool // it is among the lines that wait
-	first, last *session
+	first, last servable
 	next        *line
 }
 
@@ -77,18 +92,18 @@ func (w *workers) leave(l *line) {
 	}
 }
 
-// push arranges for a session to be served. The caller must not touch the session any more.
-func (w *workers) push(ss *session) {
+// push arranges for one to be served. The caller must not touch it any more.
+func (w *workers) push(s servable) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.first == nil {
 		w.since = time.Now()
 	}
-	l := ss.line
+	l := s.place().line
 	if l.first != nil {
-		l.last.next, l.last = ss, ss
+		l.last.place().next, l.last = s, s
 	} else {
-		l.first, l.last = ss, ss
+		l.first, l.last = s, s
 		if w.allows(l) {
 			w.append(l)
 		}
@@ -131,13 +146,13 @@ func (w *workers) run() {
 	w.mu.Lock()
 	w.total++
 	w.mu.Unlock()
-	var served *line
+	var last *line
 	var long bool
 	var task budget.Task
 	turns := 0 // long turns since this processor last looked around
-	for ss := w.pop(nil, false); ss != nil; ss = w.pop(served, long) {
-		served = ss.line // read now, since the session belongs to another goroutine once it was served
-		if long = ss.work(&task); !long {
+	for s := w.pop(nil, false); s != nil; s = w.pop(last, long) {
+		last = s.place().line // read now, since it belongs to another goroutine once it was served
+		if long = s.work(&task); !long {
 			continue
 		}
 		// Goroutines that were woken on this processor wait for this one. And Go looks for what came from the network only
@@ -173,16 +188,16 @@ func (w *workers) turned(l *line, long bool) {
 	}
 }
 
-// pop returns the session that is served next. The worker names the line that it has served, and whether that turn took
-// a whole slice.
-func (w *workers) pop(served *line, long bool) *session {
+// pop returns who is served next. The worker names the line that it has served last, and whether that turn took a whole
+// slice.
+func (w *workers) pop(last *line, long bool) servable {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if served != nil {
-		w.serves(served, -1)
-		w.turned(served, long)
-		if served.first != nil && !served.listed && w.allows(served) {
-			w.append(served)
+	if last != nil {
+		w.serves(last, -1)
+		w.turned(last, long)
+		if last.first != nil && !last.listed && w.allows(last) {
+			w.append(last)
 		}
 	}
 	for w.first == nil {
@@ -194,8 +209,8 @@ func (w *workers) pop(served *line, long bool) *session {
 	}
 	l := w.first
 	w.first, l.next, l.listed = l.next, nil, false
-	ss := l.first
-	l.first, ss.next = ss.next, nil
+	s := l.first
+	l.first, s.place().next = s.place().next, nil
 	w.serves(l, 1)
 	if l.first != nil && w.allows(l) {
 		w.append(l)
@@ -203,7 +218,7 @@ func (w *workers) pop(served *line, long bool) *session {
 	if w.first != nil {
 		w.call()
 	}
-	return ss
+	return s
 }
 
 func (w *workers) close() {

@@ -12,7 +12,7 @@ func TestOneUserLeavesAWorkerToOthers(t *testing.T) {
 	w := newWorkers()
 	w.total = 2
 	w.close() // so that nobody is waited for
-	push := func(l *line) { w.push(&session{line: l}) }
+	push := func(l *line) { w.push(&session{waiting: waiting{line: l}}) }
 	many := w.join("many")
 	push(many)
 	push(many)
@@ -26,10 +26,10 @@ func TestOneUserLeavesAWorkerToOthers(t *testing.T) {
 		t.Fatal("two workers serve one user, and there is none left")
 	}
 	push(few)
-	if ss := w.pop(nil, false); ss == nil || ss.line != few {
+	if ss := w.pop(nil, false); ss == nil || ss.place().line != few {
 		t.Fatal("the other user is not served")
 	}
-	if ss := w.pop(many, false); ss == nil || ss.line != many { // as the only one now
+	if ss := w.pop(many, false); ss == nil || ss.place().line != many { // as the only one now
 		t.Fatal("who was to wait is forgotten")
 	}
 }
@@ -40,7 +40,7 @@ func TestNobodyWaitsForALongTurn(t *testing.T) {
 	w.total, w.asleep = 2, 2
 	w.helpAfter = time.Hour
 	busy, other := w.join("busy"), w.join("other")
-	push := func(l *line) { w.push(&session{line: l}) }
+	push := func(l *line) { w.push(&session{waiting: waiting{line: l}}) }
 	push(busy)
 	if w.asleep != 1 {
 		t.Fatal("nobody was called")
@@ -66,7 +66,7 @@ func TestNobodyWaitsForALongTurn(t *testing.T) {
 // However many streams of one user are woken, those of another are served next.
 func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	w := newWorkers()
-	push := func(l *line, path string) { w.push(&session{line: l, path: path}) }
+	push := func(l *line, path string) { w.push(&session{waiting: waiting{line: l}, path: path}) }
 	many, few := w.join("many"), w.join("few")
 	for i := range 100 {
 		push(many, fmt.Sprint("many ", i))
@@ -78,8 +78,8 @@ func TestStreamsAreServedByUserInTurn(t *testing.T) {
 	var served *line
 	for range 102 {
 		ss := w.pop(served, false)
-		served = ss.line
-		order = append(order, ss.path)
+		served = ss.place().line
+		order = append(order, ss.(*session).path)
 	}
 	if w.pop(served, false); served.served != 0 {
 		t.Errorf("%d workers serve whom nobody serves", served.served)
