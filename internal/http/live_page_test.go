@@ -251,6 +251,92 @@ func (m *pageModel) play(seed uint64) {
 	}
 }
 
+// TestLivePagesThatAreToldTogetherAreTheSortedList: on connections of their own, pages of the same question are told together. Each is what
+// it would be alone, is there soon, and goes on by itself when somebody's permissions change, a client stops reading or leaves.
+func TestLivePagesThatAreToldTogetherAreTheSortedList(t *testing.T) {
+	g := newGateway(t)
+	m := &pageModel{T: t, Rand: rand.New(rand.NewPCG(5, 9)), replicas: []*gateway{g}, api: g}
+	for _, user := range modelUsers[1:] {
+		g.access.permit(user, auth.Scope{All: true})
+	}
+	for range 20 {
+		m.put(fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(3)), m.IntN(12)))
+	}
+	var clients []*pageClient
+	var running sync.WaitGroup
+	done := make(chan struct{})
+	for i := range 30 {
+		c := &pageClient{
+			m: m, user: modelUsers[i%3], order: []string{"spec.n", "-status.phase,spec.n"}[i/3%2], limit: 5, offset: i / 3 % 2 * 3, deltas: i%5 == 0,
+			random: rand.New(rand.NewPCG(5, uint64(i))), held: map[string]map[string]any{}, texts: map[string]string{}, gone: map[string]string{},
+		}
+		c.query = fmt.Sprintf("?limit=5&offset=%d&sort=%s&conflate=20ms", c.offset, c.order)
+		if c.deltas {
+			c.query += "&deltas=merge-patch"
+		}
+		if i%2 == 0 { // it leaves others, and joins them again, all the time; the rest is woken by nothing else
+			c.query += "&heartbeat=1s"
+		}
+		clients = append(clients, c)
+		running.Go(func() { c.run(done) })
+	}
+	var counted []*events // two who are told the same counts
+	for range 2 {
+		counted = append(counted, g.stream("/api/v1/pods?countBy=status.phase&conflate=20ms"))
+	}
+	together := 0
+	for step := range 300 {
+		key := fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(3)), m.IntN(12))
+		switch n := m.IntN(40); {
+		case n == 0:
+			scopes := []auth.Scope{{All: true}, {Namespaces: []string{"team-a"}}, {Namespaces: []string{"team-a", "team-b"}}}
+			g.access.permit(modelUsers[1+m.IntN(2)], scopes[m.IntN(len(scopes))])
+		case n < 6 && slices.Contains(g.api.Keys("pods"), key):
+			g.api.Delete("pods", key)
+		default:
+			m.put(key)
+		}
+		pass(time.Duration(m.IntN(15)) * time.Millisecond)
+		together = max(together, g.server.streams.Stats().Together)
+		if step%100 == 99 {
+			pass(2 * time.Second) // much more than it takes, and many are not woken by anything else meanwhile
+			for _, c := range clients {
+				c.settled()
+			}
+		}
+	}
+	version := g.api.Put("pods", "team-a/last", "status.phase=Last")
+	for _, s := range counted {
+		for last := uint64(0); last < version; {
+			f := s.until("counts")
+			if last, _ = strconv.ParseUint(f.field("resourceVersion"), 10, 64); last >= version && !strings.Contains(f.data, `{"value":"Last","count":1}`) {
+				t.Errorf("the counts at %d are %s", last, f.data)
+			}
+		}
+		s.close()
+	}
+	close(done)
+	for _, user := range modelUsers[1:] {
+		g.access.permit(user, auth.Scope{All: true})
+	}
+	for i := range 60 { // who waits for more gets it, and leaves
+		g.api.Put("pods", fmt.Sprint("team-a/end-", i), "status.phase=Zero", "spec.n:=-1")
+		pass(30 * time.Millisecond)
+	}
+	running.Wait()
+	pages := 0
+	for _, c := range clients {
+		pages += c.pages
+		for _, fault := range c.faults {
+			t.Errorf("%s of %q: %s", c.query, c.user, fault)
+		}
+	}
+	t.Logf("%d pages; %d streams together at most", pages, together)
+	if pages < 300 || together < 6 {
+		t.Errorf("%d pages were checked, and %d told together at most", pages, together)
+	}
+}
+
 func (m *pageModel) churn() {
 	key := func() string { return fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(3)), m.IntN(12)) }
 	api := m.api.api

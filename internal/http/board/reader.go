@@ -8,11 +8,12 @@ import (
 
 // Reader is somebody who asks a question. It is for one goroutine at a time.
 type Reader struct {
-	board    *Board
-	key      key
-	question *question
-	user     string
-	fresh    <-chan struct{} // closed once there is a view that is not older than the reader
+	board     *Board
+	key       key
+	question  *question
+	user      string
+	fresh     <-chan struct{} // closed once there is a view that is not older than the reader
+	uncounted bool            // others ask in its place
 }
 
 // Ready waits until there is a view, or the context has ended.
@@ -60,11 +61,29 @@ func (r *Reader) Refresh() { r.fresh = r.question.refresh() }
 // Touch brings the view up to what the store knows, which is more than the answer's last change. Nobody waits for that.
 func (r *Reader) Touch() { r.question.bell.Wake() }
 
-// Close ends the reading: the waiter is woken no more.
-func (r *Reader) Close() {
+// Rest says that the waiter is to be woken no more, until View is called again.
+func (r *Reader) Rest() {
 	q := r.question
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.awaitNoMore(r)
-	q.mu.Unlock()
-	r.board.leave(r.key, q, r.user)
+}
+
+// Fork returns another reader of the question, which does not count as one: it reads for others, and not longer than they.
+func (r *Reader) Fork() *Reader {
+	return &Reader{board: r.board, key: r.key, question: r.question, user: r.user, fresh: r.fresh, uncounted: true}
+}
+
+// For makes a user the one who asks, as far as work is done for whoever asks.
+func (r *Reader) For(user string) { r.user = user }
+
+// Identity is equal for readers of the same question, as long as it is kept.
+func (r *Reader) Identity() any { return r.question }
+
+// Close ends the reading: the waiter is woken no more.
+func (r *Reader) Close() {
+	r.Rest()
+	if !r.uncounted {
+		r.board.leave(r.key, r.question, r.user)
+	}
 }

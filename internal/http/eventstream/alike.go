@@ -15,10 +15,13 @@ type Alike interface {
 	// Fork returns a source at the same place that belongs to no client, and is not woken before its first Read. It counts for nobody,
 	// and is used no more once all those are closed for which it reads, except that it is closed itself.
 	Fork() Alike
+	// For says for which user a fork reads next: any of those to whom it is told.
+	For(user string)
 }
 
 // Place is where sources that are alike may stand.
 type Place interface {
-	// Compare says whether the place is before another (-1), the same (0), or behind it (1); it is not ok if that cannot be said.
+	// Compare says whether the place is before another (-1), the same (0), or behind it (1); it is not ok if that cannot be said. What is
+	// told next is the same from two places that are the same, and from those between them.
 	Compare(other Place) (order int, ok bool)
 }

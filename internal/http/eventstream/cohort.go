@@ -47,9 +47,14 @@ type cohort struct {
 	over    bool
 }
 
-// step is a place, and what was sent on the way there.
+// step is a place, and what was sent until there.
 type step struct {
-	place         Place
+	place Place
+	sent  *sent
+}
+
+// sent is what a cohort has sent at a moment since its beginning.
+type sent struct {
 	events, bytes int64
 	body          coding.Body
 	at            time.Time
@@ -79,7 +84,7 @@ const (
 type membership struct {
 	kin    *kin    // those that are like it; nil: it is not known, or it is like nobody
 	cohort *cohort // nil: it is in none
-	joined *step
+	joined *sent
 	at     *step     // to where the cohort has brought it
 	due    time.Time // when it has to be woken
 	index  int       // among the members; guarded by kin.mu
@@ -179,22 +184,26 @@ func (k *kin) add(ss *session, source Alike, due time.Time) bool {
 	}
 	place := source.Place()
 	var with *cohort
+	room := false
 	for _, c := range k.cohorts {
 		if len(c.members) == mostMembers {
 			continue
 		}
+		room = true
 		// What comes behind this place, the cohort has not read.
 		if order, ok := place.Compare(c.reached.place); ok && order >= 0 {
 			with = c
 			break
 		}
 	}
-	if with == nil {
+	switch {
+	case with == nil && room:
+		return false // they are further on, and so is the session soon, or the other way round
+	case with == nil:
 		with = newCohort(ss, k, source)
 	}
-	at := *with.reached
-	at.place = place
-	ss.member = membership{kin: k, cohort: with, joined: &at, at: &at, due: due, index: len(with.members)}
+	sent := with.reached.sent
+	ss.member = membership{kin: k, cohort: with, joined: sent, at: &step{place, sent}, due: due, index: len(with.members)}
 	with.members = append(with.members, ss)
 	return true
 }
@@ -208,7 +217,7 @@ func newCohort(ss *session, k *kin, source Alike) *cohort {
 	}
 	c.alarm.wake = c.Wake
 	c.since = c.source.Place()
-	c.reached = &step{place: c.since, body: c.out.body}
+	c.reached = &step{c.since, &sent{body: c.out.body}}
 	k.cohorts = append(k.cohorts, c)
 	c.hub.workers.push(c) // so that its source wakes it from then on
 	return c
@@ -223,13 +232,12 @@ func (ss *session) leaveCohort() {
 	}
 	c.remove(ss)
 	ss.hub.kins.together.Add(-1)
-	events, bytes := m.at.events-m.joined.events, m.at.bytes-m.joined.bytes
-	ss.out.events += events
-	ss.out.bytes += bytes
-	ss.counted = counted{ss.out.events, ss.out.bytes} // the cohort has counted them
-	ss.out.body.Follow(m.joined.body, m.at.body)
-	if events > 0 {
-		ss.out.sentAt = m.at.at
+	if until := m.at.sent; until != m.joined {
+		ss.out.events += until.events - m.joined.events
+		ss.out.bytes += until.bytes - m.joined.bytes
+		ss.counted = counted{ss.out.events, ss.out.bytes} // the cohort has counted them
+		ss.out.body.Follow(m.joined.body, until.body)
+		ss.out.sentAt = until.at
 	}
 	ss.sources[0].(Alike).Resume(m.at.place)
 	ss.member = membership{kin: m.kin}
@@ -346,6 +354,7 @@ func (c *cohort) read() (more bool) {
 		return false
 	}
 	c.encoder.payer, c.out.body.Payer, c.cut = payer, payer, false
+	c.source.For(payer)
 	events, bytes := c.out.events, c.out.bytes
 	progress := c.source.Read(c.hub.serving, c)
 	if progress.Missed != "" || progress.Outcome != GoOn && !c.cut {
@@ -356,16 +365,15 @@ func (c *cohort) read() (more bool) {
 		c.hub.alarm.set(&c.alarm, due)
 	}
 	more = progress.More || c.cut
-	to := &step{place: c.source.Place()}
+	to := &step{c.source.Place(), c.reached.sent}
 	if c.out.buf != nil {
 		c.out.pack(conn.Chunks{})
 		c.batch = &batch{
 			first: c.since, last: c.reached.place, to: to, events: c.out.events - events, bytes: c.out.bytes - bytes, piece: c.out.rest,
 			known: progress.At, more: more,
 		}
-		c.since = to.place
+		c.since, to.sent = to.place, &sent{c.out.events, c.out.bytes, c.out.body, c.out.sentAt}
 	}
-	to.events, to.bytes, to.body, to.at = c.out.events, c.out.bytes, c.out.body, c.out.sentAt
 	c.kin.mu.Lock()
 	defer c.kin.mu.Unlock()
 	c.reached = to
@@ -422,9 +430,7 @@ func (c *cohort) give(ss *session, b *batch) {
 	}
 	if order, ok := m.at.place.Compare(b.to.place); ok && order >= 0 {
 		// It knew that already when it joined.
-		at := *b.to
-		at.place = m.at.place
-		m.at, m.joined = &at, &at
+		m.at, m.joined = &step{m.at.place, b.to.sent}, b.to.sent
 		ss.rest()
 		return
 	}
@@ -433,6 +439,9 @@ func (c *cohort) give(ss *session, b *batch) {
 
 // leads reports whether a batch is what is next at a place.
 func (b *batch) leads(at Place) bool {
+	if at == b.first || at == b.last { // nearly all, and quicker
+		return true
+	}
 	first, ok := at.Compare(b.first)
 	last, is := at.Compare(b.last)
 	return ok && is && first >= 0 && last <= 0

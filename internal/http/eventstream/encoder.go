@@ -64,6 +64,18 @@ type View struct {
 	deltas bool
 }
 
+// Key identifies what is told of objects.
+func (v *View) Key() string {
+	key := ""
+	if v.fields != nil {
+		key = v.fields.Variant
+	}
+	if v.deltas {
+		key = "deltas " + key
+	}
+	return key
+}
+
 // serverSentEvents is the form for browsers (WHATWG HTML, 9.2), with the events of docs/wire.md, "Event streams".
 type serverSentEvents struct {
 	// Renderings of objects are charged to this memory, and kept for others who want the same. After a restart, thousands

@@ -11,8 +11,7 @@ type watchLikeness struct {
 	store    *cache.Store
 	part     access.PartKey
 	selector string
-	fields   string // the variant of the view
-	deltas   bool
+	view     string
 	stale    bool // what the client was told of it
 }
 
@@ -38,13 +37,7 @@ func (w *watch) Likeness() any {
 	if _, ok := w.cursor.Place(); !ok || w.view.deltas && w.before >= w.known.All { // see base
 		return nil
 	}
-	likeness := watchLikeness{
-		store: w.Store, part: w.part().Key(), selector: w.selector.Key(), deltas: w.view.deltas, stale: w.freshness.stale,
-	}
-	if w.view.fields != nil {
-		likeness.fields = w.view.fields.Variant
-	}
-	return likeness
+	return watchLikeness{w.Store, w.part().Key(), w.selector.Key(), w.view.Key(), w.freshness.stale}
 }
 
 // Place implements Alike.
@@ -65,6 +58,9 @@ func (w *watch) Resume(at Place) {
 
 // Rest implements Alike.
 func (w *watch) Rest() { w.cursor.Disarm() }
+
+// For implements Alike: nobody works for a watch.
+func (w *watch) For(string) {}
 
 // Fork implements Alike.
 func (w *watch) Fork() Alike {
