@@ -75,7 +75,11 @@ func (r *Reader) Fork() *Reader {
 }
 
 // For makes a user the one who asks, as far as work is done for whoever asks.
-func (r *Reader) For(user string) { r.user = user }
+func (r *Reader) For(user string) {
+	r.question.mu.Lock()
+	defer r.question.mu.Unlock()
+	r.user = user
+}
 
 // Identity is equal for readers of the same question, as long as it is kept.
 func (r *Reader) Identity() any { return r.question }

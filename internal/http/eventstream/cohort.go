@@ -45,6 +45,7 @@ type cohort struct {
 	members []*session
 	reached *step // where the source stands
 	over    bool
+	turns   int // how often it was queued
 }
 
 // step is a place, and what was sent until there.
@@ -213,7 +214,7 @@ func newCohort(ss *session, k *kin, source Alike) *cohort {
 	c := &cohort{
 		hub: ss.hub, kin: k, source: source.Fork(), encoder: serverSentEvents{memory: ss.hub.opts.Memory},
 		out: frames{coding: ss.out.coding, body: coding.Begun()}, names: []string{source.Name()}, claims: make([]stream.Claim, 1), alarm: entry{index: -1},
-		waiting: waiting{line: &line{}},
+		waiting: waiting{line: ss.line},
 	}
 	c.alarm.wake = c.Wake
 	c.since = c.source.Place()
@@ -301,8 +302,26 @@ func (c *cohort) close() {
 // Wake implements stream.Waiter: there may be something to tell.
 func (c *cohort) Wake() {
 	if c.woken() {
-		c.hub.workers.push(c)
+		c.queue()
 	}
+}
+
+// queue arranges that the cohort is served, in the turn of a member's user. If cohorts had turns of their own, whoever has streams in many of
+// them would have as many turns. If it were always the same member's, all would wait behind that user's other streams.
+func (c *cohort) queue() {
+	var lines [8]*line
+	n := 0
+	c.kin.mu.Lock()
+	for ; n < min(len(lines), len(c.members)); n++ {
+		lines[n] = c.members[(c.turns+n)%len(c.members)].line
+	}
+	c.turns += n
+	c.kin.mu.Unlock()
+	if n == 0 { // it is over
+		c.hub.workers.push(c)
+		return
+	}
+	c.hub.workers.pushAmong(c, lines[:n])
 }
 
 // work serves the cohort for a worker: it reads a batch, or goes on sending one.
@@ -326,7 +345,7 @@ func (c *cohort) work(task *budget.Task) (long bool) {
 	case over:
 		c.close()
 	case again || !c.idle():
-		c.hub.workers.push(c)
+		c.queue()
 	}
 	return long
 }
@@ -428,8 +447,8 @@ func (c *cohort) give(ss *session, b *batch) {
 		ss.tell(b)
 		return
 	}
-	if order, ok := m.at.place.Compare(b.to.place); ok && order >= 0 {
-		// It knew that already when it joined.
+	if order, ok := m.at.place.Compare(b.to.place); ok && order >= 0 && m.at.sent == m.joined {
+		// It knew that already when it joined, and was told nothing since.
 		m.at, m.joined = &step{m.at.place, b.to.sent}, b.to.sent
 		ss.rest()
 		return

@@ -49,7 +49,7 @@ type waiting struct {
 
 func (w *waiting) place() *waiting { return w }
 
-// line holds the sessions of one user that were woken, in this order; or a cohort.
+// line holds the sessions of one user that were woken, in this order, and cohorts that are served in this user's turn.
 type line struct {
 	user        string
 	streams     int
@@ -96,6 +96,26 @@ func (w *workers) leave(l *line) {
 func (w *workers) push(s servable) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.wait(s)
+}
+
+// pushAmong does the same for one that is served for several users: it waits in the first of their lines in which nobody does.
+func (w *workers) pushAmong(s servable, lines []*line) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := lines[0]
+	for _, l := range lines {
+		if l.first == nil && l.served == 0 {
+			at = l
+			break
+		}
+	}
+	s.place().line = at
+	w.wait(s)
+}
+
+// wait puts one at the end of its line. The lock is held.
+func (w *workers) wait(s servable) {
 	if w.first == nil {
 		w.since = time.Now()
 	}

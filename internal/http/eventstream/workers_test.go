@@ -93,3 +93,34 @@ func TestStreamsAreServedByUserInTurn(t *testing.T) {
 		t.Errorf("%d lines are left", len(w.lines))
 	}
 }
+
+// However many cohorts the streams of one user are in, they have one turn; and a cohort with many users' streams does not wait behind
+// one user's.
+func TestCohortsAreServedInTheTurnsOfTheirMembers(t *testing.T) {
+	w := newWorkers()
+	w.total = 2
+	w.close() // so that nobody is waited for
+	hub, kin := &Hub{workers: w}, &kin{}
+	many, few := w.join("many"), w.join("few")
+	of := func(lines ...*line) *cohort {
+		c := &cohort{hub: hub, kin: kin, waiting: waiting{line: lines[0]}}
+		for _, l := range lines {
+			c.members = append(c.members, &session{waiting: waiting{line: l}})
+		}
+		return c
+	}
+	for range 50 {
+		of(many, many).queue()
+	}
+	shared := of(many, few)
+	shared.queue()
+	if first, second := w.pop(nil, false), w.pop(nil, false); first.place().line != many || second != servable(shared) {
+		t.Errorf("behind one of the 50, %v is served", second)
+	}
+	if third := w.pop(few, false); third != nil { // the other worker serves many
+		t.Error("all workers serve one user")
+	}
+	if w.first != nil {
+		t.Error("somebody else waits")
+	}
+}
