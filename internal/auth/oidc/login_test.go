@@ -79,6 +79,9 @@ func loginAt(t *testing.T, provider *authtest.Provider, change ...func(*Options)
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A request for metadata serves later callers, too, and so outlives those who began it. It ends by itself, but time
+	// in a bubble stands still once its test has returned.
+	t.Cleanup(func() { <-l.provider.flight.DoChan("", func() (any, error) { return nil, nil }) })
 	return party{l, a, revocations}
 }
 
