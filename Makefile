@@ -3,7 +3,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build demo test soak bench lint gateway devcluster devissuer controlplane portal clean
+.PHONY: build demo test soak mutations bench lint gateway devcluster devissuer controlplane portal clean
 
 build: gateway devcluster
 
@@ -47,11 +47,15 @@ soak: build controlplane
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestRandomFaults ./e2e
 	KUBECAST_SOAK=$(or $(SOAK),10m) go test -race -count=1 -timeout 0 -v -run TestEachTransitionIsRecordedOnce ./e2e
 
+# What the tests would not see: small changes of the packages where users meet. It goes on where an earlier run has ended.
+mutations:
+	nice go run ./scripts/mutate -seed $(or $(SEED),1) -results mutations.tsv
+
 bench: build controlplane
 	scripts/bench.sh
 
 lint: web/node_modules/.package-lock.json
-	test -z "$$(gofmt -l cmd internal web/*.go e2e bench clients/*.go clients/golang devcluster devissuer | tee /dev/stderr)"
+	test -z "$$(gofmt -l cmd internal scripts web/*.go e2e bench clients/*.go clients/golang devcluster devissuer | tee /dev/stderr)"
 	go vet ./...
 	go vet -C devcluster ./...
 	go vet -C devissuer ./...
