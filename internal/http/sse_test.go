@@ -38,7 +38,7 @@ type frame struct {
 var (
 	commentFrame = regexp.MustCompile(`^: ?[a-z]*$`)
 	retryFrame   = regexp.MustCompile(`^retry: ([1-9][0-9]*)$`)
-	eventFrame   = regexp.MustCompile(`^event: ([a-z0-9]+(?:\.[a-z]+)?)\n(?:id: ([a-z0-9]+(?:\.(?:[a-z][a-z0-9]*-)?[0-9]+(?:-[0-9]+)?(?:-(?:s[0-9a-v]{8}|x))?|\.[a-z][a-z0-9]*-p[0-9a-z-]+)*)\n)?data: ([^\r\n\x00]+)$`)
+	eventFrame   = regexp.MustCompile(`^event: ([a-z0-9]+(?:\.[a-z]+)?)\n(?:id: ([a-z0-9]+(?:\.(?:[a-z][a-z0-9]*-)?[0-9]+(?:-[0-9]+)?(?:-(?:s[0-9a-v]{8}|x))?(?:~[a-z0-9]+)?|\.[a-z][a-z0-9]*-p[0-9a-z-]+(?:~[a-z0-9]+)?)*)\n)?data: ([^\r\n\x00]+)$`)
 )
 
 func parseFrame(raw string) (frame, error) {

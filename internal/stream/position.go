@@ -24,9 +24,12 @@ func UpTo(version uint64) Known { return Known{All: version, Some: version} }
 // isNext reports whether a version is the only one of which the client was told some, but may not have been told all.
 func (k Known) isNext(version uint64) bool { return k.Some == version && k.All+1 == version }
 
-// Claim is what an event id says of one source: how far its client has been told, and under which visibility.
+// Claim is what an event id says of one source: how far its client has been told, in which history, and under which
+// visibility.
 type Claim struct {
 	Known
+	// Epoch is the epoch in which the position counts: lower-case letters and digits. A position says nothing in another one.
+	Epoch string
 	// Visibility names the visibility, the part of the resource that the client was permitted to see: a letter, then
 	// letters and digits. The empty name means all that it asked for. A position made under one visibility says
 	// nothing under another.
@@ -45,16 +48,19 @@ func (c Claim) placed() bool { return c.All > 0 || c.Own != "" }
 // for several. VERSION is Known.All. If Known.Some differs, it follows after a hyphen; then the name of the
 // visibility, if it has one, after another. A watch whose snapshot was not complete has no version: if it has a name
 // it is left out, else its version is 0. Claim.Own stands in the place of all that.
+//
+// EPOCH is that of the first watch that is named. Each other one with another epoch has it behind a tilde:
+// EPOCH.NAME-VERSION.NAME-VERSION~EPOCH.
 type Position struct {
-	Epoch  string
+	Epoch  string           // with which it begins
 	Claims map[string]Claim // by the watch's name; "" for the watch of a single stream
 }
 
 // ErrPosition means that a text is not a position.
 var ErrPosition = errors.New("stream: unreadable position")
 
-// maxPosition bounds a position's length, in bytes. It leaves room for a few dozen watches.
-const maxPosition = 4096
+// maxPosition bounds a position's length, in bytes. It leaves room for a few dozen watches, each with an epoch.
+const maxPosition = 5 << 10
 
 // ParsePosition reads an event id. Its error is ErrPosition.
 func ParsePosition(s string) (Position, error) {
@@ -75,9 +81,16 @@ func ParsePosition(s string) (Position, error) {
 				return Position{}, ErrPosition // only a single stream's watch has no name
 			}
 		}
+		versions, own, apart := strings.Cut(versions, "~")
 		claim, ok := parseClaim(versions)
 		if _, twice := p.Claims[name]; !ok || twice || name != "" && !claim.placed() {
 			return Position{}, ErrPosition
+		}
+		claim.Epoch = epoch
+		if apart { // each position has exactly one form
+			if claim.Epoch = own; first || own == epoch || own == "" || !all(own, letterOrDigit) {
+				return Position{}, ErrPosition
+			}
 		}
 		if claim.placed() {
 			p.Claims[name] = claim
@@ -108,8 +121,13 @@ func parseKnown(s string) (Known, bool) {
 	return known, ok && all > 0 && known.Some > all
 }
 
-// AppendID appends the event id of a stream to dst. The watches keep the order in which they are given.
-func AppendID(dst []byte, epoch string, names []string, claims []Claim) []byte {
+// AppendID appends the event id of a stream to dst. The watches keep the order in which they are given. It appends nothing if
+// no watch has an epoch: then nothing is known of any.
+func AppendID(dst []byte, names []string, claims []Claim) []byte {
+	epoch := headOf(claims)
+	if epoch == "" {
+		return dst
+	}
 	dst = append(dst, epoch...)
 	for i, name := range names {
 		switch {
@@ -122,22 +140,44 @@ func AppendID(dst []byte, epoch string, names []string, claims []Claim) []byte {
 			dst = append(dst, name...)
 			dst = append(dst, '-')
 		}
-		if claims[i].Own != "" {
-			dst = append(dst, claims[i].Own...)
-			continue
+		dst = appendClaim(dst, claims[i])
+		if claims[i].placed() && claims[i].Epoch != epoch {
+			dst = append(dst, '~')
+			dst = append(dst, claims[i].Epoch...)
 		}
-		dst = strconv.AppendUint(dst, claims[i].All, 10)
-		if claims[i].All == 0 {
-			continue
+	}
+	return dst
+}
+
+// headOf is the epoch with which an id begins: that of the first watch that it names, or if it names none, of the first that
+// has one.
+func headOf(claims []Claim) (epoch string) {
+	for i := range claims {
+		switch {
+		case claims[i].placed():
+			return claims[i].Epoch
+		case epoch == "":
+			epoch = claims[i].Epoch
 		}
-		if claims[i].Some > claims[i].All {
-			dst = append(dst, '-')
-			dst = strconv.AppendUint(dst, claims[i].Some, 10)
-		}
-		if claims[i].Visibility != "" {
-			dst = append(dst, '-')
-			dst = append(dst, claims[i].Visibility...)
-		}
+	}
+	return epoch
+}
+
+func appendClaim(dst []byte, claim Claim) []byte {
+	if claim.Own != "" {
+		return append(dst, claim.Own...)
+	}
+	dst = strconv.AppendUint(dst, claim.All, 10)
+	if claim.All == 0 {
+		return dst
+	}
+	if claim.Some > claim.All {
+		dst = append(dst, '-')
+		dst = strconv.AppendUint(dst, claim.Some, 10)
+	}
+	if claim.Visibility != "" {
+		dst = append(dst, '-')
+		dst = append(dst, claim.Visibility...)
 	}
 	return dst
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/kubecast/kubecast/internal/cache"
-	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -45,7 +44,7 @@ func (ss *session) begin(ctx context.Context) Outcome {
 		ss.logger().Warn("stream refused: its sources cannot be served", "path", ss.path, "error", result.err)
 		return Unavailable
 	}
-	ss.epoch = result.epoch
+	ss.epochs = result.epochs
 	ss.names = make([]string, len(ss.sources))
 	ss.claims = make([]stream.Claim, len(ss.sources))
 	resets := make([]string, len(ss.sources))
@@ -73,8 +72,8 @@ func (ss *session) begin(ctx context.Context) Outcome {
 
 // resumePoints is what findResumePoints has found. The rest of it is kept by each source.
 type resumePoints struct {
-	epoch string
-	err   error // a source cannot be read
+	epochs []string
+	err    error // a source cannot be read
 }
 
 // await keeps the connection alive until the resume points are found, or the stream has to end before.
@@ -105,47 +104,46 @@ func (ss *session) findResumePoints(ctx context.Context) resumePoints {
 			return resumePoints{err: err}
 		}
 	}
-	now, err := epochOf(ctx, ss.sources)
-	for err == nil {
-		var finding sync.WaitGroup
-		for _, s := range ss.sources {
-			from := fromPosition(ss.position, now, s.Name())
-			finding.Go(func() { s.Find(ctx, from) })
-		}
-		finding.Wait()
-		before := now
-		if now, err = epochOf(ctx, ss.sources); err == nil && now == before {
-			return resumePoints{epoch: now}
-		}
+	points := resumePoints{epochs: make([]string, len(ss.sources))}
+	errs := make([]error, len(ss.sources))
+	var finding sync.WaitGroup
+	for i, s := range ss.sources {
+		finding.Go(func() { points.epochs[i], errs[i] = ss.find(ctx, s) })
 	}
-	return resumePoints{err: err}
+	finding.Wait()
+	points.err = errors.Join(errs...)
+	return points
 }
 
-// fromPosition is what a client's event id says of a source, in an epoch.
-func fromPosition(text, epoch, name string) (from From) {
+// find has a source find where to go on, and returns the epoch in which it found that.
+func (ss *session) find(ctx context.Context, s Source) (epoch string, err error) {
+	now, err := s.Epoch(ctx)
+	for err == nil && epoch != now {
+		epoch = now
+		s.Find(ctx, fromPosition(ss.position, epoch, s.Name(), ss.several))
+		now, err = s.Epoch(ctx)
+	}
+	return epoch, err
+}
+
+// fromPosition is what a client's event id says of a source, in an epoch. On a stream of several, an id that does not name the
+// source says nothing of its epoch, either.
+func fromPosition(text, epoch, name string, several bool) (from From) {
 	if text == "" {
 		return from
 	}
 	position, err := stream.ParsePosition(text)
 	from.Known = true
 	from.Claim, from.Named = position.Claims[name]
+	counts := from.Claim.Epoch
+	if !from.Named && !several {
+		counts = position.Epoch
+	}
 	switch {
 	case err != nil:
 		from.Reset = ResetUnreadable
-	case position.Epoch != epoch:
+	case counts != "" && counts != epoch:
 		from.Reset = ResetEpoch
 	}
 	return from
-}
-
-// epochOf is the epoch of a set of sources in event ids.
-func epochOf(ctx context.Context, sources []Source) (string, error) {
-	epochs := make([]string, len(sources))
-	for i, s := range sources {
-		var err error
-		if epochs[i], err = s.Epoch(ctx); err != nil {
-			return "", err
-		}
-	}
-	return cluster.JoinEpochs(epochs), nil
 }

@@ -155,7 +155,7 @@ func (ss *session) joinOthers(due time.Time) {
 		return
 	}
 	m := &ss.member
-	if of := (kinship{likeness, source.Name(), ss.epoch, ss.out.coding}); m.kin == nil || m.kin.kinship != of {
+	if of := (kinship{likeness, source.Name(), ss.epochs[0], ss.out.coding}); m.kin == nil || m.kin.kinship != of {
 		ss.leaveOthers()
 		m.kin = ss.hub.kins.join(of)
 	}
@@ -511,7 +511,8 @@ func (c *cohort) Tell(prefix string, change stream.Type, o, base *cluster.Object
 // emit collects a message, with the members' position behind it.
 func (c *cohort) emit(m message) {
 	c.claims[0] = c.source.Claim()
-	c.id = stream.AppendID(c.id[:0], c.kin.epoch, c.names, c.claims)
+	c.claims[0].Epoch = c.kin.epoch
+	c.id = stream.AppendID(c.id[:0], c.names, c.claims)
 	m.id = c.id
 	c.out.add(&c.encoder, m)
 }

@@ -58,8 +58,8 @@ type session struct {
 	bookmarkDue bool   // a bookmark is to be sent once the sources were read
 	behind      []bool // of the sources: it goes on from the client's position, and what was missed is not all told; empty: of none
 
-	epoch   string
 	names   []string       // of the sources; nil before they have begun
+	epochs  []string       // of the sources' positions
 	claims  []stream.Claim // scratch
 	eventID []byte         // scratch
 }
@@ -182,7 +182,7 @@ func (ss *session) pump(ctx context.Context) (more bool, outcome Outcome) {
 	first := ss.at
 	ss.at = 0
 	for i := range ss.sources {
-		progress := ss.read(ctx, ss.sources[(first+i)%len(ss.sources)])
+		progress := ss.read(ctx, (first+i)%len(ss.sources))
 		if progress.Outcome != GoOn {
 			return false, progress.Outcome
 		}
@@ -222,39 +222,27 @@ func (ss *session) caughtUp(source int) {
 }
 
 // read sends one batch of a source.
-func (ss *session) read(ctx context.Context, s Source) Progress {
-	progress := s.Read(ctx, ss)
+func (ss *session) read(ctx context.Context, source int) Progress {
+	progress := ss.sources[source].Read(ctx, ss)
 	if progress.Missed != "" && progress.Outcome == GoOn {
-		progress.Outcome = ss.restart(ctx, s, progress.Missed)
+		progress.Outcome = ss.restart(ctx, source, progress.Missed)
 	}
 	return progress
 }
 
-// restart tells the client of a source that has given up its place to begin anew from the current state.
-//
-// If another history has begun, restart does so for all sources whose places are in the old one. All of these are reset
-// before the first of them tells its state, since an id of the new epoch must not name a version of the old history. A
-// client that was cut off would come back with such an id, and miss what happened in the new history up to that version.
-func (ss *session) restart(ctx context.Context, s Source, reason string) Outcome {
-	anew := []Source{s}
+// restart tells the client of a source that has given up its place to begin anew from the current state. If another history
+// has begun, it concerns no other source: these have epochs of their own.
+func (ss *session) restart(ctx context.Context, source int, reason string) Outcome {
+	s := ss.sources[source]
 	if reason == ResetEpoch {
-		var err error
-		if ss.epoch, err = epochOf(ctx, ss.sources); err != nil {
+		epoch, err := s.Epoch(ctx)
+		if err != nil {
 			ss.logger().Warn("stream ends: its cluster cannot be identified", "path", ss.path, "error", err)
 			return Unavailable
 		}
-		for _, other := range ss.sources {
-			if other != s && other.Rewound() {
-				anew = append(anew, other)
-			}
-		}
+		ss.epochs[source] = epoch
 	}
-	for _, s := range anew {
-		if outcome := ss.reset(s, reason); outcome != GoOn {
-			return outcome
-		}
-	}
-	return GoOn
+	return ss.reset(s, reason)
 }
 
 // reset tells the client of a source that it has missed something. The state follows, unless clients of this form ask
@@ -283,8 +271,9 @@ func (ss *session) claim() []byte {
 	}
 	for i, s := range ss.sources {
 		ss.claims[i] = s.Claim()
+		ss.claims[i].Epoch = ss.epochs[i]
 	}
-	ss.eventID = stream.AppendID(ss.eventID[:0], ss.epoch, ss.names, ss.claims)
+	ss.eventID = stream.AppendID(ss.eventID[:0], ss.names, ss.claims)
 	return ss.eventID
 }
 

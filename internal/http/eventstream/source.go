@@ -25,7 +25,8 @@ type Source interface {
 	// Ready waits until the source can be read. An error ends the stream: as Gone if it is a cache.ErrNotServed, else as
 	// Unavailable.
 	Ready(ctx context.Context) error
-	// Epoch is the epoch in which the source's positions count now. Positions of another epoch say nothing.
+	// Epoch is the epoch in which the source's positions count now. Positions of another epoch say nothing. It is asked for
+	// again when the source has missed something because another history has begun.
 	Epoch(ctx context.Context) (string, error)
 	// Find looks up where a client goes on. It may wait, also for the cluster. What it finds counts from Begin on. It is
 	// called again if the epoch changed meanwhile.
@@ -44,9 +45,6 @@ type Source interface {
 	Claim() stream.Claim
 	// Bookmark tells the client its position, if it has one.
 	Bookmark(to Sink)
-	// Rewound reports whether the client's place has lost its meaning, because another history has begun. It then gives
-	// the place up. The session tells the client a reset, and the next Read tells the state.
-	Rewound() bool
 	// Question is what is asked again and again as long as the stream runs.
 	Question() Question
 	// Permit says what the caller may see from now on. The next Read tells the client, if that has changed.

@@ -192,15 +192,6 @@ func (w *watch) miss(reason string) Progress {
 	return Progress{More: true, Missed: reason}
 }
 
-// Rewound implements Source.
-func (w *watch) Rewound() bool {
-	if w.cursor == nil || !w.cursor.Void() {
-		return false
-	}
-	w.end()
-	return true
-}
-
 // emitVisible tells what the watch's caller may see.
 func (w *watch) emitVisible(to Sink, name string, now *access.Visibility) {
 	w.announced = now

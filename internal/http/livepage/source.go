@@ -211,15 +211,6 @@ func (s *source) Bookmark(to eventstream.Sink) {
 	s.asked.Touch() // so that the next one is further on, even if nothing changes
 }
 
-// Rewound implements eventstream.Source. It is no reset, but the position means nothing in the new history until the
-// client was told of that.
-func (s *source) Rewound() bool {
-	if s.told.Void() {
-		s.claim, s.anew = stream.Claim{}, true
-	}
-	return false
-}
-
 // Question implements eventstream.Source.
 func (s *source) Question() eventstream.Question {
 	kinds, store, target, a := s.in.Kinds, s.in.Store, s.target, s.access

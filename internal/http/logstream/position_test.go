@@ -40,7 +40,7 @@ func TestLargestPositionIsReadable(t *testing.T) {
 	for i := range maxContainers {
 		text += place{restart: 1 << 20, ended: true, told: &logs.Position{Since: 1 << 33, Count: 1 << 30, Sum: 1 << 60}}.text(keyOf(string(rune(i)), "main"))
 	}
-	id := stream.AppendID(nil, "epoch", []string{"l"}, []stream.Claim{{Own: text}})
+	id := stream.AppendID(nil, []string{"l"}, []stream.Claim{{Own: text, Epoch: "epoch"}})
 	if p, err := stream.ParsePosition(string(id)); err != nil || p.Claims["l"].Own != text {
 		t.Fatalf("%d bytes: %v", len(id), err)
 	}

@@ -219,9 +219,6 @@ func (s *source) Bookmark(to eventstream.Sink) {
 	}
 }
 
-// Rewound implements eventstream.Source: a log goes on when the cluster's history goes back.
-func (s *source) Rewound() bool { return false }
-
 // Question implements eventstream.Source.
 func (s *source) Question() eventstream.Question {
 	kinds, store, target, kind, a := s.in.Kinds, s.in.Store, s.pods, s.kind, s.access

@@ -258,9 +258,6 @@ func (s *source) miss(reason string) eventstream.Progress {
 // Due implements eventstream.Source.
 func (s *source) Due() time.Time { return time.Time{} }
 
-// Rewound implements eventstream.Source: an inbox goes on when a cluster's history goes back.
-func (s *source) Rewound() bool { return false }
-
 // Question implements eventstream.Source.
 func (s *source) Question() eventstream.Question {
 	h := s.handler

@@ -362,9 +362,6 @@ func (s *transitions) adopt() (err error) {
 // Due implements eventstream.Source.
 func (s *transitions) Due() time.Time { return time.Time{} }
 
-// Rewound implements eventstream.Source: a log goes on when the cluster's history goes back.
-func (s *transitions) Rewound() bool { return false }
-
 // Question implements eventstream.Source.
 func (s *transitions) Question() eventstream.Question {
 	kinds, target, kind, own, a := s.in.Kinds, s.target, s.kind, s.own, s.access
