@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -79,24 +80,22 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 			said, ok = statement{w, history.Reason{At: moment(at), Reason: reason, Message: message, Source: "Pod"}}, true
 		}
 	}
-	failed := status.Get("phase").Str == "Failed"
-	if failed {
-		weigh(aPodHasFailed, status.Get("reason").Str, status.Get("message").Str, "")
+	containers := containersOf(o)
+	for _, container := range containers {
+		if waits := container.Get("state.waiting"); waits.Exists() {
+			weigh(aPodCannotBegin, waits.Get("reason").Str, waits.Get("message").Str, "")
+		}
 	}
-	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
-		status.Get(list).ForEach(func(_, container gjson.Result) bool {
-			if waits := container.Get("state.waiting"); waits.Exists() {
-				weigh(aPodCannotBegin, waits.Get("reason").Str, waits.Get("message").Str, "")
+	if status.Get("phase").Str == "Failed" {
+		weigh(aPodHasFailed, status.Get("reason").Str, status.Get("message").Str, "")
+		if c := failed(containers); c.Exists() {
+			ended := c.Get("state.terminated")
+			message := ended.Get("message").Str
+			if message == "" {
+				message = "container " + c.Get("name").Str + " ended with exit code " + strconv.FormatInt(ended.Get("exitCode").Int(), 10)
 			}
-			if ended := container.Get("state.terminated"); failed && ended.Get("exitCode").Int() != 0 {
-				message := ended.Get("message").Str
-				if message == "" {
-					message = "container " + container.Get("name").Str + " ended with exit code " + strconv.FormatInt(ended.Get("exitCode").Int(), 10)
-				}
-				weigh(aPodHasFailed, ended.Get("reason").Str, message, ended.Get("finishedAt").Str)
-			}
-			return true
-		})
+			weigh(aPodHasFailed, ended.Get("reason").Str, message, ended.Get("finishedAt").Str)
+		}
 	}
 	if scheduled := condition(status, "PodScheduled"); scheduled.Get("status").Str == "False" {
 		w := aPodFindsNoNode
@@ -107,6 +106,62 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 	}
 	return said, ok
 }
+
+// container is what a pod says of one of its containers. Rank is 0 of those that do the pod's work, 1 of those before them, and 2
+// of sidecars, which the kubelet ends once the work is over: how they end says nothing of it.
+type container struct {
+	gjson.Result
+	rank int
+}
+
+// containersOf are a pod's containers, by rank.
+func containersOf(o *cluster.Object) (all []container) {
+	sidecars := map[string]bool{}
+	o.Path("spec.initContainers").ForEach(func(_, c gjson.Result) bool {
+		if c.Get("restartPolicy").Str == "Always" {
+			sidecars[c.Get("name").Str] = true
+		}
+		return true
+	})
+	o.Path("status.containerStatuses").ForEach(func(_, c gjson.Result) bool {
+		all = append(all, container{c, 0})
+		return true
+	})
+	o.Path("status.initContainerStatuses").ForEach(func(_, c gjson.Result) bool {
+		rank := 1
+		if sidecars[c.Get("name").Str] {
+			rank = 2
+		}
+		all = append(all, container{c, rank})
+		return true
+	})
+	slices.SortStableFunc(all, func(a, b container) int { return cmp.Compare(a.rank, b.rank) })
+	return all
+}
+
+// failed is the container for which a pod failed: of the first rank of which any did, the one that ended first, since that may
+// have made the others end. One that the kubelet could not find any more counts only if there is no other.
+func failed(containers []container) container {
+	var all []container
+	for _, c := range containers {
+		if c.Get("state.terminated.exitCode").Int() != 0 {
+			all = append(all, c)
+		}
+	}
+	isLost := func(c container) int {
+		if c.Get("state.terminated.reason").Str == "ContainerStatusUnknown" {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(all, func(a, b container) int {
+		return cmp.Or(cmp.Compare(isLost(a), isLost(b)), cmp.Compare(a.rank, b.rank), cmp.Compare(endedAt(a), endedAt(b)))
+	})
+	return append(all, container{})[0]
+}
+
+// endedAt is when a container ended.
+func endedAt(c container) history.Time { return moment(c.Get("state.terminated.finishedAt").Str) }
 
 // workload says that Kueue has no quota for the job, has taken it away, or has checks that have not passed.
 func workload(o *cluster.Object) (statement, bool) {

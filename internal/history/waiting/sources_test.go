@@ -16,6 +16,9 @@ func TestObjectsSayWhyTheirJobWaits(t *testing.T) {
 		}
 		return `"conditions":[` + all[1:] + `]`
 	}
+	ended := func(name, reason string, code int, at string) string {
+		return fmt.Sprintf(`{"name":%q,"state":{"terminated":{"exitCode":%d,"reason":%q,"finishedAt":"2026-01-02T03:04:%sZ"}}}`, name, code, reason, at)
+	}
 	for _, test := range []struct{ kind, status, want string }{
 		{"pods", `"phase":"Pending",` + conditions("PodScheduled", "False", "Unschedulable", "0/3 nodes"), "Pod Unschedulable 0/3 nodes 1767323045000"},
 		{"pods", `"phase":"Pending",` + conditions("PodScheduled", "False", "SchedulingGated", "gates"), "Pod SchedulingGated gates 1767323045000"},
@@ -26,6 +29,19 @@ func TestObjectsSayWhyTheirJobWaits(t *testing.T) {
 		{"pods", `"phase":"Failed","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":137,"reason":"OOMKilled","finishedAt":"2026-01-02T03:04:05Z"}}}]`,
 			"Pod OOMKilled container main ended with exit code 137 1767323045000"},
 		{"pods", `"phase":"Failed","reason":"Evicted","message":"disk"`, "Pod Evicted disk 0"},
+		// The kubelet ends sidecars once the work is over: how they end hides nothing.
+		{"pods", `"phase":"Failed","initContainerStatuses":[` + ended("sidecar", "Error", 143, "06") + `],"containerStatuses":[` + ended("main", "OOMKilled", 137, "05") + `]`,
+			"Pod OOMKilled container main ended with exit code 137 1767323045000"},
+		{"pods", `"phase":"Failed","initContainerStatuses":[` + ended("sidecar", "Error", 143, "06") + `],"containerStatuses":[` + ended("main", "Completed", 0, "05") + `]`,
+			"Pod Error container sidecar ended with exit code 143 1767323046000"},
+		{"pods", `"phase":"Failed","initContainerStatuses":[` + ended("sidecar", "Error", 143, "06") + "," + ended("first", "Error", 2, "05") + `],"containerStatuses":[{"name":"main","state":{"waiting":{"reason":"PodInitializing"}}}]`,
+			"Pod Error container first ended with exit code 2 1767323045000"},
+		{"pods", `"phase":"Failed","containerStatuses":[` + ended("proxy", "Error", 143, "07") + "," + ended("main", "OOMKilled", 137, "05") + `]`,
+			"Pod OOMKilled container main ended with exit code 137 1767323045000"},
+		{"pods", `"phase":"Failed","initContainerStatuses":[` + ended("first", "Error", 2, "05") + `],"containerStatuses":[` + ended("main", "ContainerStatusUnknown", 137, "04") + `]`,
+			"Pod Error container first ended with exit code 2 1767323045000"},
+		{"pods", `"phase":"Pending","initContainerStatuses":[{"name":"sidecar","state":{"waiting":{"reason":"CrashLoopBackOff","message":"s"}}}],"containerStatuses":[{"name":"main","state":{"waiting":{"reason":"ImagePullBackOff","message":"m"}}}]`,
+			"Pod ImagePullBackOff m 0"},
 		{"pods", `"phase":"Succeeded","containerStatuses":[{"state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]`, ""},
 		{"workloads.kueue.x-k8s.io", conditions("QuotaReserved", "False", "Pending", "insufficient quota"), "Workload Pending insufficient quota 1767323045000"},
 		{"workloads.kueue.x-k8s.io", conditions("Evicted", "True", "Preempted", "by w", "QuotaReserved", "False", "Pending", "by w"), "Workload Preempted by w 1767323045000"},
@@ -39,7 +55,7 @@ func TestObjectsSayWhyTheirJobWaits(t *testing.T) {
 		{"podgroups.scheduling.k8s.io", conditions("PodGroupInitiallyScheduled", "False", "Unschedulable", "no room"), "PodGroup Unschedulable no room 1767323045000"},
 		{"podgroups.scheduling.k8s.io", conditions("PodGroupInitiallyScheduled", "True", "Scheduled", ""), ""},
 	} {
-		o, err := cluster.NewObject(`{"metadata":{"name":"x","resourceVersion":"1"},"status":{` + test.status + `}}`)
+		o, err := cluster.NewObject(`{"metadata":{"name":"x","resourceVersion":"1"},"spec":{"initContainers":[{"name":"sidecar","restartPolicy":"Always"},{"name":"first"}]},"status":{` + test.status + `}}`)
 		if err != nil {
 			t.Fatal(err)
 		}
