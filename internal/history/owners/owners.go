@@ -17,15 +17,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/cache"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history/rules"
+	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
 const (
-	maxHeight = 5 // objects above a job: a CronJob of a pipeline of a TrainJob of a JobSet is more than anybody has
-	maxKept   = 10_000
+	maxKept = 10_000
 	// keep is how long an answer holds. Who annotates a CronJob sees it at the jobs that begin a minute later.
 	keep = time.Minute
 	// The API server is asked so often before an object above counts as nobody's, and each time has so long. A recorder waits
@@ -49,50 +47,35 @@ func New(c *cluster.Cluster, set *rules.Set, log *slog.Logger) *Finder {
 // Of is the owner of an object that says nothing of one; "" if nobody is, or if what is above it cannot be read although the API
 // server answers. An error says that the API server is away, so that nothing is known, or is the context's.
 func (f *Finder) Of(ctx context.Context, o *cluster.Object) (string, error) {
-	above := controllerOf(o)
-	for range maxHeight {
-		if above.name == "" {
-			break
-		}
-		found, err := f.look(ctx, above, o.GetNamespace())
-		if err != nil || found.owner != "" {
-			return found.owner, err
-		}
-		above = found.above
+	var found finding
+	var err error
+	ownerref.Above(controllerOf(o), func(above ownerref.ID) ([]ownerref.ID, bool) {
+		found, err = f.look(ctx, above)
+		return found.above, err == nil && found.owner == ""
+	})
+	if err != nil || found.owner != "" || o.GetNamespace() == "" {
+		return found.owner, err
 	}
-	if o.GetNamespace() == "" {
-		return "", nil
-	}
-	found, err := f.look(ctx, place{kind: "Namespace", name: o.GetNamespace()}, "")
+	found, err = f.look(ctx, ownerref.ID{Kind: "Namespace", Name: o.GetNamespace()})
 	return found.owner, err
 }
 
-// place is where an object should be, as an ownerReference says it.
-type place struct{ group, kind, name, uid string }
-
-// finding is what is known of a place; the zero value is that nothing is there, or that the gateway may not see it.
+// finding is what is known of an object; the zero value is that it is not there, or that the gateway may not see it.
 type finding struct {
 	owner string
-	above place
-}
-
-// question is a place in a namespace.
-type question struct {
-	place
-	namespace string
+	above []ownerref.ID // what controls it
 }
 
 // brokenKind is a kind that cannot be asked for now, in a namespace or in all ("").
 type brokenKind struct{ group, kind, namespace string }
 
-func (f *Finder) look(ctx context.Context, at place, namespace string) (finding, error) {
-	key := question{at, namespace}
-	if found, ok := f.kept.Get(key); ok {
+func (f *Finder) look(ctx context.Context, at ownerref.ID) (finding, error) {
+	if found, ok := f.kept.Get(at); ok {
 		return found.(finding), nil
 	}
 	// A kind that does not answer is not asked again for each of its objects, nor one that answers with errors in a namespace, where
 	// one user may have broken it: the recorder would wait for longer than its lease.
-	everywhere, here := brokenKind{at.group, at.kind, ""}, brokenKind{at.group, at.kind, namespace}
+	everywhere, here := brokenKind{at.Group, at.Kind, ""}, brokenKind{at.Group, at.Kind, at.Namespace}
 	for _, broken := range []brokenKind{everywhere, here} {
 		if _, is := f.kept.Get(broken); is {
 			return finding{}, nil
@@ -108,7 +91,7 @@ func (f *Finder) look(ctx context.Context, at place, namespace string) (finding,
 			case <-time.After(pause):
 			}
 		}
-		if found, err = f.read(ctx, at, namespace); err == nil || isFinal(err) {
+		if found, err = f.read(ctx, at); err == nil || isFinal(err) {
 			break
 		}
 		if ctx.Err() != nil {
@@ -127,9 +110,9 @@ func (f *Finder) look(ctx context.Context, at place, namespace string) (finding,
 			}
 			f.kept.Add(here, finding{}, keep)
 		}
-		f.log.Log(ctx, level, "whose a job is cannot be read from what is above it", "kind", at.kind, "namespace", namespace, "name", at.name, "error", err)
+		f.log.Log(ctx, level, "whose a job is cannot be read from what is above it", "kind", at.Kind, "namespace", at.Namespace, "name", at.Name, "error", err)
 	}
-	f.kept.Add(key, found, keep)
+	f.kept.Add(at.Clone(), found, keep)
 	return found, nil
 }
 
@@ -138,43 +121,34 @@ func isFinal(err error) bool {
 	return errors.Is(err, cluster.ErrNoKind) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
-func (f *Finder) read(ctx context.Context, at place, namespace string) (found finding, err error) {
+// read reads an object. One without a namespace is nobody's owner but of others without one, since anybody can name it.
+func (f *Finder) read(ctx context.Context, at ownerref.ID) (found finding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	kind, err := f.cluster.KindOf(ctx, at.group, at.kind)
-	if err != nil {
+	kind, err := f.cluster.KindOf(ctx, at.Group, at.Kind)
+	if err != nil || kind.Namespaced != (at.Namespace != "") {
 		return found, err
 	}
-	if !kind.Namespaced {
-		namespace = ""
-	}
-	o, err := f.cluster.Get(ctx, kind, namespace, at.name)
-	switch {
+	o, err := f.cluster.Get(ctx, kind, at.Namespace, at.Name)
+	switch isNamespace := kind.Resource == "namespaces" && kind.Group == ""; {
 	case err != nil:
 		return found, err
-	case at.uid != "" && o.UID() != at.uid: // another of the same name
-		return found, nil
-	}
-	found.owner = strings.Clone(f.rules.Owner(kind.String(), o))
-	if kind.Resource == "namespaces" && found.owner == "" && o.Get("app.kubernetes.io/part-of") == "kubeflow-profile" {
-		found.owner = strings.Clone(o.Path("metadata.annotations.owner").Str) // as Kubeflow's profile controller writes it
-	}
-	if kind.Namespaced {
-		found.above = controllerOf(o)
+	case isNamespace:
+		found.owner = strings.Clone(f.rules.Owner(kind.String(), o))
+		if found.owner == "" && o.Get("app.kubernetes.io/part-of") == "kubeflow-profile" {
+			found.owner = strings.Clone(o.Path("metadata.annotations.owner").Str) // as Kubeflow's profile controller writes it
+		}
+	case o.UID() == at.UID: // else it is another of the same name
+		found.owner, found.above = strings.Clone(f.rules.Owner(kind.String(), o)), controllerOf(o)
 	}
 	return found, nil
 }
 
 // controllerOf is the object that controls another one; none if it is of the core group.
-func controllerOf(o *cluster.Object) (above place) {
-	o.Path("metadata.ownerReferences").ForEach(func(_, ref gjson.Result) bool {
-		if !ref.Get("controller").Bool() {
-			return true
-		}
-		if group, _, named := strings.Cut(ref.Get("apiVersion").Str, "/"); named {
-			above = place{strings.Clone(group), strings.Clone(ref.Get("kind").Str), strings.Clone(ref.Get("name").Str), strings.Clone(ref.Get("uid").Str)}
-		}
-		return false
-	})
-	return above
+func controllerOf(o *cluster.Object) []ownerref.ID {
+	above, ok := ownerref.Controller(o)
+	if !ok || above.Group == "" {
+		return nil
+	}
+	return []ownerref.ID{above.Clone()}
 }

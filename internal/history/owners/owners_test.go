@@ -21,6 +21,7 @@ var (
 	trainJobs = cluster.Kind{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs", Kind: "TrainJob", Namespaced: true, Watchable: true}
 	jobSets   = cluster.Kind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets", Kind: "JobSet", Namespaced: true, Watchable: true}
 	workflows = cluster.Kind{Group: "argoproj.io", Version: "v1alpha1", Resource: "workflows", Kind: "Workflow", Namespaced: true, Watchable: true}
+	fleets    = cluster.Kind{Group: "fleet.example.org", Version: "v1", Resource: "fleets", Kind: "Fleet", Watchable: true}
 	secrets   = cluster.Kind{Version: "v1", Resource: "secrets", Kind: "Secret", Namespaced: true, Watchable: true}
 )
 
@@ -56,7 +57,7 @@ func job(t *testing.T, fields ...string) *cluster.Object {
 
 func TestOwnersAreFoundAboveAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := apitest.New(append(apitest.Usual, trainJobs, jobSets, workflows)...)
+		api := apitest.New(append(apitest.Usual, trainJobs, jobSets, workflows, fleets)...)
 		defer api.Close()
 		put := func(kind cluster.Kind, name string, fields ...string) string {
 			api.Put(kind.Resource, name, fields...)
@@ -67,8 +68,11 @@ func TestOwnersAreFoundAboveAJob(t *testing.T) {
 		silent := put(jobSets, "n/silent")
 		flow := put(workflows, "n/flow", apitest.Set("metadata.labels", map[string]string{"workflows.argoproj.io/creator": "arno"}))
 		secret := put(secrets, "n/secret", ownedBy("mallory"))
-		put(jobSets, "n/a", below(jobSets, "b", "")) // they control each other
-		put(jobSets, "n/b", below(jobSets, "a", ""))
+		circle := put(jobSets, "n/a")
+		put(jobSets, "n/a", below(jobSets, "b", put(jobSets, "n/b", below(jobSets, "a", circle)))) // they control each other
+		fleet := put(fleets, "fleet", ownedBy("flo"))
+		elsewhere := put(jobSets, "m/elsewhere", ownedBy("mallory"))
+		put(jobSets, "n/elsewhere")
 		api.Put("namespaces", "n")
 		api.Put("namespaces", "kubeflow", apitest.Set("metadata.labels", map[string]string{"app.kubernetes.io/part-of": "kubeflow-profile"}), apitest.Set("metadata.annotations", map[string]string{"owner": "kim@example.org"}))
 		api.Put("namespaces", "personal", ownedBy("pat"))
@@ -88,7 +92,11 @@ func TestOwnersAreFoundAboveAJob(t *testing.T) {
 			"a kind that nobody knows":       {job(t, below(apitest.Widgets, "w", "u")), ""},
 			"no object of the core group":    {job(t, below(secrets, "secret", secret)), ""},
 			"by a name that leads elsewhere": {job(t, below(jobSets, "../../../../../../api/v1/namespaces/n/secrets/secret", secret)), ""},
-			"in a circle":                    {job(t, below(jobSets, "a", "")), ""},
+			"in a circle":                    {job(t, below(jobSets, "a", circle)), ""},
+			"without a uid":                  {job(t, below(jobSets, "set", "")), ""},
+			"of another namespace":           {job(t, below(jobSets, "elsewhere", elsewhere)), ""},
+			"of no namespace":                {job(t, below(fleets, "fleet", fleet)), ""}, // anybody could name it
+			"of no namespace, both":          {job(t, "metadata.namespace=", below(fleets, "fleet", fleet)), "flo"},
 			"a Kubeflow profile":             {job(t, in("kubeflow")), "kim@example.org"},
 			"a namespace's annotation":       {job(t, below(jobSets, "silent", "u"), in("personal")), "pat"},
 			"any annotation of the name":     {job(t, in("other")), ""},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/waiting"
+	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
 const (
@@ -62,6 +63,10 @@ func (w *waits) changed(job *history.Job, now time.Time) {
 	}
 }
 
+// lookSteps is how many objects are looked at in one look, and a few more. Who records waits meanwhile, so what one namespace
+// has of them must not hold up the others: what is left over comes at the next look.
+const lookSteps = 20_000
+
 // explain writes why jobs wait, for the jobs of which something else is said than what is written. It does not move seq,
 // and writes nothing where nothing changes.
 func (r *Recorder) explain(ctx context.Context) error {
@@ -69,41 +74,69 @@ func (r *Recorder) explain(ctx context.Context) error {
 		return nil
 	}
 	w, now := r.waits, time.Now()
-	for _, uid := range w.listener.Changed() {
-		if job := r.living[uid]; job != nil && job.State.Waits() && w.due[uid].IsZero() {
-			w.due[uid] = now.Add(stands)
+	for _, changed := range w.listener.Changed() {
+		job := r.living[changed.UID]
+		if job != nil && job.Namespace == changed.Namespace && job.State.Waits() && w.due[job.UID].IsZero() {
+			w.due[job.UID] = now.Add(stands)
 		}
 	}
 	var b batch
-	for uid, due := range w.due {
-		if now.Before(due) {
-			continue
-		}
-		why, known := r.opts.Waits.Why(uid)
-		if why.Reason == "" && !known {
-			continue // there may be a reason that could not be read yet
-		}
-		if why.Reason != "" && why.At == 0 {
-			why.At = history.At(now)
-		}
-		next := history.Explained(r.living[uid], why)
-		if next == nil {
-			delete(w.due, uid)
-			continue
-		}
-		if wait := w.paces[uid].until(r.living[uid], next); now.Before(wait) {
-			w.due[uid] = wait // what is said at that time counts
-			continue
-		}
-		b.put(next)
-		r.living[uid] = next
-		w.paces[uid] = w.paces[uid].next(now)
-		delete(w.due, uid)
-		if len(b.order) == batchSize {
+	steps := 0
+	for _, uid := range r.inTurns(now) {
+		if len(b.order) == batchSize || steps > lookSteps {
 			break
 		}
+		steps += r.explainOne(&b, uid, now)
 	}
 	return r.write(ctx, &b)
+}
+
+// inTurns are the jobs at which it is time to look: the first of each namespace, then the second of each, and so on. So a
+// namespace in which many jobs wait does not delay what is said of others'.
+func (r *Recorder) inTurns(now time.Time) (uids []string) {
+	of := map[string][]string{} // by namespace
+	for uid, due := range r.waits.due {
+		if in := r.living[uid].Namespace; !now.Before(due) && len(of[in]) < batchSize {
+			of[in] = append(of[in], uid)
+		}
+	}
+	for turn := 0; len(of) > 0; turn++ {
+		for in, due := range of {
+			if turn == len(due) {
+				delete(of, in)
+				continue
+			}
+			uids = append(uids, due[turn])
+		}
+	}
+	return uids
+}
+
+// explainOne takes into a batch why a job waits, if that is to be written now, and returns what looking cost.
+func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
+	w, job, kind := r.waits, r.living[uid], r.opts.Store.Kind()
+	why, known, steps := r.opts.Waits.Why(ownerref.ID{Namespace: job.Namespace, UID: uid, Group: kind.Group, Kind: kind.Kind, Name: job.Name})
+	if why.Reason == "" && !known {
+		w.due[uid] = now.Add(look) // there may be a reason that could not be read yet
+		return steps
+	}
+	if why.Reason != "" && why.At == 0 {
+		why.At = history.At(now)
+	}
+	next := history.Explained(job, why)
+	if next == nil {
+		delete(w.due, uid)
+		return steps
+	}
+	if wait := w.paces[uid].until(job, next); now.Before(wait) {
+		w.due[uid] = wait // what is said at that time counts
+		return steps
+	}
+	b.put(next)
+	r.living[uid] = next
+	w.paces[uid] = w.paces[uid].next(now)
+	delete(w.due, uid)
+	return steps
 }
 
 // until is when the next reason of a job may be written.

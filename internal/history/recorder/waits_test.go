@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 )
 
@@ -23,14 +24,20 @@ func newWaitingWorld() (*observer, *memory) {
 
 // waits puts an object that says why the owners of some uids wait; "" is nothing.
 func (o *observer) waits(resource, name, reason, message string, owners ...string) {
+	o.api.Put(resource, "n/"+name, ownedBy(owners...), says(resource, reason, message))
+}
+
+// says is the status of an object that gives a reason; "" is none.
+func says(resource, reason, message string) string {
 	condition := map[string]string{"pods": "PodScheduled", "workloads": "QuotaReserved"}[resource]
+	if condition == "" {
+		return "status.active:=1"
+	}
 	status := "False"
 	if reason == "" {
 		status = "True"
 	}
-	o.api.Put(resource, "n/"+name, ownedBy(owners...), apitest.Set("status.conditions", []any{
-		map[string]any{"type": condition, "status": status, "reason": reason, "message": message},
-	}))
+	return apitest.Set("status.conditions", []any{map[string]any{"type": condition, "status": status, "reason": reason, "message": message}})
 }
 
 func ownedBy(uids ...string) string {
@@ -229,4 +236,83 @@ func decodeReason(t *testing.T, text, owner string) string {
 		return ""
 	}
 	return o.Status.Conditions[0].Reason + " " + o.Status.Conditions[0].Message
+}
+
+// reference is a field of an object that names another one as its owner.
+func reference(kind cluster.Kind, name, uid string) string {
+	return apitest.Set("metadata.ownerReferences", []map[string]any{{"apiVersion": kind.APIVersion(), "kind": kind.Kind, "name": name, "uid": uid, "controller": true}})
+}
+
+// Whoever may make objects in one namespace, and knows the uid of a job in another one, must not write what that job's users read
+// as its reason: Kubernetes accepts any uid in ownerReferences, and any label. Nor does a reference count by its uid alone.
+func TestOnlyWhatBelongsToAJobSaysWhyItWaits(t *testing.T) {
+	const forged = "call +1-900 to release your job"
+	for name, forge := range map[string]func(job string) (resource, key string, fields []string){
+		"a pod of another namespace": func(job string) (string, string, []string) {
+			return "pods", "mallory/forged", []string{reference(apitest.Jobs, "a", job)}
+		},
+		"a pod of another namespace, that only gives the uid": func(job string) (string, string, []string) {
+			return "pods", "mallory/forged", []string{ownedBy(job)}
+		},
+		"a Workload of another namespace": func(job string) (string, string, []string) {
+			return "workloads", "mallory/forged", []string{reference(apitest.Jobs, "a", job)}
+		},
+		"the label of a Workload of another namespace": func(job string) (string, string, []string) {
+			return "workloads", "mallory/forged", []string{apitest.Set("metadata.labels", map[string]string{"kueue.x-k8s.io/job-uid": job})}
+		},
+		"a job between, in another namespace": func(job string) (string, string, []string) {
+			return "jobs", "mallory/between", append([]string{reference(apitest.Jobs, "a", job)}, lives[history.Pending]...)
+		},
+		"a pod that knows the uid and no more": func(job string) (string, string, []string) {
+			return "pods", "n/forged", []string{reference(apitest.Widgets, "none", job)}
+		},
+		"a pod of a job of another name": func(job string) (string, string, []string) {
+			return "pods", "n/forged", []string{reference(apitest.Jobs, "b", job)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWaitingWorld()
+				r := start(t, world.api, db, "r", ring)
+				defer r.stop()
+				settle()
+				world.put("a", history.Pending)
+				job := world.names["a"]
+				world.api.Put("pods", "n/p", reference(apitest.Jobs, "a", job), says("pods", "Unschedulable", "0/3 nodes"))
+				time.Sleep(longestPause)
+				resource, key, fields := forge(job)
+				world.api.Put(resource, key, append(fields, says(resource, "QuotaFraud", forged), "metadata.creationTimestamp=2036-01-01T00:00:00Z")...)
+				if resource == "jobs" { // and its own pod
+					world.api.Put("pods", "mallory/forged", reference(apitest.Jobs, "between", world.api.UID("jobs", key)), says("pods", "QuotaFraud", forged))
+				}
+				time.Sleep(2 * longestPause)
+				if got := db.reason(job); got != "Pending Unschedulable 0/3 nodes" {
+					t.Errorf("the job is told to wait for: %q", got)
+				}
+			})
+		})
+	}
+}
+
+// Many jobs of one namespace that wait, for reasons that change all the time, must not delay another namespace's: as many as are
+// written at a time, and as many objects as are looked at, are shared in turns.
+func TestJobsOfOneNamespaceDoNotDelayReasonsOfAnother(t *testing.T) {
+	r := Recorder{living: map[string]*history.Job{}, waits: &waits{due: map[string]time.Time{}, paces: map[string]pace{}}}
+	now := time.Now()
+	wait := func(uid, namespace string, due time.Time) {
+		r.living[uid] = &history.Job{Identity: history.Identity{UID: uid, Namespace: namespace}, State: history.Pending}
+		r.waits.due[uid] = due
+	}
+	for n := range 20 * batchSize {
+		wait(fmt.Sprint("many-", n), "many", now.Add(-time.Hour))
+	}
+	wait("good", "good", now)
+	wait("later", "good", now.Add(time.Minute))
+	uids := r.inTurns(now)
+	if at := slices.Index(uids, "good"); at < 0 || at > 1 || slices.Contains(uids, "later") {
+		t.Errorf("the good user's job is number %d of %d", at, len(uids))
+	}
+	if len(uids) > batchSize+1 {
+		t.Errorf("%d are looked at of a namespace", len(uids))
+	}
 }

@@ -1,32 +1,22 @@
 package waiting
 
 import (
-	"strings"
 	"time"
-
-	"github.com/tidwall/gjson"
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
-// maxOwners is how many owners of one object are looked at.
-const maxOwners = 4
-
-// ownersOf are the uids of the objects to which an object belongs. They are copies, since they may outlive the object.
-func (s source) ownersOf(o *cluster.Object) (uids []string) {
-	o.Path("metadata.ownerReferences").ForEach(func(_, owner gjson.Result) bool {
-		if uid := owner.Get("uid").Str; uid != "" {
-			uids = append(uids, strings.Clone(uid))
-		}
-		return len(uids) < maxOwners
-	})
+// ownersOf are the objects to which an object belongs.
+func (s source) ownersOf(o *cluster.Object) []ownerref.ID {
+	owners := ownerref.Owners(o)
 	for _, label := range s.labels {
-		if uid := o.Get(label); uid != "" {
-			uids = append(uids, strings.Clone(uid))
+		if uid := o.Get(label); uid != "" && uid != o.UID() {
+			owners = append(owners, ownerref.Labelled(o, uid))
 		}
 	}
-	return uids
+	return owners
 }
 
 // moment reads a time as Kubernetes writes it; 0 if the text is no time.

@@ -14,6 +14,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/ownerref"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -33,23 +34,26 @@ type Watch struct {
 	want    func()
 
 	mu        sync.Mutex
-	objects   map[string]*object             // by uid: the objects that say something, or belong to another object
-	belonging map[string]map[string]struct{} // by uid: the uids of the objects that belong to it
-	unread    map[string]bool                // kinds that have not been read yet
+	objects   *ownerref.Graph[object] // those that say something, or belong to another object
+	unread    map[string]bool         // kinds that have not been read yet
 	listeners map[*Listener]struct{}
 }
 
 // object is what is known of one object.
 type object struct {
-	of     string   // the source's kind
-	owners []string // uids
-	says   *statement
+	of   string     // the source's kind
+	says *statement // nil: it only belongs to another one
+}
+
+// lessSaid orders what objects say: what weighs more counts, and of equal weight what is newer.
+func lessSaid(a, b object) bool {
+	return a.says.weight < b.says.weight || a.says.weight == b.says.weight && a.says.At < b.says.At
 }
 
 // New returns a Watch that reads nothing before somebody listens.
 func New(opts Options) *Watch {
 	w := &Watch{
-		opts: opts, wanted: make(chan struct{}), objects: map[string]*object{}, belonging: map[string]map[string]struct{}{},
+		opts: opts, wanted: make(chan struct{}), objects: ownerref.NewGraph(lessSaid),
 		unread: map[string]bool{}, listeners: map[*Listener]struct{}{},
 	}
 	w.want = sync.OnceFunc(func() { close(w.wanted) })
@@ -86,7 +90,7 @@ const mostWait = time.Minute
 func (w *Watch) keep(ctx context.Context, s source) {
 	w.opts.Kinds.Retry(ctx, mostWait, func(ctx context.Context) error { return w.keepOnce(ctx, s) }, func(err error) {
 		if isLacking(err) {
-			w.replace(s, nil)
+			w.retain(s, nil)
 		}
 		w.opts.Log.Debug("a kind does not say why jobs wait", "cluster", w.opts.Kinds.Cluster().Name(), "kind", s.kind, "error", err)
 	})
@@ -117,13 +121,13 @@ func (w *Watch) read(ctx context.Context, s source, using *cache.Store) error {
 	}
 	for {
 		snapshot := using.Snapshot()
-		found := map[string]*object{}
+		found := map[ownerref.ID]bool{}
 		for o := range snapshot.List(stream.AllNamespaces(), cache.Selector{}, "", "") {
-			if known := s.read(o); known != nil {
-				found[strings.Clone(o.UID())] = known
+			if w.see(s, using.Kind(), o, false) {
+				found[ownerref.Of(using.Kind(), o)] = true
 			}
 		}
-		w.replace(s, found)
+		w.retain(s, found)
 		if err := w.follow(ctx, s, using, using.Topic().From(snapshot.Head, stream.AllNamespaces())); err != nil {
 			return err
 		}
@@ -140,13 +144,7 @@ func (w *Watch) follow(ctx context.Context, s source, using *cache.Store, cursor
 			return nil //nolint:nilerr // reading again heals it
 		}
 		for _, e := range events {
-			var known *object
-			if e.Type != stream.Deleted {
-				known = s.read(e.Object)
-			}
-			w.mu.Lock()
-			w.set(e.Object.UID(), known)
-			w.mu.Unlock()
+			w.see(s, using.Kind(), e.Object, e.Type == stream.Deleted)
 		}
 		if len(events) > 0 {
 			continue
@@ -161,81 +159,66 @@ func (w *Watch) follow(ctx context.Context, s source, using *cache.Store, cursor
 	}
 }
 
-// read is what has to be kept of an object, or nil. What the object says is a part of its text, which the cache keeps
-// anyway.
-func (s source) read(o *cluster.Object) *object {
-	known := &object{of: s.kind, owners: s.ownersOf(o)}
-	if len(known.owners) == 0 {
-		return nil
+// see takes what an object says, and whose it is, or forgets it if that is nothing, which it reports as false. What the object
+// says is a part of its text, which the cache keeps anyway.
+func (w *Watch) see(s source, kind cluster.Kind, o *cluster.Object, deleted bool) (kept bool) {
+	id, known := ownerref.Of(kind, o), object{of: s.kind}
+	var owners []ownerref.ID
+	if !deleted && id.UID != "" {
+		owners = s.ownersOf(o)
 	}
-	if s.says == nil {
-		return known
+	kept = len(owners) > 0
+	if kept && s.says != nil {
+		var said statement
+		if said, kept = s.says(o); said.At == 0 {
+			said.At = history.At(time.Now())
+		}
+		known.says = &said
 	}
-	said, ok := s.says(o)
-	if !ok {
-		return nil
-	}
-	if said.At == 0 {
-		said.At = history.At(time.Now())
-	}
-	known.says = &said
-	return known
-}
-
-// replace sets everything that a kind's objects say, by uid.
-func (w *Watch) replace(s source, found map[string]*object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for uid, o := range w.objects {
-		if o.of == s.kind && found[uid] == nil {
-			w.set(uid, nil)
-		}
+	if !kept {
+		w.forget(id)
+		return false
 	}
-	for uid, o := range found {
-		w.set(uid, o)
+	was, before, there := w.objects.Get(id)
+	if there && slices.Equal(before, owners) && was.sameAs(known) {
+		if was.says != nil {
+			known.says.At = was.says.At // the texts are the newer object's, since the cache does not keep the older one
+		}
+		w.objects.Replace(id, known)
+		return true
+	}
+	w.forget(id)
+	w.objects.Put(id, owners, known, known.says != nil)
+	w.notify(id)
+	return true
+}
+
+// retain forgets what a kind's objects said, but for those that were found.
+func (w *Watch) retain(s source, found map[ownerref.ID]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var gone []ownerref.ID
+	w.objects.Each(func(id ownerref.ID, o object) {
+		if o.of == s.kind && !found[id] {
+			gone = append(gone, id)
+		}
+	})
+	for _, id := range gone {
+		w.forget(id)
 	}
 	delete(w.unread, s.kind)
 }
 
-// set records what is known of an object; nil for nothing. The caller holds the lock.
-func (w *Watch) set(uid string, known *object) {
-	was := w.objects[uid]
-	if was == nil && known == nil {
-		return
-	}
-	if was != nil && known != nil && slices.Equal(was.owners, known.owners) && was.sameAs(known) {
-		if was.says != nil {
-			known.says.At = was.says.At // the texts are the newer object's, since the cache does not keep the older one
-		}
-		w.objects[uid] = known
-		return
-	}
-	uid = strings.Clone(uid)
-	if was != nil {
-		w.notify(uid, 0) // whose it was
-		for _, owner := range was.owners {
-			delete(w.belonging[owner], uid)
-			if len(w.belonging[owner]) == 0 {
-				delete(w.belonging, owner)
-			}
-		}
-		delete(w.objects, uid)
-	}
-	if known == nil {
-		return
-	}
-	w.objects[uid] = known
-	for _, owner := range known.owners {
-		if w.belonging[owner] == nil {
-			w.belonging[owner] = map[string]struct{}{}
-		}
-		w.belonging[owner][uid] = struct{}{}
-	}
-	w.notify(uid, 0)
+// forget says that an object says nothing any more. The caller holds the lock.
+func (w *Watch) forget(id ownerref.ID) {
+	w.notify(id) // whose it was
+	w.objects.Remove(id)
 }
 
 // sameAs reports whether two objects say the same.
-func (o *object) sameAs(other *object) bool {
+func (o object) sameAs(other object) bool {
 	if o.says == nil || other.says == nil {
 		return o.says == other.says
 	}
@@ -244,62 +227,40 @@ func (o *object) sameAs(other *object) bool {
 	return a == b
 }
 
-// maxDepth is how many levels of owners a job may be above the object that explains it: TrainJob, JobSet, Job, Pod.
-const maxDepth = 5
-
-// notify tells listeners that something new is said of the objects to which an object belongs. The caller holds the lock.
-func (w *Watch) notify(uid string, depth int) {
-	o := w.objects[uid]
-	if o == nil || depth == maxDepth {
-		return
-	}
-	for _, owner := range o.owners {
+// notify tells listeners that something else is said of the objects to which an object belongs. The caller holds the lock.
+func (w *Watch) notify(id ownerref.ID) {
+	w.objects.Above(id, func(owner ownerref.ID) {
 		for l := range w.listeners {
-			l.changed[owner] = struct{}{}
+			l.changed[Job{owner.Namespace, owner.UID}] = struct{}{}
 		}
-		w.notify(owner, depth+1)
-	}
+	})
 }
 
 // Why is why a job waits; the zero Reason if nothing says so. Known is false until all kinds were read. Until then there
-// may be a reason nevertheless.
-func (w *Watch) Why(uid string) (why history.Reason, known bool) {
+// may be a reason nevertheless. Steps are what the answer cost.
+func (w *Watch) Why(job ownerref.ID) (why history.Reason, known bool, steps int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var best statement
-	var bestUID string
-	w.each(uid, 0, func(uid string, s *statement) {
-		// Among statements of the same weight the newest counts, and among equally new ones always the same.
-		if s.weight > best.weight || s.weight == best.weight && (s.At > best.At || s.At == best.At && uid < bestUID) {
-			best, bestUID = *s, uid
-		}
-	})
-	return best.Reason, len(w.unread) == 0
+	best, ok, steps := w.objects.Best(job)
+	if ok {
+		why = best.says.Reason
+	}
+	return why, len(w.unread) == 0, steps
 }
 
-// each visits everything that is said of a job. The caller holds the lock.
-func (w *Watch) each(uid string, depth int, visit func(string, *statement)) {
-	if depth == maxDepth {
-		return
-	}
-	for other := range w.belonging[uid] {
-		if says := w.objects[other].says; says != nil {
-			visit(other, says)
-		}
-		w.each(other, depth+1, visit)
-	}
-}
+// Job is one of which something else may be said.
+type Job struct{ Namespace, UID string }
 
 // Listener learns of which jobs something else is said.
 type Listener struct {
 	watch   *Watch
-	changed map[string]struct{} // guarded by the Watch's lock
+	changed map[Job]struct{} // guarded by the Watch's lock
 }
 
 // Listen returns a Listener, which has to be closed.
 func (w *Watch) Listen() *Listener {
 	w.want()
-	l := &Listener{watch: w, changed: map[string]struct{}{}}
+	l := &Listener{watch: w, changed: map[Job]struct{}{}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.listeners[l] = struct{}{}
@@ -313,11 +274,11 @@ func (l *Listener) Close() {
 	delete(l.watch.listeners, l)
 }
 
-// Changed are the uids of which something else may be said since the last call: those of jobs, and others.
-func (l *Listener) Changed() []string {
+// Changed are the jobs of which something else may be said since the last call, among other objects.
+func (l *Listener) Changed() []Job {
 	l.watch.mu.Lock()
 	defer l.watch.mu.Unlock()
-	uids := slices.Collect(maps.Keys(l.changed))
+	jobs := slices.Collect(maps.Keys(l.changed))
 	clear(l.changed)
-	return uids
+	return jobs
 }

@@ -1,0 +1,217 @@
+package ownerref
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+func object(t testing.TB, namespace, name, uid, refs string) *cluster.Object {
+	t.Helper()
+	o, err := cluster.NewObject(fmt.Sprintf(`{"metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":"1","ownerReferences":%s}}`, namespace, name, uid, refs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func ref(apiVersion, kind, name, uid string, controls bool) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":%t}`, apiVersion, kind, name, uid, controls)
+}
+
+func TestWhatControlsCountsFirstAndOfManyOnlySome(t *testing.T) {
+	var refs []string
+	for i := range 10 {
+		refs = append(refs, ref("v1", "Node", fmt.Sprint(i), fmt.Sprint("u", i), false))
+	}
+	refs = append(refs, ref("batch/v1", "Job", "itself", "self", true), ref("batch/v1", "Job", "j", "uj", true), ref("batch/v1", "Job", "k", "uk", true), `7`, `{"uid":7}`)
+	o := object(t, "n", "p", "self", "["+strings.Join(refs, ",")+"]")
+	owners := Owners(o)
+	if want := (ID{"n", "uj", "batch", "Job", "j"}); len(owners) != maxOwners || owners[0] != want || owners[1] != (ID{"n", "u0", "", "Node", "0"}) {
+		t.Errorf("%+v", owners)
+	}
+	if controller, ok := Controller(o); !ok || controller != owners[0] {
+		t.Errorf("%+v %t", controller, ok)
+	}
+	if _, ok := Controller(object(t, "n", "p", "self", "["+refs[0]+"]")); ok {
+		t.Error("an owner that does not control it does")
+	}
+}
+
+// Who forges a reference knows a uid and no more, or writes it in another namespace. A label knows no more either, and counts within
+// its namespace.
+func TestOnlyWhatIsThereAsItIsNamedIsAnOwner(t *testing.T) {
+	job := ID{"n", "uj", "batch", "Job", "j"}
+	for name, test := range map[string]struct {
+		owner ID
+		found bool
+	}{
+		"as it is":                {job, true},
+		"another kind":            {ID{"n", "uj", "example.org", "Nothing", "j"}, false},
+		"another name":            {ID{"n", "uj", "batch", "Job", "k"}, false},
+		"another group":           {ID{"n", "uj", "", "Job", "j"}, false},
+		"another uid":             {ID{"n", "uk", "batch", "Job", "j"}, false},
+		"from another namespace":  {ID{"m", "uj", "batch", "Job", "j"}, false},
+		"without a namespace":     {ID{"", "uj", "batch", "Job", "j"}, false},
+		"by a label":              {job.label(), true},
+		"by a label of elsewhere": {ID{Namespace: "m", UID: "uj"}, false},
+	} {
+		g := NewGraph(func(a, b int) bool { return a < b })
+		g.Put(ID{test.owner.Namespace, "up", "", "Pod", "p"}, []ID{test.owner}, 1, true)
+		if _, ok, _ := g.Best(job); ok != test.found {
+			t.Errorf("%s: %t", name, ok)
+		}
+	}
+}
+
+// jobs are n jobs that own each other.
+func jobs(n int) (all []ID) {
+	for i := range n {
+		all = append(all, ID{"n", fmt.Sprint("u", i), "batch", "Job", fmt.Sprint("j", i)})
+	}
+	return all
+}
+
+func TestObjectsThatOwnEachOtherAreVisitedOnce(t *testing.T) {
+	g := NewGraph(func(a, b int) bool { return a < b })
+	four := jobs(4)
+	for _, id := range four {
+		g.Put(id, four, 0, false)
+	}
+	const pods = 20_000
+	for i := range pods {
+		g.Put(ID{"n", fmt.Sprint("p", i), "", "Pod", fmt.Sprint("p", i)}, four, i, true)
+	}
+	if best, ok, steps := g.Best(four[0]); best != pods-1 || !ok || steps > len(four) {
+		t.Errorf("%d %t after %d steps", best, ok, steps)
+	}
+	visits := map[ID]int{}
+	g.Above(ID{"n", "p0", "", "Pod", "p0"}, func(id ID) { visits[id]++ })
+	for _, id := range four {
+		if visits[id] != 1 || len(visits) != 4 {
+			t.Errorf("%v", visits)
+		}
+	}
+}
+
+func TestWalksEndHoweverHighOrWideItIs(t *testing.T) {
+	chain := jobs(1000)
+	visits := 0
+	Above(chain[:1], func(id ID) ([]ID, bool) {
+		visits++
+		i := slices.Index(chain, id)
+		return chain[i+1 : i+2], true
+	})
+	if visits != MaxHeight {
+		t.Errorf("%d of a chain", visits)
+	}
+	wide := jobs(1000)
+	visits = 0
+	Above(wide[:1], func(ID) ([]ID, bool) { visits++; return wide, true })
+	if visits != maxAbove {
+		t.Errorf("%d of those above", visits)
+	}
+	g := NewGraph(func(a, b int) bool { return a < b })
+	head := ID{"n", "head", "g", "Head", "head"}
+	for _, id := range jobs(maxBelow + 100) {
+		g.Put(id, []ID{head}, 0, false)
+		g.Put(ID{"n", "of" + id.UID, "", "Pod", "p"}, []ID{id}, 1, true)
+	}
+	if _, ok, steps := g.Best(head); !ok || steps > maxBelow+1 {
+		t.Errorf("%t after %d steps", ok, steps)
+	}
+}
+
+// naive is a Graph that looks at everything for each answer.
+type naive map[ID]struct {
+	owners []ID
+	value  int
+	says   bool
+}
+
+func (n naive) best(of ID) (best int, ok bool) {
+	level := map[ID]bool{of: true}
+	for range MaxHeight {
+		next := map[ID]bool{}
+		for id, o := range n {
+			for _, owner := range o.owners {
+				for at := range level {
+					if owner.matches(at) {
+						next[id] = true
+						if o.says && (!ok || o.value > best) {
+							best, ok = o.value, true
+						}
+					}
+				}
+			}
+		}
+		level = next
+	}
+	return best, ok
+}
+
+// Whatever is put, put anew and removed, in whatever order, is found as by looking at everything.
+func TestGraphFindsWhatLookingAtEverythingFinds(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		g, want := NewGraph(func(a, b int) bool { return a < b }), naive{}
+		ids := append(jobs(12), ID{"n", "u0", "other", "Twin", "twin"}, ID{"m", "u1", "batch", "Job", "j1"})
+		for step := range 500 {
+			id := ids[random.IntN(len(ids))]
+			if random.IntN(3) == 0 {
+				g.Remove(id)
+				delete(want, id)
+			} else {
+				var owners []ID
+				for range random.IntN(4) {
+					owner := ids[random.IntN(len(ids))]
+					if random.IntN(4) == 0 {
+						owner = owner.label()
+					}
+					if owner.UID != id.UID {
+						owners = append(owners, owner)
+					}
+				}
+				value, says := random.IntN(100), random.IntN(2) == 0
+				g.Put(id, owners, value, says)
+				want[id] = struct {
+					owners []ID
+					value  int
+					says   bool
+				}{owners, value, says}
+			}
+			for _, id := range ids {
+				best, ok, _ := g.Best(id)
+				if wantBest, wantOK := want.best(id); best != wantBest || ok != wantOK {
+					t.Fatalf("seed %d, step %d: of %v is said %d, %t; not %d, %t", seed, step, id, best, ok, wantBest, wantOK)
+				}
+			}
+		}
+		for _, id := range ids {
+			g.Remove(id)
+		}
+		if len(g.nodes) > 0 || len(g.below) > 0 {
+			t.Errorf("seed %d: %d and %d are left", seed, len(g.nodes), len(g.below))
+		}
+	}
+}
+
+func FuzzOwners(f *testing.F) {
+	f.Add(`[{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":"u","controller":true}]`)
+	f.Add(`{"uid":[]}`)
+	f.Fuzz(func(t *testing.T, refs string) {
+		o, err := cluster.NewObject(`{"metadata":{"namespace":"n","name":"x","uid":"x","resourceVersion":"1","ownerReferences":` + refs + `}}`)
+		if err != nil {
+			return
+		}
+		for _, id := range Owners(o) {
+			if id.UID == "" || id.UID == "x" || id.Namespace != "n" {
+				t.Errorf("%+v", id)
+			}
+		}
+	})
+}
