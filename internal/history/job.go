@@ -30,11 +30,16 @@ type Seen struct {
 	Deleted  bool // the object is gone; Said says nothing then
 	Observed Time
 	Late     bool // found later, by comparing: what happened in between is not known
+	Replayed bool // read later, in its place: what happened in between is known, but not when
 }
 
 // Job is a job as its last transition left it. It is never modified.
 type Job struct {
 	Identity
+	// NamespaceUID says which namespace of its name the job is of, since another one may come after it; "" if that is not known, or there
+	// is none. It is learned once, and stays.
+	NamespaceUID string
+
 	Owner    string
 	Queue    string
 	State    State
@@ -57,6 +62,9 @@ type Job struct {
 type Transition struct {
 	Seq uint64 // its number in the log, from 1, without gaps; 0 until it has one
 	Identity
+	NamespaceUID string // of its job
+
+	Created  Time // of the job; of one that was read, only where NamespaceUID is ""
 	Version  uint64
 	From     State // "" for the first
 	To       State

@@ -142,7 +142,7 @@ func (s *Store) write(ctx context.Context, log Log, b Batch) (Log, error) {
 		seq++
 		t.Seq = seq
 		rows = append(rows, []any{log.ID, int64(seq), t.UID, t.Namespace, t.Name, int64(t.Version), string(t.From), string(t.To), int64(t.At),
-			int64(t.Observed), asInt(t.Late), t.Attempt, t.Reason, t.Message, t.Owner, t.Queue})
+			int64(t.Observed), asInt(t.Late), t.Attempt, t.Reason, t.Message, t.Owner, t.Queue, known(t.NamespaceUID)})
 	}
 	if err := s.insert(ctx, tx, "transitions", transitionColumns, rows, ""); err != nil {
 		return log, fmt.Errorf("write transitions: %w", err)
@@ -175,8 +175,8 @@ func (s *Store) write(ctx context.Context, log Log, b Batch) (Log, error) {
 }
 
 var (
-	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue")
-	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until lived")
+	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue namespace_uid")
+	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until namespace_uid lived")
 )
 
 func jobRow(log int64, j *history.Job) ([]any, error) {
@@ -201,7 +201,7 @@ func jobRow(log int64, j *history.Job) ([]any, error) {
 		reasons = string(text)
 	}
 	return []any{log, j.UID, j.Namespace, j.Name, j.Owner, j.Queue, string(j.State), int64(j.Since), j.Reason, j.Message, j.Attempt,
-		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), lived(j)}, nil
+		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), known(j.NamespaceUID), lived(j)}, nil
 }
 
 // stillRuns is the ran_until of a job that is running.
@@ -216,6 +216,14 @@ func ranUntil(j *history.Job) any {
 		return nil
 	}
 	return int64(j.RanUntil)
+}
+
+// known is a text, or NULL for one that is not known.
+func known(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 func asInt(b bool) int {

@@ -22,6 +22,8 @@ type Filter struct {
 	Name      string
 	// Within says what the caller may see; nil is everything, and an empty list nothing.
 	Within []Place
+	// Living are the namespaces of that name which count for Within; nil is each that ever had the name.
+	Living []Namespace
 	Own    string          // the owner whose jobs may be seen wherever they are; "" for none
 	States []history.State // of transitions: the states to which they lead
 	Owners []string
@@ -61,8 +63,8 @@ func oneOf[T ~string](w *where, column string, values []T) {
 	w.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
 }
 
-// where are the conditions of a filter on a table in which these columns are the state and the time.
-func (s *Store) where(f Filter, log Log, state, time string) *where {
+// where are the conditions of a filter on a table, of which these columns are the state and the time.
+func (s *Store) where(f Filter, log Log, table, state, time string) *where {
 	w := &where{}
 	w.add("log = ?", log.ID)
 	if f.Namespace != "" {
@@ -72,7 +74,7 @@ func (s *Store) where(f Filter, log Log, state, time string) *where {
 		w.add("name = ?", f.Name)
 	}
 	if f.Within != nil {
-		w.within(s.dialect, f.Within, f.Own)
+		w.within(s.dialect, f, log, table)
 	}
 	oneOf(w, state, f.States)
 	oneOf(w, "owner", f.Owners)
@@ -87,12 +89,12 @@ func (s *Store) where(f Filter, log Log, state, time string) *where {
 	return w
 }
 
-// within is that a row is in one of some places, or of an owner. Places of one sort are one list, however many they are: SQLite takes a
-// time that grows with the square of the conditions that stand in one OR.
-func (w *where) within(d dialect, places []Place, own string) {
+// within is that a row is in one of the places that a filter names, or of its owner. Places of one sort are one list, however many they are:
+// SQLite takes a time that grows with the square of the conditions that stand in one OR.
+func (w *where) within(d dialect, f Filter, log Log, table string) {
 	var namespaces, names []string
 	var objects []any // namespace and name, one after the other
-	for _, p := range places {
+	for _, p := range f.Within {
 		switch {
 		case p.Name == "" && p.Namespace == AnyNamespace:
 			return
@@ -104,14 +106,21 @@ func (w *where) within(d dialect, places []Place, own string) {
 			objects = append(objects, p.Namespace, p.Name)
 		}
 	}
-	any := &where{}
-	oneOf(any, "namespace", namespaces)
-	oneOf(any, "name", names)
+	here := &where{}
+	oneOf(here, "namespace", namespaces)
 	if len(objects) > 0 {
-		any.add("(namespace, name) IN "+d.pairs(len(objects)/2), objects...)
+		here.add("(namespace, name) IN "+d.pairs(len(objects)/2), objects...)
 	}
-	if own != "" {
-		any.add("owner = ?", own)
+	any := &where{}
+	if text := strings.Join(here.texts, " OR "); text != "" && f.Living != nil {
+		living, args := livingIn(log, table, f.Living)
+		any.add("(("+text+") AND "+living+")", append(here.args, args...)...)
+	} else if text != "" {
+		any.add(text, here.args...)
+	}
+	oneOf(any, "name", names)
+	if f.Own != "" {
+		any.add("owner = ?", f.Own)
 	}
 	if len(any.texts) == 0 {
 		any.add("1 = 0")
@@ -131,8 +140,9 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		var spentText, requests string
 		var reasons sql.NullString
 		var ran sql.NullInt64
+		var uid sql.NullString
 		if err := scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
-			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran); err != nil {
+			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid); err != nil {
 			return err
 		}
 		var spent map[history.State]int64
@@ -156,6 +166,7 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		if ran.Int64 != stillRuns {
 			j.RanUntil = history.Time(ran.Int64)
 		}
+		j.NamespaceUID = uid.String
 		found = append(found, j)
 		return nil
 	}, "SELECT "+strings.Join(jobColumns[1:len(jobColumns)-1], ", ")+" FROM "+from, args...) // all but the log, and how long it has lived
@@ -168,19 +179,27 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 // TransitionsAfter are the transitions between two numbers, in order. The work depends on how many lie between the two,
 // however few of them the filter leaves.
 func (s *Store) TransitionsAfter(ctx context.Context, log Log, f Filter, after, upTo uint64, limit int) ([]*history.Transition, error) {
-	w := s.where(f, log, "to_state", "at")
+	w := s.where(f, log, "transitions", "to_state", "at")
 	w.add("seq > ?", int64(after))
 	w.add("seq <= ?", int64(upTo))
-	return s.transitions(ctx, "transitions "+w.String()+" ORDER BY seq LIMIT ?", append(w.args, limit)...)
+	return s.transitions(ctx, log, "transitions "+w.String()+" ORDER BY seq LIMIT ?", append(w.args, limit)...)
 }
 
-func (s *Store) transitions(ctx context.Context, from string, args ...any) (found []*history.Transition, err error) {
+func (s *Store) transitions(ctx context.Context, log Log, from string, args ...any) (found []*history.Transition, err error) {
+	var unknown []*history.Transition
 	err = s.Each(ctx, func(scan Scan) error {
-		t := &history.Transition{}
+		t, uid := &history.Transition{}, sql.NullString{}
+		err := scan(&t.Seq, &t.UID, &t.Namespace, &t.Name, &t.Version, &t.From, &t.To, &t.At, &t.Observed, &t.Late, &t.Attempt,
+			&t.Reason, &t.Message, &t.Owner, &t.Queue, &uid)
+		if t.NamespaceUID = uid.String; !uid.Valid && t.Namespace != "" {
+			unknown = append(unknown, t)
+		}
 		found = append(found, t)
-		return scan(&t.Seq, &t.UID, &t.Namespace, &t.Name, &t.Version, &t.From, &t.To, &t.At, &t.Observed, &t.Late, &t.Attempt,
-			&t.Reason, &t.Message, &t.Owner, &t.Queue)
+		return err
 	}, "SELECT "+strings.Join(transitionColumns[1:], ", ")+" FROM "+from, args...)
+	if err == nil {
+		err = s.fromJobs(ctx, log, unknown)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read transitions: %w", err)
 	}

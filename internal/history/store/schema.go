@@ -98,6 +98,7 @@ var migrations = [][]string{{
 },
 	inboxTables,
 	outboxTables,
+	namespaceColumns,
 }
 
 var (

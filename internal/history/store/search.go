@@ -75,7 +75,7 @@ func (s *Store) Transitions(ctx context.Context, log Log, f Filter, before uint6
 		}
 		bounds.add("seq <= ?", upTo)
 		text, args := q.rows(by, bounds, limit-len(found))
-		page, err := s.transitions(ctx, text, args...)
+		page, err := s.transitions(ctx, log, text, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, from, until
 		{"created < ? AND ran_until > ?", []any{int64(from), int64(from)}},
 		{"created < ? AND ran_until IS NULL", []any{int64(from)}},
 	} {
-		w := s.where(f, log, "state", "")
+		w := s.where(f, log, "jobs", "state", "")
 		w.add(part.text, part.args...)
 		if err := l.read(ctx, w); err != nil {
 			return fmt.Errorf("read usage: %w", err)

@@ -61,13 +61,13 @@ type search struct {
 
 func (s *Store) search(log Log, f Filter, q search) *search {
 	q.store, q.log, q.span = s, log, [2]history.Time{f.Since, f.Until}
-	q.whole = s.where(f, log, q.state, q.time)
+	q.whole = s.where(f, log, q.table, q.state, q.time)
 	namespaces, names, anywhere := split(f.Within)
 	if !anywhere && len(names) > 0 && len(names) <= mostLeading && (len(namespaces) > 0 || f.Own != "") {
 		q.named = &led{index: q.table + "_name", column: "name", values: distinct(names), whole: true}
 		f.Within, names = slices.DeleteFunc(slices.Clone(f.Within), func(p Place) bool { return p.Name != "" }), nil
 	}
-	q.where = s.where(f, log, q.state, q.time)
+	q.where = s.where(f, log, q.table, q.state, q.time)
 	q.lead("uid", f.UIDs)
 	q.lead("name", one(f.Name))
 	q.lead("owner", f.Owners)

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+	"strings"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// A namespace may be deleted, and made anew by somebody else. What was in the one of before is not the next one's. So rows say which namespace of a
+// name they are of. Of rows of which that is not known, a namespace has those of jobs that are younger than it: in its life there was no other.
+
+// Namespace is one namespace of a name.
+type Namespace struct {
+	Name, UID string
+	Created   history.Time
+}
+
+// has reports whether a transition is of the namespace.
+func (n Namespace) has(t *history.Transition) bool {
+	return n.Name == t.Namespace && (n.UID == t.NamespaceUID || t.NamespaceUID == "" && t.Created > n.Created)
+}
+
+// livingIn is a condition for rows of a table that are in namespaces of some names: that they are of these very namespaces. A transition of which it is
+// not known is of its job's. The columns of the inner query have other names than those of the table, whatever it is called around.
+func livingIn(log Log, table string, living []Namespace) (text string, args []any) {
+	if len(living) == 0 {
+		return "1 = 0", nil
+	}
+	oldest := func(created string) string {
+		if len(living) == 1 {
+			return created + " > " + strconv.FormatInt(int64(living[0].Created), 10)
+		}
+		text := created + " > CASE namespace"
+		for _, n := range living {
+			text, args = text+" WHEN ? THEN "+strconv.FormatInt(int64(n.Created), 10), append(args, n.Name)
+		}
+		return text + " END"
+	}
+	if table == "jobs" {
+		text = "COALESCE(namespace_uid, CASE WHEN " + oldest("created") + " THEN '' END)"
+	} else {
+		text = "COALESCE(namespace_uid, (SELECT COALESCE(of_namespace, CASE WHEN " + oldest("of_created") + " THEN '' END)" +
+			" FROM (SELECT log AS of_log, uid AS of_uid, namespace_uid AS of_namespace, created AS of_created FROM jobs) AS theirs" +
+			" WHERE of_log = " + strconv.FormatInt(log.ID, 10) + " AND of_uid = uid))"
+	}
+	for _, n := range living {
+		args = append(args, n.UID)
+	}
+	return text + " IN (''" + strings.Repeat(", ?", len(living)) + ")", args
+}
+
+// fromJobs completes transitions of which it is not known of which namespace they are by what is known of their jobs.
+func (s *Store) fromJobs(ctx context.Context, log Log, unknown []*history.Transition) error {
+	if len(unknown) == 0 {
+		return nil
+	}
+	of := map[string][]*history.Transition{}
+	var uids []string
+	for _, t := range unknown {
+		if of[t.UID] == nil {
+			uids = append(uids, t.UID)
+		}
+		of[t.UID] = append(of[t.UID], t)
+	}
+	w := &where{}
+	w.add("log = ?", log.ID)
+	oneOf(w, "uid", uids)
+	return s.Each(ctx, func(scan Scan) error {
+		var uid string
+		var namespace sql.NullString
+		var created history.Time
+		err := scan(&uid, &namespace, &created)
+		for _, t := range of[uid] {
+			t.NamespaceUID, t.Created = namespace.String, created
+		}
+		return err
+	}, "SELECT uid, namespace_uid, created FROM jobs "+w.String(), w.args...)
+}
