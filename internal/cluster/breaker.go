@@ -24,6 +24,7 @@ import (
 type breaker struct {
 	transports atomic.Pointer[transports]
 	failed     chan struct{} // holds a token after a request without an answer
+	clock      clock
 
 	mu      sync.Mutex
 	reached time.Time // when the last answer came
@@ -70,6 +71,9 @@ func (b *breaker) roundTrip(transport http.RoundTripper, request *http.Request) 
 	// A request that its caller cancelled says nothing about the API server.
 	if !errors.Is(err, context.Canceled) && !errors.Is(request.Context().Err(), context.Canceled) {
 		b.learn(began, err)
+	}
+	if err == nil {
+		b.clock.learn(began, time.Now(), response.Header)
 	}
 	return response, err
 }

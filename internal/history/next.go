@@ -40,12 +40,12 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		Attempt: 1, Version: seen.Version, Created: seen.Created,
 	}
 	t := &Transition{
-		Identity: next.Identity, Version: seen.Version, To: to, Observed: seen.Observed, Late: seen.Late,
+		Identity: next.Identity, Version: seen.Version, To: to, Late: seen.Late,
 		Reason: next.Reason, Message: next.Message, Owner: next.Owner, Queue: next.Queue,
 	}
 	next.Since = since(was, to, seen)
 	if was != nil {
-		t.From = was.State
+		t.From, next.NamespaceUID = was.State, was.NamespaceUID
 		next.follow(was)
 	}
 	switch to {
@@ -58,7 +58,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 	case Deleted:
 		next.Deleted = next.Since
 	}
-	t.At, t.Attempt = next.Since, next.Attempt
+	t.NamespaceUID, t.At, t.Observed, t.Created, t.Attempt = next.NamespaceUID, next.Since, max(seen.Observed, next.Since), next.Created, next.Attempt
 	return next, t
 }
 
@@ -90,14 +90,16 @@ func opensAgain(from, to State) bool {
 	return (from.Ended() || from == Retrying) && !to.Ended() && to != Deleted
 }
 
-// since is when a job came to its state. That is when the object claims it did, or else when the state was seen. It is
-// never before the transition before it, nor before the job was there. Every object claims its own creation.
+// since is when a job came to its state: when it was seen, so that all times of a job are of one clock, whatever those clocks say by which
+// controllers and kubelets write. Only what was seen after the fact is dated by what the object claims. No claim counts that is later
+// than when it was seen. Nothing is before the transition before it, nor before the job was there. Every object claims its own creation,
+// which is the API server's time.
 func since(was *Job, to State, seen Seen) Time {
 	at := seen.Observed
 	switch {
 	case to == Deleted: // an object that is gone claims nothing
-	case seen.At != 0:
-		at = seen.At
+	case seen.At != 0 && (seen.Late || seen.Replayed):
+		at = min(seen.At, seen.Observed)
 	case to == Submitted && was == nil && seen.Created != 0:
 		at = seen.Created
 	}

@@ -100,9 +100,9 @@ func TestTimesNeverGoBack(t *testing.T) {
 		Seen{Observed: 500}, // by a clock that is behind: a job is not there before it was created
 		Seen{Said: Said{State: Pending}, Observed: 2_000},
 		Seen{Said: Said{State: Running}, Observed: 5_000},
-		Seen{Said: Said{State: Failed, At: 4_000}, Observed: 9_000}, // before it was seen to run
+		Seen{Said: Said{State: Failed, At: 4_000}, Observed: 9_000, Late: true}, // before it was seen to run
 		Seen{Said: Said{State: Running}, Observed: 10_000},
-		Seen{Said: Said{State: Succeeded, At: 12_000}, Observed: 13_000},
+		Seen{Said: Said{State: Succeeded, At: 12_000}, Observed: 13_000, Replayed: true},
 		Seen{Deleted: true, Observed: 20_000, Said: Said{Reason: "of the state before", At: 13_000}},
 	)
 	var at []Time
@@ -119,6 +119,45 @@ func TestTimesNeverGoBack(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A controller whose clock is behind, or ahead, does not decide how long a job ran: what is seen as it happens is dated by one clock. What is found after
+// the fact is dated by claims, and none is later than when it was found.
+func TestClocksOfControllersAreNotBelieved(t *testing.T) {
+	const minute = 60_000
+	for _, skew := range []Time{-10 * minute, 10 * minute} {
+		for _, late := range []bool{false, true} {
+			job, all := life(t,
+				Seen{Said: Said{State: Pending, At: 20*minute + skew}, Observed: 20 * minute},
+				Seen{Said: Said{State: Running, At: 21*minute + skew}, Observed: 21 * minute, Late: late},
+				Seen{Said: Said{State: Succeeded, At: 22*minute + skew}, Observed: 22 * minute, Late: late},
+				Seen{Deleted: true, Observed: 23 * minute},
+			)
+			var whole Time
+			for _, spent := range job.Spent {
+				if spent < 0 {
+					t.Errorf("clock %d: a span is negative: %v", skew, job.Spent)
+				}
+				whole += Time(spent.Milliseconds())
+			}
+			if whole != job.Deleted-all[0].At {
+				t.Errorf("clock %d: spans are %d together, of %d", skew, whole, job.Deleted-all[0].At)
+			}
+			for _, tr := range all {
+				if tr.At > tr.Observed {
+					t.Errorf("clock %d: %s is dated %d, and was seen at %d", skew, tr.To, tr.At, tr.Observed)
+				}
+			}
+			if ran := job.Spent[Running].Milliseconds(); !late && ran != minute {
+				t.Errorf("clock %d: it ran for %d ms", skew, ran)
+			}
+		}
+	}
+	// A gateway whose clock is behind takes over from one whose clock is ahead.
+	job, all := life(t, Seen{Said: Said{State: Running}, Observed: 20 * minute}, Seen{Said: Said{State: Failed}, Observed: 15 * minute}, Seen{Deleted: true, Observed: 21 * minute})
+	if job.Spent[Running] != 0 || job.Ended != 20*minute || all[1].Observed < all[1].At || job.Spent[Failed].Milliseconds() != minute {
+		t.Errorf("%+v, %+v", job, all)
 	}
 }
 

@@ -57,8 +57,14 @@ func (b *batch) put(job *history.Job) {
 // maxIdentity is how long, in bytes, a uid, name or namespace may be for the database to keep it.
 const maxIdentity = 256
 
+// sight is when and how an object was seen.
+type sight struct {
+	at             time.Time // by this gateway's clock
+	late, replayed bool      // see history.Seen
+}
+
 // see takes one object into a batch.
-func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, observed time.Time, late bool) {
+func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 	identity := history.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	if identity.UID == "" || max(len(identity.UID), len(identity.Namespace), len(identity.Name)) > maxIdentity {
 		return // API servers give no such names to objects that they store themselves
@@ -66,7 +72,7 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, observed time.
 	was := r.living[identity.UID]
 	seen := history.Seen{
 		Identity: identity, Version: o.Version(), Created: history.At(time.Unix(o.Created(), 0)), Deleted: deleted,
-		Observed: history.At(observed), Late: late,
+		Observed: history.At(r.opts.Cluster.Time(how.at)), Late: how.late, Replayed: how.replayed,
 	}
 	if o.Created() == 0 {
 		seen.Created = 0
@@ -246,10 +252,10 @@ func (r *Recorder) differences(objects []*cluster.Object, version uint64) *batch
 	}
 	slices.SortFunc(gone, func(a, b *history.Job) int { return cmp.Compare(a.Since, b.Since) })
 	for _, job := range gone {
-		r.change(&b, job, history.Seen{Identity: job.Identity, Version: version, Created: job.Created, Deleted: true, Observed: history.At(now), Late: true})
+		r.change(&b, job, history.Seen{Identity: job.Identity, Version: version, Created: job.Created, Deleted: true, Observed: history.At(r.opts.Cluster.Time(now)), Late: true})
 	}
 	for _, o := range objects {
-		r.see(&b, o, false, now, true)
+		r.see(&b, o, false, sight{at: now, late: true})
 	}
 	return &b
 }

@@ -19,11 +19,11 @@ func BenchmarkUpdateThatChangesNoState(b *testing.B) {
 		b.Fatal(err)
 	}
 	now := time.Now()
-	r.see(&batch{}, o, false, now, false)
+	r.see(&batch{}, o, false, sight{at: now})
 	b.ReportAllocs()
 	for b.Loop() {
 		var none batch
-		r.see(&none, o, false, now, false)
+		r.see(&none, o, false, sight{at: now})
 		if len(none.transitions) > 0 {
 			b.Fatal("a transition")
 		}

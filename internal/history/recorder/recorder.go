@@ -395,12 +395,12 @@ func (r *Recorder) next() (events []*cache.Event, position uint64, more bool, er
 func (r *Recorder) record(ctx context.Context, events []*cache.Event, position uint64) error {
 	var b batch
 	for _, e := range events {
-		observed := e.At
-		if observed.IsZero() { // the event is from the API server's history
-			observed = time.Now()
-		}
 		before, leap := e.FromRelist()
-		r.see(&b, e.Object, e.Type == stream.Deleted, observed, leap && before < e.Pos) // late, unless it is the rest of a revision that was read
+		how := sight{at: e.At, late: leap && before < e.Pos} // late, unless it is the rest of a revision that was read
+		if how.at.IsZero() {                                 // the event is from the API server's history
+			how.at, how.replayed = time.Now(), true
+		}
+		r.see(&b, e.Object, e.Type == stream.Deleted, how)
 	}
 	r.read = max(r.read, position)
 	return r.write(ctx, &b)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/owners"
 	"github.com/kubecast/kubecast/internal/history/rules"
@@ -201,8 +202,13 @@ const keep = 24 * time.Hour
 
 func start(t *testing.T, api *apitest.API, db Database, name string, opts stream.Options) *replica {
 	t.Helper()
+	return startOn(t, api.Connect(t), db, name, opts)
+}
+
+func startOn(t *testing.T, connection *cluster.Cluster, db Database, name string, opts stream.Options) *replica {
+	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	kinds, err := cache.NewKinds(api.Connect(t), cache.Options{Topic: opts, CatchUp: cache.CatchUpBound{Events: 10_000, Bytes: 1 << 24, Timeout: 20 * time.Second}}, quiet)
+	kinds, err := cache.NewKinds(connection, cache.Options{Topic: opts, CatchUp: cache.CatchUpBound{Events: 10_000, Bytes: 1 << 24, Timeout: 20 * time.Second}}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

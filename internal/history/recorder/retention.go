@@ -32,7 +32,7 @@ func (r *Recorder) expire(ctx context.Context) (rest time.Duration) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, renewal)
 	defer cancel()
-	jobs, transitions, err := r.opts.Database.Expire(ctx, r.at, history.At(began.Add(-r.opts.Keep)), expireAtOnce)
+	jobs, transitions, err := r.opts.Database.Expire(ctx, r.at, history.At(r.opts.Cluster.Time(began).Add(-r.opts.Keep)), expireAtOnce)
 	r.opts.Metrics.Removed(jobs, transitions)
 	if err != nil {
 		r.log.Warn("what was kept for long enough is not removed for now", "cause", string(store.CauseOf(err)), "error", err)

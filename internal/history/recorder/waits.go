@@ -120,8 +120,8 @@ func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
 		w.due[uid] = now.Add(look) // there may be a reason that could not be read yet
 		return steps
 	}
-	if why.Reason != "" && why.At == 0 {
-		why.At = history.At(now)
+	if seen := history.At(r.opts.Cluster.Time(now)); why.At == 0 || why.At > seen { // it claims nothing, or what is to come
+		why.At = seen
 	}
 	next := history.Explained(job, why)
 	if next == nil {

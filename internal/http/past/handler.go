@@ -73,7 +73,8 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	q, err := parse(query, t, id.Username, time.Now())
+	now := h.now(t)
+	q, err := parse(query, t, id.Username, now)
 	if err != nil {
 		return err
 	}
@@ -92,9 +93,9 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	case viewTransitions:
 		err = h.transitions(r.Context(), &page, found, t, q)
 	case viewUsage:
-		err = h.usageOf(r.Context(), &page, found, t, q)
+		err = h.usageOf(r.Context(), &page, found, t, q, history.At(now))
 	default:
-		err = h.jobs(r.Context(), &page, found, t, q)
+		err = h.jobs(r.Context(), &page, found, t, q, history.At(now))
 	}
 	if errors.Is(err, archive.ErrAway) {
 		return reply.Unavailable("the history's database is away; try again in a moment", awayFor, err)
@@ -103,6 +104,14 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 		return err
 	}
 	return page.send(w, r, h.opts.Codings.For(r.Header), id.Payer(), h.opts.WriteTimeout)
+}
+
+// now is the time of the cluster that a target is in, as its history's times are.
+func (h *Handler) now(t access.Target) time.Time {
+	if kinds, err := h.opts.Access.Cluster(t.Cluster); err == nil {
+		return kinds.Cluster().Now()
+	}
+	return time.Now()
 }
 
 // grant decides what a caller may see. Own says that callers are shown their own jobs in all namespaces. For that they
@@ -188,8 +197,7 @@ func within(shows auth.Scope, namespace string) ([]store.Place, error) {
 const chunk = 100
 
 // jobs makes a page of jobs.
-func (h *Handler) jobs(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
-	now := history.At(time.Now())
+func (h *Handler) jobs(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now history.Time) error {
 	after := q.after.job()
 	for {
 		n := min(q.limit-p.items, chunk)

@@ -100,7 +100,7 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 }
 
 // parseStream reads what a stream asks for. The owner me stays as it is.
-func parseStream(query url.Values, t access.Target) (q question, err error) {
+func parseStream(query url.Values, t access.Target, now time.Time) (q question, err error) {
 	limit := defaultLimit
 	switch text := query.Get("limit"); text {
 	case "":
@@ -119,7 +119,7 @@ func parseStream(query url.Values, t access.Target) (q question, err error) {
 	}
 	query = maps.Clone(query)
 	query.Del("limit")
-	q, err = parse(query, t, me, time.Now())
+	q, err = parse(query, t, me, now)
 	q.limit = limit
 	return q, err
 }

@@ -31,7 +31,7 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 		return nil, err
 	}
 	// The caller is not known yet, so their name is put in later.
-	asked, err := parseStream(query, t)
+	asked, err := parseStream(query, t, h.now(t))
 	if err != nil {
 		return nil, err
 	}
