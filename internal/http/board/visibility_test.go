@@ -1,0 +1,101 @@
+package board
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+)
+
+// TestNobodyIsGivenTheAnswerToAnotherQuestion: questions differ in what may be seen, in the target, the selectors, the order or the
+// grouping, and in nothing else. Each is answered for itself, also once something has changed.
+func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
+	inBubble(t, 20, 1<<20, func(a *asked) {
+		target := access.Target{Version: "v1", Resource: "pods"}
+		sees := func(scope auth.Scope) Question {
+			visible, _ := access.VisibilityOf(scope, target, pods)
+			return Question{Part: access.Part{Target: target, Visible: visible}}
+		}
+		all := sees(auth.Scope{All: true})
+		within, selected, sorted, labelled := all, all, all, all
+		within.Part.Target.Namespace = "a"
+		selected.Selector = must(cache.ParseSelector("", "metadata.name=1"))
+		labelled.Selector = must(cache.ParseSelector("app=web", ""))
+		sorted.Order = must(cache.ParseOrder("-metadata.namespace"))
+		byName, byNamespace := all, all
+		byName.By, byNamespace.By = must(cache.ParseGrouping("metadata.name")), must(cache.ParseGrouping("metadata.namespace"))
+		questions := map[string]struct {
+			Question
+			before, after []string // in their order; or the values that are counted
+		}{
+			"all":              {all, []string{"a/1", "a/2", "b/1"}, []string{"a/1", "a/2", "a/3", "b/1", "b/3"}},
+			"one namespace":    {sees(auth.Scope{Namespaces: []string{"a"}}), []string{"a/1", "a/2"}, []string{"a/1", "a/2", "a/3"}},
+			"another":          {sees(auth.Scope{Namespaces: []string{"b"}}), []string{"b/1"}, []string{"b/1", "b/3"}},
+			"two namespaces":   {sees(auth.Scope{Namespaces: []string{"b", "c"}}), []string{"b/1"}, []string{"b/1", "b/3"}},
+			"one object":       {sees(auth.Scope{Names: map[string][]string{"a": {"3"}}}), nil, []string{"a/3"}},
+			"nothing":          {Question{Part: access.Part{Target: target, Visible: access.Nothing()}}, nil, nil},
+			"the path's":       {within, []string{"a/1", "a/2"}, []string{"a/1", "a/2", "a/3"}},
+			"a field":          {selected, []string{"a/1", "b/1"}, []string{"a/1", "b/1"}},
+			"a label":          {labelled, nil, []string{"a/3", "b/3"}},
+			"in another order": {sorted, []string{"b/1", "a/1", "a/2"}, []string{"b/1", "b/3", "a/1", "a/2", "a/3"}},
+			"by name":          {byName, []string{"1", "2"}, []string{"1", "2", "3"}},
+			"by namespace":     {byNamespace, []string{"a", "b"}, []string{"a", "b"}},
+		}
+		readers := map[string]*Reader{}
+		check := func(name string, want []string) {
+			t.Helper()
+			view := a.view(readers[name], nil)
+			if got := shown(view); !slices.Equal(got, want) {
+				t.Errorf("%s: %v, not %v", name, got, want)
+			}
+			if found := a.board.Find(a.store, questions[name].Question, view.Version, view.Version); found != view {
+				t.Errorf("%s: another answer is found than is told", name)
+			}
+		}
+		names := slices.Sorted(maps.Keys(questions))
+		for _, name := range names {
+			r, err := a.board.Ask(a.kinds, a.store, questions[name].Question, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			readers[name] = r
+		}
+		for _, name := range names {
+			check(name, questions[name].before)
+		}
+		a.api.Put("pods", "a/3", "metadata.labels.app=web")
+		a.api.Put("pods", "b/3", "metadata.labels.app=web")
+		synctest.Wait()
+		for _, name := range names {
+			check(name, questions[name].after)
+		}
+	})
+}
+
+// shown is the objects of an order, or the values that are counted.
+func shown(view *View) (all []string) {
+	if view.Tally != nil {
+		for _, c := range view.Tally.Counts(0) {
+			all = append(all, c.Values...)
+		}
+		slices.Sort(all)
+		return all
+	}
+	for _, o := range view.Ranking.Window(make([]*cluster.Object, 0, view.Ranking.Len()), 0, view.Ranking.Len()) {
+		all = append(all, o.Key())
+	}
+	return all
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
