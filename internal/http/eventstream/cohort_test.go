@@ -2,6 +2,7 @@ package eventstream
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -27,9 +28,12 @@ import (
 type listener struct {
 	r      *running
 	random *rand.Rand
+	user   string
+	path   string // empty: that of all pods
 	query  string
 	coding string
-	steady bool // it reads all the time, and never leaves
+	until  string // the object that is called so is the last; empty: last
+	steady bool   // it reads all the time, and never leaves
 
 	began    chan struct{} // closed once the state was told
 	ended    chan struct{} // closed once it was told of the object that is called last
@@ -56,7 +60,8 @@ func (l *listener) connect() (over bool) {
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(64 << 10)
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	fmt.Fprintf(conn, "GET /api/v1/pods%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAccept-Encoding: %s\r\n", l.query, l.coding)
+	path := cmp.Or(l.path, "/api/v1/pods") + l.query
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nUser: %s\r\nAccept: text/event-stream\r\nAccept-Encoding: %s\r\n", path, l.user, l.coding)
 	if l.position != "" {
 		fmt.Fprintf(conn, "Last-Event-ID: %s\r\n", l.position)
 	}
@@ -118,7 +123,7 @@ func (l *listener) note(event string) {
 	case "reset":
 		l.resets++
 	case "added", "modified", "patched", "deleted", "stale", "live":
-		if l.told = append(l.told, event); strings.Contains(event, `"name":"last"`) {
+		if l.told = append(l.told, event); strings.Contains(event, `"name":"`+cmp.Or(l.until, "last")+`"`) {
 			close(l.ended)
 		}
 	}

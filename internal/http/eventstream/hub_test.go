@@ -27,16 +27,22 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// everything is an auth.Authorizer that lets everybody see everything.
-type everything struct{}
+// scopes is an auth.Authorizer that lets users see some of each kind, and everything those whom it does not know.
+type scopes map[string]auth.Scope
 
-func (everything) Authorize(context.Context, auth.Identity, auth.Request) (auth.Decision, error) {
-	return auth.Decision{Allowed: true}, nil
+func (s scopes) Authorize(_ context.Context, id auth.Identity, req auth.Request) (auth.Decision, error) {
+	scope, narrowed := s[id.Username]
+	return auth.Decision{Allowed: !narrowed || req.Namespace != "" && scope.SeesNamespace(req.Namespace)}, nil
 }
-func (everything) Scope(context.Context, auth.Identity, auth.Request) (auth.Scope, error) {
+
+func (s scopes) Scope(_ context.Context, id auth.Identity, _ auth.Request) (auth.Scope, error) {
+	if scope, narrowed := s[id.Username]; narrowed {
+		return scope, nil
+	}
 	return auth.Scope{All: true}, nil
 }
-func (everything) Changes(auth.Identity, func()) func() { return func() {} }
+
+func (scopes) Changes(auth.Identity, func()) func() { return func() {} }
 
 // running is a Hub that serves event streams on loopback, over a real cache that a fake API server feeds.
 type running struct {
@@ -61,8 +67,13 @@ func (r *running) log() string {
 	return r.written.String()
 }
 
-// run runs a Hub until the test ends.
+// run runs a Hub until the test ends. Clients say in a header who they are.
 func run(t *testing.T, wrap func(net.Conn) net.Conn) *running {
+	t.Helper()
+	return runFor(t, scopes{}, wrap)
+}
+
+func runFor(t *testing.T, authorizer auth.Authorizer, wrap func(net.Conn) net.Conn) *running {
 	t.Helper()
 	api, url := apitest.Start(t)
 	r := &running{t: t, api: api}
@@ -78,7 +89,7 @@ func run(t *testing.T, wrap func(net.Conn) net.Conn) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reach, err := access.New(access.Options{Clusters: []*cache.Kinds{kinds}, Authorizer: everything{}, SyncTimeout: 10 * time.Second})
+	reach, err := access.New(access.Options{Clusters: []*cache.Kinds{kinds}, Authorizer: authorizer, SyncTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +99,7 @@ func run(t *testing.T, wrap func(net.Conn) net.Conn) *running {
 	}
 	r.hub = New(Options{
 		Codings: codings,
-		Access:  reach, Authorizer: everything{}, Confirm: func(context.Context, auth.Identity) error { return nil },
+		Access:  reach, Authorizer: authorizer, Confirm: func(context.Context, auth.Identity) error { return nil },
 		Processors: budget.NewQueue(2, 0, 0), Memory: budget.NewMemory(1 << 20),
 		Times:       Times{Heartbeat: time.Minute, MaxAge: time.Hour, WriteTimeout: 5 * time.Second, Retry: time.Second, Reauthorize: time.Minute},
 		SyncTimeout: 10 * time.Second, Drain: time.Second, Registerer: prometheus.NewRegistry(), Log: log,
@@ -101,7 +112,7 @@ func run(t *testing.T, wrap func(net.Conn) net.Conn) *running {
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 			target, _ := access.Parse(request.URL.Path)
-			if err := r.hub.Single(w, request, auth.Identity{Username: "alice"}, target); err != nil {
+			if err := r.hub.Single(w, request, auth.Identity{Username: request.Header.Get("User")}, target); err != nil {
 				t.Error(err)
 			}
 		}),
