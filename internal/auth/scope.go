@@ -42,6 +42,53 @@ func (s Scope) In(namespace string) Scope {
 	return Scope{Names: map[string][]string{namespace: slices.Compact(names)}}
 }
 
+// And is what both of two scopes show.
+func (s Scope) And(other Scope) (both Scope) {
+	switch {
+	case s.All:
+		return other
+	case other.All:
+		return s
+	}
+	for _, namespace := range s.Namespaces {
+		if other.SeesNamespace(namespace) {
+			both.Namespaces = append(both.Namespaces, namespace)
+		}
+	}
+	names := map[string][]string{}
+	add := func(a, b Scope) {
+		for namespace, in := range a.Names {
+			for _, name := range in {
+				if b.Sees(namespace, name) {
+					names[namespace] = append(names[namespace], name)
+					continue
+				}
+				if namespace != "" {
+					continue
+				}
+				for _, whole := range b.Namespaces {
+					names[whole] = append(names[whole], name)
+				}
+				for only, shown := range b.Names {
+					if has(shown, name) {
+						names[only] = append(names[only], name)
+					}
+				}
+			}
+		}
+	}
+	add(s, other)
+	add(other, s)
+	for namespace, in := range names {
+		slices.Sort(in)
+		names[namespace] = slices.Compact(in)
+	}
+	if len(names) > 0 {
+		both.Names = names
+	}
+	return both
+}
+
 // Equal reports whether two scopes are the same.
 func (s Scope) Equal(other Scope) bool {
 	return s.All == other.All && slices.Equal(s.Namespaces, other.Namespaces) &&

@@ -15,7 +15,8 @@ import (
 func TestWhatIsThereIsNotToldBeforeThePodsAreKnown(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		g := all[0]
-		g.api.Put("deployments", "a/between", ownedBy("Job", "batch/v1", "train"))
+		g.api.Put("jobs", "a/train", "metadata.uid=u")
+		g.api.Put("deployments", "a/between", "metadata.uid=u", ownedBy("Job", "batch/v1", "train"))
 		k.ownedPod("a/web", ownedBy("Deployment", "apps/v1", "between"))
 		k.starts("a/web", "main")
 		k.writes("a/web", "main", "one", "two", "three")
@@ -199,7 +200,7 @@ func TestOwnersThatOwnEachOtherTakeNoLongerThanTheyAreMany(t *testing.T) {
 			names = append(names, fmt.Sprint("x-", i))
 		}
 		for _, name := range names {
-			g.api.Put("deployments", "a/"+name, ownedBy("Deployment", "apps/v1", names...))
+			g.api.Put("deployments", "a/"+name, "metadata.uid=u", ownedBy("Deployment", "apps/v1", names...))
 		}
 		k.ownedPod("a/web", ownedBy("Deployment", "apps/v1", names...))
 		k.starts("a/web", "main")

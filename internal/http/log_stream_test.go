@@ -85,6 +85,7 @@ func TestLogsAreFollowedThroughRestartsToTheEnd(t *testing.T) {
 func TestLogsOfAJobAreThoseOfItsPods(t *testing.T) {
 	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
 		g := all[0]
+		g.api.Put("jobs", "a/train", "metadata.uid=u")
 		k.ownedPod("a/mine", ownedBy("Job", "batch/v1", "train"))
 		k.ownedPod("a/late", ownedBy("Job", "batch/v1", "train"))
 		k.ownedPod("a/grandchild", ownedBy("Deployment", "apps/v1", "between"))
@@ -100,7 +101,7 @@ func TestLogsOfAJobAreThoseOfItsPods(t *testing.T) {
 		// What stands between may come later than the pod, by its own watch.
 		k.starts("a/grandchild", "main")
 		time.Sleep(time.Second)
-		g.api.Put("deployments", "a/between", ownedBy("Job", "batch/v1", "train"))
+		g.api.Put("deployments", "a/between", "metadata.uid=u", ownedBy("Job", "batch/v1", "train"))
 		k.writes("a/grandchild", "main", "grandchild")
 		s.says("started grandchild/main#0", "grandchild/main grandchild")
 		// What is there now is all of it, also where the owners between have to be read first.

@@ -83,7 +83,7 @@ func each(o *cluster.Object, visit func(id ID, controls bool)) {
 			group = ""
 		}
 		id := ID{o.GetNamespace(), ref.Get("uid").Str, group, ref.Get("kind").Str, ref.Get("name").Str}
-		if id.UID != "" && id.UID != o.UID() {
+		if id.UID != "" && (id.UID != o.UID() || id.Name != o.GetName()) {
 			controls := ref.Get("controller").Bool() && !controlled
 			controlled = controlled || controls
 			visit(id, controls)

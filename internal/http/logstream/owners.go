@@ -2,111 +2,137 @@ package logstream
 
 import (
 	"context"
-	"strings"
+	"time"
 
-	"github.com/tidwall/gjson"
-
+	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
 // family knows which pods belong to an object: those that name it as an owner, or whose owners belong to it, such as the pods of a
-// JobSet's jobs. Owners count by name, so that an object which is made anew has its pods again.
+// JobSet's jobs. What its caller may not get is as if it were not there, and what is there under a reference's name but is another
+// object, too.
 type family struct {
+	access    *access.Access
 	kinds     *cache.Kinds
-	payer     string
-	head      owner
-	namespace string
-	between   map[owner]*generation // by kind, without the name; nil: the cluster does not show it
+	id        auth.Identity
+	head      access.Target
+	headKind  cluster.Kind
+	headStore *cache.Store
+	release   func()
+	between   map[kindName]*generation
 }
 
-// owner is what an ownerReference names, in whatever version.
-type owner struct{ group, kind, name string }
+// kindName is what an ownerReference says of a kind, in whatever version.
+type kindName struct{ group, kind string }
 
 // generation is the objects of a kind that may stand between the head of a family and its pods.
 type generation struct {
-	store   *cache.Store
+	kind    cluster.Kind
+	store   *cache.Store // nil: the caller may see none of them, or there is no such kind
 	release func()
+	visible *access.Visibility
+	asked   time.Time // when it was asked what the caller may see
+	unknown bool      // and there was no answer
 }
 
-// maxDepth is how far above its pods an owner may stand: TrainJob, JobSet, Job, Pod.
-const maxDepth = 5
+// newFamily returns the family of an object that a caller may get.
+func newFamily(a *access.Access, kinds *cache.Kinds, id auth.Identity, head access.Target, kind cluster.Kind) (*family, error) {
+	f := &family{access: a, kinds: kinds, id: id, head: head, headKind: kind, between: map[kindName]*generation{}}
+	var err error
+	f.headStore, f.release, err = kinds.Use(kind, id.Payer())
+	return f, err
+}
 
-// belongs reports whether an object belongs to the family. Known is false as long as that cannot be said.
+// belongs reports whether an object belongs to the family. Known is false as long as that cannot be said: an object may come
+// before its owner, by another watch. It takes no less time where the caller may not know.
 func (f *family) belongs(ctx context.Context, o *cluster.Object) (yes, known bool) {
-	return f.isBelow(ctx, o, maxDepth, map[step]verdict{})
-}
-
-// step is an owner at a height, and verdict what isBelow says of it. Each is looked at once: those who own each other, which anybody
-// can make, have more ways among them than can be walked.
-type (
-	step struct {
-		owner
-		depth int
-	}
-	verdict struct{ yes, known bool }
-)
-
-func (f *family) isBelow(ctx context.Context, o *cluster.Object, depth int, seen map[step]verdict) (yes, known bool) {
 	known = true
-	o.Path("metadata.ownerReferences").ForEach(func(_, ref gjson.Result) bool {
-		group, _, versioned := strings.Cut(ref.Get("apiVersion").Str, "/")
-		if !versioned {
-			group = ""
+	ownerref.Above(ownerref.Owners(o), func(up ownerref.ID) ([]ownerref.ID, bool) {
+		isHead := up.Group == f.headKind.Group && up.Kind == f.headKind.Kind && up.Name == f.head.Name
+		store, visible := f.headStore, (*access.Visibility)(nil)
+		if !isHead {
+			g := f.of(ctx, up)
+			if store, visible = g.store, g.visible; store == nil {
+				known = known && !g.unknown
+				return nil, true
+			}
 		}
-		up := owner{group, ref.Get("kind").Str, ref.Get("name").Str}
-		if yes = up == f.head; yes || depth == 1 {
-			return !yes
-		}
-		next := f.of(ctx, up)
-		if next == nil {
-			return true
-		}
-		if !next.store.Upstream().Synced {
+		parent := store.Snapshot().Get(f.head.Namespace, up.Name)
+		if parent == nil || parent.UID() != up.UID || !visible.Sees(parent) {
 			known = false
-			return true
+			return nil, true
 		}
-		parent := next.store.Snapshot().Get(f.namespace, up.name)
-		if parent == nil { // this one may have come before its owner, by another watch
-			known = false
-			return true
-		}
-		at := step{up, depth - 1}
-		of, before := seen[at]
-		if !before {
-			of.yes, of.known = f.isBelow(ctx, parent, depth-1, seen)
-			seen[at] = of
-		}
-		yes, known = of.yes, known && of.known
-		return !yes
+		yes = isHead
+		return ownerref.Owners(parent), !yes
 	})
 	return yes, yes || known
 }
 
-// of is the generation of an owner; nil if there is none.
-func (f *family) of(ctx context.Context, up owner) *generation {
-	up.name = ""
-	if up.group == "" && up.kind != "ReplicationController" { // nothing else of the core group makes pods, and some of it is large, or secret
-		return nil
+// askedAgain is how often it is asked what a caller may see of a kind that stands between, while new pods come.
+const askedAgain = time.Second
+
+// of is the generation of an owner.
+func (f *family) of(ctx context.Context, up ownerref.ID) *generation {
+	if up.Group == "" && up.Kind != "ReplicationController" { // nothing else of the core group makes pods, and some of it is large, or secret
+		return &generation{}
 	}
-	if found, ok := f.between[up]; ok {
-		return found
+	name := kindName{up.Group, up.Kind}
+	g := f.between[name]
+	if g == nil {
+		g = &generation{}
+		f.between[name] = g
 	}
-	f.between[up] = nil
-	kinds, err := f.kinds.Cluster().Kinds(ctx)
-	if err != nil {
-		delete(f.between, up)
-		return nil
+	if !g.asked.IsZero() && time.Since(g.asked) < askedAgain {
+		return g
 	}
-	for _, kind := range kinds {
-		if kind.Group == up.group && kind.Kind == up.kind && kind.Namespaced && kind.Watchable && f.kinds.Cluster().Serves(kind.Group, kind.Resource) {
-			if store, release, err := f.kinds.Use(kind, f.payer); err == nil {
-				f.between[up] = &generation{store, release}
+	g.asked = time.Now()
+	if g.unknown = !f.ask(ctx, name, g); g.unknown {
+		g.close()
+	}
+	return g
+}
+
+// ask finds the kind of a generation, and what the caller may see of it; ok is false if neither can be known now.
+func (f *family) ask(ctx context.Context, name kindName, g *generation) (ok bool) {
+	if g.kind.Kind == "" {
+		kinds, err := f.kinds.Cluster().Kinds(ctx)
+		if err != nil {
+			return false
+		}
+		for _, kind := range kinds {
+			if kind.Group == name.group && kind.Kind == name.kind && kind.Namespaced && kind.Watchable && f.kinds.Cluster().Serves(kind.Group, kind.Resource) {
+				g.kind = kind
+				break
 			}
-			break
 		}
 	}
-	return f.between[up]
+	if g.kind.Kind == "" {
+		return true
+	}
+	target := access.Target{Cluster: f.head.Cluster, Group: g.kind.Group, Version: g.kind.Version, Resource: g.kind.Resource, Namespace: f.head.Namespace}
+	visible, may, err := f.access.See(ctx, f.kinds, f.id, target, g.kind, "get")
+	if err != nil {
+		return false
+	}
+	if g.visible = visible; !may {
+		g.close()
+		return true
+	}
+	if g.store == nil {
+		g.store, g.release, err = f.kinds.Use(g.kind, f.id.Payer())
+	}
+	return err == nil
+}
+
+// close gives back what was read.
+func (g *generation) close() {
+	if g.store != nil {
+		g.release()
+		g.store = nil
+	}
 }
 
 // close gives back what was read.
@@ -115,8 +141,7 @@ func (f *family) close() {
 		return
 	}
 	for _, g := range f.between {
-		if g != nil {
-			g.release()
-		}
+		g.close()
 	}
+	f.release()
 }

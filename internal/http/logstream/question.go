@@ -116,7 +116,7 @@ func targets(path string) (pods, owner access.Target, err error) {
 		return pods, owner, reply.NotFound("below /logs stands the path of a pod, of pods or of what owns pods, such as /logs/apis/batch/v1/namespaces/default/jobs/train")
 	case t.Group == "" && t.Version == "v1" && t.Resource == "pods":
 		pods = t
-	case t.Name == "" || t.Namespace == "":
+	case t.Name == "" || t.Namespace == "", t.Group == "" && t.Resource != "replicationcontrollers": // nothing else of the core group makes pods
 		return pods, owner, reply.NotFound("below /logs stands the path of one owner of pods in its namespace, or of pods")
 	default:
 		owner = t

@@ -171,7 +171,7 @@ func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
 	if !s.selects(s.match, o) || !s.Visible.Sees(o) {
 		return nil
 	}
-	if s.family != nil {
+	if s.family != nil && !s.follows(o) {
 		yes, known := s.family.belongs(ctx, o)
 		if !known {
 			s.unsure[strings.Clone(o.GetName())] = time.Now()
@@ -197,6 +197,11 @@ func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
 	}
 	s.several = s.several || len(s.containers) > 1
 	return keys
+}
+
+// follows reports whether a container of a pod is followed already: then it belongs to the owner, whatever has become of that.
+func (s *source) follows(o *cluster.Object) bool {
+	return slices.ContainsFunc(s.order, func(c *container) bool { return c.uid == o.UID() })
 }
 
 // wants reports whether a container's log is asked for.

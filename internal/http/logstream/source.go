@@ -31,18 +31,20 @@ const maxContainers = 64
 type source struct {
 	question
 	eventstream.Permitted
-	feeds   *logs.Feeds
-	access  *access.Access
-	in      access.Grant
-	kind    cluster.Kind // pods
-	match   func(*cluster.Object) bool
-	family  *family // nil: no owner was named
-	payer   string
-	name    string // in event ids
-	prefix  string // of events' names
-	plain   bool   // lines are told as text
-	several bool   // of several containers, so that each line says of which
-	among   int    // how many sources of logs the stream has
+	feeds  *logs.Feeds
+	access *access.Access
+	in     access.Grant
+	kind   cluster.Kind // pods
+	match  func(*cluster.Object) bool
+
+	ownerKind cluster.Kind
+	family    *family // nil: no owner was named
+	payer     string
+	name      string // in event ids
+	prefix    string // of events' names
+	plain     bool   // lines are told as text
+	several   bool   // of several containers, so that each line says of which
+	among     int    // how many sources of logs the stream has
 
 	to    eventstream.Sink // nil before the first Read
 	known position         // of the client; without places: it begins here
@@ -63,13 +65,12 @@ type source struct {
 
 // open opens the source for a caller.
 func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q question, plain bool) (_ eventstream.Source, err error) {
-	granted, kind, err := h.opts.Access.Find(ctx, id, q.pods, "get")
-	trail.Of(ctx).Decided(access.Part{Target: q.pods, Visible: granted.Visible}.Read("get"), err)
+	granted, kind, owner, err := h.find(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
 	s := &source{
-		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, match: q.selector.Match(), payer: id.Payer(),
+		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, ownerKind: owner, match: q.selector.Match(), payer: id.Payer(),
 		name: name, plain: plain, among: 1, Permitted: eventstream.Permitted{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]time.Time{},
 	}
 	if s.name == "" {
@@ -77,18 +78,14 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 	} else {
 		s.prefix = name + "."
 	}
-	if q.owner.Resource != "" {
-		above, err := granted.Kinds.Cluster().Resolve(ctx, q.owner.Group, q.owner.Version, q.owner.Resource)
-		if err != nil {
-			return nil, err
-		}
-		s.family = &family{
-			kinds: granted.Kinds, payer: id.Payer(), head: owner{above.Group, above.Kind, q.owner.Name}, namespace: q.owner.Namespace,
-			between: map[owner]*generation{},
-		}
-	}
 	if granted.Store, granted.Release, err = granted.Kinds.Use(kind, id.Payer()); err != nil {
 		return nil, err
+	}
+	if q.owner.Resource != "" {
+		if s.family, err = newFamily(h.opts.Access, granted.Kinds, id, q.owner, owner); err != nil {
+			granted.Release()
+			return nil, err
+		}
 	}
 	s.in = granted
 	if err := s.check(); err != nil {
@@ -160,7 +157,12 @@ func (s *source) part() access.Part {
 func (s *source) Name() string { return s.name }
 
 // Ready implements eventstream.Source.
-func (s *source) Ready(ctx context.Context) error { return s.in.Store.WaitSynced(ctx) }
+func (s *source) Ready(ctx context.Context) error {
+	if err := s.in.Store.WaitSynced(ctx); err != nil || s.family == nil {
+		return err
+	}
+	return s.family.headStore.WaitSynced(ctx)
+}
 
 // Epoch implements eventstream.Source. It is the objects' one, so that a client which adds logs to its stream is not reset everywhere.
 func (s *source) Epoch(ctx context.Context) (string, error) { return s.in.Kinds.Cluster().Epoch(ctx) }
@@ -221,11 +223,11 @@ func (s *source) Bookmark(to eventstream.Sink) {
 
 // Question implements eventstream.Source.
 func (s *source) Question() eventstream.Question {
-	kinds, store, target, kind, a := s.in.Kinds, s.in.Store, s.pods, s.kind, s.access
+	q, kinds, store, pods, owner, a := s.question, s.in.Kinds, s.in.Store, s.kind, s.ownerKind, s.access
 	return eventstream.Question{
-		Key: fmt.Sprintf("log %p %#v", kinds, target),
+		Key: fmt.Sprintf("log %p %#v %#v", kinds, q.pods, q.owner),
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
-			return a.See(ctx, kinds, id, target, kind, "get")
+			return q.see(ctx, a, kinds, id, pods, owner)
 		},
 		Live: func() bool { return store.Upstream().Live },
 	}

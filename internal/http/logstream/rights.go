@@ -1,0 +1,79 @@
+package logstream
+
+import (
+	"context"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/trail"
+)
+
+// need is something that a caller must be allowed to do.
+type need struct {
+	access.Target
+	verb string
+}
+
+// needs are what a caller must be allowed to do, which is what kubectl logs would have to be: to read the text, of each pod;
+// to list the pods, unless one is named; and to get the object to which they belong. So nothing is found in objects that the
+// caller may not see, and none of these is looked for before all is allowed.
+func (q *question) needs() []need {
+	all := []need{{q.pods, "get"}}
+	if q.pods.Name == "" {
+		pods := q.pods
+		pods.Subresource = ""
+		all = append(all, need{pods, "list"})
+	}
+	if q.owner.Resource != "" {
+		all = append(all, need{q.owner, "get"})
+	}
+	return all
+}
+
+// find authorizes a question: which pods the caller may see, and the kinds of pods and of their owner.
+func (h *Handler) find(ctx context.Context, id auth.Identity, q question) (granted access.Grant, pods, owner cluster.Kind, err error) {
+	shows := auth.Scope{All: true}
+	told := need{q.pods, "get"}
+	for _, n := range q.needs() {
+		var kind cluster.Kind
+		if granted, kind, err = h.opts.Access.Find(ctx, id, n.Target, n.verb); err != nil {
+			told = n
+			break
+		}
+		if n.Target == q.owner {
+			owner = kind
+			continue
+		}
+		pods, shows = kind, shows.And(granted.Visible.Shows())
+	}
+	if err == nil {
+		var ok bool
+		if granted.Visible, ok = access.VisibilityOf(shows, q.pods, pods); !ok {
+			err = access.Forbidden(id, q.pods, "get")
+		}
+	}
+	trail.Of(ctx).Decided(access.Part{Target: told.Target, Visible: granted.Visible}.Read(told.verb), err)
+	return granted, pods, owner, err
+}
+
+// see asks again which pods a caller may see; ok is false if that is none, or one of the needs is not met any more.
+func (q *question) see(ctx context.Context, a *access.Access, kinds *cache.Kinds, id auth.Identity, pods, owner cluster.Kind) (_ *access.Visibility, ok bool, err error) {
+	shows := auth.Scope{All: true}
+	for _, n := range q.needs() {
+		kind := pods
+		if n.Target == q.owner {
+			kind = owner
+		}
+		visible, ok, err := a.See(ctx, kinds, id, n.Target, kind, n.verb)
+		if err != nil || !ok {
+			return nil, false, err
+		}
+		if n.Target != q.owner {
+			shows = shows.And(visible.Shows())
+		}
+	}
+	visible, ok := access.VisibilityOf(shows, q.pods, pods)
+	return visible, ok, nil
+}
