@@ -105,6 +105,10 @@ func (c *chronicle) lives(key, owner, queue string, states ...history.State) (ui
 	c.t.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
 	c.at += 60_000
+	if c.api.UID("namespaces", namespace) == "" {
+		c.api.Put("namespaces", namespace)
+	}
+	home := c.api.UID("namespaces", namespace)
 	identity := history.Identity{UID: fmt.Sprintf("uid-%d", c.log.Version), Namespace: namespace, Name: name}
 	var job *history.Job
 	batch := store.Batch{To: c.log.Version}
@@ -118,6 +122,7 @@ func (c *chronicle) lives(key, owner, queue string, states ...history.State) (ui
 		if job = next; next == nil {
 			c.t.Fatalf("%s does not follow", state)
 		}
+		next.NamespaceUID, transition.NamespaceUID = home, home
 		batch.Transitions = append(batch.Transitions, transition)
 	}
 	batch.Jobs = []*history.Job{job}
@@ -204,14 +209,14 @@ func TestHistoryIsFilteredByEachOfItsParameters(t *testing.T) {
 	}
 	a := c.get(allJobs+"?uid="+uid, "Authorization: Bearer alice")
 	created := (c.at - 120_000).Std().Format(time.RFC3339)
-	if want := `{"items":[{"cluster":"default","resource":"jobs.batch","namespace":"a","name":"one","uid":"` + uid + `","owner":"alice","queue":"gold",` +
+	if want := `{"items":[{"cluster":"default","resource":"jobs.batch","namespace":"a","namespaceUID":"` + c.api.UID("namespaces", "a") + `","name":"one","uid":"` + uid + `","owner":"alice","queue":"gold",` +
 		`"state":"Succeeded","since":"` + (c.at - 120_000 + 7_200_000).Std().Format(time.RFC3339) + `","reason":"","message":"","attempt":1,"createdAt":"` + created +
 		`","startedAt":"` + (c.at - 120_000 + 3_600_000).Std().Format(time.RFC3339) + `","endedAt":"` + (c.at - 120_000 + 7_200_000).Std().Format(time.RFC3339) +
 		`","deletedAt":null,"durations":{"Running":3600,"Submitted":3600},"requests":{"cpu":"2"},"reasons":[]}],"continue":""}` + "\n"; a.body != want {
 		t.Errorf("%s, not %s", a.body, want)
 	}
 	a = c.get(allJobs + "?view=transitions&limit=1&uid=" + uid)
-	if !strings.HasPrefix(a.body, `{"items":[{"seq":"3","cluster":"default","resource":"jobs.batch","namespace":"a","name":"one","uid":"`+uid+
+	if !strings.HasPrefix(a.body, `{"items":[{"seq":"3","cluster":"default","resource":"jobs.batch","namespace":"a","namespaceUID":"`+c.api.UID("namespaces", "a")+`","name":"one","uid":"`+uid+
 		`","resourceVersion":"3","from":"Running","to":"Succeeded","at":"`) || !strings.Contains(a.body, `"late":false,"attempt":1,"reason":"","message":"","owner":"alice"}`) {
 		t.Error(a.body)
 	}

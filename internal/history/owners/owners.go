@@ -44,19 +44,19 @@ func New(c *cluster.Cluster, set *rules.Set, log *slog.Logger) *Finder {
 	return &Finder{cluster: c, rules: set, kept: cache.NewLRUExpireCache(maxKept), log: log}
 }
 
-// Of is the owner of an object that says nothing of one; "" if nobody is, or if what is above it cannot be read although the API
-// server answers. An error says that the API server is away, so that nothing is known, or is the context's.
-func (f *Finder) Of(ctx context.Context, o *cluster.Object) (string, error) {
+// Of is the owner of an object that says nothing of one, in a namespace of a uid; "" if nobody is, or if what is above it cannot be read although the API
+// server answers. What a namespace says that has another uid is not asked for, since it may be somebody else's. An error says that the API server is away, so that nothing is known, or is the context's.
+func (f *Finder) Of(ctx context.Context, o *cluster.Object, namespace string) (string, error) {
 	var found finding
 	var err error
 	ownerref.Above(controllerOf(o), func(above ownerref.ID) ([]ownerref.ID, bool) {
 		found, err = f.look(ctx, above)
 		return found.above, err == nil && found.owner == ""
 	})
-	if err != nil || found.owner != "" || o.GetNamespace() == "" {
+	if err != nil || found.owner != "" || namespace == "" {
 		return found.owner, err
 	}
-	found, err = f.look(ctx, ownerref.ID{Kind: "Namespace", Name: o.GetNamespace()})
+	found, err = f.look(ctx, ownerref.ID{Kind: "Namespace", Name: o.GetNamespace(), UID: namespace})
 	return found.owner, err
 }
 
@@ -133,12 +133,13 @@ func (f *Finder) read(ctx context.Context, at ownerref.ID) (found finding, err e
 	switch isNamespace := kind.Resource == "namespaces" && kind.Group == ""; {
 	case err != nil:
 		return found, err
+	case o.UID() != at.UID: // another of the same name
 	case isNamespace:
 		found.owner = strings.Clone(f.rules.Owner(kind.String(), o))
 		if found.owner == "" && o.Get("app.kubernetes.io/part-of") == "kubeflow-profile" {
 			found.owner = strings.Clone(o.Path("metadata.annotations.owner").Str) // as Kubeflow's profile controller writes it
 		}
-	case o.UID() == at.UID: // else it is another of the same name
+	default:
 		found.owner, found.above = strings.Clone(f.rules.Owner(kind.String(), o)), controllerOf(o)
 	}
 	return found, nil

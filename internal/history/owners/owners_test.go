@@ -101,7 +101,7 @@ func TestOwnersAreFoundAboveAJob(t *testing.T) {
 			"a namespace's annotation":       {job(t, below(jobSets, "silent", "u"), in("personal")), "pat"},
 			"any annotation of the name":     {job(t, in("other")), ""},
 		} {
-			if owner, err := f.Of(t.Context(), test.job); owner != test.owner || err != nil {
+			if owner, err := f.Of(t.Context(), test.job, api.UID("namespaces", test.job.GetNamespace())); owner != test.owner || err != nil {
 				t.Errorf("%s: %q, %v; want %q", name, owner, err, test.owner)
 			}
 		}
@@ -110,7 +110,7 @@ func TestOwnersAreFoundAboveAJob(t *testing.T) {
 		}
 
 		byQueue := finder(t, api, `object.metadata.annotations['kubecast.io/owner'].split('@')[0] + '!'`)
-		if owner, err := byQueue.Of(t.Context(), job(t, below(jobSets, "set", set))); owner != "ann!" || err != nil {
+		if owner, err := byQueue.Of(t.Context(), job(t, below(jobSets, "set", set)), ""); owner != "ann!" || err != nil {
 			t.Errorf("by an expression: %q, %v", owner, err)
 		}
 	})
@@ -123,7 +123,7 @@ func TestManyJobsOfOneOwnerAskOnce(t *testing.T) {
 		api.Put("jobsets", "n/set", ownedBy("ann"))
 		f, o := finder(t, api, ""), job(t, below(jobSets, "set", api.UID("jobsets", "n/set")))
 		for range 100 {
-			if owner, err := f.Of(t.Context(), o); owner != "ann" || err != nil {
+			if owner, err := f.Of(t.Context(), o, ""); owner != "ann" || err != nil {
 				t.Fatal(owner, err)
 			}
 		}
@@ -132,7 +132,7 @@ func TestManyJobsOfOneOwnerAskOnce(t *testing.T) {
 		}
 		api.Put("jobsets", "n/set", ownedBy("bob"))
 		time.Sleep(keep + time.Second)
-		if owner, err := f.Of(t.Context(), o); owner != "bob" || err != nil {
+		if owner, err := f.Of(t.Context(), o, ""); owner != "bob" || err != nil {
 			t.Errorf("a minute after a change: %q, %v", owner, err)
 		}
 	})
@@ -148,18 +148,18 @@ func TestAnOwnerThatCannotBeAskedForNow(t *testing.T) {
 		o := job(t, below(jobSets, "set", api.UID("jobsets", "n/set")))
 		f := finder(t, api, "")
 		api.Away(true)
-		if owner, err := f.Of(t.Context(), o); err == nil {
+		if owner, err := f.Of(t.Context(), o, ""); err == nil {
 			t.Errorf("while the API server was away: %q", owner)
 		}
 		api.Away(false)
 		time.Sleep(time.Minute) // until the cluster is tried again
-		if owner, err := f.Of(t.Context(), o); owner != "ann" || err != nil {
+		if owner, err := f.Of(t.Context(), o, ""); owner != "ann" || err != nil {
 			t.Errorf("afterwards: %q, %v", owner, err)
 		}
 		time.Sleep(keep + time.Second)
 		api.Hang("jobsets")
 		began := time.Now()
-		if owner, err := f.Of(t.Context(), o); owner != "" || err != nil || time.Since(began) > tries*(within+pause) {
+		if owner, err := f.Of(t.Context(), o, ""); owner != "" || err != nil || time.Since(began) > tries*(within+pause) {
 			t.Errorf("while a kind hangs: %q, %v after %s", owner, err, time.Since(began))
 		}
 		api.Fail("jobsets", 0)
@@ -179,7 +179,7 @@ func TestAKindThatHangsHoldsABatchBriefly(t *testing.T) {
 		for n := range 512 {
 			o := job(t, below(jobSets, strconv.Itoa(n), "u"))
 			finding.Go(func() error {
-				_, err := f.Of(t.Context(), o)
+				_, err := f.Of(t.Context(), o, "")
 				return err
 			})
 		}

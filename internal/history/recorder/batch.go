@@ -24,6 +24,7 @@ type batch struct {
 	order       []string                   // uids, in the order in which they first came
 	changed     map[string]*history.Job    // by uid, as they are at the end
 	unowned     map[string]*cluster.Object // by uid: jobs that name no owner
+	unplaced    map[string]*cluster.Object // by uid: jobs of which it is not known of which namespace they are
 }
 
 func (b *batch) jobs() []*history.Job {
@@ -88,12 +89,23 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 		}
 	}
 	r.change(b, was, seen)
-	if next := b.changed[seen.UID]; next != nil && next.Owner == "" && !deleted && r.opts.Owners != nil {
-		if b.unowned == nil {
-			b.unowned = map[string]*cluster.Object{}
-		}
-		b.unowned[seen.UID] = o
+	next := b.changed[seen.UID]
+	if next == nil || deleted {
+		return
 	}
+	if next.Owner == "" && r.opts.Owners != nil {
+		note(&b.unowned, o)
+	}
+	if next.NamespaceUID == "" && next.Namespace != "" {
+		note(&b.unplaced, o)
+	}
+}
+
+func note(objects *map[string]*cluster.Object, o *cluster.Object) {
+	if *objects == nil {
+		*objects = map[string]*cluster.Object{}
+	}
+	(*objects)[o.UID()] = o
 }
 
 // findersAtOnce is how many owners are looked for at a time.
@@ -110,8 +122,9 @@ func (r *Recorder) findOwners(ctx context.Context, b *batch) error {
 	finding, ctx := errgroup.WithContext(ctx)
 	finding.SetLimit(findersAtOnce)
 	for uid, o := range b.unowned {
+		namespace := b.changed[uid].NamespaceUID
 		finding.Go(func() error {
-			owner, err := r.opts.Owners.Of(ctx, o)
+			owner, err := r.opts.Owners.Of(ctx, o, namespace)
 			if owner != "" {
 				mu.Lock()
 				defer mu.Unlock()

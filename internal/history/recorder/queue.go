@@ -38,6 +38,9 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 		return nil
 	}
 	r.status.writes()
+	if err := r.place(ctx, b); err != nil {
+		return err
+	}
 	if err := r.findOwners(ctx, b); err != nil {
 		return err
 	}

@@ -60,6 +60,8 @@ type Recorder struct {
 
 	rewritten  bool      // versions went back, so the position is one of another history
 	expireNext time.Time // when the next removal of old jobs is due
+	placeNext  time.Time // when it may be asked again which namespaces live
+	placeTold  string    // the last reason why it could not
 
 	// Of one tenure.
 	at      store.Log               // the position in the database

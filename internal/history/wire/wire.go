@@ -11,31 +11,32 @@ import (
 
 // Job is a job as others are told it.
 type Job struct {
-	Cluster   string                    `json:"cluster"`
-	Resource  string                    `json:"resource"`
-	Namespace string                    `json:"namespace"`
-	Name      string                    `json:"name"`
-	UID       string                    `json:"uid"`
-	Owner     string                    `json:"owner"`
-	Queue     string                    `json:"queue"`
-	State     history.State             `json:"state"`
-	Since     history.Time              `json:"since"`
-	Reason    string                    `json:"reason"`
-	Message   string                    `json:"message"`
-	Attempt   int                       `json:"attempt"`
-	CreatedAt history.Time              `json:"createdAt"`
-	StartedAt history.Time              `json:"startedAt"`
-	EndedAt   history.Time              `json:"endedAt"`
-	DeletedAt history.Time              `json:"deletedAt"`
-	Durations map[history.State]float64 `json:"durations"` // in seconds
-	Requests  map[string]string         `json:"requests"`
-	Reasons   []history.Reason          `json:"reasons"` // why it waits or waited, the newest last
+	Cluster      string                    `json:"cluster"`
+	Resource     string                    `json:"resource"`
+	Namespace    string                    `json:"namespace"`
+	NamespaceUID *string                   `json:"namespaceUID"` // which namespace of that name; null: that is not known
+	Name         string                    `json:"name"`
+	UID          string                    `json:"uid"`
+	Owner        string                    `json:"owner"`
+	Queue        string                    `json:"queue"`
+	State        history.State             `json:"state"`
+	Since        history.Time              `json:"since"`
+	Reason       string                    `json:"reason"`
+	Message      string                    `json:"message"`
+	Attempt      int                       `json:"attempt"`
+	CreatedAt    history.Time              `json:"createdAt"`
+	StartedAt    history.Time              `json:"startedAt"`
+	EndedAt      history.Time              `json:"endedAt"`
+	DeletedAt    history.Time              `json:"deletedAt"`
+	Durations    map[history.State]float64 `json:"durations"` // in seconds
+	Requests     map[string]string         `json:"requests"`
+	Reasons      []history.Reason          `json:"reasons"` // why it waits or waited, the newest last
 }
 
 // JobOf returns a job of a cluster, by its name for people, and a kind, as it is at a time.
 func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
 	told := Job{
-		Cluster: cluster, Resource: resource, Namespace: j.Namespace, Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: j.Queue,
+		Cluster: cluster, Resource: resource, Namespace: j.Namespace, NamespaceUID: known(j.NamespaceUID), Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: j.Queue,
 		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
 		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
 		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: j.Reasons,
@@ -58,12 +59,20 @@ func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
 	return told
 }
 
+func known(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
 // Transition is a transition as others are told it.
 type Transition struct {
 	Seq             string         `json:"seq"`
 	Cluster         string         `json:"cluster"`
 	Resource        string         `json:"resource"`
 	Namespace       string         `json:"namespace"`
+	NamespaceUID    *string        `json:"namespaceUID"` // which namespace of that name; null: that is not known
 	Name            string         `json:"name"`
 	UID             string         `json:"uid"`
 	ResourceVersion string         `json:"resourceVersion"`
@@ -81,7 +90,7 @@ type Transition struct {
 // TransitionOf returns a transition of a cluster, by its name for people, and a kind.
 func TransitionOf(t *history.Transition, cluster, resource string) Transition {
 	told := Transition{
-		Seq: strconv.FormatUint(t.Seq, 10), Cluster: cluster, Resource: resource, Namespace: t.Namespace, Name: t.Name, UID: t.UID,
+		Seq: strconv.FormatUint(t.Seq, 10), Cluster: cluster, Resource: resource, Namespace: t.Namespace, NamespaceUID: known(t.NamespaceUID), Name: t.Name, UID: t.UID,
 		ResourceVersion: strconv.FormatUint(t.Version, 10), To: t.To, At: t.At, ObservedAt: t.Observed, Late: t.Late,
 		Attempt: t.Attempt, Reason: t.Reason, Message: t.Message, Owner: t.Owner,
 	}

@@ -12,6 +12,8 @@ export interface Transition {
   /** Counts the transitions of a cluster and kind, without gaps; larger than a number may be. */
   readonly seq: string;
   readonly namespace: string;
+  /** Which namespace of that name; null where that is not known. */
+  readonly namespaceUID?: string | null;
   readonly name: string;
   readonly uid: string;
   /** Undefined of the first. */
@@ -81,6 +83,8 @@ export function readTransition(data: JsonObject): Transition {
 /** A job as the history has it, whether it is still there or not. */
 export interface PastJob {
   readonly namespace: string;
+  /** Which namespace of that name; null where that is not known. */
+  readonly namespaceUID?: string | null;
   readonly name: string;
   readonly uid: string;
   readonly owner: string;
