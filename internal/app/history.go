@@ -41,7 +41,7 @@ func newArchive(cfg config.Config, box *inbox.Inbox, hooks *webhook.Senders, reg
 	if err != nil {
 		return nil, fmt.Errorf("history.database: %w", err)
 	}
-	box.Use(a.Reading(), a.Ready())
+	box.Use(a.Database(), a.Ready())
 	return a, nil
 }
 

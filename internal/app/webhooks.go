@@ -82,5 +82,5 @@ func tellWebhooks(opts *archive.Options, cfg config.Config, hooks *webhook.Sende
 
 // runWebhooks sends until the context ends.
 func runWebhooks(ctx context.Context, hooks *webhook.Senders, past *archive.Archive) error {
-	return hooks.Run(ctx, outbox.New(past.Reading(), past.Writing()), past.Ready())
+	return hooks.Run(ctx, outbox.New(past.Database()), past.Ready())
 }

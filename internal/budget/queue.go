@@ -14,19 +14,40 @@ var ErrTooMuch = errors.New("too many requests of one user are waiting")
 // Queue gives at most slots turns at a time, and at most perUser of them to one user. Users that wait are served
 // round robin, and the requests of one user in their order. So a user who has nothing under way waits for the turns
 // under way, and then for at most one turn of each other user, however many requests those have waiting.
+//
+// Whoever waits is of a class (see TakeAs). Within each class, users are served round robin.
 type Queue struct {
 	slots, perUser, waitingPerUser int
 	shared                         func() bool // nil: never
 
 	mu    sync.Mutex
 	taken int
-	users map[string]*member // users that have a turn, or wait for one
-	next  []*member          // users that wait and may have one more turn, in the order in which they get it
+	users map[userOf]*member // users that have a turn, or wait for one
+	next  [classes][]*member // by class: users that wait and may have one more turn, in the order in which they get it
+	last  Class              // which of Users and System was served last
+}
+
+// Class says who goes first among those that wait for a turn.
+type Class int
+
+// The classes. First goes before all others, however many there are. So it is for work of which there is little, and
+// for which everybody waits. System and Users get every other turn while both wait.
+const (
+	Users Class = iota
+	System
+	First
+	classes
+)
+
+// userOf is a user of a class.
+type userOf struct {
+	class Class
+	name  string
 }
 
 // member is one user.
 type member struct {
-	name    string
+	of      userOf
 	taken   int
 	waiting []*waiter
 	listed  bool // in next
@@ -38,7 +59,7 @@ type waiter struct {
 
 // NewQueue returns a queue. For each limit, 0 means none.
 func NewQueue(slots, perUser, waitingPerUser int) *Queue {
-	return &Queue{slots: slots, perUser: perUser, waitingPerUser: waitingPerUser, users: map[string]*member{}}
+	return &Queue{slots: slots, perUser: perUser, waitingPerUser: waitingPerUser, users: map[userOf]*member{}}
 }
 
 // Share leaves one of the slots to other users while there are any: as long as shared returns true, no user may have
@@ -56,16 +77,26 @@ func (q *Queue) Take(ctx context.Context, user string) (release func(), err erro
 
 // TakeWithin is Take, but waits no longer than a time, unless that is 0. Then the error is context.DeadlineExceeded.
 func (q *Queue) TakeWithin(ctx context.Context, longest time.Duration, user string) (release func(), err error) {
+	return q.take(ctx, longest, userOf{Users, user})
+}
+
+// TakeAs is Take for a user of a class; Take itself is for Users. Users of different classes have nothing in common, even
+// if their names are the same.
+func (q *Queue) TakeAs(ctx context.Context, class Class, user string) (release func(), err error) {
+	return q.take(ctx, 0, userOf{class, user})
+}
+
+func (q *Queue) take(ctx context.Context, longest time.Duration, user userOf) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	q.mu.Lock()
 	m := q.users[user]
 	if m == nil {
-		m = &member{name: user}
+		m = &member{of: user}
 		q.users[user] = m
 	}
-	if len(q.next) == 0 && below(q.taken, q.slots) && q.allows(m) {
+	if !q.isAwaited() && below(q.taken, q.slots) && q.allows(m) {
 		q.give(m)
 		q.mu.Unlock()
 		return q.releaseOnce(m), nil
@@ -127,10 +158,8 @@ func (q *Queue) release(m *member) {
 	q.taken--
 	m.taken--
 	q.list(m)
-	for len(q.next) > 0 && below(q.taken, q.slots) {
-		first := q.next[0]
-		q.next = slices.Delete(q.next, 0, 1)
-		first.listed = false
+	for q.isAwaited() && below(q.taken, q.slots) {
+		first := q.pop()
 		w := first.waiting[0]
 		first.waiting = slices.Delete(first.waiting, 0, 1)
 		q.give(first)
@@ -138,6 +167,26 @@ func (q *Queue) release(m *member) {
 		close(w.given)
 	}
 	q.forget(m)
+}
+
+// isAwaited reports whether a user waits who may have one more turn.
+func (q *Queue) isAwaited() bool {
+	return len(q.next[Users])+len(q.next[System])+len(q.next[First]) > 0
+}
+
+// pop takes the user off next who is served next.
+func (q *Queue) pop() *member {
+	class := First
+	if len(q.next[First]) == 0 {
+		if class = Users + System - q.last; len(q.next[class]) == 0 {
+			class = q.last
+		}
+		q.last = class
+	}
+	first := q.next[class][0]
+	q.next[class] = slices.Delete(q.next[class], 0, 1)
+	first.listed = false
+	return first
 }
 
 func (q *Queue) give(m *member) {
@@ -149,7 +198,7 @@ func (q *Queue) give(m *member) {
 func (q *Queue) list(m *member) {
 	if !m.listed && len(m.waiting) > 0 && q.allows(m) {
 		m.listed = true
-		q.next = append(q.next, m)
+		q.next[m.of.class] = append(q.next[m.of.class], m)
 	}
 }
 
@@ -157,14 +206,15 @@ func (q *Queue) list(m *member) {
 func (q *Queue) unlist(m *member) {
 	if m.listed && len(m.waiting) == 0 {
 		m.listed = false
-		i := slices.Index(q.next, m)
-		q.next = slices.Delete(q.next, i, i+1)
+		next := q.next[m.of.class]
+		i := slices.Index(next, m)
+		q.next[m.of.class] = slices.Delete(next, i, i+1)
 	}
 }
 
 func (q *Queue) forget(m *member) {
 	if m.taken == 0 && len(m.waiting) == 0 {
-		delete(q.users, m.name)
+		delete(q.users, m.of)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,48 @@ func TestOneUsersManyDoNotDelayAnother(t *testing.T) {
 		synctest.Wait()
 		if got := fmt.Sprint(order[:4]); got != "[many few other many]" || len(order) != 102 {
 			t.Errorf("%d turns, in the order %v: users are to take turns", len(order), got)
+		}
+	})
+}
+
+// What comes first waits for the turn that is under way, and for no other. The rest is served by turns, however many users wait.
+func TestManyUsersDelayNeitherWhatComesFirstNorTheSystem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(1, 0, 0)
+		release := take(t, q, "mallory0")
+		var mu sync.Mutex
+		var order []string
+		wait := func(class Class, user string) {
+			go func() {
+				release, err := q.TakeAs(t.Context(), class, user)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, user)
+				mu.Unlock()
+				release()
+			}()
+			synctest.Wait()
+		}
+		for i := range 6 {
+			for range 10 {
+				wait(Users, fmt.Sprint("mallory", i))
+			}
+		}
+		for range 2 {
+			wait(System, "leases")
+			wait(System, "outbox")
+			wait(First, "recorder")
+		}
+		wait(First, "another")
+		wait(Users, "alice")
+		release()
+		synctest.Wait()
+		want := "[recorder another recorder leases mallory0 outbox mallory1 leases mallory2 outbox mallory3 mallory4 mallory5 alice mallory0]"
+		if got := fmt.Sprint(order[:15]); got != want || len(order) != 68 {
+			t.Errorf("%d turns, in the order\n%v, want\n%v", len(order), got, want)
 		}
 	})
 }
@@ -106,8 +149,8 @@ func TestUserAtTheirLimitLeavesSlotsToOthers(t *testing.T) {
 		for _, release := range []func(){second, third, other} {
 			release()
 		}
-		if len(q.users) != 0 || len(q.next) != 0 || q.taken != 0 {
-			t.Errorf("%d users, %d listed, %d taken are left", len(q.users), len(q.next), q.taken)
+		if len(q.users) != 0 || len(slices.Concat(q.next[:]...)) != 0 || q.taken != 0 {
+			t.Errorf("%d users, %d listed, %d taken are left", len(q.users), len(slices.Concat(q.next[:]...)), q.taken)
 		}
 	})
 }
@@ -167,8 +210,8 @@ func TestNoTurnIsLostOrGivenTwice(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if len(q.users) != 0 || len(q.next) != 0 || q.taken != 0 {
-			t.Errorf("%d users, %d listed, %d taken are left", len(q.users), len(q.next), q.taken)
+		if len(q.users) != 0 || len(slices.Concat(q.next[:]...)) != 0 || q.taken != 0 {
+			t.Errorf("%d users, %d listed, %d taken are left", len(q.users), len(slices.Concat(q.next[:]...)), q.taken)
 		}
 	})
 }

@@ -44,7 +44,7 @@ func newTold(t *testing.T, opts ...option) *chronicle {
 	if err := a.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	box.Use(a.Reading(), a.Ready())
+	box.Use(a.Database(), a.Ready())
 	running, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

@@ -2,7 +2,8 @@
 // cluster and kind, and finds the log that somebody wants to read.
 //
 // What it promises: nothing else waits for the database. While the database is away, Run and the recorders try again,
-// and readers are told so (ErrAway). Readers have connections of their own, so they cannot keep a recorder from writing.
+// and readers are told so (ErrAway). Readers ask in somebody's name (For), and have connections of their own, so they cannot keep
+// a recorder from writing.
 //
 // What it refuses: to decide who may see what. Package http does that, and passes it on as a store.Filter.
 package archive
@@ -20,6 +21,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history/owners"
@@ -44,14 +46,13 @@ type Options struct {
 // Archive is the history of all clusters. Its methods may be called concurrently.
 type Archive struct {
 	opts     Options
-	kinds    []string     // that are recorded
-	recorded *store.Store // the recorders' connections
-	read     *store.Store // readers'
-	holder   string       // what the names of this replica's recorders begin with
+	kinds    []string // that are recorded
+	database *store.Store
+	holder   string // what the names of this replica's recorders begin with
 	metrics  *recorder.Metrics
 	log      *slog.Logger
 	ready    chan struct{} // closed once the schema is as it must be
-	usages   chan struct{} // holds one element for each usage that is being read
+	usages   *budget.Queue // turns to have usage read
 
 	forgetting sync.Mutex // held by the one goroutine, of all clusters', that removes what is no longer recorded
 	tails      tails
@@ -64,12 +65,7 @@ type Archive struct {
 
 // New reads the database's address, and does not connect. Its errors are those of the address.
 func New(opts Options) (*Archive, error) {
-	recorded, err := store.New(opts.Database)
-	if err != nil {
-		return nil, err
-	}
-	opts.Database.Writers = nil
-	read, err := store.New(opts.Database)
+	database, err := store.New(opts.Database)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +74,9 @@ func New(opts Options) (*Archive, error) {
 		host = "gateway"
 	}
 	a := &Archive{
-		opts: opts, recorded: recorded, read: read, holder: host[:min(len(host), 64)] + "-",
+		opts: opts, database: database, holder: host[:min(len(host), 64)] + "-",
 		metrics: recorder.NewMetrics(opts.Registerer), log: opts.Log, ready: make(chan struct{}),
-		usages: make(chan struct{}, usagesAtOnce),
+		usages: budget.NewQueue(usagesAtOnce, 1, 0),
 		tails:  tails{byName: map[store.LogName]*Tail{}},
 	}
 	for _, name := range opts.Rules.Kinds() {
@@ -96,7 +92,7 @@ func New(opts Options) (*Archive, error) {
 // end.
 func (a *Archive) Close() error {
 	a.tails.close()
-	return errors.Join(a.recorded.Close(), a.read.Close())
+	return a.database.Close()
 }
 
 // Run makes sure that the schema is as it must be, however long that takes.
@@ -138,13 +134,13 @@ const answerWithin = 5 * time.Second
 func (a *Archive) prepare(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	if err := a.recorded.Ping(within); err != nil {
+	if err := a.database.Ping(within); err != nil {
 		return err
 	}
 	if a.opts.Migrate {
-		return a.recorded.Migrate(ctx)
+		return a.database.Migrate(ctx)
 	}
-	err := a.recorded.Check(ctx)
+	err := a.database.Check(ctx)
 	if errors.Is(err, store.ErrOlder) {
 		return fmt.Errorf("%w; `gateway history migrate` does that, since history.migrate is false", err)
 	}
@@ -154,11 +150,8 @@ func (a *Archive) prepare(ctx context.Context) error {
 // Ready is closed once the database's schema is as it must be.
 func (a *Archive) Ready() <-chan struct{} { return a.ready }
 
-// Reading is the database, by the connections of readers.
-func (a *Archive) Reading() *store.Store { return a.read }
-
-// Writing is the database, by the recorders' connections. Whoever uses them must not keep them for long.
-func (a *Archive) Writing() *store.Store { return a.recorded }
+// Database is the database. Whoever uses it says in whose name (store.Store.For).
+func (a *Archive) Database() *store.Store { return a.database }
 
 // Record records the kinds of a cluster until the context ends.
 func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {
@@ -193,7 +186,7 @@ func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, waits *waiting
 	kinds.Follow(ctx, name, func(ctx context.Context, using *cache.Store) error {
 		told = ""
 		r := recorder.New(recorder.Options{
-			Database: a.recorded, Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Owners: finder, Holder: a.holder + rand.Text()[:10],
+			Database: a.database.For(store.Recorder(kinds.Cluster().Name() + "/" + name)), Expiring: a.database.For(store.System("retention")), Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Owners: finder, Holder: a.holder + rand.Text()[:10],
 			Keep: a.opts.Keep, Wrote: a.wrote, Metrics: a.metrics, Log: a.log.With("database", a.opts.Database.Place()),
 		})
 		a.begin(r)

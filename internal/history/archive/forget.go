@@ -54,7 +54,8 @@ func (a *Archive) forgetSome(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageWithin)
 	defer cancel()
 	since := history.At(time.Now().Add(-a.opts.Keep))
-	logs, err := a.recorded.Unused(ctx, since)
+	database := a.database.For(store.System("retention"))
+	logs, err := database.Unused(ctx, since)
 	if err != nil {
 		return false, err
 	}
@@ -62,7 +63,7 @@ func (a *Archive) forgetSome(ctx context.Context) (more bool, err error) {
 	if len(logs) == 0 {
 		return false, nil
 	}
-	jobs, transitions, err := a.recorded.Forget(ctx, logs[0].Log, since, forgetAtOnce)
+	jobs, transitions, err := database.Forget(ctx, logs[0].Log, since, forgetAtOnce)
 	if err != nil {
 		return false, err
 	}

@@ -25,24 +25,36 @@ func (a *Archive) Kinds() []string { return slices.Clone(a.kinds) }
 // Records reports whether the history of a kind, given as resource[.group], is kept.
 func (a *Archive) Records(kind string) bool { return slices.Contains(a.kinds, kind) }
 
+// Reader asks about what was recorded, in the name of somebody who pays for it.
+type Reader struct {
+	archive  *Archive
+	database *store.Store
+	payer    string
+}
+
+// For is a Reader in the name of a user.
+func (a *Archive) For(payer string) Reader {
+	return Reader{a, a.database.For(store.User(payer)), payer}
+}
+
 // Knows reports whether a kind was ever recorded. Errors are those of Jobs.
-func (a *Archive) Knows(ctx context.Context, c *cluster.Cluster, kind string) (bool, error) {
-	found, err := read(ctx, a, c, kind, func(context.Context, store.Log) ([]struct{}, error) { return make([]struct{}, 1), nil })
+func (r Reader) Knows(ctx context.Context, c *cluster.Cluster, kind string) (bool, error) {
+	found, err := read(ctx, r, c, kind, func(context.Context, store.Log) ([]struct{}, error) { return make([]struct{}, 1), nil })
 	return len(found) > 0, err
 }
 
 // Jobs is a page of a kind's jobs; see store.Store.Jobs. An error wraps ErrAway, or is of the cluster, or of the context.
-func (a *Archive) Jobs(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after store.JobAfter, limit int) ([]*history.Job, error) {
-	return read(ctx, a, c, kind, func(ctx context.Context, log store.Log) ([]*history.Job, error) {
-		return a.read.Jobs(ctx, log, f, after, limit)
+func (r Reader) Jobs(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after store.JobAfter, limit int) ([]*history.Job, error) {
+	return read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Job, error) {
+		return r.database.Jobs(ctx, log, f, after, limit)
 	})
 }
 
 // Transitions is a page of a kind's transitions, the newest first, of those before a number; 0 is before all. Errors are those
 // of Jobs.
-func (a *Archive) Transitions(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, before uint64, limit int) ([]*history.Transition, error) {
-	return read(ctx, a, c, kind, func(ctx context.Context, log store.Log) ([]*history.Transition, error) {
-		return a.read.Transitions(ctx, log, f, before, limit)
+func (r Reader) Transitions(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, before uint64, limit int) ([]*history.Transition, error) {
+	return read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Transition, error) {
+		return r.database.Transitions(ctx, log, f, before, limit)
 	})
 }
 
@@ -52,24 +64,26 @@ var errVisit = errors.New("the reader has enough")
 const (
 	// usageWithin is how long a question for usage may take. It reads all jobs of a time.
 	usageWithin = time.Minute
-	// usagesAtOnce is how many questions for usage are answered at once. Others wait, since pages of jobs need
-	// connections, too.
-	usagesAtOnce = 2
+	// usagesAtOnce is how many questions for usage are answered at once, one of each payer's, since each keeps in memory what it
+	// has counted. What they read they read in their payers' turns.
+	usagesAtOnce = 8
 )
 
 // Lives gives what usage needs of a kind's jobs; see store.Store.Lives. Errors are those of Jobs, or visit's.
-func (a *Archive) Lives(
+func (r Reader) Lives(
 	ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, by store.By, from, until, now history.Time, visit func([]history.Lived) error,
 ) error {
-	select {
-	case a.usages <- struct{}{}:
-		defer func() { <-a.usages }()
-	case <-ctx.Done():
-		return ctx.Err()
+	release, err := r.archive.usages.TakeWithin(ctx, usageWithin, r.payer)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = store.ErrBusy
 	}
+	if err != nil {
+		return err
+	}
+	defer release()
 	var refused error
-	_, err := readWithin(ctx, a, c, kind, usageWithin, func(ctx context.Context, log store.Log) ([]struct{}, error) {
-		return nil, a.read.Lives(ctx, log, f, by, from, until, now, func(batch []history.Lived) error {
+	_, err = readWithin(ctx, r, c, kind, usageWithin, func(ctx context.Context, log store.Log) ([]struct{}, error) {
+		return nil, r.database.Lives(ctx, log, f, by, from, until, now, func(batch []history.Lived) error {
 			if refused = visit(batch); refused != nil {
 				return errVisit
 			}
@@ -88,22 +102,22 @@ const maxSpan = 20_000
 
 // After are the transitions that follow a number, in order. Up to upTo, which may be before the end of the log, there
 // are no others. Beside the errors of Jobs there are ErrAhead and ErrExpired.
-func (a *Archive) After(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after uint64, limit int) (found []*history.Transition, upTo uint64, err error) {
+func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after uint64, limit int) (found []*history.Transition, upTo uint64, err error) {
 	var failed error // an error that is not the database's
-	found, err = read(ctx, a, c, kind, func(ctx context.Context, log store.Log) ([]*history.Transition, error) {
+	found, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Transition, error) {
 		if after > log.Seq {
 			failed = ErrAhead
 			return nil, nil
 		}
 		upTo = min(log.Seq, after+maxSpan)
-		found, err := a.read.TransitionsAfter(ctx, log, f, after, upTo, limit)
+		found, err := r.database.TransitionsAfter(ctx, log, f, after, upTo, limit)
 		if err != nil {
 			return nil, err
 		}
 		if n := len(found); n == limit {
 			upTo = found[n-1].Seq
 		}
-		now, err := a.read.Find(ctx, log.LogName) // afterwards: if it came first, something could be removed before it is read
+		now, err := r.database.Find(ctx, log.LogName) // afterwards: if it came first, something could be removed before it is read
 		if now.Expired > after {
 			failed = ErrExpired
 		}
@@ -121,8 +135,8 @@ func (a *Archive) After(ctx context.Context, c *cluster.Cluster, kind string, f 
 }
 
 // Head is the last number of a kind's log, 0 if there is none. Errors are those of Jobs.
-func (a *Archive) Head(ctx context.Context, c *cluster.Cluster, kind string) (seq uint64, err error) {
-	_, err = read(ctx, a, c, kind, func(_ context.Context, log store.Log) ([]struct{}, error) {
+func (r Reader) Head(ctx context.Context, c *cluster.Cluster, kind string) (seq uint64, err error) {
+	_, err = read(ctx, r, c, kind, func(_ context.Context, log store.Log) ([]struct{}, error) {
 		seq = log.Seq
 		return nil, nil
 	})
@@ -133,25 +147,25 @@ func (a *Archive) Head(ctx context.Context, c *cluster.Cluster, kind string) (se
 var errNotReady = fmt.Errorf("%w: its schema is not ready", ErrAway)
 
 // read asks the database about a log. A log that was never recorded is empty.
-func read[T any](ctx context.Context, a *Archive, c *cluster.Cluster, kind string, ask func(context.Context, store.Log) ([]T, error)) ([]T, error) {
-	return readWithin(ctx, a, c, kind, pageWithin, ask)
+func read[T any](ctx context.Context, r Reader, c *cluster.Cluster, kind string, ask func(context.Context, store.Log) ([]T, error)) ([]T, error) {
+	return readWithin(ctx, r, c, kind, pageWithin, ask)
 }
 
 func readWithin[T any](
-	ctx context.Context, a *Archive, c *cluster.Cluster, kind string, limit time.Duration, ask func(context.Context, store.Log) ([]T, error),
+	ctx context.Context, r Reader, c *cluster.Cluster, kind string, limit time.Duration, ask func(context.Context, store.Log) ([]T, error),
 ) ([]T, error) {
 	identity, err := c.Identity(ctx)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-a.ready:
+	case <-r.archive.ready:
 	default:
 		return nil, errNotReady
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	log, err := a.read.Find(within, store.LogName{Cluster: identity, Resource: kind})
+	log, err := r.database.Find(within, store.LogName{Cluster: identity, Resource: kind})
 	if errors.Is(err, store.ErrNoLog) {
 		return nil, nil
 	}
@@ -164,10 +178,10 @@ func readWithin[T any](
 		return found, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, errVisit):
+	case errors.Is(err, errVisit), errors.Is(err, store.ErrBusy):
 		return nil, err
 	}
-	a.metrics.Failed(ctx, err)
+	r.archive.metrics.Failed(ctx, err)
 	return nil, fmt.Errorf("%w: %w", ErrAway, err)
 }
 

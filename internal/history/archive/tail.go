@@ -110,6 +110,9 @@ type Tail struct {
 	asking  map[stream.Waiter]struct{} // these wait for the next answer, whatever it is
 }
 
+// following is the database in the name of all tails.
+func (a *Archive) following() *store.Store { return a.database.For(store.System("tails")) }
+
 // Follow returns the tail of a kind's log for one more reader, which must call Leave. An error is the cluster's, or the
 // context's.
 func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string) (*Tail, error) {
@@ -269,14 +272,14 @@ func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log
 	default:
 		return log, nil, errNotReady
 	}
-	log, err = t.archive.read.Find(ctx, t.name)
+	log, err = t.archive.following().Find(ctx, t.name)
 	if errors.Is(err, store.ErrNoLog) {
 		return store.Log{}, nil, nil
 	}
 	if err != nil || first || log.Seq <= head {
 		return log, nil, err
 	}
-	found, err = t.archive.read.TransitionsAfter(ctx, log, store.Filter{}, head, head+tailLength, tailLength)
+	found, err = t.archive.following().TransitionsAfter(ctx, log, store.Filter{}, head, head+tailLength, tailLength)
 	return log, found, err
 }
 

@@ -117,9 +117,3 @@ func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store
 	c.metrics.Failed(ctx, err)
 	return log, err
 }
-
-func (c counted) Expire(ctx context.Context, log store.Log, before history.Time, limit int) (jobs, transitions int, err error) {
-	jobs, transitions, err = c.Database.Expire(ctx, log, before, limit) // the caller bounds it
-	c.metrics.Failed(ctx, err)
-	return jobs, transitions, err
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/cache"
@@ -22,12 +23,17 @@ type Database interface {
 	Release(ctx context.Context, name store.LogName, holder string) error
 	Living(ctx context.Context, log store.Log) ([]*history.Job, error)
 	Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error)
+}
+
+// Expiring is what the removal of old jobs needs of a store.Store.
+type Expiring interface {
 	Expire(ctx context.Context, log store.Log, before history.Time, limit int) (jobs, transitions int, err error)
 }
 
 // Options say what is recorded, and where.
 type Options struct {
 	Database Database
+	Expiring Expiring // the same database, in the name of what removes old jobs; nil: nothing is removed
 	Cluster  *cluster.Cluster
 	Store    *cache.Store // of the kind; in use for as long as the recorder runs
 	Rule     *rules.Rule
@@ -59,7 +65,7 @@ type Recorder struct {
 	status status
 
 	rewritten  bool      // versions went back, so the position is one of another history
-	expireNext time.Time // when the next removal of old jobs is due
+	expireNext time.Time // when the next removal of old jobs is due; of the goroutine that removes
 	placeNext  time.Time // when it may be asked again which namespaces live
 	placeTold  string    // the last reason why it could not
 
@@ -161,6 +167,8 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	r.from, r.read = r.at.Version, r.at.Version
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.ground()
+	var removing sync.WaitGroup
+	defer removing.Wait()
 	defer cancel()
 	if err := r.resume(ctx); err != nil {
 		return err
@@ -168,6 +176,8 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	defer func() { r.cursor.Disarm() }()
 	r.status.become(Recording, nil)
 	r.log.Info("history is recorded", "version", r.at.Version, "seq", r.at.Seq, "jobs", len(r.living))
+	log := r.at
+	removing.Go(func() { r.expire(ctx, log) })
 	err = r.follow(ctx)
 	// What was read is written, even if reading fails: nobody may be able to read it again.
 	return errors.Join(err, r.flush(ctx))
@@ -258,8 +268,6 @@ func (r *Recorder) follow(ctx context.Context) error {
 	defer renew.Stop()
 	looks := time.NewTicker(look)
 	defer looks.Stop()
-	expires := time.NewTimer(max(renewal, time.Until(r.expireNext)))
-	defer expires.Stop()
 	for {
 		events, position, more, err := r.next()
 		if errors.Is(err, stream.ErrSlow) { // the database could not keep up, and the API server has what the ring has no longer
@@ -287,11 +295,6 @@ func (r *Recorder) follow(ctx context.Context) error {
 				if err := r.renew(ctx); err != nil {
 					return err
 				}
-			case <-expires.C:
-				if err := r.land(); err != nil {
-					return err
-				}
-				expires.Reset(r.expire(ctx))
 			case <-looks.C:
 				if err := r.explain(ctx); err != nil {
 					return err
@@ -317,11 +320,6 @@ func (r *Recorder) follow(ctx context.Context) error {
 			if err := r.renew(ctx); err != nil {
 				return err
 			}
-		case <-expires.C:
-			if err := r.land(); err != nil {
-				return err
-			}
-			expires.Reset(r.expire(ctx))
 		case <-looks.C:
 			if err := r.explain(ctx); err != nil {
 				return err

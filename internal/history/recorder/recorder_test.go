@@ -200,12 +200,17 @@ var ring = stream.Options{Events: 20, Bytes: 1 << 20, Gather: 5 * time.Milliseco
 // keep is how long jobs are kept.
 const keep = 24 * time.Hour
 
-func start(t *testing.T, api *apitest.API, db Database, name string, opts stream.Options) *replica {
+type expiringDatabase interface {
+	Database
+	Expiring
+}
+
+func start(t *testing.T, api *apitest.API, db expiringDatabase, name string, opts stream.Options) *replica {
 	t.Helper()
 	return startOn(t, api.Connect(t), db, name, opts)
 }
 
-func startOn(t *testing.T, connection *cluster.Cluster, db Database, name string, opts stream.Options) *replica {
+func startOn(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options) *replica {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	kinds, err := cache.NewKinds(connection, cache.Options{Topic: opts, CatchUp: cache.CatchUpBound{Events: 10_000, Bytes: 1 << 24, Timeout: 20 * time.Second}}, quiet)
@@ -231,7 +236,7 @@ func startOn(t *testing.T, connection *cluster.Cluster, db Database, name string
 			return
 		}
 		defer release()
-		r.recorder.Store(New(Options{Database: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Waits: waits, Owners: owners.New(kinds.Cluster(), ruleSet(t), quiet), Holder: name, Keep: keep, Log: quiet}))
+		r.recorder.Store(New(Options{Database: db, Expiring: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Waits: waits, Owners: owners.New(kinds.Cluster(), ruleSet(t), quiet), Holder: name, Keep: keep, Log: quiet}))
 		if err := r.recorder.Load().Run(ctx); err != nil {
 			t.Error(err)
 		}

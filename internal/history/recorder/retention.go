@@ -19,28 +19,48 @@ const (
 	expireAgain = 10 * time.Minute
 )
 
-// expire removes some of the jobs that have been kept for long enough, and returns how long nothing is to be removed
-// after that. The recorder that holds the lease calls it, between two batches. So if there are several replicas, one of
-// them does it.
+// expireWithin is how long a removal may take, its wait for a turn included.
+const expireWithin = 10 * time.Second
+
+// expire removes the jobs of a log that have been kept for long enough, little by little, until the context ends. The recorder that
+// holds the lease has it done. So if there are several replicas, one of them does it.
 //
-// A failure does not end the recording. A database that accepts rows may still be too slow to find those that have to
-// go.
-func (r *Recorder) expire(ctx context.Context) (rest time.Duration) {
-	if r.opts.Keep == 0 {
-		return expireAgain
+// It runs beside the recording, and not in its turn at the database. A failure does not end the recording. A database that accepts
+// rows may still be too slow to find those that have to go.
+func (r *Recorder) expire(ctx context.Context, log store.Log) {
+	if r.opts.Keep == 0 || r.opts.Expiring == nil {
+		return
 	}
+	due := time.NewTimer(max(renewal, time.Until(r.expireNext)))
+	defer due.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-due.C:
+		}
+		rest := r.expireSome(ctx, log)
+		r.expireNext = time.Now().Add(rest)
+		due.Reset(rest)
+	}
+}
+
+// expireSome removes some jobs, and returns how long nothing is to be removed after that.
+func (r *Recorder) expireSome(ctx context.Context, log store.Log) (rest time.Duration) {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, renewal)
+	within, cancel := context.WithTimeout(ctx, expireWithin)
 	defer cancel()
-	jobs, transitions, err := r.opts.Database.Expire(ctx, r.at, history.At(r.opts.Cluster.Time(began).Add(-r.opts.Keep)), expireAtOnce)
+	jobs, transitions, err := r.opts.Expiring.Expire(within, log, history.At(r.opts.Cluster.Time(began).Add(-r.opts.Keep)), expireAtOnce)
 	r.opts.Metrics.Removed(jobs, transitions)
+	if ctx.Err() != nil {
+		return 0
+	}
 	if err != nil {
+		r.opts.Metrics.Failed(ctx, err)
 		r.log.Warn("what was kept for long enough is not removed for now", "cause", string(store.CauseOf(err)), "error", err)
 	}
-	rest = max(leastRest, expireRest*time.Since(began))
 	if err != nil || jobs < expireAtOnce {
-		rest = expireAgain
+		return expireAgain
 	}
-	r.expireNext = time.Now().Add(rest)
-	return rest
+	return max(leastRest, expireRest*time.Since(began))
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
 // Options say where the database is.
@@ -49,33 +48,53 @@ func (o Options) Place() string {
 // fileName is the name of the SQLite file in the state directory.
 const fileName = "history.db"
 
-// Store is a database. Its methods may be called concurrently, and fail while the database is away.
+// Store is a database, used in the name of somebody (see For). Its methods may be called concurrently, and fail while the
+// database is away. What a function is given that reads rows must not use the Store itself, or it could wait for its own turn.
 type Store struct {
-	db      *sql.DB
+	*database
+	payer Payer
+}
+
+// database is what all that use a database share.
+type database struct {
+	recorders, reads, writes *sql.DB // connections: recorders', and everybody else's to read and to write
+
+	turns   turns
 	dialect dialect
 	writers []Writer
 	window  int                            // how many rows the first window of a page has
 	asked   func(query string, args []any) // of tests; nil otherwise
 }
 
-// New reads the address. It does not connect, so its errors are those of what was configured.
+// New reads the address. It does not connect, so its errors are those of what was configured. The Store is the gateway's own
+// until For says otherwise.
 func New(opts Options) (*Store, error) {
-	db, d, err := open(opts)
-	if err != nil {
-		return nil, err
+	s := &database{writers: opts.Writers, window: firstWindow}
+	for _, pool := range []struct {
+		of   **sql.DB
+		most int
+	}{{&s.recorders, recorderConnections}, {&s.reads, readers}, {&s.writes, writers}} {
+		db, d, err := open(opts)
+		if err != nil {
+			return nil, err
+		}
+		db.SetMaxOpenConns(pool.most)
+		db.SetMaxIdleConns(pool.most)
+		db.SetConnMaxIdleTime(5 * time.Minute)
+		*pool.of, s.dialect = db, d
 	}
-	db.SetMaxOpenConns(8)
-	db.SetMaxIdleConns(8)
-	db.SetConnMaxIdleTime(5 * time.Minute)
-	return &Store{db: db, dialect: d, writers: opts.Writers, window: firstWindow}, nil
+	s.turns = newTurns(s.dialect)
+	return &Store{s, System("")}, nil
 }
 
 // Close ends all connections.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	return errors.Join(s.recorders.Close(), s.reads.Close(), s.writes.Close())
+}
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.db.PingContext(ctx); err != nil {
+	if err := s.recorders.PingContext(ctx); err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
 	return nil
@@ -114,8 +133,8 @@ func openSQLite(opts Options, path string) (*sql.DB, dialect, error) {
 		return nil, nil, errors.New("is a file, which takes no passwordFile")
 	}
 	values := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}}
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: values.Encode()}).String())
-	return db, sqlite{}, err
+	name := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: values.Encode()}).String()
+	return sql.OpenDB(file{name, path}), sqlite{}, nil
 }
 
 func openPostgres(opts Options) (*sql.DB, dialect, error) {

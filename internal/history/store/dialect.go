@@ -37,6 +37,8 @@ type dialect interface {
 	locks() string
 	// primary is the name of a table's primary key.
 	primary(table string) string
+	// alone reports whether one transaction writes at a time, whatever it writes.
+	alone() bool
 	// row is what finds a row of a log at once: its key, or something better.
 	row(key string) string
 	// lock is taken by the gateway that changes the schema. It may outlast the transaction, until unlock.
@@ -65,6 +67,8 @@ func (sqlite) upsert(key, columns []string) string { return onConflict(key, colu
 func (sqlite) use(index string) string { return " INDEXED BY " + index }
 
 func (d sqlite) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
+
+func (sqlite) alone() bool { return true }
 
 func (sqlite) locks() string { return "" }
 
@@ -123,6 +127,8 @@ func (postgres) led(table, _ string, w *where) (string, []any) {
 	return "(SELECT * FROM " + table + " " + w.String() + " OFFSET 0) AS led", w.args
 }
 
+func (postgres) alone() bool { return false }
+
 func (postgres) locks() string { return " FOR UPDATE" }
 
 func (postgres) arrays() bool { return true }
@@ -176,6 +182,8 @@ func (mariadb) upsert(key, columns []string) string {
 func (mariadb) use(index string) string { return " FORCE INDEX (" + index + ")" }
 
 func (d mariadb) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
+
+func (mariadb) alone() bool { return false }
 
 func (mariadb) locks() string { return " FOR UPDATE" }
 

@@ -20,6 +20,7 @@ const (
 	CauseSchema   Cause = "schema"   // the schema is not the one that this gateway knows
 	CauseFull     Cause = "full"
 	CauseReadOnly Cause = "readonly"
+	CauseBusy     Cause = "busy" // no turn could be had in time
 	CauseAway     Cause = "away" // the database cannot be reached, or the connection broke
 	CauseOther    Cause = "other"
 )
@@ -32,6 +33,8 @@ func CauseOf(err error) Cause {
 	switch {
 	case errors.Is(err, ErrMoved):
 		return CauseMoved
+	case errors.Is(err, ErrBusy):
+		return CauseBusy
 	case errors.Is(err, ErrNewer), errors.Is(err, ErrOlder), isMissingTable(err):
 		return CauseSchema
 	case errors.As(err, &pg):

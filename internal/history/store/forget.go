@@ -37,21 +37,27 @@ func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit i
 			err = fmt.Errorf("forget a log: %w", err)
 		}
 	}()
-	tx, err := s.db.BeginTx(ctx, nil)
+	uids, err := s.uids(ctx, "SELECT uid FROM jobs WHERE log = ? LIMIT ?", log.ID, limit)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
+	err = again(ctx, func() error {
+		return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			jobs, transitions, err = s.forget(ctx, tx, log, since, uids, len(uids) < limit)
+			return err
+		})
+	})
+	return jobs, transitions, err
+}
+
+// forget removes jobs of a log, and if these are its last, the log.
+func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.Time, uids []string, last bool) (jobs, transitions int, err error) {
 	// A recorder that takes the log waits for the end of this transaction, or comes before it.
 	result, err := s.exec(ctx, tx, "UPDATE logs SET holder = '' WHERE id = ? AND "+unused, log.ID, int64(since), int64(since))
 	if err != nil {
 		return 0, 0, err
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return 0, 0, err
-	}
-	uids, err := s.uids(ctx, tx, "SELECT uid FROM jobs WHERE log = ? LIMIT ?", log.ID, limit)
-	if err != nil {
 		return 0, 0, err
 	}
 	if len(uids) > 0 {
@@ -65,7 +71,7 @@ func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit i
 			return 0, 0, err
 		}
 	}
-	if len(uids) < limit {
+	if last {
 		for _, table := range []string{"transitions", "jobs", "spans"} { // of the first two there should be none
 			w := &where{}
 			w.add("log = ?", log.ID)
@@ -77,7 +83,7 @@ func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit i
 			return 0, 0, err
 		}
 	}
-	return jobs, transitions, tx.Commit()
+	return jobs, transitions, nil
 }
 
 func (s *Store) delete(ctx context.Context, tx *sql.Tx, table string, w *where) (int, error) {

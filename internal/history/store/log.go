@@ -41,13 +41,9 @@ var (
 // Take takes or renews the lease of a log for a holder, and finds where the log stands; a log that is new stands at 0. The error is
 // ErrHeld while it is another's. Time is the database's.
 func (s *Store) Take(ctx context.Context, name LogName, people, holder string, lease time.Duration) (Log, error) {
-	result, err := s.exec(ctx, s.db, `UPDATE logs SET holder = ?, lease = `+s.dialect.now()+` + ?, name = ?
+	n, err := s.execute(ctx, `UPDATE logs SET holder = ?, lease = `+s.dialect.now()+` + ?, name = ?
 		WHERE cluster = ? AND resource = ? AND (holder = ? OR lease <= `+s.dialect.now()+`)`,
 		holder, lease.Milliseconds(), people, name.Cluster, name.Resource, holder)
-	if err != nil {
-		return Log{}, fmt.Errorf("take the lease of %s: %w", name.Resource, err)
-	}
-	n, err := result.RowsAffected()
 	if err != nil {
 		return Log{}, fmt.Errorf("take the lease of %s: %w", name.Resource, err)
 	}
@@ -60,7 +56,7 @@ func (s *Store) Take(ctx context.Context, name LogName, people, holder string, l
 	case !errors.Is(err, ErrNoLog):
 		return Log{}, err
 	}
-	if _, err := s.exec(ctx, s.db, `INSERT INTO logs (cluster, resource, name, version, seq, expired, holder, lease, moved)
+	if _, err := s.execute(ctx, `INSERT INTO logs (cluster, resource, name, version, seq, expired, holder, lease, moved)
 		VALUES (?, ?, ?, 0, 0, 0, '', 0, 0)`+s.dialect.upsert([]string{"cluster", "resource"}, nil), name.Cluster, name.Resource, people); err != nil {
 		return Log{}, fmt.Errorf("begin the log of %s: %w", name.Resource, err)
 	}
@@ -69,7 +65,7 @@ func (s *Store) Take(ctx context.Context, name LogName, people, holder string, l
 
 // Release gives up a lease, so that another need not wait for its end.
 func (s *Store) Release(ctx context.Context, name LogName, holder string) error {
-	_, err := s.exec(ctx, s.db, `UPDATE logs SET lease = 0, moved = `+s.dialect.now()+` WHERE cluster = ? AND resource = ? AND holder = ?`, name.Cluster, name.Resource, holder)
+	_, err := s.execute(ctx, `UPDATE logs SET lease = 0, moved = `+s.dialect.now()+` WHERE cluster = ? AND resource = ? AND holder = ?`, name.Cluster, name.Resource, holder)
 	if err != nil {
 		return fmt.Errorf("release the lease of %s: %w", name.Resource, err)
 	}
@@ -79,7 +75,7 @@ func (s *Store) Release(ctx context.Context, name LogName, holder string) error 
 // Find is where a log stands. The error is ErrNoLog if there is none.
 func (s *Store) Find(ctx context.Context, name LogName) (Log, error) {
 	log := Log{LogName: name}
-	err := s.db.QueryRowContext(ctx, s.dialect.bind(`SELECT id, name, version, seq, expired FROM logs WHERE cluster = ? AND resource = ?`),
+	err := s.QueryRow(ctx, `SELECT id, name, version, seq, expired FROM logs WHERE cluster = ? AND resource = ?`,
 		name.Cluster, name.Resource).Scan(&log.ID, &log.People, &log.Version, &log.Seq, &log.Expired)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -118,12 +114,21 @@ func (s *Store) Write(ctx context.Context, log Log, b Batch) (next Log, err erro
 	return next, err
 }
 
-func (s *Store) write(ctx context.Context, log Log, b Batch) (Log, error) {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
+func (s *Store) write(ctx context.Context, log Log, b Batch) (next Log, err error) {
+	err = s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		next, err = s.writeIn(ctx, tx, log, b)
+		return err
+	})
+	switch {
+	case errors.Is(err, ErrMoved):
+		return log, err
+	case err != nil:
 		return log, fmt.Errorf("write: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
+	return next, nil
+}
+
+func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log, error) {
 	next := log
 	next.Version, next.Seq = b.To, log.Seq+uint64(len(b.Transitions))
 	result, err := s.exec(ctx, tx, `UPDATE logs SET version = ?, seq = ?, moved = `+s.dialect.now()+` WHERE id = ? AND version = ? AND seq = ?`,
@@ -163,13 +168,10 @@ func (s *Store) write(ctx context.Context, log Log, b Batch) (Log, error) {
 	}
 	if len(b.Transitions) > 0 {
 		for _, w := range s.writers {
-			if err := w.Write(ctx, &Tx{s, tx}, log, b); err != nil {
+			if err := w.Write(ctx, &Tx{store: s, tx: tx}, log, b); err != nil {
 				return log, fmt.Errorf("write what follows: %w", err)
 			}
 		}
-	}
-	if err := tx.Commit(); err != nil {
-		return log, fmt.Errorf("commit: %w", err)
 	}
 	return next, nil
 }

@@ -32,7 +32,7 @@ func TestPagesReadNoRowThatDoesNotFit(t *testing.T) {
 		f := anyFilter(random)
 		f.UIDs = nil // their few rows are read
 		s.asked = func(query string, args []any) {
-			rows, err := s.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+			rows, err := s.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
 			if err := scanEach(rows, err, func(scan Scan) error {
 				var id, parent, unused int
 				var step string
@@ -111,7 +111,7 @@ func TestAPageFarBackDoesNotReadWhatCameSince(t *testing.T) {
 			log = write(t, s, log, seen(log.Version+1, namespace, "robot", uids, history.Pending, history.Running))
 		}
 	}
-	s.db.SetMaxOpenConns(1) // whose reads are counted
+	s.reads.SetMaxOpenConns(1) // whose reads are counted
 	reads := func() (all int) {
 		if err := s.Each(t.Context(), func(scan Scan) error {
 			var name string

@@ -125,12 +125,12 @@ func TestABackupHasOneMoment(t *testing.T) {
 	copied := openAt(t, "sqlite://"+filepath.Join(dir, "copy.db"))
 	found, err := copied.Find(t.Context(), jobs)
 	var rows, last uint64
-	err = errors.Join(err, copied.db.QueryRow("SELECT count(*), max(seq) FROM transitions WHERE log = ?", found.ID).Scan(&rows, &last))
+	err = errors.Join(err, copied.reads.QueryRow("SELECT count(*), max(seq) FROM transitions WHERE log = ?", found.ID).Scan(&rows, &last))
 	if err != nil || found.Seq < log.Seq || rows != found.Seq || last != found.Seq {
 		t.Errorf("%+v has %d transitions up to %d, %v", found, rows, last, err)
 	}
 	var sound string
-	if err := copied.db.QueryRow("PRAGMA integrity_check").Scan(&sound); err != nil || sound != "ok" {
+	if err := copied.reads.QueryRow("PRAGMA integrity_check").Scan(&sound); err != nil || sound != "ok" {
 		t.Errorf("%s, %v", sound, err)
 	}
 	write(t, copied, take(t, copied, "b"), seen(found.Version+1, "n", "o", []string{"next"}, history.Running))

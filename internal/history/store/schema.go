@@ -111,7 +111,7 @@ var (
 // Migrate brings the schema up to date. If several replicas start at once, one of them does it. The error is ErrNewer if
 // the database has a newer schema.
 func (s *Store) Migrate(ctx context.Context) (err error) {
-	conn, err := s.db.Conn(ctx)
+	conn, err := s.recorders.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -180,7 +180,7 @@ func (s *Store) migrateOnce(ctx context.Context, conn *sql.Conn) (done bool, err
 // it.
 func (s *Store) Check(ctx context.Context) error {
 	var version int
-	err := s.db.QueryRowContext(ctx, `SELECT version FROM history_schema WHERE id = 1`).Scan(&version)
+	err := s.recorders.QueryRowContext(ctx, `SELECT version FROM history_schema WHERE id = 1`).Scan(&version)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), isMissingTable(err):
 		return ErrOlder

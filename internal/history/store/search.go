@@ -7,10 +7,13 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
+// jobsByCreation is the order of pages of jobs.
+var jobsByCreation = search{table: "jobs", key: "uid", by: "created", page: "created DESC, uid DESC", order: "jobs_created", state: "state", time: "since"}
+
 // Jobs is a page of jobs, the newest first: ordered by creation, then by uid. If there are fewer than the limit, there
 // are no more.
 func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, limit int) (found []*history.Job, err error) {
-	q := s.search(log, f, search{table: "jobs", key: "uid", by: "created", page: "created DESC, uid DESC", order: "jobs_created", state: "state", time: "since"})
+	q := s.search(log, f, jobsByCreation)
 	if f.Until != 0 && (after == JobAfter{} || after.Created >= f.Until) {
 		after = JobAfter{Created: f.Until} // a job is created before it comes to its state
 	}

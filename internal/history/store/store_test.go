@@ -188,14 +188,14 @@ func TestReplicasThatStartAtOnceMigrateOnce(t *testing.T) {
 			if strings.HasPrefix(statement, "DROP INDEX") && strings.HasPrefix(address, "mysql:") {
 				statement += " ON jobs"
 			}
-			if _, err := first.db.ExecContext(t.Context(), statement); err != nil {
+			if _, err := first.writes.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := errors.Join(first.Migrate(t.Context()), first.Check(t.Context())); err != nil {
 			t.Errorf("after a migration that broke off: %v", err)
 		}
-		if _, err := first.db.ExecContext(t.Context(), "UPDATE history_schema SET version = 99"); err != nil {
+		if _, err := first.writes.ExecContext(t.Context(), "UPDATE history_schema SET version = 99"); err != nil {
 			t.Fatal(err)
 		}
 		for what, err := range map[string]error{"Migrate": first.Migrate(t.Context()), "Check": first.Check(t.Context())} {
@@ -401,15 +401,15 @@ func TestWhatIsWrongWithADatabaseIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := take(t, s, "a")
-		s.db.SetMaxOpenConns(1) // or the pragma is another connection's
-		if _, err := s.db.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil {
+		s.writes.SetMaxOpenConns(1) // or the pragma is another connection's
+		if _, err := s.writes.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil {
 			t.Fatal(err)
 		}
 		b := seen(5, "n", "o", numbered("u", 2000), history.Running)
 		if _, err := s.Write(t.Context(), log, b); CauseOf(err) != CauseFull {
 			t.Errorf("%v is taken for %s", err, CauseOf(err))
 		}
-		if _, err := s.db.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
+		if _, err := s.writes.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
 			t.Fatal(err)
 		}
 		write(t, s, log, b)

@@ -12,25 +12,28 @@ import (
 type Tx struct {
 	store *Store
 	tx    *sql.Tx
+	ends  time.Time // when its turn ends; zero: when it does
 }
 
-// Transact does something in a transaction, which is undone if it returns an error. In SQLite there is one transaction that writes
-// at a time, and others wait. If the database undoes the transaction, because it and another waited for each other, it is done
+// within bounds a statement by the end of the transaction's turn.
+func (t *Tx) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if t.ends.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, t.ends)
+}
+
+// Transact does something in a transaction, which is undone if it returns an error. It waits for its payer's turn to write. If the database undoes the transaction, because it and another waited for each other, it is done
 // again. So it must change nothing but the database.
 func (s *Store) Transact(ctx context.Context, do func(tx *Tx) error) error {
 	return again(ctx, func() error { return s.transact(ctx, do) })
 }
 
 func (s *Store) transact(ctx context.Context, do func(tx *Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // nothing to do where it was committed
-	if err := do(&Tx{s, tx}); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		ends, _ := ctx.Deadline()
+		return do(&Tx{s, tx, ends})
+	})
 }
 
 // Each reads rows outside of any transaction. Each row's columns are read by the scan that it is given.
@@ -38,7 +41,12 @@ func (s *Store) Each(ctx context.Context, row func(scan Scan) error, query strin
 	if s.asked != nil {
 		s.asked(query, args)
 	}
-	rows, err := s.db.QueryContext(ctx, s.dialect.bind(query), args...)
+	db, release, err := s.toRead(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	rows, err := db.QueryContext(ctx, s.dialect.bind(query), args...)
 	return scanEach(rows, err, row)
 }
 
@@ -62,16 +70,28 @@ func scanEach(rows *sql.Rows, err error, row func(Scan) error) (failed error) {
 	return rows.Err()
 }
 
+// Row is one row that is read when it is scanned. The error is sql.ErrNoRows if there is none.
+type Row struct{ Scan Scan }
+
 // QueryRow reads one row outside of any transaction.
-func (s *Store) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	if s.asked != nil {
-		s.asked(query, args)
-	}
-	return s.db.QueryRowContext(ctx, s.dialect.bind(query), args...)
+func (s *Store) QueryRow(ctx context.Context, query string, args ...any) Row {
+	return Row{func(into ...any) error {
+		if s.asked != nil {
+			s.asked(query, args)
+		}
+		db, release, err := s.toRead(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return db.QueryRowContext(ctx, s.dialect.bind(query), args...).Scan(into...)
+	}}
 }
 
 // Exec executes a statement, and returns how many rows it has changed. MariaDB does not count rows that stay as they are.
 func (t *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	ctx, done := t.within(ctx)
+	defer done()
 	result, err := t.store.exec(ctx, t.tx, statement, args...)
 	if err != nil {
 		return 0, err
@@ -81,13 +101,19 @@ func (t *Tx) Exec(ctx context.Context, statement string, args ...any) (int64, er
 
 // Each reads rows within the transaction, as Store.Each does outside.
 func (t *Tx) Each(ctx context.Context, row func(scan Scan) error, query string, args ...any) error {
+	ctx, done := t.within(ctx)
+	defer done()
 	rows, err := t.tx.QueryContext(ctx, t.store.dialect.bind(query), args...)
 	return scanEach(rows, err, row)
 }
 
 // QueryRow reads one row within the transaction.
-func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	return t.tx.QueryRowContext(ctx, t.store.dialect.bind(query), args...)
+func (t *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
+	return Row{func(into ...any) error {
+		ctx, done := t.within(ctx)
+		defer done()
+		return t.tx.QueryRowContext(ctx, t.store.dialect.bind(query), args...).Scan(into...)
+	}}
 }
 
 // Insert inserts rows. A row that exists by its key gets new values in the columns to be replaced; if there are none, it stays as
@@ -97,6 +123,8 @@ func (t *Tx) Insert(ctx context.Context, table string, columns []string, rows []
 	if len(key) > 0 {
 		suffix = t.store.dialect.upsert(key, replaced)
 	}
+	ctx, done := t.within(ctx)
+	defer done()
 	return t.store.insert(ctx, t.tx, table, columns, rows, suffix)
 }
 

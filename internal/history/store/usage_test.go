@@ -127,7 +127,7 @@ func TestUsageIsWhatIsCountedSecondBySecond(t *testing.T) {
 		lives, b := randomLives(random, 700, seconds)
 		log := write(t, s, take(t, s, "a"), b)
 		// Of some it is not known when they last ran: they were written before that was kept.
-		if _, err := s.db.ExecContext(t.Context(), "UPDATE jobs SET ran_until = NULL WHERE namespace = 'n2'"); err != nil {
+		if _, err := s.writes.ExecContext(t.Context(), "UPDATE jobs SET ran_until = NULL WHERE namespace = 'n2'"); err != nil {
 			t.Fatal(err)
 		}
 		keys := map[By]func(life) string{

@@ -87,7 +87,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	page := page{task: budget.NewTask(r.Context(), h.opts.Processors, id.Payer())}
+	page := page{from: h.opts.Archive.For(id.Payer()), task: budget.NewTask(r.Context(), h.opts.Processors, id.Payer())}
 	defer page.task.Rest()
 	switch q.view {
 	case viewTransitions:
@@ -122,7 +122,7 @@ func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, 
 	if id.Cluster != "" && (g.Kinds == nil || id.Cluster != g.Kinds.Cluster().Name()) {
 		own = false // of a cluster's service account, another cluster has a namesake
 	}
-	if err != nil && h.isKnown(ctx, g, t) {
+	if err != nil && h.isKnown(ctx, id, g, t) {
 		g, err = h.opts.Access.FindGone(ctx, id, t, verb)
 	}
 	if failed := reply.To(err); err != nil && own && failed.Code == http.StatusForbidden {
@@ -153,14 +153,14 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q
 }
 
 // isKnown reports whether there is a history of a kind that the cluster does not have any more.
-func (h *Handler) isKnown(ctx context.Context, g access.Grant, t access.Target) bool {
+func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant, t access.Target) bool {
 	if g.Kinds == nil {
 		return false
 	}
 	if _, err := g.Kinds.Cluster().Preferred(ctx, t.Group, t.Resource); !errors.Is(err, cluster.ErrNoKind) {
 		return false
 	}
-	known, err := h.opts.Archive.Knows(ctx, g.Kinds.Cluster(), t.Qualified())
+	known, err := h.opts.Archive.For(id.Payer()).Knows(ctx, g.Kinds.Cluster(), t.Qualified())
 	return err == nil && known
 }
 
@@ -201,7 +201,7 @@ func (h *Handler) jobs(ctx context.Context, p *page, g access.Grant, t access.Ta
 	after := q.after.job()
 	for {
 		n := min(q.limit-p.items, chunk)
-		jobs, err := h.opts.Archive.Jobs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, n+1)
+		jobs, err := p.from.Jobs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, n+1)
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t ac
 	before := q.after.Seq
 	for {
 		n := min(q.limit-p.items, chunk)
-		found, err := h.opts.Archive.Transitions(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, before, n+1)
+		found, err := p.from.Transitions(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, before, n+1)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/budget"
+	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/http/coding"
 	"github.com/kubecast/kubecast/internal/http/conn"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -18,6 +19,7 @@ const pageBytes = 4 << 20
 
 // page is an answer that is being made.
 type page struct {
+	from  archive.Reader
 	task  *budget.Task
 	body  bytes.Buffer
 	items int

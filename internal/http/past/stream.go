@@ -65,19 +65,19 @@ func (h *Handler) target(path string) (access.Target, error) {
 // up to it were told, or are not for this client.
 type transitions struct {
 	eventstream.Permitted
-	archive *archive.Archive
-	access  *access.Access
-	turns   *pace.Turns
-	tail    *archive.Tail
-	in      access.Grant // no store
-	kind    cluster.Kind
-	target  access.Target
-	own     bool // the caller's own are shown wherever they are
-	payer   string
-	name    string // in event ids
-	prefix  string // of events' names
-	newest  int    // how many are told to a client that comes without a position
-	filter  store.Filter
+	database archive.Reader
+	access   *access.Access
+	turns    *pace.Turns
+	tail     *archive.Tail
+	in       access.Grant // no store
+	kind     cluster.Kind
+	target   access.Target
+	own      bool // the caller's own are shown wherever they are
+	payer    string
+	name     string // in event ids
+	prefix   string // of events' names
+	newest   int    // how many are told to a client that comes without a position
+	filter   store.Filter
 
 	to     eventstream.Sink // nil before the first Read
 	from   eventstream.From
@@ -99,7 +99,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 		kind = cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}
 	}
 	s := &transitions{
-		archive: h.opts.Archive, access: h.opts.Access, turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, payer: id.Payer(),
+		database: h.opts.Archive.For(id.Payer()), access: h.opts.Access, turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, payer: id.Payer(),
 		name: name, newest: q.limit, filter: q.filter, Permitted: eventstream.Permitted{Visible: granted.Visible},
 	}
 	if s.name == "" {
@@ -151,7 +151,7 @@ func (s *transitions) Find(ctx context.Context, from eventstream.From) {
 		return
 	}
 	// One row is enough: this only asks whether all that follows is still there.
-	_, _, err := s.archive.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, seq, 1)
+	_, _, err := s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, seq, 1)
 	switch {
 	case errors.Is(err, archive.ErrAhead):
 		s.reset = eventstream.ResetAhead
@@ -258,7 +258,7 @@ func (s *transitions) catchUp(ctx context.Context) (p eventstream.Progress) {
 	var found []*history.Transition
 	var upTo uint64
 	err := s.ask(ctx, func() (err error) {
-		found, upTo, err = s.archive.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, s.seq, batch)
+		found, upTo, err = s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, s.seq, batch)
 		return err
 	})
 	switch {
@@ -287,8 +287,8 @@ func (s *transitions) state(ctx context.Context) eventstream.Progress {
 	var found []*history.Transition
 	err := s.ask(ctx, func() (err error) {
 		cluster, kind := s.in.Kinds.Cluster(), s.target.Qualified()
-		if head, err = s.archive.Head(ctx, cluster, kind); err == nil && head > 0 && s.newest > 0 {
-			found, err = s.archive.Transitions(ctx, cluster, kind, s.filter, head+1, s.newest)
+		if head, err = s.database.Head(ctx, cluster, kind); err == nil && head > 0 && s.newest > 0 {
+			found, err = s.database.Transitions(ctx, cluster, kind, s.filter, head+1, s.newest)
 		}
 		return err
 	})

@@ -85,7 +85,7 @@ const rowCost = 4 << 10
 // usageOf makes the answer to a question for usage.
 func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now history.Time) error {
 	usage := history.NewUsage(q.span())
-	err := h.opts.Archive.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.filter.Since, q.filter.Until, now, func(batch []history.Lived) error {
+	err := p.from.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.filter.Since, q.filter.Until, now, func(batch []history.Lived) error {
 		for _, l := range batch {
 			usage.Add(l)
 			if !p.task.Step(rowCost) {

@@ -3,6 +3,8 @@ package inbox
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
@@ -13,7 +15,7 @@ const (
 	// maxItems is how many transitions a digest has. Of more it has the number.
 	maxItems = 100
 	// maxShare is how many transitions of a namespace wait for a digest at most, and maxWaiting how many wait in all. Others are not counted.
-	maxShare, maxWaiting = 1000, 100_000
+	maxShare, maxWaiting = 1000, 10_000
 	// digestsEach is how often it is looked for digests that are due.
 	digestsEach = time.Second
 	// countEach is how often those that wait are counted, for the metrics.
@@ -82,9 +84,7 @@ func (i *Inbox) makeDue(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	for _, owner := range owners {
-		if err := i.ask(ctx, "make a digest", func(ctx context.Context) error {
-			return i.store.Transact(ctx, func(tx *store.Tx) error { return i.makeDigest(ctx, tx, owner) })
-		}); err != nil {
+		if err := i.ask(ctx, "make a digest", func(ctx context.Context) error { return i.makeDigest(ctx, owner) }); err != nil {
 			return false, err
 		}
 	}
@@ -117,37 +117,70 @@ func (i *Inbox) owners(ctx context.Context, query string, args ...any) (owners [
 	return owners, err
 }
 
-// makeDigest makes a notification of what waits. Another replica may have done so before the head was locked.
-func (i *Inbox) makeDigest(ctx context.Context, tx *store.Tx, owner string) error {
-	h, err := lockOne(ctx, tx, owner)
-	if err != nil || h == nil || h.due == 0 || h.due > h.now {
-		return err
-	}
-	var waiting []row
-	more := map[counted]int{}
-	count := func(r row) {
-		more[counted{Cluster: r.place.Cluster, Resource: r.place.Resource, Namespace: r.place.Namespace, State: r.kind}]++
-	}
-	if err := tx.Each(ctx, func(scan store.Scan) error {
+// waitingFor is what waits for a digest: rows that it may tell of, and others, which are only counted.
+type waitingFor struct {
+	n     int // all rows up to this number are among these
+	items []row
+	more  map[counted]int
+}
+
+func (w *waitingFor) count(r row) {
+	w.more[counted{Cluster: r.place.Cluster, Resource: r.place.Resource, Namespace: r.place.Namespace, State: r.kind}]++
+}
+
+// read reads up to so many rows that follow those that were read before.
+func (w *waitingFor) read(ctx context.Context, from interface {
+	Each(context.Context, func(store.Scan) error, string, ...any) error
+}, owner string, most int) (read int, err error) {
+	err = from.Each(ctx, func(scan store.Scan) error {
 		var r row
-		if err := scan(&r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
+		if err := scan(&w.n, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
 			return err
 		}
-		if r.body == "" {
-			count(r)
+		if read++; r.body == "" {
+			w.count(r)
 		} else {
-			waiting = append(waiting, r)
+			w.items = append(w.items, r)
 		}
 		return nil
-	}, "SELECT kind, cluster, resource, namespace, name, body FROM inbox_waiting WHERE owner = ? ORDER BY n", owner); err != nil {
+	}, "SELECT n, kind, cluster, resource, namespace, name, body FROM inbox_waiting WHERE owner = ? AND n > ? ORDER BY n LIMIT ?", owner, w.n, most)
+	return read, err
+}
+
+// makeDigest makes a notification of what waits. It is read before anything is locked; only what has come since is read then. If
+// another replica was quicker, nothing is made.
+func (i *Inbox) makeDigest(ctx context.Context, owner string) error {
+	before, err := headOf(ctx, i.store, owner)
+	if err != nil {
 		return err
 	}
+	waits := waitingFor{more: map[counted]int{}}
+	for read := atOnce; read == atOnce; {
+		if read, err = waits.read(ctx, i.store, owner, atOnce); err != nil {
+			return err
+		}
+	}
+	return i.store.Transact(ctx, func(tx *store.Tx) error {
+		h, err := lockOne(ctx, tx, owner)
+		if err != nil || h == nil || h.due != before.due || h.due == 0 || h.due > h.now {
+			return err
+		}
+		all := waitingFor{waits.n, slices.Clone(waits.items), maps.Clone(waits.more)} // the transaction may be done again
+		if _, err := all.read(ctx, tx, owner, maxWaiting); err != nil {
+			return err
+		}
+		return i.tell(ctx, tx, h, &all)
+	})
+}
+
+// tell writes a digest.
+func (i *Inbox) tell(ctx context.Context, tx *store.Tx, h *head, all *waitingFor) error {
 	var d digest
 	var first row
-	chosen := chosenOf(waiting, maxItems)
-	for n, r := range waiting {
+	chosen := chosenOf(all.items, maxItems)
+	for n, r := range all.items {
 		if !chosen[n] {
-			count(r)
+			all.count(r)
 			continue
 		}
 		first = r
@@ -158,7 +191,7 @@ func (i *Inbox) makeDigest(ctx context.Context, tx *store.Tx, owner string) erro
 	case len(d.Items) == 1:
 		h.add(first.kind, first.place, silent, 0, first.body)
 	case len(d.Items) > 1:
-		for of, n := range more {
+		for of, n := range all.more {
 			of.N = n
 			d.More = append(d.More, of)
 		}
@@ -172,7 +205,7 @@ func (i *Inbox) makeDigest(ctx context.Context, tx *store.Tx, owner string) erro
 	if len(h.rows) > 0 {
 		i.metrics.written.WithLabelValues(first.kind).Inc()
 	}
-	if _, err := tx.Exec(ctx, "DELETE FROM inbox_waiting WHERE owner = ?", owner); err != nil {
+	if _, err := tx.Exec(ctx, "DELETE FROM inbox_waiting WHERE owner = ?", h.owner); err != nil {
 		return err
 	}
 	h.due, h.waiting = 0, 0

@@ -46,13 +46,13 @@ func scanHead(scan store.Scan) (*head, error) {
 }
 
 // headOf reads a head. That of a user who has none is as if it began now.
-func (i *Inbox) headOf(ctx context.Context, owner string) (*head, error) {
-	h, err := scanHead(i.store.QueryRow(ctx, selectHeads+i.store.Now()+" FROM inbox_heads WHERE owner = ?", owner).Scan)
+func headOf(ctx context.Context, from *store.Store, owner string) (*head, error) {
+	h, err := scanHead(from.QueryRow(ctx, selectHeads+from.Now()+" FROM inbox_heads WHERE owner = ?", owner).Scan)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return h, err
 	}
 	h = &head{owner: owner, chosen: chosen{digest: byDefault}}
-	err = i.store.QueryRow(ctx, "SELECT "+i.store.Now()).Scan(&h.now)
+	err = from.QueryRow(ctx, "SELECT "+from.Now()).Scan(&h.now)
 	h.began, h.seq, h.expired = uint64(h.now), uint64(h.now), uint64(h.now)
 	return h, err
 }

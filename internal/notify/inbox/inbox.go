@@ -29,7 +29,7 @@ type Inbox struct {
 	metrics *metrics
 	follows follows
 	hurry   chan struct{} // holds an element if a digest may be due sooner than was known
-	store   *store.Store
+	store   *store.Store  // in the name of the inboxes themselves
 	ready   <-chan struct{}
 }
 
@@ -50,7 +50,12 @@ func New(opts Options) *Inbox {
 
 // Use says which database is read, and what is closed once its schema is as it must be. It comes before everything else but
 // Write.
-func (i *Inbox) Use(s *store.Store, ready <-chan struct{}) { i.store, i.ready = s, ready }
+func (i *Inbox) Use(s *store.Store, ready <-chan struct{}) {
+	i.store, i.ready = s.For(store.System("inboxes")), ready
+}
+
+// of is the database in the name of a user.
+func (i *Inbox) of(owner string) *store.Store { return i.store.For(store.User(owner)) }
 
 // Run makes digests, removes what was kept for long enough, and finds out what is new for those who follow an inbox. It returns
 // when the context has ended.
@@ -70,7 +75,7 @@ func (i *Inbox) Run(ctx context.Context) error {
 // within is how long one question to the database may take.
 const within = 10 * time.Second
 
-// ask does something with the database. An error wraps ErrAway, or is of the context, or one of those that are given.
+// ask does something with the database. An error wraps ErrAway or store.ErrBusy, or is of the context, or one of those that are given.
 func (i *Inbox) ask(ctx context.Context, what string, do func(context.Context) error, own ...error) error {
 	select {
 	case <-i.ready:
@@ -85,6 +90,8 @@ func (i *Inbox) ask(ctx context.Context, what string, do func(context.Context) e
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, store.ErrBusy):
+		return err
 	}
 	for _, known := range own {
 		if errors.Is(err, known) {

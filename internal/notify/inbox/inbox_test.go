@@ -131,7 +131,7 @@ func TestPagesAndMarksOfWhatIsUnread(t *testing.T) {
 		}
 		mark := func(upTo uint64, given []uint64, unread int) {
 			t.Helper()
-			before, err := r.headOf(t.Context(), "eva")
+			before, err := headOf(t.Context(), r.of("ann"), "eva")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestPagesAndMarksOfWhatIsUnread(t *testing.T) {
 				if left, err := r.Unread(t.Context(), "eva", all); left != unread || err != nil {
 					t.Fatalf("%d are unread, want %d: %v", left, unread, err)
 				}
-				if now, err := r.headOf(t.Context(), "eva"); err != nil || now.seq != before.seq+1 {
+				if now, err := headOf(t.Context(), r.of("ann"), "eva"); err != nil || now.seq != before.seq+1 {
 					t.Errorf("marked %d times, and from %d the numbers went to %d: %v", n+1, before.seq, now.seq, err)
 				}
 			}
@@ -226,11 +226,11 @@ func TestNumbersHaveNoGapsAndNothingIsLostBetweenWriters(t *testing.T) {
 		told := map[string]int{}
 		for o := range owners + batches/8 {
 			owner := fmt.Sprintf("o%d", o)
-			rows, err := r.rows(t.Context(), "WHERE owner = ? ORDER BY seq", owner)
+			rows, err := rows(t.Context(), r.of("ann"), "WHERE owner = ? ORDER BY seq", owner)
 			if err != nil {
 				t.Fatal(err)
 			}
-			h, err := r.headOf(t.Context(), owner)
+			h, err := headOf(t.Context(), r.of("ann"), owner)
 			if err != nil || h.due != 0 || h.waiting != 0 || h.began+uint64(len(rows)) != h.seq {
 				t.Fatalf("%s has %d rows: %+v, %v", owner, len(rows), h, err)
 			}
@@ -352,7 +352,7 @@ func TestAFloodInOneNamespaceIsBoundedAndLeavesTheOthersTheirs(t *testing.T) {
 		if got := r.titles(t, "eva", hers); len(got) != 10 {
 			t.Errorf("of her own 10, eva is told %q", got)
 		}
-		h, err := r.headOf(t.Context(), "eva")
+		h, err := headOf(t.Context(), r.of("ann"), "eva")
 		if err != nil {
 			t.Fatal(err)
 		}

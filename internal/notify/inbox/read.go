@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/history"
@@ -42,8 +41,8 @@ const (
 
 const selectRows = "SELECT seq, at, kind, cluster, resource, namespace, name, silent, read_at, body FROM inbox "
 
-func (i *Inbox) rows(ctx context.Context, where string, args ...any) (found []row, err error) {
-	err = i.store.Each(ctx, func(scan store.Scan) error {
+func rows(ctx context.Context, from *store.Store, where string, args ...any) (found []row, err error) {
+	err = from.Each(ctx, func(scan store.Scan) error {
 		var r row
 		err := scan(&r.seq, &r.at, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.silent, &r.readAt, &r.body)
 		found = append(found, r)
@@ -62,13 +61,13 @@ const (
 // are more, 0 if there are none. Errors are those of Settings.
 func (i *Inbox) Page(ctx context.Context, owner string, sees Sees, below uint64, unread bool, limit int) (found []Notification, next uint64, err error) {
 	err = i.ask(ctx, "read notifications", func(ctx context.Context) error {
-		found, next, err = i.page(ctx, owner, sees, below, unread, limit)
+		found, next, err = page(ctx, i.of(owner), owner, sees, below, unread, limit)
 		return err
 	})
 	return found, next, err
 }
 
-func (i *Inbox) page(ctx context.Context, owner string, sees Sees, below uint64, unread bool, limit int) (found []Notification, next uint64, err error) {
+func page(ctx context.Context, from *store.Store, owner string, sees Sees, below uint64, unread bool, limit int) (found []Notification, next uint64, err error) {
 	if limit == 0 {
 		return nil, 0, nil
 	}
@@ -81,11 +80,11 @@ func (i *Inbox) page(ctx context.Context, owner string, sees Sees, below uint64,
 	}
 	bytes := 0
 	for most := min(pageRows, limit+1); ; most = pageRows { // behind what may not be seen there may be much of it
-		rows, err := i.rows(ctx, "WHERE owner = ? AND seq < ? AND kind <> '"+kindMark+"'"+only+" ORDER BY seq DESC LIMIT ?", owner, int64(below), most)
+		some, err := rows(ctx, from, "WHERE owner = ? AND seq < ? AND kind <> '"+kindMark+"'"+only+" ORDER BY seq DESC LIMIT ?", owner, int64(below), most)
 		if err != nil {
 			return nil, 0, err
 		}
-		for _, r := range rows {
+		for _, r := range some {
 			n, ok := r.notification(sees)
 			if !ok {
 				below = r.seq
@@ -96,36 +95,73 @@ func (i *Inbox) page(ctx context.Context, owner string, sees Sees, below uint64,
 			}
 			found, bytes, below = append(found, n), bytes+len(r.body), r.seq
 		}
-		if len(rows) < most {
+		if len(some) < most {
 			return found, 0, nil
 		}
 	}
 }
 
-// selectUnread reads what of an inbox is unread, up to a number. A body is needed only of digests.
-const selectUnread = "SELECT seq, kind, cluster, resource, namespace, name, CASE WHEN kind = '" + kindDigest + "' THEN body ELSE '' END FROM inbox WHERE owner = ? AND read_at = 0 AND seq <= ? ORDER BY seq"
+// selectUnread reads what of an inbox is unread. A body is needed only of digests.
+const selectUnread = "SELECT seq, kind, cluster, resource, namespace, name, CASE WHEN kind = '" + kindDigest + "' THEN body ELSE '' END FROM inbox WHERE owner = ? AND read_at = 0"
 
 // unread counts what a user may see and has not read, up to a number.
 func (i *Inbox) unread(ctx context.Context, owner string, sees Sees, upTo uint64) (int, error) {
-	found, err := visibleUnread(ctx, i.store, owner, sees, upTo)
+	found, err := visibleUnread(ctx, i.of(owner), owner, sees, upTo)
 	return len(found), err
 }
 
-// visibleUnread are the numbers of what is unread and may be seen, up to a number.
-func visibleUnread(ctx context.Context, from interface {
-	Each(context.Context, func(store.Scan) error, string, ...any) error
-}, owner string, sees Sees, upTo uint64) (found []uint64, err error) {
-	err = from.Each(ctx, func(scan store.Scan) error {
-		var r row
-		if err := scan(&r.seq, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
+// visibleUnread are the numbers of what is unread and may be seen, up to a number. It is read in several turns.
+func visibleUnread(ctx context.Context, from *store.Store, owner string, sees Sees, upTo uint64) (found []uint64, err error) {
+	for after, more := uint64(0), true; more; {
+		n := 0
+		if err := from.Each(ctx, func(scan store.Scan) error {
+			var seen bool
+			after, seen, err = scanUnread(scan, sees)
+			if n++; seen {
+				found = append(found, after)
+			}
 			return err
+		}, selectUnread+" AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?", owner, int64(after), int64(upTo), atOnce); err != nil {
+			return nil, err
 		}
-		if r.isSeen(sees) {
-			found = append(found, r.seq)
+		more = n == atOnce
+	}
+	return found, nil
+}
+
+// visibleUnreadOf are those of some numbers that are unread and may be seen.
+func visibleUnreadOf(ctx context.Context, from *store.Store, owner string, sees Sees, seqs []uint64) (found []uint64, err error) {
+	for some := range slices.Chunk(seqs, atOnce) {
+		if err := from.Each(ctx, func(scan store.Scan) error {
+			seq, seen, err := scanUnread(scan, sees)
+			if seen {
+				found = append(found, seq)
+			}
+			return err
+		}, selectUnread+" AND seq IN "+listOf(some)+" ORDER BY seq", append([]any{owner}, numbers(some)...)...); err != nil {
+			return nil, err
 		}
-		return nil
-	}, selectUnread, owner, int64(upTo))
-	return found, err
+	}
+	return found, nil
+}
+
+func scanUnread(scan store.Scan, sees Sees) (seq uint64, seen bool, err error) {
+	var r row
+	if err := scan(&r.seq, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
+		return 0, false, err
+	}
+	return r.seq, r.isSeen(sees), nil
+}
+
+// listOf is a list of as many arguments as there are values, which follows IN.
+func listOf[T any](values []T) string { return "(?" + strings.Repeat(", ?", len(values)-1) + ")" }
+
+func numbers(seqs []uint64) []any {
+	all := make([]any, len(seqs))
+	for n, seq := range seqs {
+		all[n] = int64(seq)
+	}
+	return all
 }
 
 // Unread counts what a user may see and has not read. Errors are those of Settings.
@@ -147,12 +183,12 @@ type State struct {
 // State is how an inbox stands now, with so many of its newest notifications, the oldest first. Errors are those of Settings.
 func (i *Inbox) State(ctx context.Context, owner string, sees Sees, newest int) (s State, err error) {
 	err = i.ask(ctx, "read notifications", func(ctx context.Context) error {
-		h, err := i.headOf(ctx, owner)
+		h, err := headOf(ctx, i.of(owner), owner)
 		if err != nil {
 			return err
 		}
 		s.Seq = h.seq
-		if s.Newest, _, err = i.page(ctx, owner, sees, h.seq+1, false, newest); err != nil {
+		if s.Newest, _, err = page(ctx, i.of(owner), owner, sees, h.seq+1, false, newest); err != nil {
 			return err
 		}
 		slices.Reverse(s.Newest)
@@ -173,20 +209,20 @@ type Change struct {
 // ErrExpired.
 func (i *Inbox) After(ctx context.Context, owner string, sees Sees, after uint64, limit int) (found []Change, err error) {
 	err = i.ask(ctx, "read notifications", func(ctx context.Context) error {
-		rows, err := i.rows(ctx, "WHERE owner = ? AND seq > ? ORDER BY seq LIMIT ?", owner, int64(after), limit)
+		all, err := rows(ctx, i.of(owner), "WHERE owner = ? AND seq > ? ORDER BY seq LIMIT ?", owner, int64(after), limit)
 		if err != nil {
 			return err
 		}
-		h, err := i.headOf(ctx, owner) // afterwards: if it came first, something could be removed before it is read
+		h, err := headOf(ctx, i.of(owner), owner) // afterwards: if it came first, something could be removed before it is read
 		if err == nil {
 			err = h.goesOn(after, i.opts.Keep)
 		}
 		if err != nil {
 			return err
 		}
-		found = make([]Change, len(rows))
+		found = make([]Change, len(all))
 		var last *Change
-		for n, r := range rows {
+		for n, r := range all {
 			found[n].Seq = r.seq
 			if r.kind == kindMark {
 				found[n].Mark = &Mark{}
@@ -206,76 +242,4 @@ func (i *Inbox) After(ctx context.Context, owner string, sees Sees, after uint64
 		return err
 	}, ErrAhead, ErrExpired)
 	return found, err
-}
-
-// Mark says what was read: all up to a number, or some.
-type Mark struct {
-	UpTo   string   `json:"upTo,omitempty"`
-	IDs    []string `json:"ids,omitempty"`
-	Unread *int     `json:"unread,omitempty"` // how many are left; only of the last of several, and not in the database
-}
-
-// Read marks notifications of a user as read: all up to a number, and those with given numbers. What is read already, not there, or not to be
-// seen is left out: a mark tells nothing of it. Errors are those of Settings.
-func (i *Inbox) Read(ctx context.Context, owner string, sees Sees, upTo uint64, ids []uint64) error {
-	marked := false
-	err := i.ask(ctx, "mark notifications as read", func(ctx context.Context) error {
-		return i.store.Transact(ctx, func(tx *store.Tx) error {
-			h, err := lockOne(ctx, tx, owner)
-			if err != nil || h == nil {
-				return err
-			}
-			if marked, err = h.mark(ctx, tx, sees, min(upTo, h.seq), ids); err != nil || !marked {
-				return err
-			}
-			return save(ctx, tx, []*head{h})
-		})
-	})
-	if err == nil && marked {
-		i.Wake()
-	}
-	return err
-}
-
-func (h *head) mark(ctx context.Context, tx *store.Tx, sees Sees, upTo uint64, ids []uint64) (marked bool, err error) {
-	highest := upTo
-	for _, id := range ids {
-		highest = max(highest, min(id, h.seq))
-	}
-	unread, err := visibleUnread(ctx, tx, h.owner, sees, highest)
-	if err != nil {
-		return false, err
-	}
-	note := func(read []uint64, m Mark) error {
-		if len(read) == 0 {
-			return nil
-		}
-		marked = true
-		for some := range slices.Chunk(read, atOnce) {
-			args := []any{int64(h.now), h.owner}
-			for _, seq := range some {
-				args = append(args, int64(seq))
-			}
-			if _, err := tx.Exec(ctx, "UPDATE inbox SET read_at = ? WHERE owner = ? AND seq IN (?"+strings.Repeat(", ?", len(some)-1)+")", args...); err != nil {
-				return err
-			}
-		}
-		body, err := json.Marshal(m)
-		h.add(kindMark, Place{}, false, h.now, string(body))
-		return err
-	}
-	var before, named []uint64
-	var texts []string
-	for _, seq := range unread {
-		if seq <= upTo {
-			before = append(before, seq)
-		} else if slices.Contains(ids, seq) {
-			named, texts = append(named, seq), append(texts, strconv.FormatUint(seq, 10))
-		}
-	}
-	if err := note(before, Mark{UpTo: strconv.FormatUint(upTo, 10)}); err != nil {
-		return false, err
-	}
-	err = note(named, Mark{IDs: texts})
-	return marked, err
 }

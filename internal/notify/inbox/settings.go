@@ -51,7 +51,7 @@ func (s Settings) wants(state history.State) bool { return slices.Contains(s.Sta
 // Settings are those of a user. The error wraps ErrAway, or is of the context.
 func (i *Inbox) Settings(ctx context.Context, owner string) (s Settings, err error) {
 	err = i.ask(ctx, "read settings", func(ctx context.Context) error {
-		h, err := i.headOf(ctx, owner)
+		h, err := headOf(ctx, i.of(owner), owner)
 		s = i.settings(h.chosen)
 		return err
 	})
@@ -73,7 +73,7 @@ func (i *Inbox) Choose(ctx context.Context, owner string, c Choice) (s Settings,
 			next.digest = c.Digest.Milliseconds()
 		}
 		s = i.settings(next)
-		return i.store.Transact(ctx, func(tx *store.Tx) error {
+		return i.of(owner).Transact(ctx, func(tx *store.Tx) error {
 			locked, err := lock(ctx, tx, []string{owner}, nil)
 			if err != nil {
 				return err

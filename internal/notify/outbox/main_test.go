@@ -34,7 +34,7 @@ func each(t *testing.T, targets []Target, test func(t *testing.T, p *past)) {
 		if err := db.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		p := &past{t: t, db: db, box: New(db, db)}
+		p := &past{t: t, db: db, box: New(db)}
 		if p.log, err = db.Take(t.Context(), store.LogName{Cluster: "c1", Resource: "jobs.batch"}, "east", "test", time.Minute); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func (p *past) write(b store.Batch) {
 // waiting are the messages of a target that wait, in the order of their numbers.
 func (p *past) waiting(target string) []*Message {
 	p.t.Helper()
-	messages, err := (&Box{reading: p.db}).messages(p.t.Context(), "target = ? AND dead = 0 ORDER BY log, seq", target)
+	messages, err := (&Box{p.db}).messages(p.t.Context(), "target = ? AND dead = 0 ORDER BY log, seq", target)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -17,27 +17,10 @@ import (
 
 // Box reads the messages and what became of them. Its methods may be called concurrently, and fail while the database
 // is away.
-type Box struct {
-	reading *store.Store
-	writing *store.Store
-	turn    chan struct{} // holds an element while a transaction runs
-}
+type Box struct{ database *store.Store }
 
-// New returns the messages in a database, by connections for reading and others for writing.
-func New(reading, writing *store.Store) *Box {
-	return &Box{reading, writing, make(chan struct{}, 1)}
-}
-
-// transact does one transaction after the other: SQLite has but one writer, and those that it lets wait have no order.
-func (b *Box) transact(ctx context.Context, do func(tx *store.Tx) error) error {
-	select {
-	case b.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-b.turn }()
-	return b.writing.Transact(ctx, do)
-}
+// New returns the messages in a database, which is used in the name of all targets together.
+func New(database *store.Store) *Box { return &Box{database.For(store.System("webhooks"))} }
 
 // Job is whose messages have an order: a job, or the digests of a target.
 type Job struct {
@@ -85,7 +68,7 @@ func scanMessage(scan store.Scan) (*Message, error) {
 // zero Place if there are no more.
 func (b *Box) Due(ctx context.Context, target string, now history.Time, after Place, most int) (jobs []Job, next Place, err error) {
 	fail := func(err error) ([]Job, Place, error) { return nil, Place{}, fmt.Errorf("find what is due: %w", err) }
-	err = b.reading.Each(ctx, func(scan store.Scan) error {
+	err = b.database.Each(ctx, func(scan store.Scan) error {
 		var j Job
 		err := scan(&j.Log, &j.UID)
 		jobs = append(jobs, j)
@@ -95,7 +78,7 @@ func (b *Box) Due(ctx context.Context, target string, now history.Time, after Pl
 		return fail(err)
 	}
 	n := 0
-	err = b.reading.Each(ctx, func(scan store.Scan) error {
+	err = b.database.Each(ctx, func(scan store.Scan) error {
 		var j Job
 		err := scan(&j.Log, &next.Seq, &j.UID)
 		next.Log = j.Log
@@ -114,7 +97,7 @@ func (b *Box) Due(ctx context.Context, target string, now history.Time, after Pl
 
 // Oldest is the oldest message of a job that waits; nil if none does.
 func (b *Box) Oldest(ctx context.Context, target string, job Job) (*Message, error) {
-	m, err := scanMessage(b.reading.QueryRow(ctx, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND log = ? AND uid = ? AND dead = 0 ORDER BY seq LIMIT 1", target, job.Log, job.UID).Scan)
+	m, err := scanMessage(b.database.QueryRow(ctx, "SELECT "+messageColumns+" FROM outbox WHERE target = ? AND log = ? AND uid = ? AND dead = 0 ORDER BY seq LIMIT 1", target, job.Log, job.UID).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil
@@ -129,7 +112,7 @@ func (b *Box) Oldest(ctx context.Context, target string, job Job) (*Message, err
 func (b *Box) Postpone(ctx context.Context, target string, behind *Message) error {
 	const atOnce = 500
 	for {
-		seqs, err := collect[uint64](ctx, b.reading, "SELECT seq FROM outbox WHERE target = ? AND log = ? AND uid = ? AND seq > ? AND dead = 0 AND due < ? LIMIT ?",
+		seqs, err := collect[uint64](ctx, b.database, "SELECT seq FROM outbox WHERE target = ? AND log = ? AND uid = ? AND seq > ? AND dead = 0 AND due < ? LIMIT ?",
 			target, behind.Log, behind.UID, int64(behind.Seq), int64(behind.Due), atOnce)
 		if err != nil {
 			return fmt.Errorf("find what is behind a message: %w", err)
@@ -137,7 +120,7 @@ func (b *Box) Postpone(ctx context.Context, target string, behind *Message) erro
 		if len(seqs) == 0 {
 			return nil
 		}
-		err = b.transact(ctx, func(tx *store.Tx) error {
+		err = b.database.Transact(ctx, func(tx *store.Tx) error {
 			return eachOf(seqs, func(list string, args []any) error {
 				_, err := tx.Exec(ctx, "UPDATE outbox SET due = ? WHERE target = ? AND log = ? AND seq IN "+list, append([]any{int64(behind.Due), target, behind.Log}, args...)...)
 				return err
@@ -191,7 +174,7 @@ type Outcome struct {
 
 // Settle records outcomes, and what changed of targets, in one transaction.
 func (b *Box) Settle(ctx context.Context, outcomes []Outcome, changes map[string]Change) error {
-	err := b.transact(ctx, func(tx *store.Tx) error {
+	err := b.database.Transact(ctx, func(tx *store.Tx) error {
 		type list struct {
 			target string
 			log    int64
@@ -248,13 +231,13 @@ const (
 // message is kept as it is, so all its attempts are the same. It reports whether there is one.
 func (b *Box) Compose(ctx context.Context, target string, now history.Time) (composed bool, err error) {
 	var first sql.NullInt64
-	if err := b.reading.QueryRow(ctx, "SELECT MIN(due) FROM outbox WHERE target = ? AND dead = 0 AND log > 0", target).Scan(&first); err != nil {
+	if err := b.database.QueryRow(ctx, "SELECT MIN(due) FROM outbox WHERE target = ? AND dead = 0 AND log > 0", target).Scan(&first); err != nil {
 		return false, fmt.Errorf("look for a digest: %w", err)
 	}
 	if !first.Valid || first.Int64 > int64(now) {
 		return false, nil
 	}
-	err = b.transact(ctx, func(tx *store.Tx) error {
+	err = b.database.Transact(ctx, func(tx *store.Tx) error {
 		parts, err := take(ctx, tx, target)
 		if err != nil || len(parts) == 0 {
 			return err
@@ -311,7 +294,7 @@ func (b *Box) Expire(ctx context.Context, before time.Time, most int) (removed i
 			err = fmt.Errorf("remove old messages: %w", err)
 		}
 	}()
-	targets, err := collect[string](ctx, b.reading, "SELECT name FROM webhooks")
+	targets, err := collect[string](ctx, b.database, "SELECT name FROM webhooks")
 	if err != nil {
 		return 0, err
 	}
@@ -328,7 +311,7 @@ func (b *Box) Expire(ctx context.Context, before time.Time, most int) (removed i
 			if len(old) == 0 {
 				continue
 			}
-			if err := b.transact(ctx, func(tx *store.Tx) error {
+			if err := b.database.Transact(ctx, func(tx *store.Tx) error {
 				for log, seqs := range seqs {
 					if err := remove(ctx, tx, target, log, seqs); err != nil {
 						return err
@@ -346,7 +329,7 @@ func (b *Box) Expire(ctx context.Context, before time.Time, most int) (removed i
 
 // messages are those of a condition, in its order.
 func (b *Box) messages(ctx context.Context, where string, args ...any) (all []*Message, err error) {
-	err = b.reading.Each(ctx, func(scan store.Scan) error {
+	err = b.database.Each(ctx, func(scan store.Scan) error {
 		m, err := scanMessage(scan)
 		all = append(all, m)
 		return err

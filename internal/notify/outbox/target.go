@@ -42,7 +42,7 @@ func (b *Box) Take(ctx context.Context, target, url, holder string, lease time.D
 		return State{}, fmt.Errorf("take the lease of webhook %s: %w", target, err)
 	}
 	taken, missing := false, false
-	err := b.transact(ctx, func(tx *store.Tx) error {
+	err := b.database.Transact(ctx, func(tx *store.Tx) error {
 		n, err := tx.Exec(ctx, "UPDATE webhooks SET holder = ?, lease = "+tx.Now()+" + ? WHERE name = ? AND (holder = ? OR lease <= "+tx.Now()+")",
 			holder, lease.Milliseconds(), target, holder)
 		if err != nil {
@@ -79,7 +79,7 @@ func (b *Box) Take(ctx context.Context, target, url, holder string, lease time.D
 // the holder has.
 func (b *Box) Renew(ctx context.Context, holder string, lease time.Duration, answers map[string]Answer) (map[string]Change, error) {
 	var held map[string]Change
-	err := b.transact(ctx, func(tx *store.Tx) error {
+	err := b.database.Transact(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Exec(ctx, "UPDATE webhooks SET lease = "+tx.Now()+" + ? WHERE holder = ?", lease.Milliseconds(), holder); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (b *Box) Renew(ctx context.Context, holder string, lease time.Duration, ans
 
 // Release gives up a lease, so that another need not wait for its end.
 func (b *Box) Release(ctx context.Context, target, holder string) error {
-	err := b.transact(ctx, func(tx *store.Tx) error {
+	err := b.database.Transact(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(ctx, "UPDATE webhooks SET lease = 0, holder = '' WHERE name = ? AND holder = ?", target, holder)
 		return err
 	})
@@ -118,7 +118,7 @@ func (b *Box) Release(ctx context.Context, target, holder string) error {
 // State returns what is known of a target, which may be nothing yet.
 func (b *Box) State(ctx context.Context, target string) (s State, err error) {
 	held := 0
-	err = b.reading.QueryRow(ctx, "SELECT off, reason, hold, answered, answer, holder, CASE WHEN lease > "+b.reading.Now()+" THEN 1 ELSE 0 END FROM webhooks WHERE name = ?", target).
+	err = b.database.QueryRow(ctx, "SELECT off, reason, hold, answered, answer, holder, CASE WHEN lease > "+b.database.Now()+" THEN 1 ELSE 0 END FROM webhooks WHERE name = ?", target).
 		Scan(&s.Off, &s.Reason, &s.Hold, &s.At, &s.Text, &s.Holder, &held)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return State{}, fmt.Errorf("read the state of webhook %s: %w", target, err)
@@ -142,11 +142,11 @@ type Counts struct {
 // Counts counts the messages of a target.
 func (b *Box) Counts(ctx context.Context, target string) (c Counts, err error) {
 	var oldest sql.NullInt64
-	if err := b.reading.QueryRow(ctx, "SELECT COUNT(*), MIN(at) FROM outbox WHERE target = ? AND dead = 0", target).Scan(&c.Waiting, &oldest); err != nil {
+	if err := b.database.QueryRow(ctx, "SELECT COUNT(*), MIN(at) FROM outbox WHERE target = ? AND dead = 0", target).Scan(&c.Waiting, &oldest); err != nil {
 		return c, fmt.Errorf("count messages: %w", err)
 	}
 	c.Oldest = history.Time(oldest.Int64)
-	if err := b.reading.QueryRow(ctx, "SELECT COUNT(*) FROM outbox WHERE target = ? AND dead = 1", target).Scan(&c.Dead); err != nil {
+	if err := b.database.QueryRow(ctx, "SELECT COUNT(*) FROM outbox WHERE target = ? AND dead = 1", target).Scan(&c.Dead); err != nil {
 		return c, fmt.Errorf("count messages: %w", err)
 	}
 	return c, nil
@@ -168,7 +168,7 @@ func (b *Box) Resend(ctx context.Context, target, id string, since, until histor
 	if id == "" {
 		condition, args = "at >= ? AND at < ?", []any{target, int64(since), int64(until)}
 	}
-	err = b.transact(ctx, func(tx *store.Tx) error {
+	err = b.database.Transact(ctx, func(tx *store.Tx) error {
 		n, err = tx.Exec(ctx, "UPDATE outbox SET dead = 0, due = 0, attempts = 0 WHERE target = ? AND dead = 1 AND "+condition, args...)
 		return err
 	})

@@ -48,7 +48,7 @@ func newPast(t *testing.T, targets ...outbox.Target) *past {
 	}
 	p := &past{t: t, address: "sqlite://" + t.TempDir() + "/h.db"}
 	p.db = p.open(store.Options{Address: p.address, Writers: []store.Writer{outbox.NewWriter(targets)}})
-	p.box = outbox.New(p.db, p.db)
+	p.box = outbox.New(p.db)
 	if err := p.db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
