@@ -19,6 +19,21 @@ type Said struct {
 	Queue   string
 	// Requests are resources of all its pods together, as Kubernetes quantities by name.
 	Requests map[string]string
+	Counts
+	// Kept says that the job goes on where it was, although none of it was done: its suspension ended nothing.
+	Kept bool
+}
+
+// Counts are what controllers count of a job. They only grow, so that what is new in them is what is more than before.
+type Counts struct {
+	Failures int64 // pods, or starts, that have failed
+	Restarts int64 // how often everything was begun anew
+	Done     int64 // pods, or steps, that have succeeded and are not done again, as the last transition found it
+}
+
+// beyond are these counts, with each of the other ones that is greater.
+func (c Counts) beyond(other Counts) Counts {
+	return Counts{Failures: max(c.Failures, other.Failures), Restarts: max(c.Restarts, other.Restarts), Done: max(c.Done, other.Done)}
 }
 
 // Seen is one object in its place in the log.
@@ -56,6 +71,7 @@ type Job struct {
 	Spent    map[State]time.Duration // the time that it spent in each state that it has left
 	Requests map[string]string
 	Reasons  []Reason // why it waited, the newest last; Reason is the newest while that holds
+	Counts
 }
 
 // Transition is one change of a job's state.

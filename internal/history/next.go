@@ -13,7 +13,8 @@ const (
 )
 
 // Next is what seeing an object does to its job. It returns the job as it is from then on, and the transition. If the
-// job stays as it was, both are nil. The job before is nil if it was never seen.
+// job stays as it was, both are nil. If only what is counted of it grew, there is a job and no transition. The job before
+// is nil if it was never seen.
 //
 // The deletion of a job that was never seen says nothing. It is a deletion that is told again, which happens to events
 // that share their version with others.
@@ -29,14 +30,14 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		to = Submitted
 	}
 	if was != nil && (to == "" || to == was.State) {
-		return nil, nil
+		return counted(was, seen.Counts), nil
 	}
 	if was != nil && seen.Owner == "" {
 		seen.Owner = was.Owner // it may have been found elsewhere than in the object
 	}
 	next := &Job{
 		Identity: identity(was, seen), Owner: Name(seen.Owner), Queue: Name(seen.Queue), Requests: requests(seen.Requests),
-		State: to, Reason: text(seen.Reason), Message: text(seen.Message),
+		State: to, Reason: text(seen.Reason), Message: text(seen.Message), Counts: seen.Counts,
 		Attempt: 1, Version: seen.Version, Created: seen.Created,
 	}
 	t := &Transition{
@@ -46,7 +47,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 	next.Since = since(was, to, seen)
 	if was != nil {
 		t.From, next.NamespaceUID = was.State, was.NamespaceUID
-		next.follow(was)
+		next.follow(was, seen.Kept)
 	}
 	switch to {
 	case Running:
@@ -62,8 +63,21 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 	return next, t
 }
 
-// follow takes over what remains of the job before.
-func (j *Job) follow(was *Job) {
+// counted is the job with greater numbers of failures and restarts; nil if neither grew. Others have no consequences
+// between transitions, and a job of many completions would be written at each of them.
+func counted(was *Job, now Counts) *Job {
+	if now.Failures <= was.Failures && now.Restarts <= was.Restarts {
+		return nil
+	}
+	next := *was
+	now.Done = 0
+	next.Counts = was.Counts.beyond(now)
+	return &next
+}
+
+// follow takes over what remains of the job before. Kept says whether it goes on where it was.
+func (j *Job) follow(was *Job, kept bool) {
+	j.Counts = was.Counts.beyond(j.Counts)
 	j.Created, j.Started, j.Attempt, j.Reasons = was.Created, was.Started, was.Attempt, was.Reasons
 	if j.Reason == "" && j.State.Waits() && was.State.Waits() && was.explained() { // others explain why it waits, and will say when that is over
 		j.Reason, j.Message = was.Reason, was.Message
@@ -77,7 +91,7 @@ func (j *Job) follow(was *Job) {
 	if len(j.Requests) == 0 {
 		j.Requests = was.Requests
 	}
-	if opensAgain(was.State, j.State) {
+	if opensAgain(was, j.State, kept || was.Done > 0) {
 		j.Attempt++
 	}
 	j.Spent = make(map[State]time.Duration, len(was.Spent)+1)
@@ -85,9 +99,29 @@ func (j *Job) follow(was *Job) {
 	j.Spent[was.State] += time.Duration(j.Since-was.Since) * time.Millisecond
 }
 
-// opensAgain reports whether a transition begins another attempt.
-func opensAgain(from, to State) bool {
-	return (from.Ended() || from == Retrying) && !to.Ended() && to != Deleted
+// opensAgain reports whether a transition begins another attempt: a start of all the work. That is so behind an end; and
+// behind a failure, and behind a suspension of a job that somebody had begun with, unless it goes on with what it has
+// achieved. A job that is suspended, given up or deleted meanwhile begins nothing. One that succeeds must have begun.
+func opensAgain(was *Job, to State, kept bool) bool {
+	switch was.State {
+	case Succeeded, Failed:
+		return !to.Ended() && to != Deleted
+	case Retrying:
+		return !kept && to != Suspended && to != Failed && to != Deleted
+	case Suspended:
+		return !kept && !to.Ended() && to != Deleted && was.begun()
+	}
+	return false
+}
+
+// begun reports whether pods of the job were waiting or running before.
+func (j *Job) begun() bool {
+	for _, state := range []State{Pending, Running, Retrying} {
+		if _, was := j.Spent[state]; was {
+			return true
+		}
+	}
+	return false
 }
 
 // since is when a job came to its state: when it was seen, so that all times of a job are of one clock, whatever those clocks say by which

@@ -79,12 +79,12 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 		seen.Created = 0
 	}
 	if !deleted {
-		state := history.State("")
-		if was != nil {
-			state = was.State
+		known := was
+		if was != nil && seen.Version < was.Version { // the cluster was restored: what the job came to was not so
+			known = nil
 		}
 		var err error
-		if seen.Said, err = r.opts.Rule.Read(o, state); err != nil {
+		if seen.Said, err = r.opts.Rule.Read(o, known); err != nil {
 			r.log.Debug("a rule cannot read an object", "object", o.Key(), "error", err)
 		}
 	}
@@ -148,6 +148,11 @@ func (r *Recorder) findOwners(ctx context.Context, b *batch) error {
 func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 	next, transition := history.Next(was, seen)
 	if next == nil {
+		return
+	}
+	if transition == nil {
+		b.put(next)
+		r.living[next.UID] = next
 		return
 	}
 	b.transitions, b.after = append(b.transitions, transition), append(b.after, next)

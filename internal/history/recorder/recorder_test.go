@@ -258,6 +258,7 @@ var lives = map[history.State][]string{
 // observer knows all that happened, from who did it.
 type observer struct {
 	api   *apitest.API
+	rule  *rules.Rule
 	jobs  map[string]*history.Job // by uid
 	names map[string]string       // the uid of the job that has a name
 	lines []string
@@ -267,7 +268,15 @@ func (o *observer) put(name string, state history.State) {
 	version := o.api.Put("jobs", "n/"+name, lives[state]...)
 	uid := o.api.UID("jobs", "n/"+name)
 	o.names[name] = uid
-	o.see(history.Seen{Identity: history.Identity{UID: uid, Namespace: "n", Name: name}, Version: version, Said: history.Said{State: state}})
+	object, err := cluster.NewObject(o.api.Objects("jobs")["n/"+name])
+	if err != nil {
+		panic(err)
+	}
+	said, err := o.rule.Read(object, o.jobs[uid])
+	if err != nil {
+		panic(err)
+	}
+	o.see(history.Seen{Identity: history.Identity{UID: uid, Namespace: "n", Name: name}, Version: version, Said: said})
 }
 
 // remove removes those that are there, all in one revision.
@@ -303,8 +312,11 @@ func (o *observer) isWhatThereWas(t *testing.T, db *memory) {
 }
 
 func (o *observer) see(seen history.Seen) {
-	if next, transition := history.Next(o.jobs[seen.UID], seen); next != nil {
+	next, transition := history.Next(o.jobs[seen.UID], seen)
+	if next != nil {
 		o.jobs[seen.UID] = next
+	}
+	if transition != nil {
 		o.lines = append(o.lines, line(*transition))
 	}
 }
@@ -323,7 +335,11 @@ func linesOf(transitions []history.Transition) (lines []string) {
 func newWorld() (*observer, *memory) {
 	api := apitest.New(apitest.Jobs)
 	api.Skip(1) // or the first position is where its history begins, and a catch-up reads from the version before
-	return &observer{api: api, jobs: map[string]*history.Job{}, names: map[string]string{}}, &memory{jobs: map[string]*history.Job{}}
+	set, err := rules.New(rules.Options{Key: "history"})
+	if err != nil {
+		panic(err)
+	}
+	return &observer{api: api, rule: set.For(rules.Jobs), jobs: map[string]*history.Job{}, names: map[string]string{}}, &memory{jobs: map[string]*history.Job{}}
 }
 
 // inOrder checks what holds whatever happens: numbers without gaps, each job's states a chain, no time before the one before.

@@ -5,94 +5,123 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// jobConditions are the conditions of a batch/v1 Job that say something of its state, if their status is True.
-type jobConditions struct{ complete, failed, suspended, successCriteriaMet, failureTarget gjson.Result }
+// batchJob is what the status of a batch/v1 Job says. Conditions exist only while they are True.
+type batchJob struct {
+	complete, failure, suspended, successCriteriaMet, failureTarget gjson.Result
 
-// readJob is what a batch/v1 Job says of itself: the first of the following that applies.
+	active, ready, terminating int64
+	failed, succeeded          int64 // also pods that are not in the status' own numbers yet
+	started, completed         string
+}
+
+// batchJobState is what a batch/v1 Job says of itself. Since Kubernetes 1.31, Complete and Failed come only after all pods
+// have ended; SuccessCriteriaMet and FailureTarget come before them, and say that nothing of what happens meanwhile counts.
 //
-// Since Kubernetes 1.31, Complete and Failed come only after all pods have ended. SuccessCriteriaMet and FailureTarget
-// come before them. So these are looked at before a failed pod counts as a retry.
-func readJob(o *cluster.Object, was history.State) history.Said {
-	values := gjson.GetMany(o.JSON(), "spec.suspend", "status")
-	suspend, status := values[0].Bool(), values[1]
-	var conditions jobConditions
-	var ready, failed, active int64
-	var started, completed string
+// The controller looks about once a second. So a pod's end is told before its successor is there, and a Job that does one
+// completion after another has no active pod in between: it runs on. Nothing of it runs since something failed if no
+// pod is active and a failure came, or pods are being ended that nothing replaces yet (a node that died, an eviction
+// that podFailurePolicy ignores).
+func batchJobState(r reading) history.Said {
+	j := readBatchJob(r.status)
+	said := history.Said{Counts: history.Counts{Failures: j.failed, Done: j.succeeded}}
+	become := func(state history.State, why gjson.Result) history.Said {
+		by := saidBy(state, why)
+		by.Counts = said.Counts
+		return by
+	}
+	was := r.was.State
+	switch {
+	case j.complete.Exists():
+		ended := become(history.Succeeded, j.complete)
+		if at := moment(j.completed); at != 0 {
+			ended.At = at
+		}
+		return ended
+	case j.failure.Exists():
+		return become(history.Failed, j.failure)
+	case r.spec.Get("suspend").Bool():
+		return become(history.Suspended, j.suspended)
+	case j.successCriteriaMet.Exists(), j.failureTarget.Exists():
+		if was == "" {
+			said.State = history.Running
+		}
+	case j.ready > 0, was == history.Retrying && j.active > 0 && j.succeeded > r.was.Done:
+		said.State = history.Running
+	case j.lost(r):
+		said.State = history.Retrying
+	case j.suspended.Exists() && was == history.Suspended: // it is resumed, and its controller has not looked at it yet
+	case j.active > 0, j.started != "":
+		said.State = history.Pending
+		if was == "" && j.succeeded > 0 {
+			said.State = history.Running
+		}
+	default:
+		said.State = history.Submitted
+	}
+	return said
+}
+
+// lost reports whether nothing runs since something failed.
+func (j *batchJob) lost(r reading) bool {
+	if j.active > 0 {
+		return r.was.State == "" && j.failed > 0 && j.succeeded == 0
+	}
+	if parallelism := r.spec.Get("parallelism"); parallelism.Exists() && parallelism.Int() == 0 {
+		return false
+	}
+	return j.failed > r.was.Failures || r.was.State == history.Running && j.terminating > 0
+}
+
+func readBatchJob(status gjson.Result) (j batchJob) {
 	status.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "conditions":
-			conditions = readJobConditions(value)
-		case "ready":
-			ready = value.Int()
-		case "failed":
-			failed = value.Int()
+			j.readConditions(value)
 		case "active":
-			active = value.Int()
+			j.active = value.Int()
+		case "ready":
+			j.ready = value.Int()
+		case "terminating":
+			j.terminating = value.Int()
+		case "failed":
+			j.failed += value.Int()
+		case "succeeded":
+			j.succeeded += value.Int()
+		case "uncountedTerminatedPods":
+			j.failed += value.Get("failed.#").Int()
+			j.succeeded += value.Get("succeeded.#").Int()
 		case "startTime":
-			started = value.Str
+			j.started = value.Str
 		case "completionTime":
-			completed = value.Str
+			j.completed = value.Str
 		}
 		return true
 	})
-	switch {
-	case conditions.complete.Exists():
-		said := saidBy(history.Succeeded, conditions.complete)
-		if at := moment(completed); at != 0 {
-			said.At = at
-		}
-		return said
-	case conditions.failed.Exists():
-		return saidBy(history.Failed, conditions.failed)
-	case suspend:
-		return saidBy(history.Suspended, conditions.suspended)
-	case conditions.successCriteriaMet.Exists(), conditions.failureTarget.Exists():
-		if was != "" {
-			return history.Said{}
-		}
-		return history.Said{State: history.Running}
-	case ready > 0:
-		return history.Said{State: history.Running}
-	case failed > 0:
-		return history.Said{State: history.Retrying}
-	case active > 0, started != "":
-		return history.Said{State: history.Pending}
-	}
-	return history.Said{State: history.Submitted}
+	return j
 }
 
-func readJobConditions(all gjson.Result) (found jobConditions) {
+func (j *batchJob) readConditions(all gjson.Result) {
 	all.ForEach(func(_, condition gjson.Result) bool {
 		if condition.Get("status").Str != "True" {
 			return true
 		}
 		switch condition.Get("type").Str {
 		case "Complete":
-			found.complete = condition
+			j.complete = condition
 		case "Failed":
-			found.failed = condition
+			j.failure = condition
 		case "Suspended":
-			found.suspended = condition
+			j.suspended = condition
 		case "SuccessCriteriaMet":
-			found.successCriteriaMet = condition
+			j.successCriteriaMet = condition
 		case "FailureTarget":
-			found.failureTarget = condition
+			j.failureTarget = condition
 		}
 		return true
 	})
-	return found
-}
-
-// saidBy is a state with what its condition says. A condition that does not exist says nothing.
-func saidBy(state history.State, condition gjson.Result) history.Said {
-	return history.Said{
-		State: state, Reason: condition.Get("reason").Str, Message: condition.Get("message").Str,
-		At: moment(condition.Get("lastTransitionTime").Str),
-	}
 }
 
 // moment reads a time as Kubernetes writes it; 0 if the text is no time.

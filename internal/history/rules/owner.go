@@ -19,17 +19,18 @@ func (s *Set) Owner(kind string, o *cluster.Object) string {
 		}
 		return owner
 	}
-	return (&Rule{ownerPaths: readyMade[kind].owner}).ownerOf(o)
+	return ownerOf(o, builtins[kind].owner)
 }
 
-func (r *Rule) ownerOf(o *cluster.Object) string {
+// ownerOf is the owner by the mark, else by what the object's kind has for it.
+func ownerOf(o *cluster.Object, paths []string) string {
 	if owner := o.Path("metadata.annotations." + gjson.Escape(ownerMark)).Str; owner != "" {
 		return owner
 	}
 	if owner := label(o, ownerMark); owner != "" {
 		return owner
 	}
-	for _, path := range r.ownerPaths {
+	for _, path := range paths {
 		if owner := o.Path(path).Str; owner != "" {
 			return owner
 		}

@@ -10,11 +10,10 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Jobs is the kind that always has a rule and needs no expression.
+// Jobs is the kind that is always recorded.
 const Jobs = "jobs.batch"
 
-// Kind is a kind with its expressions. Without any expression, its rule is the ready-made one. With some, the others are
-// those of the ready-made rule, if there is one.
+// Kind is a kind with its expressions. What has no expression is read by the kind's built-in rule, if there is one.
 type Kind struct {
 	Resource string // resource.group, as in trainjobs.trainer.kubeflow.org
 	State    string
@@ -51,10 +50,10 @@ func New(opts Options) (*Set, error) {
 		return e
 	}
 	owner := compile(opts.Key+".owner", opts.Owner)
-	s := &Set{owner: owner, rules: map[string]*Rule{Jobs: {jobs: true, owner: owner}}}
+	s := &Set{owner: owner, rules: map[string]*Rule{Jobs: {builtin: builtins[Jobs], owner: owner}}}
 	for i, kind := range opts.Kinds {
 		key := fmt.Sprintf("%s.kinds[%d]", opts.Key, i)
-		ready, known := readyMade[kind.Resource]
+		ready, known := builtins[kind.Resource]
 		switch {
 		case kind.Resource == "":
 			errs = append(errs, fmt.Errorf("%s.resource: is missing", key))
@@ -69,17 +68,10 @@ func New(opts Options) (*Set, error) {
 			errs = append(errs, fmt.Errorf("%s.state: is missing; ready-made are the rules of %v", key, Ready()))
 			continue
 		}
-		choose := func(name, text, ready string) *expression {
-			if text == "" {
-				text = ready
-			}
-			return compile(key+"."+name, text)
-		}
 		r := &Rule{
-			owner: owner, ownerPaths: ready.owner,
-			state:  choose("state", kind.State, ready.state),
-			reason: choose("reason", kind.Reason, ready.reason), message: choose("message", kind.Message, ready.message),
-			queue: choose("queue", kind.Queue, ready.queue), at: compile(key, ready.at),
+			builtin: ready, owner: owner,
+			state: compile(key+".state", kind.State), reason: compile(key+".reason", kind.Reason),
+			message: compile(key+".message", kind.Message), queue: compile(key+".queue", kind.Queue),
 		}
 		if r.state != nil {
 			if err := r.state.checkStates(); err != nil {
@@ -91,9 +83,6 @@ func New(opts Options) (*Set, error) {
 	return s, errors.Join(errs...)
 }
 
-// Ready are the kinds that have ready-made rules.
-func Ready() []string { return slices.Sorted(maps.Keys(readyMade)) }
-
 // Kinds are the kinds that have rules, in order.
 func (s *Set) Kinds() []string { return slices.Sorted(maps.Keys(s.rules)) }
 
@@ -102,32 +91,31 @@ func (s *Set) For(kind string) *Rule { return s.rules[kind] }
 
 // Rule reads the objects of one kind.
 type Rule struct {
-	jobs       bool // the kind is batch/v1 Job
-	owner      *expression
-	ownerPaths []string // where objects of this kind name their owner
-	state      *expression
-	reason     *expression
-	message    *expression
-	queue      *expression
-	at         *expression // since when the job is in its state, in RFC 3339
+	builtin builtin // without a state if the kind has none
+	owner   *expression
+	state   *expression
+	reason  *expression
+	message *expression
+	queue   *expression
 }
 
 // ErrState means that an expression's result is no state.
 var ErrState = errors.New("no state")
 
-// Read is what an object says of a job that was in a state; "" for a job that was never seen. An error says what could
-// not be evaluated. The rest of the result holds. If the state could not be evaluated, it is "".
+// Read is what an object says of a job as it was; nil for a job that was never seen. An error says what could not be
+// evaluated. The rest of the result holds. If the state could not be evaluated, it is "".
 //
-// If the object is still in the state it was in, nothing else of the result would be used. So then only the state is
-// evaluated.
-func (r *Rule) Read(o *cluster.Object, was history.State) (said history.Said, err error) {
+// If the object is still in the state it was in, nothing else of the result would be used but what is counted. So then
+// only these are evaluated.
+func (r *Rule) Read(o *cluster.Object, was *history.Job) (said history.Said, err error) {
 	var errs []error
 	var object map[string]any
-	state := was
+	before := history.State("")
+	if was != nil {
+		before = was.State
+	}
+	state := before
 	evaluate := func(name string, e *expression) string {
-		if e == nil {
-			return ""
-		}
 		if object == nil {
 			object = parse(o)
 		}
@@ -137,30 +125,42 @@ func (r *Rule) Read(o *cluster.Object, was history.State) (said history.Said, er
 		}
 		return text
 	}
-	if r.jobs {
-		said = readJob(o, was)
-	} else {
-		said.State = history.State(evaluate("state", r.state))
-		if said.State != "" && (!said.State.Valid() || said.State == history.Deleted) {
-			errs = append(errs, fmt.Errorf("state: %w: %q", ErrState, string(said.State)))
-			said.State = ""
+	if r.builtin.state != nil {
+		said = r.builtin.read(o, was)
+	}
+	if r.state != nil {
+		state := history.State(evaluate("state", r.state))
+		if state != "" && (!state.Valid() || state == history.Deleted) {
+			errs = append(errs, fmt.Errorf("state: %w: %q", ErrState, string(state)))
+			state = ""
+		}
+		if state != said.State {
+			said = history.Said{State: state, Counts: said.Counts}
 		}
 	}
-	if was != "" && (said.State == "" || said.State == was) {
+	if before != "" && (said.State == "" || said.State == before) {
 		return said, errors.Join(errs...)
 	}
 	state = said.State
-	if !r.jobs {
-		said.Reason, said.Message = evaluate("reason", r.reason), evaluate("message", r.message)
-		said.At = moment(evaluate("at", r.at))
+	if r.reason != nil {
+		said.Reason = evaluate("reason", r.reason)
 	}
-	if said.Queue = evaluate("queue", r.queue); said.Queue == "" {
+	if r.message != nil {
+		said.Message = evaluate("message", r.message)
+	}
+	switch {
+	case r.queue != nil:
+		said.Queue = evaluate("queue", r.queue)
+	case r.builtin.queue != "":
+		said.Queue = o.Path(r.builtin.queue).Str
+	}
+	if said.Queue == "" {
 		said.Queue = label(o, "kueue.x-k8s.io/queue-name", "volcano.sh/queue-name")
 	}
 	if r.owner != nil {
 		said.Owner = evaluate("owner", r.owner)
 	} else {
-		said.Owner = r.ownerOf(o)
+		said.Owner = ownerOf(o, r.builtin.owner)
 	}
 	said.Requests = requestsOf(o)
 	return said, errors.Join(errs...)

@@ -91,7 +91,7 @@ func TestABatchJobsState(t *testing.T) {
 		{`"status":null,"spec":null`, "", history.Submitted, "", 0},
 		{`"spec":{"suspend":true}`, "", history.Suspended, "", 0},
 		{`"spec":{"suspend":true},"status":{"active":0,` + conditions("Suspended=True/JobSuspended") + `}`, history.Running, history.Suspended, "JobSuspended", atNoon},
-		{`"spec":{"suspend":false},"status":{` + conditions("Suspended=False/JobResumed") + `}`, history.Suspended, history.Submitted, "", 0},
+		{`"spec":{"suspend":false},"status":{` + conditions("Suspended=False/JobResumed") + `}`, history.Suspended, "", "", 0},
 		{`"status":{"startTime":"` + noon + `"}`, "", history.Pending, "", 0},
 		{`"status":{"active":2,"ready":0}`, "", history.Pending, "", 0},
 		{`"status":{"active":2,"ready":1}`, "", history.Running, "", 0},
@@ -109,7 +109,7 @@ func TestABatchJobsState(t *testing.T) {
 			history.Running, history.Succeeded, "CompletionsReached", atNoon - 3600_000},
 		{`"status":{` + conditions("Complete=True/CompletionsReached") + `}`, "", history.Succeeded, "CompletionsReached", atNoon},
 	} {
-		said, err := r.Read(object(t, test.members), test.was)
+		said, err := r.Read(object(t, test.members), jobIn(test.was))
 		if err != nil || said.State != test.want || said.Reason != test.reason || said.At != test.at {
 			t.Errorf("%s, which was %q: %+v, %v; not %s", test.members, test.was, said, err, test.want)
 		}
@@ -188,7 +188,7 @@ func TestReadyMadeRulesReadWhatControllersWrite(t *testing.T) {
 			{`"spec":{"suspend":true},"status":{` + conditions("Suspended=True/SuspendedJobs") + `}`, history.Suspended, "SuspendedJobs/told of Suspended"},
 			{`"status":{"restarts":0,"replicatedJobsStatus":[{"name":"w","ready":0,"active":1,"failed":0,"succeeded":0,"suspended":0}]}`, history.Pending, ""},
 			{`"status":{"replicatedJobsStatus":[{"name":"w","ready":1,"active":1}]}`, history.Running, ""},
-			{`"status":{"restarts":1,"replicatedJobsStatus":[{"name":"w","ready":0,"active":0}]}`, history.Retrying, ""},
+			{`"status":{"restarts":1,"replicatedJobsStatus":[{"name":"w","ready":0,"active":0}],` + conditions("RestartingJobSet=True/DefaultFailurePolicy") + `}`, history.Retrying, "DefaultFailurePolicy/told of RestartingJobSet"},
 			{`"status":{"restarts":1,"terminalState":"Completed",` + conditions("Completed=True/AllJobsCompleted") + `}`, history.Succeeded, "AllJobsCompleted/told of Completed"},
 			{`"status":{"terminalState":"Failed",` + conditions("Failed=True/ReachedMaxRestarts") + `}`, history.Failed, "ReachedMaxRestarts/told of Failed"},
 		},
@@ -227,7 +227,7 @@ func TestReadyMadeRulesReadWhatControllersWrite(t *testing.T) {
 	} {
 		r := rule(t, kind)
 		for _, s := range steps {
-			said, err := r.Read(object(t, s.members), "")
+			said, err := r.Read(object(t, s.members), nil)
 			if err != nil || said.State != s.want {
 				t.Errorf("%s %s: %q, %v; not %q", kind, s.members, said.State, err, s.want)
 				continue
@@ -246,7 +246,7 @@ func TestReadyMadeRulesReadWhatControllersWrite(t *testing.T) {
 func TestNoReadyMadeRuleFailsOnWhatIsMissing(t *testing.T) {
 	for _, kind := range Ready() {
 		for _, members := range []string{``, `"spec":null,"status":null`, `"spec":{},"status":{}`, `"status":{"conditions":null,"state":null,"phase":null,"applicationState":null,"jobsStatus":null,"replicatedJobsStatus":null,"jobDeploymentStatus":null}`} {
-			if said, err := rule(t, kind).Read(object(t, members), ""); err != nil || said.State != history.Submitted {
+			if said, err := rule(t, kind).Read(object(t, members), nil); err != nil || said.State != history.Submitted {
 				t.Errorf("%s %s: %q, %v", kind, members, said.State, err)
 			}
 		}
@@ -274,7 +274,7 @@ func TestOwnersAndQueues(t *testing.T) {
 		{own.For(Jobs), `,"annotations":{"example.org/user":"bob","kubecast.io/owner":"ann"}`, "bob", "", false},
 		{own.For(Jobs), `,"annotations":{"kubecast.io/owner":"ann"}`, "", "", true}, // nobody else than who was asked for
 	} {
-		said, err := test.rule.Read(objectWith(t, metadata+test.metadata, ""), "")
+		said, err := test.rule.Read(objectWith(t, metadata+test.metadata, ""), nil)
 		if said.Owner != test.owner || said.Queue != test.queue || (err != nil) != test.fails || said.State != history.Submitted {
 			t.Errorf("%s: %+v, %v", test.metadata, said, err)
 		}
@@ -284,11 +284,11 @@ func TestOwnersAndQueues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := states.For(Jobs).Read(object(t, `"spec":{"suspend":true}`), history.Running)
+	said, err := states.For(Jobs).Read(object(t, `"spec":{"suspend":true}`), jobIn(history.Running))
 	if err != nil || said.Owner != string(history.Suspended) {
 		t.Errorf("an owner by state: %q, %v", said.Owner, err)
 	}
-	volcano, err := rule(t, "jobs.batch.volcano.sh").Read(object(t, `"spec":{"queue":"gpu"}`), "")
+	volcano, err := rule(t, "jobs.batch.volcano.sh").Read(object(t, `"spec":{"queue":"gpu"}`), nil)
 	if err != nil || volcano.Queue != "gpu" {
 		t.Errorf("Volcano's own queue: %q, %v", volcano.Queue, err)
 	}
@@ -340,7 +340,7 @@ func TestConfiguredRules(t *testing.T) {
 		{`"status":{"done":1,"phase":7}`, history.Running, history.Said{}, "state: it is of type int"},
 		{`"status":{}`, history.Running, history.Said{}, "state: no such key: done"},
 	} {
-		said, err := r.Read(object(t, test.members), test.was)
+		said, err := r.Read(object(t, test.members), jobIn(test.was))
 		if diff := cmp.Diff(test.want, said); diff != "" {
 			t.Errorf("%s: %s", test.members, diff)
 		}
@@ -348,7 +348,7 @@ func TestConfiguredRules(t *testing.T) {
 			t.Errorf("%s: error %v, not %q", test.members, err, test.wrong)
 		}
 	}
-	if said, err := set.For("rayjobs.ray.io").Read(object(t, `"status":{"jobDeploymentStatus":"Failed","reason":"theirs"}`), ""); err != nil || said.State != history.Failed || said.Reason != "mine" {
+	if said, err := set.For("rayjobs.ray.io").Read(object(t, `"status":{"jobDeploymentStatus":"Failed","reason":"theirs"}`), nil); err != nil || said.State != history.Failed || said.Reason != "mine" {
 		t.Errorf("a ready-made rule with a reason of one's own: %+v, %v", said, err)
 	}
 }
@@ -363,7 +363,7 @@ func TestEvaluationsAreBounded(t *testing.T) {
 	numbers := strings.TrimSuffix(strings.Repeat("1,", 20_000), ",")
 	members := `"spec":{"all":[` + numbers + `]},"status":{"conditions":[` + strings.TrimSuffix(strings.Repeat(`{"type":"t"},`, 20_000), ",") + `]}`
 	began := time.Now()
-	said, err := set.For("things.example.org").Read(object(t, members), "")
+	said, err := set.For("things.example.org").Read(object(t, members), nil)
 	if err == nil || !strings.Contains(err.Error(), "cost") || said.State != "" {
 		t.Errorf("%+v, %v", said, err)
 	}
@@ -418,10 +418,18 @@ func FuzzRulesTakeAnyObject(f *testing.F) {
 		}
 		o := object(t, `"status":`+status+`,"spec":`+spec)
 		for _, kind := range set.Kinds() {
-			said, _ := set.For(kind).Read(o, "")
+			said, _ := set.For(kind).Read(o, nil)
 			if said.State != "" && !said.State.Valid() || said.State == history.Deleted {
 				t.Errorf("%s: %q", kind, said.State)
 			}
 		}
 	})
+}
+
+// jobIn is a job in a state; nil for one that was never seen.
+func jobIn(state history.State) *history.Job {
+	if state == "" {
+		return nil
+	}
+	return &history.Job{State: state}
 }

@@ -1,0 +1,120 @@
+package rules
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// builtin is the rule of a kind whose controller this package knows.
+type builtin struct {
+	// state reads the state, why and since when the job is in it, and what the controller counts. A Said without a state
+	// says that the job is what it was.
+	state func(reading) history.Said
+	queue string   // gjson path
+	owner []string // gjson paths
+}
+
+// builtins are the rules of the kinds that have an end, by resource.
+var builtins = map[string]builtin{
+	Jobs:                                     {state: batchJobState},
+	"pytorchjobs.kubeflow.org":               {state: kubeflowState},
+	"tfjobs.kubeflow.org":                    {state: kubeflowState},
+	"mpijobs.kubeflow.org":                   {state: kubeflowState},
+	"xgboostjobs.kubeflow.org":               {state: kubeflowState},
+	"paddlejobs.kubeflow.org":                {state: kubeflowState},
+	"jaxjobs.kubeflow.org":                   {state: kubeflowState},
+	"trainjobs.trainer.kubeflow.org":         {state: trainJobState},
+	"rayjobs.ray.io":                         {state: rayJobState},
+	"workflows.argoproj.io":                  {state: workflowState, owner: workflowOwners},
+	"jobs.batch.volcano.sh":                  {state: volcanoJobState, queue: "spec.queue"},
+	"jobsets.jobset.x-k8s.io":                {state: jobSetState},
+	"sparkapplications.sparkoperator.k8s.io": {state: sparkState},
+	"taskruns.tekton.dev":                    {state: tektonState},
+	"pipelineruns.tekton.dev":                {state: tektonState},
+	"appwrappers.workload.codeflare.dev":     {state: appWrapperState},
+}
+
+// Ready are the kinds with built-in rules that are recorded only if they are configured.
+func Ready() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(builtins)), func(kind string) bool { return kind == Jobs })
+}
+
+// reading is an object as built-in rules see it.
+type reading struct {
+	object       *cluster.Object
+	deleting     bool
+	spec, status gjson.Result
+	was          *history.Job // of a job that was never seen: the zero Job
+}
+
+func readingOf(o *cluster.Object, was *history.Job) reading {
+	values := gjson.GetMany(o.JSON(), "metadata.deletionTimestamp", "spec", "status")
+	r := reading{object: o, deleting: values[0].Str != "", spec: values[1], status: values[2], was: was}
+	if was == nil {
+		r.was = &history.Job{}
+	}
+	return r
+}
+
+// condition is the condition of a type, as long as its status is True. One that is not says nothing of the present: its
+// time and reason are those of when it ceased to hold.
+func (r reading) condition(of string) (found gjson.Result) {
+	r.status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
+		if c.Get("type").Str == of && c.Get("status").Str == "True" {
+			found = c
+		}
+		return !found.Exists()
+	})
+	return found
+}
+
+// sum adds a number that each element of a list, or each member of an object, has.
+func sum(of gjson.Result, member string) (total int64) {
+	of.ForEach(func(_, one gjson.Result) bool {
+		total += one.Get(member).Int()
+		return true
+	})
+	return total
+}
+
+// saidBy is a state with what its condition says. A condition that does not exist says nothing.
+func saidBy(state history.State, condition gjson.Result) history.Said {
+	return history.Said{
+		State: state, Reason: condition.Get("reason").Str, Message: condition.Get("message").Str,
+		At: moment(condition.Get("lastTransitionTime").Str),
+	}
+}
+
+// untimed is what a condition says of a state that began later than the condition, or before it.
+func untimed(state history.State, condition gjson.Result) history.Said {
+	said := saidBy(state, condition)
+	said.At = 0
+	return said
+}
+
+// read is what a built-in rule says, as far as that is news. These hold for all kinds:
+//
+//  1. A deletion under way is no new state: what its controller writes meanwhile is about taking the job apart.
+//  2. A job that runs does so until it ends, is suspended or fails as a whole, even if for a while none of its pods does.
+//  3. Retrying lasts until something runs again. What is made anew meanwhile waits, but it waits because something failed.
+//  4. No job goes back to Submitted from a state in which somebody had begun with it.
+func (b builtin) read(o *cluster.Object, was *history.Job) history.Said {
+	r := readingOf(o, was)
+	said := b.state(r)
+	if r.was.State == "" || said.State == "" {
+		return said
+	}
+	waits := said.State == history.Submitted || said.State == history.Pending
+	switch {
+	case r.deleting && !said.State.Ended(),
+		waits && (r.was.State == history.Running || r.was.State == history.Retrying),
+		said.State == history.Submitted && (r.was.State == history.Pending || r.was.State == history.Suspended):
+		return history.Said{Counts: said.Counts}
+	}
+	return said
+}

@@ -1,0 +1,53 @@
+package rules
+
+import "github.com/kubecast/kubecast/internal/history"
+
+// jobSetState is what a JobSet says. Its status counts Jobs, and not pods: one of which a single pod is not ready counts
+// as not ready. A Job that fails makes the controller begin everything anew (`restarts` grows) or fail the JobSet, in
+// the same version in which it is told. RestartingJobSet stays True until all Jobs are ready again.
+func jobSetState(r reading) history.Said {
+	jobs, restarts := r.status.Get("replicatedJobsStatus"), r.status.Get("restarts").Int()
+	ready := sum(jobs, "ready") > 0
+	restarting := r.condition("RestartingJobSet")
+	var said history.Said
+	switch completed, failed := r.condition("Completed"), r.condition("Failed"); {
+	case completed.Exists() || r.status.Get("terminalState").Str == "Completed":
+		said = saidBy(history.Succeeded, completed)
+	case failed.Exists() || r.status.Get("terminalState").Str == "Failed":
+		said = saidBy(history.Failed, failed)
+	case r.spec.Get("suspend").Bool():
+		said = saidBy(history.Suspended, r.condition("Suspended"))
+	case restarts > r.was.Restarts && r.was.State != "", restarting.Exists() && !ready:
+		said = untimed(history.Retrying, restarting)
+	case ready:
+		said.State = history.Running
+	case jobs.Get("#").Int() > 0:
+		said.State = history.Pending
+	default:
+		said.State = history.Submitted
+	}
+	said.Restarts = restarts
+	return said
+}
+
+// trainJobState is what a TrainJob says: what its JobSet does, but for the number of restarts. A failed Job is told for a
+// moment before the JobSet makes everything anew; if the TrainJob fails with it, that is told in the same version.
+func trainJobState(r reading) history.Said {
+	jobs := r.status.Get("jobsStatus")
+	ready, active, failed := sum(jobs, "ready"), sum(jobs, "active"), sum(jobs, "failed")
+	switch complete, failure := r.condition("Complete"), r.condition("Failed"); {
+	case complete.Exists():
+		return saidBy(history.Succeeded, complete)
+	case failure.Exists():
+		return saidBy(history.Failed, failure)
+	case r.spec.Get("suspend").Bool():
+		return saidBy(history.Suspended, r.condition("Suspended"))
+	case ready > 0:
+		return history.Said{State: history.Running}
+	case failed > 0 && active == 0:
+		return history.Said{State: history.Retrying}
+	case jobs.Get("#").Int() > 0:
+		return history.Said{State: history.Pending}
+	}
+	return history.Said{State: history.Submitted}
+}

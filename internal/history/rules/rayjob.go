@@ -1,0 +1,48 @@
+package rules
+
+import "github.com/kubecast/kubecast/internal/history"
+
+// rayJobState is what a RayJob says: how its cluster stands (jobDeploymentStatus), and how Ray's own job does (jobStatus).
+// Complete by itself is no success. A retry is told for a moment; then the status is empty but for the number of
+// failures, and a new cluster begins.
+func rayJobState(r reading) history.Said {
+	deployment, job := r.status.Get("jobDeploymentStatus").Str, r.status.Get("jobStatus").Str
+	said := history.Said{
+		Reason: r.status.Get("reason").Str, Message: r.status.Get("message").Str,
+		Counts: history.Counts{Failures: r.status.Get("failed").Int()},
+	}
+	failures := said.Failures > r.was.Failures
+	switch {
+	case deployment == "Failed", deployment == "ValidationFailed":
+		said.State = history.Failed
+	case deployment == "Complete":
+		said.State = map[string]history.State{"SUCCEEDED": history.Succeeded, "FAILED": history.Failed, "STOPPED": history.Failed}[job]
+	case r.spec.Get("suspend").Bool():
+		said.State = history.Suspended
+	case deployment == "Retrying", failures && deployment != "Running":
+		said.State = history.Retrying
+	case deployment == "Initializing", deployment == "Waiting":
+		said.State = history.Pending
+	case deployment == "Suspending", deployment == "Suspended":
+		if r.was.State == "" { // it is being resumed
+			said.State = history.Suspended
+		}
+	case deployment == "Running":
+		switch job {
+		case "", "PENDING":
+			said.State = history.Pending
+		case "RUNNING":
+			said.State = history.Running
+		default: // Ray's job has ended; a second later the deployment says what follows from that
+			if r.was.State == "" {
+				said.State = history.Running
+			}
+		}
+	case deployment == "":
+		said.State = history.Submitted
+	}
+	if said.State.Ended() {
+		said.At = moment(r.status.Get("endTime").Str)
+	}
+	return said
+}

@@ -1,0 +1,58 @@
+package rules
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// tektonReasons are the states that the reasons of a condition Succeeded mean while it is Unknown. Any other reason says
+// nothing: the run stays what it was.
+var tektonReasons = map[string]history.State{
+	"Pending":                   history.Pending,
+	"Started":                   history.Pending,
+	"TaskRunPending":            history.Suspended,
+	"PipelineRunPending":        history.Suspended,
+	"ResolvingTaskRef":          history.Pending,
+	"ResolvingPipelineRef":      history.Pending,
+	"ResolvingStepActionRef":    history.Pending,
+	"ExceededNodeResources":     history.Pending,
+	"ExceededResourceQuota":     history.Pending,
+	"PullImageFailed":           history.Pending,
+	"ToBeRetried":               history.Retrying,
+	"Running":                   history.Running,
+	"Stopped":                   history.Running,
+	"StoppedRunningFinally":     history.Running,
+	"CancelledRunningFinally":   history.Running,
+	"PipelineRunStopping":       history.Running,
+	"TaskRunStopSidecarStarted": history.Running,
+}
+
+// tektonState is what a TaskRun or PipelineRun says: one condition says everything. While it is Unknown, its reason does.
+func tektonState(r reading) history.Said {
+	var succeeded gjson.Result
+	r.status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
+		if c.Get("type").Str == "Succeeded" {
+			succeeded = c
+		}
+		return !succeeded.Exists()
+	})
+	var said history.Said
+	switch succeeded.Get("status").Str {
+	case "True":
+		said = untimed(history.Succeeded, succeeded)
+	case "False":
+		said = untimed(history.Failed, succeeded)
+	case "Unknown":
+		said = untimed(tektonReasons[succeeded.Get("reason").Str], succeeded)
+	default:
+		said.State = history.Submitted
+		if status := r.spec.Get("status").Str; status == "PipelineRunPending" || status == "TaskRunPending" {
+			said.State = history.Suspended
+		}
+	}
+	if said.State.Ended() {
+		said.At = moment(r.status.Get("completionTime").Str)
+	}
+	return said
+}
