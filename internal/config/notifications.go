@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// JobStates are those of notifications.states, as the history has them.
-var JobStates = []string{"Submitted", "Suspended", "Pending", "Running", "Retrying", "Succeeded", "Failed", "Deleted"}
+// JobStates are those of package history, which this package does not know.
+var JobStates = []string{"Submitted", "Queued", "Suspended", "Pending", "Running", "Retrying", "Succeeded", "Failed", "Cancelled", "Deleted"}
 
 // Notifications say what users are told of their jobs who have not chosen for themselves.
 type Notifications struct {

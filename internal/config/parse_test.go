@@ -208,7 +208,7 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"history of what is denied":  {"kinds: {deny: [a.b]}\nhistory: {kinds: [{resource: a.b}]}", `line 2: history.kinds[0].resource: "a.b" given; allowed: a kind that kinds.allow and kinds.deny let be served`},
 		"history for a moment":       {"history: {keep: 1s}", `line 1: history.keep: "1s" given; allowed: 1h to`},
 		"history of owners":          {"history: {owners: all}", `line 1: history.owners: "all" given; allowed: as-permitted, see-their-own`},
-		"told of another state":      {"notifications: {states: [Failed, Done]}", `line 1: notifications.states: "Done" given; allowed: Submitted, Suspended,`},
+		"told of another state":      {"notifications: {states: [Failed, Done]}", `line 1: notifications.states: "Done" given; allowed: Submitted, Queued, Suspended,`},
 		"told of a state twice":      {"notifications: {states: [Failed, Failed]}", `line 1: notifications.states: "Failed" given; allowed: each state once`},
 		"told after a week":          {"notifications: {digest: 168h}", `line 1: notifications.digest: "168h" given; allowed: 0 to 24h`},
 		"told for a moment":          {"notifications: {keep: 1s}", `line 1: notifications.keep: "1s" given; allowed: 1h to`},

@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// webhookStates are those of package history, which this package does not know.
-var webhookStates = []string{"Submitted", "Suspended", "Pending", "Running", "Retrying", "Succeeded", "Failed", "Deleted"}
-
 // webhooks checks what can be said without the files and the templates: package app asks them. It shows no URL, since
 // whoever knows that of a chat's webhook may write there.
 func (f *faults) webhooks(c Config) {
@@ -42,7 +39,7 @@ func (f *faults) webhooks(c Config) {
 			f.refuse(key+".states", "[]", "one state or more")
 		}
 		for n, state := range w.States {
-			f.oneOf(fmt.Sprintf("%s.states[%d]", key, n), state, webhookStates...)
+			f.oneOf(fmt.Sprintf("%s.states[%d]", key, n), state, JobStates...)
 		}
 		for n, namespace := range w.Namespaces {
 			if !dnsLabel.MatchString(namespace) {

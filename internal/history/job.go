@@ -26,9 +26,9 @@ type Said struct {
 
 // Counts are what controllers count of a job. They only grow, so that what is new in them is what is more than before.
 type Counts struct {
-	Failures int64 // pods, or starts, that have failed
-	Restarts int64 // how often everything was begun anew
-	Done     int64 // pods, or steps, that have succeeded and are not done again, as the last transition found it
+	Failures int64 `json:"failures,omitempty"` // pods, or starts, that have failed
+	Restarts int64 `json:"restarts,omitempty"` // how often everything was begun anew
+	Done     int64 `json:"done,omitempty"`     // pods, or steps, that have succeeded and are not done again, as the last transition found it
 }
 
 // beyond are these counts, with each of the other ones that is greater.

@@ -54,7 +54,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		if next.Started == 0 {
 			next.Started = next.Since
 		}
-	case Succeeded, Failed:
+	case Succeeded, Failed, Cancelled:
 		next.Ended = next.Since
 	case Deleted:
 		next.Deleted = next.Since
@@ -103,13 +103,14 @@ func (j *Job) follow(was *Job, kept bool) {
 // behind a failure, and behind a suspension of a job that somebody had begun with, unless it goes on with what it has
 // achieved. A job that is suspended, given up or deleted meanwhile begins nothing. One that succeeds must have begun.
 func opensAgain(was *Job, to State, kept bool) bool {
+	starts := to == Pending || to == Running || to == Retrying
 	switch was.State {
-	case Succeeded, Failed:
+	case Succeeded, Failed, Cancelled:
 		return !to.Ended() && to != Deleted
 	case Retrying:
-		return !kept && to != Suspended && to != Failed && to != Deleted
-	case Suspended:
-		return !kept && !to.Ended() && to != Deleted && was.begun()
+		return !kept && (starts || to == Submitted || to == Succeeded)
+	case Queued, Suspended:
+		return !kept && starts && was.begun()
 	}
 	return false
 }

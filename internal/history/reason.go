@@ -19,7 +19,7 @@ const (
 
 // Waits reports whether a job in this state waits for something. Then other objects may say why.
 func (s State) Waits() bool {
-	return s == Submitted || s == Suspended || s == Pending || s == Retrying
+	return s == Submitted || s == Queued || s == Suspended || s == Pending || s == Retrying
 }
 
 // Explained is the job after other objects have said why it waits. The zero Reason says that there is nothing any more

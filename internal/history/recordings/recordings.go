@@ -1,7 +1,8 @@
 // Package recordings has lives of jobs as real controllers wrote them, for tests: every version of the job, of its pods
 // and of what Kueue or Volcano keeps beside it, and what a person says happened. lives.tar.gz has them as
-// KIND/SCENARIO.jsonl (the job-like objects), .pods.jsonl, .workload.jsonl, .podgroup.jsonl and .truth.md. They were made
-// on a real control plane with simulated kubelets, by the controllers that the table in docs/history.md names.
+// a file of the job-like objects, with files of their pods, Workloads and PodGroups, and the person's words, for each
+// scenario. They were made on a real control plane with simulated kubelets, by the controllers that docs/history.md
+// names.
 package recordings
 
 import (
@@ -112,7 +113,7 @@ func (l *Life) read(kind string, from io.Reader) (err error) {
 		l.Workloads, err = readEvents(from)
 	case "podgroup.jsonl":
 		l.PodGroups, err = readEvents(from)
-	case "truth.md":
+	default:
 		var text []byte
 		if text, err = io.ReadAll(from); err == nil {
 			l.Truth, err = readTruth(string(text))

@@ -43,7 +43,7 @@ func batchJobState(r reading) history.Said {
 	case j.failure.Exists():
 		return become(history.Failed, j.failure)
 	case r.spec.Get("suspend").Bool():
-		return become(history.Suspended, j.suspended)
+		return become(r.held(), j.suspended)
 	case j.successCriteriaMet.Exists(), j.failureTarget.Exists():
 		if was == "" {
 			said.State = history.Running
@@ -52,7 +52,7 @@ func batchJobState(r reading) history.Said {
 		said.State = history.Running
 	case j.lost(r):
 		said.State = history.Retrying
-	case j.suspended.Exists() && was == history.Suspended: // it is resumed, and its controller has not looked at it yet
+	case j.suspended.Exists() && (was == history.Suspended || was == history.Queued): // it is resumed, and its controller has not looked at it yet
 	case j.active > 0, j.started != "":
 		said.State = history.Pending
 		if was == "" && j.succeeded > 0 {

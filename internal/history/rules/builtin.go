@@ -73,6 +73,17 @@ func (r reading) condition(of string) (found gjson.Result) {
 	return found
 }
 
+// queueLabel names the queue of Kueue that an object waits in. Kueue suspends what it has not admitted.
+const queueLabel = "kueue.x-k8s.io/queue-name"
+
+// held is what a suspension means: the object waits for quota, or somebody has told it to wait.
+func (r reading) held() history.State {
+	if r.object.Get(queueLabel) != "" {
+		return history.Queued
+	}
+	return history.Suspended
+}
+
 // sum adds a number that each element of a list, or each member of an object, has.
 func sum(of gjson.Result, member string) (total int64) {
 	of.ForEach(func(_, one gjson.Result) bool {
@@ -113,7 +124,7 @@ func (b builtin) read(o *cluster.Object, was *history.Job) history.Said {
 	switch {
 	case r.deleting && !said.State.Ended(),
 		waits && (r.was.State == history.Running || r.was.State == history.Retrying),
-		said.State == history.Submitted && (r.was.State == history.Pending || r.was.State == history.Suspended):
+		said.State == history.Submitted && r.was.State != history.Retrying && !r.was.State.Ended():
 		return history.Said{Counts: said.Counts}
 	}
 	return said

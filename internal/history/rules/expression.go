@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -75,12 +76,17 @@ func (e *expression) checkStates() error {
 		case ast.LiteralKind:
 			text, ok := expr.AsLiteral().(types.String)
 			if state := history.State(text); ok && state != "" && (!state.Valid() || state == history.Deleted) {
-				errs = append(errs, fmt.Errorf("%q is no state; known are %v, and '' for none; that it is Deleted no object says", string(state), history.States()[:7]))
+				errs = append(errs, fmt.Errorf("%q is no state; known are %v, and '' for none; that it is Deleted no object says", string(state), saidStates()))
 			}
 		}
 	}
 	check(e.ast.NativeRep().Expr())
 	return errors.Join(errs...)
+}
+
+// saidStates are the states that an object can say.
+func saidStates() []history.State {
+	return slices.DeleteFunc(history.States(), func(s history.State) bool { return s == history.Deleted })
 }
 
 // input is what an expression sees.

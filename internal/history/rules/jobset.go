@@ -16,7 +16,7 @@ func jobSetState(r reading) history.Said {
 	case failed.Exists() || r.status.Get("terminalState").Str == "Failed":
 		said = saidBy(history.Failed, failed)
 	case r.spec.Get("suspend").Bool():
-		said = saidBy(history.Suspended, r.condition("Suspended"))
+		said = saidBy(r.held(), r.condition("Suspended"))
 	case restarts > r.was.Restarts && r.was.State != "", restarting.Exists() && !ready:
 		said = untimed(history.Retrying, restarting)
 	case ready:
@@ -41,7 +41,7 @@ func trainJobState(r reading) history.Said {
 	case failure.Exists():
 		return saidBy(history.Failed, failure)
 	case r.spec.Get("suspend").Bool():
-		return saidBy(history.Suspended, r.condition("Suspended"))
+		return saidBy(r.held(), r.condition("Suspended"))
 	case ready > 0:
 		return history.Said{State: history.Running}
 	case failed > 0 && active == 0:

@@ -27,7 +27,7 @@ func kubeflowState(r reading) history.Said {
 				by.At = at
 			}
 		}
-		if !state.Ended() && state != history.Suspended {
+		if state == history.Pending || state == history.Running || state == history.Retrying {
 			by.At = 0
 		}
 		return by
@@ -39,7 +39,7 @@ func kubeflowState(r reading) history.Said {
 	case failed.Exists():
 		return become(history.Failed, failed)
 	case r.spec.Get("runPolicy.suspend").Bool(), suspended.Exists():
-		return become(history.Suspended, suspended)
+		return become(r.held(), suspended)
 	case restarting.Exists() && (active == 0 || r.was.State == ""):
 		return become(history.Retrying, restarting)
 	case restarting.Exists():

@@ -21,8 +21,11 @@ var sparkStates = map[string]history.State{
 func sparkState(r reading) history.Said {
 	state := r.status.Get("applicationState.state").Str
 	said := history.Said{State: sparkStates[state], Reason: state, Message: r.status.Get("applicationState.errorMessage").Str}
-	if state == "" {
-		said.State = waitingOr(r, history.Submitted)
+	switch {
+	case state == "":
+		said.State = submitted(r)
+	case said.State == history.Suspended:
+		said.State = r.held()
 	}
 	if said.State.Ended() {
 		said.At = moment(r.status.Get("terminationTime").Str)
@@ -47,19 +50,21 @@ func appWrapperState(r reading) history.Said {
 	said := history.Said{State: appWrapperPhases[phase]}
 	switch {
 	case phase == "":
-		said.State = waitingOr(r, history.Submitted)
+		said.State = submitted(r)
 	case phase == "Running" && r.condition("PodsReady").Exists():
 		said.State = history.Running
+	case said.State == history.Suspended:
+		said.State = r.held()
 	case phase == "Failed":
 		said = untimed(history.Failed, r.condition("Unhealthy"))
 	}
 	return said
 }
 
-// waitingOr is Suspended for an object that was told to wait, else another state.
-func waitingOr(r reading, other history.State) history.State {
+// submitted is the state of an object with which nobody has begun.
+func submitted(r reading) history.State {
 	if r.spec.Get("suspend").Bool() {
-		return history.Suspended
+		return r.held()
 	}
-	return other
+	return history.Submitted
 }

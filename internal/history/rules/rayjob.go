@@ -16,16 +16,16 @@ func rayJobState(r reading) history.Said {
 	case deployment == "Failed", deployment == "ValidationFailed":
 		said.State = history.Failed
 	case deployment == "Complete":
-		said.State = map[string]history.State{"SUCCEEDED": history.Succeeded, "FAILED": history.Failed, "STOPPED": history.Failed}[job]
+		said.State = map[string]history.State{"SUCCEEDED": history.Succeeded, "FAILED": history.Failed, "STOPPED": history.Cancelled}[job]
 	case r.spec.Get("suspend").Bool():
-		said.State = history.Suspended
+		said.State = r.held()
 	case deployment == "Retrying", failures && deployment != "Running":
 		said.State = history.Retrying
 	case deployment == "Initializing", deployment == "Waiting":
 		said.State = history.Pending
 	case deployment == "Suspending", deployment == "Suspended":
 		if r.was.State == "" { // it is being resumed
-			said.State = history.Suspended
+			said.State = r.held()
 		}
 	case deployment == "Running":
 		switch job {

@@ -158,7 +158,7 @@ func TestReadyMadeRulesReadWhatControllersWrite(t *testing.T) {
 			{`"status":{"failed":1,"jobStatus":"","jobDeploymentStatus":""}`, history.Retrying, ""}, // a retry empties the rest
 			{ray("Complete", "", ""), "", ""},
 			{ray("Complete", "SUCCEEDED", ""), history.Succeeded, ""},
-			{ray("Complete", "STOPPED", ""), history.Failed, ""},
+			{ray("Complete", "STOPPED", ""), history.Cancelled, ""},
 			{`"status":{"jobDeploymentStatus":"ValidationFailed","reason":"ValidationFailed","message":"no such image"}`, history.Failed, "ValidationFailed/no such image"},
 			{ray("Suspending", "RUNNING", ""), history.Suspended, ""},
 			{ray("Tomorrow", "", ""), "", ""}, // what a later version may say
@@ -181,7 +181,7 @@ func TestReadyMadeRulesReadWhatControllersWrite(t *testing.T) {
 			{`"status":{"state":{"phase":"Aborted"}}`, history.Suspended, ""},
 			{`"status":{"state":{"phase":"Completing"}}`, "", ""},
 			{`"status":{"state":{"phase":"Completed","lastTransitionTime":"` + noon + `"}}`, history.Succeeded, ""},
-			{`"status":{"state":{"phase":"Terminated"}}`, history.Failed, ""},
+			{`"status":{"state":{"phase":"Terminated"}}`, history.Cancelled, ""},
 		},
 		"jobsets.jobset.x-k8s.io": {
 			{`"spec":{}`, history.Submitted, ""},

@@ -28,6 +28,17 @@ var tektonReasons = map[string]history.State{
 	"TaskRunStopSidecarStarted": history.Running,
 }
 
+// tektonCancelled are the reasons of a condition Succeeded that is False since somebody ended the run.
+var tektonCancelled = map[string]bool{
+	"Cancelled":            true,
+	"TaskRunCancelled":     true,
+	"PipelineRunCancelled": true,
+	"CustomRunCancelled":   true,
+	"CancelledRunFinally":  true,
+	"StoppedRunFinally":    true,
+	"PipelineRunStopped":   true,
+}
+
 // tektonState is what a TaskRun or PipelineRun says: one condition says everything. While it is Unknown, its reason does.
 func tektonState(r reading) history.Said {
 	var succeeded gjson.Result
@@ -43,6 +54,9 @@ func tektonState(r reading) history.Said {
 		said = untimed(history.Succeeded, succeeded)
 	case "False":
 		said = untimed(history.Failed, succeeded)
+		if tektonCancelled[succeeded.Get("reason").Str] {
+			said.State = history.Cancelled
+		}
 	case "Unknown":
 		said = untimed(tektonReasons[succeeded.Get("reason").Str], succeeded)
 	default:

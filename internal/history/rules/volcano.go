@@ -33,7 +33,9 @@ func volcanoJobState(r reading) history.Said {
 		said.State = history.Suspended
 	case "Completed":
 		said.State = history.Succeeded
-	case "Terminated", "Failed":
+	case "Terminated":
+		said.State = history.Cancelled
+	case "Failed":
 		said.State = history.Failed
 	}
 	if said.State.Ended() || said.State == history.Suspended {

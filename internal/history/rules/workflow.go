@@ -26,11 +26,13 @@ func workflowState(r reading) history.Said {
 	phase, nodes := r.status.Get("phase").Str, readWorkflowNodes(r.status.Get("nodes"))
 	said := history.Said{
 		Message: r.status.Get("message").Str, Counts: history.Counts{Failures: nodes.failed, Done: nodes.succeeded},
-		Kept: r.was.State == history.Suspended, // a suspension ends no step
+		Kept: r.was.State == history.Suspended || r.was.State == history.Queued, // a suspension ends no step
 	}
 	switch {
 	case phase == "Succeeded":
 		said.State, said.At = history.Succeeded, moment(r.status.Get("finishedAt").Str)
+	case phase == "Failed" && r.spec.Get("shutdown").Str != "":
+		said.State, said.At = history.Cancelled, moment(r.status.Get("finishedAt").Str)
 	case phase == "Failed", phase == "Error":
 		said.State, said.At = history.Failed, moment(r.status.Get("finishedAt").Str)
 		if phase == "Error" {
@@ -38,6 +40,9 @@ func workflowState(r reading) history.Said {
 		}
 	case nodes.running == 0 && (r.spec.Get("suspend").Bool() || nodes.asking > 0 && nodes.waiting == 0):
 		said.State = history.Suspended
+		if r.spec.Get("suspend").Bool() {
+			said.State = r.held()
+		}
 	case phase == "Running":
 		switch {
 		case nodes.running > 0:

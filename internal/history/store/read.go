@@ -140,9 +140,9 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		var spentText, requests string
 		var reasons sql.NullString
 		var ran sql.NullInt64
-		var uid sql.NullString
+		var uid, counts sql.NullString
 		if err := scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
-			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid); err != nil {
+			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts); err != nil {
 			return err
 		}
 		var spent map[history.State]int64
@@ -160,6 +160,11 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		}
 		if reasons.String != "" {
 			if err := json.Unmarshal([]byte(reasons.String), &j.Reasons); err != nil {
+				return fmt.Errorf("job %s: %w", j.UID, err)
+			}
+		}
+		if counts.String != "" {
+			if err := json.Unmarshal([]byte(counts.String), &j.Counts); err != nil {
 				return fmt.Errorf("job %s: %w", j.UID, err)
 			}
 		}

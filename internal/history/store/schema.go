@@ -99,6 +99,9 @@ var migrations = [][]string{{
 	inboxTables,
 	outboxTables,
 	namespaceColumns,
+	{
+		`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS counts $TEXT`,
+	},
 }
 
 var (

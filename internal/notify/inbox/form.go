@@ -110,8 +110,8 @@ func (r row) visible(sees Sees, item func(json.RawMessage, about) bool, more fun
 
 // verbs say what became of a job.
 var verbs = map[history.State]string{
-	history.Submitted: "was submitted", history.Suspended: "is suspended", history.Pending: "is pending", history.Running: "is running",
-	history.Retrying: "is being retried", history.Succeeded: "succeeded", history.Failed: "failed", history.Deleted: "was deleted",
+	history.Submitted: "was submitted", history.Queued: "is queued", history.Suspended: "is suspended", history.Pending: "is pending", history.Running: "is running",
+	history.Retrying: "is being retried", history.Succeeded: "succeeded", history.Failed: "failed", history.Cancelled: "was cancelled", history.Deleted: "was deleted",
 }
 
 // title says in a line what a notification is about.
@@ -125,15 +125,16 @@ func (a about) title() string {
 
 // participles are verbs for a number of jobs.
 var participles = map[history.State]string{
-	history.Submitted: "submitted", history.Suspended: "suspended", history.Pending: "pending", history.Running: "running",
-	history.Retrying: "retried", history.Succeeded: "succeeded", history.Failed: "failed", history.Deleted: "deleted",
+	history.Submitted: "submitted", history.Queued: "queued", history.Suspended: "suspended", history.Pending: "pending", history.Running: "running",
+	history.Retrying: "retried", history.Succeeded: "succeeded", history.Failed: "failed", history.Cancelled: "cancelled", history.Deleted: "deleted",
 }
 
 // titleOf says in a line what a digest is about, the ends of jobs first.
 func titleOf(counts map[history.State]int) string {
 	var parts []string
 	for _, state := range []history.State{
-		history.Failed, history.Succeeded, history.Retrying, history.Running, history.Pending, history.Suspended, history.Submitted, history.Deleted,
+		history.Failed, history.Succeeded, history.Cancelled, history.Retrying, history.Running, history.Pending, history.Queued, history.Suspended,
+		history.Submitted, history.Deleted,
 	} {
 		if n := counts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, participles[state]))

@@ -8,7 +8,7 @@ import { stateName } from '../state/texts.ts';
 import { formatWeekday } from '../texts/format.ts';
 import { t } from './texts.tsx';
 
-const states = ['Submitted', 'Suspended', 'Pending', 'Running', 'Retrying', 'Succeeded', 'Failed', 'Deleted'];
+const states = ['Submitted', 'Queued', 'Suspended', 'Pending', 'Running', 'Retrying', 'Succeeded', 'Failed', 'Cancelled', 'Deleted'];
 const digests = { '0s': t.each, '1m': t.gathered(1), '5m': t.gathered(5), '15m': t.gathered(15), '1h': t.gathered(60) };
 
 interface SettingsProps {

@@ -17,7 +17,7 @@ export function latestLife(all: readonly Transition[], uid: string | undefined):
 }
 
 /** States after which a job goes nowhere by itself. */
-const ends = new Set(['Succeeded', 'Failed', 'Deleted']);
+const ends = new Set(['Succeeded', 'Failed', 'Cancelled', 'Deleted']);
 
 export interface Step extends Transition {
   /** When it went on to the next state; undefined: it is in this one, or this one is an end. */

@@ -14,8 +14,8 @@ export interface MyJobs {
 }
 
 const running = ['Running', 'Retrying'];
-const waiting = ['Submitted', 'Suspended', 'Pending'];
-const ended = ['Succeeded', 'Failed', 'Deleted'];
+const waiting = ['Submitted', 'Queued', 'Suspended', 'Pending'];
+const ended = ['Succeeded', 'Failed', 'Cancelled', 'Deleted'];
 
 /** In milliseconds. */
 const leastGap = 1_000;

@@ -22,7 +22,7 @@ import { outcomeOf } from './outcome.ts';
 import { PastList } from './PastList.ts';
 import { t } from './texts.ts';
 
-const states = ['Submitted', 'Suspended', 'Pending', 'Running', 'Retrying', 'Succeeded', 'Failed', 'Deleted'];
+const states = ['Submitted', 'Queued', 'Suspended', 'Pending', 'Running', 'Retrying', 'Succeeded', 'Failed', 'Cancelled', 'Deleted'];
 
 /** What has happened since a job was read. */
 export function patched(items: readonly PastJob[], since: readonly Transition[]): readonly PastJob[] {

@@ -4,6 +4,8 @@ const names = texts<Readonly<Record<string, string>>>({
   en: { NotReady: 'Not ready', Pressed: 'Under pressure', Unschedulable: 'Closed to new pods' },
   'zh-CN': {
     Submitted: '已提交',
+    Queued: '排队中',
+    Cancelled: '已取消',
     Suspended: '已挂起',
     Pending: '等待中',
     Waiting: '受阻',

@@ -6,8 +6,10 @@ export type Tone = 'failed' | 'warning' | 'waiting' | 'running' | 'paused' | 'do
 
 type NodeState = 'Ready' | 'NotReady' | 'Unschedulable' | 'Pressed';
 
-const tones: Record<JobState | PodState | 'Submitted' | 'Deleted' | NodeState, Tone> = {
+const tones: Record<JobState | PodState | 'Submitted' | 'Queued' | 'Cancelled' | 'Deleted' | NodeState, Tone> = {
   Submitted: 'waiting',
+  Queued: 'waiting',
+  Cancelled: 'paused',
   Deleted: 'ending',
   Failed: 'failed',
   Retrying: 'warning',
