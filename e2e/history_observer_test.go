@@ -27,6 +27,7 @@ type observer struct {
 
 	mu      sync.Mutex
 	states  map[string][]stateAt // by uid, each state once until it changes
+	failed  map[string]int32     // by uid: the failures that were seen
 	living  map[string]string    // uids of the jobs that there are, by name
 	version uint64               // all up to here was seen
 	marks   int
@@ -42,7 +43,7 @@ type stateAt struct {
 // observe observes an empty namespace until the test ends.
 func (s *stage) observe(t *testing.T, namespace string) *observer {
 	t.Helper()
-	o := &observer{jobs: s.kube.BatchV1().Jobs(namespace), states: map[string][]stateAt{}, living: map[string]string{}}
+	o := &observer{jobs: s.kube.BatchV1().Jobs(namespace), states: map[string][]stateAt{}, failed: map[string]int32{}, living: map[string]string{}}
 	list, err := o.jobs.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) > 0 {
 		t.Fatalf("%d jobs, %v", len(list.Items), err)
@@ -152,7 +153,13 @@ func (o *observer) saw(job *batchv1.Job, version uint64) {
 		o.err = errors.Join(o.err, fmt.Errorf("%s is another at %d, and the one before was not deleted", job.Name, version))
 	}
 	o.living[job.Name] = uid
-	if states, state := o.states[uid], stateOf(job); len(states) == 0 || states[len(states)-1].state != state {
+	states, was := o.states[uid], ""
+	if len(states) > 0 {
+		was = states[len(states)-1].state
+	}
+	state := stateOf(job, was, o.failed[uid])
+	o.failed[uid] = job.Status.Failed
+	if state != was {
 		o.states[uid] = append(states, stateAt{state, version})
 	}
 }

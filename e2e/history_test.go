@@ -165,7 +165,8 @@ func (l *lives) one(ctx context.Context, random *rand.Rand) error {
 		next := job.DeepCopy()
 		now := metav1.Now()
 		status := &next.Status
-		over := len(status.Conditions) > 0
+		is := conditionsOf(job)
+		over := is[batchv1.JobComplete] || is[batchv1.JobFailed]
 		end := func(conditions ...batchv1.JobConditionType) {
 			status.Active, status.Ready = 0, new(int32)
 			for _, c := range conditions {
@@ -177,12 +178,17 @@ func (l *lives) one(ctx context.Context, random *rand.Rand) error {
 			return l.remove(job)
 		case over:
 			continue
-		case n == 1, *next.Spec.Suspend:
+		case *next.Spec.Suspend && status.StartTime == nil && !is[batchv1.JobSuspended]:
+			status.Conditions = append(status.Conditions, batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue, LastTransitionTime: now, LastProbeTime: now})
+		case n == 1 && status.Failed == 0, *next.Spec.Suspend: // of one that had failed, who was not there cannot tell why it waits
 			*next.Spec.Suspend = !*next.Spec.Suspend
 			job, err = l.write(next, func() (*batchv1.Job, error) { return l.jobs.Update(context.Background(), next, metav1.UpdateOptions{}) })
 			continue
 		case status.StartTime == nil:
 			status.StartTime, status.Active, status.Ready = &now, 1, new(int32)
+			for i := range status.Conditions {
+				status.Conditions[i].Status = corev1.ConditionFalse // it is resumed
+			}
 		case n == 2:
 			status.Failed, status.Active, status.Ready = status.Failed+1, 0, new(int32)
 		case n == 3:
@@ -201,27 +207,37 @@ func (l *lives) one(ctx context.Context, random *rand.Rand) error {
 	return err
 }
 
-// stateOf is what docs/history.md says.
-func stateOf(job *batchv1.Job) string {
+func conditionsOf(job *batchv1.Job) map[batchv1.JobConditionType]bool {
 	is := map[batchv1.JobConditionType]bool{}
 	for _, c := range job.Status.Conditions {
 		is[c.Type] = c.Status == corev1.ConditionTrue
 	}
+	return is
+}
+
+// stateOf is what docs/history.md says of a job that was in a state ("": it is new), with so many failures.
+func stateOf(job *batchv1.Job, was string, failures int32) string {
+	is := conditionsOf(job)
+	held := was == "Suspended" || was == ""
 	switch status := job.Status; {
 	case is[batchv1.JobComplete]:
 		return "Succeeded"
 	case is[batchv1.JobFailed]:
 		return "Failed"
-	case *job.Spec.Suspend:
+	case *job.Spec.Suspend, is[batchv1.JobSuspended] && held:
 		return "Suspended"
 	case status.Ready != nil && *status.Ready > 0:
 		return "Running"
-	case status.Failed > 0:
+	case status.Failed > failures && status.Active == 0:
 		return "Retrying"
+	case was == "Running", was == "Retrying":
+		return was
 	case status.Active > 0 || status.StartTime != nil:
 		return "Pending"
+	case was == "":
+		return "Submitted"
 	}
-	return "Submitted"
+	return was
 }
 
 // write tries until it is known whether something was written: an API server that ends may not say so.

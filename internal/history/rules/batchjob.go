@@ -52,6 +52,8 @@ func batchJobState(r reading) history.Said {
 		said.State = history.Running
 	case j.lost(r):
 		said.State = history.Retrying
+	case j.suspended.Exists() && was == "":
+		said.State = r.held()
 	case j.suspended.Exists() && (was == history.Suspended || was == history.Queued): // it is resumed, and its controller has not looked at it yet
 	case j.active > 0, j.started != "":
 		said.State = history.Pending
