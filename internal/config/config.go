@@ -266,7 +266,7 @@ type History struct {
 	Kinds        []HistoryKind `yaml:"kinds"`        // beyond jobs.batch
 }
 
-// HistoryKind is a kind of jobs with its rules: CEL expressions over `object`. Kinds with ready-made rules need none.
+// HistoryKind is a kind of jobs with its rules: CEL expressions over `object`. Kinds with built-in rules need none.
 type HistoryKind struct {
 	Resource string `yaml:"resource"` // with its group, without a version
 	State    string `yaml:"state"`

@@ -65,7 +65,7 @@ func New(opts Options) (*Set, error) {
 			errs = append(errs, fmt.Errorf("%s.resource: %s stands there twice", key, kind.Resource))
 			continue
 		case !known && kind.State == "":
-			errs = append(errs, fmt.Errorf("%s.state: is missing; ready-made are the rules of %v", key, Ready()))
+			errs = append(errs, fmt.Errorf("%s.state: is missing; built in are the rules of %v", key, Ready()))
 			continue
 		}
 		r := &Rule{
