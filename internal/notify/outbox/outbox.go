@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -245,8 +244,9 @@ func (b *Box) Compose(ctx context.Context, target string, now history.Time) (com
 		var body struct {
 			Transitions []json.RawMessage `json:"transitions"`
 		}
-		taken := map[int64][]uint64{}
+		taken, ids := map[int64][]uint64{}, []string{"digest"}
 		for _, m := range parts {
+			ids = append(ids, m.ID)
 			body.Transitions = append(body.Transitions, json.RawMessage(m.Body))
 			taken[m.Log] = append(taken[m.Log], m.Seq)
 		}
@@ -263,7 +263,7 @@ func (b *Box) Compose(ctx context.Context, target string, now history.Time) (com
 		if err != nil {
 			return err
 		}
-		row := []any{target, Digests.Log, last.Int64 + 1, Digests.UID, "msg_" + strings.ToLower(rand.Text()), int64(parts[0].At), 0, 0, 0, string(text), ""}
+		row := []any{target, Digests.Log, last.Int64 + 1, Digests.UID, idFrom(ids...), int64(parts[0].At), 0, 0, 0, string(text), ""}
 		composed = true
 		return tx.Insert(ctx, "outbox", columns, [][]any{row}, nil, nil)
 	})

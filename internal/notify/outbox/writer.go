@@ -85,7 +85,7 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 			if target.Digest > 0 {
 				due = history.At(now.Add(target.Digest))
 			}
-			rows = append(rows, []any{target.Name, log.ID, int64(t.Seq), t.UID, idOf(log.LogName, t.Seq, target.Name), int64(history.At(now)), int64(due), 0, 0, body, ""})
+			rows = append(rows, []any{target.Name, log.ID, int64(t.Seq), t.UID, idOf(log.LogName, t, target.Name), int64(history.At(now)), int64(due), 0, 0, body, ""})
 		}
 	}
 	if len(rows) == 0 {
@@ -98,11 +98,19 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 	return nil
 }
 
-// idOf is the id of a message, which is the same for ever, also if the transition is read again from a copy of the
-// database.
-func idOf(log store.LogName, seq uint64, target string) string {
+// idOf is the id of a message. It is made of what the message tells, and of no number of the database: those begin again with
+// another database or a backup, and a receiver would take a message for one that it knows. A transition that is written again
+// has the id that it had.
+func idOf(log store.LogName, t *history.Transition, target string) string {
+	return idFrom(
+		log.Cluster, log.Resource, t.UID, strconv.FormatUint(t.Version, 10), string(t.From), string(t.To), strconv.Itoa(t.Attempt), target,
+	)
+}
+
+// idFrom is the id of what its parts say. No two lists of parts are written alike.
+func idFrom(parts ...string) string {
 	sum := sha256.New()
-	for _, part := range []string{log.Cluster, log.Resource, strconv.FormatUint(seq, 10), target} {
+	for _, part := range parts {
 		fmt.Fprintf(sum, "%d:%s", len(part), part)
 	}
 	return "msg_" + hex.EncodeToString(sum.Sum(nil)[:16])
