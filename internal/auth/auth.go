@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -56,11 +57,16 @@ type Identity struct {
 }
 
 // Payer is the name to which the costs of an identity's requests are charged. For a user it is the user's own.
-// Anonymous callers share one name for each network, so that no network can use up the share of all others. No user
+// Anonymous callers share one name for each network, so that no network can use up the share of all others. The service
+// accounts of a namespace share one, since whoever works in a namespace may make as many of them as they like. No user
 // can have such a name, since its prefix is reserved.
 func (id Identity) Payer() string {
 	if id.Anonymous {
 		return id.Username + " from " + id.From
+	}
+	if name, is := strings.CutPrefix(id.Username, serviceAccountPrefix); is {
+		namespace, _, _ := strings.Cut(name, ":")
+		return "system:serviceaccounts:" + namespace + " of " + id.Cluster
 	}
 	return id.Username
 }

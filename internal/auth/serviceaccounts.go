@@ -28,8 +28,8 @@ const (
 	// reviewTimeout bounds one answer, including the wait for a turn.
 	reviewTimeout = 5 * time.Second
 	// reviewTurns bounds the reviews under way, since strangers can make tokens that look like a ServiceAccount's.
-	// One network of strangers gets at most half of the turns, and a bounded number may wait. A ServiceAccount whose
-	// token was good recently has turns of its own.
+	// One network of strangers gets at most half of the turns, and a bounded number may wait. ServiceAccounts whose
+	// tokens were good recently take turns by their namespace.
 	reviewTurns     = 8
 	reviewsWaiting  = 256
 	reviewsRemember = 4096
@@ -54,7 +54,7 @@ type home struct {
 	cluster  string
 	reviewer TokenReviewer
 	answers  *cache.LRUExpireCache // answers by the token's hash
-	good     *cache.LRUExpireCache // by the token's hash: whose token was good within goodLately
+	good     *cache.LRUExpireCache // by the token's hash: who pays for a token that was good within goodLately
 	flight   singleflight.Group
 }
 
@@ -96,8 +96,8 @@ func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, e
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
 		turn := Stranger(ctx)
-		if known, ok := home.good.Get(hash); ok {
-			turn = "account " + known.(string)
+		if payer, ok := home.good.Get(hash); ok {
+			turn = payer.(string)
 		}
 		username, groups, err := s.ask(ctx, home, turn, token)
 		switch {
@@ -106,7 +106,7 @@ func (s *ServiceAccounts) review(ctx context.Context, token string) (Identity, e
 		case err != nil:
 			home.good.Remove(hash)
 		default:
-			home.good.Add(hash, username, goodLately)
+			home.good.Add(hash, Identity{Username: username, Cluster: home.cluster}.Payer(), goodLately)
 		}
 		answer := reviewed{err: err}
 		if err == nil {

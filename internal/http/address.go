@@ -1,26 +1,44 @@
 package http
 
 import (
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/http/request"
 )
 
 const forwardedFor = "X-Forwarded-For"
 
-// trustProxies replaces X-Forwarded-For by the client's address, as trusted proxies saw it. The header of any other
-// peer is removed. Each proxy appends the address from which it was called, so the client's address is the last one
-// that is no trusted proxy's.
-func (s *Server) trustProxies(next http.Handler) http.Handler {
-	if s.opts.TrustedProxies == nil {
+// proxies are those whose X-Forwarded-For is believed.
+type proxies struct {
+	trusted []netip.Prefix
+	log     *slog.Logger
+
+	mu         sync.Mutex
+	unreadable map[netip.Addr]bool // of whom it was logged that what they write cannot be read
+}
+
+func newProxies(trusted []netip.Prefix, log *slog.Logger) *proxies {
+	return &proxies{trusted: trusted, log: log, unreadable: map[netip.Addr]bool{}}
+}
+
+// trust replaces X-Forwarded-For by the client's address, as trusted proxies saw it. The header of any other peer is
+// removed. Each proxy appends the address from which it was called, so the client's address is the last one that is no
+// trusted proxy's.
+func (p *proxies) trust(next http.Handler) http.Handler {
+	if p.trusted == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if forwarded := r.Header.Values(forwardedFor); len(forwarded) > 0 {
 			client := ""
-			if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && s.isProxy(peer.Addr()) {
-				client = s.clientOf(strings.Join(forwarded, ","))
+			if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && p.has(peer.Addr()) {
+				client = p.clientOf(peer.Addr(), strings.Join(forwarded, ","))
 			}
 			r.Header.Del(forwardedFor)
 			if client != "" {
@@ -31,23 +49,43 @@ func (s *Server) trustProxies(next http.Handler) http.Handler {
 	})
 }
 
-// clientOf returns the client's address in a list whose end a trusted proxy wrote; "" if there is none.
-func (s *Server) clientOf(forwarded string) (client string) {
-	hops := strings.Split(forwarded, ",")
-	for _, hop := range slices.Backward(hops) {
-		address, err := netip.ParseAddr(strings.TrimSpace(hop))
-		if err != nil {
-			return client // no trusted proxy wrote what stands before
-		}
-		client = address.Unmap().String()
-		if !s.isProxy(address) {
+// clientOf returns the client's address in a list whose end a trusted proxy wrote; "" if there is none. If a hop cannot be
+// read, the client counts as the proxy that wrote it: no text of a stranger's becomes an address.
+func (p *proxies) clientOf(peer netip.Addr, hops string) (client string) {
+	for hops != "" {
+		before, hop := request.LastHop(hops)
+		address, ok := request.ParseHop(hop)
+		if !ok {
+			p.tellUnreadable(peer, hop)
 			return client
 		}
+		client = address.String()
+		if !p.has(address) {
+			return client
+		}
+		hops = before
 	}
 	return client
 }
 
-func (s *Server) isProxy(address netip.Addr) bool {
+// unreadableMost bounds of how many proxies it is remembered that they were logged. They may be anybody in a trusted network.
+const unreadableMost = 64
+
+// tellUnreadable logs once of each proxy that all its clients may count as one.
+func (p *proxies) tellUnreadable(peer netip.Addr, hop string) {
+	p.mu.Lock()
+	known := p.unreadable[peer] || len(p.unreadable) >= unreadableMost
+	if !known {
+		p.unreadable[peer] = true
+	}
+	p.mu.Unlock()
+	if !known {
+		p.log.Warn("a trusted proxy sends an X-Forwarded-For that cannot be read; clients behind it count as one address", "proxy", peer.String(), "hop", reply.Shortened(hop))
+	}
+}
+
+// has reports whether an address is a trusted proxy's.
+func (p *proxies) has(address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
-	return slices.ContainsFunc(s.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(address) })
+	return slices.ContainsFunc(p.trusted, func(network netip.Prefix) bool { return network.Contains(address) })
 }

@@ -95,6 +95,7 @@ type Server struct {
 	access      *access.Access
 	pages       map[string]page // the portal's files by their names; nil if it was not built
 	connections *connections
+	proxies     *proxies
 	rest        *rest.Handler
 	past        *past.Handler
 	told        *notifications.Handler
@@ -117,6 +118,7 @@ func New(opts Options) (*Server, error) {
 		memory:     budget.NewMemory(keptBytes),
 		processors: budget.NewQueue(runtime.GOMAXPROCS(0), 0, 0),
 		rates:      pace.New(opts.Limits.RequestsPerSecond),
+		proxies:    newProxies(opts.TrustedProxies, opts.Log),
 		metrics:    newMetrics(opts.Registerer),
 		log:        opts.Log,
 	}
@@ -175,7 +177,7 @@ func New(opts Options) (*Server, error) {
 		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations, Limits: opts.Logs,
 		Reauthorize: opts.Stream.Reauthorize, WriteTimeout: opts.Stream.WriteTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
 	})
-	s.connections = newConnections(opts.Connections, s.isProxy, s.streams.Counted, s.metrics.refused, opts.Log)
+	s.connections = newConnections(opts.Connections, s.proxies.has, s.streams.Counted, s.metrics.refused, opts.Log)
 	return s, nil
 }
 
@@ -205,7 +207,7 @@ func (s *Server) Drain(ctx context.Context) {
 // Handler is the public listener's.
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.trustProxies, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
+	r.Use(s.proxies.trust, s.identify, s.audited, s.recover, securityHeaders, boundSizes, s.signin.CORS, refuseImpersonation, signin.TakeTicket)
 	s.route(r)
 	r.MethodNotAllowed(s.answer("unknown", s.methodNotAllowed))
 	return request.HeadAsGet(r)
