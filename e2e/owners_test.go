@@ -21,6 +21,8 @@ func TestTheAPIServerSaysWhoseAJobIs(t *testing.T) {
 	const namespace = "owned"
 	s.namespaces(t, namespace)
 	s.kubectl(t, "", "create", "rolebinding", "owned", "-n", namespace, "--clusterrole=edit", "--user=ann", "--user=mallory", "--user=backend")
+	s.kubectl(t, "", "create", "role", "status", "-n", namespace, "--verb=get,update,patch", "--resource=jobs.batch/status,cronjobs.batch/status")
+	s.kubectl(t, "", "create", "rolebinding", "status", "-n", namespace, "--role=status", "--user=mallory")
 	s.onlyWithin(t, namespace, "../deploy/owners.yaml")
 	s.kubectl(t, "", "create", "clusterrolebinding", "owned-backend", "--clusterrole=kubecast-owners", "--user=backend")
 	t.Cleanup(func() { s.kubectl(t, "", "delete", "clusterrolebinding", "owned-backend") })
@@ -38,7 +40,7 @@ func TestTheAPIServerSaysWhoseAJobIs(t *testing.T) {
 	const (
 		annsName   = `,"annotations":{"kubecast.io/owner":"ann"}`
 		annsLabel  = `,"labels":{"kubecast.io/owner":"ann"}`
-		controlled = `,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":"anns","uid":"%s","controller":true}]`
+		controlled = `,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob","name":%q,"uid":%q,"controller":true}]`
 	)
 	// Policies take a moment until they are enforced.
 	harness.Eventually(t, "the policies are enforced", time.Minute, func() error {
@@ -59,7 +61,16 @@ func TestTheAPIServerSaysWhoseAJobIs(t *testing.T) {
 	if err := as("ann", cron, "create", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	above := fmt.Sprintf(controlled, s.kubectl(t, "", "get", "-n", namespace, "cronjob/anns", "-o", "jsonpath={.metadata.uid}"))
+	if err := as("mallory", strings.Replace(cron, `"name":"anns"`, `"name":"mallorys"`, 1), "create", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	if err := as("mallory", job("mine", ""), "create", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	uid := func(cronJob string) string {
+		return s.kubectl(t, "", "get", "-n", namespace, "cronjob/"+cronJob, "-o", "jsonpath={.metadata.uid}")
+	}
+	above, mallorys := fmt.Sprintf(controlled, "anns", uid("anns")), fmt.Sprintf(controlled, "mallorys", uid("mallorys"))
 	for _, test := range []struct {
 		user, metadata, owner string // "!": refused
 	}{
@@ -94,6 +105,32 @@ func TestTheAPIServerSaysWhoseAJobIs(t *testing.T) {
 	}
 	if err := as("mallory", "", "annotate", "job/first", "kubecast.io/owner-", "other=x"); err != nil || owner("job/first") != "ann" {
 		t.Errorf("after the annotation was taken away: %q, %v", owner("job/first"), err)
+	}
+
+	// Who may write a job's status can write its metadata by it.
+	for metadata, want := range map[string]string{
+		`"annotations":{"kubecast.io/owner":"ann"}`: "cannot be changed",
+		`"labels":{"kubecast.io/owner":"ann"}`:      "cannot be changed",
+		`"annotations":{"kubecast.io/owner":null}`:  "",
+		`"annotations":{"other":"y"}`:               "",
+	} {
+		err := as("mallory", "", "patch", "job/mine", "--subresource=status", "--type=merge", "-p", `{"metadata":{`+metadata+`}}`)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("mallory writes %s by the status: %v", metadata, err)
+		}
+		if got := owner("job/mine"); got != "mallory" {
+			t.Fatalf("after %s by the status the job is of %q", metadata, got)
+		}
+	}
+	// What a controller made for mallory cannot be put below what is ann's.
+	if err := as("backend", job("below", mallorys), "create", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	for _, subresource := range []string{"", "status"} {
+		err := as("mallory", "", "patch", "job/below", "--subresource="+subresource, "--type=merge", "-p", `{"metadata":{`+above[1:]+`}}`)
+		if err == nil || !strings.Contains(err.Error(), "what controls this cannot be changed") {
+			t.Errorf("mallory puts a job below ann's by %q: %v", subresource, err)
+		}
 	}
 
 	// The real controller creates a job of ann's CronJob. Its template names mallory.
