@@ -17,8 +17,8 @@ import (
 	"github.com/kubecast/kubecast/internal/http/request"
 )
 
-// connections bounds the connections that net/http has. Streams over HTTP/1.1 are not among them; they have limits of
-// their own. Each connection needs a file of the process. The gateway's own connections to the API servers need files,
+// connections bounds the connections that net/http has. Those of streams over HTTP/1.1 are not among them: they count for the
+// total, and their streams have limits of their own. Streams over HTTP/2 are no connections, however many there are on one. Each connection needs a file of the process. The gateway's own connections to the API servers need files,
 // too, and must not be left without.
 //
 // When the limit is reached, connections on which nothing is being answered give way to a newcomer: first those that
@@ -28,7 +28,7 @@ type connections struct {
 	limits  ConnectionLimits
 	pace    *budget.Rate          // the rate at which each peer may open connections
 	isProxy func(netip.Addr) bool // a trusted proxy, which has many clients
-	streams func() int            // the number of open streams over HTTP/1.1
+	streams func() int            // the connections that streams have taken over
 	refused *prometheus.CounterVec
 	log     *slog.Logger
 
@@ -41,7 +41,7 @@ type connections struct {
 // ConnectionLimits bound the connections that are open at the same time; 0 means no limit.
 type ConnectionLimits struct {
 	PerPeer int // of one address that is no trusted proxy's
-	Total   int // streams included
+	Total   int // those that streams have taken over included
 }
 
 // opened is one connection.

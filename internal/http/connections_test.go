@@ -81,6 +81,38 @@ func TestOneAddressDoesNotTakeAllConnections(t *testing.T) {
 	}
 }
 
+// Many streams share a connection over HTTP/2, and so one file. Over HTTP/1.1 each has its own.
+func TestStreamsThatShareAConnectionCountAsOne(t *testing.T) {
+	for version, refused := range map[int]float64{1: 1, 2: 0} {
+		t.Run(fmt.Sprintf("HTTP %d", version), func(t *testing.T) {
+			const most = 8
+			g := newGateway(t, overTLS(t, version), options(func(o *Options) { o.Connections = ConnectionLimits{Total: most} }))
+			var open []*events
+			for range most {
+				s := g.stream("/api/v1/pods")
+				s.expect("synced")
+				open = append(open, s)
+			}
+			other, _ := g.another(1 << 16)
+			request, err := http.NewRequest(http.MethodGet, g.url+"/openapi.yaml", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := other.client.Do(request)
+			if err == nil {
+				response.Body.Close()
+			}
+			if was := g.metric("kubecast_connections_refused_total", "total"); (err != nil) != (refused > 0) || (was > 0) != (refused > 0) {
+				t.Errorf("somebody new: %v, and %v refused", err, was)
+			}
+			for _, s := range open {
+				s.close()
+			}
+			g.eventually("nothing is left of them", func() bool { return g.server.streams.Connections() == 0 })
+		})
+	}
+}
+
 // TestRequestBehindAStreamIsNotAnswered, be it pipelined with the stream's own or sent later: a proxy that shares its
 // connections between users would take the answer for somebody else's. The stream goes on as if nothing had been sent.
 func TestRequestBehindAStreamIsNotAnswered(t *testing.T) {

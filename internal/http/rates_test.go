@@ -177,7 +177,7 @@ func TestRefusedStreamsGiveTheirPlacesBack(t *testing.T) {
 		s := g.stream("/stream?a=/api/v1/pods&b=/api/v1/pods")
 		s.expect("goodbye unavailable")
 		s.close()
-		g.eventually("it has ended", func() bool { return g.server.streams.Counted() == 0 })
+		g.eventually("it has ended", func() bool { return g.streams() == 0 })
 	}
 	for range 3 {
 		if a := g.get("/api/v1/pods?watch=1"); a.code != http.StatusServiceUnavailable {

@@ -177,7 +177,7 @@ func New(opts Options) (*Server, error) {
 		Access: s.access, Authorizer: opts.Authorizer, Confirm: s.signin.Confirm, Revocations: opts.Revocations, Limits: opts.Logs,
 		Reauthorize: opts.Stream.Reauthorize, WriteTimeout: opts.Stream.WriteTimeout, Drain: opts.Drain, Registerer: opts.Registerer, Log: opts.Log,
 	})
-	s.connections = newConnections(opts.Connections, s.proxies.has, s.streams.Counted, s.metrics.refused, opts.Log)
+	s.connections = newConnections(opts.Connections, s.proxies.has, s.streams.Connections, s.metrics.refused, opts.Log)
 	return s, nil
 }
 

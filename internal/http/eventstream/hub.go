@@ -127,8 +127,12 @@ func (h *Hub) Drain(ctx context.Context) {
 // Draining reports whether Drain was called.
 func (h *Hub) Draining() bool { return h.draining.Err() != nil }
 
-// Counted is how many streams count against the limits.
-func (h *Hub) Counted() int { return h.quota.count() }
+// Connections is how many connections streams have for themselves. Those over HTTP/2 share theirs, which net/http still has.
+func (h *Hub) Connections() int {
+	h.open.mu.Lock()
+	defer h.open.mu.Unlock()
+	return h.open.taken
+}
 
 // Stats is what a Hub has at a moment.
 type Stats struct {

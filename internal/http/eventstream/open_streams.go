@@ -19,6 +19,7 @@ type openStreams struct {
 	mu       sync.Mutex
 	sessions map[uint64]*session
 	last     uint64 // the number that was given last
+	taken    int    // whose connections were taken over from net/http, which does not count them any more
 	closed   bool
 	none     chan struct{} // closed when there are none; nil before there were any
 }
@@ -40,6 +41,9 @@ func (o *openStreams) add(ss *session) bool {
 	o.last++
 	ss.number = o.last
 	o.sessions[ss.number] = ss
+	if _, ss.taken = ss.out.to.(*conn.Direct); ss.taken {
+		o.taken++
+	}
 	return true
 }
 
@@ -50,6 +54,9 @@ func (o *openStreams) remove(ss *session) {
 		return
 	}
 	delete(o.sessions, ss.number)
+	if ss.taken {
+		o.taken--
+	}
 	if len(o.sessions) == 0 {
 		close(o.none)
 	}

@@ -40,13 +40,6 @@ func (q *quota) take(user, address string, watches int) bool {
 	return true
 }
 
-// count is how many streams there are.
-func (q *quota) count() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.total
-}
-
 // watching is how many watches they have.
 func (q *quota) watching() (sum int) {
 	q.mu.Lock()

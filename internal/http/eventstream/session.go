@@ -22,6 +22,7 @@ import (
 type session struct {
 	hub      *Hub
 	number   uint64 // its name among the open streams
+	taken    bool   // its connection is its own; guarded by openStreams.mu
 	id       auth.Identity
 	request  string // its id, for the log
 	path     string
