@@ -22,7 +22,7 @@ func open(t *testing.T, file string, targets ...Target) *past {
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p := &past{t: t, db: db, box: New(db, db)}
+	p := &past{t: t, db: db, box: New(db)}
 	p.log = must[store.Log](t)(db.Take(t.Context(), store.LogName{Cluster: "c1", Resource: "jobs.batch"}, "east", "test", time.Minute))
 	return p
 }
