@@ -19,12 +19,18 @@ func TestTheHistorysSchemaIsCheckedAndMigrated(t *testing.T) {
 	if err := os.WriteFile(none, []byte("auth: {anonymous: true}\nhistory: {database: none}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	server, other := filepath.Join(dir, "server.yaml"), filepath.Join(dir, "other.yaml")
+	for name, database := range map[string]string{server: "postgres://kubecast@db/kubecast", other: "sqlite://" + dir + "/to.db"} {
+		if err := os.WriteFile(name, []byte("auth: {anonymous: true}\nhistory: {database: \""+database+"\"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, step := range []struct {
 		args      []string
 		out, fail string
 	}{
-		{[]string{}, "", "migrate or check is expected"},
-		{[]string{"drop"}, "", `migrate or check is expected, not "drop"`},
+		{[]string{}, "", "migrate, check, grants or copy is expected"},
+		{[]string{"drop"}, "", `migrate, check, grants or copy is expected, not "drop"`},
 		{[]string{"migrate"}, "", "--config FILE is required"},
 		{[]string{"check", "--config", none}, "", "there is no history"},
 		{[]string{"check", "--config", file}, "", "history.database: the database's schema is older than this gateway needs, or there is none"},
@@ -32,6 +38,13 @@ func TestTheHistorysSchemaIsCheckedAndMigrated(t *testing.T) {
 		{[]string{"migrate", "--config", file}, "is the one", ""},
 		{[]string{"migrate", "--config", file}, "is the one", ""},
 		{[]string{"check", "--config", file}, "is the one", ""},
+		{[]string{"grants", "--config", file}, "", "there are no rights"},
+		{[]string{"grants", "--config", server}, "GRANT SELECT, INSERT, UPDATE, DELETE ON inbox TO \"kubecast\";", ""},
+		{[]string{"grants", "--config", server, "--role", `a"b`}, `ON outbox TO "a""b";`, ""},
+		{[]string{"copy", file}, "", "2 arguments were expected"},
+		{[]string{"copy", file, "sqlite://" + dir + "/to.db"}, "", "the target: the database's schema is older"},
+		{[]string{"migrate", "--config", other}, "is the one", ""},
+		{[]string{"copy", file, "sqlite://" + dir + "/to.db"}, "transitions    0 rows", ""},
 	} {
 		var out bytes.Buffer
 		err := run(t.Context(), append([]string{"history"}, step.args...), &out)

@@ -29,7 +29,7 @@ commands:
   watch     print an event stream of a gateway in the terminal
   token     sign a token with a development key
   check     validate a configuration file
-  history   migrate or check the schema of the history's database
+  history   migrate or check the schema of the history's database, print the rights it needs, copy it
   version   print the version
 
 gateway COMMAND -h lists a command's flags.

@@ -1,12 +1,15 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -68,6 +71,38 @@ func OpenHistory(cfg config.History) (*store.Store, error) {
 		return nil, fmt.Errorf("history.database: %w", err)
 	}
 	return s, nil
+}
+
+// GrantsHistory prints the rights that a role needs at the database of a configuration; "" is the database's user.
+func GrantsHistory(cfg config.History, role string, out io.Writer) error {
+	statements, err := store.Grants(store.Options{Address: cfg.Database}, role)
+	if err != nil {
+		return fmt.Errorf("history.database: %w", err)
+	}
+	for _, statement := range statements {
+		fmt.Fprintln(out, statement)
+	}
+	return nil
+}
+
+// CopyHistory copies one database to another. Each is an address, or a configuration file.
+func CopyHistory(ctx context.Context, from, to string, out io.Writer) (err error) {
+	var both [2]*store.Store
+	for i, name := range []string{from, to} {
+		history := config.Default().History
+		if history.Database = name; !strings.Contains(name, "://") {
+			cfg, err := config.Load(name)
+			if err != nil {
+				return err
+			}
+			history = cfg.History
+		}
+		if both[i], err = OpenHistory(history); err != nil {
+			return fmt.Errorf("%s: %w", [2]string{"from", "to"}[i], err)
+		}
+		defer func() { err = errors.Join(err, both[i].Close()) }()
+	}
+	return store.Copy(ctx, both[0], both[1], func(table string, rows int) { fmt.Fprintf(out, "%-14s %d rows\n", table, rows) })
 }
 
 // checkHistory finds faults of the rules, and of where the database is.

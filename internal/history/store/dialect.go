@@ -39,6 +39,10 @@ type dialect interface {
 	primary(table string) string
 	// alone reports whether one transaction writes at a time, whatever it writes.
 	alone() bool
+	// given follows the columns of an INSERT that says itself what the database otherwise numbers.
+	given() string
+	// numbersOn makes the database number the rows of a table behind those that were given.
+	numbersOn(ctx context.Context, tx *sql.Tx, table, column string) error
 	// row is what finds a row of a log at once: its key, or something better.
 	row(key string) string
 	// lock is taken by the gateway that changes the schema. It may outlast the transaction, until unlock.
@@ -67,6 +71,10 @@ func (sqlite) upsert(key, columns []string) string { return onConflict(key, colu
 func (sqlite) use(index string) string { return " INDEXED BY " + index }
 
 func (d sqlite) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
+
+func (sqlite) given() string { return "" }
+
+func (sqlite) numbersOn(context.Context, *sql.Tx, string, string) error { return nil }
 
 func (sqlite) alone() bool { return true }
 
@@ -127,6 +135,13 @@ func (postgres) led(table, _ string, w *where) (string, []any) {
 	return "(SELECT * FROM " + table + " " + w.String() + " OFFSET 0) AS led", w.args
 }
 
+func (postgres) given() string { return "OVERRIDING SYSTEM VALUE " }
+
+func (postgres) numbersOn(ctx context.Context, tx *sql.Tx, table, column string) error {
+	_, err := tx.ExecContext(ctx, "SELECT setval(pg_get_serial_sequence('"+table+"', '"+column+"'), MAX("+column+")) FROM "+table)
+	return err
+}
+
 func (postgres) alone() bool { return false }
 
 func (postgres) locks() string { return " FOR UPDATE" }
@@ -182,6 +197,10 @@ func (mariadb) upsert(key, columns []string) string {
 func (mariadb) use(index string) string { return " FORCE INDEX (" + index + ")" }
 
 func (d mariadb) led(table, index string, _ *where) (string, []any) { return table + d.use(index), nil }
+
+func (mariadb) given() string { return "" }
+
+func (mariadb) numbersOn(context.Context, *sql.Tx, string, string) error { return nil }
 
 func (mariadb) alone() bool { return false }
 

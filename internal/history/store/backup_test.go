@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kubecast/kubecast/internal/history"
-	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
 // recipe is a block of commands in docs/history.md, below a heading; the test is skipped where one of its programs is not installed.
@@ -72,37 +68,6 @@ func past(t *testing.T, dir string) (s *Store, log Log) {
 	return s, log
 }
 
-// mustBeLike demands that a copy has what there is, and that it can be written to.
-func mustBeLike(t *testing.T, s, copied *Store, log Log) {
-	t.Helper()
-	if err := copied.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	var had, has []any
-	for _, one := range []struct {
-		store *Store
-		all   *[]any
-	}{{s, &had}, {copied, &has}} {
-		found, err := one.store.Find(t.Context(), log.LogName)
-		all, err1 := one.store.Jobs(t.Context(), log, Filter{}, JobAfter{}, 1000)
-		transitions, err2 := one.store.Transitions(t.Context(), log, Filter{Since: 1, Until: 1 << 40}, 0, 10_000) // which reads spans, too
-		if err := errors.Join(err, err1, err2); err != nil {
-			t.Fatal(err)
-		}
-		*one.all = []any{found, all, transitions}
-	}
-	if diff := cmp.Diff(had, has); diff != "" {
-		t.Error(diff)
-	}
-	next := write(t, copied, take(t, copied, "b"), seen(9, "n", "o", []string{"next"}, history.Running))
-	if next.Seq != log.Seq+1 || next.ID != log.ID {
-		t.Errorf("after %+v comes %+v", log, next)
-	}
-	if another, err := copied.Take(t.Context(), LogName{"c9", "jobs.batch"}, "new", "b", 0); err != nil || another.ID == log.ID {
-		t.Errorf("a log that is new: %+v, %v", another, err)
-	}
-}
-
 // A backup that is made as the documentation says has one moment of the history, however much is written meanwhile.
 func TestABackupHasOneMoment(t *testing.T) {
 	commands, dir := recipe(t, "Backup", "VACUUM INTO", "sqlite3"), t.TempDir()
@@ -134,35 +99,4 @@ func TestABackupHasOneMoment(t *testing.T) {
 		t.Errorf("%s, %v", sound, err)
 	}
 	write(t, copied, take(t, copied, "b"), seen(found.Version+1, "n", "o", []string{"next"}, history.Running))
-}
-
-// A history that is moved from a file to a server as the documentation says is the same, and goes on there.
-func TestAHistoryMovesFromAFileToAServer(t *testing.T) {
-	const heading = "Moving from SQLite to a server"
-	t.Run("PostgreSQL", func(t *testing.T) {
-		commands, dir := recipe(t, heading, "psql", "sqlite3", "psql"), t.TempDir()
-		address := dbtest.PostgreSQL.Database(t)
-		to := openAt(t, address)
-		if err := to.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		s, log := past(t, dir)
-		follow(t, commands, dir, "server="+address)
-		mustBeLike(t, s, to, log)
-	})
-	t.Run("MariaDB", func(t *testing.T) {
-		commands, dir := recipe(t, heading, "mariadb", "sqlite3", "mariadb"), t.TempDir()
-		address := dbtest.Maria.Database(t)
-		to := openAt(t, address)
-		if err := to.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		at, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, log := past(t, dir)
-		follow(t, commands, dir, "MYSQL_HOST="+at.Hostname(), "MYSQL_TCP_PORT="+at.Port(), "user="+at.User.Username(), "database="+strings.TrimPrefix(at.Path, "/"))
-		mustBeLike(t, s, to, log)
-	})
 }

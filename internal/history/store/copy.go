@@ -1,0 +1,167 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// copyAtOnce is how many rows are copied in one transaction.
+const copyAtOnce = 500
+
+var (
+	// ErrOtherData means that the target of a copy has rows that are not the source's.
+	ErrOtherData = errors.New("the target has other data than the source")
+	// ErrInUse means that a gateway records to a database that is to be copied.
+	ErrInUse = errors.New("a gateway records to it; end all gateways, and wait until their leases have run out")
+)
+
+// Copy copies all rows of a database to another one, whose schema has the same version and which has no rows. If it broke off
+// before, it goes on where it did. At the end it compares how many rows there are. It tells of each table how many that are.
+func Copy(ctx context.Context, from, to *Store, told func(table string, rows int)) error {
+	for name, s := range map[string]*Store{"source": from, "target": to} {
+		if err := s.Check(ctx); err != nil {
+			return fmt.Errorf("the %s: %w", name, err)
+		}
+		var used int
+		if err := s.QueryRow(ctx, "SELECT COUNT(*) FROM logs WHERE lease > "+s.Now()).Scan(&used); err != nil {
+			return fmt.Errorf("the %s: %w", name, err)
+		}
+		if used > 0 && name == "source" {
+			return fmt.Errorf("the %s: %w", name, ErrInUse)
+		}
+	}
+	for _, t := range Tables() {
+		if err := copyTable(ctx, from, to, &t); err != nil {
+			return fmt.Errorf("copy %s: %w", t.Name, err)
+		}
+	}
+	for _, t := range Tables() {
+		var counts [2]int
+		for i, s := range []*Store{from, to} {
+			if err := s.QueryRow(ctx, "SELECT COUNT(*) FROM "+t.Name).Scan(&counts[i]); err != nil {
+				return fmt.Errorf("count %s: %w", t.Name, err)
+			}
+		}
+		if counts[0] != counts[1] {
+			return fmt.Errorf("%s: %w: %d rows, and %d", t.Name, ErrOtherData, counts[1], counts[0])
+		}
+		told(t.Name, counts[0])
+	}
+	return nil
+}
+
+// copyTable copies one table, in the order of its key. What the target has already must be what the source begins with.
+func copyTable(ctx context.Context, from, to *Store, t *Table) error {
+	var after []any
+	there := !t.seeded // what a migration has made is replaced
+	for {
+		rows, err := from.rowsAfter(ctx, t, after)
+		if err != nil {
+			return err
+		}
+		if there {
+			old, err := to.rowsAfter(ctx, t, after)
+			switch {
+			case err != nil:
+				return err
+			case len(old) > len(rows) || len(old) > 0 && !reflect.DeepEqual(old, rows[:len(old)]):
+				return ErrOtherData
+			case len(old) == len(rows) && len(rows) == copyAtOnce:
+				after = t.keyOf(rows[len(rows)-1])
+				continue
+			}
+			there = false
+			rows = rows[len(old):]
+			if len(rows) == 0 {
+				break
+			}
+		}
+		if len(rows) == 0 {
+			break
+		}
+		if err := to.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error { return to.insertCopied(ctx, tx, t, rows) }); err != nil {
+			return err
+		}
+		after = t.keyOf(rows[len(rows)-1])
+	}
+	if !t.generated {
+		return nil
+	}
+	return to.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error { return to.dialect.numbersOn(ctx, tx, t.Name, t.Key[0]) })
+}
+
+func (s *Store) insertCopied(ctx context.Context, tx *sql.Tx, t *Table, rows [][]any) error {
+	suffix := ""
+	if t.seeded {
+		suffix = s.dialect.upsert(t.Key, t.names())
+	}
+	into := "INSERT INTO " + t.Name + " (" + strings.Join(t.names(), ", ") + ") "
+	if t.generated {
+		into += s.dialect.given()
+	}
+	return s.insertValues(ctx, tx, into, len(t.Columns), rows, suffix)
+}
+
+// rowsAfter are rows that follow a key, in its order.
+func (s *Store) rowsAfter(ctx context.Context, t *Table, after []any) (rows [][]any, err error) {
+	where, args := "", []any(nil)
+	if after != nil {
+		where, args = " WHERE "+following(t.Key), followingArgs(after)
+	}
+	err = s.Each(ctx, func(scan Scan) error {
+		row, into := make([]any, len(t.Columns)), make([]any, len(t.Columns))
+		for i, c := range t.Columns {
+			if into[i] = new(sql.NullString); c.number {
+				into[i] = new(sql.NullInt64)
+			}
+		}
+		if err := scan(into...); err != nil {
+			return err
+		}
+		for i := range into {
+			switch v := into[i].(type) {
+			case *sql.NullInt64:
+				if v.Valid {
+					row[i] = v.Int64
+				}
+			case *sql.NullString:
+				if v.Valid {
+					row[i] = v.String
+				}
+			}
+		}
+		rows = append(rows, row)
+		return nil
+	}, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d", strings.Join(t.names(), ", "), t.Name, where, strings.Join(t.Key, ", "), copyAtOnce), args...)
+	return rows, err
+}
+
+// following is the condition that a row's key follows another. Databases read it along the key's index.
+func following(key []string) string {
+	if len(key) == 1 {
+		return key[0] + " > ?"
+	}
+	return key[0] + " >= ? AND (" + key[0] + " > ? OR " + following(key[1:]) + ")"
+}
+
+func followingArgs(key []any) []any {
+	if len(key) == 1 {
+		return key
+	}
+	return append([]any{key[0], key[0]}, followingArgs(key[1:])...)
+}
+
+func (t *Table) keyOf(row []any) (key []any) {
+	for _, name := range t.Key {
+		for i, c := range t.Columns {
+			if c.Name == name {
+				key = append(key, row[i])
+			}
+		}
+	}
+	return key
+}
