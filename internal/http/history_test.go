@@ -103,12 +103,18 @@ func TestHistoryOutlivesItsKind(t *testing.T) {
 // lives writes a job that goes through states, an hour each. Owner and queue may be left out.
 func (c *chronicle) lives(key, owner, queue string, states ...history.State) (uid string) {
 	c.t.Helper()
-	namespace, name, _ := strings.Cut(key, "/")
-	c.at += 60_000
+	namespace, _, _ := strings.Cut(key, "/")
 	if c.api.UID("namespaces", namespace) == "" {
 		c.api.Put("namespaces", namespace)
 	}
-	home := c.api.UID("namespaces", namespace)
+	return c.livesIn(c.api.UID("namespaces", namespace), key, owner, queue, states...)
+}
+
+// livesIn is lives in the namespace of a uid.
+func (c *chronicle) livesIn(home, key, owner, queue string, states ...history.State) (uid string) {
+	c.t.Helper()
+	namespace, name, _ := strings.Cut(key, "/")
+	c.at += 60_000
 	identity := history.Identity{UID: fmt.Sprintf("uid-%d", c.log.Version), Namespace: namespace, Name: name}
 	var job *history.Job
 	batch := store.Batch{To: c.log.Version}

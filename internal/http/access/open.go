@@ -191,6 +191,13 @@ func (a *Access) See(ctx context.Context, kinds *cache.Kinds, id auth.Identity, 
 	return visible, ok, nil
 }
 
+// Everywhere reports whether a caller may do a verb on what a target names in all namespaces, be they gone or to come.
+func (a *Access) Everywhere(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string) (bool, error) {
+	t.Namespace = ""
+	decision, err := a.opts.Authorizer.Authorize(ctx, id, t.Request(kinds.Cluster().Name(), verb))
+	return decision.Allowed, err
+}
+
 // May asks whether Open would show a caller anything of a target; whole says whether that is all of it. A target
 // without a version means the one that the cluster prefers, and a namespace does not count for a kind that is in none.
 // Like Open, it does not tell a caller who may not see a kind whether it exists.

@@ -129,6 +129,9 @@ func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, 
 		g.Visible, err = access.Nothing(), nil
 	}
 	trail.Of(ctx).Decided(access.Part{Target: t, Visible: g.Visible}.Read(verb), err)
+	if err == nil {
+		g.Visible, err = h.narrow(ctx, g.Kinds, id, t, kind, verb, g.Visible)
+	}
 	return g, kind, own, err
 }
 
@@ -143,7 +146,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q
 		return g, err
 	}
 	q.filter.Namespace, q.filter.Name = t.Namespace, t.Name
-	if q.filter.Within, err = within(g.Visible.Shows(), t.Namespace); err != nil {
+	if err := restrict(ctx, &q.filter, g.Kinds.Cluster(), g.Visible, t.Namespace); err != nil {
 		return g, err
 	}
 	if own {
@@ -162,35 +165,6 @@ func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant,
 	}
 	known, err := h.opts.Archive.For(id.Payer()).Knows(ctx, g.Kinds.Cluster(), t.Qualified())
 	return err == nil && known
-}
-
-// maxWithin is how many namespaces and objects may be asked about at once. Databases have such a limit, too.
-const maxWithin = 10_000
-
-// within are the namespaces and objects that a scope shows within a namespace, or everywhere; nil means all.
-func within(shows auth.Scope, namespace string) ([]store.Place, error) {
-	if namespace != "" && !shows.All {
-		shows = shows.In(namespace)
-	}
-	if shows.All {
-		return nil, nil
-	}
-	found := []store.Place{}
-	for _, namespace := range shows.Namespaces {
-		found = append(found, store.Place{Namespace: namespace})
-	}
-	for namespace, names := range shows.Names {
-		if namespace == "" {
-			namespace = store.AnyNamespace
-		}
-		for _, name := range names {
-			found = append(found, store.Place{Namespace: namespace, Name: name})
-		}
-	}
-	if len(found) > maxWithin {
-		return nil, reply.BadRequest("what you may see of this is in more than %d pieces: ask for the history of one namespace", maxWithin)
-	}
-	return found, nil
 }
 
 // chunk is how many rows are read at once, since the rows of a page may be large.

@@ -65,8 +65,8 @@ func (h *Handler) target(path string) (access.Target, error) {
 // up to it were told, or are not for this client.
 type transitions struct {
 	eventstream.Permitted
+	handler  *Handler
 	database archive.Reader
-	access   *access.Access
 	turns    *pace.Turns
 	tail     *archive.Tail
 	in       access.Grant // no store
@@ -87,6 +87,7 @@ type transitions struct {
 	seq    uint64
 
 	freshness eventstream.Freshness
+	former    string // the uid of a namespace that does not live any more
 }
 
 // open opens the source for a caller.
@@ -99,7 +100,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 		kind = cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}
 	}
 	s := &transitions{
-		database: h.opts.Archive.For(id.Payer()), access: h.opts.Access, turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, payer: id.Payer(),
+		handler: h, database: h.opts.Archive.For(id.Payer()), turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, payer: id.Payer(),
 		name: name, newest: q.limit, filter: q.filter, Permitted: eventstream.Permitted{Visible: granted.Visible},
 	}
 	if s.name == "" {
@@ -111,7 +112,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	if own {
 		s.filter.Own = id.Username
 	}
-	if s.filter.Within, err = within(granted.Visible.Shows(), t.Namespace); err != nil {
+	if err := restrict(ctx, &s.filter, granted.Kinds.Cluster(), granted.Visible, t.Namespace); err != nil {
 		return nil, err
 	}
 	if s.tail, err = h.opts.Archive.Follow(ctx, granted.Kinds.Cluster(), t.Qualified()); err != nil {
@@ -201,21 +202,35 @@ func (s *transitions) Read(ctx context.Context, to eventstream.Sink) eventstream
 	if s.to == nil {
 		s.to = to
 		switch {
-		case s.Visible != nil:
+		case !isWhole(s.Visible, s.target):
 			s.EmitVisible(s.to, s.prefix, "narrowed")
 		case s.from.Claim.Visibility != "":
 			s.EmitVisible(s.to, s.prefix, "widened")
 		}
 	}
 	if s.Outdated() {
-		if err := s.adopt(); err != nil {
-			return eventstream.Progress{Outcome: eventstream.Limit}
+		if to.Prompt() {
+			return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
+		}
+		if err := s.adopt(ctx); err != nil {
+			return failed(err)
 		}
 	}
 	if !s.placed {
 		return s.state(ctx)
 	}
 	return s.follow(ctx)
+}
+
+// isOfAnotherNamespace reports whether a transition would be told if its namespace were one that lives, and it is not known that it does not: it may have been made
+// anew.
+func (s *transitions) isOfAnotherNamespace(t *history.Transition) bool {
+	if s.filter.Living == nil || t.NamespaceUID == "" || t.NamespaceUID == s.former || s.filter.Matches(t) {
+		return false
+	}
+	whichever := s.filter
+	whichever.Living = nil
+	return whichever.Matches(t)
 }
 
 // batch is how many transitions are told in one Read.
@@ -236,6 +251,15 @@ func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
 		s.freshness.Tell(s.to, s.prefix, s.tail.Upstream())
 	}
 	for _, e := range entries {
+		if s.isOfAnotherNamespace(e.Transition) {
+			if s.to.Prompt() {
+				return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
+			}
+			if err := s.ask(ctx, func() error { return alive(ctx, &s.filter, s.in.Kinds.Cluster()) }); err != nil {
+				return failed(err)
+			}
+			s.former = e.NamespaceUID
+		}
 		if !s.filter.Matches(e.Transition) {
 			s.seq = e.Seq
 			continue
@@ -258,6 +282,11 @@ func (s *transitions) catchUp(ctx context.Context) (p eventstream.Progress) {
 	var found []*history.Transition
 	var upTo uint64
 	err := s.ask(ctx, func() (err error) {
+		if s.filter.Within != nil { // or what is of a namespace that was made anew would be passed over
+			if err := alive(ctx, &s.filter, s.in.Kinds.Cluster()); err != nil {
+				return err
+			}
+		}
 		found, upTo, err = s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, s.seq, batch)
 		return err
 	})
@@ -350,9 +379,9 @@ func (s *transitions) miss(reason string) eventstream.Progress {
 }
 
 // adopt tells the client that its caller may see something else from now on.
-func (s *transitions) adopt() (err error) {
+func (s *transitions) adopt(ctx context.Context) error {
 	event := s.Adopt()
-	if s.filter.Within, err = within(s.Visible.Shows(), s.target.Namespace); err != nil {
+	if err := restrict(ctx, &s.filter, s.in.Kinds.Cluster(), s.Visible, s.target.Namespace); err != nil {
 		return err
 	}
 	s.EmitVisible(s.to, s.prefix, event)
@@ -364,11 +393,14 @@ func (s *transitions) Due() time.Time { return time.Time{} }
 
 // Question implements eventstream.Source.
 func (s *transitions) Question() eventstream.Question {
-	kinds, target, kind, own, a := s.in.Kinds, s.target, s.kind, s.own, s.access
+	kinds, target, kind, own, h := s.in.Kinds, s.target, s.kind, s.own, s.handler
 	return eventstream.Question{
 		Key: fmt.Sprintf("history %p %#v %t", kinds, target, own),
 		See: func(ctx context.Context, id auth.Identity) (*access.Visibility, bool, error) {
-			visible, ok, err := a.See(ctx, kinds, id, target, kind, "watch")
+			visible, ok, err := h.opts.Access.See(ctx, kinds, id, target, kind, "watch")
+			if err == nil && ok {
+				visible, err = h.narrow(ctx, kinds, id, target, kind, "watch", visible)
+			}
 			if err == nil && !ok && own {
 				visible, ok = access.Nothing(), true
 			}
@@ -381,6 +413,7 @@ func (s *transitions) Question() eventstream.Question {
 // Trail implements eventstream.Source.
 func (s *transitions) Trail() trail.Read {
 	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
+	read.Partly = !isWhole(s.Visible, s.target)
 	if s.prefix != "" {
 		read.Watch = s.name
 	}
