@@ -13,6 +13,9 @@
 // Who needs something that the ring does not hold, since they were away for long or ask for more, reads it on a connection
 // of their own (past), until they have come to the ring.
 //
+// A text that does not begin with a time is no line: a node says so that it cannot tell the log. What it says is a reader's trouble, and
+// such an answer is never complete.
+//
 // What it refuses: to hold more than the ring of each run, and of a line more than its first 64 KiB; to have more connections than it may, in
 // all, and more readers of one user. It knows neither who may read a log nor which runs a pod has: its callers do.
 package logs
@@ -59,18 +62,26 @@ var (
 	ErrGone = errors.New("the log is gone")
 	// ErrSlow means that lines were evicted before the reader came to them.
 	ErrSlow = errors.New("the reader is too slow for the log")
+	// ErrUnreadable means that the run has ended, and its log could not be read for long, or not to its end.
+	ErrUnreadable = errors.New("the log cannot be read")
 	// ErrLimit means that too many logs are read already.
 	ErrLimit = errors.New("too many logs are read")
 	// ErrClosed means that no logs are followed any more.
 	ErrClosed = errors.New("no logs are followed")
 )
 
+// NodeError is what a kubelet or a runtime says where it cannot tell a log, or no more of it. The status of such an answer is that
+// of one that is well.
+type NodeError struct{ Words string }
+
+func (e *NodeError) Error() string { return "the node says: " + e.Words }
+
 // Line is a line of a log, or says that lines are missing. Its fields never change.
 type Line struct {
 	Time  time.Time
 	Text  string // valid UTF-8, without the end of the line
 	Cut   bool   // the line was longer
-	Reset string // not empty: lines may be missing here, and why: ResetRotated or ResetClock; there is no text
+	Reset string // not empty: lines may be missing here, and why; there is no text, but for what a node says with ResetUnreadable
 	After Position
 
 	once sync.Once
@@ -85,8 +96,9 @@ func (l *Line) Made(in func(*Line) string) string {
 
 // Why lines may be missing.
 const (
-	ResetRotated = "expired" // the file was replaced while nothing could be read
-	ResetClock   = "clock"   // it cannot be told what was read: the clock jumped back so far, or too much is of the first second
+	ResetRotated    = "expired"     // the file was replaced while nothing could be read
+	ResetUnreadable = "unavailable" // it could not be read, though the run is over
+	ResetClock      = "clock"       // it cannot be told what was read: the clock jumped back so far, or too much is of the first second
 )
 
 // size is about how much memory a line takes with what is made of it, in bytes.

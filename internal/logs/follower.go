@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"sync"
 	"time"
 )
 
@@ -35,7 +36,7 @@ type sink interface {
 	settle()
 	// trouble says why the log cannot be read for now; nil: it can.
 	trouble(err error)
-	// finish says that no more will come: io.EOF after all of it, or ErrGone.
+	// finish says that no more will come: io.EOF after all of it, or ErrGone or ErrUnreadable.
 	finish(err error)
 }
 
@@ -117,8 +118,8 @@ func (f *follower) follow(ctx context.Context) {
 		case failing.IsZero():
 			failing = time.Now()
 		case time.Since(failing) >= gaveUp:
-			f.tell(ctx, []*Line{f.missing(ResetRotated)})
-			f.to.finish(ErrGone)
+			f.tell(ctx, []*Line{f.unreadable(err)})
+			f.to.finish(ErrUnreadable)
 			return
 		}
 		f.to.trouble(err)
@@ -153,6 +154,16 @@ func (f *follower) missing(reason string) *Line {
 	return &Line{Time: f.last, Reset: reason, After: Position{Since: f.last.Unix()}}
 }
 
+// unreadable says that lines are missing, and why, if the node does.
+func (f *follower) unreadable(err error) *Line {
+	line := f.missing(ResetUnreadable)
+	var said *NodeError
+	if errors.As(err, &said) {
+		line.Text = said.Words
+	}
+	return line
+}
+
 // restart has a follower that began behind a position begin behind its second instead: what was told cannot be found.
 func (f *follower) restart() {
 	f.since, f.tail, f.after = time.Unix(f.after.Since+1, 0), -1, nil
@@ -171,13 +182,16 @@ func (f *follower) find(ctx context.Context) error {
 	}
 	defer body.Close()
 	in := newLineReader(body)
-	in.last = time.Unix(0, 0)
+	var said error
 	var first, last mark
 	var earliest time.Time
 	lines := 0
 	for {
 		line, any, err := in.next()
-		if any && err == nil {
+		if any && !line.own && said == nil {
+			said = notOwn(line, err)
+		}
+		if any && line.own && err == nil {
 			last = mark{line.at, line.sum}
 			if lines++; lines == 1 {
 				first = last
@@ -188,10 +202,15 @@ func (f *follower) find(ctx context.Context) error {
 		}
 		switch {
 		// Behind so many lines are those that are written meanwhile, perhaps faster than they are read.
+		case errors.Is(err, io.EOF) && said != nil && lines == 0:
+			return said
 		case errors.Is(err, io.EOF), err == nil && f.tail > 0 && lines == f.tail:
 			f.found = true
 			if lines > 0 {
 				f.newest = &last
+			}
+			if said != nil { // that is not all that there was
+				f.newest = &mark{at: never}
 			}
 			if all := f.tail < 0 || lines < f.tail; all && f.since.IsZero() {
 				f.whole = true
@@ -249,15 +268,27 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 	}
 	defer body.Close()
 	f.ended = false
-	f.to.trouble(nil)
+	// An answer is well once it says something new, or nothing for a while: a node that cannot tell the log says so at once.
+	well := sync.OnceFunc(func() { f.to.trouble(nil) })
+	quiet, before := time.AfterFunc(settledAfter, well), f.lines
+	defer quiet.Stop()
 	in := newLineReader(body)
-	in.last = f.last
+	var said error
 	a := answer{known: known, passed: Position{Since: known.Since}, ended: ended}
 	var batch []*Line
 	for {
 		line, any, err := in.next()
+		switch {
+		case any && !line.own:
+			if said == nil {
+				if said = notOwn(line, err); said != nil {
+					f.newest = &mark{at: never} // that is not all that there was
+					settling.Stop()
+					quiet.Stop()
+				}
+			}
 		// A line without an end is one only if nothing can follow.
-		if err == nil || any && ended && errors.Is(err, io.EOF) {
+		case err == nil || any && ended && errors.Is(err, io.EOF):
 			var other error
 			if batch, other = f.take(&a, line, batch); errors.Is(other, errRotated) {
 				return f.anew(ctx, ResetRotated)
@@ -265,14 +296,23 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 				return other
 			}
 		}
+		if f.lines > before && said == nil {
+			well()
+		}
 		if err != nil || !in.more() || len(batch) >= batchLines {
 			settling.Stop() // while a reader is waited for, nothing is late
 			f.tell(ctx, batch)
-			settling.Reset(settledAfter)
+			if said == nil {
+				settling.Reset(settledAfter)
+			}
 			batch = nil
 		}
 		switch {
+		case errors.Is(err, io.EOF) && said != nil:
+			f.to.start() // what was told before it is there to be read
+			return said
 		case errors.Is(err, io.EOF):
+			well()
 			f.ended = true
 			if ended && a.passing() {
 				f.tell(ctx, []*Line{f.missing(ResetRotated)})
@@ -282,6 +322,21 @@ func (f *follower) read(ctx context.Context, ended bool) error {
 		case err != nil:
 			return err
 		}
+	}
+}
+
+// errCut means that an answer ends within a line's time.
+var errCut = errors.New("the answer was cut")
+
+// notOwn is what is wrong with an answer that has a line which is not the container's own; nil: nothing, or what err says.
+func notOwn(line rawLine, err error) error {
+	switch words := line.words(); {
+	case err != nil && !errors.Is(err, io.EOF), words == "":
+		return nil
+	case err != nil && isStampStart([]byte(words)):
+		return errCut
+	default:
+		return &NodeError{words}
 	}
 }
 

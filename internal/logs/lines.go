@@ -19,8 +19,7 @@ const timeRoom = 64
 // lineReader reads the lines of an answer.
 type lineReader struct {
 	from *bufio.Reader
-	last time.Time // of the line before, for one whose time cannot be read
-	kept []byte    // scratch
+	kept []byte // scratch
 }
 
 func newLineReader(from io.Reader) *lineReader {
@@ -31,8 +30,10 @@ func newLineReader(from io.Reader) *lineReader {
 // tell that a file is another one.
 const maxSum = 1<<40 - 1
 
-// rawLine is a line as it was read.
+// rawLine is a line as it was read. One that does not begin with its time is not the container's own: it is what the kubelet or the
+// runtime says, with the status of an answer that is well.
 type rawLine struct {
+	own  bool
 	at   time.Time
 	text string
 	cut  bool
@@ -72,17 +73,68 @@ func (r *lineReader) next() (line rawLine, any bool, err error) {
 	}
 }
 
+// parse reads a line as a kubelet sends it: its time, a space, and what the container wrote, which may be nothing.
 func (r *lineReader) parse(line *rawLine, sum uint64) {
 	line.sum = sum
 	text := r.kept
-	if stamp, rest, ok := bytes.Cut(text[:min(len(text), timeRoom)], []byte(" ")); ok || len(rest) == 0 {
-		if at, err := time.Parse(time.RFC3339Nano, string(stamp)); err == nil {
-			r.last = at
-			text = text[min(len(stamp)+1, len(text)):]
+	if n := stampLength(text); n > 0 {
+		at, err := time.Parse(time.RFC3339Nano, string(text[:n]))
+		if line.own = err == nil; line.own {
+			line.at, text = at, bytes.TrimPrefix(text[n:], []byte(" "))
 		}
 	}
-	if line.at = r.last; len(text) > MaxText {
+	if len(text) > MaxText {
 		text, line.cut = text[:MaxText], true
 	}
 	line.text = strings.ToValidUTF8(string(text), "\uFFFD")
+}
+
+// stamp is how a time is written, with 0 for each digit, up to its fraction.
+const stamp = "0000-00-00T00:00:00"
+
+// stampLength is how long the time is with which a text begins; 0 if it begins with none.
+func stampLength(text []byte) int {
+	text = text[:min(len(text), timeRoom)]
+	if len(text) < len(stamp) || !isStampStart(text[:len(stamp)]) {
+		return 0
+	}
+	n := len(stamp)
+	if n < len(text) && (text[n] == '.' || text[n] == ',') {
+		for n++; n < len(text) && isDigit(text[n]); n++ {
+		}
+	}
+	const offset = len("+00:00")
+	switch {
+	case n < len(text) && text[n] == 'Z':
+		return n + 1
+	case n+offset <= len(text) && (text[n] == '+' || text[n] == '-'):
+		return n + offset
+	}
+	return 0
+}
+
+// isStampStart reports whether a text may be the beginning of a time, as where an answer was cut.
+func isStampStart(text []byte) bool {
+	for i, c := range text {
+		switch {
+		case i >= len(stamp):
+			if !isDigit(c) && !bytes.ContainsRune([]byte(".,Z+-:"), rune(c)) || len(text) > timeRoom {
+				return false
+			}
+		case stamp[i] == '0' && !isDigit(c), stamp[i] != '0' && stamp[i] != c:
+			return false
+		}
+	}
+	return true
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// maxWords is how much is kept of what a node says, in bytes.
+const maxWords = 1 << 10
+
+// words are what a line says that is not the container's; "" if nothing.
+func (l rawLine) words() string {
+	words := strings.TrimSpace(l.text)
+	return strings.ToValidUTF8(words[:min(len(words), maxWords)], "")
 }

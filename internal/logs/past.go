@@ -57,8 +57,12 @@ func (p *past) settle() { p.change(func() { p.settled = true }) }
 // trouble implements sink.
 func (p *past) trouble(err error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	changed := (p.failing == nil) != (err == nil)
 	p.failing = err
+	p.mu.Unlock()
+	if changed {
+		p.change(func() {}) // its reader may have to say so
+	}
 }
 
 // finish implements sink.

@@ -28,7 +28,7 @@ type Reader struct {
 // at least one line.
 //
 // An error comes without lines. After ErrSlow the reader goes on with what is kept. With ErrLimit the log cannot be read back so far for now. With io.EOF the run has ended, and all of it was told; with
-// ErrGone it is not known what else there was.
+// ErrGone it is not known what else there was, and with ErrUnreadable it could not be read.
 func (r *Reader) Next(batch []*Line, w Waiter) ([]*Line, error) {
 	before := len(batch)
 	for {
@@ -86,9 +86,6 @@ func (r *Reader) place(w Waiter) (known bool, err error) {
 
 // join goes over to the ring behind the last line of a batch, where it can.
 func (r *Reader) join(last *Line) {
-	if last.Reset != "" {
-		return
-	}
 	f := r.feed
 	f.mu.Lock()
 	r.next, r.placed = f.after(last.After)

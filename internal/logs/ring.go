@@ -25,7 +25,7 @@ type feed struct {
 	started bool  // what was there has been read, or some of it, and the rest comes slowly
 	settled bool  // what was there has been read
 	failing error // why the log cannot be read for now
-	err     error // io.EOF or ErrGone once no more will come
+	err     error // io.EOF, ErrGone or ErrUnreadable once no more will come
 	waiting map[*Reader]Waiter
 	readers int
 	beside  int         // of these, those who read on a connection of their own
@@ -79,8 +79,12 @@ func (f *feed) settle() {
 // trouble implements sink.
 func (f *feed) trouble(err error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.failing = err
+	changed := (f.failing == nil) != (err == nil)
+	if f.failing = err; !changed {
+		f.mu.Unlock()
+		return
+	}
+	f.wakeAll() // they may have to say so
 }
 
 // finish implements sink.
@@ -103,7 +107,8 @@ func (f *feed) wakeAll() {
 	}
 }
 
-// after is the number of the line behind a position; ok is false if that is not to be found in the ring. The lock is held.
+// after is the number of the line behind a position; ok is false if that is not to be found in the ring. The position of a place at
+// which lines are missing never is: there may be two such places within one second, and lines between them. The lock is held.
 func (f *feed) after(p Position) (next uint64, ok bool) {
 	// Those who come to the ring from behind are near its end.
 	for i := len(f.ring) - 1; i >= 0; i-- {

@@ -23,6 +23,8 @@ type container struct {
 	begins                    time.Time    // since when its reader waits for more of what is there
 	settled                   bool         // what was there has been told
 	troubled                  bool         // the client was told that the log cannot be read
+	fails                     time.Time    // since when the node says that it cannot tell the log; zero: it does not
+	unreadable                bool         // its run ended, and could not be read to its end: nobody is told that it was
 	finished                  time.Time    // since when its reader has come to the end; zero: it has not
 	ended                     bool         // the client was told so
 	told                      *logs.Position
@@ -102,7 +104,9 @@ func (c *container) idText() string {
 }
 
 // over reports whether the end of a reader's run, or of its log.
-func over(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, logs.ErrGone) }
+func over(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, logs.ErrGone) || errors.Is(err, logs.ErrUnreadable)
+}
 
 // event is the data of started and ended.
 type event struct {
@@ -120,6 +124,7 @@ type missing struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	Container string `json:"container"`
+	Message   string `json:"message,omitempty"` // of the node
 }
 
 // line is the data of line.
@@ -155,8 +160,8 @@ func (c *container) lineData(l *logs.Line) string {
 	})
 }
 
-func (c *container) missingData(reason string) string {
-	return reply.MustJSON(missing{reason, c.namespace, c.pod, c.name})
+func (c *container) missingData(reason, message string) string {
+	return reply.MustJSON(missing{reason, c.namespace, c.pod, c.name, message})
 }
 
 // byName orders containers as they are asked for.

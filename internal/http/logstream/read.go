@@ -239,26 +239,64 @@ func (s *source) tell() (p eventstream.Progress) {
 	return s.settle()
 }
 
-// missing tells that lines of a container are missing.
-func (s *source) missing(c *container, reason string) {
-	if s.plain {
-		s.to.Emit(s.prefix, "line", fmt.Sprintf("[kubecast: lines of %s/%s are missing here: %s]", c.pod, c.name, reason))
+// missing tells that lines of a container are missing, and what its node says of that.
+func (s *source) missing(c *container, reason, message string) {
+	if !s.plain {
+		s.to.Emit(s.prefix, "reset", c.missingData(reason, message))
 		return
 	}
-	s.to.Emit(s.prefix, "reset", c.missingData(reason))
+	if message != "" {
+		reason += ": " + message
+	}
+	s.to.Emit(s.prefix, "line", fmt.Sprintf("[kubecast: lines of %s/%s are missing here: %s]", c.pod, c.name, reason))
+}
+
+// unavailable tells that none come for now.
+func (s *source) unavailable(c *container, why error) {
+	message := ""
+	var said *logs.NodeError
+	if errors.As(why, &said) {
+		message = said.Words
+	}
+	c.troubled, s.lacks = true, true
+	s.missing(c, eventstream.Unavailable.String(), message)
+}
+
+// fail notes whether the node says that it cannot tell more of a container's log, and is true if that is to be told: what was there
+// has not come within a while, or was told, and for a while nothing more can be.
+func (c *container) fail(trouble error) bool {
+	var said *logs.NodeError
+	switch {
+	case !errors.As(trouble, &said):
+		c.fails = time.Time{}
+	case c.fails.IsZero():
+		c.fails = time.Now()
+	}
+	if c.settled {
+		return !c.fails.IsZero() && time.Since(c.fails) >= settleWithin
+	}
+	return time.Since(c.begins) >= settleWithin
 }
 
 // settle tells that what was there has been told, and of which containers that cannot be had.
 func (s *source) settle() (p eventstream.Progress) {
 	for _, c := range s.order {
-		if c.reader == nil || c.settled || c.troubled || time.Since(c.begins) < settleWithin {
+		if c.reader == nil || c.troubled {
 			continue
 		}
-		if c.troubled = true; s.once || c.reader.Trouble() != nil {
-			s.missing(c, eventstream.Unavailable.String())
+		trouble := c.reader.Trouble()
+		if !c.fail(trouble) {
+			continue
+		}
+		if c.troubled = true; s.once || trouble != nil {
+			s.unavailable(c, trouble)
 		}
 	}
 	p.Behind = !s.isSettled()
+	if s.once && s.lacks && !s.synced && !p.Behind && s.prefix == "" { // what was told must not look complete
+		p.Outcome = eventstream.Unavailable
+		return p
+	}
 	if !s.synced && !p.Behind {
 		s.synced = true
 		s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"lines":%d}`, s.lines))
@@ -303,11 +341,11 @@ func (s *source) advance() eventstream.Outcome {
 			err := c.fill(s.to)
 			switch {
 			case errors.Is(err, logs.ErrSlow):
-				s.missing(c, eventstream.ResetSlow)
+				s.missing(c, eventstream.ResetSlow, "")
 				again = true
 			case err != nil && over(err):
 				c.close()
-				c.finished = time.Now()
+				c.finished, c.unreadable = time.Now(), errors.Is(err, logs.ErrUnreadable)
 			case err != nil:
 				return failed(err)
 			case c.reader != nil && !c.gone.IsZero() && time.Since(c.gone) >= goneWithin && len(c.ready) == 0:
@@ -338,7 +376,7 @@ func (s *source) begin(c *container) eventstream.Outcome {
 		return eventstream.GoOn
 	}
 	if c.run >= 0 && (at > c.run+1 || at > c.run && !c.ended) {
-		s.missing(c, eventstream.ResetExpired)
+		s.missing(c, eventstream.ResetExpired, "")
 	}
 	again := start.After != nil || c.run == at && !c.ended
 	c.run, c.ended, c.told = at, false, start.After
@@ -347,6 +385,7 @@ func (s *source) begin(c *container) eventstream.Outcome {
 		return failed(err)
 	}
 	c.reader, c.begins, c.settled, c.troubled = reader, time.Now(), false, false
+	c.fails, c.unreadable = time.Time{}, false
 	c.changed()
 	if !again {
 		s.to.Emit(s.prefix, "started", c.startedData())
@@ -375,15 +414,18 @@ func (s *source) nextRun(c *container) (start logs.Start, restart int, ok bool) 
 	return s.start, r.restart, there
 }
 
-// end tells that a run has ended, once its pod says how. It is false if that has to be waited for.
+// end tells that a run has ended, once its pod says how. It is false if that has to be waited for. Of a run that could not be read
+// to its end it says nothing, since that was told as missing.
 func (s *source) end(c *container) bool {
 	data, known := c.endedData()
-	if !known && time.Since(c.finished) < endWithin {
+	if !known && !c.unreadable && time.Since(c.finished) < endWithin {
 		return false
 	}
 	c.finished, c.ended = time.Time{}, true
 	c.changed()
-	s.to.Emit(s.prefix, "ended", data)
+	if !c.unreadable {
+		s.to.Emit(s.prefix, "ended", data)
+	}
 	_, more := c.status.after(c.run)
 	return more
 }
@@ -404,13 +446,22 @@ func (s *source) line(c *container, l *logs.Line) int {
 	c.told = &told
 	c.changed()
 	switch {
+	case l.Reset == logs.ResetUnreadable:
+		if !c.troubled {
+			s.missing(c, l.Reset, l.Text)
+		}
+		c.troubled, s.lacks = true, true
+		return 0
 	case l.Reset != "":
-		s.missing(c, l.Reset)
+		s.missing(c, l.Reset, "")
 		return 0
 	case s.search != "" && !strings.Contains(l.Text, s.search):
 		return len(l.Text)
 	}
 	s.lines++
+	if c.settled {
+		c.troubled, c.fails = false, time.Time{}
+	}
 	if s.plain {
 		text := l.Text
 		if s.several {

@@ -61,6 +61,7 @@ type source struct {
 	synced bool      // that was told
 	over   bool      // and nothing else was asked for
 	lines  int       // that were told
+	lacks  bool      // and some could not be had for now
 }
 
 // open opens the source for a caller.
@@ -268,8 +269,11 @@ func (s *source) Due() (due time.Time) {
 		switch {
 		case !c.finished.IsZero():
 			sooner(c.finished.Add(endWithin))
-		case c.reader != nil && !c.settled && !c.troubled:
+		case c.reader == nil || c.troubled:
+		case !c.settled:
 			sooner(c.begins.Add(settleWithin))
+		case !c.fails.IsZero():
+			sooner(c.fails.Add(settleWithin))
 		}
 		if !c.gone.IsZero() && c.reader != nil {
 			sooner(c.gone.Add(goneWithin))
