@@ -11,6 +11,7 @@
 package apitest
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -71,6 +72,7 @@ type API struct {
 	changed   chan struct{} // closed at the next change of anything below
 	version   uint64
 	floor     uint64 // a watch from an earlier version gets 410
+	within    bool   // a revision that comes in parts is under way
 	serial    int    // of uids
 	kinds     []*kind
 	history   []event // in the order of versions
@@ -98,6 +100,7 @@ type event struct {
 	key    string
 	object         // with the event's version
 	before *object // nil: there was none
+	part   bool    // of a revision that came in parts
 }
 
 // New returns an API server at version 1000 that serves some kinds, and has no objects but the namespace kube-system.
@@ -168,9 +171,9 @@ func (a *API) Serve(of cluster.Kind, served bool) {
 func (a *API) Put(resource, key string, fields ...string) (version uint64) {
 	return a.change(func() {
 		k := a.find(resource)
-		a.version++
+		a.next()
 		o := object{version: a.version, fields: fields}
-		e := event{kind: k, what: "ADDED", key: key}
+		e := event{kind: k, what: "ADDED", key: key, part: a.within}
 		if old, exists := k.objects[key]; exists {
 			e.what, e.before, o.uid = "MODIFIED", &old, old.uid
 		} else {
@@ -183,11 +186,20 @@ func (a *API) Put(resource, key string, fields ...string) (version uint64) {
 	})
 }
 
+// Amend gives an object other fields at its version, as when its definition has other defaults. No watch hears of it.
+func (a *API) Amend(resource, key string, fields ...string) {
+	a.change(func() {
+		k := a.find(resource)
+		old := k.objects[key]
+		k.objects[key] = object{version: old.version, uid: old.uid, fields: fields}.encoded(k.Kind, key)
+	})
+}
+
 // Delete deletes objects, all in one revision, as etcd does when a lease ends. It returns the deletion's version.
 func (a *API) Delete(resource string, keys ...string) (version uint64) {
 	return a.change(func() {
 		k := a.find(resource)
-		a.version++
+		a.next()
 		for _, key := range keys {
 			o, exists := k.objects[key]
 			if !exists {
@@ -196,9 +208,51 @@ func (a *API) Delete(resource string, keys ...string) (version uint64) {
 			delete(k.objects, key)
 			last := o
 			last.version = a.version
-			a.history = append(a.history, event{k, "DELETED", key, last.encoded(k.Kind, key), &o})
+			a.history = append(a.history, event{k, "DELETED", key, last.encoded(k.Kind, key), &o, a.within})
 		}
 	})
+}
+
+// InParts has some changes be one revision, of which watches hear one change after the other, as of a large one, or over a slow network.
+// Between two it calls pause. Requests wait for the end. The changes are made with Put and Delete; meanwhile nobody else may make any.
+func (a *API) InParts(pause func(), changes ...func()) (version uint64) {
+	a.change(func() {
+		a.version++
+		a.within = true
+	})
+	for i, change := range changes {
+		if i > 0 {
+			pause()
+		}
+		change()
+	}
+	return a.change(func() { a.within = false })
+}
+
+// next goes on to another revision, unless one is under way. The lock is held.
+func (a *API) next() {
+	if !a.within {
+		a.version++
+	}
+}
+
+// whole waits for the end of a revision that is under way.
+func (a *API) whole(ctx context.Context) {
+	for {
+		a.mu.Lock()
+		within, changed := a.within, a.changed
+		a.mu.Unlock()
+		if !within {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		case <-a.closed:
+			return
+		}
+	}
 }
 
 // Skip uses up versions, as changes of other kinds do. No watch hears of it.
@@ -289,9 +343,27 @@ func (a *API) At(resource string, version uint64) map[string]string {
 	return contents(a.at(a.find(resource), version))
 }
 
-func (a *API) at(k *kind, version uint64) map[string]object {
+// States are what Objects were at a version: after each part of it, if it came in parts.
+func (a *API) States(resource string, version uint64) (states []map[string]string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := a.find(resource)
+	for i, e := range a.history {
+		if e.kind == k && e.version == version && e.part {
+			states = append(states, contents(stateAfter(a.history[:i+1], k, version)))
+		}
+	}
+	if len(states) == 0 {
+		states = append(states, contents(a.at(k, version)))
+	}
+	return states
+}
+
+func (a *API) at(k *kind, version uint64) map[string]object { return stateAfter(a.history, k, version) }
+
+func stateAfter(history []event, k *kind, version uint64) map[string]object {
 	state := map[string]object{}
-	for _, e := range a.history {
+	for _, e := range history {
 		switch {
 		case e.kind != k || e.version > version:
 		case e.what == "DELETED":

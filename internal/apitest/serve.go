@@ -35,6 +35,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		switch {
 		case fault == nil:
+			a.whole(r.Context())
 			answer(w, r)
 		case fault.Hang:
 			select {

@@ -16,6 +16,7 @@ import (
 type watch struct {
 	kind      *kind
 	after     uint64 // events up to here were sent
+	next      int    // of the history, to be sent; -1: that is not known yet
 	bookmarks int
 	ending    ending
 }
@@ -33,7 +34,7 @@ const (
 
 func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 	query := r.URL.Query()
-	this := &watch{kind: k}
+	this := &watch{kind: k, next: -1}
 	this.after, _ = strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
 	var refused *metav1.Status
 	a.change(func() {
@@ -106,8 +107,12 @@ func (a *API) pending(w *watch) (lines string, how ending, changed chan struct{}
 		return line("ERROR", encode(gone)), endExpired, a.changed
 	}
 	var b strings.Builder
-	next, _ := slices.BinarySearchFunc(a.history, w.after+1, func(e event, version uint64) int { return int(int64(e.version - version)) })
-	for _, e := range a.history[next:] {
+	if w.next < 0 {
+		w.next, _ = slices.BinarySearchFunc(a.history, w.after+1, func(e event, version uint64) int { return int(int64(e.version - version)) })
+	}
+	for w.next < len(a.history) {
+		e := a.history[w.next]
+		w.next++
 		if e.kind == w.kind {
 			b.WriteString(line(e.what, e.json))
 			if w.ending == endWithin {
@@ -116,7 +121,7 @@ func (a *API) pending(w *watch) (lines string, how ending, changed chan struct{}
 		}
 	}
 	w.after = max(w.after, a.version)
-	if w.bookmarks != a.bookmarks {
+	if w.bookmarks != a.bookmarks && !a.within {
 		w.bookmarks = a.bookmarks
 		b.WriteString(line("BOOKMARK", fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"}}`, w.kind.Kind.Kind, w.kind.APIVersion(), a.version)))
 	}

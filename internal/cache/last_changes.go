@@ -6,53 +6,53 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// lastChanges remembers the version at which each namespace last changed. So a client that has seen a quiet namespace
+// lastChanges remembers the revision at which each namespace last changed. So a client that has seen a quiet namespace
 // need not be sent it again because other namespaces are busy.
 type lastChanges struct {
-	floor      uint64 // nothing is known from before; a namespace that is not in namespaces has not changed since
-	all        uint64
-	namespaces map[string]uint64
+	floor      stream.Revision // nothing is known from before; a namespace that is not in namespaces has not changed since
+	all        stream.Revision
+	namespaces map[string]stream.Revision
 }
 
 // maxLastChanges is how many namespaces are remembered; at the next one all are forgotten.
 const maxLastChanges = 4096
 
-// begin forgets everything: any namespace may have changed up to this version.
-func (l *lastChanges) begin(version uint64) {
-	*l = lastChanges{floor: version, all: version}
+// begin forgets everything: any namespace may have changed up to this revision.
+func (l *lastChanges) begin(revision stream.Revision) {
+	*l = lastChanges{floor: revision, all: revision}
 }
 
-func (l *lastChanges) note(version uint64, changes []change) {
+func (l *lastChanges) note(revision stream.Revision, changes []change) {
 	if len(changes) == 0 {
 		return
 	}
-	l.all = version
+	l.all = revision
 	for _, c := range changes {
 		if len(l.namespaces) >= maxLastChanges {
-			l.begin(version)
+			l.begin(revision)
 		}
 		if l.namespaces == nil {
-			l.namespaces = map[string]uint64{}
+			l.namespaces = map[string]stream.Revision{}
 		}
-		l.namespaces[c.Object.GetNamespace()] = version
+		l.namespaces[c.Object.GetNamespace()] = revision
 	}
 }
 
-func (l *lastChanges) in(scope stream.Scope) uint64 {
+func (l *lastChanges) in(scope stream.Scope) stream.Revision {
 	if scope.All() {
-		return max(l.floor, l.all)
+		return l.floor.Later(l.all)
 	}
 	last := l.floor
 	for _, namespace := range scope.Namespaces() {
-		last = max(last, l.namespaces[namespace])
+		last = last.Later(l.namespaces[namespace])
 	}
 	return last
 }
 
-// View is the content at this moment, and the version at which the scope's part of it last changed: a snapshot of any
-// version in between has the same objects there. The version may be later than the true one, since the time before
+// View is the content at this moment, and the revision at which the scope's part of it last changed: a snapshot of any
+// revision in between has the same objects there. The revision may be later than the true one, since the time before
 // the gateway began to watch is not known. It is never earlier.
-func (s *Store) View(scope stream.Scope) (snapshot *Snapshot, changed uint64) {
+func (s *Store) View(scope stream.Scope) (snapshot *Snapshot, changed stream.Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.snapshotLocked(), s.changes.in(scope)
@@ -61,9 +61,19 @@ func (s *Store) View(scope stream.Scope) (snapshot *Snapshot, changed uint64) {
 // Await waits until the store has reached a version, or the context is done. It returns the version that the store
 // has.
 func (s *Store) Await(ctx context.Context, version uint64) uint64 {
+	return s.await(ctx, version, func(known stream.Known) uint64 { return known.Some })
+}
+
+// AwaitAll is Await, but waits until no more of the version's revision is to come. It returns the version up to which that
+// is so.
+func (s *Store) AwaitAll(ctx context.Context, version uint64) uint64 {
+	return s.await(ctx, version, func(known stream.Known) uint64 { return known.All })
+}
+
+func (s *Store) await(ctx context.Context, version uint64, reached func(stream.Known) uint64) uint64 {
 	for {
 		s.mu.Lock()
-		head := s.topic.Head().Version
+		head := reached(s.topic.Head().Known())
 		if head >= version {
 			s.mu.Unlock()
 			return head
@@ -81,8 +91,12 @@ func (s *Store) Await(ctx context.Context, version uint64) uint64 {
 	}
 }
 
-// advanced wakes the callers of Await. The caller holds the store's lock.
+// advanced says that the store has come further. The caller holds the store's lock.
 func (s *Store) advanced() {
+	head := s.topic.Head().Revision()
+	if s.revision.reaches(head); s.revision != nil && s.revision.version != head.Version {
+		s.revision = nil
+	}
 	if s.advance != nil {
 		close(s.advance)
 		s.advance = nil

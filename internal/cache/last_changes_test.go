@@ -23,8 +23,8 @@ func TestQuietNamespacesAreKnownToBeUnchanged(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			snapshot, changed := f.View(scope)
-			if changed != want || snapshot.Version() < want {
-				t.Errorf("%s: changed at %d, not %d; the snapshot is of %d", when, changed, want, snapshot.Version())
+			if changed.Version != want || snapshot.Version() < want {
+				t.Errorf("%s: changed at %+v, not %d; the snapshot is of %d", when, changed, want, snapshot.Version())
 			}
 		}
 		quiet, busy := stream.Namespaces("quiet"), stream.Namespaces("busy")
@@ -53,23 +53,23 @@ func TestRelistForgetsWhenNamespacesChanged(t *testing.T) {
 	store.listed(5)
 	store.pending = nil
 	store.listed(9)
-	if _, changed := store.View(stream.Namespaces("any")); changed != 9 {
-		t.Errorf("unchanged since %d", changed)
+	if _, changed := store.View(stream.Namespaces("any")); changed.Version != 9 {
+		t.Errorf("unchanged since %+v", changed)
 	}
 }
 
 func TestMemoryOfNamespacesIsBounded(t *testing.T) {
 	l := lastChanges{}
-	l.begin(1)
+	l.begin(stream.Revision{Version: 1})
 	for i := range 3 * maxLastChanges {
 		o := newObject(t, fmt.Sprintf("n%d/a", i))
-		l.note(uint64(i+2), []change{{Object: o}})
-		if got := l.in(stream.Namespaces(o.GetNamespace())); got != uint64(i+2) {
-			t.Fatalf("changed at %d, not %d", got, i+2)
+		l.note(stream.Revision{Version: uint64(i + 2)}, []change{{Object: o}})
+		if got := l.in(stream.Namespaces(o.GetNamespace())); got.Version != uint64(i+2) {
+			t.Fatalf("changed at %+v, not %d", got, i+2)
 		}
 	}
-	if len(l.namespaces) > maxLastChanges || l.in(stream.Namespaces("n0")) <= 2 {
-		t.Errorf("%d namespaces; the first is said to have changed at %d", len(l.namespaces), l.in(stream.Namespaces("n0")))
+	if len(l.namespaces) > maxLastChanges || l.in(stream.Namespaces("n0")).Version <= 2 {
+		t.Errorf("%d namespaces; the first is said to have changed at %+v", len(l.namespaces), l.in(stream.Namespaces("n0")))
 	}
 }
 

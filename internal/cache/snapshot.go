@@ -13,6 +13,7 @@ type Snapshot struct {
 	// Head is where the topic stood: a cursor that begins there reads all that happened after this snapshot.
 	Head     stream.Head
 	state    state
+	revision *revision
 	holds    int64 // with replaced: turnover's counts at that moment, in bytes
 	replaced int64
 }

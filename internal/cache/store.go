@@ -48,6 +48,7 @@ type Store struct {
 	mu       sync.Mutex
 	state    state
 	snapshot *Snapshot // of the present state; nil if none was taken since the last change
+	revision *revision // of the snapshots that were taken at the present version; nil: none was
 	began    uint64    // version of the first list; 0 before it
 	open     bool      // more events of the head's revision may be to come; see listed
 	changes  lastChanges
@@ -101,7 +102,14 @@ func (s *Store) snapshotLocked() *Snapshot {
 	case s.snapshot.Head != head:
 		// No object has changed, only the version up to which that is known.
 		s.snapshot = &Snapshot{Head: head, state: s.snapshot.state, holds: s.snapshot.holds, replaced: s.snapshot.replaced}
+	default:
+		return s.snapshot
 	}
+	if s.revision == nil {
+		s.revision = &revision{version: head.Version}
+		s.revision.reaches(head.Revision())
+	}
+	s.snapshot.revision = s.revision
 	return s.snapshot
 }
 
@@ -221,12 +229,12 @@ func (s *Store) change(version uint64, apply func() []change) {
 	wentBack := version < s.topic.Head().Version
 	if wentBack {
 		s.beginAnew(version)
-		s.changes.begin(version)
+		s.changes.begin(s.topic.Head().Revision())
 	} else {
 		for _, c := range changes {
 			s.topic.Append(version, c)
 		}
-		s.changes.note(version, changes)
+		s.changes.note(s.topic.Head().Revision(), changes)
 	}
 	s.open = changes[len(changes)-1].Type == stream.Deleted
 	s.advanced()
@@ -289,7 +297,7 @@ func (s *Store) listed(version uint64) {
 		s.topic.AppendBurst(version, changes)
 	}
 	s.open = false
-	s.changes.begin(version) // what came and went since the last watch is not known
+	s.changes.begin(s.topic.Head().Revision()) // what came and went since the last watch is not known
 	s.advanced()
 	s.mu.Unlock()
 

@@ -3,9 +3,11 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -101,6 +103,12 @@ func (o *Object) Texts() *budget.Texts { return &o.texts }
 
 // Version is the resourceVersion as a number.
 func (o *Object) Version() uint64 { return o.version }
+
+// Sum is a check sum of the JSON. It tells apart what an object has at one version: when its definition changes, it has other
+// defaults.
+func (o *Object) Sum() uint32 {
+	return crc32.ChecksumIEEE(unsafe.Slice(unsafe.StringData(o.json), len(o.json))) // which only reads, and so need not copy it
+}
 
 // UID is the object's uid as a string; metav1.Object's GetUID has another type.
 func (o *Object) UID() string { return o.uid }

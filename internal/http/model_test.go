@@ -224,7 +224,16 @@ func (m *model) churn() {
 	case n < 12:
 		if keys := api.Keys("pods"); len(keys) > 1 {
 			m.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-			api.Delete("pods", keys[:2+m.IntN(len(keys)-1)]...)
+			if keys = keys[:2+m.IntN(len(keys)-1)]; m.IntN(2) == 0 {
+				api.Delete("pods", keys...)
+				break
+			}
+			changes := []func(){func() { m.put(keys[0]) }}
+			for _, key := range keys[1:] {
+				changes = append(changes, func() { api.Delete("pods", key) })
+			}
+			m.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+			api.InParts(func() { pass(time.Duration(m.IntN(400)) * time.Millisecond) }, changes...)
 		}
 	case n < 14:
 		for range m.IntN(12) { // more than a ring holds, at once

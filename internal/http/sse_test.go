@@ -103,7 +103,16 @@ type events struct {
 	response *http.Response
 	body     *bufio.Reader
 	close    context.CancelFunc
+	stuck    func() (stop func() bool) // closes it after a while, unless it is stopped before; nil: nothing does
 	lastID   string
+}
+
+// within bounds a wait for something of the stream, however long it has been open. It returns what ends the wait.
+func (s *events) within() (stop func() bool) {
+	if s.stuck == nil {
+		return func() bool { return true }
+	}
+	return s.stuck()
 }
 
 // stream opens an event stream, which must be answered with 200, and reads its preamble.
@@ -125,18 +134,32 @@ func (g *gateway) stream(path string, headers ...string) *events {
 
 func (g *gateway) open(path string, headers ...string) *events {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), g.patience)
-	g.t.Cleanup(cancel)
+	s, err := g.dial(path, headers...)
+	if err != nil {
+		g.t.Fatalf("GET %s: %v", path, err)
+	}
+	return s
+}
+
+// dial is open for clients in goroutines of their own, which must not end the test.
+func (g *gateway) dial(path string, headers ...string) (*events, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	closed := func() { cancel(nil) }
+	g.t.Cleanup(closed)
+	stuck := func() (stop func() bool) {
+		return time.AfterFunc(g.patience, func() { cancel(fmt.Errorf("nothing came for %v", g.patience)) }).Stop
+	}
 	r := g.newRequest(ctx, http.MethodGet, path, append([]string{"Accept: text/event-stream"}, headers...))
 	if r.Header.Get("Accept-Encoding") == "" {
 		r.Header.Set("Accept-Encoding", []string{"identity", "gzip", "zstd"}[g.opened.Add(1)%3])
 	}
+	defer stuck()()
 	response, err := g.client.Do(r)
 	if err != nil {
-		g.t.Fatalf("GET %s: %v", path, err)
+		return nil, err
 	}
 	g.t.Cleanup(func() { response.Body.Close() })
-	return &events{t: g.t, response: response, body: bufio.NewReaderSize(plainly(g.t, response), 4<<10), close: cancel}
+	return &events{t: g.t, response: response, body: bufio.NewReaderSize(plainly(g.t, response), 4<<10), close: closed, stuck: stuck}, nil
 }
 
 // plainly decodes a body as it comes. Its end is io.EOF only if the body is complete as HTTP and as its coding want it.
@@ -195,6 +218,7 @@ func (c *codedBody) Read(p []byte) (n int, err error) {
 
 // read reads the next frame; io.EOF after the last.
 func (s *events) read() (frame, error) {
+	defer s.within()()
 	var raw strings.Builder
 	for {
 		line, err := s.body.ReadString('\n')
@@ -240,6 +264,7 @@ func (s *events) next() frame {
 // event reads the next event, which may be a bookmark.
 func (s *events) event() frame {
 	s.t.Helper()
+	defer s.within()() // comments do not prolong it
 	for {
 		if f := s.frame(); f.event != "" {
 			return f

@@ -45,8 +45,12 @@ type Event[O Object[O]] struct {
 	leap bool   // part of the difference that a relist found
 	from uint64 // then the version from before the relist
 	tie  bool   // shares its version with an earlier event; see Topic.Append
+	part int    // its revision's part; see Revision
 	left atomic.Pointer[weak.Pointer[O]]
 }
+
+// Revision is the event's version, up to this event. It is zero if the event was never in a ring.
+func (e *Event[O]) Revision() Revision { return Revision{Version: e.Pos, Part: e.part} }
 
 // EventAt is a change that happened at a version, in no topic yet.
 func EventAt[O Object[O]](version uint64, change Change[O]) *Event[O] {

@@ -10,6 +10,7 @@ import (
 type Head struct {
 	Version    uint64
 	complete   uint64 // less, if there may be more of the version's revision
+	part       int    // of the version's revision, that was seen last
 	seq        uint64
 	generation int
 }
@@ -18,11 +19,17 @@ type Head struct {
 func (t *Topic[O]) Head() Head {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Head{Version: t.watermark, complete: t.complete(), seq: t.ring.next, generation: t.generation}
+	return Head{Version: t.watermark, complete: t.complete(), part: t.part, seq: t.ring.next, generation: t.generation}
 }
 
 // Known is what a client knows that has been shown the state at the head.
 func (h Head) Known() Known { return Known{All: h.complete, Some: h.Version} }
+
+// Revision is the version, as far as it had come.
+func (h Head) Revision() Revision { return Revision{Version: h.Version, Part: h.part} }
+
+// Place is that of a cursor that begins at the head.
+func (h Head) Place() Place { return Place{h.generation, h.seq} }
 
 // From returns a cursor that begins at a head of this topic.
 func (t *Topic[O]) From(head Head, scope Scope) *Cursor[O] {

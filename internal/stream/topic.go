@@ -24,6 +24,7 @@ type Topic[O Object[O]] struct {
 	ring         ring[O]
 	watermark    uint64 // everything up to this version has been appended, unless it is open
 	open         bool   // there may be more of the watermark's revision; see Append
+	part         int    // of the watermark's revision, that was seen last
 	generation   int    // how often versions went back
 	gaps         []gap
 	forgottenGap uint64            // the end of the last gap that was forgotten
@@ -98,7 +99,7 @@ func (t *Topic[O]) Begin(version uint64) {
 }
 
 func (t *Topic[O]) begin(version uint64) {
-	t.watermark, t.open = version, false
+	t.watermark, t.part, t.open = version, 1, false
 	t.gaps, t.forgottenGap = nil, 0
 	t.ring.evictAll(version)
 	t.forgotten = t.ring.evicted
@@ -134,7 +135,8 @@ func (t *Topic[O]) Append(version uint64, change Change[O]) {
 		e.ID = version // what came before it has shown that already
 	}
 	t.append(e)
-	t.watermark, t.open = version, e.ID < version
+	t.moveOn(version, true)
+	t.open = e.ID < version
 	t.evict(now)
 	t.mu.Unlock()
 	t.signal()
@@ -156,7 +158,8 @@ func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
 			t.expireBefore(t.gaps[0].to)
 		}
 	}
-	t.watermark, t.open = version, false
+	t.moveOn(version, len(changes) > 0)
+	t.open = false
 	t.mu.Unlock()
 	if len(changes) > 0 {
 		t.signal()
@@ -167,7 +170,8 @@ func (t *Topic[O]) AppendBurst(version uint64, changes []Change[O]) {
 func (t *Topic[O]) Progress(version uint64) {
 	t.mu.Lock()
 	if version > t.watermark {
-		t.watermark, t.open = version, false
+		t.moveOn(version, false)
+		t.open = false
 	}
 	t.mu.Unlock()
 }
@@ -190,7 +194,9 @@ func (t *Topic[O]) Notify() {
 
 // append puts an event at the end of the ring and of its namespace's chain, and notes which readers to wake.
 func (t *Topic[O]) append(event *Event[O]) {
-	event.tie = event.Pos == t.watermark
+	if event.tie, event.part = event.Pos == t.watermark, 1; event.tie {
+		event.part = t.part + 1
+	}
 	namespace := event.Object.GetNamespace()
 	seq := t.ring.push(event, t.opts.Events)
 	event.seq = seq

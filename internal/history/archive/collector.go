@@ -69,8 +69,8 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 		}
 		if now.Behind {
 			seconds = time.Since(now.Caught).Seconds()
-			if _, changed := r.Store().View(stream.AllNamespaces()); now.Version != 0 && changed > now.Version {
-				versions = float64(changed - now.Version)
+			if _, changed := r.Store().View(stream.AllNamespaces()); now.Version != 0 && changed.Version > now.Version {
+				versions = float64(changed.Version - now.Version)
 			}
 		}
 		gauge(descRecording, recording, labels...)

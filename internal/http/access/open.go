@@ -159,6 +159,14 @@ func AwaitVersion(ctx context.Context, store *cache.Store, version uint64) error
 	return reply.TooLarge(version, have)
 }
 
+// AwaitAll waits until a store has all of a version that it has reached, but no longer than for a version that is yet to come.
+func AwaitAll(ctx context.Context, store *cache.Store, version uint64) error {
+	waiting, cancel := context.WithTimeout(ctx, versionWithin)
+	defer cancel()
+	store.AwaitAll(waiting, version)
+	return ctx.Err()
+}
+
 // permitted asks on which part of a target a caller may do a verb. Exists says that the target is being served, so
 // that its existence is not checked again: when a kind is removed, its streams end with that reason, and not for lack
 // of a permission.

@@ -16,6 +16,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // Options configure a Board; all are required.
@@ -133,9 +134,9 @@ func (b *Board) ask(kinds *cache.Kinds, store *cache.Store, asked Question, user
 	return &Reader{board: b, key: of, question: q, user: user}, nil
 }
 
-// Find is the view of a question if it is kept already, and the same as at all versions between two; nil if it is not. A nil
+// Find is the view of a question if it is kept already, and the same as at all revisions between two; nil if it is not. A nil
 // board keeps nothing.
-func (b *Board) Find(store *cache.Store, asked Question, first, last uint64) *View {
+func (b *Board) Find(store *cache.Store, asked Question, first, last stream.Revision) *View {
 	if b == nil {
 		return nil
 	}
@@ -145,7 +146,7 @@ func (b *Board) Find(store *cache.Store, asked Question, first, last uint64) *Vi
 	if q == nil {
 		return nil
 	}
-	if view := q.view.Load(); view != nil && view.Changed <= last && first <= view.Version && !view.Void() {
+	if view := q.view.Load(); view != nil && view.Changed.Compare(last) <= 0 && first.Compare(view.Revision) <= 0 && !view.Void() {
 		q.payment.Load().charge.Use()
 		return view
 	}

@@ -269,7 +269,7 @@ func TestAViewIsMadeAnewInAnotherHistory(t *testing.T) {
 		a.api.Put("pods", "c/2")
 		synctest.Wait()
 		after := a.view(r, nil)
-		if before.Ranking.Len() != 3 || after.Ranking.Len() != 5 || after.Version != a.api.Version() || after.Changed != after.Version {
+		if before.Ranking.Len() != 3 || after.Ranking.Len() != 5 || after.Version != a.api.Version() || after.Changed != after.Revision {
 			t.Errorf("%+v, %+v", before, after)
 		}
 		bell := stream.NewBell()

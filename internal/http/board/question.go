@@ -12,27 +12,32 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// View is the answer at one version. It never changes, and may be read concurrently.
+// View is the answer at one revision. It never changes, and may be read concurrently.
 type View struct {
 	Moment
-	At      time.Time      // when the newest change came to be known; zero for a state that was read whole
-	Ranking *cache.Ranking // a copy; nil for counts
-	Tally   *cache.Tally   // a copy; nil for an order
+	At       time.Time      // when the newest change came to be known; zero for a state that was read whole
+	Upstream cache.Upstream // whether what the store knows is fresh; if it is live, the view has all that was missed before
+	Ranking  *cache.Ranking // a copy; nil for counts
+	Tally    *cache.Tally   // a copy; nil for an order
 }
 
 // Moment is what is left of a View when nobody needs its objects any more. Two views have different ones.
 type Moment struct {
-	Version uint64 // at which it is true
-	// Changed is since when it is: at all versions between the two it is the same. It may be later than the true one, since
+	stream.Revision // at which it is true
+	// Changed is since when it is: at all revisions between the two it is the same. It may be later than the true one, since
 	// the time before the question was kept is not known; it is never earlier.
-	Changed uint64
+	Changed stream.Revision
 
+	all    uint64        // everything up to this version is in it; less than its own, if there may be more of that
 	number uint64        // of the views by this cursor: two may be of one version
 	cursor *cache.Cursor // that it came by; only Void may be asked of it
 }
 
 // IsZero reports whether it is of no view.
 func (m Moment) IsZero() bool { return m.cursor == nil }
+
+// Known is what a client knows that was told the view.
+func (m Moment) Known() stream.Known { return stream.Known{All: m.all, Some: max(m.all, m.Version)} }
 
 // Void reports whether another history has begun since, in which the version means something else.
 func (m Moment) Void() bool { return m.cursor != nil && m.cursor.Void() }
@@ -62,17 +67,18 @@ type question struct {
 	err     error              // why there is no answer any more
 
 	// The goroutine's own.
-	ranking          *cache.Ranking
-	tally            *cache.Tally
-	cursor           *cache.Cursor
-	version, changed uint64
-	at               time.Time
-	number           uint64 // of the view that was shown last
-	standing         standing
-	owed             []chan struct{} // taken over from asked
-	due              uint64          // the version of which they were promised an answer at least
-	space            [batchSize]*cache.Event
-	places           []*cluster.Object // likewise
+	ranking      *cache.Ranking
+	tally        *cache.Tally
+	cursor       *cache.Cursor
+	now, changed stream.Revision
+	all          uint64 // everything up to this version is in the answer
+	at           time.Time
+	number       uint64 // of the view that was shown last
+	standing     standing
+	owed         []chan struct{} // taken over from asked
+	due          stream.Place    // what is before it is in the answer that they were promised
+	space        [batchSize]*cache.Event
+	places       []*cluster.Object // likewise
 }
 
 func newQuestion(asked Question, store *cache.Store, drop func(error)) *question {
@@ -130,15 +136,15 @@ func (q *question) build(task *budget.Task) bool {
 	} else {
 		q.ranking = q.Order.Ranking(named, task.Step)
 	}
-	q.version, q.changed, q.at = snapshot.Version(), changed, time.Time{}
+	q.now, q.all, q.changed, q.at = snapshot.Revision(), snapshot.Head.Known().All, changed, time.Time{}
 	return task.Err() == nil
 }
 
 // batchSize is how many events are read at a time.
 const batchSize = 128
 
-// sameRevision is for how long the rest of a revision is waited for that deletes something. There may be more of it, which comes with it,
-// and nothing says where it ends; without the rest, the answer would not be that of the version.
+// sameRevision is for how long the rest of a revision is waited for that deletes something. There may be more of it, which mostly comes
+// with it, and nothing says where it ends. What comes later is one more change of the answer, at the same version.
 const sameRevision = 5 * time.Millisecond
 
 // mostUntold is after how many events at the latest an answer is shown, where a revision ends: changes that do not end would show nothing.
@@ -147,7 +153,8 @@ const mostUntold = 8 * batchSize
 // follow brings the answer up to date, and shows it. It is false if it has to be made anew.
 func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 	q.workFor(task)
-	defer clear(q.space[:]) // it must not keep objects alive
+	defer clear(q.space[:])         // it must not keep objects alive
+	standing := standingOf(q.store) // before the events are read: once the store is live, what it had missed is among them
 	before, events, awaited := q.changed, 0, false
 	for more := true; more; {
 		batch, position, err := q.cursor.Next(q.space[:0], q.bell)
@@ -157,19 +164,20 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 		for _, event := range batch {
 			task.Step(2 * q.Selector.Cost(event.Object))
 			if q.apply(event) {
-				q.changed, q.at = event.Pos, event.At
+				q.changed, q.at = event.Revision(), event.At
 			}
-			q.version = max(q.version, event.Pos)
+			q.now = q.now.Later(event.Revision())
 		}
-		q.version = max(q.version, position)
+		q.all = max(q.all, position)
+		q.now = q.now.Later(stream.Revision{Version: position, Part: 1})
 		events += len(batch)
 		more = len(batch) == batchSize
-		if more && events >= mostUntold && position >= q.version {
-			q.tell(task, before, events, q.version >= q.due)
+		if more && events >= mostUntold && position >= q.now.Version {
+			q.tell(task, before, q.standing, q.hasDue())
 			before, events = q.changed, 0
 			q.workFor(task)
 		}
-		if !more && !awaited && position < q.version {
+		if !more && !awaited && position < q.now.Version {
 			awaited, more = true, true
 			select {
 			case <-time.After(sameRevision):
@@ -177,8 +185,15 @@ func (q *question) follow(ctx context.Context, task *budget.Task) bool {
 			}
 		}
 	}
-	q.tell(task, before, events, true)
+	q.tell(task, before, standing, true)
 	return true
+}
+
+// hasDue reports whether the answer has what was promised.
+func (q *question) hasDue() bool {
+	place, _ := q.cursor.Place()
+	order, ok := place.Compare(q.due)
+	return ok && order >= 0
 }
 
 // workFor has the task go on in the name of any of those who wait, if there are any.
@@ -188,21 +203,21 @@ func (q *question) workFor(task *budget.Task) {
 	}
 }
 
-// tell shows the answer after so many events, and wakes those for whom it may be another. Before is since when it was what was shown last;
-// pays, whether it is what is owed.
-func (q *question) tell(task *budget.Task, before uint64, events int, pays bool) {
-	shown := q.view.Load()
+// tell shows the answer, and how the store stands, and wakes those for whom it may be another. Before is since when it was what was shown
+// last; pays, whether it is what is owed.
+func (q *question) tell(task *budget.Task, before stream.Revision, now standing, pays bool) {
+	shown, stood := q.view.Load(), q.standing
+	q.standing = now
 	q.show()
 	told := pays && len(q.owed) > 0
 	if pays {
 		q.pay()
 	}
-	stood := q.standing
-	q.standing = standingOf(q.store)
 	switch {
-	// Without an event, it is the store's watch of which there is something to tell.
-	case told || events == 0 || shown == nil || shown.cursor != q.cursor || q.standing != stood:
-		q.wake()
+	case shown == nil || shown.cursor != q.cursor || !now.same(stood):
+		q.wake(func(awaited) bool { return true })
+	case told:
+		q.wake(func(a awaited) bool { return !a.still })
 	case q.changed != before:
 		q.wakeMoved(task)
 	}
@@ -210,19 +225,20 @@ func (q *question) tell(task *budget.Task, before uint64, events int, pays bool)
 
 // standing is what readers tell of the store beside what it has.
 type standing struct {
-	live, gone bool
-	since      time.Time
+	upstream cache.Upstream
+	gone     bool
 }
 
-func standingOf(store *cache.Store) standing {
-	upstream := store.Upstream()
-	return standing{upstream.Live, store.Err() != nil, upstream.Since}
+func standingOf(store *cache.Store) standing { return standing{store.Upstream(), store.Err() != nil} }
+
+func (s standing) same(as standing) bool {
+	return s.gone == as.gone && s.upstream.Live == as.upstream.Live && s.upstream.Since.Equal(as.upstream.Since)
 }
 
 // show publishes the answer as it is now.
 func (q *question) show() {
 	q.number++
-	view := &View{Moment: Moment{q.version, q.changed, q.number, q.cursor}, At: q.at}
+	view := &View{Moment: Moment{q.now, q.changed, q.all, q.number, q.cursor}, At: q.at, Upstream: q.standing.upstream}
 	size := int64(questionBytes)
 	if q.tally != nil {
 		view.Tally = q.tally.Copy()
@@ -289,7 +305,7 @@ func (q *question) take() (user string) {
 	defer q.mu.Unlock()
 	if q.asked != nil {
 		q.owed = append(q.owed, q.asked)
-		q.asked, q.due = nil, q.store.Topic().Head().Version
+		q.asked, q.due = nil, q.store.Topic().Head().Place()
 	}
 	for r := range q.waiting { // begins at any of them, though not at all equally often
 		return r.user
@@ -305,14 +321,20 @@ func (q *question) pay() {
 	q.owed = nil
 }
 
-// wake wakes all who wait for a view.
-func (q *question) wake() {
+// wake wakes some of those who wait.
+func (q *question) wake(whom func(awaited) bool) {
+	var wake []stream.Waiter
 	q.mu.Lock()
-	waiting := q.waiting
-	q.waiting, q.windows = map[*Reader]awaited{}, map[Places]*window{}
+	for r, a := range q.waiting {
+		if whom(a) {
+			wake = append(wake, a.waiter)
+			delete(q.waiting, r)
+			q.left(a.window)
+		}
+	}
 	q.mu.Unlock()
-	for _, a := range waiting {
-		a.waiter.Wake()
+	for _, w := range wake {
+		w.Wake()
 	}
 }
 
@@ -329,5 +351,5 @@ func (q *question) end(err error) {
 	if asked != nil {
 		close(asked)
 	}
-	q.wake()
+	q.wake(func(awaited) bool { return true })
 }

@@ -32,6 +32,15 @@ func (r *Reader) Ready(ctx context.Context) error {
 // they are nil, it is another view only if something else stands on them, or elsewhere more or less. An error says why there is no
 // answer any more.
 func (r *Reader) View(w stream.Waiter, of *Places) (*View, error) {
+	return r.view(awaited{waiter: w}, of)
+}
+
+// Stand is View, but the waiter is woken only once there is something to be told of the store, or no answer any more.
+func (r *Reader) Stand(w stream.Waiter) (*View, error) {
+	return r.view(awaited{waiter: w, still: true}, nil)
+}
+
+func (r *Reader) view(a awaited, of *Places) (*View, error) {
 	q := r.question
 	q.mu.Lock()
 	if q.err != nil {
@@ -45,8 +54,8 @@ func (r *Reader) View(w stream.Waiter, of *Places) (*View, error) {
 	default:
 		view = nil
 	}
-	if w != nil {
-		q.await(r, w, of, view)
+	if a.waiter != nil {
+		q.await(r, a, of, view)
 	}
 	q.mu.Unlock()
 	if view != nil {

@@ -53,7 +53,7 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 			if got := shown(view); !slices.Equal(got, want) {
 				t.Errorf("%s: %v, not %v", name, got, want)
 			}
-			if found := a.board.Find(a.store, questions[name].Question, view.Version, view.Version); found != view {
+			if found := a.board.Find(a.store, questions[name].Question, view.Revision, view.Revision); found != view {
 				t.Errorf("%s: another answer is found than is told", name)
 			}
 		}

@@ -30,15 +30,15 @@ type window struct {
 type awaited struct {
 	waiter stream.Waiter
 	window *window // nil: any change
+	still  bool    // no change, only what is to be told of the store
 }
 
 // mostWindows is how many windows a question has at most. Whoever asks for more of them finds out alone what a change means to them.
 const mostWindows = 64
 
 // await has a reader be woken who has a view. The lock is held.
-func (q *question) await(r *Reader, w stream.Waiter, of *Places, view *View) {
+func (q *question) await(r *Reader, a awaited, of *Places, view *View) {
 	q.awaitNoMore(r)
-	a := awaited{waiter: w}
 	if of != nil && view != nil {
 		found := q.windows[*of]
 		if found == nil && len(q.windows) < mostWindows {
@@ -89,21 +89,11 @@ func (q *question) wakeMoved(task *budget.Task) {
 		}
 		clear(q.places) // it must not keep objects alive
 	}
-	var wake []stream.Waiter
 	q.mu.Lock()
 	// Who has come meanwhile has what stands there now, and is woken once too often.
 	for _, w := range moved {
 		w.moved = true
 	}
-	for r, a := range q.waiting {
-		if a.window == nil || a.window.moved {
-			wake = append(wake, a.waiter)
-			delete(q.waiting, r)
-			q.left(a.window)
-		}
-	}
 	q.mu.Unlock()
-	for _, w := range wake {
-		w.Wake()
-	}
+	q.wake(func(a awaited) bool { return !a.still && (a.window == nil || a.window.moved) })
 }

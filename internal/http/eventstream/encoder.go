@@ -129,7 +129,8 @@ func (e *serverSentEvents) patched(m message) string {
 	}
 	variant := "patch"
 	if m.event == nil || m.base != m.event.Old { // some were conflated
-		variant += " " + m.base.GetResourceVersion()
+		// The version alone does not name what the client has: a definition that changes gives its objects other defaults.
+		variant += " " + m.base.GetResourceVersion() + "-" + strconv.FormatUint(uint64(m.base.Sum()), 36)
 	}
 	if m.view.fields != nil {
 		variant += " " + m.view.fields.Variant

@@ -12,6 +12,9 @@ import (
 // nothing, and takes it for fresh.
 type Freshness struct{ stale bool }
 
+// IsStale reports whether the client was told that its data is not fresh.
+func (f *Freshness) IsStale() bool { return f.stale }
+
 // Tell tells the client whether its data is still fresh, if that has changed.
 func (f *Freshness) Tell(to Sink, prefix string, upstream cache.Upstream) {
 	if upstream.Live != f.stale {

@@ -24,6 +24,7 @@ func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 	case view == nil:
 		return eventstream.Progress{Outcome: outcome}
 	case view.Moment == c.told && !c.anew:
+		c.tellLive(to, view)
 		return eventstream.Progress{}
 	}
 	text := reply.MustJSON(view.Tally.Counts(c.limit))
@@ -34,7 +35,9 @@ func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 	if first || sum != c.sum {
 		c.sum = sum
 		to.Emit(c.prefix, "counts", `{"counts":`+text+`,"resourceVersion":"`+strconv.FormatUint(view.Version, 10)+`"}`)
+		c.tellLive(to, view)
 		return eventstream.Progress{More: c.last, At: view.At, Outcome: to.Relay()}
 	}
+	c.tellLive(to, view)
 	return eventstream.Progress{}
 }

@@ -32,10 +32,10 @@ type page struct {
 func (p *page) Find(ctx context.Context, from eventstream.From) {
 	p.from, p.told, p.claim, p.shown, p.paged = from, board.Moment{}, stream.Claim{}, nil, false
 	known := from.Claim.Known
-	if from.Reset != "" || !from.Named || from.Claim.Visibility != p.mark(p.Visible) || known.All != known.Some {
+	if from.Reset != "" || !from.Named || from.Claim.Visibility != p.mark(p.Visible) {
 		return
 	}
-	if access.AwaitVersion(ctx, p.in.Store, known.All) != nil { // another replica had seen more
+	if access.AwaitVersion(ctx, p.in.Store, known.Some) != nil { // another replica had seen more
 		return
 	}
 	p.asked.Refresh()
@@ -43,12 +43,19 @@ func (p *page) Find(ctx context.Context, from eventstream.From) {
 		return // Read finds out why
 	}
 	view, err := p.asked.View(nil, nil)
-	if err != nil || view.Void() || view.Changed > known.All || known.All > view.Version {
+	if err != nil || view.Void() || !unchanged(view, known) {
 		return
 	}
 	p.shown = p.places().Of(view)
 	p.order, p.total, p.paged, p.vague = p.shown, view.Ranking.Len(), true, true
 	p.told, p.claim = view.Moment, from.Claim
+}
+
+// unchanged reports whether a view is what a client knows that was told one before. Of a version that came in parts, the client may
+// have been told the first only, though its position does not say so.
+func unchanged(view *board.View, known stream.Known) bool {
+	changed := view.Changed
+	return known.Some <= view.Version && (changed.Version < known.All || changed.Version == known.All && changed.Part == 1)
 }
 
 func (p *page) places() board.Places { return board.Places{Offset: p.offset, Limit: p.limit} }
@@ -72,6 +79,7 @@ func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress
 	case view == nil:
 		return eventstream.Progress{Outcome: outcome}
 	case view.Moment == p.told && !p.anew:
+		p.tellLive(to, view)
 		return eventstream.Progress{}
 	}
 	window := places.Of(view)
@@ -104,6 +112,7 @@ func (p *page) Read(_ context.Context, to eventstream.Sink) eventstream.Progress
 		p.order, p.total, p.paged = window, total, true
 		to.Emit(p.prefix, "page", p.pageData(view))
 	}
+	p.tellLive(to, view)
 	if owed || len(changes) > 0 {
 		return eventstream.Progress{More: p.last, At: view.At, Outcome: to.Relay()}
 	}

@@ -126,15 +126,19 @@ func (s *source) look(to eventstream.Sink, places *board.Places) (*board.View, e
 	}
 	s.due = time.Time{}
 	if s.next == nil && !s.last && time.Now().Before(s.notBefore) {
-		s.due = s.notBefore
-		return nil, eventstream.GoOn
+		view, err := s.asked.Stand(to)
+		if err == nil && !s.isBack(view) {
+			s.due = s.notBefore
+			s.tellStale(to, view)
+			return nil, eventstream.GoOn
+		}
 	}
 	reader := s.asked
 	if s.next != nil {
 		reader = s.next
 	}
 	view, err := reader.View(to, places)
-	s.freshness.Tell(to, s.prefix, s.in.Store.Upstream()) // only now, since from here on a change wakes the session
+	s.tellStale(to, view)
 	switch {
 	case errors.Is(err, board.ErrFull):
 		return nil, eventstream.Limit
@@ -155,6 +159,26 @@ func (s *source) look(to eventstream.Sink, places *board.Places) (*board.View, e
 		s.anew = true // versions mean something else
 	}
 	return view, eventstream.GoOn
+}
+
+// isBack reports whether the client is to be told that its data is fresh again. It then has to be told what was missed, whenever it was told
+// last.
+func (s *source) isBack(view *board.View) bool {
+	return view != nil && view.Upstream.Live && s.freshness.IsStale()
+}
+
+// tellStale tells the client that its data is not fresh any more.
+func (s *source) tellStale(to eventstream.Sink, view *board.View) {
+	if view != nil && !view.Upstream.Live {
+		s.freshness.Tell(to, s.prefix, view.Upstream)
+	}
+}
+
+// tellLive tells the client that its data is fresh again, when it has been told all of a view that has what was missed.
+func (s *source) tellLive(to eventstream.Sink, view *board.View) {
+	if view.Upstream.Live {
+		s.freshness.Tell(to, s.prefix, view.Upstream)
+	}
 }
 
 // shift asks for what may be seen from now on. Nothing is told until the answer is there.
@@ -193,7 +217,7 @@ func (s *source) claims(view *board.View) {
 	if s.marked == "" || s.markedFor != s.Visible {
 		s.marked, s.markedFor = s.mark(s.Visible), s.Visible
 	}
-	s.claim = stream.Claim{Known: stream.UpTo(view.Version), Visibility: s.marked}
+	s.claim = stream.Claim{Known: view.Known(), Visibility: s.marked}
 }
 
 // Due implements eventstream.Source.

@@ -12,10 +12,12 @@ import (
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/http/request"
+	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // get answers one object.
@@ -47,7 +49,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	}
 	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), store.Kind(), v)
 	setHeaders(w)
-	if reply.NotModified(w, r, etag(r.Context(), granted, o.Version(), v)) {
+	if reply.NotModified(w, r, etag(r.Context(), granted, contentOfObject(o), v)) {
 		return nil
 	}
 	return h.write(w, r, id, printer.Object(o))
@@ -93,12 +95,17 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	if err := access.AwaitVersion(r.Context(), store, req.asked.version); err != nil {
 		return err
 	}
+	if req.asked.exactly {
+		if err := access.AwaitAll(r.Context(), store, req.asked.version); err != nil {
+			return err
+		}
+	}
 	page, err := h.pages.open(store, visible, req)
 	if err != nil {
 		return err
 	}
 	setHeaders(w)
-	if reply.NotModified(w, r, etag(r.Context(), granted, page.changed, req.View)) {
+	if page.whole() && reply.NotModified(w, r, etag(r.Context(), granted, contentOf(page.changed), req.View)) {
 		return nil
 	}
 	task := budget.NewTask(r.Context(), h.opts.Processors, id.Payer())
@@ -122,7 +129,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 
 // listMeta returns a list's metadata as JSON.
 func listMeta(page page, rest rest) []byte {
-	meta := append([]byte(`{"resourceVersion":"`), strconv.FormatUint(page.version, 10)...)
+	meta := append([]byte(`{"resourceVersion":"`), strconv.FormatUint(page.revision.Version, 10)...)
 	meta = append(meta, '"')
 	if rest.token != "" {
 		meta = append(append(append(meta, `,"continue":"`...), rest.token...), '"')
@@ -145,7 +152,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, id auth.Identity
 	body, err := json.Marshal(struct {
 		Counts          []cache.Count `json:"counts"`
 		ResourceVersion string        `json:"resourceVersion"`
-	}{counts, strconv.FormatUint(page.version, 10)})
+	}{counts, strconv.FormatUint(page.revision.Version, 10)})
 	if err != nil {
 		return err
 	}
@@ -164,10 +171,10 @@ func setHeaders(w http.ResponseWriter) {
 // Values of headers that all answers share; net/http copies them.
 var typeJSON, notShared, differs = []string{"application/json"}, []string{"no-cache, private"}, []string{reply.DiffersBy}
 
-// etag names what an answer depends on beside its address: the history (epoch), the version of its content, the form
-// that the Accept header chose, and the caller's visibility. It is weak, since an unchanged list may still carry a
-// newer version. If the epoch is not known, there is no ETag.
-func etag(ctx context.Context, granted access.Grant, version uint64, v render.View) string {
+// etag names what an answer depends on beside its address: the history (epoch), its content in that, the form that the
+// Accept header chose, and the caller's visibility. It is weak, since an unchanged list may still carry a newer version.
+// If the epoch is not known, there is no ETag.
+func etag(ctx context.Context, granted access.Grant, content string, v render.View) string {
 	if v.Form.IsTable() { // ages depend on the moment
 		return ""
 	}
@@ -175,5 +182,20 @@ func etag(ctx context.Context, granted access.Grant, version uint64, v render.Vi
 	if err != nil {
 		return ""
 	}
-	return `W/"` + epoch + "." + strconv.FormatUint(version, 10) + "." + strconv.Itoa(int(v.Form)) + granted.Visible.Tag() + `"`
+	return `W/"` + epoch + "." + content + "." + strconv.Itoa(int(v.Form)) + granted.Visible.Tag() + `"`
+}
+
+// contentOf names what a list has that last changed at a revision.
+func contentOf(changed stream.Revision) string {
+	name := strconv.FormatUint(changed.Version, 10)
+	if changed.Part > 1 {
+		name += "-" + strconv.Itoa(changed.Part)
+	}
+	return name
+}
+
+// contentOfObject names what an object has. Its version is not enough: when a definition changes, its objects have other defaults, at
+// the same versions.
+func contentOfObject(o *cluster.Object) string {
+	return o.GetResourceVersion() + "-" + strconv.FormatUint(uint64(o.Sum()), 36)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/reply"
+	"github.com/kubecast/kubecast/internal/stream"
 )
 
 // pages remembers the snapshots of lists that are read in pages, so that all pages of a walk are of one version. A
@@ -25,7 +26,7 @@ type pages struct {
 	sorted sortedLists
 
 	mu   sync.Mutex
-	kept map[*cache.Store][]*keptSnapshot // by version
+	kept map[*cache.Store][]*keptSnapshot // by revision
 }
 
 type keptSnapshot struct {
@@ -34,17 +35,31 @@ type keptSnapshot struct {
 	charges  int
 }
 
-// walkKey is the version under which clients know a snapshot: its own, or another one that is the same in a part.
+// walkKey is the revision under which clients know a snapshot: its own, or another one that is the same in a part. A version
+// is not enough: what deletes several objects comes in parts.
 type walkKey struct {
-	version uint64
-	of      access.PartKey // the zero value for the snapshot's own version
+	revision stream.Revision
+	of       access.PartKey // the zero value for the snapshot's own revision
 }
 
-func (k *keptSnapshot) key(version uint64, of access.PartKey) walkKey {
-	if version == k.snapshot.Version() {
-		return walkKey{version: version}
+func (k *keptSnapshot) key(revision stream.Revision, of access.PartKey) walkKey {
+	if revision == k.snapshot.Revision() {
+		return walkKey{revision: revision}
 	}
-	return walkKey{version, of}
+	return walkKey{revision, of}
+}
+
+// isOf reports whether the snapshot is known under a version that it has all of.
+func (k *keptSnapshot) isOf(version uint64, of access.PartKey) bool {
+	if version == k.snapshot.Version() {
+		return k.snapshot.Whole() && k.walks[k.key(k.snapshot.Revision(), of)] != nil
+	}
+	for walk := range k.walks {
+		if walk.revision.Version == version && walk.of == of && version < k.snapshot.Version() {
+			return true
+		}
+	}
+	return false
 }
 
 const KeepFor = 5 * time.Minute // after the last page was read; etcd's default compaction interval
@@ -64,9 +79,15 @@ type page struct {
 	store    *cache.Store
 	part     access.Part
 	snapshot *cache.Snapshot
-	version  uint64         // the list's version: the snapshot's, or another one that is the same in this part
-	changed  uint64         // when this part of the snapshot last changed
-	after    *cache.SortKey // the last object of the page before; nil on the first page
+	revision stream.Revision // the list's: the snapshot's, or another one that is the same in this part
+	changed  stream.Revision // when this part of the snapshot last changed
+	after    *cache.SortKey  // the last object of the page before; nil on the first page
+}
+
+// whole reports whether this part of the snapshot is known to be all of what there was at its version. It is not as long as more of
+// the revision may be to come that changed it last.
+func (p page) whole() bool {
+	return p.changed.Version < p.snapshot.Version() || p.snapshot.Whole()
 }
 
 // rest is what a page leaves for the next ones.
@@ -78,6 +99,7 @@ type rest struct {
 // Token is a continue token. The version 0 asks for the newest snapshot.
 type Token struct {
 	Version    uint64            `json:"v"`
+	Part       int               `json:"r,omitempty"` // of the version's revision; left out if it is 1
 	Namespace  string            `json:"ns,omitempty"`
 	Name       string            `json:"n"`
 	Order      string            `json:"s,omitempty"` // the list's order
@@ -87,8 +109,15 @@ type Token struct {
 
 // token returns a token that goes on with this page's list behind a place.
 func (p page) token(at Token) string {
-	at.Version, at.Visibility = p.version, p.part.Visible.Tag()
+	at.Version, at.Visibility = p.revision.Version, p.part.Visible.Tag()
+	if p.revision.Part > 1 {
+		at.Part = p.revision.Part
+	}
 	return at.Encode()
+}
+
+func (t Token) revision() stream.Revision {
+	return stream.Revision{Version: t.Version, Part: max(1, t.Part)}
 }
 
 func (t Token) Encode() string {
@@ -114,11 +143,11 @@ func decodeToken(text string, order cache.Order) (t Token, key *cache.SortKey, e
 // open returns the snapshot that a request asks for, and the place in it.
 func (p *pages) open(store *cache.Store, visible access.Part, req listRequest) (page, error) {
 	newest, changed := store.View(visible.Scope())
-	found := page{store: store, part: visible, snapshot: newest, version: newest.Version(), changed: changed}
+	found := page{store: store, part: visible, snapshot: newest, revision: newest.Revision(), changed: changed}
 	switch {
 	case req.token != "":
 		return p.resume(found, req)
-	case req.asked.exactly && !p.at(&found, req.asked.version):
+	case req.asked.exactly && !p.exactly(&found, req.asked.version):
 		return page{}, reply.Expired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d, current: %d",
 			req.asked.version, newest.Version()), "")
 	}
@@ -132,7 +161,7 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	}
 	// Pages that were made under another visibility may lack objects before the key that are visible now, or have
 	// objects that are not visible any more. All pages together would be the list of no version.
-	if t.Version != 0 && (t.Visibility != found.part.Visible.Tag() || !p.at(&found, t.Version)) {
+	if t.Version != 0 && (t.Visibility != found.part.Visible.Tag() || !p.at(&found, t.revision())) {
 		t.Version = 0
 		return page{}, reply.Expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
 			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+
@@ -143,19 +172,49 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	return found, nil
 }
 
-// at moves a page of the newest snapshot to a version: to a kept snapshot, or nowhere if nothing in this part has
-// changed since that version. The latter makes tokens of other replicas valid, too. It reports false if neither is
+// at moves a page of the newest snapshot to a revision: to a kept snapshot, or nowhere if nothing in this part has
+// changed since that revision. The latter makes tokens of other replicas valid, too. It reports false if neither is
 // possible.
-func (p *pages) at(found *page, version uint64) bool {
-	if kept := p.find(found.store, found.part.Key(), version); kept != nil { // this comes first, since events may share a version
-		found.snapshot, found.version, found.changed = kept, version, min(found.changed, version)
+func (p *pages) at(found *page, revision stream.Revision) bool {
+	of := found.part.Key()
+	if kept := p.find(found.store, func(k *keptSnapshot) bool { return k.walks[k.key(revision, of)] != nil }); kept != nil {
+		found.move(kept, revision)
 		return true
 	}
-	if found.changed <= version && version <= found.version {
-		found.version = version
+	if found.changed.Compare(revision) <= 0 && revision.Compare(found.revision) <= 0 {
+		found.revision = revision
 		return true
 	}
 	return false
+}
+
+// exactly moves a page of the newest snapshot to a version, all of it. It reports false if that is not possible.
+func (p *pages) exactly(found *page, version uint64) bool {
+	switch {
+	case version == found.revision.Version && found.whole():
+		return true
+	case found.changed.Version <= version && version < found.revision.Version:
+		found.revision = found.changed.Later(stream.Revision{Version: version, Part: 1})
+		return true
+	}
+	of := found.part.Key()
+	kept := p.find(found.store, func(k *keptSnapshot) bool { return k.isOf(version, of) })
+	if kept == nil {
+		return false
+	}
+	revision := kept.Revision()
+	if version < revision.Version {
+		revision = stream.Revision{Version: version, Part: 1}
+	}
+	found.move(kept, revision)
+	return true
+}
+
+func (p *page) move(to *cache.Snapshot, revision stream.Revision) {
+	p.snapshot, p.revision = to, revision
+	if revision.Compare(p.changed) < 0 {
+		p.changed = revision
+	}
 }
 
 // read returns a page's objects, and what is left. The snapshot is kept if anything is left.
@@ -217,11 +276,11 @@ func (p *pages) readSorted(ctx context.Context, page page, req listRequest, by r
 	return items, left, nil
 }
 
-func (p *pages) find(store *cache.Store, of access.PartKey, version uint64) *cache.Snapshot {
+func (p *pages) find(store *cache.Store, is func(*keptSnapshot) bool) *cache.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.kept[store] {
-		if k.walks[k.key(version, of)] != nil {
+		if is(k) {
 			return k.snapshot
 		}
 	}
@@ -238,7 +297,7 @@ const (
 func (p *pages) keep(page page, user string) {
 	p.mu.Lock()
 	k := p.snapshot(page)
-	walk := k.key(page.version, page.part.Key())
+	walk := k.key(page.revision, page.part.Key())
 	if charge := k.walks[walk][user]; charge != nil {
 		charge.Use()
 		p.mu.Unlock()
@@ -259,7 +318,7 @@ func (p *pages) keep(page page, user string) {
 func (p *pages) snapshot(page page) *keptSnapshot {
 	kept := p.kept[page.store]
 	at := len(kept)
-	for ; at > 0 && kept[at-1].snapshot.Version() >= page.snapshot.Version(); at-- {
+	for ; at > 0 && kept[at-1].snapshot.Revision().Compare(page.snapshot.Revision()) >= 0; at-- {
 		if kept[at-1].snapshot == page.snapshot {
 			return kept[at-1]
 		}
