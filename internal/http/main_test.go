@@ -54,6 +54,7 @@ type gateway struct {
 	atMost   int                               // kinds at once
 	serves   func(group, resource string) bool // nil: all kinds
 	wrap     func(net.Listener) net.Listener   // nil: as it is
+	plain    bool                              // the pipes to it are: see pipeListener
 	tls      *tls.Config                       // nil: without
 	way      *way                              // to the API server; nil outside of bubbles
 	stop     func()                            // ends serving, as a second signal does
@@ -88,7 +89,8 @@ func newGateway(t testing.TB, opts ...option) *gateway {
 	return startGateway(t, api, upstream, listener, transport, 20*time.Second, opts)
 }
 
-// inBubble runs a test with a gateway whose time passes only while everything waits. Its connections are pipes.
+// inBubble runs a test with a gateway whose time passes only while everything waits. Its connections are pipes, of a sort
+// over which streams are served as over sockets.
 func inBubble(t *testing.T, test func(*testing.T, *gateway), opts ...option) {
 	t.Helper()
 	inBubbleOf(t, 1, func(t *testing.T, replicas []*gateway) { test(t, replicas[0]) }, opts...)
@@ -193,6 +195,9 @@ func startGateway(t testing.TB, api *apitest.API, upstream cluster.Options, list
 	g.http.Protocols.SetHTTP1(true)
 	g.http.Protocols.SetHTTP2(true)
 	g.http.Protocols.SetUnencryptedHTTP2(true)
+	if l, is := listener.(*pipeListener); is {
+		l.plain = g.plain
+	}
 	if g.wrap != nil {
 		listener = g.wrap(listener)
 	}

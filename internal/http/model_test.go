@@ -68,7 +68,7 @@ func TestClientsEndWithTheClustersState(t *testing.T) {
 			inBubbleOf(t, 1+random.IntN(3), func(t *testing.T, replicas []*gateway) {
 				m := &model{T: t, Rand: random, api: replicas[0], replicas: replicas, seed: seed}
 				m.play()
-			}, cached(ring, "pods"))
+			}, cached(ring, "pods"), func(g *gateway, _ *Options) { g.plain = random.IntN(4) == 0 })
 		})
 		stuck.Stop()
 		if !clean {
@@ -168,6 +168,9 @@ func (m *model) rest(began time.Time) {
 	}
 	pass(long)
 	synctest.Wait()
+	for _, replica := range m.replicas {
+		m.checked["streams together"] = max(m.checked["streams together"], replica.server.streams.Stats().Together)
+	}
 	for _, f := range m.followers {
 		// A replica whose watch was back only just now may hold for them what it has learned only just now.
 		if _, version := f.replica().known("pods"); version == before[f.replica()] && f.settled(long) {
@@ -337,9 +340,13 @@ func (m *model) permit() {
 		{Names: map[string][]string{"": {"pod-1", "pod-4"}}},
 		{Names: map[string][]string{"team-a": {"pod-1"}, "team-b": {"pod-2"}}},
 	}
+	together := m.IntN(2) == 0 // their streams are told together
+	now := scopes[m.IntN(len(scopes))]
 	for _, user := range modelUsers[1:] {
 		before, _ := m.api.access.permitted(user)
-		now := scopes[m.IntN(len(scopes))]
+		if !together {
+			now = scopes[m.IntN(len(scopes))]
+		}
 		m.api.past.note(user, before)
 		m.api.access.permit(user, now)
 	}

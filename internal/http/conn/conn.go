@@ -105,10 +105,20 @@ func (c *served) Close(bool) {}
 // Direct is an HTTP/1.1 connection that was taken over.
 type Direct struct {
 	Chunks
-	conn   net.Conn
-	socket socket // none if it cannot be written to without waiting
-	reader sync.WaitGroup
-	closed bool
+	conn    net.Conn
+	socket  socket  // none if there is none that can be written to without waiting
+	offerer Offerer // nil if the connection is none
+	reader  sync.WaitGroup
+	closed  bool
+}
+
+// Offerer is a connection that is no socket, and can be written to without waiting all the same.
+type Offerer interface {
+	net.Conn
+	// Offer writes as much of a piece as can be written at once.
+	Offer(piece []byte) (taken int, err error)
+	// NotifyGone has gone called once the client has left.
+	NotifyGone(gone func())
 }
 
 func takeOver(conn net.Conn, header http.Header) (Conn, error) {
@@ -117,6 +127,8 @@ func takeOver(conn net.Conn, header http.Header) (Conn, error) {
 		if c.socket = socketOf(tcp); c.socket != none {
 			_ = tcp.SetReadBuffer(maxScrap) // nothing is read; a larger buffer would do, too
 		}
+	} else if offerer, ok := conn.(Offerer); ok {
+		c.offerer = offerer
 	}
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 200 OK\r\n")
@@ -162,7 +174,27 @@ func (c *Direct) Watch(gone func()) {
 const hexDigits = "0123456789abcdef"
 
 // Waitless reports whether the connection can be written to without waiting.
-func (c *Direct) Waitless() bool { return c.socket != none }
+func (c *Direct) Waitless() bool { return c.socket != none || c.offerer != nil }
+
+// NotifyGone has gone called once the client has left. It is false if the connection does not tell: see Disconnects.
+func (c *Direct) NotifyGone(gone func()) bool {
+	if c.offerer == nil {
+		return false
+	}
+	c.offerer.NotifyGone(gone)
+	return true
+}
+
+// offer writes as much of a piece as can be written without waiting.
+func (c *Direct) offer(piece []byte) (taken int, err error) {
+	switch {
+	case c.socket != none:
+		return c.socket.offer(piece)
+	case c.offerer != nil:
+		return c.offerer.Offer(piece)
+	}
+	return 0, nil
+}
 
 // Chunks frames pieces for the connections that were taken over. It is the same for all of them.
 type Chunks struct{}
@@ -178,10 +210,7 @@ func (Chunks) Frame(collected []byte) []byte {
 }
 
 func (c *Direct) Send(piece []byte, patience time.Duration, outgrown func() bool) (n int, err error) {
-	if c.socket != none {
-		n, err = c.socket.offer(piece)
-	}
-	if err != nil || patience == 0 || n == len(piece) {
+	if n, err = c.offer(piece); err != nil || patience == 0 || n == len(piece) {
 		return n, err
 	}
 	for n < len(piece) {

@@ -76,7 +76,7 @@ func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 		if !ss.run(refusal) {
 			panic(http.ErrAbortHandler) // what was sent must not look complete
 		}
-	case own.Waitless() && h.noticeDisconnect(own, ss.number):
+	case own.Waitless() && h.noticeDisconnect(own, ss):
 		ss.parks = true
 		h.goroutines.Go(func() { ss.run(refusal) })
 	default:
@@ -87,9 +87,12 @@ func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 
 // noticeDisconnect arranges that leave is called when the client leaves. It is false if that could not be arranged, and
 // somebody has to read from the connection.
-func (h *Hub) noticeDisconnect(own *conn.Direct, number uint64) bool {
+func (h *Hub) noticeDisconnect(own *conn.Direct, ss *session) bool {
+	if own.NotifyGone(ss.leave) {
+		return true
+	}
 	d, err := h.disconnects()
-	return err == nil && d.Add(own, number) == nil
+	return err == nil && d.Add(own, ss.number) == nil
 }
 
 func (h *Hub) watchDisconnects() (*conn.Disconnects, error) {
