@@ -394,3 +394,18 @@ func TestAQuestionThatCannotBeKeptDisplacesNone(t *testing.T) {
 		one.Close()
 	})
 }
+
+// TestWhatIsWholeIsNotHeldBack: only of a revision that deletes something may there be more, for which the question waits.
+func TestWhatIsWholeIsNotHeldBack(t *testing.T) {
+	inBubble(t, 10, 1<<20, func(a *asked) {
+		r, _ := a.ask("", "ann")
+		defer r.Close()
+		a.view(r, nil)
+		synctest.Wait()
+		version := a.api.Put("pods", "c/1")
+		synctest.Wait() // which lets no time pass
+		if v := a.view(r, nil); v.Version != version {
+			t.Errorf("at %d, the view is of %d", version, v.Version)
+		}
+	})
+}
