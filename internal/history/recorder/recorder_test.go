@@ -961,3 +961,55 @@ func TestARecorderThatWasOvertakenGoesOnAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// What is read at once never ends within a revision: a recorder that began there would be told, once more, states that are no longer true.
+func TestABatchEndsWithAWholeRevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, _ := newWorld()
+		quiet := slog.New(slog.DiscardHandler)
+		kinds, err := cache.NewKinds(world.api.Connect(t), cache.Options{Topic: stream.Options{Events: 10_000, Bytes: 1 << 24}}, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer synctest.Wait()
+		defer cancel()
+		go func() { _ = kinds.Run(ctx) }()
+		using, release, err := kinds.Use(apitest.Jobs, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		if err := using.WaitSynced(ctx); err != nil {
+			t.Fatal(err)
+		}
+		before := using.Snapshot().Head
+		var all []string
+		for i := range batchSize - 3 {
+			all = append(all, fmt.Sprintf("job-%d", i))
+			world.put(all[i], history.Running)
+		}
+		world.remove(all[:7]...) // over the end of what is read at once
+		world.remove(all[7:]...) // which is more than that
+		settle()
+		r := New(Options{Cluster: kinds.Cluster(), Store: using, Log: quiet})
+		r.cursor = using.Topic().From(before, stream.AllNamespaces())
+		read := 0
+		for last, more := uint64(0), true; more; {
+			var events []*cache.Event
+			if events, _, more, err = r.next(); err != nil {
+				t.Fatal(err)
+			}
+			if len(events) == 0 {
+				break
+			}
+			if first := events[0].Pos; first == last {
+				t.Errorf("after %d events, what was read ended within revision %d", read, first)
+			}
+			last, read = events[len(events)-1].Pos, read+len(events)
+		}
+		if want := 2 * (batchSize - 3); read != want {
+			t.Errorf("%d events were read, not %d", read, want)
+		}
+	})
+}
