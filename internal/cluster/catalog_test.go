@@ -11,7 +11,32 @@ import (
 
 // Clusters have CRDs by the thousand, each in a group of its own, and discovery is read anew whenever one changes.
 func TestDiscoveryOfManyGroupsTakesNoLongerThanThereAreKinds(t *testing.T) {
-	const groups = 6000
+	// The quickest of several, since the machine may be busy with something else. Time per group is the same, or nearly, if it is not
+	// looked through all kinds for each.
+	quickest := func(groups int) (took time.Duration) {
+		took = time.Hour
+		for range 5 {
+			found, served := manyGroups(groups)
+			began := time.Now()
+			found.prefer(served)
+			took = min(took, time.Since(began))
+			for _, group := range served {
+				for resource, version := range map[string]string{"things": "v1", "v1only": "v1", "v2only": "v2"} {
+					if kind := found.preferred[schema.GroupResource{Group: group.Name, Resource: resource}]; kind.Version != version {
+						t.Fatalf("%s of %s is preferred as %q", resource, group.Name, kind.Version)
+					}
+				}
+			}
+		}
+		return took
+	}
+	if few, many := quickest(60), quickest(6000); many > 1000*few { // 10,000 times if all are looked through
+		t.Errorf("%v for 60 groups, %v for 6000", few, many)
+	}
+}
+
+// manyGroups is so many groups, and the kinds that were found in them.
+func manyGroups(groups int) (*catalog, []*metav1.APIGroup) {
 	found := &catalog{kinds: map[schema.GroupVersionResource]Kind{}, preferred: map[schema.GroupResource]Kind{}}
 	var served []*metav1.APIGroup
 	for i := range groups {
@@ -26,16 +51,5 @@ func TestDiscoveryOfManyGroupsTakesNoLongerThanThereAreKinds(t *testing.T) {
 		}
 		served = append(served, group)
 	}
-	began := time.Now()
-	found.prefer(served)
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("%v for %d groups", took, groups)
-	}
-	for _, group := range served {
-		for resource, version := range map[string]string{"things": "v1", "v1only": "v1", "v2only": "v2"} {
-			if kind := found.preferred[schema.GroupResource{Group: group.Name, Resource: resource}]; kind.Version != version {
-				t.Fatalf("%s of %s is preferred as %q", resource, group.Name, kind.Version)
-			}
-		}
-	}
+	return found, served
 }
