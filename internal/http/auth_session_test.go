@@ -215,7 +215,7 @@ func TestTicketOpensOneStreamFromWhereverItWas(t *testing.T) {
 			t.Errorf("a second time: %d %s", a.code, a.body)
 		}
 		// In another order, and from a position.
-		g.stream("/stream?heartbeat=20s&lastEventId=unreadable&ticket="+g.ticket(path)+"&pods=/api/v1/pods%3FlabelSelector%3Dapp%253Dx", "Authorization: ").expect("pods.reset epoch")
+		g.stream("/stream?heartbeat=20s&lastEventId=another.pods-5&ticket="+g.ticket(path)+"&pods=/api/v1/pods%3FlabelSelector%3Dapp%253Dx", "Authorization: ").expect("pods.reset epoch")
 		for name, other := range map[string]string{
 			"another path":      "/api/v1/pods?heartbeat=20s&ticket=",
 			"another query":     "/stream?pods=/api/v1/pods&heartbeat=20s&ticket=",
