@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -49,65 +50,122 @@ type Lived struct {
 
 // Usage sums up what jobs have used. A job counts in the step in which it was created. Its hours count in the steps in
 // which it ran.
+//
+// A job that ran through many steps is not added to each of them. The steps are the leaves of a binary tree, and it is added to the
+// few nodes that together have the steps through all of which it ran. What was used in a step is the sum of the nodes above it.
 type Usage struct {
 	span   Span
-	groups map[group]*sums
+	size   int // of the tree: node i has the children 2i and 2i+1, and step s is the node size+s
+	keys   map[string]*keyed
+	groups int
 	jobs   int
 }
 
-type group struct {
-	key  string
-	step int
+// keyed is what was used of one key.
+type keyed struct {
+	nodes map[int]*sums
+	used  []uint64 // a bit for each step that has anything
 }
 
 // sums keep durations in hundredths of a second, and all of them, since a percentile needs all.
 type sums struct {
 	jobs        int
 	waited, ran []uint32
-	cpu, gpu    float64 // in hours
+	cpu, gpu    float64 // in hours of each step
 }
 
 // NewUsage begins with nothing.
-func NewUsage(span Span) *Usage { return &Usage{span: span, groups: map[group]*sums{}} }
+func NewUsage(span Span) *Usage {
+	size := 1
+	for size < span.Steps() {
+		size *= 2
+	}
+	return &Usage{span: span, size: size, keys: map[string]*keyed{}}
+}
 
-// Size is how many groups there are, and how many jobs were counted in them.
-func (u *Usage) Size() (groups, jobs int) { return len(u.groups), u.jobs }
+// Size is how many groups of a key and a step there are, and how many jobs were counted in them.
+func (u *Usage) Size() (groups, jobs int) { return u.groups, u.jobs }
 
-// Add counts a job.
-func (u *Usage) Add(l Lived) {
+// Add counts a job. It returns how many sums it has changed, which is the work that it was.
+func (u *Usage) Add(l Lived) (changed int) {
 	if l.Created >= u.span.From && l.Created < u.span.Until {
-		s := u.in(l.Key, u.span.step(l.Created))
+		step := u.span.step(l.Created)
+		s := u.in(l.Key, step, step+1).at(u.size + step)
 		s.jobs++
 		u.jobs++
+		changed++
 		if l.Started != 0 {
 			s.waited = append(s.waited, hundredths(time.Duration(l.Started-l.Created)*time.Millisecond))
 			s.ran = append(s.ran, hundredths(l.Ran))
 		}
 	}
 	if l.CPUs == 0 && l.GPUs == 0 {
-		return
+		return changed
 	}
 	for _, run := range l.Runs {
-		from, to := max(run.From, u.span.From), min(run.To, u.span.Until)
-		for from < to {
-			step, end := u.span.step(from), to
-			if u.span.Steps() > 1 {
-				end = min(to, u.span.begin(step+1))
-			}
-			s, hours := u.in(l.Key, step), float64(end-from)/float64(time.Hour/time.Millisecond)
-			s.cpu += hours * l.CPUs
-			s.gpu += hours * l.GPUs
-			from = end
+		if from, to := max(run.From, u.span.From), min(run.To, u.span.Until); from < to {
+			changed += u.run(l, from, to)
 		}
 	}
+	return changed
 }
 
-func (u *Usage) in(key string, step int) *sums {
-	at := group{key, step}
-	if u.groups[at] == nil {
-		u.groups[at] = &sums{}
+// run adds the hours of one run, which lies within the span.
+func (u *Usage) run(l Lived, from, to Time) (changed int) {
+	first, last := u.span.step(from), u.span.step(to-1)
+	k := u.in(l.Key, first, last+1)
+	add := func(node int, length Time) {
+		s, hours := k.at(node), float64(length)/float64(time.Hour/time.Millisecond)
+		s.cpu += hours * l.CPUs
+		s.gpu += hours * l.GPUs
+		changed++
 	}
-	return u.groups[at]
+	if first == last {
+		add(u.size+first, to-from)
+		return changed
+	}
+	add(u.size+first, u.span.begin(first+1)-from)
+	add(u.size+last, to-u.span.begin(last))
+	whole := Time(u.span.Step.Milliseconds())
+	for left, right := u.size+first+1, u.size+last; left < right; left, right = left/2, right/2 {
+		if left%2 == 1 {
+			add(left, whole)
+			left++
+		}
+		if right%2 == 1 {
+			right--
+			add(right, whole)
+		}
+	}
+	return changed
+}
+
+// in is a key, of which some steps have something from now on.
+func (u *Usage) in(key string, from, until int) *keyed {
+	k := u.keys[key]
+	if k == nil {
+		k = &keyed{map[int]*sums{}, make([]uint64, (u.size+63)/64)}
+		u.keys[key] = k
+	}
+	for word := from / 64; word <= (until-1)/64; word++ {
+		mask := ^uint64(0)
+		if begin := word * 64; from > begin {
+			mask <<= from - begin
+		}
+		if end := (word + 1) * 64; until < end {
+			mask &= ^uint64(0) >> (end - until)
+		}
+		u.groups += bits.OnesCount64(mask &^ k.used[word])
+		k.used[word] |= mask
+	}
+	return k
+}
+
+func (k *keyed) at(node int) *sums {
+	if k.nodes[node] == nil {
+		k.nodes[node] = &sums{}
+	}
+	return k.nodes[node]
 }
 
 func hundredths(d time.Duration) uint32 {
@@ -132,13 +190,26 @@ type Spread struct {
 
 // Sum is what was used, by step, then by key. Nothing can be added afterwards.
 func (u *Usage) Sum() []Used {
-	all := make([]Used, 0, len(u.groups))
-	for g, s := range u.groups {
-		used := Used{Key: g.key, Jobs: s.jobs, Waited: spread(s.waited), Ran: spread(s.ran), CPU: s.cpu, GPU: s.gpu}
-		if u.span.From != 0 {
-			used.From = u.span.begin(g.step)
+	all := make([]Used, 0, u.groups)
+	for key, k := range u.keys {
+		for step := range u.size {
+			if k.used[step/64]&(1<<(step%64)) == 0 {
+				continue
+			}
+			used := Used{Key: key}
+			if s := k.nodes[u.size+step]; s != nil {
+				used.Jobs, used.Waited, used.Ran = s.jobs, spread(s.waited), spread(s.ran)
+			}
+			for node := u.size + step; node > 0; node /= 2 {
+				if s := k.nodes[node]; s != nil {
+					used.CPU, used.GPU = used.CPU+s.cpu, used.GPU+s.gpu
+				}
+			}
+			if u.span.From != 0 {
+				used.From = u.span.begin(step)
+			}
+			all = append(all, used)
 		}
-		all = append(all, used)
 	}
 	slices.SortFunc(all, func(a, b Used) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Key, b.Key)) })
 	return all

@@ -82,13 +82,15 @@ type used struct {
 // rowCost is what it takes to read a job's row and to count it, in the bytes of budget.Task.
 const rowCost = 4 << 10
 
+// sumCost is what it takes to add to one sum: a job that ran through several steps is added to some.
+const sumCost = 256
+
 // usageOf makes the answer to a question for usage.
 func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now history.Time) error {
 	usage := history.NewUsage(q.span())
 	err := p.from.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.filter.Since, q.filter.Until, now, func(batch []history.Lived) error {
 		for _, l := range batch {
-			usage.Add(l)
-			if !p.task.Step(rowCost) {
+			if !p.task.Step(rowCost + sumCost*usage.Add(l)) {
 				return p.task.Err()
 			}
 		}
