@@ -4,6 +4,4 @@ package store
 var namespaceColumns = []string{
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,
 	`ALTER TABLE transitions ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,
-	`ALTER TABLE inbox ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,
-	`ALTER TABLE inbox_waiting ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,
 }
