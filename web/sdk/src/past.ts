@@ -31,40 +31,47 @@ const none: Jobs = { items: [], more: false, continue: '' };
 const pasts = new WeakMap<Watch<Transition>, Map<string, Past>>();
 
 /**
- * The jobs of a history, which are read anew when a transition is told.
+ * The jobs of a history, which are read anew when a transition is told. With `states`, that is one to such a state or from it: a job
+ * that leaves it is no longer one of them.
  *
  * ```ts
  * const mine = pastOf(kc, jobs, { owner: 'me', since: '24h' });
  * ```
  */
 export function pastOf(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Past {
-  const { since, ...which } = query;
+  const { since, states, ...which } = query; // the stream can be asked for transitions to states only
   const watch = kc.follow(transitions(resource, which));
   const key = JSON.stringify([resource, query]);
   const of = pasts.get(watch) ?? new Map<string, Past>();
   pasts.set(watch, of);
   const present = of.get(key);
   if (present) return present;
-  const made = make(watch, asked(kc, `past ${key}`, () => pastJobs(kc, resource, query)));
+  const made = make(watch, states?.length ? new Set(states) : undefined, asked(kc, `past ${key}`, () => pastJobs(kc, resource, query)));
   of.set(key, made);
   return made;
 }
 
-function make(watch: Watch<Transition>, list: Asked<Jobs>): Past {
+function make(watch: Watch<Transition>, states: ReadonlySet<string> | undefined, list: Asked<Jobs>): Past {
   let shown: { readonly told: WatchSnapshot<Transition>; readonly read: AskedSnapshot<Jobs>; readonly snapshot: PastSnapshot } | undefined;
   const show = (told: WatchSnapshot<Transition>, read: AskedSnapshot<Jobs>): PastSnapshot => {
     if (shown?.told === told && shown.read === read) return shown.snapshot;
     const { items: jobs, more } = read.data ?? none;
-    shown = { told, read, snapshot: { jobs, more, transitions: told.data, ...standing(told, read) } };
+    const led = states ? told.data.filter(({ to }) => states.has(to)) : told.data;
+    shown = { told, read, snapshot: { jobs, more, transitions: led, ...standing(told, read) } };
     return shown.snapshot;
+  };
+  /** Whether something has been told that changes the list: a transition to or from one of its states, or from nobody knows where, or all of them anew. */
+  const changes = (now: readonly Transition[], last: readonly Transition[]): boolean => {
+    if (!states || now[0] !== last[0]) return now !== last;
+    return now.slice(last.length).some(({ from, to }) => states.has(to) || from === undefined || states.has(from));
   };
   return {
     subscribe: (listener) => {
       let last = watch.getSnapshot().data;
       const news = (): void => {
-        const { data } = watch.getSnapshot();
-        if (data !== last) list.retry();
-        last = data;
+        const now = watch.getSnapshot().data;
+        if (changes(now, last)) list.retry();
+        last = now;
         listener();
       };
       const ends = [list.subscribe(listener), watch.subscribe(news)];

@@ -10,16 +10,18 @@ export function csvLine(cells: readonly Cell[]): string {
 }
 
 /**
- * A spreadsheet takes a text that begins so for a formula, and names, reasons and messages are anybody's: an apostrophe in front
- * makes it a text (https://owasp.org/www-community/attacks/CSV_Injection).
+ * A spreadsheet takes a cell that begins so for a formula, and names, reasons and messages are anybody's: an apostrophe in front
+ * makes it a text (https://owasp.org/www-community/attacks/CSV_Injection). Where the list separator is a semicolon, or the text is
+ * pasted, cells begin behind semicolons, tabs and the ends of lines, whatever is in quotes here. Blanks and quotes before the sign
+ * may be left out there.
  */
-const formula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
+const formula = /(^|[;\t\r\n])(?=(?:[^\S\t\r\n]|["\0\u200B-\u200F\u2060])*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/g;
 
 function csvCell(cell: Cell): string {
   if (cell === undefined) return '';
   if (typeof cell === 'number') return String(cell);
-  const text = formula.test(cell) ? `'${cell}` : cell;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const text = (/^[\t\r\n]/.test(cell) ? "'" : '') + cell.replace(formula, "$1'");
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** Milliseconds since the epoch, in a form that every spreadsheet and program reads. */
