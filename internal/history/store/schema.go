@@ -99,6 +99,7 @@ var migrations = [][]string{{
 	inboxTables,
 	outboxTables,
 	namespaceColumns,
+	outboxNamespaces,
 	{
 		`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS counts $TEXT`,
 	},

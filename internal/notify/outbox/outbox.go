@@ -62,17 +62,38 @@ func scanMessage(scan store.Scan) (*Message, error) {
 	return &m, err
 }
 
-// Due are jobs with messages that may be sent now, each perhaps several times: first those that were tried before, and
-// then those that were not. Of each there are at most so many. The latter begin after a place; next is where to go on, or the
-// zero Place if there are no more.
-func (b *Box) Due(ctx context.Context, target string, now history.Time, after Place, most int) (jobs []Job, next Place, err error) {
+// Namespaces are those with messages that wait, behind a name, in the order of their names; at most so many. The first, "", is
+// of what has no namespace, and is there whether or not anything waits in it.
+func (b *Box) Namespaces(ctx context.Context, target, after string, most int) (names []string, err error) {
+	for len(names) < most { // each is found by its place in the index, however many messages the one before has
+		name := ""
+		err := b.database.QueryRow(ctx, "SELECT namespace FROM outbox WHERE target = ? AND dead = 0 AND namespace > ? ORDER BY namespace LIMIT 1", target, after).Scan(&name)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return names, nil
+		case err != nil:
+			return nil, fmt.Errorf("find whose messages wait: %w", err)
+		}
+		names, after = append(names, name), name
+	}
+	return names, nil
+}
+
+// Due are jobs of a namespace with messages that may be sent now, each perhaps several times: first those that were tried
+// before, and then those that were not. Of each there are at most so many. The latter begin after a place; next is where to go
+// on, or the zero Place if there are no more.
+func (b *Box) Due(ctx context.Context, target, namespace string, now history.Time, after Place, most int) (jobs []Job, next Place, err error) {
 	fail := func(err error) ([]Job, Place, error) { return nil, Place{}, fmt.Errorf("find what is due: %w", err) }
+	of, args := "target = ? AND dead = 0 AND namespace = ?", []any{target, namespace}
+	if namespace == "" {
+		of, args = "target = ? AND dead = 0 AND (namespace IS NULL OR namespace = '')", args[:1]
+	}
 	err = b.database.Each(ctx, func(scan store.Scan) error {
 		var j Job
 		err := scan(&j.Log, &j.UID)
 		jobs = append(jobs, j)
 		return err
-	}, "SELECT log, uid FROM outbox WHERE target = ? AND dead = 0 AND due > 0 AND due <= ? ORDER BY due LIMIT ?", target, int64(now), most)
+	}, "SELECT log, uid FROM outbox WHERE "+of+" AND due > 0 AND due <= ? ORDER BY due LIMIT ?", append(args, int64(now), most)...)
 	if err != nil {
 		return fail(err)
 	}
@@ -83,8 +104,8 @@ func (b *Box) Due(ctx context.Context, target string, now history.Time, after Pl
 		next.Log = j.Log
 		jobs, n = append(jobs, j), n+1
 		return err
-	}, `SELECT log, seq, uid FROM outbox WHERE target = ? AND dead = 0 AND due = 0 AND log >= ? AND (log > ? OR seq > ?)
-		ORDER BY log, seq LIMIT ?`, target, after.Log, after.Log, int64(after.Seq), most)
+	}, "SELECT log, seq, uid FROM outbox WHERE "+of+" AND due = 0 AND log >= ? AND (log > ? OR seq > ?) ORDER BY log, seq LIMIT ?",
+		append(args, after.Log, after.Log, int64(after.Seq), most)...)
 	if err != nil {
 		return fail(err)
 	}
@@ -263,7 +284,7 @@ func (b *Box) Compose(ctx context.Context, target string, now history.Time) (com
 		if err != nil {
 			return err
 		}
-		row := []any{target, Digests.Log, last.Int64 + 1, Digests.UID, idFrom(ids...), int64(parts[0].At), 0, 0, 0, string(text), ""}
+		row := []any{target, Digests.Log, last.Int64 + 1, Digests.UID, idFrom(ids...), int64(parts[0].At), 0, 0, 0, string(text), "", ""}
 		composed = true
 		return tx.Insert(ctx, "outbox", columns, [][]any{row}, nil, nil)
 	})

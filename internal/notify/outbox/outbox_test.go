@@ -66,7 +66,7 @@ func TestMessagesBehindAFailureAreNotDueBeforeIt(t *testing.T) {
 			t.Fatalf("%+v", first)
 		}
 		due := func(at history.Time) (found []string) {
-			jobs, _, err := p.box.Due(t.Context(), "a", at, Place{}, 100)
+			jobs, _, err := p.box.Due(t.Context(), "a", "n", at, Place{}, 100)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ type Writer struct{ targets []Target }
 // NewWriter returns a writer for targets of different names.
 func NewWriter(targets []Target) *Writer { return &Writer{targets} }
 
-var columns = []string{"target", "log", "seq", "uid", "id", "at", "due", "attempts", "dead", "body", "answer"}
+var columns = []string{"target", "log", "seq", "uid", "id", "at", "due", "attempts", "dead", "body", "answer", "namespace"}
 
 // Write implements store.Writer. What a first start finds is told to nobody, since it happened before anybody asked. Of
 // what was found late, only the newest transition of a job is told.
@@ -85,7 +85,7 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 			if target.Digest > 0 {
 				due = history.At(now.Add(target.Digest))
 			}
-			rows = append(rows, []any{target.Name, log.ID, int64(t.Seq), t.UID, idOf(log.LogName, t, target.Name), int64(history.At(now)), int64(due), 0, 0, body, ""})
+			rows = append(rows, []any{target.Name, log.ID, int64(t.Seq), t.UID, idOf(log.LogName, t, target.Name), int64(history.At(now)), int64(due), 0, 0, body, "", t.Namespace})
 		}
 	}
 	if len(rows) == 0 {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -74,16 +75,20 @@ func (p *past) open(opts store.Options) *store.Store {
 	return db
 }
 
-// write has a job of the namespace n go through states.
+// write has a job go through states. Of a uid such as team-1 the namespace is team, of others it is n.
 func (p *past) write(uid string, states ...history.State) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	namespace, _, numbered := strings.Cut(uid, "-")
+	if !numbered {
+		namespace = "n"
+	}
 	b := store.Batch{To: p.log.Version + 1}
 	var job *history.Job
 	for _, state := range states {
 		next, transition := history.Next(job, history.Seen{
-			Identity: history.Identity{UID: uid, Namespace: "n", Name: "name-" + uid}, Said: history.Said{State: state, Message: "because"},
+			Identity: history.Identity{UID: uid, Namespace: namespace, Name: "name-" + uid}, Said: history.Said{State: state, Message: "because"},
 			Version: b.To, Created: 1000, Observed: history.At(time.Now()),
 		})
 		job = next

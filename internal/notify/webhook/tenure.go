@@ -22,11 +22,13 @@ type times struct {
 var usual = times{lease: 5 * time.Second, poll: 500 * time.Millisecond, grace: 2 * time.Second}
 
 const (
-	// knownMost is about how many jobs with messages are in memory; the others are read when these are fewer.
-	knownMost = 1000
-	// oneAfterTheOther is how many messages of a job are sent before others have their turn.
-	oneAfterTheOther = 20
-	// refill is how soon a queue that was filled is looked at again, whether it needs more.
+	// knownMost is about how many jobs with messages are in memory, and leastShare how many of each namespace at least; the others
+	// are read when these are fewer.
+	knownMost  = 1000
+	leastShare = 16
+	// namespacesAtOnce is of how many namespaces it is read at once what is due.
+	namespacesAtOnce = 32
+	// refill is how soon it is read again what there is, if there is more.
 	refill = 20 * time.Millisecond
 )
 
@@ -76,8 +78,13 @@ func (t *target) begin(ctx context.Context, box *outbox.Box, settler *settler, k
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[outbox.Job](100*time.Millisecond, 10*time.Second)
 	of := &tenure{
 		target: t, box: box, holder: holder, keeper: keeper,
-		queue: workqueue.NewTypedRateLimitingQueue(limiter), settler: settler,
+		settler: settler, rotation: newRotation(), places: map[string]outbox.Place{},
 	}
+	of.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[outbox.Job]{
+		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[outbox.Job]{
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[outbox.Job]{Queue: of.rotation}),
+		}),
+	})
 	t.log.Info("this replica sends to a webhook")
 	err = of.run(ctx)
 	return true, err
@@ -86,12 +93,17 @@ func (t *target) begin(ctx context.Context, box *outbox.Box, settler *settler, k
 // tenure is the time for which this replica has the lease of a target.
 type tenure struct {
 	*target
-	box     *outbox.Box
-	holder  string
-	keeper  *keeper
-	queue   workqueue.TypedRateLimitingInterface[outbox.Job]
-	settler *settler
-	failing bool // guarded by target.mu
+	box      *outbox.Box
+	holder   string
+	keeper   *keeper
+	queue    workqueue.TypedRateLimitingInterface[outbox.Job]
+	settler  *settler
+	rotation *rotation // what waits in the queue
+	failing  bool      // guarded by target.mu
+
+	// Of feed alone.
+	after  string                  // the namespace that was read last; "": the next is the first
+	places map[string]outbox.Place // where to go on in a namespace
 }
 
 // run sends until the lease is lost, which is the error, or the context ends.
@@ -132,7 +144,6 @@ func (t *target) rests() bool {
 
 // feed puts the jobs that have something to be sent into the queue.
 func (t *tenure) feed(ctx context.Context) {
-	var after outbox.Place
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	failed := 0
@@ -144,14 +155,9 @@ func (t *tenure) feed(ctx context.Context) {
 		case <-timer.C:
 		}
 		wait := t.times.poll
-		switch {
-		case t.rests():
-		case t.queue.Len() >= knownMost/2:
-			wait = refill
-		default:
-			next, err := t.fill(ctx, after)
-			after = next
-			if err == nil && next != (outbox.Place{}) {
+		if !t.rests() {
+			more, err := t.fill(ctx)
+			if more {
 				wait = refill
 			}
 			if failed++; err == nil {
@@ -167,7 +173,8 @@ func (t *tenure) feed(ctx context.Context) {
 	}
 }
 
-func (t *tenure) fill(ctx context.Context, after outbox.Place) (next outbox.Place, err error) {
+// fill reads of some namespaces what is due; more says that there may be more than was read.
+func (t *tenure) fill(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.times.lease)
 	defer cancel()
 	if t.Digest > 0 {
@@ -179,13 +186,37 @@ func (t *tenure) fill(ctx context.Context, after outbox.Place) (next outbox.Plac
 		if ready {
 			t.queue.Add(outbox.Digests)
 		}
-		return outbox.Place{}, err
+		return false, err
 	}
-	jobs, next, err := t.box.Due(ctx, t.Name, now(), after, knownMost)
-	for _, job := range jobs {
-		t.queue.Add(job)
+	names, err := t.box.Namespaces(ctx, t.Name, t.after, namespacesAtOnce)
+	if err != nil {
+		return false, err
 	}
-	return next, err
+	if t.after == "" {
+		names = append([]string{""}, names...)
+	}
+	if t.after = ""; len(names) >= namespacesAtOnce {
+		t.after, more = names[len(names)-1], true
+	}
+	for _, namespace := range names {
+		share, waiting := t.rotation.share(namespace)
+		if waiting >= share/2 {
+			more = true
+			continue
+		}
+		jobs, next, err := t.box.Due(ctx, t.Name, namespace, now(), t.places[namespace], share)
+		if err != nil {
+			return false, err
+		}
+		for _, job := range jobs {
+			t.rotation.belongs(job, namespace)
+			t.queue.Add(job)
+		}
+		if delete(t.places, namespace); next != (outbox.Place{}) {
+			t.places[namespace], more = next, true
+		}
+	}
+	return more, nil
 }
 
 // work sends what jobs have, one after the other.
@@ -200,23 +231,20 @@ func (t *tenure) work(ctx, sending context.Context) {
 	}
 }
 
-// serve sends messages of a job in their order, until there are none, or one was not accepted.
+// serve sends the oldest message of a job. If it is accepted, the job stands in line again for its next one.
 func (t *tenure) serve(ctx, sending context.Context, job outbox.Job) {
-	for range oneAfterTheOther {
-		if ctx.Err() != nil || t.rests() {
-			return // it is found again
-		}
-		m, err := t.next(ctx, job)
-		if err != nil {
-			t.queue.AddRateLimited(job)
-			return
-		}
-		t.queue.Forget(job)
-		if m == nil || !t.deliver(ctx, sending, m) {
-			return
-		}
+	if ctx.Err() != nil || t.rests() {
+		return // it is found again
 	}
-	t.queue.Add(job)
+	m, err := t.next(ctx, job)
+	if err != nil {
+		t.queue.AddRateLimited(job)
+		return
+	}
+	t.queue.Forget(job)
+	if m != nil && t.deliver(ctx, sending, m) {
+		t.queue.Add(job)
+	}
 }
 
 // next is the message of a job that is to be sent now; nil: there is none.
