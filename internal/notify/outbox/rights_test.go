@@ -99,7 +99,7 @@ func works(t *testing.T, address string) {
 	must(err)
 	_, err = mail.Renew(ctx, "holder", time.Minute, map[string]Answer{"all": {At: 1, Text: "200"}})
 	must(err)
-	due, _, err := mail.Due(ctx, "all", history.At(time.Now()), Place{}, 10)
+	due, _, err := mail.Due(ctx, "all", "n", history.At(time.Now()), Place{}, 10)
 	if err != nil || len(due) != 2 {
 		t.Error(due, err)
 	}
