@@ -9,12 +9,14 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/archive"
@@ -348,5 +350,54 @@ func TestNotificationsOfADatabaseThatIsAwayAreUnavailable(t *testing.T) {
 	}
 	if a := c.get("/apis/batch/v1/jobs"); a.code != 200 {
 		t.Errorf("%d %s", a.code, a.body)
+	}
+}
+
+// Anybody may be named as the owner of a job that they may not see. Whoever is, and makes a namespace of the same name later, is not told what was in
+// the former one: not where it is known which namespace that was, and not where it is not.
+func TestNotificationsOfANamespaceAreNotItsNextTenants(t *testing.T) {
+	c := newTold(t)
+	c.access.permit("mallory", auth.Scope{Namespaces: []string{"blue"}})
+	c.access.permit("eve", auth.Scope{Names: map[string][]string{"blue": {"hers"}}})
+	c.access.permit("root", auth.Scope{All: true})
+	for _, user := range []string{"mallory", "eve", "root"} {
+		c.lives("blue/hers", user, "", history.Running, history.Failed)
+		now := c.at
+		c.at = history.At(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) // before each namespace that lives
+		c.livesIn("", "blue/hers", user, "", history.Failed)
+		c.at = now
+		if got := c.titles(user); !slices.Contains(got, "hers failed") {
+			t.Errorf("%s is told %q in the namespace's own life", user, got)
+		}
+	}
+	c.remade("blue")
+	for user, want := range map[string]int{"mallory": 0, "eve": 0, "root": 2} {
+		if l := c.inboxOf(user, ""); len(l.Items) != want || l.Unread != want {
+			t.Errorf("%s is told of the former tenant: %+v", user, l)
+		}
+		s := c.stream("/notifications", "Authorization: Bearer "+user)
+		if synced := s.until("synced"); synced.field("count") != strconv.Itoa(want) {
+			t.Errorf("%s: %s", user, synced.raw)
+		}
+		s.close()
+	}
+	s := c.stream("/notifications", "Authorization: Bearer mallory")
+	s.until("synced")
+	c.lives("blue/next", "mallory", "", history.Succeeded)
+	c.livesIn("", "blue/after", "mallory", "", history.Succeeded) // seen when this one was there
+	for _, want := range []string{"next succeeded", "after succeeded"} {
+		if f := s.until("notification"); f.field("title") != want {
+			t.Errorf("%s instead of %s", f.raw, want)
+		}
+	}
+	s.close()
+	c.api.Intercept(func(r *http.Request) *apitest.Fault {
+		if r.URL.Path == "/api/v1/namespaces/blue" {
+			return apitest.Refuse(403)
+		}
+		return nil
+	})
+	if a := c.get("/notifications", "Authorization: Bearer mallory"); a.code != 503 || strings.Contains(a.body, apitest.SecretDetail) {
+		t.Errorf("what cannot be asked: %d %s", a.code, a.body)
 	}
 }

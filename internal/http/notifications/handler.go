@@ -126,12 +126,16 @@ func (h *Handler) List(w http.ResponseWriter, r *http.Request, id auth.Identity)
 		if err != nil {
 			return err
 		}
-		found, next, err := h.opts.Inbox.Page(r.Context(), id.Username, seesOf(visible), q.below, q.unread, q.limit)
+		sees, err := h.seesOf(r.Context(), visible)
+		if err != nil {
+			return err
+		}
+		found, next, err := h.opts.Inbox.Page(r.Context(), id.Username, sees, q.below, q.unread, q.limit)
 		if err != nil {
 			return err
 		}
 		l := list{Items: append([]inbox.Notification{}, found...)}
-		if l.Unread, err = h.opts.Inbox.Unread(r.Context(), id.Username, seesOf(visible)); err != nil {
+		if l.Unread, err = h.opts.Inbox.Unread(r.Context(), id.Username, sees); err != nil {
 			return err
 		}
 		if next > 0 {
@@ -256,7 +260,11 @@ func (h *Handler) MarkRead(w http.ResponseWriter, r *http.Request, id auth.Ident
 		if err != nil {
 			return err
 		}
-		if err := h.opts.Inbox.Read(r.Context(), id.Username, seesOf(visible), upTo, ids); err != nil {
+		sees, err := h.seesOf(r.Context(), visible)
+		if err != nil {
+			return err
+		}
+		if err := h.opts.Inbox.Read(r.Context(), id.Username, sees, upTo, ids); err != nil {
 			return err
 		}
 		w.Header().Set("Cache-Control", "no-store")

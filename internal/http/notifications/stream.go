@@ -179,7 +179,11 @@ const batch = 128
 // after are the changes behind the client's position.
 func (s *source) after(ctx context.Context, limit int) (found []inbox.Change, err error) {
 	err = s.handler.inTurn(ctx, s.id, func() error {
-		found, err = s.handler.opts.Inbox.After(ctx, s.id.Username, seesOf(s.Visible), s.seq, limit)
+		sees, err := s.handler.seesOf(ctx, s.Visible)
+		if err != nil {
+			return err
+		}
+		found, err = s.handler.opts.Inbox.After(ctx, s.id.Username, sees, s.seq, limit)
 		return err
 	})
 	return found, err
@@ -221,7 +225,11 @@ func (s *source) state(ctx context.Context) eventstream.Progress {
 	}
 	var now inbox.State
 	err := s.handler.inTurn(ctx, s.id, func() (err error) {
-		now, err = s.handler.opts.Inbox.State(ctx, s.id.Username, seesOf(s.Visible), s.newest)
+		sees, err := s.handler.seesOf(ctx, s.Visible)
+		if err != nil {
+			return err
+		}
+		now, err = s.handler.opts.Inbox.State(ctx, s.id.Username, sees, s.newest)
 		return err
 	})
 	if err != nil {

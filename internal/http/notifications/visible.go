@@ -2,15 +2,19 @@ package notifications
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/http/access"
+	"github.com/kubecast/kubecast/internal/http/reply"
 	"github.com/kubecast/kubecast/internal/notify/inbox"
 )
 
@@ -93,10 +97,67 @@ func (h *Handler) seeKind(ctx context.Context, id auth.Identity, kinds *cache.Ki
 	return s, nil
 }
 
-// seesOf says of places whether they may be seen.
-func seesOf(visible *access.Visibility) inbox.Sees {
+// oneTime is how long after a namespace was made something must have been seen in one of its name to have been in this one, whichever clocks say so.
+const oneTime = history.Time(time.Minute / time.Millisecond)
+
+// seesOf says of places whether they may be seen. A permission in a namespace counts for the one that lives, which is asked for now: after the permission. What was
+// in one of its name before is somebody else's.
+func (h *Handler) seesOf(ctx context.Context, visible *access.Visibility) (inbox.Sees, error) {
 	scope := visible.Shows()
-	return func(p inbox.Place) bool {
-		return scope.Sees(within(p.Cluster, p.Resource, p.Namespace), p.Name) || scope.Sees(within(p.Cluster, p.Resource, everywhere), p.Name)
+	if scope.All {
+		return func(inbox.Place) bool { return true }, nil
 	}
+	living, err := h.living(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	return func(p inbox.Place) bool {
+		if scope.Sees(within(p.Cluster, p.Resource, everywhere), p.Name) {
+			return true
+		}
+		n, lives := living[namespaceName{p.Cluster, p.Namespace}]
+		isOf := lives && (n.UID == p.NamespaceUID || p.NamespaceUID == "" && p.Seen > history.At(n.Created)+oneTime)
+		return isOf && scope.Sees(within(p.Cluster, p.Resource, p.Namespace), p.Name)
+	}, nil
+}
+
+// namespaceName is a namespace's name in a cluster.
+type namespaceName struct{ cluster, namespace string }
+
+// living are the namespaces that there are now of those that a scope names. Those of a cluster that is away are none.
+func (h *Handler) living(ctx context.Context, scope auth.Scope) (map[namespaceName]cluster.Namespace, error) {
+	names := map[string]map[string]bool{} // by cluster
+	note := func(place string) {
+		identity, rest, _ := strings.Cut(place, "/")
+		if _, namespace, _ := strings.Cut(rest, "/"); namespace != everywhere && namespace != "" {
+			if names[identity] == nil {
+				names[identity] = map[string]bool{}
+			}
+			names[identity][namespace] = true
+		}
+	}
+	for _, place := range scope.Namespaces {
+		note(place)
+	}
+	for place := range scope.Names {
+		note(place)
+	}
+	living := map[namespaceName]cluster.Namespace{}
+	if len(names) == 0 {
+		return living, nil
+	}
+	for _, kinds := range h.opts.Access.All() {
+		identity, err := kinds.Cluster().Identity(ctx)
+		var found []cluster.Namespace
+		if err == nil && len(names[identity]) > 0 {
+			found, err = kinds.Cluster().Namespaces(ctx, slices.Collect(maps.Keys(names[identity])))
+		}
+		if err != nil && (kinds.Cluster().Away() == nil || ctx.Err() != nil) {
+			return nil, reply.Unavailable("the cluster cannot be asked which namespaces there are; try again in a moment", awayFor, err)
+		}
+		for _, n := range found {
+			living[namespaceName{identity, n.Name}] = n
+		}
+	}
+	return living, nil
 }

@@ -39,7 +39,7 @@ func (h *head) wait(s Settings, kind string, of Place, body string) {
 		}
 	}
 	h.waiting++
-	h.waits = append(h.waits, []any{h.owner, h.waiting, kind, of.Cluster, of.Resource, of.Namespace, of.Name, body})
+	h.waits = append(h.waits, []any{h.owner, h.waiting, kind, of.Cluster, of.Resource, of.Namespace, of.Name, known(of.NamespaceUID), body})
 }
 
 // hurryUp has digests looked for at once.
@@ -125,7 +125,7 @@ type waitingFor struct {
 }
 
 func (w *waitingFor) count(r row) {
-	w.more[counted{Cluster: r.place.Cluster, Resource: r.place.Resource, Namespace: r.place.Namespace, State: r.kind}]++
+	w.more[counted{Cluster: r.place.Cluster, Resource: r.place.Resource, Namespace: r.place.Namespace, NamespaceUID: r.place.NamespaceUID, State: r.kind}]++
 }
 
 // read reads up to so many rows that follow those that were read before.
@@ -134,7 +134,7 @@ func (w *waitingFor) read(ctx context.Context, from interface {
 }, owner string, most int) (read int, err error) {
 	err = from.Each(ctx, func(scan store.Scan) error {
 		var r row
-		if err := scan(&w.n, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
+		if err := scan(&w.n, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.place.NamespaceUID, &r.body); err != nil {
 			return err
 		}
 		if read++; r.body == "" {
@@ -143,7 +143,7 @@ func (w *waitingFor) read(ctx context.Context, from interface {
 			w.items = append(w.items, r)
 		}
 		return nil
-	}, "SELECT n, kind, cluster, resource, namespace, name, body FROM inbox_waiting WHERE owner = ? AND n > ? ORDER BY n LIMIT ?", owner, w.n, most)
+	}, "SELECT n, kind, cluster, resource, namespace, name, COALESCE(namespace_uid, ''), body FROM inbox_waiting WHERE owner = ? AND n > ? ORDER BY n LIMIT ?", owner, w.n, most)
 	return read, err
 }
 

@@ -35,20 +35,32 @@ type digested struct {
 
 // counted is how many transitions there are of a state and a place.
 type counted struct {
-	Cluster   string `json:"cluster"`
-	Resource  string `json:"resource"`
-	Namespace string `json:"namespace"`
-	State     string `json:"state"`
-	N         int    `json:"n"`
+	Cluster      string `json:"cluster"`
+	Resource     string `json:"resource"`
+	Namespace    string `json:"namespace"`
+	NamespaceUID string `json:"namespaceUID,omitempty"`
+	State        string `json:"state"`
+	N            int    `json:"n"`
 }
 
 // about is what of a transition is needed beside its text.
 type about struct {
-	Resource  string        `json:"resource"`
-	Namespace string        `json:"namespace"`
-	Name      string        `json:"name"`
-	To        history.State `json:"to"`
-	Reason    string        `json:"reason"`
+	Resource     string        `json:"resource"`
+	Namespace    string        `json:"namespace"`
+	NamespaceUID string        `json:"namespaceUID"` // null is ""
+	Name         string        `json:"name"`
+	To           history.State `json:"to"`
+	Reason       string        `json:"reason"`
+	At           history.Time  `json:"at"`
+	Late         bool          `json:"late"`
+}
+
+// seen is when the job was seen to be where it is said to be; 0 if it was found out afterwards.
+func (a about) seen() history.Time {
+	if a.Late {
+		return 0
+	}
+	return a.At
 }
 
 // notification is what of a row may be seen; ok is false if that is nothing.
@@ -56,7 +68,7 @@ func (r row) notification(sees Sees) (n Notification, ok bool) {
 	n = Notification{ID: strconv.FormatUint(r.seq, 10), At: r.at, Kind: r.kind, Silent: r.silent, ReadAt: r.readAt, Digest: []json.RawMessage{}}
 	if r.kind != kindDigest {
 		var a about
-		if !sees(r.place) || json.Unmarshal([]byte(r.body), &a) != nil {
+		if !r.isSeen(sees) || json.Unmarshal([]byte(r.body), &a) != nil {
 			return n, false
 		}
 		n.Transition, n.Title = json.RawMessage(r.body), a.title()
@@ -76,10 +88,23 @@ func (r row) notification(sees Sees) (n Notification, ok bool) {
 	return n, len(n.Digest)+n.More > 0
 }
 
+// placeOf is the place that a row is about, whose body says this.
+func (r row) placeOf(a about) Place {
+	p := r.place
+	if p.NamespaceUID == "" {
+		p.Seen = a.seen()
+	}
+	return p
+}
+
 // isSeen reports whether anything of a row may be seen.
 func (r row) isSeen(sees Sees) (seen bool) {
 	if r.kind != kindDigest {
-		return sees(r.place)
+		var a about
+		if r.place.NamespaceUID == "" && json.Unmarshal([]byte(r.body), &a) != nil {
+			return false
+		}
+		return sees(r.placeOf(a))
 	}
 	found := func() bool {
 		seen = true
@@ -97,12 +122,12 @@ func (r row) visible(sees Sees, item func(json.RawMessage, about) bool, more fun
 	}
 	for _, i := range d.Items {
 		var a about
-		if json.Unmarshal(i.Transition, &a) == nil && sees(Place{i.Cluster, a.Resource, a.Namespace, a.Name}) && !item(i.Transition, a) {
+		if json.Unmarshal(i.Transition, &a) == nil && sees(Place{i.Cluster, a.Resource, a.Namespace, a.Name, a.NamespaceUID, a.seen()}) && !item(i.Transition, a) {
 			return
 		}
 	}
 	for _, c := range d.More {
-		if sees(Place{Cluster: c.Cluster, Resource: c.Resource, Namespace: c.Namespace}) && !more(c) {
+		if sees(Place{Cluster: c.Cluster, Resource: c.Resource, Namespace: c.Namespace, NamespaceUID: c.NamespaceUID}) && !more(c) {
 			return
 		}
 	}

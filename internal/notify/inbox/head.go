@@ -134,8 +134,8 @@ func begin(ctx context.Context, tx *store.Tx, owners []string) error {
 }
 
 var (
-	rowColumns  = strings.Fields("owner seq at kind cluster resource namespace name silent read_at body")
-	waitColumns = strings.Fields("owner n kind cluster resource namespace name body")
+	rowColumns  = strings.Fields("owner seq at kind cluster resource namespace name namespace_uid silent read_at body")
+	waitColumns = strings.Fields("owner n kind cluster resource namespace name namespace_uid body")
 )
 
 // add adds a row that is to be written.
@@ -145,7 +145,7 @@ func (h *head) add(kind string, of Place, silent bool, readAt history.Time, body
 	if silent {
 		quiet = 1
 	}
-	h.rows = append(h.rows, []any{h.owner, int64(h.seq), int64(h.now), kind, of.Cluster, of.Resource, of.Namespace, of.Name, quiet, int64(readAt), body})
+	h.rows = append(h.rows, []any{h.owner, int64(h.seq), int64(h.now), kind, of.Cluster, of.Resource, of.Namespace, of.Name, known(of.NamespaceUID), quiet, int64(readAt), body})
 }
 
 // save writes the rows of heads that are locked, and the heads themselves, as they are now.
@@ -192,6 +192,14 @@ func save(ctx context.Context, tx *store.Tx, all []*head) error {
 		return fmt.Errorf("write heads: %w", err)
 	}
 	return nil
+}
+
+// known is a text, or NULL for one that is not known.
+func known(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 func anys[T any](values []T) []any {

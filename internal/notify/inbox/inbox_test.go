@@ -78,7 +78,7 @@ func TestNothingIsShownOrCountedOfWhatMayNotBeSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		sees := func(p Place) bool {
-			if p.Cluster != "c1" || p.Resource != "jobs.batch" || p.Namespace != "team" {
+			if p.Cluster != "c1" || p.Resource != "jobs.batch" || p.Namespace != "team" || p.NamespaceUID != "team-1" {
 				t.Errorf("asked about %+v", p)
 			}
 			return p.Name == "open" || p.Name == "d007"
@@ -89,6 +89,10 @@ func TestNothingIsShownOrCountedOfWhatMayNotBeSeen(t *testing.T) {
 		page, _, err := r.Page(t.Context(), "digested", sees, 0, false, 10)
 		if err != nil || len(page) != 1 || len(page[0].Digest) != 1 || page[0].More != 0 || page[0].Title != "1 failed" {
 			t.Errorf("of a digest is seen %+v, %v", page, err)
+		}
+		former := func(p Place) bool { return p.NamespaceUID == "team-0" } // of the same name
+		if page, _, err := r.Page(t.Context(), "digested", former, 0, false, 10); err != nil || len(page) != 0 {
+			t.Errorf("of another namespace's digest is seen %+v, %v", page, err)
 		}
 		page, _, err = r.Page(t.Context(), "digested", all, 0, false, 10)
 		if err != nil || len(page) != 1 || len(page[0].Digest) != maxItems || page[0].More != 50 || page[0].Title != "150 failed" || page[0].Kind != "Digest" {

@@ -84,6 +84,7 @@ func end(b *store.Batch, owner, name string, states ...string) {
 			continue
 		}
 		job = next
+		next.NamespaceUID, transition.NamespaceUID = "team-1", "team-1"
 		b.Transitions, b.After = append(b.Transitions, transition), append(b.After, next)
 	}
 	b.Jobs = append(b.Jobs, job)

@@ -17,6 +17,10 @@ type Place struct {
 	Resource  string // jobs.batch
 	Namespace string
 	Name      string // "" where all that is in the namespace has to be visible
+	// NamespaceUID says which namespace of that name it is in; "" if that is not known.
+	NamespaceUID string
+	// Seen is when it was seen to be there, where NamespaceUID is not known; 0 if that is not known, either.
+	Seen history.Time
 }
 
 // Sees reports whether a place may be seen.
@@ -39,12 +43,12 @@ const (
 	kindMark   = "read" // a mark; it has a time of reading itself, so that it is not unread
 )
 
-const selectRows = "SELECT seq, at, kind, cluster, resource, namespace, name, silent, read_at, body FROM inbox "
+const selectRows = "SELECT seq, at, kind, cluster, resource, namespace, name, COALESCE(namespace_uid, ''), silent, read_at, body FROM inbox "
 
 func rows(ctx context.Context, from *store.Store, where string, args ...any) (found []row, err error) {
 	err = from.Each(ctx, func(scan store.Scan) error {
 		var r row
-		err := scan(&r.seq, &r.at, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.silent, &r.readAt, &r.body)
+		err := scan(&r.seq, &r.at, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.place.NamespaceUID, &r.silent, &r.readAt, &r.body)
 		found = append(found, r)
 		return err
 	}, selectRows+where, args...)
@@ -101,8 +105,9 @@ func page(ctx context.Context, from *store.Store, owner string, sees Sees, below
 	}
 }
 
-// selectUnread reads what of an inbox is unread. A body is needed only of digests.
-const selectUnread = "SELECT seq, kind, cluster, resource, namespace, name, CASE WHEN kind = '" + kindDigest + "' THEN body ELSE '' END FROM inbox WHERE owner = ? AND read_at = 0"
+// selectUnread reads what of an inbox is unread. A body is needed only of digests, and where it is not known which namespace it is about.
+const selectUnread = "SELECT seq, kind, cluster, resource, namespace, name, COALESCE(namespace_uid, ''), CASE WHEN kind = '" + kindDigest +
+	"' OR namespace_uid IS NULL THEN body ELSE '' END FROM inbox WHERE owner = ? AND read_at = 0"
 
 // unread counts what a user may see and has not read, up to a number.
 func (i *Inbox) unread(ctx context.Context, owner string, sees Sees, upTo uint64) (int, error) {
@@ -147,7 +152,7 @@ func visibleUnreadOf(ctx context.Context, from *store.Store, owner string, sees 
 
 func scanUnread(scan store.Scan, sees Sees) (seq uint64, seen bool, err error) {
 	var r row
-	if err := scan(&r.seq, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.body); err != nil {
+	if err := scan(&r.seq, &r.kind, &r.place.Cluster, &r.place.Resource, &r.place.Namespace, &r.place.Name, &r.place.NamespaceUID, &r.body); err != nil {
 		return 0, false, err
 	}
 	return r.seq, r.isSeen(sees), nil

@@ -54,7 +54,7 @@ func (i *Inbox) Write(ctx context.Context, tx *store.Tx, log store.Log, b store.
 			if err != nil {
 				return err
 			}
-			place := Place{log.Cluster, log.Resource, t.Namespace, t.Name}
+			place := Place{Cluster: log.Cluster, Resource: log.Resource, Namespace: t.Namespace, Name: t.Name, NamespaceUID: t.NamespaceUID}
 			if s.Digest > 0 {
 				h.wait(s, string(t.To), place, string(body))
 				continue
