@@ -52,12 +52,23 @@ type reading struct {
 	was          *history.Job // of a job that was never seen: the zero Job
 }
 
+// readingOf walks an object once: of most that come, nothing but the state is read.
 func readingOf(o *cluster.Object, was *history.Job) reading {
-	values := gjson.GetMany(o.JSON(), "metadata.deletionTimestamp", "spec", "status")
-	r := reading{object: o, deleting: values[0].Str != "", spec: values[1], status: values[2], was: was}
+	r := reading{object: o, was: was}
 	if was == nil {
 		r.was = &history.Job{}
 	}
+	gjson.Parse(o.JSON()).ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "metadata":
+			r.deleting = value.Get("deletionTimestamp").Str != ""
+		case "spec":
+			r.spec = value
+		case "status":
+			r.status = value
+		}
+		return true
+	})
 	return r
 }
 
