@@ -182,7 +182,7 @@ func TestCatchUpFromBeforeAGapIsNotUsedForAPositionWithinIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		store.pending = map[string]*cluster.Object{"a/b": changedAt(t, 600)}
-		store.listed(600)
+		store.listed(600, 0)
 		if _, err := store.topic.Resume(stream.UpTo(550), stream.AllNamespaces()); !errors.Is(err, stream.ErrExpired) {
 			t.Fatalf("a position within a gap can be resumed: %v", err)
 		}

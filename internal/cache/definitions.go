@@ -19,7 +19,7 @@ type definitions Kinds
 var _ cluster.DefinitionFollower = (*definitions)(nil)
 
 // Up implements cluster.Health.
-func (d *definitions) Up() { d.log.Debug("definitions of custom resources are watched") }
+func (d *definitions) Up(int64) { d.log.Debug("definitions of custom resources are watched") }
 
 // Down implements cluster.Health.
 func (d *definitions) Down(err error) {

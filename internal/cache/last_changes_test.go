@@ -50,9 +50,9 @@ func TestRelistForgetsWhenNamespacesChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.listed(5)
+	store.listed(5, 0)
 	store.pending = nil
-	store.listed(9)
+	store.listed(9, 0)
 	if _, changed := store.View(stream.Namespaces("any")); changed.Version != 9 {
 		t.Errorf("unchanged since %+v", changed)
 	}

@@ -394,7 +394,7 @@ func TestReadersDoNotWaitForARelistToBeMerged(t *testing.T) {
 		for i := range n {
 			h.OnAdd(object(i, i+1), true)
 		}
-		store.listed(n)
+		store.listed(n, 0)
 		store.pending = map[string]*cluster.Object{}
 		for i := range n {
 			h.OnUpdate(nil, object(i, n+i+1))
@@ -417,7 +417,7 @@ func TestReadersDoNotWaitForARelistToBeMerged(t *testing.T) {
 		})
 		<-reading
 		began := time.Now()
-		store.listed(2*n + 1)
+		store.listed(2*n + 1, 0)
 		took := time.Since(began)
 		close(merged)
 		reader.Wait()

@@ -194,11 +194,15 @@ func (h *handler) OnDelete(object any) {
 	})
 }
 
-// told takes an object that exists, or a progress marker.
+// told takes an object that exists, or a progress marker. What a marker proves counts once all that came before it is in the topic:
+// who is told that the store is live finds there what was missed.
 func (s *Store) told(o *cluster.Object) {
+	if o.IsMarker() {
+		defer s.stands(o.Proves())
+	}
 	switch {
 	case o.IsMarker() && s.pending != nil:
-		s.listed(o.Version())
+		s.listed(o.Version(), o.Proves())
 	case o.IsMarker():
 		s.mu.Lock()
 		s.open = s.open && o.Version() <= s.topic.Head().Version
@@ -253,7 +257,7 @@ func (s *Store) change(version uint64, apply func() []change) {
 // A list at the very version up to which everything was seen must hold what was seen; if it differs, it is of another
 // history. There is one exception: etcd deletes all that was bound to a lease in one revision, and a watch may break
 // off in the midst of that (open).
-func (s *Store) listed(version uint64) {
+func (s *Store) listed(version uint64, proves int64) {
 	pending, arrived := s.pending, s.arrived
 	s.pending, s.arrived = nil, nil
 
@@ -303,6 +307,7 @@ func (s *Store) listed(version uint64) {
 
 	switch {
 	case first:
+		s.stands(proves) // before, or whoever waits for the list would be told that it is stale
 		s.upstream.setSynced()
 		s.log.Info("kind is synced", "kind", s.kind.String(), "objects", len(pending), "version", version)
 	case wentBack:
@@ -339,10 +344,15 @@ func (s *Store) WaitReachable(ctx context.Context) error {
 // Upstream is the state of the store's own watch on the API server.
 func (s *Store) Upstream() Upstream { return s.upstream.get() }
 
-// Up implements cluster.Health.
-func (s *Store) Up() {
+// Up implements cluster.Health. That the watch stands is told when the marker comes that follows; see stands.
+func (s *Store) Up(watch int64) {
 	s.missing(nil)
-	if s.upstream.set(nil) {
+	s.upstream.proved(watch)
+}
+
+// stands takes that a watch stands, and all that was missed is in the topic; 0 is no watch.
+func (s *Store) stands(watch int64) {
+	if s.upstream.stands(watch) {
 		s.log.Info("watch is live", "kind", s.kind.String())
 		s.topic.Notify()
 	}
@@ -351,7 +361,7 @@ func (s *Store) Up() {
 // Down implements cluster.Health.
 func (s *Store) Down(err error) {
 	s.missing(err)
-	if s.upstream.set(err) {
+	if s.upstream.fails(err) {
 		s.log.Warn("watch is lost", "kind", s.kind.String(), "error", err)
 		s.topic.Notify()
 	}

@@ -30,8 +30,10 @@ func (u Upstream) Refused() bool {
 type upstream struct {
 	now atomic.Pointer[Upstream] // replaced, never changed: all streams look at it at each event, without the lock
 
-	mu      sync.Mutex    // held to replace now, and guards changed
+	mu      sync.Mutex    // held to replace now, and guards what follows
 	changed chan struct{} // closed at the next change
+	newest  int64         // the watch that was proved to stand last
+	lost    int64         // the last watch that counts no more
 }
 
 func newUpstream() *upstream {
@@ -52,11 +54,32 @@ func (u *upstream) setSynced() {
 	u.tell(now)
 }
 
-// set takes the outcome of a request. It reports whether that is news: the watch became live, was lost, or failed for
-// the first time.
-func (u *upstream) set(err error) (news bool) {
+// proved takes that a watch stands. What it has to deliver first may still be under way.
+func (u *upstream) proved(watch int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.newest = watch
+}
+
+// stands takes that a watch stands and all that was missed has been delivered, unless the watch was lost meanwhile. It reports
+// whether that is news.
+func (u *upstream) stands(watch int64) (news bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return watch > u.lost && u.set(nil)
+}
+
+// fails takes the failure of a request. It reports whether that is news.
+func (u *upstream) fails(err error) (news bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.lost = u.newest
+	return u.set(err)
+}
+
+// set takes the outcome of a request. It reports whether that is news: the watch became live, was lost, or failed for
+// the first time. The caller holds the lock.
+func (u *upstream) set(err error) (news bool) {
 	now, live := u.get(), err == nil
 	news = live != now.Live || !live && now.Err == nil
 	if live != now.Live {

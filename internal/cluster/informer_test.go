@@ -50,7 +50,7 @@ func (r *recorder) take() (told, health []string) {
 	return told, health
 }
 
-func (r *recorder) Up() { r.tell(&r.health, "up") }
+func (r *recorder) Up(int64) { r.tell(&r.health, "up") }
 
 func (r *recorder) Down(err error) {
 	r.tell(&r.health, "down")
@@ -129,7 +129,7 @@ func TestMarkersComeWhereTheyBelong(t *testing.T) {
 			t.Errorf("after a cut: %q", requests)
 		}
 		time.Sleep(2 * time.Second)
-		expect("a moment", nil, []string{"up"})
+		expect("a moment", []string{"update marker@1013"}, []string{"up"})
 		api.EndWatches()
 		expect("an end as it should be", []string{"update marker@1013"}, nil)
 

@@ -19,8 +19,11 @@ import (
 // Health is told the outcome of a ListWatch's requests: Up when a watch is proved to stand (see proof), Down when a
 // request failed or a watch broke off. A watch that ends when its time is up is neither. The calls come one after the
 // other.
+//
+// Up comes beside the watch's events, and so before what was missed is delivered. Whoever tells others that it is fresh waits for the
+// marker that follows, which has the same number (Object.Proves), if Down was not called since.
 type Health interface {
-	Up()
+	Up(watch int64)
 	Down(err error)
 }
 
@@ -41,6 +44,7 @@ type ListWatch struct {
 	metadata bool        // ask for objects without their contents
 	inPages  atomic.Bool // read lists in pages: a whole one took too long
 	listed   atomic.Bool // whether there was a list since the last watch began
+	watches  atomic.Int64
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -144,10 +148,12 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
 		planned:   time.Now().Add(watchTime(options)),
-		proof:     proof{up: lw.health.Up},
+		number:    lw.watches.Add(1),
 	}
-	if lw.listed.Swap(false) {
+	w.proof.up = func() { lw.health.Up(w.number) }
+	if lw.listed.Swap(false) && from != nil {
 		w.proof.give() // a watch from the version of a list just read can always be had
+		from = newProof(from.version, w.number)
 	}
 	go w.run(ctx, from)
 	return w, nil

@@ -149,6 +149,15 @@ const markerName = "\x00progress"
 
 func newMarker(version uint64) *Object { return &Object{name: markerName, version: version} }
 
+// newProof is a marker that also says that a watch stands.
+func newProof(version uint64, watch int64) *Object {
+	return &Object{name: markerName, version: version, created: watch}
+}
+
+// Proves is the number of the watch (see Health.Up) that has been proved to stand by what was delivered before this marker; 0:
+// the marker proves nothing.
+func (o *Object) Proves() (watch int64) { return o.created }
+
 // IsMarker reports whether this is a progress marker.
 func (o *Object) IsMarker() bool { return o.name == markerName }
 

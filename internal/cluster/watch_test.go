@@ -25,7 +25,7 @@ type journal struct {
 	lines []string
 }
 
-func (j *journal) Up() { j.write("up") }
+func (j *journal) Up(int64) { j.write("up") }
 
 func (j *journal) Down(err error) { j.write("down: " + err.Error()) }
 
@@ -54,7 +54,7 @@ func readWatch(kind Kind, body io.Reader, from uint64) (events, health []string,
 		body:      io.NopCloser(body),
 		cancel:    cancel,
 		lw:        lw,
-		proof:     proof{up: lw.health.Up},
+		proof:     proof{up: func() { lw.health.Up(1) }},
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
 	}
@@ -182,9 +182,9 @@ func TestConnectionThatBreaksIsNoError(t *testing.T) {
 		if len(health) != 2 || health[0] != "up" || !strings.HasPrefix(health[1], "down: the watch broke off: ") || !strings.HasSuffix(health[1], "connection reset by peer") {
 			t.Errorf("%q", health)
 		}
-		// Nor is the end of a quiet watch that lasted for a while.
+		// Nor is the end of a quiet watch that lasted for a while. The second marker says that it has.
 		events, health, _ = readWatch(pods, &patient{}, 5)
-		if want := []string{"MODIFIED marker@5"}; !slices.Equal(events, want) || !slices.Equal(health, []string{"up"}) {
+		if want := []string{"MODIFIED marker@5", "MODIFIED marker@5"}; !slices.Equal(events, want) || !slices.Equal(health, []string{"up"}) {
 			t.Errorf("%q, %q", events, health)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,7 +27,15 @@ type watcher struct {
 	result  chan watch.Event
 	done    chan struct{}
 	planned time.Time // from when on its end counts as planned
+	number  int64     // among the watches of its ListWatch
 	proof   proof
+
+	passed uint64 // the version of what was delivered last; 0: nothing was
+	quiet  *time.Timer
+
+	mu     sync.Mutex
+	proved bool // a marker with the number was delivered
+	over   bool // nothing is delivered any more
 }
 
 // Stop implements watch.Interface. It waits until the watch's goroutine has ended.
@@ -41,22 +50,34 @@ func (w *watcher) ResultChan() <-chan watch.Event { return w.result }
 func (w *watcher) run(ctx context.Context, from *Object) {
 	defer close(w.done)
 	defer close(w.result)
+	defer w.prove(ctx, true)
 	defer w.body.Close()
 	defer w.cancel()
 	// A read that blocks ends with the request's context, since the transport then closes the body.
-	if from != nil && !w.send(ctx, watch.Modified, from) {
-		return
+	if from != nil {
+		if !w.send(ctx, watch.Modified, from) {
+			return
+		}
+		w.pass(from.version)
+		w.proved = from.Proves() != 0
 	}
 	w.proof.giveAfter(shortWatch)
 	dec := newDecoder(w.body)
 	began, events := time.Now(), 0
+	w.quiet = time.AfterFunc(shortWatch, func() { w.prove(ctx, false) })
+	defer w.quiet.Stop()
 	for {
 		value, err := dec.ReadValue()
+		w.quiet.Stop()
 		if err == nil {
 			events++
 			err = w.event(ctx, value)
 		}
 		if err == nil {
+			if time.Since(began) > provedWithin {
+				w.prove(ctx, false)
+			}
+			w.quiet.Reset(shortWatch)
 			continue
 		}
 		w.proof.withhold()
@@ -81,6 +102,28 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 		}
 		return
 	}
+}
+
+// provedWithin is when a watch counts as caught up that is never quiet, and of a server that sends no bookmarks.
+const provedWithin = time.Minute
+
+func (w *watcher) pass(version uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.passed = version
+}
+
+// prove delivers a marker that says that the watch stands, and has delivered what was missed, once. It has when it was quiet for a
+// moment. If it is over, nothing is delivered any more.
+func (w *watcher) prove(ctx context.Context, over bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = w.over || over
+	if w.over || w.proved || w.passed == 0 {
+		return
+	}
+	w.proof.give()
+	w.proved = w.send(ctx, watch.Modified, newProof(w.passed, w.number))
 }
 
 // shortWatch is how long a watch without events must have lasted to be followed by another one at once. It is
@@ -114,6 +157,7 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 		w.lw.timeline.happened(kind, o)
 		w.proof.give()
 		w.send(ctx, kind, o)
+		w.pass(o.Version())
 	case watch.Bookmark:
 		version, err := ParseVersion(gjson.GetBytes(object, "metadata.resourceVersion").Str)
 		if err != nil {
@@ -122,7 +166,8 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 		w.lw.timeline.passed(version)
 		w.proof.give()
 		if w.send(ctx, watch.Bookmark, newMarker(version)) {
-			w.send(ctx, watch.Modified, newMarker(version))
+			w.pass(version)
+			w.send(ctx, watch.Modified, newProof(version, w.number))
 		}
 	case watch.Error:
 		return &eventError{statusError(object)}

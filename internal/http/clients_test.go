@@ -337,6 +337,6 @@ func TestKindThatVanishesForAMomentUnderAStream(t *testing.T) {
 		}
 		g.api.Serve(apitest.Widgets, true)
 		g.api.Put("widgets", "team-a/two")
-		s.expect("live live", "added two")
+		s.expect("added two", "live live")
 	})
 }

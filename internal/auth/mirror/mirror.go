@@ -152,7 +152,7 @@ func (m *Mirror) change(change func(*State)) (before, after State) {
 type health Mirror
 
 // Up implements cluster.Health.
-func (h *health) Up() {
+func (h *health) Up(int64) {
 	m := (*Mirror)(h)
 	if before, _ := m.change(func(s *State) { s.Err = nil }); before.Err != nil {
 		m.opts.Log.Info("watch stands", "cluster", m.cluster.Name(), "kind", m.opts.Kind.String())

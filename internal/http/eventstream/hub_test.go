@@ -153,7 +153,7 @@ func (r *running) open() *bufio.Reader {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		r.t.Fatal(err)
 	}
 	fmt.Fprint(conn, "GET /api/v1/pods HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")

@@ -24,9 +24,11 @@ type watchPlace struct {
 }
 
 // Compare implements Place. The versions that clients may claim differ where nothing has happened in between. That changes nothing of what
-// they are told next, nor of the ids that it has.
+// they are told next, nor of the ids that it has. Whoever was not told that the data is stale is told that next, wherever they stand.
 func (p *watchPlace) Compare(other Place) (order int, ok bool) {
-	return p.cursor.Compare(other.(*watchPlace).cursor)
+	o := other.(*watchPlace)
+	order, ok = p.cursor.Compare(o.cursor)
+	return order, ok && p.freshness == o.freshness
 }
 
 // Likeness implements Alike. Modifications that are conflated are held back from when the client was told last, which is its own.

@@ -91,9 +91,13 @@ func (w *watch) follow(to Sink) (p Progress) {
 	}
 	space := batches.Get().(*[BatchSize]*cache.Event)
 	defer batches.Put(space)
+	before := w.Store.Upstream()
 	batch, position, err := w.cursor.Next(space[:0], to)
-	defer clear(batch)                                 // the pool must not keep objects alive
-	w.freshness.Tell(to, w.prefix, w.Store.Upstream()) // only now, since from here on a change wakes the session
+	defer clear(batch)        // the pool must not keep objects alive
+	now := w.Store.Upstream() // only now, since from here on a change wakes the session
+	if !now.Live {
+		w.freshness.Tell(to, w.prefix, now)
+	}
 	if err != nil {
 		if to.Prompt() { // a snapshot has to follow, and may be long
 			p.Outcome = MustWait
@@ -126,7 +130,16 @@ func (w *watch) follow(to Sink) (p Progress) {
 		// Only now may the client claim what it was told last. Without a bookmark it would be told a relist again.
 		w.Bookmark(to)
 	}
-	if p.More = len(batch) == cap(batch); p.More || !gone {
+	if p.More = len(batch) == cap(batch); !p.More && now.Live && w.freshness.stale {
+		// All that was there when the watch became live is told, if it was live before the ring was read.
+		if p.More = !before.Live; !p.More {
+			if p.Outcome = w.release(to, ever); p.Outcome != GoOn || w.outdated {
+				return p
+			}
+			w.freshness.Tell(to, w.prefix, now)
+		}
+	}
+	if p.More || !gone {
 		// The kind may have ended before the cursor was armed. Then the end woke nobody.
 		p.More = p.More || w.Store.Err() != nil
 		return p

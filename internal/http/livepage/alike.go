@@ -64,7 +64,8 @@ type countsPlace struct {
 
 // Compare implements eventstream.Place. What a client is told next follows from what it has.
 func (p *countsPlace) Compare(other eventstream.Place) (order int, ok bool) {
-	return 0, p.sum == other.(*countsPlace).sum
+	o := other.(*countsPlace)
+	return 0, p.sum == o.sum && p.freshness == o.freshness
 }
 
 // Likeness implements eventstream.Alike.
@@ -97,7 +98,7 @@ type pagePlace struct {
 // Compare implements eventstream.Place. What a client is told next follows from what it has.
 func (p *pagePlace) Compare(other eventstream.Place) (order int, ok bool) {
 	o := other.(*pagePlace)
-	return 0, p.total == o.total && p.moved == o.moved && slices.Equal(p.shown, o.shown) && slices.EqualFunc(p.order, o.order, isSame)
+	return 0, p.freshness == o.freshness && p.total == o.total && p.moved == o.moved && slices.Equal(p.shown, o.shown) && slices.EqualFunc(p.order, o.order, isSame)
 }
 
 // Likeness implements eventstream.Alike.
