@@ -417,7 +417,7 @@ func TestReadersDoNotWaitForARelistToBeMerged(t *testing.T) {
 		})
 		<-reading
 		began := time.Now()
-		store.listed(2*n + 1, 0)
+		store.listed(2*n+1, 0)
 		took := time.Since(began)
 		close(merged)
 		reader.Wait()

@@ -141,6 +141,9 @@ func TestTokenThatEndsWhileTheKindIsRead(t *testing.T) {
 			g.access.set(func(a *fakeAuth) { a.expires = time.Now().Add(30 * time.Second) })
 			s := g.stream("/api/v1/pods?lastEventId=" + escape(position))
 			echoed := strings.ReplaceAll(position, "unreadable\u00ff", "")
+			if f := s.expect("stale starting", "stale unreachable"); f.id != echoed {
+				t.Errorf("%q: %q", position, f.raw)
+			}
 			if f := s.expect("expiring"); f.id != echoed {
 				t.Errorf("%q: %q", position, f.raw)
 			}

@@ -2,17 +2,17 @@ package eventstream
 
 import (
 	"context"
-	"errors"
-	"sync"
+	"time"
 
-	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// begin waits for the sources, and puts each where the client's position says. Where all of them go on is
-// decided before the first event is sent, so that no id leaves out a source of which the client holds a position.
+// begin begins the sources, each where the client's position says. It returns when all have begun, or some have, and the others
+// take long: those begin when they can (see tryToBegin), and keep the client's position in the ids until then. So no id leaves out
+// a source of which the client holds a position, whichever of them can be read first.
 func (ss *session) begin(ctx context.Context) Outcome {
 	ss.times = newSchedule(ss)
+	patience := ss.takePlaces()
 	ss.sharePermission()
 	ss.greet()
 	if outcome := ss.flush(); outcome != GoOn {
@@ -21,129 +21,147 @@ func (ss *session) begin(ctx context.Context) Outcome {
 	if ss.hub.draining.Err() != nil {
 		return endDrain
 	}
-	finding, cancel := context.WithTimeout(ctx, ss.hub.opts.SyncTimeout)
-	found := make(chan resumePoints, 1)
-	go func() {
-		found <- ss.findResumePoints(finding)
-		ss.Wake()
-	}()
-	// The other goroutine reads only what the session does not change meanwhile. It ends before the session goes on.
-	result, outcome := ss.await(found)
-	cancel()
-	if result == nil {
-		<-found
+	for _, s := range ss.sources {
+		ss.pursue(s.(*beginning))
 	}
-	switch {
-	case outcome != GoOn:
-		return outcome
-	case ctx.Err() != nil:
-		return endLeft
-	case errors.Is(result.err, cache.ErrNotServed):
-		return Gone
-	case result.err != nil:
-		ss.logger().Warn("stream refused: its sources cannot be served", "path", ss.path, "error", result.err)
-		return Unavailable
+	outcome := ss.await(ctx, patience)
+	if outcome == Unavailable {
+		ss.logger().Warn("stream refused: its sources cannot be served", "path", ss.path, "error", ss.unready())
 	}
-	ss.epochs = result.epochs
+	return outcome
+}
+
+// takePlaces puts something in the place of each source that keeps the client's position until the source begins. It returns until
+// when all of them are waited for.
+func (ss *session) takePlaces() (patience time.Time) {
 	ss.names = make([]string, len(ss.sources))
+	ss.epochs = make([]string, len(ss.sources))
 	ss.claims = make([]stream.Claim, len(ss.sources))
-	resets := make([]string, len(ss.sources))
+	patience = time.Now().Add(beginWithin)
 	for i, s := range ss.sources {
-		ss.names[i], resets[i] = s.Name(), s.Begin()
+		b, is := s.(*beginning)
+		if !is {
+			b = newBeginning(ss.openings[i], s, cameFrom(ss.position, s.Name(), ss.several))
+			ss.sources[i] = b
+		}
+		ss.names[i], b.tellAt = b.Name(), patience
 	}
-	// All resets come before the first state, since the ids from here on leave these sources out: a client that is
-	// cut off and comes back with one would not be told.
-	for i, s := range ss.sources {
-		if resets[i] != "" {
-			if outcome := ss.reset(s, resets[i]); outcome != GoOn {
-				return outcome
+	return patience
+}
+
+// pursue has a goroutine try to begin a source, unless it does already.
+func (ss *session) pursue(b *beginning) {
+	ctx, stop := context.WithCancel(ss.hub.serving)
+	if !b.start(stop) {
+		stop()
+		return
+	}
+	ss.hub.spawn(func() {
+		defer stop()
+		b.run(ctx, ss.id, ss.hub.opts.SyncTimeout, ss.Wake)
+	})
+}
+
+// await keeps the connection alive until the stream can go on, or has to end.
+func (ss *session) await(ctx context.Context, patience time.Time) Outcome {
+	ss.times.in(dueBegin, ss.hub.opts.SyncTimeout)
+	defer ss.times.at(dueBegin, time.Time{})
+	late := false
+	for {
+		waits := ss.count((*beginning).waits)
+		if waits == 0 || !time.Now().Before(patience) { // in order, so that a client's resets come together
+			for i, s := range ss.sources {
+				if b, is := s.(*beginning); is {
+					if outcome := ss.tryToBegin(i, b); outcome != GoOn {
+						return outcome
+					}
+					b.tellWhy(ss) // nothing, if it has begun
+				}
 			}
 		}
-	}
-	if ss.position != "" {
-		ss.behind = make([]bool, len(ss.sources))
-		for i, reset := range resets {
-			ss.behind[i] = reset == ""
+		late = late || ss.times.take(dueBegin, time.Now())
+		switch {
+		case ctx.Err() != nil:
+			return endLeft
+		case ss.reads() > 0:
+			return GoOn
+		case waits == 0, late && ss.count((*beginning).isReady) == 0:
+			return Unavailable
 		}
-	}
-	ss.position = ""
-	return GoOn
-}
-
-// resumePoints is what findResumePoints has found. The rest of it is kept by each source.
-type resumePoints struct {
-	epochs []string
-	err    error // a source cannot be read
-}
-
-// await keeps the connection alive until the resume points are found, or the stream has to end before.
-func (ss *session) await(found <-chan resumePoints) (*resumePoints, Outcome) {
-	for {
-		select {
-		case points := <-found:
-			return &points, GoOn
-		default:
+		if outcome := ss.flush(); outcome != GoOn {
+			return outcome
 		}
 		ss.sleep()
 		if outcome := ss.due(); outcome != GoOn {
-			return nil, outcome
-		}
-		if outcome := ss.flush(); outcome != GoOn {
-			return nil, outcome
+			return outcome
 		}
 	}
 }
 
-// findResumePoints waits until the sources can be read, and has each find where to go on.
-//
-// That may take long. If another history begins meanwhile, the client's position means something else, and the sources
-// look again.
-func (ss *session) findResumePoints(ctx context.Context) resumePoints {
-	for _, s := range ss.sources { // their first lists are read side by side
-		if err := s.Ready(ctx); err != nil {
-			return resumePoints{err: err}
+// count is of how many sources that have not begun something is so.
+func (ss *session) count(is func(*beginning) bool) (n int) {
+	for _, s := range ss.sources {
+		if b, opening := s.(*beginning); opening && is(b) {
+			n++
 		}
 	}
-	points := resumePoints{epochs: make([]string, len(ss.sources))}
-	errs := make([]error, len(ss.sources))
-	var finding sync.WaitGroup
-	for i, s := range ss.sources {
-		finding.Go(func() { points.epochs[i], errs[i] = ss.find(ctx, s) })
-	}
-	finding.Wait()
-	points.err = errors.Join(errs...)
-	return points
+	return n
 }
 
-// find has a source find where to go on, and returns the epoch in which it found that.
-func (ss *session) find(ctx context.Context, s Source) (epoch string, err error) {
-	now, err := s.Epoch(ctx)
-	for err == nil && epoch != now {
-		epoch = now
-		s.Find(ctx, fromPosition(ss.position, epoch, s.Name(), ss.several))
-		now, err = s.Epoch(ctx)
+// unready is why the first source that has not begun has not.
+func (ss *session) unready() error {
+	for _, s := range ss.sources {
+		if b, is := s.(*beginning); is {
+			return b.upstream().Err
+		}
 	}
-	return epoch, err
+	return nil
 }
 
-// fromPosition is what a client's event id says of a source, in an epoch. On a stream of several, an id that does not name the
-// source says nothing of its epoch, either.
-func fromPosition(text, epoch, name string, several bool) (from From) {
-	if text == "" {
-		return from
-	}
-	position, err := stream.ParsePosition(text)
-	from.Known = true
-	from.Claim, from.Named = position.Claims[name]
-	counts := from.Claim.Epoch
-	if !from.Named && !several {
-		counts = position.Epoch
+// tryToBegin takes what has come of trying to begin a source. If it can be read, it takes its place on the stream.
+func (ss *session) tryToBegin(i int, b *beginning) Outcome {
+	opened, asked, found := b.look()
+	if b.source == nil && opened != nil {
+		b.source = opened
+		ss.trail.Joined(b.Trail())
+		ss.permitAlso(asked)
 	}
 	switch {
-	case err != nil:
-		from.Reset = ResetUnreadable
-	case counts != "" && counts != epoch:
-		from.Reset = ResetEpoch
+	case !found.made:
+		return GoOn
+	case found.end.ends():
+		return found.end
+	case found.err != nil:
+		b.failed = found.err
+		return GoOn
 	}
-	return from
+	ss.sources[i], ss.epochs[i], ss.position = b.source, found.epoch, ""
+	reset := b.source.Begin(b.told())
+	if reset != "" {
+		return ss.reset(b.source, reset)
+	}
+	if b.from.Known {
+		if ss.behind == nil {
+			ss.behind = make([]bool, len(ss.sources))
+		}
+		ss.behind[i] = true
+	}
+	return GoOn
+}
+
+// giveUp puts a source that cannot be read any more back among those that have not begun, with the client's position. It is opened
+// anew: what it needs may be another now.
+func (ss *session) giveUp(i int) {
+	gone := ss.sources[i]
+	claim := gone.Claim()
+	claim.Epoch = ss.epochs[i]
+	b := newBeginning(ss.openings[i], nil, From{Known: true, Named: claim.All > 0 || claim.Own != "", Claim: claim})
+	b.failed = errAway
+	gone.Close()
+	ss.sources[i], ss.epochs[i] = b, ""
+	if ss.behind != nil {
+		ss.behind[i] = false
+	}
+	ss.permitAlso(time.Now())
+	ss.pursue(b)
 }

@@ -15,6 +15,11 @@ type Freshness struct{ stale bool }
 // IsStale reports whether the client was told that its data is not fresh.
 func (f *Freshness) IsStale() bool { return f.stale }
 
+// Live tells the client of a source that knows of no watch that its data is fresh, if it was told otherwise.
+func (f *Freshness) Live(to Sink, prefix string) {
+	f.Tell(to, prefix, cache.Upstream{Live: true, Since: time.Now()})
+}
+
 // Tell tells the client whether its data is still fresh, if that has changed.
 func (f *Freshness) Tell(to Sink, prefix string, upstream cache.Upstream) {
 	if upstream.Live != f.stale {
@@ -25,6 +30,10 @@ func (f *Freshness) Tell(to Sink, prefix string, upstream cache.Upstream) {
 	if f.stale {
 		name = "stale"
 	}
+	emitFreshness(to, prefix, name, upstream)
+}
+
+func emitFreshness(to Sink, prefix, name string, upstream cache.Upstream) {
 	to.Emit(prefix, name, `{"since":`+strconv.Quote(upstream.Since.UTC().Format(time.RFC3339Nano))+
 		`,"reason":`+strconv.Quote(reply.UpstreamReason(upstream))+`}`)
 }

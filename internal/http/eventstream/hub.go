@@ -71,6 +71,8 @@ type Hub struct {
 	permissions permissions
 	kins        kins
 	goroutines  sync.WaitGroup
+	mu          sync.Mutex
+	ended       bool                              // guarded by mu: Run waits for the goroutines, and there may be no further one of a request's
 	disconnects func() (*conn.Disconnects, error) // begun with the first connection that needs them
 }
 
@@ -114,7 +116,23 @@ func (h *Hub) Run(ctx context.Context) {
 	h.open.wait(context.Background())
 	h.workers.close()
 	working.Wait()
+	h.mu.Lock()
+	h.ended = true
+	h.mu.Unlock()
 	h.goroutines.Wait()
+}
+
+// spawn runs a function for a stream that may not be open yet. It must end soon after serving.
+func (h *Hub) spawn(f func()) {
+	h.mu.Lock()
+	ended := h.ended
+	if !ended {
+		h.goroutines.Go(f)
+	}
+	h.mu.Unlock()
+	if ended {
+		f()
+	}
 }
 
 // Drain lets no new streams in, and ends the running ones at random moments within Options.Drain. It returns when

@@ -87,6 +87,7 @@ func (ss *session) judge(answer *permissionAnswer) Outcome {
 	}
 	ss.logger().Warn("a stream's permission could not be checked", "path", ss.path, "error", answer.err)
 	if answer.ended || time.Since(ss.permission.confirmed) >= access.UnconfirmedFor {
+		ss.unconfirmed = true
 		return Unavailable
 	}
 	return GoOn

@@ -97,9 +97,9 @@ func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cur
 }
 
 // Begin implements Source.
-func (w *watch) Begin() (reset string) {
+func (w *watch) Begin(told Freshness) (reset string) {
 	point := w.found
-	w.found = nil
+	w.found, w.freshness = nil, told
 	if point.cursor != nil {
 		w.begin(point.cursor, point.known)
 	}

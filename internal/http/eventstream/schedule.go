@@ -26,6 +26,7 @@ const (
 	dueExpiry
 	dueAge
 	dueDrain
+	dueBegin // by when one of the sources must have begun; see await
 	tasks
 )
 

@@ -62,7 +62,8 @@ func (ss *session) leave() {
 func (h *Hub) start(r *http.Request, ss *session, refusal Outcome) {
 	h.metrics.streams.Inc()
 	ss.line = h.workers.join(ss.id.Payer())
-	ss.trail.Began(trailOf(ss.sources))
+	reads := trailOf(ss.sources)
+	ss.trail.Began(reads, len(reads) < len(ss.sources))
 	if !h.open.add(ss) { // the server has ended
 		ss.out.failed = true
 		ss.finish(endLeft)
@@ -236,11 +237,12 @@ func (ss *session) finish(end Outcome) {
 	ss.hub.open.remove(ss)
 }
 
-// trailOf is the sources as the audit log names them.
-func trailOf(sources []Source) []trail.Read {
-	reads := make([]trail.Read, len(sources))
-	for i, s := range sources {
-		reads[i] = s.Trail()
+// trailOf is the sources that are open, as the audit log names them.
+func trailOf(sources []Source) (reads []trail.Read) {
+	for _, s := range sources {
+		if _, waits := s.(*beginning); !waits {
+			reads = append(reads, s.Trail())
+		}
 	}
 	return reads
 }

@@ -30,16 +30,17 @@ type session struct {
 	counts   int    // how many sources count against the quota; 0: the stream does not count, either
 	began    time.Time
 	trail    *trail.Trail // nil: nothing is audited
-	position string       // the position that the client sent, until the sources have begun
+	position string       // the position that the client sent, until some of the sources have begun
 
 	heartbeat time.Duration // as the client asked for; 0: the server's
 	age       time.Duration // likewise, after which the stream ends
 
-	encoder encoder
-	out     frames
-	sources []Source
-	several bool // there may be several sources, so events have their names
-	finite  bool // the answer is complete only if it ends with its source
+	encoder  encoder
+	out      frames
+	sources  []Source  // in the place of each that has not begun stands a *beginning
+	openings []opening // how each is opened
+	several  bool      // there may be several sources, so events have their names
+	finite   bool      // the answer is complete only if it ends with its source
 
 	waiting              // in the line of its user
 	task    *budget.Task // in which it is served; nil while it is not
@@ -56,10 +57,11 @@ type session struct {
 	counted     counted // in the metrics
 	times       *schedule
 	permission  permission
+	unconfirmed bool   // the stream is to end, since nobody can say what is permitted
 	bookmarkDue bool   // a bookmark is to be sent once the sources were read
 	behind      []bool // of the sources: it goes on from the client's position, and what was missed is not all told; empty: of none
 
-	names   []string       // of the sources; nil before they have begun
+	names   []string       // of the sources; nil before the session has begun
 	epochs  []string       // of the sources' positions
 	claims  []stream.Claim // scratch
 	eventID []byte         // scratch
@@ -70,7 +72,7 @@ type counted struct{ events, bytes int64 }
 
 func (ss *session) logger() *slog.Logger { return ss.hub.opts.Log.With("request", ss.request) }
 
-// begun reports whether the sources know where they go on.
+// begun reports whether the session has begun. Some of its sources may not have.
 func (ss *session) begun() bool { return ss.names != nil }
 
 // Emit implements Sink.
@@ -224,11 +226,30 @@ func (ss *session) caughtUp(source int) {
 
 // read sends one batch of a source.
 func (ss *session) read(ctx context.Context, source int) Progress {
+	if b, waits := ss.sources[source].(*beginning); waits {
+		if outcome := ss.tryToBegin(source, b); outcome != GoOn {
+			return Progress{Outcome: outcome}
+		}
+	}
 	progress := ss.sources[source].Read(ctx, ss)
-	if progress.Missed != "" && progress.Outcome == GoOn {
+	switch {
+	case progress.Outcome == Unavailable && !ss.unconfirmed && ss.reads() > 1:
+		ss.giveUp(source)
+		return Progress{More: true}
+	case progress.Missed != "" && progress.Outcome == GoOn:
 		progress.Outcome = ss.restart(ctx, source, progress.Missed)
 	}
 	return progress
+}
+
+// reads is how many sources have begun.
+func (ss *session) reads() (n int) {
+	for _, s := range ss.sources {
+		if _, waits := s.(*beginning); !waits {
+			n++
+		}
+	}
+	return n
 }
 
 // restart tells the client of a source that has given up its place to begin anew from the current state. If another history
@@ -261,10 +282,10 @@ func (ss *session) reset(s Source, reason string) Outcome {
 	return GoOn
 }
 
-// claim is the event id that names where all sources stand; nil if the client has no position. Before the sources have
-// begun, it is the position that the client sent, so that the client keeps it.
+// claim is the event id that names where all sources stand; nil if the client has no position. Of those that have not begun, it
+// is the position that the client sent, so that the client keeps it.
 func (ss *session) claim() []byte {
-	if !ss.begun() {
+	if !ss.begun() || ss.position != "" {
 		if _, err := stream.ParsePosition(ss.position); err == nil {
 			return []byte(ss.position)
 		}
@@ -272,7 +293,9 @@ func (ss *session) claim() []byte {
 	}
 	for i, s := range ss.sources {
 		ss.claims[i] = s.Claim()
-		ss.claims[i].Epoch = ss.epochs[i]
+		if epoch := ss.epochs[i]; epoch != "" {
+			ss.claims[i].Epoch = epoch
+		}
 	}
 	ss.eventID = stream.AppendID(ss.eventID[:0], ss.names, ss.claims)
 	return ss.eventID

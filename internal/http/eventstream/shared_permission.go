@@ -77,6 +77,21 @@ func (ss *session) sharePermission() {
 	}
 }
 
+// permitAlso joins the session to those that ask what it does from now on, because its sources are others. Of what was asked for at
+// a time, no earlier answer counts.
+func (ss *session) permitAlso(asked time.Time) {
+	if ss.permission.shared.Load() == nil {
+		return // it has not joined any
+	}
+	ss.leavePermission()
+	ss.permission.asked = asked
+	lost := ss.permission.answer.Swap(nil) != nil // it is for the sources that there were
+	ss.sharePermission()
+	if lost {
+		ss.permission.shared.Load().askSoon()
+	}
+}
+
 // permissionKeyOf is the key of a caller and what they are shown. Strings are quoted, so that different ones never have
 // the same text.
 func permissionKeyOf(id *auth.Identity, questions []Question) permissionKey {
@@ -209,12 +224,15 @@ func (p *sharedPermission) whatIsPermitted(ctx context.Context, answer *permissi
 		switch {
 		case errors.Is(err, auth.ErrBadToken):
 			answer.revoked = true
-		case err != nil && slices.ContainsFunc(p.questions, func(q Question) bool { return q.Live() }):
+		case err != nil && slices.ContainsFunc(p.questions, func(q Question) bool { return q.See != nil && q.Live() }):
 			answer.err = err
 		}
 	}
 	ask := func(i int) {
 		q := p.questions[i]
+		if q.See == nil { // it is asked about when it is opened
+			return
+		}
 		visible, ok, err := q.See(ctx, p.id)
 		mu.Lock()
 		defer mu.Unlock()

@@ -22,18 +22,19 @@ type Source interface {
 	// Name is what event ids call the source; "" only if it is the only one of its stream. Two sources of a stream have
 	// different names.
 	Name() string
-	// Ready waits until the source can be read. An error ends the stream: as Gone if it is a cache.ErrNotServed, else as
-	// Unavailable.
+	// Ready waits until the source can be read. An error that is a cache.ErrNotServed ends the stream as Gone. After any other one
+	// it is tried again, from Ready on; if nothing else of the stream can be read, the stream ends as Unavailable.
 	Ready(ctx context.Context) error
 	// Epoch is the epoch in which the source's positions count now. Positions of another epoch say nothing. It is asked for
 	// again when the source has missed something because another history has begun.
 	Epoch(ctx context.Context) (string, error)
-	// Find looks up where a client goes on. It may wait, also for the cluster. What it finds counts from Begin on. It is
-	// called again if the epoch changed meanwhile.
+	// Find looks up where a client goes on. It may wait, also for the cluster: it holds up no other source of the stream. What it
+	// finds counts from Begin on. It is called again if the epoch changed meanwhile.
 	Find(ctx context.Context, from From)
-	// Begin takes the resume point that Find has found. A reset that is not "" is the reason why the client has missed
-	// something. What the client then needs to know comes with the first Read.
-	Begin() (reset string)
+	// Begin takes the resume point that Find has found, and what the client was told meanwhile of whether its data is fresh. A
+	// reset that is not "" is the reason why the client has missed something. What the client then needs to know comes with the
+	// first Read.
+	Begin(told Freshness) (reset string)
 	// Read tells the client a batch of what there is. If the client has no place, the state comes first, and then what
 	// follows it. Read may wait, unless Sink.Prompt is true: then it returns MustWait instead, and is called again where
 	// waiting is fine.
@@ -71,6 +72,32 @@ type From struct {
 	Claim        stream.Claim // if it is Named
 }
 
+// cameFrom is what a client's event id says of a source. On a stream of several, an id that does not name the source says nothing
+// of its epoch, either.
+func cameFrom(text, name string, several bool) (from From) {
+	if text == "" {
+		return from
+	}
+	position, err := stream.ParsePosition(text)
+	from.Known = true
+	if err != nil {
+		from.Reset = ResetUnreadable
+		return from
+	}
+	if from.Claim, from.Named = position.Claims[name]; !from.Named && !several {
+		from.Claim.Epoch = position.Epoch
+	}
+	return from
+}
+
+// in is the same for a source whose positions count in an epoch.
+func (f From) in(epoch string) From {
+	if f.Reset == "" && f.Claim.Epoch != "" && f.Claim.Epoch != epoch {
+		f.Reset = ResetEpoch
+	}
+	return f
+}
+
 // Progress is what a Read came to.
 type Progress struct {
 	// At is when the gateway came to know the oldest of what was told. The zero time does not count in the metrics.
@@ -82,7 +109,8 @@ type Progress struct {
 	// Missed is the reason of a reset, or "". The client has missed something, and the source has given up its place, so
 	// the next Read tells the state.
 	Missed string
-	// Outcome says whether the stream goes on.
+	// Outcome says whether the stream goes on. If it is Unavailable, a stream of several goes on without this source, which is
+	// begun again from its Claim once that is possible.
 	Outcome Outcome
 }
 
@@ -90,7 +118,7 @@ type Progress struct {
 type Question struct {
 	// Key identifies the question. For streams of the same caller, questions with the same key are asked once.
 	Key string
-	// See answers; ok is false if the caller may see nothing, which ends the stream.
+	// See answers; ok is false if the caller may see nothing, which ends the stream. It is nil if there is nothing to ask.
 	See func(ctx context.Context, id auth.Identity) (visible *access.Visibility, ok bool, err error)
 	// Live reports whether an error of See counts. It does not while the cluster is away, since permissions do not change
 	// there.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -92,13 +90,13 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, id auth.Identity, r
 	}
 	refusal, err := Limit, error(nil)
 	if ss.takeQuota(len(req.watches) + len(req.others)) {
-		ss.sources, refusal, err = h.openSources(r.Context(), id, req)
+		refusal, err = ss.openSources(r.Context(), req)
 	}
 	if err != nil {
 		giveUp()
 		return err
 	}
-	ss.heartbeat, ss.several = req.heartbeat, req.several
+	ss.heartbeat = req.heartbeat
 	if err = ss.open(w, r, media); err != nil || request.IsHead(r) {
 		closeAll(ss.sources)
 		giveUp()
@@ -189,56 +187,6 @@ func refusalOf(err error) Outcome {
 	return GoOn
 }
 
-// openSources authorizes and opens the sources, all of them at once. Problems that heal by retrying are returned as a
-// refusal and not as an error. With either of them there are no sources.
-func (h *Hub) openSources(ctx context.Context, id auth.Identity, req streamRequest) (sources []Source, refusal Outcome, err error) {
-	openers := slices.Clone(req.others)
-	for _, wr := range req.watches {
-		openers = append(openers, h.watchOpener(wr))
-	}
-	opened := make([]Source, len(openers))
-	errs := make([]error, len(openers))
-	var opening sync.WaitGroup
-	for i, open := range openers {
-		opening.Go(func() { opened[i], errs[i] = open(ctx, id) })
-	}
-	opening.Wait()
-	for _, failed := range errs {
-		switch heals := refusalOf(failed); {
-		case failed == nil:
-		case heals != GoOn:
-			refusal = heals
-		case err == nil:
-			err = failed // retrying does not heal it, so it matters more than a refusal
-		}
-	}
-	if err == nil && refusal == GoOn {
-		err = shareIDs(opened)
-	}
-	if err == nil && refusal == GoOn {
-		slices.SortFunc(opened, func(a, b Source) int { return strings.Compare(a.Name(), b.Name()) }) // as ids have them
-		return opened, GoOn, nil
-	}
-	closeAll(opened)
-	return nil, refusal, err
-}
-
-// shareIDs tells the sources with long positions how many of them there are.
-func shareIDs(opened []Source) error {
-	sharers := map[string]Sharer{}
-	for _, source := range opened {
-		if s, ok := source.(Sharer); ok {
-			sharers[source.Name()] = s
-		}
-	}
-	for name, s := range sharers {
-		if err := s.ShareID(len(sharers)); err != nil {
-			return named(name, err)
-		}
-	}
-	return nil
-}
-
 func closeAll(sources []Source) {
 	for _, s := range sources {
 		if s != nil {
@@ -247,14 +195,14 @@ func closeAll(sources []Source) {
 	}
 }
 
-func (h *Hub) watchOpener(req watchRequest) Opener {
-	return func(ctx context.Context, id auth.Identity) (Source, error) {
+func (h *Hub) watchOpener(req watchRequest) opening {
+	return opening{req.name, func(ctx context.Context, id auth.Identity) (Source, error) {
 		granted, err := h.opts.Access.Open(ctx, id, req.target, "watch")
 		if err != nil {
 			return nil, err
 		}
 		return newWatch(h.opts.Access, req, granted), nil
-	}
+	}}
 }
 
 // between is a random duration from low to high.

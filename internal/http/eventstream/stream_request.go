@@ -36,7 +36,7 @@ type watchRequest struct {
 // streamRequest is what a client asks of an event stream.
 type streamRequest struct {
 	watches   []watchRequest
-	others    []Opener      // of sources that are no watches
+	others    []opening     // of sources that are no watches
 	several   bool          // there may be several sources, each of which has a name
 	heartbeat time.Duration // 0: the server's own
 	text      bool          // lines are answered, and no events
@@ -123,7 +123,7 @@ func parseOther(parse Parser, path string, query url.Values) (req streamRequest,
 	if err != nil {
 		return req, err
 	}
-	req.others = []Opener{open}
+	req.others = []opening{{open: open}}
 	return req, req.connection(query)
 }
 
@@ -176,7 +176,7 @@ func parseMulti(query url.Values, parsers Parsers) (streamRequest, error) {
 			if err != nil {
 				return req, named(name, err)
 			}
-			req.others = append(req.others, other.others...)
+			req.others = append(req.others, opening{name, other.others[0].open})
 		} else {
 			w, err := parseWatchOf(name, path, own, defaults)
 			if err != nil {

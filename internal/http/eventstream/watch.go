@@ -63,6 +63,9 @@ func prefixOf(name string) string {
 	return name + "."
 }
 
+// Upstream is how the watch of the kind is.
+func (w *watch) Upstream() cache.Upstream { return w.Store.Upstream() }
+
 // Name implements Source.
 func (w *watch) Name() string { return w.name }
 

@@ -155,7 +155,7 @@ func (w *watched) begin(v *access.Visibility, from From, request watchRequest) (
 	}
 	s.Find(w.t.Context(), from)
 	c = &client{t: w.t, source: s, bell: stream.NewBell(), form: serverSentEvents{memory: budget.NewMemory(1 << 20)}}
-	return c, s.Begin()
+	return c, s.Begin(Freshness{})
 }
 
 func wants(t *testing.T, what string, got []string, want ...string) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/board"
 	"github.com/kubecast/kubecast/internal/http/eventstream"
@@ -100,7 +101,13 @@ func (s *source) Epoch(ctx context.Context) (string, error) { return s.in.Kinds.
 func (s *source) Find(_ context.Context, from eventstream.From) { s.from = from }
 
 // Begin implements eventstream.Source: nobody is ever told a reset.
-func (s *source) Begin() (reset string) { return "" }
+func (s *source) Begin(told eventstream.Freshness) (reset string) {
+	s.freshness = told
+	return ""
+}
+
+// Upstream is how the watch of the kind is.
+func (s *source) Upstream() cache.Upstream { return s.in.Store.Upstream() }
 
 // look returns the view that the client is to be told now; nil: there is none yet, or it is not time. The outcome of the
 // stream is GoOn if it goes on. Of places, unless they are nil, the session is woken only by what changes on them.

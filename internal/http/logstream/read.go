@@ -301,6 +301,9 @@ func (s *source) settle() (p eventstream.Progress) {
 		s.synced = true
 		s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"lines":%d}`, s.lines))
 	}
+	if !p.Behind {
+		s.freshness.Live(s.to, s.prefix)
+	}
 	if s.once && s.synced {
 		s.over = true
 		for _, c := range s.order {

@@ -62,6 +62,8 @@ type source struct {
 	over   bool      // and nothing else was asked for
 	lines  int       // that were told
 	lacks  bool      // and some could not be had for now
+
+	freshness eventstream.Freshness // only as long as it has not begun, the pods may not be known
 }
 
 // open opens the source for a caller.
@@ -165,6 +167,9 @@ func (s *source) Ready(ctx context.Context) error {
 	return s.family.headStore.WaitSynced(ctx)
 }
 
+// Upstream is how the watch of the pods is.
+func (s *source) Upstream() cache.Upstream { return s.in.Store.Upstream() }
+
 // Epoch implements eventstream.Source. It is the objects' one, so that a client which adds logs to its stream is not reset everywhere.
 func (s *source) Epoch(ctx context.Context) (string, error) { return s.in.Kinds.Cluster().Epoch(ctx) }
 
@@ -183,7 +188,8 @@ func (s *source) Find(_ context.Context, from eventstream.From) {
 }
 
 // Begin implements eventstream.Source.
-func (s *source) Begin() (reset string) {
+func (s *source) Begin(told eventstream.Freshness) (reset string) {
+	s.freshness = told
 	s.synced, s.over = s.known.synced, s.known.over
 	return s.reset
 }

@@ -61,6 +61,8 @@ type source struct {
 	placed bool             // seq is a position
 	behind bool             // something may follow that came before the inbox was followed, and so wakes nobody
 	seq    uint64
+
+	freshness eventstream.Freshness // only as long as it has not begun, the database may be away
 }
 
 func (h *Handler) open(ctx context.Context, id auth.Identity, name string, newest int) (eventstream.Source, error) {
@@ -126,8 +128,8 @@ func (s *source) Find(ctx context.Context, from eventstream.From) {
 }
 
 // Begin implements eventstream.Source.
-func (s *source) Begin() (reset string) {
-	s.placed, s.behind = s.resume, s.resume
+func (s *source) Begin(told eventstream.Freshness) (reset string) {
+	s.placed, s.behind, s.freshness = s.resume, s.resume, told
 	return s.reset
 }
 
@@ -164,6 +166,7 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 		case err != nil:
 			return eventstream.Progress{Outcome: eventstream.Unavailable}
 		case !more:
+			s.freshness.Live(s.to, s.prefix)
 			return eventstream.Progress{}
 		}
 	}

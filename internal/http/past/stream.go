@@ -174,8 +174,8 @@ func numberOf(claim stream.Claim) (seq uint64, ok bool) {
 }
 
 // Begin implements eventstream.Source.
-func (s *transitions) Begin() (reset string) {
-	s.placed = s.resume
+func (s *transitions) Begin(told eventstream.Freshness) (reset string) {
+	s.placed, s.freshness = s.resume, told
 	return s.reset
 }
 

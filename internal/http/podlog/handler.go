@@ -139,7 +139,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		trail.Of(ctx).Decided(t.Read("get"), nil)
 		return h.refused(w, answer)
 	}
-	trail.Of(ctx).Began([]trail.Read{t.Read("get")})
+	trail.Of(ctx).Began([]trail.Read{t.Read("get")}, false)
 	header := w.Header()
 	header.Set("Content-Type", "text/plain")
 	header.Set("Cache-Control", "no-store")

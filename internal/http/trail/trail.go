@@ -145,6 +145,9 @@ func (t *Trail) Decided(read Read, err error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.streams && err == nil {
+		return // it joins
+	}
 	t.reads = append(t.reads, d)
 }
 
@@ -217,8 +220,8 @@ func (t *Trail) Answered(method string, code int, signsIn bool, named func() (Re
 	t.tell(audit.StageComplete, read, code, map[string]string{"method": method})
 }
 
-// Began logs that a stream with these watches has begun.
-func (t *Trail) Began(watches []Read) {
+// Began logs that a stream with these watches has begun. More says that others may join.
+func (t *Trail) Began(watches []Read, more bool) {
 	if t == nil {
 		return
 	}
@@ -234,7 +237,22 @@ func (t *Trail) Began(watches []Read) {
 		t.reads = append(t.reads, read)
 		t.tell(audit.StageStarted, read, http.StatusOK, nil)
 	}
-	t.query = nil
+	if !more {
+		t.query = nil
+	}
+}
+
+// Joined logs that a stream goes on with one more watch, which could not be opened when it began.
+func (t *Trail) Joined(watch Read) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	read := shown(watch)
+	read.selected = t.selectedOf(read)
+	t.reads = append(slices.DeleteFunc(t.reads, func(d *decided) bool { return d.Watch == watch.Watch }), read)
+	t.tell(audit.StageStarted, read, http.StatusOK, nil)
 }
 
 // Ended logs that a stream has ended, and why.

@@ -1,0 +1,118 @@
+package eventstream
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// openSources authorizes and opens the sources of a stream, all of them at once. Problems that heal by retrying are returned as a
+// refusal and not as an error. With either of them there are no sources.
+//
+// Of a stream of several, one that cannot be opened for now, or takes long, does not keep the others from beginning.
+func (ss *session) openSources(ctx context.Context, req streamRequest) (refusal Outcome, err error) {
+	ss.several = req.several
+	ss.openings = slices.Clone(req.others)
+	for _, wr := range req.watches {
+		ss.openings = append(ss.openings, ss.hub.watchOpener(wr))
+	}
+	slices.SortFunc(ss.openings, func(a, b opening) int { return cmp.Compare(a.name, b.name) }) // as ids have them
+	ss.sources = make([]Source, len(ss.openings))
+	if refusal, err = ss.openAll(ctx); refusal == GoOn && err == nil {
+		err = ss.shareIDs()
+	}
+	if refusal != GoOn || err != nil {
+		closeAll(ss.sources)
+		ss.sources = nil
+	}
+	return refusal, err
+}
+
+// openAll fills in the sources, and something in the place of each that is not open.
+func (ss *session) openAll(ctx context.Context) (refusal Outcome, err error) {
+	results := make([]chan opened, len(ss.openings))
+	abandon := make([]func(), len(ss.openings))
+	done := make(chan int, len(ss.openings))
+	for i, what := range ss.openings {
+		results[i] = make(chan opened, 1)
+		if ss.several { // it may outlive the request
+			ctx = context.WithoutCancel(ctx)
+		}
+		opening, cancel := context.WithCancel(ctx)
+		abandon[i] = cancel
+		ss.hub.spawn(func() {
+			defer context.AfterFunc(ss.hub.serving, cancel)()
+			source, err := what.open(opening, ss.id)
+			results[i] <- opened{source, err}
+			done <- i
+		})
+	}
+	var patience <-chan time.Time // nil: it does not end
+	errs := make([]error, len(ss.openings))
+	for left := len(ss.openings); left > 0; left-- {
+		select {
+		case i := <-done:
+			now := <-results[i]
+			results[i] = nil
+			abandon[i]()
+			if ss.sources[i], errs[i] = now.source, now.err; now.err == nil && ss.several && patience == nil {
+				patience = time.After(beginWithin)
+			}
+			continue
+		case <-patience:
+		}
+		break
+	}
+	return ss.takeOpened(results, abandon, errs)
+}
+
+// takeOpened decides what becomes of a stream some of whose sources are open, some failed, and some are being opened.
+func (ss *session) takeOpened(results []chan opened, abandon []func(), errs []error) (refusal Outcome, err error) {
+	open := 0
+	for i, failed := range errs {
+		switch heals := refusalOf(failed); {
+		case failed == nil && results[i] == nil:
+			open++
+		case failed == nil:
+			b := newBeginning(ss.openings[i], nil, cameFrom(ss.position, ss.openings[i].name, true))
+			b.first, b.abandon = results[i], abandon[i]
+			ss.sources[i] = b
+			ss.pursue(b)
+		case heals == Unavailable && ss.several:
+			b := newBeginning(ss.openings[i], nil, cameFrom(ss.position, ss.openings[i].name, true))
+			b.failed = failed
+			ss.sources[i] = b
+		case heals != GoOn:
+			refusal = heals
+		case err == nil:
+			err = failed // retrying does not heal it, so it matters more than a refusal
+		}
+	}
+	if err == nil && refusal == GoOn && open == 0 {
+		refusal = Unavailable
+	}
+	return refusal, err
+}
+
+// shareIDs tells the sources with long positions how many of them there may be.
+func (ss *session) shareIDs() error {
+	among := 0
+	for _, source := range ss.sources {
+		_, waits := source.(*beginning)
+		if _, shares := source.(Sharer); shares || waits {
+			among++
+		}
+	}
+	for i, source := range ss.sources {
+		switch s := source.(type) {
+		case *beginning:
+			s.among = among
+		case Sharer:
+			if err := s.ShareID(among); err != nil {
+				return named(ss.openings[i].name, err)
+			}
+		}
+	}
+	return nil
+}
