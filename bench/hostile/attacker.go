@@ -128,17 +128,29 @@ func accept(path string) string {
 
 // ask sends a request, reads so much of the answer, and closes it.
 func (a *Attacker) ask(ctx context.Context, path, token, position string, read int64) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.address+path, nil)
+	header := http.Header{"Accept": {accept(path)}}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	if position != "" {
+		header.Set("Last-Event-ID", position)
+	}
+	return a.do(ctx, http.MethodGet, path, "", header, read)
+}
+
+// send sends a request with a body or with a header of its own, and reads the answer to its end.
+func (a *Attacker) send(ctx context.Context, method, path, body string, header http.Header) bool {
+	header = header.Clone()
+	header.Set("Authorization", "Bearer "+a.token)
+	return a.do(ctx, method, path, body, header, math.MaxInt64)
+}
+
+func (a *Attacker) do(ctx context.Context, method, path, body string, header http.Header, read int64) bool {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+a.address+path, strings.NewReader(body))
 	if err != nil {
 		panic(err) // the path of the means is malformed
 	}
-	request.Header.Set("Accept", accept(path))
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	if position != "" {
-		request.Header.Set("Last-Event-ID", position)
-	}
+	request.Header = header
 	response, err := a.client.Do(request)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -25,6 +25,7 @@ type Good struct {
 type Poll struct {
 	Address string
 	Users   []load.User
+	History bool // every other list is of that
 }
 
 // polls is how many lists a second good users ask for, all of them together.
@@ -58,6 +59,9 @@ func poll(ctx context.Context, args Poll) (lists figures.Histogram) {
 		}
 		user := args.Users[number%len(args.Users)]
 		path, _, _ := strings.Cut(user.Path, "?")
+		if args.History && (number+number/len(args.Users))%2 == 1 {
+			path = "/history/apis/batch/v1/namespaces/" + namespaceOf(number%len(args.Users)) + "/jobs"
+		}
 		request, err := http.NewRequest(http.MethodGet, "http://"+args.Address+path, nil)
 		if err != nil {
 			panic(err) // our own path

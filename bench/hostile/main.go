@@ -17,7 +17,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/kubecast/kubecast/bench/internal/load"
 	"github.com/kubecast/kubecast/bench/internal/process"
 	"github.com/kubecast/kubecast/internal/devtoken"
+	"github.com/kubecast/kubecast/internal/history/dbtest"
 )
 
 func main() { process.Main("hostile", children, run) }
@@ -73,6 +73,9 @@ type bench struct {
 	good  []load.User
 	bad   string // the hostile user's token
 	limit limits
+
+	history  string         // where the gateway keeps it
+	database *dbtest.Server // its server; nil: it has none
 }
 
 // limits are the targets.
@@ -91,6 +94,7 @@ func run(args []string, out io.Writer) (err error) {
 	flags.IntVar(&b.retries, "retries", 2, "how often a round is measured again if other programs took processors meanwhile")
 	flags.Float64Var(&b.rate, "rate", 400, "changes of the good users' objects per second, of all of them together")
 	only := flags.String("only", "", "these `means` only, separated by commas: "+strings.Join(names(), ", "))
+	flags.StringVar(&b.history, "history", "none", "where the gateway keeps its history: "+strings.Join(histories, ", ")+"; without one, the means that need it are left out, with one, good users' lists are in turn of objects and of their jobs' history")
 	quick := flags.Bool("quick", false, "short, to see whether it works")
 	flags.StringVar(&b.profile, "profile", "", "`directory` for the gateway's profiles under each attack")
 	flags.BoolVar(&b.trace, "trace", false, "execution traces in place of profiles")
@@ -102,15 +106,14 @@ func run(args []string, out io.Writer) (err error) {
 		b.retries = 0
 		b.duration, b.rounds = 2*time.Second, 1
 	}
-	chosen := names()
-	if *only != "" {
-		chosen = strings.Split(*only, ",")
+	chosen, err := b.choose(*only)
+	if err != nil {
+		return err
 	}
-	for _, name := range chosen {
-		if findMeans(name) < 0 {
-			return fmt.Errorf("there is no means %q", name)
-		}
+	if err := b.openHistory(); err != nil {
+		return err
 	}
+	defer b.closeHistory()
 	if b.dir, err = os.MkdirTemp("", "kubecast-bench-"); err != nil {
 		return err
 	}
@@ -124,10 +127,7 @@ func run(args []string, out io.Writer) (err error) {
 	began := time.Now()
 	results := map[string][]result{}
 	for range b.rounds {
-		for _, m := range allMeans {
-			if !slices.Contains(chosen, m.name) {
-				continue
-			}
+		for _, m := range chosen {
 			r, err := b.measure(m)
 			for again := 0; err == nil && r.disturbed() && again < b.retries; again++ {
 				r, err = b.measure(m)
@@ -166,14 +166,15 @@ func (b *bench) signIn() (err error) {
 	return err
 }
 
-func (b *bench) config() string {
+func (b *bench) config(dir string) (string, error) {
+	history, err := b.historyConfig(dir)
 	return fmt.Sprintf(`auth:
   jwt:
   - {issuer: %q, audiences: [%s], publicKeyFile: %s.pub}
 authorizer: {mode: sar}
-cache: {preload: [configmaps, pods]}
+cache: {preload: [configmaps, pods, jobs.batch]}
 trustedProxies: [] # everybody comes from an address of their own, the hostile one from another than the good ones
-`, issuer, audience, b.key())
+`, issuer, audience, b.key()) + history, err
 }
 
 func names() (names []string) {

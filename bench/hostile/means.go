@@ -22,6 +22,8 @@ type means struct {
 	what    string
 	streams bool // that last as long as the attack
 	run     func(context.Context, *Attacker)
+	history bool // it needs one
+	changes bool // meanwhile the hostile user's jobs change in the cluster, too
 }
 
 const (
@@ -31,66 +33,69 @@ const (
 	termsOfOne    = 64
 )
 
-var allMeans = []means{
-	{"fields", "64 streams of 4 watches, each with fields= of its own", true, func(ctx context.Context, a *Attacker) {
+var allMeans = slices.Concat(meansOfKinds, meansOfViews, meansOfHistory)
+
+// meansOfKinds are watches, lists, and connections.
+var meansOfKinds = []means{
+	{name: "fields", what: "64 streams of 4 watches, each with fields= of its own", streams: true, run: func(ctx context.Context, a *Attacker) {
 		a.streams(ctx, func(number, watch int) string {
 			return fmt.Sprintf("%s?fields=metadata,x%d", either(watch), number*100+watch)
 		}, 4)
 	}},
-	{"patches", "64 streams of 4 watches with deltas=merge-patch and fields= of their own", true, func(ctx context.Context, a *Attacker) {
+	{name: "patches", what: "64 streams of 4 watches with deltas=merge-patch and fields= of their own", streams: true, run: func(ctx context.Context, a *Attacker) {
 		a.streams(ctx, func(number, watch int) string {
 			return fmt.Sprintf("%s?deltas=merge-patch&fields=metadata,spec,data,x%d", either(watch), number*100+watch)
 		}, 4)
 	}},
-	{"watches", "64 streams of 32 watches; beyond the limit they come again", false, func(ctx context.Context, a *Attacker) {
+	{name: "watches", what: "64 streams of 32 watches; beyond the limit they come again", run: func(ctx context.Context, a *Attacker) {
 		a.streams(ctx, func(number, watch int) string {
 			return fmt.Sprintf("%s?labelSelector=app!%%3Dx%d", either(watch), number*100+watch)
 		}, watchesOfOne)
 	}},
-	{"selectors", "64 streams of 4 watches of pods of 20 KB, with 64 terms each", true, func(ctx context.Context, a *Attacker) {
+	{name: "selectors", what: "64 streams of 4 watches of pods of 20 KB, with 64 terms each", streams: true, run: func(ctx context.Context, a *Attacker) {
 		a.streams(ctx, func(number, watch int) string {
 			return "/api/v1/pods?fieldSelector=" + url.QueryEscape(terms(number*100+watch))
 		}, 4)
 	}},
-	{"sorted", "2,000 sorted lists of pods at once, each in another order; after 429 they wait for a second, as they are told", false, func(ctx context.Context, a *Attacker) {
+	{name: "sorted", what: "2,000 sorted lists of pods at once, each in another order; after 429 they wait for a second, as they are told", run: func(ctx context.Context, a *Attacker) {
 		a.patience = time.Second
 		a.each(ctx, 2000, func(ctx context.Context, number, round int) bool {
 			return a.get(ctx, fmt.Sprintf("/api/v1/pods?limit=1&sort=-spec.priority,spec.a,spec.b,spec.c,spec.d,spec.e,spec.f,spec.x%d",
 				number*1000+round))
 		})
 	}},
-	{"flood", "2,000 lists at once of one pod, and after 429 again at once", false, func(ctx context.Context, a *Attacker) {
+	{name: "flood", what: "2,000 lists at once of one pod, and after 429 again at once", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 2000, func(ctx context.Context, _, _ int) bool { return a.get(ctx, "/api/v1/pods?limit=1") })
 	}},
-	{"left", "64 lists of pods by 64 terms at once, whose client leaves after 50 ms", false, func(ctx context.Context, a *Attacker) {
+	{name: "left", what: "64 lists of pods by 64 terms at once, whose client leaves after 50 ms", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {
 			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
 			return a.get(ctx, "/api/v1/pods?fieldSelector="+url.QueryEscape(terms(number*1000+round)))
 		})
 	}},
-	{"lists", "64 whole lists of pods (20 MB) at once, each with fields= of its own", false, func(ctx context.Context, a *Attacker) {
+	{name: "lists", what: "64 whole lists of pods (20 MB) at once, each with fields= of its own", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {
 			return a.get(ctx, fmt.Sprintf("/api/v1/pods?fields=metadata,spec,x%d", number*1000+round))
 		})
 	}},
-	{"pages", "first pages of walks, 65 at once, of whatever version is newest", false, func(ctx context.Context, a *Attacker) {
+	{name: "pages", what: "first pages of walks, 65 at once, of whatever version is newest", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 65, func(ctx context.Context, number, _ int) bool {
 			return a.get(ctx, either(number)+"?limit=1")
 		})
 	}},
-	{"slow", "64 snapshots and 64 lists of pods that nobody reads, again every 2 s", false, func(ctx context.Context, a *Attacker) {
+	{name: "slow", what: "64 snapshots and 64 lists of pods that nobody reads, again every 2 s", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 128, func(ctx context.Context, number, _ int) bool {
 			return a.stall(ctx, "/api/v1/pods?"+[]string{"", "watch=true"}[number%2], 2*time.Second)
 		})
 	}},
-	{"snapshots", "64 streams that begin with a snapshot of their own form, and leave after it", false, func(ctx context.Context, a *Attacker) {
+	{name: "snapshots", what: "64 streams that begin with a snapshot of their own form, and leave after it", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, streamsOfUser, func(ctx context.Context, number, round int) bool {
 			return a.ask(ctx, fmt.Sprintf("/stream?a=%s", url.QueryEscape(fmt.Sprintf("/api/v1/pods?fields=metadata,spec,x%d", number*1000+round))),
 				a.token, "", 4<<20)
 		})
 	}},
-	{"positions", "64 streams from made-up positions, again and again", false, func(ctx context.Context, a *Attacker) {
+	{name: "positions", what: "64 streams from made-up positions, again and again", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, streamsOfUser, func(ctx context.Context, number, _ int) bool {
 			version := rand.Uint64N(1 << 40)
 			if number%2 == 0 {
@@ -99,17 +104,17 @@ var allMeans = []means{
 			return a.ask(ctx, either(number/2)+"?watch=true&resourceVersion="+strconv.FormatUint(version, 10), a.token, "", 100)
 		})
 	}},
-	{"kinds", "lists of made-up kinds, 64 at once", false, func(ctx context.Context, a *Attacker) {
+	{name: "kinds", what: "lists of made-up kinds, 64 at once", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 64, func(ctx context.Context, number, round int) bool {
 			return a.get(ctx, fmt.Sprintf("/apis/made%d.up/v1/kinds%d", round, number))
 		})
 	}},
-	{"tokens", "forged tokens and none, 64 at once", false, func(ctx context.Context, a *Attacker) {
+	{name: "tokens", what: "forged tokens and none, 64 at once", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 64, func(ctx context.Context, number, _ int) bool {
 			return a.ask(ctx, "/api/v1/configmaps?limit=1", forged(a.token, number), "", 1<<20)
 		})
 	}},
-	{"connections", "2,000 connections that ask for nothing, and are opened again", false, func(ctx context.Context, a *Attacker) {
+	{name: "connections", what: "2,000 connections that ask for nothing, and are opened again", run: func(ctx context.Context, a *Attacker) {
 		a.each(ctx, 2000, func(ctx context.Context, _, _ int) bool {
 			return a.stall(ctx, "", time.Second)
 		})

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -100,6 +101,12 @@ func (s *stage) attacked(m means, address, profile string, sink *process.Child) 
 	if err := attacker.Call("Begin", Attack{Means: m.name, Address: address, Token: s.bad}, nil); err != nil {
 		return p, hostile, err
 	}
+	if m.changes && sink == nil {
+		if err := s.api.Call("ChangeCycle", true, nil); err != nil {
+			return p, hostile, err
+		}
+		defer func() { err = errors.Join(err, s.api.Call("ChangeCycle", false, nil)) }()
+	}
 	time.Sleep(min(settle, s.duration/2))
 	var before, after Attacked
 	if err := attacker.Call("Count", nil, &before); err != nil {
@@ -134,8 +141,12 @@ func (s *stage) start(name string) (err error) {
 	if err != nil {
 		return err
 	}
+	config, err := s.config(dir)
+	if err != nil {
+		return err
+	}
 	if s.gateway, err = gateway.Start(gateway.Options{
-		Binary: s.bench.gateway, Dir: dir, Config: s.config(), Kubeconfig: kubeconfig,
+		Binary: s.bench.gateway, Dir: dir, Config: config, Kubeconfig: kubeconfig,
 	}); err != nil {
 		return err
 	}
@@ -175,7 +186,7 @@ func (s *stage) measure(profile string) (p phase, err error) {
 		return p, err
 	}
 	began := time.Now()
-	if err := s.load.Call("Poll", Poll{Address: s.gateway.Address, Users: s.good}, nil); err != nil {
+	if err := s.load.Call("Poll", Poll{Address: s.gateway.Address, Users: s.good, History: s.history != "none"}, nil); err != nil {
 		return p, err
 	}
 	rounds := max(1, int(s.rate*s.duration.Seconds()/users))
