@@ -88,13 +88,12 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 			all = append(all, match[1])
 		}
 	}
-	browsers := strings.Join(slices.Collect(func(yield func(string) bool) {
-		for directory, text := range sources(t, ".ts") {
-			if strings.HasPrefix(directory, "web/e2e") && !yield(text) {
-				return
-			}
+	scripts := map[string]string{} // by directory
+	for directory, text := range sources(t, ".ts") {
+		for ; strings.HasPrefix(directory, "web/"); directory = filepath.Dir(directory) {
+			scripts[directory] += text
 		}
-	}), "\n")
+	}
 
 	place := regexp.MustCompile("^`([a-z0-9/]+)`(?:: (.*))?$")
 	title := regexp.MustCompile(`“([^”]+)”`)
@@ -125,7 +124,7 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 			}
 			for _, name := range title.FindAllStringSubmatch(match[2], -1) {
 				named++
-				if directory != "web/e2e" || !strings.Contains(browsers, "test('"+name[1]+"'") {
+				if !strings.Contains(scripts[directory], "test('"+name[1]+"'") {
 					t.Errorf("%s has no “%s”, which shall show: %s", directory, name[1], cells[0])
 				}
 			}
