@@ -37,6 +37,8 @@ export interface LogRun extends OfContainer {
 export interface LogGap extends OfContainer {
   readonly type: 'reset';
   readonly reason: string;
+  /** What the node says of it; empty if it says nothing. */
+  readonly message: string;
 }
 
 /** What a log has, in its order. */
@@ -85,7 +87,7 @@ export function logs(resource: Resource<KubeObject>, query: LogQuery): Source<Lo
         return { ...of, type, restart: count(data.restart) ?? 0, reason: text(data.reason), exitCode: count(data.exitCode) };
       case 'reset':
         number++;
-        return { ...of, type, reason: text(data.reason) };
+        return { ...of, type, reason: text(data.reason), message: text(data.message) };
       default:
         return undefined;
     }

@@ -8,7 +8,7 @@ const entries: LogEntry[] = [
   { ...of(0, 'main'), type: 'started', restart: 0, reason: '', exitCode: undefined },
   line(1, 'main', 'Epoch 1 loss 0.5'),
   line(2, 'side', 'epoch'),
-  { ...of(3, 'main'), type: 'reset', reason: 'expired' },
+  { ...of(3, 'main'), type: 'reset', reason: 'expired', message: '' },
 ];
 const numbers = (found: readonly LogEntry[]): string => found.map(({ number }) => number).join();
 
@@ -33,7 +33,9 @@ test('a run and a gap are told in words, also of a kind that is not known yet', 
   expect(words({ ...run, type: 'started', restart: 11 })).toContain('after 11 restarts');
   expect(words({ ...run, type: 'started', restart: 1 })).toContain('after 1 restart ');
   expect(words({ ...run, type: 'ended', restart: 0, reason: 'Error', exitCode: 137 })).toBe('— ended with exit code 137 (Error) —');
-  expect(words({ ...of(0, 'main'), type: 'reset', reason: 'meteor' })).toContain('meteor');
+  expect(words({ ...of(0, 'main'), type: 'reset', reason: 'meteor', message: '' })).toContain('meteor');
+  expect(words({ ...of(0, 'main'), type: 'reset', reason: 'unavailable', message: '' })).toContain('cannot be reached');
+  expect(words({ ...of(0, 'main'), type: 'reset', reason: 'unavailable', message: 'no such file' })).toBe('— lines are missing here: no such file —');
 });
 
 test('what came while the reader stays is counted, also where as many of the oldest are kept no more', () => {

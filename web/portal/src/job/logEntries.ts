@@ -48,6 +48,7 @@ export function words(entry: LogRun | LogGap): string {
     case 'ended':
       return `— ${t.log.ended(entry.exitCode, entry.reason ?? '')} —`;
     case 'reset':
-      return `— ${t.log.gaps[entry.reason] ?? t.log.gap(entry.reason)} —`;
+      // A node that says something can be reached.
+      return `— ${entry.message ? t.log.gap(entry.message) : (t.log.gaps[entry.reason] ?? t.log.gap(entry.reason))} —`;
   }
 }

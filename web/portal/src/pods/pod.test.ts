@@ -10,6 +10,15 @@ const pod = (status: Pod['status'], more: Partial<Pod['metadata']> = {}): Pod =>
 const waiting = (reason: string) => [{ name: 'main', state: { waiting: { reason } } }];
 const terminated = (exitCode: number, reason: string) => [{ name: 'main', state: { terminated: { exitCode, reason } } }];
 
+const ended = (name: string, exitCode: number, reason: string, seconds: string) => ({
+  name,
+  state: { terminated: { exitCode, reason, finishedAt: `2030-01-01T00:00:${seconds}Z` } },
+});
+const withSidecar = (status: Pod['status']): Pod => ({
+  ...pod(status),
+  spec: { containers: [{ name: 'main' }, { name: 'helper' }], initContainers: [{ name: 'proxy', restartPolicy: 'Always' }, { name: 'first' }] },
+});
+
 test.each<[string, Pod, string]>([
   ['no status yet', pod(undefined), 'Unknown'],
   ['no room', pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }] }), 'Pending unschedulable'],
@@ -20,6 +29,21 @@ test.each<[string, Pod, string]>([
   ['succeeded', pod({ phase: 'Succeeded', containerStatuses: terminated(0, 'Completed') }), 'Succeeded'],
   ['out of memory', pod({ phase: 'Failed', containerStatuses: terminated(137, 'OOMKilled') }), 'Failed OOMKilled'],
   ['a plain error says its exit code', pod({ phase: 'Failed', containerStatuses: terminated(2, 'Error') }), 'Failed exit code 2'],
+  [
+    'a sidecar hides nothing of how the main container failed',
+    withSidecar({ phase: 'Failed', initContainerStatuses: [ended('proxy', 143, 'Error', '01')], containerStatuses: [ended('main', 137, 'OOMKilled', '02')] }),
+    'Failed OOMKilled',
+  ],
+  [
+    'an init container before a sidecar',
+    withSidecar({ phase: 'Failed', initContainerStatuses: [ended('proxy', 143, 'Error', '01'), ended('first', 2, 'Error', '02')] }),
+    'Failed exit code 2',
+  ],
+  [
+    'what failed first made the others end',
+    withSidecar({ phase: 'Failed', containerStatuses: [ended('helper', 143, 'Error', '03'), ended('main', 137, 'OOMKilled', '02')] }),
+    'Failed OOMKilled',
+  ],
   ['evicted', pod({ phase: 'Failed', reason: 'Evicted' }), 'Failed Evicted'],
   ['failed, nobody says why', pod({ phase: 'Failed' }), 'Failed'],
   ['being deleted', pod({ phase: 'Running' }, { deletionTimestamp: '2030-01-01T00:00:00Z' }), 'Deleting'],

@@ -11,14 +11,23 @@ interface ContainerStatus {
   readonly restartCount?: number;
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
-    readonly terminated?: { readonly reason?: string; readonly exitCode?: number; readonly signal?: number; readonly message?: string };
+    readonly terminated?: {
+      readonly reason?: string;
+      readonly exitCode?: number;
+      readonly signal?: number;
+      readonly message?: string;
+      readonly finishedAt?: string;
+    };
   };
 }
+
+type ContainerEnd = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
 
 export interface Pod extends KubeObject {
   readonly spec?: {
     readonly nodeName?: string;
     readonly containers?: readonly { readonly name: string }[];
+    readonly initContainers?: readonly { readonly name: string; readonly restartPolicy?: string }[];
   };
   readonly status?: {
     readonly phase?: string;
@@ -38,6 +47,8 @@ export const podFields = [
   'metadata.ownerReferences',
   'spec.nodeName',
   'spec.containers.name',
+  'spec.initContainers.name',
+  'spec.initContainers.restartPolicy',
   'status.phase',
   'status.reason',
   'status.message',
@@ -98,12 +109,27 @@ interface Stated {
 // Waiting reasons that are the way of things; any other needs somebody's attention.
 const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
 
-function stateOf({ metadata, status = {} }: Pod): Stated {
+/**
+ * The container for which a pod failed: one that does its work before those that begin it, and these before sidecars, which the kubelet ends once the work is
+ * over; of several the one that ended first. One that the kubelet could not find any more counts only if there is no other.
+ */
+function failed({ spec = {}, status = {} }: Pod): ContainerEnd | undefined {
+  const sidecars = new Set(spec.initContainers?.filter(({ restartPolicy }) => restartPolicy === 'Always').map(({ name }) => name));
+  const ranked = [
+    ...(status.containerStatuses ?? []).map(({ state }) => ({ end: state?.terminated, rank: 0 })),
+    ...(status.initContainerStatuses ?? []).map(({ name, state }) => ({ end: state?.terminated, rank: sidecars.has(name) ? 2 : 1 })),
+  ].flatMap(({ end, rank }) => (end && end.exitCode !== 0 ? [{ end, rank, lost: Number(end.reason === 'ContainerStatusUnknown') }] : []));
+  ranked.sort((a, b) => a.lost - b.lost || a.rank - b.rank || (timeOf(a.end.finishedAt) ?? 0) - (timeOf(b.end.finishedAt) ?? 0));
+  return ranked[0]?.end;
+}
+
+function stateOf(pod: Pod): Stated {
+  const { metadata, status = {} } = pod;
   const said = (state: PodState, detail = '', message = ''): Stated => ({ state, detail, message });
   const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   if (status.phase === 'Succeeded') return said('Succeeded');
   if (status.phase === 'Failed') {
-    const culprit = containers.map(({ state }) => state?.terminated).find((end) => end && end.exitCode !== 0);
+    const culprit = failed(pod);
     const exit = culprit?.signal ? t.signal(culprit.signal) : culprit?.exitCode ? t.exitCode(culprit.exitCode) : '';
     const reason = status.reason ?? culprit?.reason ?? '';
     return said('Failed', reason === 'Error' && exit ? exit : reason || exit, status.message ?? culprit?.message);
