@@ -303,6 +303,61 @@ func TestWhoIsAboutToBeIdleIsNotPassedOver(t *testing.T) {
 	r.expect(clients[2], `"name":"third"`)
 }
 
+// changedSource is not like its members any more.
+type changedSource struct{ Alike }
+
+func (changedSource) Likeness() any { return "changed" }
+
+// TestWhoIsToldByACohortIsStillLikeIt: what a cohort has told may make its members others than those who are about to join it: they know that
+// their data is stale, say. Whoever joined it now would never be told that.
+func TestWhoIsToldByACohortIsStillLikeIt(t *testing.T) {
+	r := run(t, func(c net.Conn) net.Conn { return c })
+	clients := []*bufio.Reader{r.open(), r.open()}
+	r.awaitTogether(2)
+	k := r.kin()
+	c := k.cohorts[0]
+	for !c.take() {
+		time.Sleep(time.Millisecond)
+	}
+	c.source = changedSource{c.source}
+	if !c.idle() {
+		r.hub.workers.push(c)
+	}
+	r.api.Put("pods", "team-a/told")
+	for _, client := range clients {
+		r.expect(client, `"name":"told"`)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		k.mu.Lock()
+		over := c.over
+		k.mu.Unlock()
+		if over {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("others can join it")
+		}
+	}
+	r.api.Put("pods", "team-a/last")
+	for _, client := range clients {
+		r.expect(client, `"name":"last"`)
+	}
+}
+
+// kin is the only one that there is.
+func (r *running) kin() *kin {
+	kins := &r.hub.kins
+	kins.mu.Lock()
+	defer kins.mu.Unlock()
+	if len(kins.all) != 1 {
+		r.t.Fatalf("%d kins", len(kins.all))
+	}
+	for _, k := range kins.all {
+		return k
+	}
+	return nil
+}
+
 // panickingSource fails when it is read.
 type panickingSource struct{ Alike }
 

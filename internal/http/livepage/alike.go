@@ -23,9 +23,10 @@ type likeness struct {
 	stale    eventstream.Freshness
 }
 
-// likeness is nil as long as there is something to be told to the client alone.
+// likeness is nil as long as there is something to be told to the client alone. What is to be told anew is told at once: only a page may be cut
+// then, and has moved until it is told to its end.
 func (s *source) likeness() any {
-	if !s.begun || s.Outdated() || s.next != nil || s.anew || s.last || s.told.IsZero() {
+	if !s.begun || s.Outdated() || s.next != nil || s.last || s.told.IsZero() {
 		return nil
 	}
 	return likeness{s.asked.Identity(), board.Places{Offset: s.offset, Limit: s.limit}, s.view.Key(), s.conflate, s.freshness}
