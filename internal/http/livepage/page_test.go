@@ -99,11 +99,11 @@ func TestPagesOfWhichMoreIsToBeToldAreNotTheSame(t *testing.T) {
 		t.Errorf("a page to which nothing happened: %d, %t", order, ok)
 	}
 	for what, p := range map[string]*pagePlace{
-		"total": at(func(p *pagePlace) { p.total = 2 }),
+		"total":     at(func(p *pagePlace) { p.total = 2 }),
 		"freshness": at(func(p *pagePlace) { p.freshness.Tell(&teller{}, "", cache.Upstream{}) }),
-		"moved": at(func(p *pagePlace) { p.moved = true }),
-		"shown": at(func(p *pagePlace) { p.shown = []*cluster.Object{other} }),
-		"order": at(func(p *pagePlace) { p.order = nil }),
+		"moved":     at(func(p *pagePlace) { p.moved = true }),
+		"shown":     at(func(p *pagePlace) { p.shown = []*cluster.Object{other} }),
+		"order":     at(func(p *pagePlace) { p.order = nil }),
 	} {
 		if _, ok := first.Compare(p); ok {
 			t.Errorf("a page of another %s is the same", what)
