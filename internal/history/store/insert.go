@@ -30,21 +30,36 @@ func (s *Store) insert(ctx context.Context, tx *sql.Tx, table string, columns []
 	return s.insertValues(ctx, tx, into, len(columns), rows, suffix)
 }
 
+// insertBytes bounds the texts of one statement of several rows. Servers refuse a statement that is too large: MariaDB one of 16 MB.
+const insertBytes = 4 << 20
+
 func (s *Store) insertValues(ctx context.Context, tx *sql.Tx, into string, columns int, rows [][]any, suffix string) error {
 	one := "(?" + strings.Repeat(", ?", columns-1) + ")"
-	for _, size := range insertSizes {
-		if len(rows) < size {
-			continue
-		}
+	for len(rows) > 0 {
+		size := insertSizes[slices.IndexFunc(insertSizes, func(size int) bool { return size == 1 || size <= len(rows) && fits(rows[:size]) })]
 		statement := into + "VALUES " + one + strings.Repeat(", "+one, size-1) + suffix
-		for len(rows) >= size {
-			if _, err := s.exec(ctx, tx, statement, slices.Concat(rows[:size]...)...); err != nil {
-				return err
-			}
-			rows = rows[size:]
+		if _, err := s.exec(ctx, tx, statement, slices.Concat(rows[:size]...)...); err != nil {
+			return err
 		}
+		rows = rows[size:]
 	}
 	return nil
+}
+
+// fits reports whether rows fit into one statement.
+func fits(rows [][]any) bool {
+	bytes := 0
+	for _, row := range rows {
+		for _, value := range row {
+			if text, ok := value.(string); ok {
+				bytes += len(text)
+			}
+		}
+		if bytes > insertBytes {
+			return false
+		}
+	}
+	return true
 }
 
 // arraySize is how many rows go into one statement that has an array for each column.

@@ -174,6 +174,29 @@ func TestACopyThatBrokeOffGoesOnAndMixesNothing(t *testing.T) {
 	})
 }
 
+// Digests have up to a megabyte, and servers refuse statements that are too large. So nobody's digests keep a history where it is.
+func TestLargeRowsAreCopied(t *testing.T) {
+	each(t, func(t *testing.T, to *Store) {
+		from := openAt(t, "sqlite://"+t.TempDir()+"/from.db")
+		if err := from.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		columns := strings.Fields("owner seq at kind cluster resource namespace name silent read_at body")
+		body := strings.Repeat("x", 1<<20)
+		var rows [][]any
+		for seq := range 40 {
+			rows = append(rows, []any{"alice", seq, 1, "digest", "c", "", "", "", 0, 0, body})
+		}
+		if err := from.Transact(t.Context(), func(tx *Tx) error { return tx.Insert(t.Context(), "inbox", columns, rows, nil, nil) }); err != nil {
+			t.Fatal(err)
+		}
+		copied := 0
+		if err := Copy(t.Context(), from, to, func(_ string, rows int) { copied += rows }); err != nil || copied < len(rows) {
+			t.Errorf("%d rows, %v", copied, err)
+		}
+	})
+}
+
 // A role that gets what the document says has all that it needs.
 func TestTheDocumentNamesAllTables(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/history.md")
