@@ -25,19 +25,24 @@ type Queue struct {
 	users map[userOf]*member // users that have a turn, or wait for one
 	next  [classes][]*member // by class: users that wait and may have one more turn, in the order in which they get it
 	last  Class              // which of Users and System was served last
+	first int                // how many turns of First others that wait have waited for
 }
 
 // Class says who goes first among those that wait for a turn.
 type Class int
 
 // The classes. First goes before all others, however many there are. So it is for work of which there is little, and
-// for which everybody waits. System and Users get every other turn while both wait.
+// for which everybody waits. If there is much of it all the same, one turn in firstInARow is another's, so that nobody waits
+// for ever. System and Users get every other turn of the rest while both wait.
 const (
 	Users Class = iota
 	System
 	First
 	classes
 )
+
+// firstInARow is in how many turns the others have one, while First waits all the time.
+const firstInARow = 16
 
 // userOf is a user of a class.
 type userOf struct {
@@ -176,17 +181,35 @@ func (q *Queue) isAwaited() bool {
 
 // pop takes the user off next who is served next.
 func (q *Queue) pop() *member {
-	class := First
-	if len(q.next[First]) == 0 {
-		if class = Users + System - q.last; len(q.next[class]) == 0 {
-			class = q.last
-		}
-		q.last = class
-	}
+	class := q.nextClass()
 	first := q.next[class][0]
 	q.next[class] = slices.Delete(q.next[class], 0, 1)
 	first.listed = false
 	return first
+}
+
+// nextClass says which class is served next, and counts the turns of First that the others have waited for.
+func (q *Queue) nextClass() Class {
+	others := len(q.next[System])+len(q.next[Users]) > 0
+	if !others {
+		q.first = 0
+	}
+	if len(q.next[First]) > 0 && q.first < firstInARow-1 {
+		if others {
+			q.first++
+		}
+		return First
+	}
+	if !others {
+		return First
+	}
+	q.first = 0
+	class := Users + System - q.last
+	if len(q.next[class]) == 0 {
+		class = q.last
+	}
+	q.last = class
+	return class
 }
 
 func (q *Queue) give(m *member) {

@@ -98,6 +98,42 @@ func TestManyUsersDelayNeitherWhatComesFirstNorTheSystem(t *testing.T) {
 	})
 }
 
+// However much has to come first, for however long, the rest goes on, if slowly: leases of the system are renewed.
+func TestWhatComesFirstAllTheTimeStopsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(1, 0, 0)
+		served, other := 0, map[Class]int{}
+		ctx, stop := context.WithCancel(t.Context())
+		var working sync.WaitGroup
+		work := func(class Class, user string, count func()) {
+			working.Go(func() {
+				for ctx.Err() == nil {
+					release, err := q.TakeAs(ctx, class, user)
+					if err != nil {
+						return
+					}
+					time.Sleep(time.Millisecond)
+					count()
+					release()
+				}
+			})
+		}
+		for i := range 3 {
+			work(First, fmt.Sprint("recorder", i), func() { served++ })
+		}
+		work(System, "leases", func() { other[System]++ })
+		for i := range 10 {
+			work(Users, fmt.Sprint("user", i), func() { other[Users]++ })
+		}
+		time.Sleep(time.Second)
+		stop()
+		working.Wait()
+		if most := served/(firstInARow-1) + 1; other[System] == 0 || other[Users] == 0 || other[System]+other[Users] > most {
+			t.Errorf("%d turns came first, %v others", served, other)
+		}
+	})
+}
+
 func TestOneUserLeavesASlotToOthersWhileThereAreSome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := true

@@ -15,7 +15,8 @@ import (
 // each transaction, belongs to somebody, and waits for their turn:
 //
 //   - Recorders use connections that nobody else gets. They wait for nobody, unless the database has but one writer: then
-//     their transactions go before all others that wait.
+//     their transactions go before all others that wait, but for one turn in sixteen, or those would wait for ever while several
+//     recorders write all the time.
 //   - Reading and writing have a queue each, in which users take turns. What else the gateway does (System) has every other
 //     turn while it waits. There are no more turns than connections, so nobody waits for one of these in order of arrival.
 //
@@ -28,7 +29,7 @@ type Payer struct {
 	name  string
 }
 
-// Recorder is who records a log. Its turns come before all others'.
+// Recorder is who records a log. Its turns come before others'.
 func Recorder(log string) Payer { return Payer{budget.First, log} }
 
 // System is a part of the gateway that works for nobody in particular. All of them together have as many turns as all users
