@@ -95,3 +95,23 @@ func TestFollowedLogThatCannotGoOnSaysSo(t *testing.T) {
 		s.says("web/main two")
 	})
 }
+
+// A node that is down answers nothing, and the API server says so after half a minute: long after what is there should have come.
+func TestFollowedLogOfANodeThatIsDownSaysSo(t *testing.T) {
+	withKubelet(t, 1, func(t *testing.T, k *kubelet, all []*gateway) {
+		k.starts("a/web", "main")
+		k.writes("a/web", "main", "one")
+		down := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(30 * time.Second):
+				http.Error(w, "dial tcp: i/o timeout", http.StatusInternalServerError)
+			case <-r.Context().Done():
+			}
+		})
+		k.instead.Store(&down)
+		s := all[0].stream("/logs/api/v1/namespaces/a/pods/web")
+		s.says("started web/main#0", "synced", "reset unavailable web")
+		k.instead.Store(nil)
+		s.says("web/main one")
+	})
+}

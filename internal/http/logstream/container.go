@@ -22,6 +22,7 @@ type container struct {
 	run                       int          // its number; -1: none was read
 	begins                    time.Time    // since when its reader waits for more of what is there
 	settled                   bool         // what was there has been told
+	late                      bool         // or has not come within a while, and nobody says why: synced does not wait for it
 	troubled                  bool         // the client was told that the log cannot be read
 	fails                     time.Time    // since when the node says that it cannot tell the log; zero: it does not
 	unreadable                bool         // its run ended, and could not be read to its end: nobody is told that it was

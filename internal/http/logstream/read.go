@@ -288,9 +288,11 @@ func (s *source) settle() (p eventstream.Progress) {
 		if !c.fail(trouble) {
 			continue
 		}
-		if c.troubled = true; s.once || trouble != nil {
-			s.unavailable(c, trouble)
+		if trouble == nil && !s.once { // it is quiet as far as is known; if more becomes known, that is told
+			c.late = true
+			continue
 		}
+		s.unavailable(c, trouble)
 	}
 	p.Behind = !s.isSettled()
 	if s.once && s.lacks && !s.synced && !p.Behind && s.prefix == "" { // what was told must not look complete
@@ -321,7 +323,7 @@ func (s *source) isSettled() bool {
 		return false
 	}
 	for _, c := range s.order {
-		if c.reader != nil && !c.settled && !c.troubled {
+		if c.reader != nil && !c.settled && !c.late && !c.troubled {
 			return false
 		}
 	}
@@ -387,7 +389,7 @@ func (s *source) begin(c *container) eventstream.Outcome {
 	if err != nil {
 		return failed(err)
 	}
-	c.reader, c.begins, c.settled, c.troubled = reader, time.Now(), false, false
+	c.reader, c.begins, c.settled, c.late, c.troubled = reader, time.Now(), false, false, false
 	c.fails, c.unreadable = time.Time{}, false
 	c.changed()
 	if !again {

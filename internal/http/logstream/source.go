@@ -275,7 +275,7 @@ func (s *source) Due() (due time.Time) {
 		switch {
 		case !c.finished.IsZero():
 			sooner(c.finished.Add(endWithin))
-		case c.reader == nil || c.troubled:
+		case c.reader == nil || c.troubled || c.late && !c.settled:
 		case !c.settled:
 			sooner(c.begins.Add(settleWithin))
 		case !c.fails.IsZero():
