@@ -30,6 +30,8 @@ type follower struct {
 	mu       sync.Mutex
 	g        *gateway              // the replica that it is, or was, connected to
 	since    time.Time             // it reads
+	opened   time.Time             // it is connected since, and does not pause; zero: it is not
+	beside   bool                  // its stream has a watch of another kind, which fails or hangs now and then
 	reads    bool                  // it is connected, the stream has begun, and it does not pause
 	copies   map[string]*watchCopy // by the watch's name
 	position string
@@ -62,6 +64,9 @@ func newFollower(replicas []*gateway, user string, paths map[string]string, rand
 	if f.path == "" {
 		f.path = "/stream?heartbeat=20s"
 	}
+	if f.beside = f.path != paths[""]; f.beside {
+		f.path += "&beside=" + escape("/apis/batch/v1/jobs")
+	}
 	for name, path := range paths {
 		f.copies[name] = &watchCopy{objects: map[string]string{}}
 		if name != "" {
@@ -92,6 +97,7 @@ type watchCopy struct {
 	objects  map[string]string // JSON, by uid
 	told     map[string]bool   // uids told since the connection began or a reset; nil once a snapshot was complete
 	snapshot bool              // a reset was told, and the snapshot after it not to its end
+	behind   bool              // what was missed since the position is not told to its end: see rule 6 of docs/wire.md
 	versions map[string]uint64 // that this connection has told, by uid
 }
 
@@ -111,9 +117,13 @@ func (f *follower) run(done <-chan struct{}) {
 		f.note("to replica %d with %q", to, f.position)
 		for _, c := range f.copies {
 			c.told, c.versions = map[string]bool{}, map[string]uint64{}
+			c.behind = f.position != ""
 		}
 		f.mu.Unlock()
 		s := f.g.open(f.path, headers...)
+		f.mu.Lock()
+		f.opened = time.Now()
+		f.mu.Unlock()
 		cut := time.AfterFunc(time.Duration(1+f.random.IntN(20000))*time.Millisecond, s.close)
 		pauses := false
 		for {
@@ -155,7 +165,14 @@ func (f *follower) run(done <-chan struct{}) {
 func (f *follower) reading(is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.reads, f.since = is, time.Now()
+	f.reads, f.since, f.opened = is, time.Now(), time.Time{}
+}
+
+// silent reports whether the follower of several watches has been connected for so long, and was told nothing.
+func (f *follower) silent(long time.Duration) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.beside && !f.opened.IsZero() && !f.reads && time.Since(f.opened) >= long
 }
 
 // settled reports whether the follower should have what its replica has, if nothing has happened for so long: it reads, is
@@ -167,7 +184,7 @@ func (f *follower) settled(long time.Duration) bool {
 		return false
 	}
 	for _, c := range f.copies {
-		if c.snapshot {
+		if c.snapshot || c.behind {
 			return false
 		}
 	}
@@ -232,6 +249,8 @@ func (f *follower) apply(frame frame) {
 		delete(c.objects, uid)
 		delete(c.told, uid)
 		delete(c.versions, uid)
+	case "bookmark":
+		c.behind = false
 	case "reset":
 		c.snapshot = true
 		f.resets[frame.field("reason")]++
@@ -244,7 +263,7 @@ func (f *follower) apply(frame frame) {
 		if got := strconv.Itoa(len(c.told)); got != frame.field("count") {
 			f.fault("%s objects were told before %q", got, frame.raw)
 		}
-		c.told, c.snapshot = nil, false
+		c.told, c.snapshot, c.behind = nil, false, false
 	}
 }
 

@@ -41,7 +41,7 @@ var modelClients = []map[string]string{
 
 // TestClientsEndWithTheClustersState, whatever they ask for, however often they are cut off, to whichever replica they
 // come back, and whatever becomes of the replicas' own watches meanwhile. And they are there all the time: a second after
-// the last change, who is connected and reads has what its replica has.
+// the last change, who is connected and reads has what its replica has, also if another kind on its stream fails or hangs.
 //
 // What happens comes from a seed, which is the subtest's name. $KUBECAST_SOAK lets the test last, as `make soak` does, and
 // $KUBECAST_SEED says with which seed it begins. It ends with the first seed that finds something.
@@ -113,6 +113,9 @@ func (m *model) play() {
 	restoreAt := m.IntN(800) // in half of the seeds never
 	for step := range 400 {
 		m.churn()
+		if step == 0 || m.IntN(10) == 0 {
+			m.failBeside()
+		}
 		if step == restoreAt {
 			m.restore()
 		}
@@ -172,6 +175,9 @@ func (m *model) rest(began time.Time) {
 		m.checked["streams together"] = max(m.checked["streams together"], replica.server.streams.Stats().Together)
 	}
 	for _, f := range m.followers {
+		if version := before[f.replica()]; f.silent(long) && version > 0 && f.replica().isLive("pods") {
+			f.fault("%v after it came, it was told nothing", long)
+		}
 		// A replica whose watch was back only just now may hold for them what it has learned only just now.
 		if _, version := f.replica().known("pods"); version == before[f.replica()] && f.settled(long) {
 			m.check(f, fmt.Sprintf("%v after the last change, at %v", long, time.Since(began)))
@@ -210,6 +216,16 @@ func (g *gateway) known(kind string) (objects map[string]string, version uint64)
 		}
 	}
 	return objects, version
+}
+
+// isLive reports whether a replica's watch of a kind stands.
+func (g *gateway) isLive(kind string) bool {
+	for _, store := range g.kinds.All() {
+		if store.Kind().String() == kind {
+			return store.Upstream().Live
+		}
+	}
+	return false
 }
 
 // churn does something to the cluster, or to the replicas' connection with it.
@@ -269,6 +285,24 @@ func (m *model) churn() {
 	}
 }
 
+// failBeside lets another kind begin to fail or to hang, or work again.
+func (m *model) failBeside() {
+	switch m.IntN(4) {
+	case 0:
+		m.api.api.Fail("jobs", http.StatusInternalServerError)
+	case 1:
+		m.api.api.Hang("jobs")
+	case 2:
+		m.api.api.Fail("jobs", 0)
+		m.api.api.Put("jobs", fmt.Sprintf("team-a/job-%d", m.IntN(3)))
+	default:
+		m.api.api.Fail("jobs", 0)
+	}
+	if m.IntN(2) == 0 {
+		m.api.api.CutWatches("jobs")
+	}
+}
+
 func (m *model) put(key string) {
 	fields := []string{
 		"metadata.labels.app=" + []string{"web", "db"}[m.IntN(2)],
@@ -285,6 +319,7 @@ func (m *model) put(key string) {
 // heal ends what was done to connections.
 func (m *model) heal() {
 	m.api.api.Fail("pods", 0)
+	m.api.api.Fail("jobs", 0)
 	if m.IntN(2) == 0 {
 		m.api.api.CutWatches("pods")
 	}

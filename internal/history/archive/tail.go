@@ -251,6 +251,7 @@ func (t *Tail) ask(ctx context.Context) bool {
 	t.mu.Lock()
 	head, first := t.head, !t.asked
 	t.mu.Unlock()
+	up := t.source.upstream() // before the log is read: who is told live is to find there what was recorded until then
 	log, found, err := t.read(within, head, first)
 	if ctx.Err() != nil {
 		return false
@@ -258,7 +259,7 @@ func (t *Tail) ask(ctx context.Context) bool {
 	if err != nil {
 		t.archive.metrics.Failed(ctx, err)
 	}
-	for _, w := range t.answered(began, log, found, err, t.source.upstream()) {
+	for _, w := range t.answered(began, log, found, err, up) {
 		w.Wake()
 	}
 	return err == nil

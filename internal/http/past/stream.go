@@ -238,6 +238,7 @@ const batch = 128
 
 // follow tells what follows the client's position.
 func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
+	before := s.tail.Upstream()
 	entries, err := s.tail.Next(s.seq, batch, s.to)
 	switch {
 	case errors.Is(err, archive.ErrBehind), errors.Is(err, archive.ErrAhead):
@@ -248,7 +249,10 @@ func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
 	}
 	p.More = len(entries) > 0
 	if !p.More { // only now, since from here on a change wakes the session
-		s.freshness.Tell(s.to, s.prefix, s.tail.Upstream())
+		now := s.tail.Upstream()
+		if p.More = now.Live && !before.Live; !p.More { // else what was recorded meanwhile comes first
+			s.freshness.Tell(s.to, s.prefix, now)
+		}
 	}
 	for _, e := range entries {
 		if s.isOfAnotherNamespace(e.Transition) {
