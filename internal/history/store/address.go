@@ -207,7 +207,7 @@ func openMySQL(opts Options, address *url.URL) (*sql.DB, dialect, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return sql.OpenDB(connector), mariadb{}, nil
+	return sql.OpenDB(ending{connector}), mariadb{}, nil
 }
 
 func readPassword(file string) (string, error) {
