@@ -103,6 +103,7 @@ var migrations = [][]string{{
 	{
 		`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS counts $TEXT`,
 	},
+	inboxNamespaces,
 }
 
 var (

@@ -5,3 +5,9 @@ var namespaceColumns = []string{
 	`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,
 	`ALTER TABLE transitions ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,
 }
+
+// inboxNamespaces say the same of what is told of a job, and of what waits to be.
+var inboxNamespaces = []string{
+	`ALTER TABLE inbox ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,
+	`ALTER TABLE inbox_waiting ADD COLUMN IF NOT EXISTS namespace_uid $KEY`,
+}
