@@ -141,6 +141,11 @@ func (r *Recorder) findOwners(ctx context.Context, b *batch) error {
 			t.Owner, b.after[i].Owner = owner, owner
 		}
 	}
+	for uid := range b.unowned {
+		if job := b.changed[uid]; job.Owner == "" { // it may have been counted after its transition
+			job.Owner = history.Name(found[uid])
+		}
+	}
 	return nil
 }
 

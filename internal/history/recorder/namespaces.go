@@ -76,6 +76,9 @@ func (r *Recorder) place(ctx context.Context, b *batch) error {
 			t.NamespaceUID, b.after[i].NamespaceUID = namespace, namespace
 		}
 	}
+	for uid, namespace := range found {
+		b.changed[uid].NamespaceUID = namespace // it may have been counted after its transition
+	}
 	return ctx.Err()
 }
 

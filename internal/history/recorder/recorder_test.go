@@ -837,6 +837,37 @@ func TestAJobIsWhoseTheObjectAboveItIs(t *testing.T) {
 	})
 }
 
+// What is found of a job after its transition was read is also known of the job as later events of the same batch left it.
+func TestWhoseAJobIsOutlivesWhatIsCountedInTheSameBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWorld()
+		world.api.Serve(apitest.Widgets, true)
+		world.api.Put("widgets", "n/w", apitest.Set("metadata.annotations", map[string]string{"kubecast.io/owner": "ann"}))
+		above := apitest.Set("metadata.ownerReferences", []map[string]any{{"apiVersion": "example.org/v1", "kind": "Widget", "name": "w", "uid": world.api.UID("widgets", "n/w"), "controller": true}})
+		world.put("b", history.Running)
+		recorder := start(t, world.api, db, "a", ring)
+		settle()
+		recorder.stop()
+		world.api.Put("jobs", "n/a", append(slices.Clone(lives[history.Running]), above)...)
+		world.api.Put("jobs", "n/a", append(slices.Clone(lives[history.Running]), "status.failed:=1", above)...)
+		recorder = start(t, world.api, db, "b", ring) // it reads both at once
+		defer recorder.stop()
+		settle()
+		uid := world.api.UID("jobs", "n/a")
+		var job *history.Job
+		if db.set(func() { job = db.jobs[uid] }); job == nil || job.Failures != 1 || job.Owner != "ann" {
+			t.Errorf("%+v", job)
+		}
+		world.api.Put("jobs", "n/a", append(slices.Clone(lives[history.Succeeded]), above)...)
+		settle()
+		for _, transition := range db.told() {
+			if transition.Name == "a" && transition.Owner != "ann" {
+				t.Errorf("%s is of %q", line(transition), transition.Owner)
+			}
+		}
+	})
+}
+
 // What was deleted is removed once it was kept for long enough, by one of the replicas, little by little. What ended and still is in the cluster stays, or it would be recorded anew.
 func TestWhatWasKeptForLongEnoughIsRemovedLittleByLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
