@@ -172,11 +172,11 @@ func AwaitAll(ctx context.Context, store *cache.Store, version uint64) error {
 // of a permission.
 func (a *Access) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string, exists bool) (auth.Scope, error) {
 	request := t.Request(kinds.Cluster().Name(), verb)
-	decision, err := a.opts.Authorizer.Authorize(ctx, id, request)
+	allowed, err := a.allowed(ctx, id, request)
 	switch {
 	case err != nil:
 		return auth.Scope{}, err
-	case decision.Allowed:
+	case allowed:
 		return auth.Scope{All: true}, nil
 	case t.Name != "":
 		return auth.Scope{}, nil
@@ -185,7 +185,7 @@ func (a *Access) permitted(ctx context.Context, kinds *cache.Kinds, id auth.Iden
 	}):
 		return auth.Scope{}, nil
 	}
-	return a.opts.Authorizer.Scope(ctx, id, request)
+	return a.scope(ctx, id, request)
 }
 
 // See asks again how much a caller may see of a target of a kind that is being served; ok is false if that is
@@ -262,10 +262,18 @@ func (a *Access) Scope(ctx context.Context, id auth.Identity, kinds *cache.Kinds
 	if !kinds.Cluster().Serves(group, resource) || a.isMadeUp(ctx, kinds, id, func(ctx context.Context) (cluster.Kind, error) { return kinds.Cluster().Named(ctx, name) }) {
 		return auth.Scope{}, nil
 	}
-	return a.opts.Authorizer.Scope(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: verb, Group: group, Resource: resource})
+	scope, err := a.scope(ctx, id, auth.Request{Cluster: kinds.Cluster().Name(), Verb: verb, Group: group, Resource: resource})
+	if err != nil || scope.All || scope.Empty() {
+		return scope, err
+	}
+	if kind, err := kinds.Cluster().Named(ctx, name); err == nil {
+		scope = applicable(scope, kind)
+	}
+	return scope, nil
 }
 
-// ScopeIn asks where a caller may do what is asked about in a cluster, of a kind that is known to exist.
+// ScopeIn asks where a caller may do what is asked about in a cluster, of a kind that is known to exist. The answer is the
+// authorizer's own: a role in a namespace counts even for kinds that are in none.
 func (a *Access) ScopeIn(ctx context.Context, id auth.Identity, kinds *cache.Kinds, about auth.Request) (auth.Scope, error) {
 	about.Cluster = kinds.Cluster().Name()
 	return a.opts.Authorizer.Scope(ctx, id, about)

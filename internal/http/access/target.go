@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/http/reply"
@@ -91,10 +92,15 @@ func (t Target) Request(cluster, verb string) auth.Request {
 	}
 	// As at the API server, a Namespace counts as being within itself: a role in a namespace may allow to see the
 	// Namespace, too.
-	if t.Group == "" && t.Resource == "namespaces" && t.Name != "" {
+	if areNamespaces(t.Group, t.Resource) && t.Name != "" {
 		req.Namespace = t.Name
 	}
 	return req
+}
+
+// GroupResource is the kind that is named, in any version.
+func (t Target) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: t.Group, Resource: t.Resource}
 }
 
 // Read is the target in the form of the audit log.

@@ -43,11 +43,7 @@ func VisibilityOf(scope auth.Scope, t Target, kind cluster.Kind) (_ *Visibility,
 	if scope.All {
 		return nil, true
 	}
-	s := &Visibility{scope: scope, itself: kind.Group == "" && kind.Resource == "namespaces"}
-	if !kind.Namespaced && !s.itself { // it is in no namespace, so permissions in namespaces do not matter
-		s.scope.Namespaces, s.scope.Names = nil, maps.Clone(scope.Names)
-		maps.DeleteFunc(s.scope.Names, func(namespace string, _ []string) bool { return namespace != "" })
-	}
+	s := &Visibility{scope: applicable(scope, kind), itself: areNamespaces(kind.Group, kind.Resource)}
 	switch {
 	case t.Namespace != "" && scope.SeesNamespace(t.Namespace):
 		return nil, true
@@ -63,6 +59,17 @@ func VisibilityOf(scope auth.Scope, t Target, kind cluster.Kind) (_ *Visibility,
 	}
 	s.key = sha256.Sum256([]byte(reply.MustJSON(s.scope)))
 	return s, true
+}
+
+// applicable is the part of a scope that says something of a kind. What is in no namespace is not shown by a role in one.
+// Namespaces are the exception, since each counts as being within itself.
+func applicable(scope auth.Scope, kind cluster.Kind) auth.Scope {
+	if kind.Namespaced || areNamespaces(kind.Group, kind.Resource) {
+		return scope
+	}
+	scope.Namespaces, scope.Names = nil, maps.Clone(scope.Names)
+	maps.DeleteFunc(scope.Names, func(namespace string, _ []string) bool { return namespace != "" })
+	return scope
 }
 
 // Nothing is the visibility of a caller who may see nothing.

@@ -77,7 +77,7 @@ func (h *Handler) stateFor(ctx context.Context, id auth.Identity, kinds *cache.K
 	asking.SetLimit(myKindsAtOnce)
 	for i, kind := range state.Kinds {
 		asking.Go(func() error {
-			scope, err := h.access.ScopeIn(ctx, id, kinds, auth.Request{Verb: "list", Group: kind.Group, Version: kind.Version, Resource: kind.Resource})
+			scope, err := h.access.Scope(ctx, id, kinds, kind.Group, kind.Resource, "list")
 			seen[i] = err == nil && !scope.Empty()
 			return nil
 		})
