@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -29,10 +30,31 @@ type Selector struct {
 }
 
 type fieldTerm struct {
-	field string // as the client wrote it
+	field string // its path, with keys as users write them
 	path  string // for gjson
+	or    string // another path, where the value is if the first has none; "" if there is none
+	unset string // the value of an object that has none
 	value string
 	not   bool
+}
+
+// plain reports whether the term compares the value at its path, and nothing else. An index by that path then has what it asks for.
+func (f *fieldTerm) plain() bool { return f.or == "" && f.unset == "" }
+
+// holds reports whether the term holds for an object.
+func (f *fieldTerm) holds(o *cluster.Object) bool {
+	value := fieldValue(o, f.path)
+	if value == "" && f.or != "" {
+		value = fieldValue(o, f.or)
+	}
+	return f.holdsFor(value)
+}
+
+func (f *fieldTerm) holdsFor(value string) bool {
+	if value == "" {
+		value = f.unset
+	}
+	return (value == f.value) != f.not
 }
 
 // What a selector may ask for is bounded, since each object and each change is matched against it.
@@ -43,9 +65,15 @@ const (
 	tooManyConditions = "%d requirements are more than the %d that one may have"
 )
 
-// ParseSelector reads both selectors in Kubernetes' syntax; either may be empty. A field may be any path of the
-// object; a dot within a key is written \. in it. A path that an object lacks has the value "".
+// ParseSelector is ParseSelectorOf for a kind that is not built in: each field is a path.
 func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
+	return ParseSelectorOf(schema.GroupResource{}, labelSelector, fieldSelector)
+}
+
+// ParseSelectorOf reads both selectors in Kubernetes' syntax; either may be empty. A field by which the API server selects
+// objects of that kind has the value that it has there. Any other is a path of the object; a dot within a key is written \.
+// in it. A path that an object lacks has the value "".
+func ParseSelectorOf(of schema.GroupResource, labelSelector, fieldSelector string) (Selector, error) {
 	s := Selector{text: strconv.Quote(labelSelector) + strconv.Quote(fieldSelector)}
 	if labelSelector != "" {
 		parsed, err := labels.Parse(labelSelector)
@@ -78,11 +106,12 @@ func ParseSelector(labelSelector, fieldSelector string) (Selector, error) {
 		return Selector{}, fmt.Errorf("fieldSelector: "+tooManyConditions, terms, maxRequirements)
 	}
 	for _, r := range parsed.Requirements() {
-		path, err := fieldPath(r.Field)
+		term, err := labelled(of, r.Field)
 		if err != nil {
 			return Selector{}, fmt.Errorf("unable to parse fieldSelector: %w", err)
 		}
-		s.fields = append(s.fields, fieldTerm{field: r.Field, path: path, value: r.Value, not: r.Operator == selection.NotEquals})
+		term.value, term.not = r.Value, r.Operator == selection.NotEquals
+		s.fields = append(s.fields, term)
 	}
 	s.tree = newTerms(s.fields)
 	return s, nil
@@ -129,7 +158,7 @@ func (s Selector) Matches(o *cluster.Object) bool {
 		return s.tree.match(o)
 	}
 	for i := range s.fields {
-		if f := &s.fields[i]; (fieldValue(o, f.path) == f.value) == f.not {
+		if !s.fields[i].holds(o) {
 			return false
 		}
 	}

@@ -81,7 +81,7 @@ func (s *Snapshot) walk(index *index, value string, from *cluster.Object, visit 
 func (s *Snapshot) indexFor(selector Selector) (_ *index, value string, rest Selector) {
 	for i, f := range selector.fields {
 		for _, p := range s.state.paths {
-			if !f.not && p.path == f.path {
+			if !f.not && f.plain() && p.path == f.path {
 				rest = selector
 				rest.fields = slices.Concat(selector.fields[:i], selector.fields[i+1:])
 				rest.tree = newTerms(rest.fields)

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -20,9 +21,10 @@ type node struct {
 	terms []fieldTerm // conditions on the value at this place
 }
 
-// newTerms returns nil for fewer than two fields: for one, gjson reads no further than it has to.
+// newTerms returns nil for fewer than two fields: for one, gjson reads no further than it has to. Nor is there a tree for a
+// field whose value may be in one of two places.
 func newTerms(fields []fieldTerm) *terms {
-	if len(fields) < 2 {
+	if len(fields) < 2 || slices.ContainsFunc(fields, func(f fieldTerm) bool { return f.or != "" }) {
 		return nil
 	}
 	t := &terms{}
@@ -50,7 +52,7 @@ func newTerms(fields []fieldTerm) *terms {
 }
 
 // requires reports whether the term does not hold for an object without such a field.
-func (f *fieldTerm) requires() bool { return (f.value == "") == f.not }
+func (f *fieldTerm) requires() bool { return !f.holdsFor("") }
 
 func (t *terms) match(o *cluster.Object) bool {
 	found := 0
@@ -62,7 +64,7 @@ func (t *terms) match(o *cluster.Object) bool {
 func (n *node) match(value gjson.Result, found *int) bool {
 	for i := range n.terms {
 		f := &n.terms[i]
-		if (value.String() == f.value) == f.not {
+		if !f.holdsFor(value.String()) {
 			return false
 		}
 		if f.requires() {

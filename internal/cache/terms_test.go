@@ -58,8 +58,14 @@ func TestFieldsReadAtOnceAreThoseReadOneByOne(t *testing.T) {
 		want := true
 		for i := range s.fields {
 			f := &s.fields[i]
-			want = want && (fieldValue(o, f.path) == f.value) != f.not
+			f.unset = []string{"", "", "v"}[rng.IntN(3)]
+			value := fieldValue(o, f.path)
+			if value == "" {
+				value = f.unset
+			}
+			want = want && (value == f.value) != f.not
 		}
+		s.tree = newTerms(s.fields)
 		if got := s.Matches(o); got != want {
 			t.Fatalf("%s is selected by %s: %v, want %v", json, text, got, want)
 		}

@@ -179,7 +179,7 @@ func parseKubernetesWatch(t access.Target, query url.Values, accepted reply.Form
 			return req, reply.BadRequest("%s: has no meaning for a watch", key)
 		}
 	}
-	if req.watch.selector, err = cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+	if req.watch.selector, err = cache.ParseSelectorOf(t.GroupResource(), query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
 		return req, reply.BadRequest("%s", err)
 	}
 	req.watch.selector = req.watch.selector.Search(query.Get("search"))

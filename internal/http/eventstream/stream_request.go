@@ -266,7 +266,7 @@ func parseWatch(name string, t access.Target, own, defaults url.Values) (watchRe
 	}
 	w := watchRequest{name: name, target: t}
 	var err error
-	if w.selector, err = cache.ParseSelector(get("labelSelector"), get("fieldSelector")); err != nil {
+	if w.selector, err = cache.ParseSelectorOf(t.GroupResource(), get("labelSelector"), get("fieldSelector")); err != nil {
 		return w, reply.BadRequest("%s%s", prefix(name), err)
 	}
 	w.selector = w.selector.Search(get("search"))

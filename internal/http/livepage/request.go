@@ -86,7 +86,7 @@ func parse(path string, query url.Values) (req request, err error) {
 			return req, reply.BadRequest("%s: given more than once", key)
 		}
 	}
-	if req.selector, err = cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+	if req.selector, err = cache.ParseSelectorOf(t.GroupResource(), query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
 		return req, reply.BadRequest("%s", err)
 	}
 	req.selector = req.selector.Search(query.Get("search"))

@@ -82,7 +82,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	if err != nil {
 		return err
 	}
-	req, err := parseList(query, accepted)
+	req, err := parseList(t, query, accepted)
 	if err != nil {
 		return err
 	}

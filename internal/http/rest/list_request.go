@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/http/access"
 	"github.com/kubecast/kubecast/internal/http/render"
 	"github.com/kubecast/kubecast/internal/http/reply"
 )
@@ -26,11 +27,11 @@ type listRequest struct {
 	countBy  cache.Grouping
 }
 
-func parseList(query url.Values, accepted reply.Form) (req listRequest, err error) {
+func parseList(t access.Target, query url.Values, accepted reply.Form) (req listRequest, err error) {
 	if req.View, err = render.ParseView(query, accepted); err != nil {
 		return req, err
 	}
-	if req.selector, err = cache.ParseSelector(query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
+	if req.selector, err = cache.ParseSelectorOf(t.GroupResource(), query.Get("labelSelector"), query.Get("fieldSelector")); err != nil {
 		return req, reply.BadRequest("%s", err)
 	}
 	req.selector = req.selector.Search(query.Get("search"))

@@ -25,7 +25,7 @@ func (h *Handler) measured(w http.ResponseWriter, r *http.Request, id auth.Ident
 	for _, name := range []string{"limit", "continue", "resourceVersion", "resourceVersionMatch"} {
 		query.Del(name)
 	}
-	req, err := parseList(query, accepted)
+	req, err := parseList(t, query, accepted)
 	switch {
 	case err != nil:
 		return err
