@@ -41,8 +41,9 @@ type Cursor[O Object[O]] struct {
 	next       uint64   // number of the next event to look at
 	joined     uint64   // the version after which it reads the ring
 	generation int
-	known      Known  // what its client knew at the beginning
-	passed     bool   // all of that was read; Back takes it back
+	known      Known  // what its client knew at the beginning of the ring
+	knew       Known  // the same at the beginning of the past, if there is one
+	passed     bool   // all of that was read
 	sole       uint64 // the number of the event that was alone in the version of which the client was told something
 	armed      []registration
 }
@@ -167,7 +168,7 @@ func (c *Cursor[O]) told(e *Event[O]) bool {
 	if e.floor() <= c.known.All {
 		return true
 	}
-	if !c.known.isNext(e.Pos) || e.leap || e.tie || c.topic.continues(e) && e.seq != c.sole {
+	if !c.knew.isNext(e.Pos) || e.leap || e.tie || c.topic.continues(e) && e.seq != c.sole {
 		return false
 	}
 	c.sole = e.seq // for the client it remains that, whatever else comes of the version

@@ -119,7 +119,7 @@ type follower struct {
 	after      uint64 // the past begins behind the first event of this version
 	known      Known
 	sole       int   // what was alone in its version when it was passed
-	knew       Known // the same for what is read from the past
+	knew       Known // what its client knew before its past
 	wary       bool  // has not yet passed all that its client knew
 	ahead      bool  // began before all that its client knew
 	ties       bool  // events that share the version after which it resumed are due
@@ -218,7 +218,7 @@ func (f *follower) expects(m *model, n int) bool {
 	case n < f.start:
 		sole := f.knew.isNext(e.pos) && f.first(m, n) && (n+1 == f.start || m.history[n+1].pos > e.pos)
 		return e.pos > f.after && !sole || e.pos == f.after && !f.first(m, n)
-	case f.known.isNext(e.pos) && !e.tie && !e.leap && (n == f.sole || n+1 == len(m.history) || m.history[n+1].pos > e.pos):
+	case f.knew.isNext(e.pos) && !e.tie && !e.leap && (n == f.sole || n+1 == len(m.history) || m.history[n+1].pos > e.pos):
 		f.sole = n // the client was told something of this version, and this is all there is
 		return false
 	}

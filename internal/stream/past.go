@@ -22,7 +22,7 @@ func (t *Topic[O]) CaughtUp(head Head, events []*Event[O], known Known, scope Sc
 	events = withoutSole(events, known)
 	// What the client may know beyond the head is yet to come here, and a relist may still pass over it.
 	after := Known{All: max(known.All, head.Version), Some: max(known.Some, head.Version)}
-	c := &Cursor[O]{topic: t, scope: scope, next: head.seq, joined: head.Version, generation: head.generation, known: after}
+	c := &Cursor[O]{topic: t, scope: scope, next: head.seq, joined: head.Version, generation: head.generation, known: after, knew: known}
 	if len(events) > 0 {
 		c.past = &past[O]{events: events}
 	}
@@ -73,7 +73,6 @@ func (c *Cursor[O]) restOfPast() (events []*Event[O]) {
 // not been told it, and it is to be read again. The ring does not keep these events for the reader: the next Next may
 // fail with ErrSlow.
 func (c *Cursor[O]) Back(untold []*Event[O]) {
-	c.passed = false
 	caughtUp := 0
 	for caughtUp < len(untold) && untold[caughtUp].seq == 0 {
 		caughtUp++

@@ -87,3 +87,26 @@ func TestCursorStepsBackToWhatWasNotTold(t *testing.T) {
 		}
 	}
 }
+
+// A client that was cut off in the burst of a relist knows some of what lies up to its end. It was not told the last version of that,
+// only because its past ends right before.
+func TestWhatIsNextBehindAPastIsToldToWhoKnowsOnlySomeOfIt(t *testing.T) {
+	for _, c := range []struct {
+		known Known
+		want  []uint64
+	}{
+		{Known{97, 101}, []uint64{98, 99, 100, 101, 102}},
+		{Known{98, 101}, []uint64{99, 100, 101, 102}},
+		{Known{100, 101}, []uint64{102}}, // of 101 alone it was told something, and there is nothing else of it
+		{Known{99, 100}, []uint64{101, 102}},
+		{UpTo(99), []uint64{100, 101, 102}},
+	} {
+		topic := newTestTopic(roomy)
+		cursor := topic.CaughtUp(topic.Head(), caughtUp(97, 98, 99, 100), c.known, AllNamespaces())
+		topic.Append(101, added("a", 101))
+		topic.Append(102, added("a", 102))
+		if read, _ := versions(t, cursor); !slices.Equal(read, c.want) {
+			t.Errorf("%+v is told %v", c.known, read)
+		}
+	}
+}

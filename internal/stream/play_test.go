@@ -167,7 +167,7 @@ func (p *play) follow() error {
 			}
 			return nil
 		}
-		f.cursor, f.known, f.position, f.ties, f.wary = cursor, known, known.All, true, true
+		f.cursor, f.known, f.knew, f.position, f.ties, f.wary = cursor, known, known, known.All, true, true
 		f.ahead = f.ahead || known.Some > p.model.watermark
 		for f.next < len(p.model.history) && !p.model.history[f.next].due(known.All) {
 			f.next++

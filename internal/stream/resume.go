@@ -69,7 +69,7 @@ func (t *Topic[O]) resume(known Known, scope Scope) (*Cursor[O], error) {
 	for next > first && t.ring.at(next-1).floor() > version {
 		next-- // shares the version; the client may not have been told it
 	}
-	c := &Cursor[O]{topic: t, scope: scope, next: next, joined: version, generation: t.generation, known: known}
+	c := &Cursor[O]{topic: t, scope: scope, next: next, joined: version, generation: t.generation, known: known, knew: known}
 	if next < t.ring.next && c.told(t.ring.at(next)) {
 		c.next++ // or the client would be cut off for being overtaken by what it was told
 	}
@@ -85,7 +85,7 @@ func (t *Topic[O]) Ahead(known Known, scope Scope) (*Cursor[O], error) {
 	if known.All <= t.watermark {
 		return t.resume(known, scope)
 	}
-	return &Cursor[O]{topic: t, scope: scope, next: t.ring.next, joined: known.All, generation: t.generation, known: known}, nil
+	return &Cursor[O]{topic: t, scope: scope, next: t.ring.next, joined: known.All, generation: t.generation, known: known, knew: known}, nil
 }
 
 // leapt reports whether a relist passed over a stretch of which the client knows some, but not all. The difference
