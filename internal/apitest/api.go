@@ -66,6 +66,10 @@ type API struct {
 	// Old answers discovery only in the form before the aggregated one, which clients fall back to.
 	Old bool
 
+	// Aggregated are API servers behind this one, by group, with objects and versions of their own. It must be set before the
+	// first request.
+	Aggregated map[string]*API
+
 	closed chan struct{}
 
 	mu        sync.Mutex

@@ -1,6 +1,8 @@
 package apitest
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +16,11 @@ const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 // discover answers in the aggregated form, if the client knows it and the API server does, or else in the form before that.
 func (a *API) discover(w http.ResponseWriter, r *http.Request) {
 	list := a.aggregated(strings.HasPrefix(r.URL.Path, "/api/") || r.URL.Path == "/api")
+	if strings.HasPrefix(r.URL.Path, "/apis") {
+		for _, name := range slices.Sorted(maps.Keys(a.Aggregated)) {
+			list.Items = append(list.Items, a.Aggregated[name].aggregated(false).Items...)
+		}
+	}
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	isRoot := len(path) == 1
 	switch {
@@ -99,4 +106,22 @@ func (a *API) aggregated(core bool) apidiscovery.APIGroupDiscoveryList {
 		})
 	}
 	return list
+}
+
+// services lists the APIServices: who serves which version of which group.
+func (a *API) services(w http.ResponseWriter, _ *http.Request) {
+	var items []string
+	add := func(of *API, service string) {
+		for _, g := range of.aggregated(false).Items {
+			for _, v := range g.Versions {
+				name := v.Version + "." + g.Name
+				items = append(items, fmt.Sprintf(`{"metadata":{"name":%q,"uid":"uid of %s"},"spec":{"group":%q,"version":%q%s}}`, name, name, g.Name, v.Version, service))
+			}
+		}
+	}
+	add(a, "")
+	for _, name := range slices.Sorted(maps.Keys(a.Aggregated)) {
+		add(a.Aggregated[name], `,"service":{"namespace":"default","name":"aggregated"}`)
+	}
+	reply(w, 200, fmt.Sprintf(`{"kind":"APIServiceList","metadata":{"resourceVersion":"1"},"items":[%s]}`, strings.Join(items, ",")))
 }

@@ -60,6 +60,10 @@ func (a *API) route(r *http.Request) (what string, answer http.HandlerFunc) {
 	path := strings.Trim(r.URL.Path, "/")
 	parts := strings.Split(path, "/")
 	switch {
+	case len(parts) > 3 && parts[0] == "apis" && a.Aggregated[parts[1]] != nil:
+		return "aggregated", a.Aggregated[parts[1]].ServeHTTP
+	case path == "apis/apiregistration.k8s.io/v1/apiservices":
+		return "services", a.services
 	case path == "apis/authorization.k8s.io/v1/subjectaccessreviews" && r.Method == http.MethodPost:
 		return "reviews", a.review
 	case path == "api", path == "apis", parts[0] == "api" && len(parts) == 2, parts[0] == "apis" && len(parts) == 3:

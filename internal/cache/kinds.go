@@ -162,7 +162,9 @@ func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), e
 			k.mu.Unlock()
 			return nil, nil, fmt.Errorf("%w: %s", err, kind)
 		}
-		store, err := newStore(kind, k.opts.Topic, k.opts.Indexes[kind.String()], k.cluster.Restarted, k.log)
+		began := time.Now()
+		restart := func() { k.cluster.WentBack(kind, began) }
+		store, err := newStore(kind, k.opts.Topic, k.opts.Indexes[kind.String()], restart, k.log)
 		if err != nil {
 			k.mu.Unlock()
 			return nil, nil, err
@@ -319,7 +321,7 @@ func (k *Kinds) Missing() error { return errors.Join(k.preloadErrors(true)...) }
 
 // IsLacking reports whether a cluster does not have a kind, or does not let the gateway see it.
 func IsLacking(err error) bool {
-	return errors.Is(err, cluster.ErrNoKind) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNotWatchable) || errors.Is(err, ErrNotServed)
+	return errors.Is(err, cluster.ErrNoKind) || errors.Is(err, ErrRefused) || errors.Is(err, ErrVersions) || errors.Is(err, ErrNotWatchable) || errors.Is(err, ErrNotServed)
 }
 
 func (k *Kinds) preloadErrors(missing bool) (found []error) {

@@ -28,6 +28,9 @@ var ErrNotSynced = errors.New("not synced")
 // ErrRefused means that the API server does not let the gateway list or watch a kind; waiting does not help.
 var ErrRefused = errors.New("refused by the API server")
 
+// ErrVersions means that the versions of a kind are no numbers, so that it cannot be served; waiting does not help.
+var ErrVersions = errors.New("its resourceVersions are no numbers")
+
 // ErrNotServed means that a kind is no longer served: its definition is gone, or its cluster.
 var ErrNotServed = errors.New("no longer served")
 
@@ -329,8 +332,8 @@ func (s *Store) logBeginAnew(version uint64) {
 	s.log.Warn("versions went back: the cluster was restored; all clients begin anew", "kind", s.kind.String(), "version", version)
 }
 
-// WaitSynced waits for the first complete list, until the context ends. An error wraps ErrNotServed, ErrNotSynced or
-// ErrRefused, and the API server's reason if there was one.
+// WaitSynced waits for the first complete list, until the context ends. An error wraps ErrNotServed, ErrNotSynced,
+// ErrVersions or ErrRefused, and the API server's reason if there was one.
 func (s *Store) WaitSynced(ctx context.Context) error {
 	return s.upstream.wait(ctx, s.kind, &s.gone, nil)
 }

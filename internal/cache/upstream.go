@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -112,6 +113,8 @@ func (u *upstream) wait(ctx context.Context, kind cluster.Kind, gone *gone, away
 		case now.Refused():
 			return fmt.Errorf("%w: the gateway may not list and watch %s (grant its identity the verbs list and watch on it): %w",
 				ErrRefused, kind, now.Err)
+		case errors.Is(now.Err, cluster.ErrNoNumber):
+			return fmt.Errorf("%w: %s: %w", ErrVersions, kind, now.Err)
 		}
 		if away != nil {
 			if err := away(); err != nil {

@@ -22,6 +22,8 @@ type catalog struct {
 	kinds     map[schema.GroupVersionResource]Kind
 	preferred map[schema.GroupResource]Kind // each kind in the version that the cluster prefers
 	failed    map[schema.GroupVersion]error // versions of aggregated API servers that did not answer
+	services  apiServices                   // nil if they are not known
+	storages  map[schema.GroupVersion]string
 }
 
 // catalogAge is how old a catalog may be to prove that a kind does not exist. So a new CRD is served a second after
@@ -242,9 +244,18 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 			}
 		}
 	}
+	found.services, err = c.askAPIServices(ctx)
 	if before != nil {
 		found.remember(before)
+		if err != nil {
+			found.services = before.services
+		}
 	}
+	versions := map[schema.GroupVersion]bool{}
+	for gvr := range found.kinds {
+		versions[gvr.GroupVersion()] = true
+	}
+	found.storages = found.services.storages(versions)
 	found.prefer(groups)
 	c.mu.Lock()
 	c.catalog = found

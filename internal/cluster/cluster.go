@@ -2,18 +2,13 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"fmt"
 
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/tidwall/gjson"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/client-go/discovery"
 	authenticationv1 "k8s.io/client-go/kubernetes/typed/authentication/v1"
@@ -62,13 +57,14 @@ type Cluster struct {
 	definitions definitions
 
 	mu       sync.Mutex
-	catalog  *catalog        // the newest one; nil before the first
-	changes  int             // how many changes of what is served became known; see Changed
-	changed  map[string]int  // by group, the number of its last change
-	newest   map[Kind]newest // the last answer for each kind
-	epoch    string          // empty before it is known
-	identity string          // the epoch that it had at first
-	life     context.Context // Run's; nil before it runs
+	catalog  *catalog             // the newest one; nil before the first
+	changes  int                  // how many changes of what is served became known; see Changed
+	changed  map[string]int       // by group, the number of its last change
+	newest   map[Kind]newest      // the last answer for each kind
+	epoch    string               // empty before it is known
+	identity string               // the epoch that it had at first
+	restarts map[string]*restarts // by storage, of those that are not the main one
+	life     context.Context      // Run's; nil before it runs
 
 	measurements map[Kind]*Measurements // the newest ones
 }
@@ -204,65 +200,6 @@ func (c *Cluster) lifetime() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.life
-}
-
-// Epoch identifies the cluster in the positions that clients hold. It is short, and the same on every replica, since
-// it is made from the uid of the namespace kube-system. An error wraps ErrUnavailable.
-func (c *Cluster) Epoch(ctx context.Context) (string, error) {
-	c.mu.Lock()
-	epoch := c.epoch
-	c.mu.Unlock()
-	if epoch != "" {
-		return epoch, nil
-	}
-	answer, err := c.once(ctx, "epoch", func(ctx context.Context) (any, error) {
-		body, err := c.client.Get().AbsPath("/api/v1/namespaces/kube-system").DoRaw(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%w: the gateway must be able to get the namespace kube-system, whose uid identifies "+
-				"cluster %s: %w", ErrUnavailable, c.name, err)
-		}
-		uid := gjson.GetBytes(body, "metadata.uid").Str
-		if uid == "" {
-			return nil, fmt.Errorf("%w: cluster %s answered without the uid of kube-system", ErrUnavailable, c.name)
-		}
-		return shortHash(uid), nil
-	})
-	if err != nil {
-		return "", err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.epoch == "" {
-		c.epoch, c.identity = answer.(string), answer.(string)
-	}
-	return c.epoch, nil
-}
-
-// Identity is the epoch that the cluster had at first. It stays the same when versions go back, and after a restart
-// of the gateway, so permanent data is stored under it. An error wraps ErrUnavailable.
-func (c *Cluster) Identity(ctx context.Context) (string, error) {
-	if _, err := c.Epoch(ctx); err != nil {
-		return "", err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.identity, nil
-}
-
-// Restarted gives the cluster a new epoch, because its versions went back and earlier positions mean nothing.
-func (c *Cluster) Restarted() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.newest)
-	if c.epoch != "" {
-		c.epoch = shortHash(c.epoch + rand.Text())
-	}
-}
-
-// shortHash returns 40 bits of a hash, in lower-case letters and digits.
-func shortHash(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }
 
 // once joins concurrent callers with the same question into one request. The request outlives the caller that began

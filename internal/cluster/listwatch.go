@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -94,7 +96,7 @@ func (lw *ListWatch) listOnce(ctx context.Context, options metav1.ListOptions) (
 		lw.fail(ctx, err)
 		return nil, err
 	}
-	lw.timeline.listed()
+	list.ResourceVersion = strconv.FormatUint(lw.timeline.listed(list), 10)
 	lw.listed.Store(true)
 	return list, nil
 }
@@ -136,6 +138,9 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 	stand()
 	if err != nil {
 		lw.timeline.interrupted()
+		if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+			lw.timeline.forgotten()
+		}
 		lw.fail(ctx, err)
 		cancel()
 		return nil, err

@@ -87,6 +87,10 @@ func (c *Cluster) askNewest(ctx context.Context, kind Kind) (newest, error) {
 	body, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{Limit: 1}, metav1.ParameterCodec).MaxRetries(0).DoRaw(ctx)
 	if err == nil {
 		found.version, err = ParseVersion(gjson.GetBytes(body, "metadata.resourceVersion").Str)
+		// See timeline.listed.
+		if of, bad := ParseVersion(gjson.GetBytes(body, "items.0.metadata.resourceVersion").Str); bad == nil {
+			found.version = max(found.version, of)
+		}
 	}
 	if err != nil {
 		return found, fmt.Errorf("%w: asking for the newest version of %s: %w", ErrUnavailable, kind, err)

@@ -82,15 +82,16 @@ func readObject(json string) (o *Object, version string, err error) {
 // ParseVersion reads a resourceVersion as a number, since Kubernetes' API conventions allow clients to compare them
 // (KEP-5504): decimal digits without a leading zero, except for "0" itself.
 func ParseVersion(s string) (uint64, error) {
-	if s == "" || len(s) > 1 && s[0] == '0' || s[0] == '+' {
-		return 0, fmt.Errorf("resourceVersion %q is not a number", s)
-	}
 	v, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("resourceVersion %q is not a number", s)
+	if err != nil || len(s) > 1 && s[0] == '0' || s[0] == '+' {
+		return 0, fmt.Errorf("resourceVersion %q %w", s, ErrNoNumber)
 	}
 	return v, nil
 }
+
+// ErrNoNumber means that a resourceVersion is not a number. A kind whose versions are none cannot be served: what has been told
+// of it could not be compared with what there is.
+var ErrNoNumber = errors.New("is not a number")
 
 // JSON is the object as it is sent to clients: compact, on one line.
 func (o *Object) JSON() string { return o.json }

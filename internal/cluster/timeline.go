@@ -32,20 +32,35 @@ type timeline struct {
 	suspect bool    // the last watch ended before its time, or could not begin
 	newest  *Object // object of the last event since the last list; nil if there was none, or it was a deletion
 	open    uint64  // version of the last event if that was a deletion whose revision may hold more events; else 0
+
+	greatest uint64 // the greatest version that was seen, as far as the server knows
 }
 
-// listed records that everything was listed anew.
-func (t *timeline) listed() {
+// listed records that everything was listed anew, and returns the version at which that was.
+//
+// That is the list's own, unless one of its objects has a greater one. Then the server's list has some other version, such as the
+// greatest one as a text, and says nothing of what has been seen: it is neither behind that nor ahead. Its objects are no older
+// than the greatest version among them, and what was seen before is not undone.
+func (t *timeline) listed(list *ObjectList) (version uint64) {
+	version, _ = ParseVersion(list.ResourceVersion) // as decodeList has checked
+	greatest := uint64(0)
+	for _, o := range list.Items {
+		greatest = max(greatest, o.Version())
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.suspect, t.newest, t.open = false, nil, 0
+	if greatest > version {
+		version = max(greatest, t.greatest)
+	}
+	t.suspect, t.newest, t.open, t.greatest = false, nil, 0, version
+	return version
 }
 
 // happened records an event of a watch.
 func (t *timeline) happened(kind watch.EventType, o *Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.newest, t.open = o, 0
+	t.newest, t.open, t.greatest = o, 0, max(t.greatest, o.Version())
 	if kind == watch.Deleted {
 		t.newest, t.open = nil, o.Version() // an absent object proves nothing: it may never have existed
 	}
@@ -56,6 +71,7 @@ func (t *timeline) happened(kind watch.EventType, o *Object) {
 func (t *timeline) passed(version uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.greatest = max(t.greatest, version)
 	if version > t.open {
 		t.open = 0
 	}
@@ -66,6 +82,13 @@ func (t *timeline) interrupted() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.suspect = true
+}
+
+// forgotten records that the server does not know of the greatest version that was seen.
+func (t *timeline) forgotten() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.greatest = 0
 }
 
 // resume returns the version from which a watch is to go on that client-go asks for from the given one. An error says

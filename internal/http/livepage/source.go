@@ -95,7 +95,9 @@ func (s *source) Ready(ctx context.Context) error {
 }
 
 // Epoch implements eventstream.Source.
-func (s *source) Epoch(ctx context.Context) (string, error) { return s.in.Kinds.Cluster().Epoch(ctx) }
+func (s *source) Epoch(ctx context.Context) (string, error) {
+	return s.in.Kinds.Cluster().EpochOf(ctx, s.in.Store.Kind())
+}
 
 // Find implements eventstream.Source, for a client that is told all anyway.
 func (s *source) Find(_ context.Context, from eventstream.From) { s.from = from }

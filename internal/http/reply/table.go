@@ -66,6 +66,14 @@ func To(err error) *Error {
 			Allow:   "OPTIONS",
 			Cause:   err,
 		}
+	case errors.Is(err, cache.ErrVersions):
+		return &Error{
+			Code:    http.StatusMethodNotAllowed,
+			Reason:  metav1.StatusReasonMethodNotAllowed,
+			Message: "the resourceVersions of this kind are no numbers, so the gateway cannot serve it",
+			Allow:   "OPTIONS",
+			Cause:   err,
+		}
 	case errors.Is(err, cache.ErrRefused):
 		return Unavailable("the gateway itself may not list and watch this kind: its operator has to grant it the verbs "+
 			"list and watch", 30*time.Second, err)

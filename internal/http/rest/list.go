@@ -43,13 +43,14 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	if err := access.AwaitVersion(r.Context(), store, version); err != nil {
 		return err
 	}
+	epoch := epochOf(r.Context(), granted)
 	o := store.Snapshot().Get(t.Namespace, t.Name)
 	if o == nil {
 		return noObject(t)
 	}
 	printer := render.NewPrinter(r.Context(), granted.Kinds.Cluster(), store.Kind(), v)
 	setHeaders(w)
-	if reply.NotModified(w, r, etag(r.Context(), granted, contentOfObject(o), v)) {
+	if reply.NotModified(w, r, etag(epoch, granted, contentOfObject(o), v)) {
 		return nil
 	}
 	return h.write(w, r, id, printer.Object(o))
@@ -100,12 +101,13 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 			return err
 		}
 	}
-	page, err := h.pages.open(store, visible, req)
+	epoch := epochOf(r.Context(), granted)
+	page, err := h.pages.open(store, visible, epoch, req)
 	if err != nil {
 		return err
 	}
 	setHeaders(w)
-	if page.whole() && reply.NotModified(w, r, etag(r.Context(), granted, contentOf(page.changed), req.View)) {
+	if page.whole() && reply.NotModified(w, r, etag(epoch, granted, contentOf(page.changed), req.View)) {
 		return nil
 	}
 	task := budget.NewTask(r.Context(), h.opts.Processors, id.Payer())
@@ -174,12 +176,8 @@ var typeJSON, notShared, differs = []string{"application/json"}, []string{"no-ca
 // etag names what an answer depends on beside its address: the history (epoch), its content in that, the form that the
 // Accept header chose, and the caller's visibility. It is weak, since an unchanged list may still carry a newer version.
 // If the epoch is not known, there is no ETag.
-func etag(ctx context.Context, granted access.Grant, content string, v render.View) string {
-	if v.Form.IsTable() { // ages depend on the moment
-		return ""
-	}
-	epoch, err := granted.Kinds.Cluster().Epoch(ctx)
-	if err != nil {
+func etag(epoch string, granted access.Grant, content string, v render.View) string {
+	if v.Form.IsTable() || epoch == "" { // ages depend on the moment
 		return ""
 	}
 	return `W/"` + epoch + "." + content + "." + strconv.Itoa(int(v.Form)) + granted.Visible.Tag() + `"`
@@ -198,4 +196,14 @@ func contentOf(changed stream.Revision) string {
 // the same versions.
 func contentOfObject(o *cluster.Object) string {
 	return o.GetResourceVersion() + "-" + strconv.FormatUint(uint64(o.Sum()), 36)
+}
+
+// epochOf is the epoch of what was granted; "" if it is not known. It is asked for before the content is read: what was of a history
+// that has ended meanwhile then has that history's epoch, which nobody is told again.
+func epochOf(ctx context.Context, granted access.Grant) string {
+	epoch, err := granted.Kinds.Cluster().EpochOf(ctx, granted.Store.Kind())
+	if err != nil {
+		return ""
+	}
+	return epoch
 }

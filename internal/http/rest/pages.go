@@ -79,6 +79,7 @@ type page struct {
 	store    *cache.Store
 	part     access.Part
 	snapshot *cache.Snapshot
+	epoch    string          // in which the revision counts
 	revision stream.Revision // the list's: the snapshot's, or another one that is the same in this part
 	changed  stream.Revision // when this part of the snapshot last changed
 	after    *cache.SortKey  // the last object of the page before; nil on the first page
@@ -105,11 +106,12 @@ type Token struct {
 	Order      string            `json:"s,omitempty"` // the list's order
 	Values     []cache.SortValue `json:"k,omitempty"` // the last object's values at the paths of the order
 	Visibility string            `json:"p,omitempty"` // the visibility with which the pages so far were made
+	Epoch      string            `json:"e,omitempty"` // in which the version counts
 }
 
 // token returns a token that goes on with this page's list behind a place.
 func (p page) token(at Token) string {
-	at.Version, at.Visibility = p.revision.Version, p.part.Visible.Tag()
+	at.Version, at.Visibility, at.Epoch = p.revision.Version, p.part.Visible.Tag(), p.epoch
 	if p.revision.Part > 1 {
 		at.Part = p.revision.Part
 	}
@@ -140,10 +142,11 @@ func decodeToken(text string, order cache.Order) (t Token, key *cache.SortKey, e
 	return t, key, nil
 }
 
-// open returns the snapshot that a request asks for, and the place in it.
-func (p *pages) open(store *cache.Store, visible access.Part, req listRequest) (page, error) {
+// open returns the snapshot that a request asks for, and the place in it. The epoch was asked for before: that of a snapshot of
+// another history is never taken for the one that has begun.
+func (p *pages) open(store *cache.Store, visible access.Part, epoch string, req listRequest) (page, error) {
 	newest, changed := store.View(visible.Scope())
-	found := page{store: store, part: visible, snapshot: newest, revision: newest.Revision(), changed: changed}
+	found := page{store: store, part: visible, snapshot: newest, epoch: epoch, revision: newest.Revision(), changed: changed}
 	switch {
 	case req.token != "":
 		return p.resume(found, req)
@@ -161,7 +164,7 @@ func (p *pages) resume(found page, req listRequest) (page, error) {
 	}
 	// Pages that were made under another visibility may lack objects before the key that are visible now, or have
 	// objects that are not visible any more. All pages together would be the list of no version.
-	if t.Version != 0 && (t.Visibility != found.part.Visible.Tag() || !p.at(&found, t.revision())) {
+	if t.Version != 0 && (t.Epoch != found.epoch || t.Visibility != found.part.Visible.Tag() || !p.at(&found, t.revision())) {
 		t.Version = 0
 		return page{}, reply.Expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
 			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+
