@@ -57,6 +57,7 @@ func readWatch(kind Kind, body io.Reader, from uint64) (events, health []string,
 		proof:     proof{up: func() { lw.health.Up(1) }},
 		result:    make(chan watch.Event),
 		done:      make(chan struct{}),
+		number:    1,
 	}
 	var marker *Object
 	if from > 0 {
@@ -71,7 +72,9 @@ func readWatch(kind Kind, body io.Reader, from uint64) (events, health []string,
 		case *Object:
 			name := o.Key()
 			if o.IsMarker() {
-				name = "marker"
+				if name = "marker"; o.Proves() != 0 {
+					name = "proof"
+				}
 			} else {
 				objects = append(objects, o)
 			}
@@ -102,7 +105,7 @@ func TestWatchEvents(t *testing.T) {
 		{
 			name: "a bookmark is followed by its marker", from: 5,
 			body:   line("ADDED", "a", 6) + bookmarkLine(9) + line("DELETED", "a", 10),
-			events: []string{"MODIFIED marker@5", "ADDED n/a@6", "BOOKMARK marker@9", "MODIFIED marker@9", "DELETED n/a@10"},
+			events: []string{"MODIFIED marker@5", "ADDED n/a@6", "BOOKMARK marker@9", "MODIFIED proof@9", "DELETED n/a@10"},
 			health: []string{"up"},
 		},
 		{
@@ -184,8 +187,29 @@ func TestConnectionThatBreaksIsNoError(t *testing.T) {
 		}
 		// Nor is the end of a quiet watch that lasted for a while. The second marker says that it has.
 		events, health, _ = readWatch(pods, &patient{}, 5)
-		if want := []string{"MODIFIED marker@5", "MODIFIED marker@5"}; !slices.Equal(events, want) || !slices.Equal(health, []string{"up"}) {
+		if want := []string{"MODIFIED marker@5", "MODIFIED proof@5"}; !slices.Equal(events, want) || !slices.Equal(health, []string{"up"}) {
 			t.Errorf("%q, %q", events, health)
+		}
+	})
+}
+
+// TestProofComesBehindWhatWasMissed: no event proves that all is there that was missed while there was no watch. A bookmark does, and
+// that nothing has come for a while.
+func TestProofComesBehindWhatWasMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := line("ADDED", "a", 6) + line("ADDED", "b", 7)
+		for name, test := range map[string]struct {
+			body io.Reader
+			want []string
+		}{
+			"cut off":    {strings.NewReader(events), nil},
+			"a bookmark": {strings.NewReader(events + line("BOOKMARK", "", 9)), []string{"BOOKMARK marker@9", "MODIFIED proof@9"}},
+			"quiet":      {io.MultiReader(strings.NewReader(events), &patient{}), []string{"MODIFIED proof@7"}},
+		} {
+			got, _, _ := readWatch(pods, test.body, 5)
+			if want := append([]string{"MODIFIED marker@5", "ADDED n/a@6", "ADDED n/b@7"}, test.want...); !slices.Equal(got, want) {
+				t.Errorf("%s: %q", name, got)
+			}
 		}
 	})
 }

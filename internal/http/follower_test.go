@@ -56,6 +56,9 @@ func (f *follower) story() string {
 	return strings.Join(f.recent, "\n")
 }
 
+// besideKinds are kinds that may stand on a stream beside what is followed.
+var besideKinds = []struct{ name, path string }{{"jobs", "/apis/batch/v1/jobs"}, {"secrets", "/api/v1/secrets"}, {"widgets", "/apis/example.org/v1/widgets"}}
+
 func newFollower(replicas []*gateway, user string, paths map[string]string, random *rand.Rand) *follower {
 	f := &follower{
 		replicas: replicas, g: replicas[0], user: user, path: paths[""], paths: paths, random: random,
@@ -65,7 +68,7 @@ func newFollower(replicas []*gateway, user string, paths map[string]string, rand
 		f.path = "/stream?heartbeat=20s"
 	}
 	if f.beside = f.path != paths[""]; f.beside {
-		f.path += "&beside=" + escape("/apis/batch/v1/jobs")
+		f.path += "&beside=" + escape(besideKinds[random.IntN(len(besideKinds))].path)
 	}
 	for name, path := range paths {
 		f.copies[name] = &watchCopy{objects: map[string]string{}}

@@ -113,9 +113,7 @@ func (m *model) play() {
 	restoreAt := m.IntN(800) // in half of the seeds never
 	for step := range 400 {
 		m.churn()
-		if step == 0 || m.IntN(10) == 0 {
-			m.failBeside()
-		}
+		m.failBeside(step)
 		if step == restoreAt {
 			m.restore()
 		}
@@ -285,21 +283,24 @@ func (m *model) churn() {
 	}
 }
 
-// failBeside lets another kind begin to fail or to hang, or work again.
-func (m *model) failBeside() {
-	switch m.IntN(4) {
-	case 0:
-		m.api.api.Fail("jobs", http.StatusInternalServerError)
-	case 1:
-		m.api.api.Hang("jobs")
-	case 2:
-		m.api.api.Fail("jobs", 0)
-		m.api.api.Put("jobs", fmt.Sprintf("team-a/job-%d", m.IntN(3)))
-	default:
-		m.api.api.Fail("jobs", 0)
-	}
-	if m.IntN(2) == 0 {
-		m.api.api.CutWatches("jobs")
+// failBeside lets another kind begin to fail or to hang, or work again. None works at first: one that was read once is there for ever.
+func (m *model) failBeside(step int) {
+	for i, kind := range besideKinds {
+		works := 60 + 80*i // from this step on
+		switch n := m.IntN(40); {
+		case n == 0 || step == 0 && i > 0:
+			m.api.api.Fail(kind.name, http.StatusInternalServerError)
+		case n == 1 || step == 0:
+			m.api.api.Hang(kind.name)
+		case n < 4 && step > works || step == works:
+			m.api.api.Fail(kind.name, 0)
+			m.api.api.Put(kind.name, fmt.Sprintf("team-a/beside-%d", m.IntN(3)))
+		default:
+			continue
+		}
+		if m.IntN(2) == 0 {
+			m.api.api.CutWatches(kind.name)
+		}
 	}
 }
 
@@ -319,7 +320,9 @@ func (m *model) put(key string) {
 // heal ends what was done to connections.
 func (m *model) heal() {
 	m.api.api.Fail("pods", 0)
-	m.api.api.Fail("jobs", 0)
+	for _, kind := range besideKinds {
+		m.api.api.Fail(kind.name, 0)
+	}
 	if m.IntN(2) == 0 {
 		m.api.api.CutWatches("pods")
 	}

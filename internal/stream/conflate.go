@@ -77,6 +77,14 @@ func (c *Conflator[O]) Due(now time.Time) *Held[O] {
 	if len(c.due) == 0 || c.due[0].due.After(now) {
 		return nil
 	}
+	return c.Early(now)
+}
+
+// Early returns a modification although its time may not have come, or nil. The next one of its object is held back as ever.
+func (c *Conflator[O]) Early(now time.Time) *Held[O] {
+	if len(c.due) == 0 {
+		return nil
+	}
 	h := heap.Pop(&c.due).(*Held[O])
 	c.release(h)
 	c.mark(h.key, now)

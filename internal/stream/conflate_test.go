@@ -19,6 +19,24 @@ func offer(c *Conflator[*item], name string, version uint64, now time.Time) (tel
 	return c.Offer(e, e.Old, now)
 }
 
+// TestWhatIsToldEarlyIsNotHeldBackForEver: the interval of its object begins when it is told.
+func TestWhatIsToldEarlyIsNotHeldBackForEver(t *testing.T) {
+	c := NewConflator[*item](250 * time.Millisecond)
+	start := time.Now()
+	offer(c, "a", 1, start)
+	offer(c, "a", 2, start)
+	now := start.Add(10 * time.Millisecond)
+	if h := c.Early(now); h == nil || h.Event.Pos != 2 || c.Early(now) != nil {
+		t.Fatalf("%+v", h)
+	}
+	if offer(c, "a", 3, now) {
+		t.Fatal("told twice within an interval")
+	}
+	if h := c.Due(now.Add(250 * time.Millisecond)); h == nil || h.Event.Pos != 3 {
+		t.Fatalf("due is %+v", h)
+	}
+}
+
 func TestConflationTellsTheLatestOnceAnInterval(t *testing.T) {
 	c := NewConflator[*item](250 * time.Millisecond)
 	start := time.Now()

@@ -61,8 +61,8 @@ func TestLiveComesBehindWhatAWatchMissed(t *testing.T) {
 	r.api.Away(true)
 	r.api.CutWatches("pods")
 	r.told(told, "stale")
-	for n := range 300 {
-		r.api.Put("pods", fmt.Sprintf("team-a/p-%d", n), "spec.text="+strings.Repeat("long ", 1000))
+	for n := range 900 { // which takes longer than telling it does
+		r.api.Put("pods", fmt.Sprintf("team-a/p-%d", n%100), fmt.Sprint("spec.n=", n), "spec.text="+strings.Repeat("long ", 2000))
 	}
 	r.api.Put("pods", "team-a/last")
 	r.api.Away(false)

@@ -1,6 +1,8 @@
 package eventstream
 
 import (
+	"time"
+
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/http/access"
@@ -73,7 +75,7 @@ func (s *shift) emitHeld() Outcome {
 	if w.held == nil {
 		return GoOn
 	}
-	for h := w.held.Due(ever); h != nil; h = w.held.Due(ever) {
+	for h := w.held.Early(time.Now()); h != nil; h = w.held.Early(time.Now()) {
 		if !s.next.Sees(h.Event.Object) {
 			continue
 		}

@@ -133,7 +133,7 @@ func (w *watch) follow(to Sink) (p Progress) {
 	if p.More = len(batch) == cap(batch); !p.More && now.Live && w.freshness.stale {
 		// All that was there when the watch became live is told, if it was live before the ring was read.
 		if p.More = !before.Live; !p.More {
-			if p.Outcome = w.release(to, ever); p.Outcome != GoOn || w.outdated {
+			if p.Outcome = w.releaseAll(to); p.Outcome != GoOn || w.outdated {
 				return p
 			}
 			w.freshness.Tell(to, w.prefix, now)
@@ -144,7 +144,7 @@ func (w *watch) follow(to Sink) (p Progress) {
 		p.More = p.More || w.Store.Err() != nil
 		return p
 	}
-	if p.Outcome = w.release(to, ever); p.Outcome == GoOn && !w.outdated {
+	if p.Outcome = w.releaseAll(to); p.Outcome == GoOn && !w.outdated {
 		p.Outcome = Gone // everything that was known has been told
 	}
 	return p
@@ -171,15 +171,26 @@ func (w *watch) emit(to Sink, event *cache.Event, kind stream.Type, object *clus
 	}
 }
 
-// ever is later than any time at which a modification that is held back is due.
-var ever = time.Unix(1<<40, 0)
+type held = stream.Held[*cluster.Object]
 
 // release tells the modifications that were held back and whose time has come.
-func (w *watch) release(to Sink, by time.Time) Outcome {
+func (w *watch) release(to Sink, now time.Time) Outcome {
 	if w.held == nil {
 		return GoOn
 	}
-	for h := w.held.Due(by); h != nil; h = w.held.Due(by) {
+	return w.emitHeld(to, func() *held { return w.held.Due(now) })
+}
+
+// releaseAll tells all modifications that were held back.
+func (w *watch) releaseAll(to Sink) Outcome {
+	if w.held == nil {
+		return GoOn
+	}
+	return w.emitHeld(to, func() *held { return w.held.Early(time.Now()) })
+}
+
+func (w *watch) emitHeld(to Sink, next func() *held) Outcome {
+	for h := next(); h != nil; h = next() {
 		w.advance(h.Event, true)
 		to.emit(w.modified(h.Event, h.Base))
 		if outcome := to.Relay(); outcome != GoOn || w.outdated {
