@@ -120,7 +120,7 @@ func TestAggregatedServerThatIsRestartedTouchesNoOtherKind(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { ended <- kinds.Run(ctx) }()
 		defer func() { cancel(); <-ended }()
-		stores, epochs := map[string]*Store{}, map[string]string{}
+		stores := map[string]*Store{}
 		look := func() map[string]string {
 			now := map[string]string{}
 			for name, store := range stores {
@@ -145,7 +145,7 @@ func TestAggregatedServerThatIsRestartedTouchesNoOtherKind(t *testing.T) {
 			}
 			stores[kind.Resource] = store
 		}
-		epochs = look()
+		epochs := look()
 		ofPods, ofGauges := stores["pods"].Topic().From(stores["pods"].Snapshot().Head, stream.AllNamespaces()), stores["gauges"].Topic().From(stores["gauges"].Snapshot().Head, stream.AllNamespaces())
 		behind.Renumber(1)
 		behind.Put("gauges", "n/b")
