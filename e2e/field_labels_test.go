@@ -29,14 +29,14 @@ spec:
   - name: v1
     served: true
     storage: true
-    selectableFields: [{jsonPath: .spec.color}, {jsonPath: .spec.size}, {jsonPath: .spec.washed}, {jsonPath: ".spec['made.in']"}]
+    selectableFields: [{jsonPath: .spec.color}, {jsonPath: .spec.size}, {jsonPath: .spec.washed}, {jsonPath: .spec.made.in}]
     schema:
       openAPIV3Schema:
         type: object
         properties:
           spec:
             type: object
-            properties: {color: {type: string}, size: {type: integer}, washed: {type: boolean}, made.in: {type: string}}
+            properties: {color: {type: string}, size: {type: integer}, washed: {type: boolean}, made: {type: object, properties: {in: {type: string}}}}
 ---
 apiVersion: v1
 kind: Node
@@ -137,7 +137,7 @@ const labelledShirts = `
 apiVersion: labels.example.org/v1
 kind: Shirt
 metadata: {name: red, namespace: field-labels}
-spec: {color: red, size: 42, washed: true, made.in: here}
+spec: {color: red, size: 42, washed: true, made: {in: here}}
 ---
 apiVersion: labels.example.org/v1
 kind: Shirt
@@ -187,7 +187,7 @@ func TestFieldLabelsSelectWhatTheAPIServerSelects(t *testing.T) {
 		{in("/apis/apps/v1/replicasets"), everywhere},
 		{"/apis/certificates.k8s.io/v1/certificatesigningrequests", []string{"metadata.name", "spec.signerName"}},
 		{"/apis/resource.k8s.io/v1/resourceslices", []string{"metadata.name", "spec.nodeName", "spec.driver"}},
-		{in("/apis/labels.example.org/v1/shirts"), append(everywhere, "spec.color", "spec.size", "spec.washed", "spec['made.in']")},
+		{in("/apis/labels.example.org/v1/shirts"), append(everywhere, "spec.color", "spec.size", "spec.washed", "spec.made.in")},
 	}
 	values := []string{"", "0", "1", "42", "true", "false", "done", "own", "labels-shut", "field-labels", "nobody", "Never", "Running", "Pending", "default",
 		"None", "ClusterIP", "Opaque", "Active", "demo", "example.org/demo", "Demo", "Warning", "Pod", "v1", "7", "u-1", "spec.containers", "red", "here", "gpu.example.org"}

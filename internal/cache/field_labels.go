@@ -38,7 +38,7 @@ const absentPath = "metadata.name.absent"
 func labelled(of schema.GroupResource, field string) (fieldTerm, error) {
 	field = strings.TrimSpace(field)
 	label, is := fieldLabels[of][field]
-	term := fieldTerm{field: bracketless(field), or: label.or, unset: label.unset}
+	term := fieldTerm{field: field, or: label.or, unset: label.unset}
 	switch {
 	case is && label.path == "":
 		term.field = absentPath
@@ -48,25 +48,4 @@ func labelled(of schema.GroupResource, field string) (fieldTerm, error) {
 	var err error
 	term.path, err = fieldPath(term.field)
 	return term, err
-}
-
-// bracketless writes the keys in brackets of a definition's selectableFields (spec['a.b']) as other paths have them (spec.a\.b).
-func bracketless(field string) string {
-	var path strings.Builder
-	for {
-		before, rest, some := strings.Cut(field, "['")
-		path.WriteString(before)
-		if !some {
-			return path.String()
-		}
-		key, after, closed := strings.Cut(rest, "']")
-		if !closed {
-			return field
-		}
-		if path.Len() > 0 {
-			path.WriteByte('.')
-		}
-		path.WriteString(strings.NewReplacer(`\'`, `'`, `\`, `\\`, `.`, `\.`).Replace(key))
-		field = after
-	}
 }

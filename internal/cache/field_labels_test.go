@@ -48,9 +48,6 @@ func TestFieldsThatAreNotSetHaveTheAPIServersValues(t *testing.T) {
 		{of("events"), `"source":{},"reportingComponent":"two"`, "source=two,metadata.name=x", true},
 		{of("events"), `"source":{},"reportingComponent":"two"`, "source=two,metadata.name!=x", false},
 		{of("events"), `"source":{}`, "source=", true},
-		{anyKind, `"spec":{"a.b":{"c":1}}`, "spec['a.b'].c=1", true},
-		{anyKind, `"spec":{"a":{"c":1}}`, "['spec']['a'].c=1", true},
-		{anyKind, `"spec":{"a":{"c":1}}`, "['spec']['a'].c=", false},
 	} {
 		o, err := cluster.NewObject(`{"metadata":{"name":"x","resourceVersion":"1"},` + c.object + `}`)
 		if err != nil {

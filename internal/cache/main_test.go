@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
 	"github.com/kubecast/kubecast/internal/apitest"
@@ -30,8 +29,6 @@ var (
 	pods  = apitest.Pods
 	roomy = stream.Options{Events: 10_000, Bytes: 1 << 30}
 	quiet = slog.New(slog.DiscardHandler)
-
-	anyKind = schema.GroupResource{Resource: "things"} // whose fields are paths, all of them
 )
 
 // filled is a store of pods that the real informer fills from an API server.

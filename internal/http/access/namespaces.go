@@ -18,7 +18,7 @@ func areNamespaces(group, resource string) bool { return group == "" && resource
 // allowed asks whether a request is allowed as a whole.
 func (a *Access) allowed(ctx context.Context, id auth.Identity, request auth.Request) (bool, error) {
 	decision, err := a.opts.Authorizer.Authorize(ctx, id, request)
-	if err != nil || !decision.Allowed || !areNamespaces(request.Group, request.Resource) || request.Namespace == "" || request.Verb == "get" {
+	if err != nil || !decision.Allowed || !areNamespaces(request.Group, request.Resource) || request.Name == "" || request.Verb == "get" {
 		return decision.Allowed, err
 	}
 	cluster, get := request, request
