@@ -78,9 +78,10 @@ func TestVersionsThatAreNoNumbersAreRefusedAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := apitest.New(pods)
 			api.Put("pods", "n/a")
-			opaque := true
+			var opaque atomic.Bool
+			opaque.Store(true)
 			api.Intercept(func(r *http.Request) *apitest.Fault {
-				if opaque && r.URL.Path == pods.Path() {
+				if opaque.Load() && r.URL.Path == pods.Path() {
 					return &apitest.Fault{Body: list}
 				}
 				return nil
@@ -94,7 +95,7 @@ func TestVersionsThatAreNoNumbersAreRefusedAtOnce(t *testing.T) {
 			if err := store.WaitReachable(t.Context()); !errors.Is(err, ErrVersions) || time.Since(began) > 0 {
 				t.Errorf("%s: %v after %s", name, err, time.Since(began))
 			}
-			opaque = false // another server takes its place
+			opaque.Store(false) // another server takes its place
 			time.Sleep(time.Minute)
 			if err := store.WaitSynced(t.Context()); err != nil {
 				t.Errorf("%s: %v", name, err)
