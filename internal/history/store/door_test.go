@@ -114,11 +114,8 @@ func TestStalledUsersHoldNoConnectionOfTheRecorders(t *testing.T) {
 }
 
 // A user's transaction that waits for another's row ends when its turn does, and gives back what it holds.
-func TestAUsersTransactionEndsWithItsTurn(t *testing.T) {
-	each(t, func(t *testing.T, s *Store) {
-		if s.turns.alone {
-			t.Skip("nobody waits for a row while another writes")
-		}
+func TestAUsersTransactionEndsWithItsTurn(t *testing.T) { // in a file nobody waits for a row while another writes
+	onServers(t, func(t *testing.T, s *Store) {
 		s.turns.within = 50 * time.Millisecond
 		log := take(t, s, "a")
 		if err := s.Transact(t.Context(), func(held *Tx) error {

@@ -27,13 +27,25 @@ func openAt(t testing.TB, address string) *Store {
 
 // each runs a test on each sort of database, with an up-to-date schema.
 func each(t *testing.T, test func(t *testing.T, s *Store)) {
-	dbtest.Each(t, func(t *testing.T, address string) {
-		s := openAt(t, address)
-		if err := s.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
+	dbtest.Each(t, func(t *testing.T, address string) { test(t, migrated(t, address)) })
+}
+
+// onServers runs a test on each sort of database that is a server.
+func onServers(t *testing.T, test func(t *testing.T, s *Store)) {
+	for name, address := range dbtest.Addresses {
+		if name != "SQLite" {
+			t.Run(name, func(t *testing.T) { test(t, migrated(t, address(t))) })
 		}
-		test(t, s)
-	})
+	}
+}
+
+func migrated(t *testing.T, address string) *Store {
+	t.Helper()
+	s := openAt(t, address)
+	if err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 var jobs = LogName{Cluster: "c1", Resource: "jobs.batch"}
