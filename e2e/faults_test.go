@@ -13,6 +13,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubecast/kubecast/e2e/harness"
 )
 
 // hurt lets clients follow a churn during a fault of the control plane, and checks what they were told.
@@ -93,7 +95,8 @@ func (h *hurt) do(t *testing.T, faults ...string) {
 func (h *hurt) recover(t *testing.T) {
 	t.Helper()
 	for name, f := range h.followers {
-		eventually(t, name+" is told stale and live", func() error { return f.look("", (*view).live) })
+		// A watch that was lost is proved to be back by its next bookmark at the latest, which comes within a minute.
+		harness.Eventually(t, name+" is told stale and live", time.Minute+eventuallyWithin, func() error { return f.look("", (*view).live) })
 	}
 	for name, scope := range h.churn.scopes() {
 		h.after[name] = h.stage.watchDirectly(t, scope)
