@@ -155,7 +155,7 @@ func (r *Rule) Read(o *cluster.Object, was *history.Job) (said history.Said, err
 		said.Queue = o.Path(r.builtin.queue).Str
 	}
 	if said.Queue == "" {
-		said.Queue = label(o, "kueue.x-k8s.io/queue-name", "volcano.sh/queue-name")
+		said.Queue = label(o, queueLabel, "volcano.sh/queue-name")
 	}
 	if r.owner != nil {
 		said.Owner = evaluate("owner", r.owner)
