@@ -172,10 +172,9 @@ func TestBurstOfAppendsWakesAReaderAFewTimes(t *testing.T) {
 				t.Error("the first event was kept waiting")
 			}
 			woken++
-			got, _ := versions(t, c)
-			read += len(got)
-			if !c.Arm(w) {
-				t.Fatal("there is more to read already")
+			for more := true; more; more = !c.Arm(w) { // an event of the same moment may come in between
+				got, _ := versions(t, c)
+				read += len(got)
 			}
 		}
 		if woken > 51 {
