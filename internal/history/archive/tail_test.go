@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,11 @@ func TestEndOfALogHasNoGaps(t *testing.T) {
 		}
 		if _, err := next(12); err != nil {
 			t.Errorf("%s was removed: %v", name, err)
+		}
+		for after := uint64(9); after <= 12; after++ {
+			if seqs, err := next(after); !errors.Is(err, ErrBehind) && !slices.Equal(seqs, span(after+1, 12)) {
+				t.Errorf("%s was removed: after %d follows %v, %v", name, after, seqs, err)
+			}
 		}
 	}
 	tail = tailOf()
