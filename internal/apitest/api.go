@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 
@@ -81,9 +82,10 @@ type API struct {
 	kinds     []*kind
 	history   []event // in the order of versions
 	watches   map[*watch]bool
-	bookmarks int  // how often bookmarks were asked for
-	mute      bool // no bookmarks before the end
-	paged     bool // whether limits are heeded
+	bookmarks int           // how often bookmarks were asked for
+	mute      bool          // no bookmarks before the end
+	paged     bool          // whether limits are heeded
+	slow      time.Duration // between two events of a watch
 	pages     map[string][]string
 	stale     map[string]bool         // groups whose discovery fails
 	faults    map[string]Interception // by resource, by name of another endpoint, or Everything
@@ -271,6 +273,9 @@ func (a *API) Bookmark() { a.change(func() { a.bookmarks++ }) }
 
 // Mute suppresses bookmarks before the end of a watch's time, as an API server does that does not keep the kind in memory.
 func (a *API) Mute() { a.change(func() { a.mute = true }) }
+
+// Slowly has each event that a watch is sent come some time before the next one, as over a slow network.
+func (a *API) Slowly(each time.Duration) { a.change(func() { a.slow = each }) }
 
 // Paged sets whether the limits of lists are heeded, as when the API server's own cache is off.
 func (a *API) Paged(paged bool) { a.change(func() { a.paged = paged }) }

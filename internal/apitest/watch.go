@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -69,10 +70,9 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 	reply(w, 200, "")
 	for {
 		lines, how, changed := a.pending(this)
-		if _, err := io.WriteString(w, lines); err != nil {
+		if err := a.send(r.Context(), w, lines); err != nil {
 			return
 		}
-		_ = http.NewResponseController(w).Flush() // without a connection there is nothing to flush
 		switch how {
 		case endClean, endExpired:
 			return
@@ -95,6 +95,34 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request, k *kind) {
 			return
 		}
 	}
+}
+
+// send writes lines to a watch.
+func (a *API) send(ctx context.Context, w http.ResponseWriter, lines string) error {
+	a.mu.Lock()
+	slow := a.slow
+	a.mu.Unlock()
+	parts := []string{lines}
+	if slow > 0 {
+		parts = slices.Collect(strings.Lines(lines))
+	}
+	for _, part := range parts {
+		if _, err := io.WriteString(w, part); err != nil {
+			return err
+		}
+		_ = http.NewResponseController(w).Flush() // without a connection there is nothing to flush
+		if slow == 0 {
+			continue
+		}
+		select {
+		case <-time.After(slow):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.closed:
+			return io.EOF
+		}
+	}
+	return nil
 }
 
 // pending returns what a watch has not been sent yet, and how it ends then.

@@ -47,6 +47,7 @@ type ListWatch struct {
 	inPages  atomic.Bool // read lists in pages: a whole one took too long
 	listed   atomic.Bool // whether there was a list since the last watch began
 	watches  atomic.Int64
+	lost     atomic.Bool // whether Health was told Down, and no watch has been proved to have caught up since
 }
 
 var _ toolscache.ListerWatcherWithContext = (*ListWatch)(nil)
@@ -216,6 +217,11 @@ func (lw *ListWatch) get(ctx context.Context, options metav1.ListOptions) (io.Re
 // fail reports a failure, unless the request was cancelled by the gateway itself.
 func (lw *ListWatch) fail(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		lw.health.Down(err)
+		lw.down(err)
 	}
+}
+
+func (lw *ListWatch) down(err error) {
+	lw.lost.Store(true)
+	lw.health.Down(err)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 )
 
 // newest is the newest version of a kind at some moment.
@@ -83,17 +84,9 @@ func (c *Cluster) askNewest(ctx context.Context, kind Kind) (newest, error) {
 	case <-ctx.Done():
 	}
 	found := newest{asked: time.Now()}
-	// A list without a version asks for the newest state, even of an API server that lags behind others.
-	body, err := c.client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{Limit: 1}, metav1.ParameterCodec).MaxRetries(0).DoRaw(ctx)
-	if err == nil {
-		found.version, err = ParseVersion(gjson.GetBytes(body, "metadata.resourceVersion").Str)
-		// See timeline.listed.
-		if of, bad := ParseVersion(gjson.GetBytes(body, "items.0.metadata.resourceVersion").Str); bad == nil {
-			found.version = max(found.version, of)
-		}
-	}
-	if err != nil {
-		return found, fmt.Errorf("%w: asking for the newest version of %s: %w", ErrUnavailable, kind, err)
+	var err error
+	if found.version, err = newestVersion(ctx, c.client, kind); err != nil {
+		return found, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,4 +95,21 @@ func (c *Cluster) askNewest(ctx context.Context, kind Kind) (newest, error) {
 	}
 	c.newest[kind] = found
 	return found, nil
+}
+
+// newestVersion asks for the newest version of a kind: a list without a version asks for the newest state, even of an API server that
+// lags behind others. An error wraps ErrUnavailable.
+func newestVersion(ctx context.Context, client rest.Interface, kind Kind) (version uint64, err error) {
+	body, err := client.Get().AbsPath(kind.Path()).VersionedParams(&metav1.ListOptions{Limit: 1}, metav1.ParameterCodec).MaxRetries(0).DoRaw(ctx)
+	if err == nil {
+		version, err = ParseVersion(gjson.GetBytes(body, "metadata.resourceVersion").Str)
+		// See timeline.listed.
+		if of, bad := ParseVersion(gjson.GetBytes(body, "items.0.metadata.resourceVersion").Str); bad == nil {
+			version = max(version, of)
+		}
+	}
+	if err != nil {
+		return version, fmt.Errorf("%w: asking for the newest version of %s: %w", ErrUnavailable, kind, err)
+	}
+	return version, nil
 }

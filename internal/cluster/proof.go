@@ -12,26 +12,28 @@ type proof struct {
 	up func()
 
 	mu       sync.Mutex
-	closed   bool // up was called, or never will be
+	given    bool // up was called
+	withheld bool // up is not called any more
 	deadline *time.Timer
 }
 
-// give calls up now, unless it was called or withheld before.
-func (p *proof) give() {
+// give calls up now, unless it was called or withheld before. It reports whether the watch still counts as standing.
+func (p *proof) give() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
-		p.closed = true
+	if !p.given && !p.withheld {
+		p.given = true
 		p.up()
 	}
+	return !p.withheld
 }
 
 // giveAfter calls up after a time, unless it is given or withheld before.
 func (p *proof) giveAfter(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
-		p.deadline = time.AfterFunc(d, p.give)
+	if !p.given && !p.withheld {
+		p.deadline = time.AfterFunc(d, func() { p.give() })
 	}
 }
 
@@ -39,7 +41,7 @@ func (p *proof) giveAfter(d time.Duration) {
 func (p *proof) withhold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
+	p.withheld = true
 	if p.deadline != nil {
 		p.deadline.Stop()
 	}

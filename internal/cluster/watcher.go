@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -30,12 +31,13 @@ type watcher struct {
 	number  int64     // among the watches of its ListWatch
 	proof   proof
 
-	passed uint64 // the version of what was delivered last; 0: nothing was
-	quiet  *time.Timer
+	quiet *time.Timer
 
-	mu     sync.Mutex
-	proved bool // a marker with the number was delivered
-	over   bool // nothing is delivered any more
+	mu     sync.Mutex // held while something is delivered, so that a marker comes behind all that it says was delivered before it
+	passed uint64     // the version of what was delivered last; 0: nothing was
+	missed uint64     // nothing newer can have been missed; 0: that is not known
+	proved bool       // a marker with the number was delivered
+	over   bool       // nothing is delivered any more
 }
 
 // Stop implements watch.Interface. It waits until the watch's goroutine has ended.
@@ -52,14 +54,13 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	defer close(w.result)
 	defer w.prove(ctx, true)
 	defer w.body.Close()
+	defer w.askWhatWasMissed(ctx)()
 	defer w.cancel()
 	// A read that blocks ends with the request's context, since the transport then closes the body.
 	if from != nil {
-		if !w.send(ctx, watch.Modified, from) {
+		if !w.deliver(ctx, watch.Modified, from) {
 			return
 		}
-		w.pass(from.version)
-		w.proved = from.Proves() != 0
 	}
 	w.proof.giveAfter(shortWatch)
 	dec := newDecoder(w.body)
@@ -74,7 +75,7 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 			err = w.event(ctx, value)
 		}
 		if err == nil {
-			if time.Since(began) > provedWithin {
+			if w.hasCaughtUp() || time.Since(began) > provedWithin {
 				w.prove(ctx, false)
 			}
 			w.quiet.Reset(shortWatch)
@@ -90,27 +91,83 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 			// client-go backs off from watches that end at once without an event. It would take the marker for an
 			// event, so it gets an error.
 			err = fmt.Errorf("the watch ended as soon as it began: %w", err)
-			w.lw.health.Down(err)
+			w.lw.down(err)
 			w.send(ctx, watch.Error, asStatus(err))
 		case err == io.EOF: // the watch's time was up
 		case isInterruption(err):
 			// client-go goes on from the last event with another watch.
-			w.lw.health.Down(fmt.Errorf("the watch broke off: %w", err))
+			w.lw.down(fmt.Errorf("the watch broke off: %w", err))
 		default:
-			w.lw.health.Down(err)
+			w.lw.down(err)
 			w.send(ctx, watch.Error, asStatus(err))
 		}
 		return
 	}
 }
 
-// provedWithin is when a watch counts as caught up that is never quiet, and of a server that sends no bookmarks.
+// provedWithin is when a watch counts as caught up that is never quiet, of a server that sends no bookmarks and does not say its newest
+// version.
 const provedWithin = time.Minute
 
-func (w *watcher) pass(version uint64) {
+// askAfter is how soon a watch that is not quiet has the API server asked what may have been missed, at the earliest. Most watches have
+// been quiet by then.
+const askAfter = 3 * shortWatch / 2
+
+// askWhatWasMissed asks for the kind's newest version, if a watch was lost before this one, and this one is not quiet soon. All that was
+// missed is of that version or an older one. It is asked once for each watch, and not by all kinds at the same moment. The returned
+// function waits for the end of that.
+func (w *watcher) askWhatWasMissed(ctx context.Context) (wait func()) {
+	var asking sync.WaitGroup
+	if w.lw.lost.Load() {
+		asking.Go(func() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(askAfter + rand.N(shortWatch)):
+			}
+			w.mu.Lock()
+			passed, proved := w.passed, w.proved
+			w.mu.Unlock()
+			if proved {
+				return
+			}
+			newest, err := newestVersion(ctx, w.lw.client, w.lw.kind)
+			if err != nil || newest < passed { // such a server's versions prove nothing
+				return
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.missed = newest
+		})
+	}
+	return asking.Wait
+}
+
+// hasCaughtUp reports whether something was delivered that cannot have been missed. Of the very version that the API server told, more
+// may be to come: several deletions are in one.
+func (w *watcher) hasCaughtUp() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.passed = version
+	return w.missed > 0 && w.passed > w.missed
+}
+
+// deliver passes on an object, or a marker. It reports false if the watch was stopped.
+func (w *watcher) deliver(ctx context.Context, kind watch.EventType, o *Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deliverLocked(ctx, kind, o)
+}
+
+func (w *watcher) deliverLocked(ctx context.Context, kind watch.EventType, o *Object) bool {
+	if !w.send(ctx, kind, o) {
+		return false
+	}
+	w.passed = o.Version()
+	if o.IsMarker() && o.Proves() != 0 {
+		w.proved = true
+		w.lw.lost.Store(false)
+	}
+	return true
 }
 
 // prove delivers a marker that says that the watch stands, and has delivered what was missed, once. It has when it was quiet for a
@@ -122,8 +179,9 @@ func (w *watcher) prove(ctx context.Context, over bool) {
 	if w.over || w.proved || w.passed == 0 {
 		return
 	}
-	w.proof.give()
-	w.proved = w.send(ctx, watch.Modified, newProof(w.passed, w.number))
+	if w.proof.give() {
+		w.deliverLocked(ctx, watch.Modified, newProof(w.passed, w.number))
+	}
 }
 
 // shortWatch is how long a watch without events must have lasted to be followed by another one at once. It is
@@ -156,8 +214,7 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 		}
 		w.lw.timeline.happened(kind, o)
 		w.proof.give()
-		w.send(ctx, kind, o)
-		w.pass(o.Version())
+		w.deliver(ctx, kind, o)
 	case watch.Bookmark:
 		version, err := ParseVersion(gjson.GetBytes(object, "metadata.resourceVersion").Str)
 		if err != nil {
@@ -165,9 +222,8 @@ func (w *watcher) event(ctx context.Context, value []byte) error {
 		}
 		w.lw.timeline.passed(version)
 		w.proof.give()
-		if w.send(ctx, watch.Bookmark, newMarker(version)) {
-			w.pass(version)
-			w.send(ctx, watch.Modified, newProof(version, w.number))
+		if w.deliver(ctx, watch.Bookmark, newMarker(version)) {
+			w.deliver(ctx, watch.Modified, newProof(version, w.number))
 		}
 	case watch.Error:
 		return &eventError{statusError(object)}

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -24,4 +25,29 @@ func TestStaleIsToldAtOnceWhateverIsConflated(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLiveComesBehindWhatAWatchMissed when it goes on where it broke off: not with the first event, which proves that it stands.
+func TestLiveComesBehindWhatAWatchMissed(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		g.api.Put("pods", "a/first")
+		s := g.stream("/api/v1/pods")
+		s.until("synced")
+		g.api.Put("pods", "a/first", "spec.told=yes")
+		s.until("modified")
+		g.api.Slowly(300 * time.Millisecond)
+		g.api.Away(true)
+		s.until("stale")
+		for n := range 10 {
+			g.api.Put("pods", fmt.Sprintf("a/%d", n))
+		}
+		g.api.Put("pods", "a/last")
+		g.api.Away(false)
+		for f := s.next(); f.field("metadata", "name") != "last"; f = s.next() {
+			if f.event == "live" || f.event == "reset" {
+				t.Fatalf("%q before all that was missed", f.raw)
+			}
+		}
+		s.until("live")
+	})
 }

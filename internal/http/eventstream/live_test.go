@@ -53,24 +53,6 @@ func TestLiveComesBehindWhatAListFound(t *testing.T) {
 	}
 }
 
-// TestLiveComesBehindWhatAWatchMissed when it goes on where it broke off.
-func TestLiveComesBehindWhatAWatchMissed(t *testing.T) {
-	r := run(t, func(c net.Conn) net.Conn { return c })
-	r.api.Put("pods", "team-a/first")
-	told := r.open()
-	r.api.Away(true)
-	r.api.CutWatches("pods")
-	r.told(told, "stale")
-	for n := range 900 { // which takes longer than telling it does
-		r.api.Put("pods", fmt.Sprintf("team-a/p-%d", n%100), fmt.Sprint("spec.n=", n), "spec.text="+strings.Repeat("long ", 2000))
-	}
-	r.api.Put("pods", "team-a/last")
-	r.api.Away(false)
-	if names := r.told(told, "live", "last"); names[len(names)-1] != "live" {
-		t.Errorf("live was told before %q", names[slices.Index(names, "live"):])
-	}
-}
-
 // TestWhoJoinsABroadcastIsToldThatItsSourceIsStale although the others were told before: what they were told in the batch at whose end
 // it joins, it was not.
 func TestWhoJoinsABroadcastIsToldThatItsSourceIsStale(t *testing.T) {

@@ -1,0 +1,65 @@
+package cache
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+)
+
+// TestBusyKindIsLiveAsSoonAsItHasCaughtUp after its watch was lost, and no sooner: it is never quiet, and no bookmark comes.
+func TestBusyKindIsLiveAsSoonAsItHasCaughtUp(t *testing.T) {
+	for name, within := range map[string]time.Duration{
+		"the API server tells its newest version": 25 * time.Second,
+		"the API server does not":                 90 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := apitest.New(pods)
+				api.Put("pods", "n/first")
+				store, stop := fill(t, api, roomy)
+				defer stop()
+				synctest.Wait()
+				api.Put("pods", "n/first")
+				synctest.Wait()
+				api.Mute()
+				api.Slowly(300 * time.Millisecond)
+				api.Away(true)
+				time.Sleep(time.Second)
+				for n := range 20 {
+					api.Put("pods", fmt.Sprintf("n/missed-%d", n))
+				}
+				api.Put("pods", "n/last")
+				api.Requests()
+				api.Away(false)
+				if within > time.Minute {
+					api.Intercept(func(r *http.Request) *apitest.Fault {
+						if r.URL.Query().Get("limit") == "1" {
+							return apitest.Refuse(http.StatusInternalServerError)
+						}
+						return nil
+					})
+				}
+				began := time.Now()
+				for n := 0; !store.Upstream().Live; n++ {
+					if time.Since(began) > within {
+						t.Fatal("it is not live")
+					}
+					time.Sleep(500 * time.Millisecond)
+					api.Put("pods", "n/busy", fmt.Sprint("spec.n=", n))
+					synctest.Wait()
+				}
+				if store.Snapshot().Get("n", "last") == nil {
+					t.Errorf("it is live %s after its watch is back, before what was missed", time.Since(began))
+				}
+				if asked := strings.Count(strings.Join(api.Requests(), " "), "limit=1"); asked != 1 {
+					t.Errorf("the API server was asked %d times", asked)
+				}
+			})
+		})
+	}
+}
