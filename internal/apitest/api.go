@@ -274,7 +274,7 @@ func (a *API) Bookmark() { a.change(func() { a.bookmarks++ }) }
 // Mute suppresses bookmarks before the end of a watch's time, as an API server does that does not keep the kind in memory.
 func (a *API) Mute() { a.change(func() { a.mute = true }) }
 
-// Slowly has each event that a watch is sent come some time before the next one, as over a slow network.
+// Slowly sets how much time passes between two events of a watch, as over a slow network.
 func (a *API) Slowly(each time.Duration) { a.change(func() { a.slow = each }) }
 
 // Paged sets whether the limits of lists are heeded, as when the API server's own cache is off.

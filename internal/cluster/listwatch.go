@@ -221,6 +221,7 @@ func (lw *ListWatch) fail(ctx context.Context, err error) {
 	}
 }
 
+// down reports a failure, of a request or of a watch.
 func (lw *ListWatch) down(err error) {
 	lw.lost.Store(true)
 	lw.health.Down(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -48,17 +49,8 @@ func (j *journal) take() []string {
 func readWatch(kind Kind, body io.Reader, from uint64) (events, health []string, objects []*Object) {
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &journal{}
-	lw := &ListWatch{kind: kind, health: j}
-	w := &watcher{
-		compactor: compactor{kind: kind},
-		body:      io.NopCloser(body),
-		cancel:    cancel,
-		lw:        lw,
-		proof:     proof{up: func() { lw.health.Up(1) }},
-		result:    make(chan watch.Event),
-		done:      make(chan struct{}),
-		number:    1,
-	}
+	w := watcherOf(kind, body, j)
+	w.cancel = cancel
 	var marker *Object
 	if from > 0 {
 		marker = newMarker(from)
@@ -82,6 +74,18 @@ func readWatch(kind Kind, body io.Reader, from uint64) (events, health []string,
 		}
 	}
 	return events, j.take(), objects
+}
+
+func watcherOf(kind Kind, body io.Reader, health Health) *watcher {
+	return &watcher{
+		compactor: compactor{kind: kind},
+		body:      io.NopCloser(body),
+		lw:        &ListWatch{kind: kind, health: health},
+		proof:     proof{up: func() { health.Up(1) }},
+		result:    make(chan watch.Event),
+		done:      make(chan struct{}),
+		number:    1,
+	}
 }
 
 func line(kind, name string, version int) string {
@@ -212,6 +216,41 @@ func TestProofComesBehindWhatWasMissed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWatchThatIsLostIsNotProved by the quiet before its end, when the one is noticed just after the other.
+func TestWatchThatIsLostIsNotProved(t *testing.T) {
+	j := &journal{}
+	w := watcherOf(pods, strings.NewReader(""), j)
+	w.result = make(chan watch.Event, 2)
+	w.deliver(t.Context(), watch.Modified, newMarker(5))
+	w.proof.withhold()
+	w.prove(t.Context(), false)
+	if health := j.take(); len(w.result) != 1 || len(health) != 0 {
+		t.Errorf("%d events are delivered, and health is %q", len(w.result), health)
+	}
+}
+
+// TestProofIsNeverOlderThanWhatCameBeforeIt, also if a watch has been quiet for long enough in the moment in which an event comes: client-go
+// would go on from the older version.
+func TestProofIsNeverOlderThanWhatCameBeforeIt(t *testing.T) {
+	event := strings.TrimSpace(line("ADDED", "a", 6))
+	for range 500 {
+		w := watcherOf(pods, strings.NewReader(""), &journal{})
+		w.passed = 5
+		var both sync.WaitGroup
+		both.Go(func() {
+			if err := w.event(t.Context(), []byte(event)); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Go(func() { w.prove(t.Context(), false) })
+		runtime.Gosched() // so that both are under way
+		first, second := (<-w.result).Object.(*Object), (<-w.result).Object.(*Object)
+		if both.Wait(); second.Version() < first.Version() {
+			t.Fatalf("behind version %d came %d", first.Version(), second.Version())
+		}
+	}
 }
 
 // patient is a body that ends after a while.

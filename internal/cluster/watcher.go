@@ -57,10 +57,8 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	defer w.askWhatWasMissed(ctx)()
 	defer w.cancel()
 	// A read that blocks ends with the request's context, since the transport then closes the body.
-	if from != nil {
-		if !w.deliver(ctx, watch.Modified, from) {
-			return
-		}
+	if from != nil && !w.deliver(ctx, watch.Modified, from) {
+		return
 	}
 	w.proof.giveAfter(shortWatch)
 	dec := newDecoder(w.body)
@@ -158,6 +156,7 @@ func (w *watcher) deliver(ctx context.Context, kind watch.EventType, o *Object) 
 	return w.deliverLocked(ctx, kind, o)
 }
 
+// deliverLocked is deliver for who holds the lock.
 func (w *watcher) deliverLocked(ctx context.Context, kind watch.EventType, o *Object) bool {
 	if !w.send(ctx, kind, o) {
 		return false
