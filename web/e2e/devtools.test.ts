@@ -3,7 +3,7 @@
 import { mkdir } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { isBuilt, mockToken, startMock } from './support/portal.ts';
 import { missing } from './support/skip.ts';
 
@@ -76,7 +76,7 @@ describe.skipIf(lacking !== undefined)(`the devtools${lacking ? ` (${lacking})` 
       await panel.getByRole('table', { name: 'Watches' }).getByText('live').first().waitFor();
       expect(complaints).toEqual([]);
     } finally {
-      await page.context().close();
+      await closeContext(page.context());
       await gateway.stop();
     }
   });

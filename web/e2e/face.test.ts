@@ -4,7 +4,7 @@
 import { mkdir } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { englishOf, violations } from './support/face.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { missing } from './support/skip.ts';
@@ -88,7 +88,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
       if (pictures) await page.screenshot({ path: `${pictures}/${name}-${locale.slice(0, 2)}-${colorScheme}.png` });
       found.push(...(await violations(page)).map((one) => `${name}: ${one}`));
     });
-    await page.context().close();
+    await closeContext(page.context());
     expect(found).toEqual([]);
     expect(complaints).toEqual([]);
   });
@@ -100,7 +100,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await eachPage(page, async (name) => {
       for (const text of await englishOf(page)) found.add(`${name}: ${text}`);
     });
-    await page.context().close();
+    await closeContext(page.context());
     expect([...found]).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await page.reload();
     await page.getByRole('button', { name: '退出登录' }).waitFor();
     expect(await page.evaluate(() => document.documentElement.lang)).toBe('zh-CN');
-    await page.context().close();
+    await closeContext(page.context());
   });
 
   test.each(['en-GB', 'zh-CN'])('nothing runs out of a screen of 320 pixels, in %s', { timeout: 120_000 }, async (locale) => {
@@ -123,7 +123,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       if (width > 320) wide.push(`${name}: ${width}`);
     });
-    await page.context().close();
+    await closeContext(page.context());
     expect(wide).toEqual([]);
   });
 
@@ -133,7 +133,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     await eachPage(page, async (name) => {
       for (const one of await page.evaluate(smallTargets)) small.add(`${name}: ${one}`);
     });
-    await page.context().close();
+    await closeContext(page.context());
     expect([...small]).toEqual([]);
   });
 
@@ -161,7 +161,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     const sign = await row.locator('.state-icon').evaluate((one) => [getComputedStyle(one).stroke, getComputedStyle(document.body).backgroundColor]);
     expect(sign[0]).not.toBe(sign[1]);
     if (pictures) await page.screenshot({ path: `${pictures}/jobs-en-forced.png` });
-    await page.context().close();
+    await closeContext(page.context());
   });
 
   test('a row is read out by its name, its state and its figures; what all rows share is left out', { timeout: 120_000 }, async () => {
@@ -190,7 +190,7 @@ describe.skipIf(lacking !== undefined)(`the face of the portal${lacking ? ` (${l
     expect(cut).toEqual({ first: true, last: false, inside: true });
     const ages = await page.locator('.table-body .column-age time').evaluateAll((all) => all.map((one) => Math.round(one.getBoundingClientRect().right)));
     expect(new Set(ages).size).toBe(1);
-    await page.context().close();
+    await closeContext(page.context());
   });
 });
 

@@ -5,7 +5,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { noticesOf, recordNotices } from './support/notices.ts';
 import { missing } from './support/skip.ts';
@@ -37,7 +37,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
 
   afterEach(async () => {
     const said = [...complaints];
-    await page.context().close();
+    await closeContext(page.context());
     expect(said).toEqual([]);
   });
 
@@ -175,7 +175,7 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
     await agree('Inbox');
     await section('Ended in the last week').waitFor();
     expect([...(await noticesOf(page)), ...(await noticesOf(tab))]).toEqual([expect.stringMatching(/^hello succeeded/)]);
-    await elsewhere.page.context().close();
+    await closeContext(elsewhere.page.context());
     await kubecast.kubectl(['delete', 'job', '--namespace', namespace, 'goes-on', '--wait=false']);
   });
 

@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { MockGateway } from '../mock/gateway.ts';
 import { MockInbox, MockPast } from '../mock/told.ts';
-import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { noticesOf, recordNotices, see } from './support/notices.ts';
 import { isBuilt, mockToken, startMock } from './support/portal.ts';
 import { missing } from './support/skip.ts';
@@ -38,7 +38,7 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
 
   afterEach(async () => {
     const said = [...complaints];
-    await page.context().close();
+    await closeContext(page.context());
     await gateway.stop();
     expect(said).toEqual([]);
   });
@@ -85,7 +85,7 @@ describe.skipIf(lacking !== undefined)(`the inbox${lacking ? ` (${lacking})` : '
     await second.getByRole('link', { name: 'd failed' }).click();
     await second.getByRole('heading', { name: 'd', exact: true }).waitFor();
     await agree('Inbox');
-    await elsewhere.page.context().close();
+    await closeContext(elsewhere.page.context());
   });
 
   test('a notice comes once, in one tab of the browser; nothing pops up for what was there, or in a pause, or unasked', async () => {

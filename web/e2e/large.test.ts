@@ -3,7 +3,7 @@
 
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chromiumPath, hasChromium, launch, openPage, type WatchedPage } from './support/chromium.ts';
+import { chromiumPath, closeContext, hasChromium, launch, openPage, type WatchedPage } from './support/chromium.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { missing } from './support/skip.ts';
 
@@ -118,7 +118,7 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
     await total.getByText('10 found').waitFor();
     expect(await page.locator('.table-body .table-row').count()).toBe(10);
     expect(asked.some((url) => url.includes('/stream?') && url.includes('limit=200') && url.includes('search=p-0123'))).toBe(true);
-    await page.context().close();
+    await closeContext(page.context());
     expect(complaints).toEqual([]);
   });
 
@@ -145,7 +145,7 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
     await page.getByRole('button', { name: '500 before' }).click();
     await page.getByText(`1 – 500 of ${of}`).waitFor();
     await cell(0).waitFor();
-    await page.context().close();
+    await closeContext(page.context());
     expect(complaints).toEqual([]);
   });
 
@@ -244,7 +244,7 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
       await page.locator('.connection-live').waitFor();
     }
     for (const { page, complaints } of [byName, byState]) {
-      await page.context().close();
+      await closeContext(page.context());
       expect(complaints).toEqual([]);
     }
   });
@@ -278,7 +278,7 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
       await reader?.cancel();
       return performance.now() - began;
     }, [wholeStream, token]);
-    await page.context().close();
+    await closeContext(page.context());
     return { painted: NaN, shown: took, kilobytes: kilobytes() };
   };
 
@@ -289,7 +289,7 @@ describe.skipIf(lacking !== undefined)(`a large cluster${lacking ? ` (${lacking}
     await page.goto(`${kubecast.url}/${address}`, { waitUntil: 'commit' });
     const at = await page.waitForFunction((selector) => document.querySelector(selector) && performance.now(), shown, { polling: 'raf', timeout: 120_000 });
     const told = { shown: Number(await at.jsonValue()), kilobytes: kilobytes(), painted: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN) };
-    await page.context().close();
+    await closeContext(page.context());
     return told;
   };
 

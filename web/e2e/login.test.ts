@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { hasIssuer, Issuer, issuerPath } from './support/issuer.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { missing } from './support/skip.ts';
@@ -47,7 +47,7 @@ describe.skipIf(lacking !== undefined)(`signing in${lacking ? ` (${lacking})` : 
 
   afterEach(async () => {
     const said = [...complaints];
-    await page.context().close();
+    await closeContext(page.context());
     expect(said).toEqual([]);
   });
 

@@ -4,7 +4,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { MockGateway } from '../mock/gateway.ts';
-import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { isBuilt, mockToken, startMock } from './support/portal.ts';
 import { missing } from './support/skip.ts';
 
@@ -34,7 +34,7 @@ describe.skipIf(lacking !== undefined)(`the portal${lacking ? ` (${lacking})` : 
 
   afterEach(async () => {
     const said = [...complaints];
-    await page.context().close();
+    await closeContext(page.context());
     await gateway.stop();
     expect(said).toEqual([]);
   });

@@ -2,7 +2,7 @@
 
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chromiumPath, hasChromium, launch } from './support/chromium.ts';
+import { chromiumPath, closeContext, hasChromium, launch } from './support/chromium.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { missing } from './support/skip.ts';
 import { configMap, tabsPage, type Told } from './support/tabspage.ts';
@@ -33,7 +33,7 @@ describe.skipIf(lacking !== undefined)(`tabs on one connection${lacking ? ` (${l
     context.on('requestfinished', (request) => streams.delete(request));
     context.on('requestfailed', (request) => streams.delete(request));
     await context.route('**/tabs-page', (route) => route.fulfill({ contentType: 'text/html', body: html }));
-    return () => context.close();
+    return () => closeContext(context);
   });
 
   const openTabs = async (count: number): Promise<Page[]> => {

@@ -2,7 +2,7 @@
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chromiumPath, hasChromium, launch, openPage } from './support/chromium.ts';
+import { chromiumPath, closeContext, hasChromium, launch, openPage } from './support/chromium.ts';
 import { devclusterPath, gatewayPath, hasBinaries, Kubecast } from './support/kubecast.ts';
 import { missing } from './support/skip.ts';
 
@@ -46,6 +46,6 @@ describe.skipIf(lacking !== undefined)(`the portal over TLS${lacking ? ` (${lack
     await seen('meanwhile');
     await state(/^Live$/);
     expect(complaints).toEqual([]);
-    await page.context().close();
+    await closeContext(page.context());
   });
 });

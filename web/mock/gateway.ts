@@ -2,7 +2,7 @@
 // use it, and misbehaves on request. Not the reference; the real one is, in the end-to-end tests.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { MockCluster } from './cluster.ts';
 import { inMemory, type MockRequest, type MockResponse } from './memory.ts';
 import { MockStream, sightOf, type StreamOptions, type Watch } from './stream.ts';
@@ -45,6 +45,7 @@ export class MockGateway {
     else this.handle(request, response);
   });
   #server: Server | undefined;
+  readonly #sockets = new Set<Socket>();
   #port = 0;
 
   get url(): string {
@@ -56,6 +57,10 @@ export class MockGateway {
     const { createServer } = await import('node:http'); // where it is used in memory, there may be none
     const server = createServer((request, response) => this.handle(request, response, () => this.#fallBack(request, response)));
     this.#server = server;
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen(port, '127.0.0.1', resolve);
@@ -69,8 +74,9 @@ export class MockGateway {
     this.#server = undefined;
     for (const stream of this.streams) stream.cut();
     if (!server) return;
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
   }
 
   cutAll(): void {

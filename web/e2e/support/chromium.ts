@@ -1,7 +1,7 @@
 // A browser for the tests, and a page that remembers what it complained about.
 
 import { existsSync } from 'node:fs';
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 
 export const chromiumPath = process.env.KUBECAST_CHROMIUM ?? '/usr/bin/chromium';
 
@@ -41,4 +41,21 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
     if (bad && !message.text().startsWith(network)) complaints.push(message.text());
   });
   return { page, complaints };
+}
+
+/**
+ * Closes all pages of a context. Whether Chromium answers in time is asked by no test: a context that it does not close
+ * is named, and ends with the browser.
+ */
+export async function closeContext(context: BrowserContext): Promise<void> {
+  let giveUp: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    giveUp = setTimeout(() => {
+      const pages = context.pages().map((page) => page.url());
+      console.error(`Chromium has not closed a context in 20 s: ${pages.join(' ')}`);
+      resolve();
+    }, 20_000);
+  });
+  await Promise.race([context.close(), late]);
+  clearTimeout(giveUp);
 }
