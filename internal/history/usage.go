@@ -34,8 +34,8 @@ func (s Span) step(at Time) int {
 
 func (s Span) begin(step int) Time { return s.From + Time(int64(step)*s.Step.Milliseconds()) }
 
-// Run is a time in which a job was Running; To is not part of it.
-type Run struct{ From, To Time }
+// Interval is a time in which a job was Running; To is not part of it.
+type Interval struct{ From, To Time }
 
 // Lived is what usage needs of a job's life, up to now.
 type Lived struct {
@@ -43,7 +43,7 @@ type Lived struct {
 	Created Time
 	Started Time          // 0: it never ran
 	Ran     time.Duration // of all its runs together
-	Runs    []Run         // in order; none overlaps another
+	Runs    []Interval    // in order; none overlaps another
 	CPUs    float64
 	GPUs    float64
 }

@@ -15,8 +15,8 @@ func TestAJobOfManyStepsIsLittleWorkAndCountsInEach(t *testing.T) {
 	want := make([]float64, span.Steps())
 	for range 300 {
 		from := span.From + Time(random.Int64N(int64(span.Until-span.From)))
-		run := Run{from - 500, from + Time(random.Int64N(40_000_000))}
-		if changed := u.Add(Lived{Key: "k", Created: 1, Started: 1, Runs: []Run{run}, CPUs: 2}); changed > 22 {
+		run := Interval{from - 500, from + Time(random.Int64N(40_000_000))}
+		if changed := u.Add(Lived{Key: "k", Created: 1, Started: 1, Runs: []Interval{run}, CPUs: 2}); changed > 22 {
 			t.Errorf("%d sums are changed", changed)
 		}
 		for step := range want {

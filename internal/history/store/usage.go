@@ -172,7 +172,7 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 				end = history.Time(*ran)
 			}
 			job.Ran = time.Duration(total) * time.Millisecond
-			job.Runs = []history.Run{{From: started, To: started + history.Time(total)}}
+			job.Runs = []history.Interval{{From: started, To: started + history.Time(total)}}
 			if ran == nil || int64(end-started) != total {
 				if l.again == nil {
 					l.again = map[string]int{}
@@ -203,7 +203,7 @@ func (l *lives) give(ctx context.Context) error {
 // runs finds when jobs ran that ran several times. If the transitions of such a job were removed in the meantime, all of
 // its time counts from where it began.
 func (l *lives) runs(ctx context.Context) error {
-	found := map[string][]history.Run{}
+	found := map[string][]history.Interval{}
 	for uids := range slices.Chunk(slices.Collect(maps.Keys(l.again)), runsAtOnce) {
 		if err := l.runsOf(ctx, uids, found); err != nil {
 			return err
@@ -223,7 +223,7 @@ func (l *lives) runs(ctx context.Context) error {
 const runsAtOnce = 100
 
 // runsOf finds when some jobs ran.
-func (l *lives) runsOf(ctx context.Context, uids []string, found map[string][]history.Run) error {
+func (l *lives) runsOf(ctx context.Context, uids []string, found map[string][]history.Interval) error {
 	w := &where{}
 	w.add("log = ?", l.log.ID)
 	oneOf(w, "uid", uids)
@@ -239,7 +239,7 @@ func (l *lives) runsOf(ctx context.Context, uids []string, found map[string][]hi
 		runs := found[uid]
 		switch {
 		case to == history.Running:
-			found[uid] = append(runs, history.Run{From: at, To: l.now})
+			found[uid] = append(runs, history.Interval{From: at, To: l.now})
 		case len(runs) > 0:
 			runs[len(runs)-1].To = at
 		}
