@@ -104,22 +104,10 @@ const maxSpan = 20_000
 // are no others. Beside the errors of Jobs there are ErrAhead and ErrExpired.
 func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after uint64, limit int) (found []*history.Transition, upTo uint64, err error) {
 	var failed error // an error that is not the database's
-	found, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Transition, error) {
-		if after > log.Seq {
-			failed = ErrAhead
-			return nil, nil
-		}
-		upTo = min(log.Seq, after+maxSpan)
-		found, err := r.database.TransitionsAfter(ctx, log, f, after, upTo, limit)
-		if err != nil {
-			return nil, err
-		}
-		if n := len(found); n == limit {
-			upTo = found[n-1].Seq
-		}
-		now, err := r.database.Find(ctx, log.LogName) // afterwards: if it came first, something could be removed before it is read
-		if now.Expired > after {
-			failed = ErrExpired
+	found, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) (found []*history.Transition, err error) {
+		found, upTo, err = r.follow(ctx, log, f, after, limit)
+		if errors.Is(err, ErrAhead) || errors.Is(err, ErrExpired) {
+			failed, err = err, nil
 		}
 		return found, err
 	})
@@ -132,6 +120,25 @@ func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, f st
 		return nil, 0, ErrAhead
 	}
 	return found, upTo, nil
+}
+
+// follow reads what follows a number in a log that stood as is said a moment ago.
+func (r Reader) follow(ctx context.Context, log store.Log, f store.Filter, after uint64, limit int) (found []*history.Transition, upTo uint64, err error) {
+	if after > log.Seq {
+		return nil, 0, ErrAhead
+	}
+	upTo = min(log.Seq, after+maxSpan)
+	if found, err = r.database.TransitionsAfter(ctx, log, f, after, upTo, limit); err != nil {
+		return nil, 0, err
+	}
+	if n := len(found); n == limit {
+		upTo = found[n-1].Seq
+	}
+	now, err := r.database.Find(ctx, log.LogName) // afterwards: if it came first, something could be removed before it is read
+	if err == nil && now.Expired > after {
+		err = ErrExpired
+	}
+	return found, upTo, err
 }
 
 // Head is the last number of a kind's log, 0 if there is none. Errors are those of Jobs.
