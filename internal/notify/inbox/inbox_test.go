@@ -176,6 +176,42 @@ func TestPagesAndMarksOfWhatIsUnread(t *testing.T) {
 	})
 }
 
+// TestAPageOfLongTextsEndsBeforeItsLimit: what one page holds in memory is bounded, and what did not fit is on the next one.
+func TestAPageOfLongTextsEndsBeforeItsLimit(t *testing.T) {
+	const texts, length = 6, 1 << 20
+	each(t, func(t *testing.T, open func() replica) {
+		r := open()
+		log := r.begun(t, "jobs.batch")
+		for n := range texts {
+			log = r.write(t, log, func(b *store.Batch) {
+				end(b, "eva", "j"+strconv.Itoa(n), "Failed")
+				b.Transitions[0].Message = strings.Repeat("x", length)
+			})
+		}
+		var titles []string
+		for below, turn := uint64(0), 0; turn == 0 || below > 0; turn++ {
+			page, next, err := r.Page(t.Context(), "eva", all, below, false, 100)
+			if err != nil || len(page) == 0 {
+				t.Fatalf("page %d: %v", turn, err)
+			}
+			bytes := 0
+			for _, n := range page {
+				titles, bytes = append(titles, n.Title), bytes+len(n.Transition)
+			}
+			if most := pageBytes + length; bytes > most {
+				t.Errorf("a page has %d bytes; at most %d are expected", bytes, most)
+			}
+			below = next
+		}
+		slices.Reverse(titles)
+		for n := range max(texts, len(titles)) {
+			if want := "j" + strconv.Itoa(n) + " failed: Because"; n >= len(titles) || titles[n] != want {
+				t.Fatalf("the pages have %q", titles)
+			}
+		}
+	})
+}
+
 // Logs of several recorders write for the same users, while these read, choose and mark, and other replicas make digests.
 func TestNumbersHaveNoGapsAndNothingIsLostBetweenWriters(t *testing.T) {
 	const logs, batches, owners = 3, 12, 6
