@@ -361,6 +361,24 @@ func TestAQuestionThatIsOverTakesNoOtherWithIt(t *testing.T) {
 	})
 }
 
+// TestWhoWasPromisedAnAnswerLearnsThatThereWillBeNone, and need not wait until their own time is over.
+func TestWhoWasPromisedAnAnswerLearnsThatThereWillBeNone(t *testing.T) {
+	inBubble(t, 10, 1<<20, func(a *asked) {
+		q := newQuestion(Question{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}}, a.store, func(error) {})
+		ctx, cancel := context.WithCancel(a.Context())
+		q.cancel = cancel
+		r := &Reader{question: q, fresh: q.refresh()}
+		q.take() // takes the promise over, which the end of the question finds nowhere else
+		cancel()
+		q.run(ctx, a.board.opts.Processors, "ann")
+		waiting, end := context.WithTimeout(a.Context(), time.Minute)
+		defer end()
+		if err := r.Ready(waiting); !errors.Is(err, ErrClosed) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 // TestAQuestionThatCannotBeKeptDisplacesNone, neither one that is asked nor one that nobody asks at the moment.
 func TestAQuestionThatCannotBeKeptDisplacesNone(t *testing.T) {
 	inBubble(t, 2, 1<<20, func(a *asked) {
