@@ -249,12 +249,11 @@ func (b *Board) displace(user string) bool {
 	var victim key
 	most := b.paid[user] + 1
 	var losing *question
-	payer := ""
 	for of, q := range b.kept {
 		by := q.payment.Load().user
 		// Of one who pays for most, the question that the fewest others ask.
-		if n := b.paid[by]; n > most || n == most && losing != nil && by == payer && q.readers < losing.readers {
-			most, victim, losing, payer = n, of, q, by
+		if n := b.paid[by]; n > most || losing != nil && by == losing.payment.Load().user && q.readers < losing.readers {
+			most, victim, losing = n, of, q
 		}
 	}
 	if losing == nil {
