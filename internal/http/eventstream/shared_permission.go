@@ -116,8 +116,7 @@ func (ss *session) leavePermission() {
 	last := len(shared.streams) - 1
 	moved := shared.streams[last]
 	shared.streams[ss.permission.index], moved.permission.index = moved, ss.permission.index
-	shared.streams[last] = nil
-	if shared.streams = shared.streams[:last]; last == 0 {
+	if shared.streams = slices.Delete(shared.streams, last, last+1); last == 0 {
 		delete(all.shared, shared.key)
 		ss.hub.alarm.remove(&shared.entry)
 	}
