@@ -352,6 +352,60 @@ func TestReadersMissNothingOrLearnThatTheyDo(t *testing.T) {
 	})
 }
 
+// TestWhatIsOldIsRemovedThoughTheClockWentBack: numbers tell what is older, where the database's clock does not.
+func TestWhatIsOldIsRemovedThoughTheClockWentBack(t *testing.T) {
+	each(t, func(t *testing.T, open func() replica) {
+		r := open()
+		log := r.begun(t, "jobs.batch")
+		for _, name := range []string{"one", "two", "three"} {
+			log = r.write(t, log, func(b *store.Batch) { end(b, "eva", name, "Failed") })
+		}
+		s, err := r.State(t.Context(), "eva", all, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ago, seq := range map[time.Duration]uint64{2 * time.Hour: s.Seq - 2, 3 * time.Hour: s.Seq - 1} {
+			if err := r.store.Transact(t.Context(), func(tx *store.Tx) error {
+				_, err := tx.Exec(t.Context(), "UPDATE inbox SET at = at - ? WHERE owner = ? AND seq = ?", ago.Milliseconds(), "eva", int64(seq))
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if more, err := r.expireSome(t.Context()); more || err != nil {
+			t.Fatal(more, err)
+		}
+		if got := r.titles(t, "eva", all); !slices.Equal(got, []string{"three failed: Because"}) {
+			t.Errorf("left are %q", got)
+		}
+		for after, want := range map[uint64]error{s.Seq - 2: ErrExpired, s.Seq - 1: nil} {
+			if _, err := r.After(t.Context(), "eva", all, after, 10); !errors.Is(err, want) {
+				t.Errorf("after %d of %d: %v, want %v", after, s.Seq, err, want)
+			}
+		}
+	})
+}
+
+// TestDigestsAreMadeWhileAnInboxRuns, and by nobody else.
+func TestDigestsAreMadeWhileAnInboxRuns(t *testing.T) {
+	each(t, func(t *testing.T, open func() replica) {
+		r := open()
+		r.runs(t)
+		digest := time.Millisecond
+		if _, err := r.Choose(t.Context(), "eva", Choice{Digest: &digest}); err != nil {
+			t.Fatal(err)
+		}
+		r.write(t, r.begun(t, "jobs.batch"), func(b *store.Batch) { end(b, "eva", "one", "Failed"); end(b, "eva", "two", "Failed") })
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			if got := r.titles(t, "eva", all); slices.Equal(got, []string{"2 failed"}) {
+				return
+			} else if len(got) > 0 || time.Now().After(end) {
+				t.Fatalf("told %q", got)
+			}
+		}
+	})
+}
+
 // endIn is end in a namespace.
 func endIn(b *store.Batch, namespace, owner, name string) {
 	end(b, owner, name, "Failed")
