@@ -37,6 +37,7 @@ type listener struct {
 
 	began    chan struct{} // closed once the state was told
 	ended    chan struct{} // closed once it was told of the object that is called last
+	stale    chan struct{} // closed once it was told that its data is stale, which it is once; nil: it never is
 	position string
 	told     []string // the events of objects, whole
 	since    string   // the id of the end of the state
@@ -59,7 +60,7 @@ func (l *listener) connect() (over bool) {
 	}
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(64 << 10)
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_ = conn.SetDeadline(time.Now().Add(2 * patience))
 	path := cmp.Or(l.path, "/api/v1/pods") + l.query
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nUser: %s\r\nAccept: text/event-stream\r\nAccept-Encoding: %s\r\n", path, l.user, l.coding)
 	if l.position != "" {
@@ -123,6 +124,9 @@ func (l *listener) note(event string) {
 	case "reset":
 		l.resets++
 	case "added", "modified", "patched", "deleted", "stale", "live":
+		if name == "stale" && l.stale != nil {
+			close(l.stale)
+		}
 		if l.told = append(l.told, event); strings.Contains(event, `"name":"`+cmp.Or(l.until, "last")+`"`) {
 			close(l.ended)
 		}
@@ -152,7 +156,7 @@ func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
 		listening.Go(l.run)
 		return l
 	}
-	queries := []string{"?heartbeat=1m", "?heartbeat=1s&deltas=merge-patch"} // whom nothing else wakes, and who leave others all the time
+	queries := []string{"?", "?heartbeat=1s&deltas=merge-patch"} // whom nothing else wakes, and who leave others all the time
 	for _, query := range queries {
 		alone[query] = listen(query+"&labelSelector=nobody%21%3Dlike", "identity", true)
 	}
@@ -181,14 +185,8 @@ func TestEachIsToldWhatTheyWouldBeToldAlone(t *testing.T) {
 		together = max(together, r.hub.Stats().Together)
 	}
 	r.api.Put("pods", "team-a/last")
-	for i, l := range all { // nobody waits for their heartbeat to be told
-		select {
-		case <-l.ended:
-		case <-time.After(10 * time.Second):
-			t.Errorf("%d (%s%s) was not told what came last", i, l.coding, l.query)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	r.awaitEnds(all)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r.hub.Drain(ctx)
 	listening.Wait()
@@ -221,31 +219,30 @@ func TestStreamsThatAreAlikeHearOfTheirSource(t *testing.T) {
 	var listening sync.WaitGroup
 	all := []*listener{{query: "?labelSelector=nobody%21%3Dlike"}, {}, {}, {}, {}}
 	for i, l := range all {
-		l.r, l.random, l.steady, l.began, l.ended = r, rand.New(rand.NewPCG(1, uint64(i))), true, make(chan struct{}), make(chan struct{})
+		l.r, l.random, l.steady = r, rand.New(rand.NewPCG(1, uint64(i))), true
+		l.began, l.ended, l.stale = make(chan struct{}), make(chan struct{}), make(chan struct{})
 		listening.Go(l.run)
 		<-l.began
 	}
 	r.awaitTogether(4)
-	r.api.Put("pods", "team-a/before")
-	time.Sleep(time.Second)
 	r.api.Away(true)
 	r.api.CutWatches("pods")
-	time.Sleep(2 * time.Second) // it is noticed, and a few attempts fail
+	for i, l := range all {
+		select {
+		case <-l.stale:
+		case <-time.After(patience):
+			t.Fatalf("%d is not told that its data is stale", i)
+		}
+	}
 	r.api.Put("pods", "team-a/meanwhile")
-	r.api.Delete("pods", "team-a/before")
+	r.api.Delete("pods", "team-a/first")
 	r.api.Put("pods", "team-b/meanwhile")
 	r.api.Compact()
 	r.api.Away(false)
 	r.api.Put("pods", "team-a/last")
-	for i, l := range all {
-		select {
-		case <-l.ended:
-		case <-time.After(time.Minute): // the informer waits longer and longer before it tries again
-			t.Errorf("%d was not told what came last", i)
-		}
-	}
+	r.awaitEnds(all)
 	r.awaitTogether(4)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r.hub.Drain(ctx)
 	listening.Wait()
@@ -260,11 +257,25 @@ func TestStreamsThatAreAlikeHearOfTheirSource(t *testing.T) {
 	}
 }
 
+// awaitEnds waits until all were told what comes last.
+func (r *running) awaitEnds(all []*listener) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	for i, l := range all {
+		select {
+		case <-l.ended:
+		case <-ctx.Done():
+			r.t.Fatalf("%d (%s%s) was not told what came last", i, l.coding, l.query)
+		}
+	}
+}
+
 // awaitTogether waits until so many streams are told together, while something happens: one that was the first of its kind joins others at
 // its next turn.
 func (r *running) awaitTogether(n int) {
 	r.t.Helper()
-	for end := time.Now().Add(20 * time.Second); r.hub.Stats().Together != n; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); r.hub.Stats().Together != n; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("%d streams are told together, not %d", r.hub.Stats().Together, n)
 		}
@@ -327,7 +338,7 @@ func TestWhoIsToldByACohortIsStillLikeIt(t *testing.T) {
 	for _, client := range clients {
 		r.expect(client, `"name":"told"`)
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		k.mu.Lock()
 		over := c.over
 		k.mu.Unlock()

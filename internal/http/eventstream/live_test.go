@@ -97,7 +97,7 @@ func TestWhoJoinsABroadcastIsToldThatItsSourceIsStale(t *testing.T) {
 
 func (r *running) soon(what string, is func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatal("never: " + what)
 		}

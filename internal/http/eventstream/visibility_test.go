@@ -80,7 +80,7 @@ func TestOnlyStreamsThatShowTheSameAreToldTogether(t *testing.T) {
 			put(key)
 		}
 	}
-	for end := time.Now().Add(50 * time.Second); r.hub.Stats().Together != len(listeners); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); r.hub.Stats().Together != len(listeners); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d streams are told together, not %d", r.hub.Stats().Together, len(listeners))
 		}
@@ -92,14 +92,8 @@ func TestOnlyStreamsThatShowTheSameAreToldTogether(t *testing.T) {
 	}
 	put("team-a/last-a")
 	put("team-b/last")
-	for i, l := range listeners {
-		select {
-		case <-l.ended:
-		case <-time.After(50 * time.Second):
-			t.Fatalf("%+v is not told what comes last", sorts[i%len(sorts)])
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	r.awaitEnds(listeners)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r.hub.Drain(ctx)
 	listening.Wait()

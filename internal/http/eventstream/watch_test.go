@@ -94,7 +94,7 @@ func (c *client) read() {
 // readUntil reads until an event was told.
 func (c *client) readUntil(event string) {
 	c.t.Helper()
-	for end := time.After(20 * time.Second); ; {
+	for end := time.After(patience); ; {
 		if c.read(); slices.Contains(c.events(), event) {
 			return
 		}
@@ -118,7 +118,7 @@ func watchedPods(t *testing.T) *watched {
 	var err error
 	w.kinds, err = cache.NewKinds(w.api.Connect(t), cache.Options{
 		Topic:   stream.Options{Events: 1000, Bytes: 64 << 20, Age: time.Hour},
-		CatchUp: cache.CatchUpBound{Events: 1000, Bytes: 64 << 20, Timeout: 10 * time.Second},
+		CatchUp: cache.CatchUpBound{Events: 1000, Bytes: 64 << 20, Timeout: patience},
 	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
