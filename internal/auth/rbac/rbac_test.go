@@ -232,6 +232,21 @@ func TestChangesWakeThoseWhomTheyConcern(t *testing.T) {
 		w.api.Delete("clusterroles", "reader")
 		synctest.Wait()
 		expect("a role that is gone", false, true)
+		own := func(what, namespace string, joe bool, rules ...rbacv1.PolicyRule) {
+			t.Helper()
+			w.api.Put("roles", namespace+"/own", apitest.Set("rules", rules))
+			synctest.Wait()
+			expect(what, false, joe)
+		}
+		own("a namespace's role that nobody has", "a", false)
+		w.api.Put("rolebindings", "a/own", apitest.Set("roleRef", rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "own"}), apitest.Set("subjects", []rbacv1.Subject{user("joe")}))
+		synctest.Wait()
+		expect("a binding of a namespace's role", false, true)
+		own("a namespace's role that joe has", "a", true, readPods("x"))
+		own("another namespace's role of that name", "b", false, readPods("x"))
+		w.api.Delete("roles", "a/own")
+		synctest.Wait()
+		expect("a namespace's role that is gone", false, true)
 		w.api.ExpireWatches()
 		time.Sleep(time.Minute) // until everything is listed anew
 		w.must(joe, false)
