@@ -143,6 +143,15 @@ func TestACallerFindsWhatTheyMaySee(t *testing.T) {
 			if code := codeOf(err); code != c.code {
 				s.Errorf("%s: %v", name, err)
 			}
+			if !kind.Measured {
+				opened, err := a.Open(s.Context(), ann, c.target, "list")
+				if code := codeOf(err); code != c.code || (opened.Store == nil) != (code != 0) || !opened.Visible.Same(g.Visible) {
+					s.Errorf("%s: opened as %+v: %v", name, opened, err)
+				}
+				if opened.Store != nil {
+					opened.Release()
+				}
+			}
 			ok, whole, err := a.May(s.Context(), s.kinds, ann, c.target, "list")
 			if err != nil || !c.mayOther && (ok != (c.code == 0) || whole != (c.see == all)) || c.mayOther && !whole {
 				s.Errorf("%s: May says %t %t: %v", name, ok, whole, err)

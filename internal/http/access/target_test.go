@@ -1,8 +1,11 @@
 package access
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 func TestPathsNameResources(t *testing.T) {
@@ -41,6 +44,49 @@ func TestPathsNameResources(t *testing.T) {
 		if got, ok := Parse(path); ok {
 			t.Errorf("%s is taken for %+v", path, got)
 		}
+	}
+}
+
+func TestPathsNameLogs(t *testing.T) {
+	log := Target{Version: "v1", Resource: "pods", Namespace: "a", Name: "b", Subresource: "log"}
+	east := log
+	east.Cluster = "east"
+	for path, want := range map[string]Target{
+		"/api/v1/namespaces/a/pods/b/log":                  log,
+		"/api/v1/namespaces/a/pods/b/log/":                 log,
+		"/clusters/east/api/v1/namespaces/a/pods/b/log":    east,
+		"/api/v1/namespaces/a/pods/b":                      {},
+		"/api/v1/namespaces/a/pods/log":                    {},
+		"/api/v1/pods/b/log":                               {},
+		"/api/v1/namespaces/a/services/b/log":              {},
+		"/api/v2/namespaces/a/pods/b/log":                  {},
+		"/apis/batch/v1/namespaces/a/pods/b/log":           {},
+		"/api/v1/namespaces/a/pods/b/exec":                 {},
+		"/api/v1/namespaces/../pods/b/log":                 {},
+		"/api/v1/namespaces/a/pods/../log":                 {},
+		"/api/v1/namespaces/a/pods/b%2f..%2fc/log":         {},
+		"/api/v1/namespaces/a%2fpods%2fx%2flog/pods/b/log": {},
+	} {
+		if got, ok := ParseLog(path); ok != (want != Target{}) || got != want {
+			t.Errorf("%s: %+v, %t", path, got, ok)
+		}
+	}
+}
+
+// TestRefusalsAreInTheAPIServersWords: clients show them, and tools look for them.
+func TestRefusalsAreInTheAPIServersWords(t *testing.T) {
+	for want, target := range map[string]Target{
+		`pods is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster scope`:                {Resource: "pods"},
+		`jobs.batch "x" is forbidden: User "ann" cannot list resource "jobs" in API group "batch" in the namespace "a"`: {Group: "batch", Resource: "jobs", Namespace: "a", Name: "x"},
+		`pods "x" is forbidden: User "ann" cannot list resource "pods/log" in API group "" in the namespace "a"`:        {Resource: "pods", Namespace: "a", Name: "x", Subresource: "log"},
+	} {
+		refused := reply.To(Forbidden(ann, target, "list"))
+		if refused.Message != want || refused.Code != http.StatusForbidden || refused.Details.Name != target.Name || refused.Details.Group != target.Group || refused.Details.Kind != target.Resource {
+			t.Errorf("%+v: %+v", target, refused)
+		}
+	}
+	if refused := reply.To(ForbiddenPath(ann, "/apis")); refused.Message != `forbidden: User "ann" cannot get path "/apis"` || refused.Code != http.StatusForbidden {
+		t.Errorf("%+v", refused)
 	}
 }
 
