@@ -24,6 +24,7 @@ var meeting = []struct{ directory, through string }{
 	{"http/pace", "Turn|Rate|Limit"},
 	{"history/archive", "History"},
 	{"history/owners", ""},
+	{"history/store", ""},
 	{"notify/inbox", "Notif"},
 	{"notify/outbox", ""},
 	{"logs", "Log"},
