@@ -364,8 +364,21 @@ func TestAQuestionThatIsOverTakesNoOtherWithIt(t *testing.T) {
 // TestWhoWasPromisedAnAnswerLearnsThatThereWillBeNone, and need not wait until their own time is over.
 func TestWhoWasPromisedAnAnswerLearnsThatThereWillBeNone(t *testing.T) {
 	inBubble(t, 10, 1<<20, func(a *asked) {
-		q := newQuestion(Question{Part: access.Part{Target: access.Target{Version: "v1", Resource: "pods"}}}, a.store, func(error) {})
+		a.api.Hang("pods") // so that there is nothing to answer from when the question ends
+		kinds, err := cache.NewKinds(a.api.Connect(a.T), cache.Options{Topic: stream.Options{Events: 8}}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(a.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = kinds.Run(ctx) })
+		defer running.Wait()
+		store, release, err := kinds.Use(pods, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		q := newQuestion(Question{}, store, func(error) {})
 		q.cancel = cancel
 		r := &Reader{question: q, fresh: q.refresh()}
 		q.take() // takes the promise over, which the end of the question finds nowhere else
