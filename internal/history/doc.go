@@ -5,5 +5,7 @@
 // from the same place finds the same transitions. That is why a recorder that was killed can go on without a gap, and
 // without telling anything twice.
 //
-// Package rules reads what an object says of its state, and package store keeps the jobs.
+// The pods of jobs are another log. A Run is the life of one of them, and NextRun one step.
+//
+// Package rules reads what an object says of its state, package pods what a pod says of its life, and package store keeps the jobs.
 package history

@@ -42,3 +42,15 @@ func (t *Time) UnmarshalJSON(text []byte) error {
 	*t = At(at)
 	return nil
 }
+
+// ParseTime reads a time as Kubernetes writes it; 0 if the text is no time, or none after 1970.
+func ParseTime(text string) Time {
+	if text == "" {
+		return 0
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.Unix() <= 0 {
+		return 0
+	}
+	return At(at)
+}

@@ -55,7 +55,17 @@ type Truth struct {
 	Failures int     // of pods
 	CPU      float64 // seconds of CPUs that its pods requested while they ran
 	GPU      float64 // likewise
+	Pods     []Pod   // of a job of many only the first ones
 	Text     string
+}
+
+// Pod is what a person says of a pod's life. Times are seconds since the life's first version, in tenths; negative: not while it
+// was recorded.
+type Pod struct {
+	Name             string
+	Made, Runs, Ends float64 // of one that was gone before it ended: when it was
+	End              string  // its phase; its containers' reason and exit code, and who ended it
+	Restarts         int64
 }
 
 // resources are the kinds of the folders' jobs.
@@ -140,6 +150,7 @@ var (
 	attempts = regexp.MustCompile(`(?m)^Attempts of the job as a whole: (\d+)`)
 	failures = regexp.MustCompile(`(?m)^Pod failures: (\d+)`)
 	hours    = regexp.MustCompile(`(?m)^Hours: .*?: ([\d.]+) CPU·s .*?, ([\d.]+) GPU·s`)
+	pods     = regexp.MustCompile(`(?m)^- pod (\S+): made ([\d.]+), runs ([\d.]+|-), ends ([\d.]+|-), gone ([\d.]+|-);(.*?)(?: restarts (\d+))?$`)
 )
 
 func readTruth(text string) (t Truth, err error) {
@@ -153,5 +164,19 @@ func readTruth(text string) (t Truth, err error) {
 	t.Failures, _ = strconv.Atoi(failed[1])
 	t.CPU, _ = strconv.ParseFloat(used[1], 64)
 	t.GPU, _ = strconv.ParseFloat(used[2], 64)
+	seconds := func(text string) float64 {
+		if at, err := strconv.ParseFloat(text, 64); err == nil {
+			return at
+		}
+		return -1
+	}
+	for _, p := range pods.FindAllStringSubmatch(text, -1) {
+		pod := Pod{Name: p[1], Made: seconds(p[2]), Runs: seconds(p[3]), Ends: seconds(p[4]), End: strings.TrimSpace(p[6])}
+		if pod.Ends < 0 {
+			pod.Ends = seconds(p[5])
+		}
+		pod.Restarts, _ = strconv.ParseInt(p[7], 10, 64)
+		t.Pods = append(t.Pods, pod)
+	}
 	return t, nil
 }

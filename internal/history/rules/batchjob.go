@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"time"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/kubecast/kubecast/internal/history"
@@ -36,7 +34,7 @@ func batchJobState(r reading) history.Said {
 	switch {
 	case j.complete.Exists():
 		ended := become(history.Succeeded, j.complete)
-		if at := moment(j.completed); at != 0 {
+		if at := history.ParseTime(j.completed); at != 0 {
 			ended.At = at
 		}
 		return ended
@@ -124,16 +122,4 @@ func (j *batchJob) readConditions(all gjson.Result) {
 		}
 		return true
 	})
-}
-
-// moment reads a time as Kubernetes writes it; 0 if the text is no time.
-func moment(s string) history.Time {
-	if s == "" {
-		return 0
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || t.Unix() <= 0 {
-		return 0
-	}
-	return history.At(t)
 }

@@ -108,7 +108,7 @@ func sum(of gjson.Result, member string) (total int64) {
 func saidBy(state history.State, condition gjson.Result) history.Said {
 	return history.Said{
 		State: state, Reason: condition.Get("reason").Str, Message: condition.Get("message").Str,
-		At: moment(condition.Get("lastTransitionTime").Str),
+		At: history.ParseTime(condition.Get("lastTransitionTime").Str),
 	}
 }
 

@@ -23,7 +23,7 @@ func kubeflowState(r reading) history.Said {
 		by := saidBy(state, why)
 		by.Counts = said.Counts
 		if state == history.Succeeded {
-			if at := moment(r.status.Get("completionTime").Str); at != 0 {
+			if at := history.ParseTime(r.status.Get("completionTime").Str); at != 0 {
 				by.At = at
 			}
 		}

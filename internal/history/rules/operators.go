@@ -28,7 +28,7 @@ func sparkState(r reading) history.Said {
 		said.State = r.held()
 	}
 	if said.State.Ended() {
-		said.At = moment(r.status.Get("terminationTime").Str)
+		said.At = history.ParseTime(r.status.Get("terminationTime").Str)
 	}
 	return said
 }

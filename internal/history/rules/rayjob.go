@@ -42,7 +42,7 @@ func rayJobState(r reading) history.Said {
 		said.State = history.Submitted
 	}
 	if said.State.Ended() {
-		said.At = moment(r.status.Get("endTime").Str)
+		said.At = history.ParseTime(r.status.Get("endTime").Str)
 	}
 	return said
 }

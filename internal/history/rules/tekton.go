@@ -66,7 +66,7 @@ func tektonState(r reading) history.Said {
 		}
 	}
 	if said.State.Ended() {
-		said.At = moment(r.status.Get("completionTime").Str)
+		said.At = history.ParseTime(r.status.Get("completionTime").Str)
 	}
 	return said
 }

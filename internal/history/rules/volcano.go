@@ -39,7 +39,7 @@ func volcanoJobState(r reading) history.Said {
 		said.State = history.Failed
 	}
 	if said.State.Ended() || said.State == history.Suspended {
-		said.At = moment(state.Get("lastTransitionTime").Str)
+		said.At = history.ParseTime(state.Get("lastTransitionTime").Str)
 	}
 	return said
 }

@@ -30,11 +30,11 @@ func workflowState(r reading) history.Said {
 	}
 	switch {
 	case phase == "Succeeded":
-		said.State, said.At = history.Succeeded, moment(r.status.Get("finishedAt").Str)
+		said.State, said.At = history.Succeeded, history.ParseTime(r.status.Get("finishedAt").Str)
 	case phase == "Failed" && r.spec.Get("shutdown").Str != "":
-		said.State, said.At = history.Cancelled, moment(r.status.Get("finishedAt").Str)
+		said.State, said.At = history.Cancelled, history.ParseTime(r.status.Get("finishedAt").Str)
 	case phase == "Failed", phase == "Error":
-		said.State, said.At = history.Failed, moment(r.status.Get("finishedAt").Str)
+		said.State, said.At = history.Failed, history.ParseTime(r.status.Get("finishedAt").Str)
 		if phase == "Error" {
 			said.Reason = phase
 		}

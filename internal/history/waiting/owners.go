@@ -1,10 +1,7 @@
 package waiting
 
 import (
-	"time"
-
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
@@ -17,13 +14,4 @@ func (s source) ownersOf(o *cluster.Object) []ownerref.ID {
 		}
 	}
 	return owners
-}
-
-// moment reads a time as Kubernetes writes it; 0 if the text is no time.
-func moment(text string) history.Time {
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || at.Unix() <= 0 {
-		return 0
-	}
-	return history.At(at)
 }

@@ -1,7 +1,6 @@
 package waiting
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
 )
 
 // source is a kind whose objects say something of other objects' jobs, or that stands between a job and such objects.
@@ -66,9 +66,6 @@ func sourcesFor(jobs []string) []source {
 	return all
 }
 
-// passing are reasons that every pod gives for a while.
-var passing = []string{"", "ContainerCreating", "PodInitializing", "Completed"}
-
 // pod says that no node takes the pod, that one of its containers cannot begin, or why it failed.
 func pod(o *cluster.Object) (said statement, ok bool) {
 	if o.Path("metadata.deletionTimestamp").Exists() {
@@ -76,11 +73,11 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 	}
 	status := o.Path("status")
 	weigh := func(w weight, reason, message, at string) {
-		if said.weight < w && !slices.Contains(passing, reason) {
-			said, ok = statement{w, history.Reason{At: moment(at), Reason: reason, Message: message, Source: "Pod"}}, true
+		if said.weight < w && !pods.IsPassing(reason) {
+			said, ok = statement{w, history.Reason{At: history.ParseTime(at), Reason: reason, Message: message, Source: "Pod"}}, true
 		}
 	}
-	containers := containersOf(o)
+	containers := pods.Containers(o)
 	for _, container := range containers {
 		if waits := container.Get("state.waiting"); waits.Exists() {
 			weigh(aPodCannotBegin, waits.Get("reason").Str, waits.Get("message").Str, "")
@@ -88,7 +85,7 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 	}
 	if status.Get("phase").Str == "Failed" {
 		weigh(aPodHasFailed, status.Get("reason").Str, status.Get("message").Str, "")
-		if c := failed(containers); c.Exists() {
+		if c, failed := pods.Decisive(containers); failed {
 			ended := c.Get("state.terminated")
 			message := ended.Get("message").Str
 			if message == "" {
@@ -97,7 +94,7 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 			weigh(aPodHasFailed, ended.Get("reason").Str, message, ended.Get("finishedAt").Str)
 		}
 	}
-	if scheduled := condition(status, "PodScheduled"); scheduled.Get("status").Str == "False" {
+	if scheduled := pods.Condition(status, "PodScheduled"); scheduled.Get("status").Str == "False" {
 		w := aPodFindsNoNode
 		if scheduled.Get("reason").Str == "SchedulingGated" {
 			w = aPodIsGated
@@ -107,68 +104,12 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 	return said, ok
 }
 
-// container is what a pod says of one of its containers. Rank is 0 of those that do the pod's work, 1 of those before them, and 2
-// of sidecars, which the kubelet ends once the work is over: how they end says nothing of it.
-type container struct {
-	gjson.Result
-	rank int
-}
-
-// containersOf are a pod's containers, by rank.
-func containersOf(o *cluster.Object) (all []container) {
-	sidecars := map[string]bool{}
-	o.Path("spec.initContainers").ForEach(func(_, c gjson.Result) bool {
-		if c.Get("restartPolicy").Str == "Always" {
-			sidecars[c.Get("name").Str] = true
-		}
-		return true
-	})
-	o.Path("status.containerStatuses").ForEach(func(_, c gjson.Result) bool {
-		all = append(all, container{c, 0})
-		return true
-	})
-	o.Path("status.initContainerStatuses").ForEach(func(_, c gjson.Result) bool {
-		rank := 1
-		if sidecars[c.Get("name").Str] {
-			rank = 2
-		}
-		all = append(all, container{c, rank})
-		return true
-	})
-	slices.SortStableFunc(all, func(a, b container) int { return cmp.Compare(a.rank, b.rank) })
-	return all
-}
-
-// failed is the container for which a pod failed: of the first rank of which any did, the one that ended first, since that may
-// have made the others end. One that the kubelet could not find any more counts only if there is no other.
-func failed(containers []container) container {
-	var all []container
-	for _, c := range containers {
-		if c.Get("state.terminated.exitCode").Int() != 0 {
-			all = append(all, c)
-		}
-	}
-	isLost := func(c container) int {
-		if c.Get("state.terminated.reason").Str == "ContainerStatusUnknown" {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(all, func(a, b container) int {
-		return cmp.Or(cmp.Compare(isLost(a), isLost(b)), cmp.Compare(a.rank, b.rank), cmp.Compare(endedAt(a), endedAt(b)))
-	})
-	return append(all, container{})[0]
-}
-
-// endedAt is when a container ended.
-func endedAt(c container) history.Time { return moment(c.Get("state.terminated.finishedAt").Str) }
-
 // workload says that Kueue has no quota for the job, has taken it away, or has checks that have not passed.
 func workload(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
-	reserved, evicted := condition(status, "QuotaReserved"), condition(status, "Evicted")
+	reserved, evicted := pods.Condition(status, "QuotaReserved"), pods.Condition(status, "Evicted")
 	switch {
-	case condition(status, "Finished").Get("status").Str == "True", condition(status, "Admitted").Get("status").Str == "True":
+	case pods.Condition(status, "Finished").Get("status").Str == "True", pods.Condition(status, "Admitted").Get("status").Str == "True":
 		return statement{}, false
 	case reserved.Get("status").Str == "True":
 		return failingCheck(status)
@@ -190,7 +131,7 @@ func failingCheck(status gjson.Result) (said statement, ok bool) {
 			message += ": " + text
 		}
 		said, ok = statement{aQueueHolds, history.Reason{
-			At: moment(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + check.Get("state").Str, Message: message, Source: "Workload",
+			At: history.ParseTime(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + check.Get("state").Str, Message: message, Source: "Workload",
 		}}, true
 		return false
 	})
@@ -201,10 +142,10 @@ func failingCheck(status gjson.Result) (said statement, ok bool) {
 // when there is room again, Kubernetes by one that does not.
 func podGroup(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
-	if c := condition(status, "PodGroupInitiallyScheduled"); c.Get("status").Str == "False" {
+	if c := pods.Condition(status, "PodGroupInitiallyScheduled"); c.Get("status").Str == "False" {
 		return from(c, aGroupFindsNoNodes, "PodGroup")
 	}
-	c := condition(status, "Unschedulable")
+	c := pods.Condition(status, "Unschedulable")
 	waits := slices.Contains([]string{"", "Pending", "Inqueue", "Unknown"}, status.Get("phase").Str)
 	if c.Get("status").Str != "True" || !waits {
 		return statement{}, false
@@ -215,16 +156,5 @@ func podGroup(o *cluster.Object) (statement, bool) {
 // from is what a condition says; one without a reason says nothing.
 func from(c gjson.Result, w weight, source string) (statement, bool) {
 	reason := c.Get("reason").Str
-	return statement{w, history.Reason{At: moment(c.Get("lastTransitionTime").Str), Reason: reason, Message: c.Get("message").Str, Source: source}}, reason != ""
-}
-
-// condition is the condition of a type, or nothing.
-func condition(status gjson.Result, kind string) (found gjson.Result) {
-	status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
-		if c.Get("type").Str == kind {
-			found = c
-		}
-		return !found.Exists()
-	})
-	return found
+	return statement{w, history.Reason{At: history.ParseTime(c.Get("lastTransitionTime").Str), Reason: reason, Message: c.Get("message").Str, Source: source}}, reason != ""
 }

@@ -1,0 +1,88 @@
+package pods
+
+import (
+	"encoding/json"
+
+	"github.com/tidwall/gjson"
+	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// requestsOf is what a pod requests by Kubernetes' own rule, with which its scheduler counts: what is asked for the pod as a whole,
+// else what its containers and sidecars ask for together, or an init container at its time if that is more; and its overhead.
+// Nothing else of the spec is unmarshalled.
+func requestsOf(spec gjson.Result) map[string]string {
+	var pod corev1.Pod
+	resources := func(of gjson.Result) (r corev1.ResourceRequirements) {
+		if !of.Exists() || json.Unmarshal([]byte(of.Raw), &r) != nil {
+			return corev1.ResourceRequirements{}
+		}
+		return r
+	}
+	containers := func(path string) (all []corev1.Container) {
+		spec.Get(path).ForEach(func(_, c gjson.Result) bool {
+			container := corev1.Container{Name: c.Get("name").Str, Resources: resources(c.Get("resources"))}
+			if policy := corev1.ContainerRestartPolicy(c.Get("restartPolicy").Str); policy != "" {
+				container.RestartPolicy = &policy
+			}
+			all = append(all, container)
+			return true
+		})
+		return all
+	}
+	pod.Spec.Containers, pod.Spec.InitContainers = containers("containers"), containers("initContainers")
+	if whole := spec.Get("resources"); whole.Exists() {
+		r := resources(whole)
+		pod.Spec.Resources = &r
+	}
+	if overhead := spec.Get("overhead"); overhead.Exists() {
+		_ = json.Unmarshal([]byte(overhead.Raw), &pod.Spec.Overhead) // what the API server never sends counts as nothing
+	}
+	all := resourcehelper.PodRequests(&pod, resourcehelper.PodResourcesOptions{})
+	if len(all) == 0 {
+		return nil
+	}
+	texts := make(map[string]string, len(all))
+	for name, quantity := range all {
+		texts[string(name)] = quantity.String()
+	}
+	return texts
+}
+
+// Claims are the names of the resource claims that a pod uses, made for it or made before it. What a pod was given for an
+// extended resource is among its requests already.
+func Claims(o *cluster.Object) (names []string) {
+	made := map[string]string{}
+	o.Path("status.resourceClaimStatuses").ForEach(func(_, c gjson.Result) bool {
+		made[c.Get("name").Str] = c.Get("resourceClaimName").Str
+		return true
+	})
+	o.Path("spec.resourceClaims").ForEach(func(_, c gjson.Result) bool {
+		name := c.Get("resourceClaimName").Str
+		if name == "" {
+			name = made[c.Get("name").Str]
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+		return true
+	})
+	return names
+}
+
+// Devices are those that a ResourceClaim was given, each once. Access for administration takes a device from nobody.
+func Devices(claim *cluster.Object) (devices []history.Device) {
+	seen := map[history.Device]bool{}
+	claim.Path("status.allocation.devices.results").ForEach(func(_, r gjson.Result) bool {
+		d := history.Device{Driver: r.Get("driver").Str, Pool: r.Get("pool").Str, Device: r.Get("device").Str}
+		if !r.Get("adminAccess").Bool() && !seen[d] {
+			seen[d] = true
+			devices = append(devices, d)
+		}
+		return true
+	})
+	return devices
+}
