@@ -46,7 +46,7 @@ export const jobFields = [
   'status.conditions',
 ];
 
-export const jobStates = ['Failed', 'Retrying', 'Pending', 'Running', 'Suspended', 'Complete', 'Deleting'] as const;
+export const jobStates = ['Failed', 'Retrying', 'Queued', 'Pending', 'Running', 'Suspended', 'Complete', 'Deleting'] as const;
 export type JobState = (typeof jobStates)[number];
 
 export interface JobRow {
@@ -77,7 +77,7 @@ export function jobRow(job: Job): JobRow {
     name: metadata.name,
     namespace: metadata.namespace ?? '',
     owner: ownerOf(metadata),
-    queue: metadata.labels?.['kueue.x-k8s.io/queue-name'] ?? metadata.annotations?.['kueue.x-k8s.io/queue-name'] ?? '',
+    queue: queueOf(job),
     ...stateOf(job),
     succeeded: status.succeeded ?? 0,
     failed: status.failed ?? 0,
@@ -95,7 +95,10 @@ interface Stated {
   readonly message: string;
 }
 
-/** The first that applies, from what is final to what may change any moment. */
+/**
+ * The first that applies, from what is final to what may change any moment: what the history's rule says of a job that it
+ * sees for the first time. Failures are counted for ever, so they say that nothing runs only of a job that has achieved nothing.
+ */
 function stateOf(job: Job): Stated {
   const { metadata, spec = {}, status = {} } = job;
   const { active = 0, failed = 0, succeeded = 0 } = status;
@@ -109,15 +112,18 @@ function stateOf(job: Job): Stated {
   const failing = conditionOf(job, 'FailureTarget');
   if (failing) return said('Running', t.failing(failing.reason ?? t.unknown), failing.message);
   if (conditionOf(job, 'SuccessCriteriaMet')) return said('Running', t.finishing);
-  if (spec.suspend || conditionOf(job, 'Suspended')) return said('Suspended');
+  if (spec.suspend || conditionOf(job, 'Suspended')) return said(queueOf(job) ? 'Queued' : 'Suspended');
   // API servers before 1.24 do not count the ready ones.
   const ready = status.ready ?? active;
   const again = failed > 0 ? t.failed(failed) : '';
-  if (ready > 0) return said('Running', again);
+  if (ready > 0 || succeeded > 0) return said('Running', again);
   if (failed > 0) return said('Retrying', again);
-  // Between two pods of a job that has already achieved something.
-  if (succeeded > 0) return said('Running');
   return said('Pending');
+}
+
+/** Kueue suspends what it has not admitted. */
+function queueOf({ metadata }: Job): string {
+  return metadata.labels?.['kueue.x-k8s.io/queue-name'] ?? metadata.annotations?.['kueue.x-k8s.io/queue-name'] ?? '';
 }
 
 function conditionOf(job: Job, type: string): NonNullable<NonNullable<Job['status']>['conditions']>[number] | undefined {

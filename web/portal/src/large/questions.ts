@@ -11,11 +11,12 @@ interface Question {
 }
 
 const owner = 'metadata.labels.kubecast\\.io/owner';
+const queue = 'metadata.labels.kueue\\.x-k8s\\.io/queue-name';
 
 export const questions: Readonly<Record<TableName, Question>> = {
   jobs: {
-    sort: { name: 'metadata.name', namespace: 'metadata.namespace', owner, queue: 'metadata.labels.kueue\\.x-k8s\\.io/queue-name', duration: '-status.startTime', age: '-metadata.creationTimestamp' },
-    states: { Running: 'status.active!=', Suspended: 'spec.suspend=true', Complete: 'status.completionTime!=' },
+    sort: { name: 'metadata.name', namespace: 'metadata.namespace', owner, queue, duration: '-status.startTime', age: '-metadata.creationTimestamp' },
+    states: { Running: 'status.active!=', Queued: `spec.suspend=true,${queue}!=`, Suspended: `spec.suspend=true,${queue}=`, Complete: 'status.completionTime!=' },
   },
   pods: {
     sort: { name: 'metadata.name', namespace: 'metadata.namespace', state: 'status.phase', node: 'spec.nodeName', owner, age: '-metadata.creationTimestamp' },

@@ -150,18 +150,19 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
 function Now({ view }: { view: View }): ReactNode {
   const { namespace } = view;
   const active = useCount(jobs, ['status.active', 'status.ready'], { namespace, where: 'status.active!=', limit: 1_000 });
-  const suspended = useCount(jobs, ['spec.suspend'], { namespace, where: 'spec.suspend=true' });
+  const held = useCount(jobs, ['metadata.labels.kueue\\.x-k8s\\.io/queue-name'], { namespace, where: 'spec.suspend=true', limit: 1_000 });
   const phases = useCount(pods, ['status.phase'], { namespace });
-  const sum = (which: (values: readonly string[]) => boolean): number => active.data.filter(({ values }) => which(values)).reduce((all, { count }) => all + count, 0);
+  const sumOf = ({ data }: typeof active, which: (values: readonly string[]) => boolean): number => data.filter(({ values }) => which(values)).reduce((all, { count }) => all + count, 0);
   const isReady = ([, ready = '']: readonly string[]): boolean => Number(ready) > 0;
   const ofPhase = (phase: string): number => phases.data.find(({ value }) => value === phase)?.count ?? 0;
   const jobsOf = (state: string): string => formatView({ ...parseView('#jobs'), namespace, state });
   const podsOf = (state: string): string => formatView({ ...parseView(linkTo('pods', view)), search: '', state });
   return (
     <ul className="tiles" aria-label={t.now}>
-      <Tile name={t.running} tone="running" href={jobsOf('Running')} count={known(active.status) && sum(isReady)} />
-      <Tile name={t.waiting} tone="waiting" href={jobsOf('Pending')} count={known(active.status) && sum((values) => !isReady(values))} />
-      <Tile name={t.suspended} tone="waiting" href={jobsOf('Suspended')} count={known(suspended.status) && suspended.data.reduce((all, { count }) => all + count, 0)} />
+      <Tile name={t.running} tone="running" href={jobsOf('Running')} count={known(active.status) && sumOf(active, isReady)} />
+      <Tile name={t.waiting} tone="waiting" href={jobsOf('Pending')} count={known(active.status) && sumOf(active, (values) => !isReady(values))} />
+      <Tile name={t.queued} tone="waiting" href={jobsOf('Queued')} count={known(held.status) && sumOf(held, ([queue]) => queue !== '')} />
+      <Tile name={t.suspended} tone="waiting" href={jobsOf('Suspended')} count={known(held.status) && sumOf(held, ([queue]) => queue === '')} />
       <Tile name={t.podsRunning} tone="running" href={podsOf('Running')} count={known(phases.status) && ofPhase('Running')} />
       <Tile name={t.podsPending} tone="waiting" href={podsOf('Pending')} count={known(phases.status) && ofPhase('Pending')} />
     </ul>

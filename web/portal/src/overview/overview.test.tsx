@@ -50,7 +50,7 @@ test('where no history is kept, what there is now is still said to be old when t
   }
   const dated = (): boolean => page.element.querySelector('[data-dated]') !== null;
   expect(page.element.querySelector('.chart-says')).not.toBeNull();
-  expect(page.element.querySelectorAll('.tile')).toHaveLength(5);
+  expect(page.element.querySelectorAll('.tile')).toHaveLength(6);
   expect(dated()).toBe(false);
   body?.end();
   await pass(2_500);
