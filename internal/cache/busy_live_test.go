@@ -66,3 +66,72 @@ func TestBusyKindIsLiveAsSoonAsItHasCaughtUp(t *testing.T) {
 		})
 	}
 }
+
+// TestPauseAmidWhatWasMissedIsNoEndOfIt: an API server, or what is on the way to it, may be silent for longer than a moment with the rest
+// of it still to come.
+func TestPauseAmidWhatWasMissedIsNoEndOfIt(t *testing.T) {
+	for _, pause := range []time.Duration{1500 * time.Millisecond, 7 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			api := apitest.New(pods)
+			api.Put("pods", "n/first")
+			store, stop := fill(t, api, roomy)
+			defer stop()
+			synctest.Wait()
+			api.Put("pods", "n/first")
+			synctest.Wait()
+			api.Away(true)
+			time.Sleep(time.Second) // in which client-go begins to try again
+			if api.Slowly(pause); store.Upstream().Live {
+				t.Fatal("it does not know that its watch is lost")
+			}
+			for n := range 4 {
+				api.Put("pods", fmt.Sprintf("n/missed-%d", n))
+			}
+			api.Put("pods", "n/last")
+			api.Away(false)
+			var all time.Time
+			for began := time.Now(); !store.Upstream().Live; time.Sleep(100 * time.Millisecond) {
+				if all.IsZero() && store.Snapshot().Get("n", "last") != nil {
+					all = time.Now()
+				}
+				if time.Since(began) > 2*time.Minute {
+					t.Fatal("it is not live")
+				}
+			}
+			if all.IsZero() {
+				t.Errorf("pauses of %s: it is live before what was missed", pause)
+			} else if late := time.Since(all); late > 10*time.Second {
+				t.Errorf("pauses of %s: it is live %s after the last of what was missed", pause, late)
+			}
+		})
+	}
+}
+
+// TestQuietKindIsLiveSoonAfterItsWatchIsBack, also if the API server sends no bookmarks of it.
+func TestQuietKindIsLiveSoonAfterItsWatchIsBack(t *testing.T) {
+	for name, server := range map[string]func(*apitest.API){"with bookmarks": func(*apitest.API) {}, "without": (*apitest.API).Mute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := apitest.New(pods)
+				store, stop := fill(t, api, roomy)
+				defer stop()
+				synctest.Wait()
+				api.Put("pods", "n/first")
+				synctest.Wait()
+				server(api)
+				api.CutWatches()
+				synctest.Wait()
+				if store.Upstream().Live {
+					t.Fatal("it does not know that its watch is lost")
+				}
+				began := time.Now()
+				for !store.Upstream().Live && time.Since(began) < time.Minute {
+					time.Sleep(100 * time.Millisecond)
+				}
+				if after := time.Since(began); after > 6*time.Second {
+					t.Errorf("live after %s", after)
+				}
+			})
+		})
+	}
+}

@@ -155,6 +155,7 @@ func (lw *ListWatch) watchOnce(ctx context.Context, options metav1.ListOptions) 
 		done:      make(chan struct{}),
 		planned:   time.Now().Add(watchTime(options)),
 		number:    lw.watches.Add(1),
+		follows:   lw.lost.Load(),
 	}
 	w.proof.up = func() { lw.health.Up(w.number) }
 	if lw.listed.Swap(false) && from != nil {

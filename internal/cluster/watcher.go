@@ -31,10 +31,12 @@ type watcher struct {
 	number  int64     // among the watches of its ListWatch
 	proof   proof
 
-	quiet *time.Timer
+	follows bool // one that was lost, of which something may have been missed
+	quiet   *time.Timer
 
 	mu     sync.Mutex // held while something is delivered, so that a marker comes behind all that it says was delivered before it
 	passed uint64     // the version of what was delivered last; 0: nothing was
+	last   time.Time  // when that was
 	missed uint64     // nothing newer can have been missed; 0: that is not known
 	proved bool       // a marker with the number was delivered
 	over   bool       // nothing is delivered any more
@@ -54,7 +56,7 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	defer close(w.result)
 	defer w.prove(ctx, true)
 	defer w.body.Close()
-	defer w.askWhatWasMissed(ctx)()
+	defer w.seekProof(ctx)()
 	defer w.cancel()
 	// A read that blocks ends with the request's context, since the transport then closes the body.
 	if from != nil && !w.deliver(ctx, watch.Modified, from) {
@@ -63,7 +65,11 @@ func (w *watcher) run(ctx context.Context, from *Object) {
 	w.proof.giveAfter(shortWatch)
 	dec := newDecoder(w.body)
 	began, events := time.Now(), 0
-	w.quiet = time.AfterFunc(shortWatch, func() { w.prove(ctx, false) })
+	w.quiet = time.AfterFunc(shortWatch, func() {
+		if !w.follows { // else see seekProof
+			w.prove(ctx, false)
+		}
+	})
 	defer w.quiet.Stop()
 	for {
 		value, err := dec.ReadValue()
@@ -111,34 +117,63 @@ const provedWithin = time.Minute
 // been quiet by then.
 const askAfter = 3 * shortWatch / 2
 
-// askWhatWasMissed asks for the kind's newest version, if a watch was lost before this one, and this one is not quiet soon. All that was
-// missed is of that version or an older one. It is asked once for each watch, and not by all kinds at the same moment. The returned
-// function waits for the end of that.
-func (w *watcher) askWhatWasMissed(ctx context.Context) (wait func()) {
-	var asking sync.WaitGroup
-	if w.lw.lost.Load() {
-		asking.Go(func() {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(askAfter + rand.N(shortWatch)):
+// seekProof finds out when everything is delivered that was missed, if a watch was lost before this one. The returned function waits for
+// the end of that.
+//
+// A watch that is quiet may have delivered all, or its server or something on the way pauses. So the API server is asked, by a short watch
+// on a way of its own, whether anything follows what was delivered. If the watch is not quiet soon, the kind's newest version is asked for: all that
+// was missed is of that version or an older one. That is asked once for each watch, and not by all kinds at the same moment.
+func (w *watcher) seekProof(ctx context.Context) (wait func()) {
+	var seeking sync.WaitGroup
+	if w.follows {
+		seeking.Go(func() {
+			ask, known := time.Now().Add(askAfter+rand.N(shortWatch)), uint64(0)
+			for end := time.Now().Add(provedWithin); time.Now().Before(end); {
+				w.mu.Lock()
+				passed, proved, quiet := w.passed, w.proved, time.Since(w.last)
+				w.mu.Unlock()
+				switch {
+				case proved || ctx.Err() != nil:
+					return
+				case quiet >= shortWatch && passed > 0 && passed >= known:
+					if next, err := w.lw.next(ctx, passed); err == nil && next == 0 {
+						w.prove(ctx, false)
+						return
+					} else if err == nil {
+						known = next
+						continue
+					}
+				case !ask.IsZero() && !time.Now().Before(ask):
+					ask = time.Time{}
+					w.askNewest(ctx, passed)
+				}
+				pause(ctx, max(shortWatch-quiet, shortWatch/10))
 			}
-			w.mu.Lock()
-			passed, proved := w.passed, w.proved
-			w.mu.Unlock()
-			if proved {
-				return
-			}
-			newest, err := newestVersion(ctx, w.lw.client, w.lw.kind)
-			if err != nil || newest < passed { // such a server's versions prove nothing
-				return
-			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.missed = newest
+			w.prove(ctx, false)
 		})
 	}
-	return asking.Wait
+	return seeking.Wait
+}
+
+// pause waits, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// askNewest asks for the kind's newest version.
+func (w *watcher) askNewest(ctx context.Context, passed uint64) {
+	newest, err := newestVersion(ctx, w.lw.client, w.lw.kind)
+	if err != nil || newest < passed { // such a server's versions prove nothing
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.missed = newest
 }
 
 // hasCaughtUp reports whether something was delivered that cannot have been missed. Of the very version that the API server told, more
@@ -161,7 +196,7 @@ func (w *watcher) deliverLocked(ctx context.Context, kind watch.EventType, o *Ob
 	if !w.send(ctx, kind, o) {
 		return false
 	}
-	w.passed = o.Version()
+	w.passed, w.last = o.Version(), time.Now()
 	if o.IsMarker() && o.Proves() != 0 {
 		w.proved = true
 		w.lw.lost.Store(false)
@@ -170,7 +205,7 @@ func (w *watcher) deliverLocked(ctx context.Context, kind watch.EventType, o *Ob
 }
 
 // prove delivers a marker that says that the watch stands, and has delivered what was missed, once. It has when it was quiet for a
-// moment. If it is over, nothing is delivered any more.
+// moment, or seekProof says so. If it is over, nothing is delivered any more.
 func (w *watcher) prove(ctx context.Context, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
