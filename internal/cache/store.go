@@ -332,6 +332,9 @@ func (s *Store) logBeginAnew(version uint64) {
 	s.log.Warn("versions went back: the cluster was restored; all clients begin anew", "kind", s.kind.String(), "version", version)
 }
 
+// Unservable is an ErrVersions if waiting for the first list does not help; nil if that is not known.
+func (s *Store) Unservable() error { return s.upstream.get().unservable(s.kind) }
+
 // WaitSynced waits for the first complete list, until the context ends. An error wraps ErrNotServed, ErrNotSynced,
 // ErrVersions or ErrRefused, and the API server's reason if there was one.
 func (s *Store) WaitSynced(ctx context.Context) error {

@@ -27,6 +27,14 @@ func (u Upstream) Refused() bool {
 		apierrors.IsMethodNotSupported(u.Err) || apierrors.IsNotFound(u.Err))
 }
 
+// unservable is an ErrVersions if the first list showed that the kind cannot be served.
+func (u Upstream) unservable(kind cluster.Kind) error {
+	if u.Synced || !errors.Is(u.Err, cluster.ErrNoNumber) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %w", ErrVersions, kind, u.Err)
+}
+
 // upstream holds an Upstream and lets others wait for it to change.
 type upstream struct {
 	now atomic.Pointer[Upstream] // replaced, never changed: all streams look at it at each event, without the lock
@@ -113,8 +121,9 @@ func (u *upstream) wait(ctx context.Context, kind cluster.Kind, gone *gone, away
 		case now.Refused():
 			return fmt.Errorf("%w: the gateway may not list and watch %s (grant its identity the verbs list and watch on it): %w",
 				ErrRefused, kind, now.Err)
-		case errors.Is(now.Err, cluster.ErrNoNumber):
-			return fmt.Errorf("%w: %s: %w", ErrVersions, kind, now.Err)
+		}
+		if err := now.unservable(kind); err != nil {
+			return err
 		}
 		if away != nil {
 			if err := away(); err != nil {

@@ -284,14 +284,15 @@ func TestKindInUseIsNotStopped(t *testing.T) {
 }
 
 // TestKindThatIsRemovedEndsItsStreams, as when its CRD is deleted: its objects go first, then the client is told that
-// there is no such kind any more, and so is everybody who asks later. Streams of other kinds go on.
+// there is no such kind any more, and so is everybody who asks later. Streams of other kinds go on, also if they had this one
+// (see TestKindThatIsRemovedEndsNoOtherSource).
 func TestKindThatIsRemovedEndsItsStreams(t *testing.T) {
 	inBubble(t, func(t *testing.T, g *gateway) {
 		g.api.Put("widgets", "team-a/one")
 		stay := g.stream("/api/v1/pods")
 		stay.expect("synced")
-		several := g.stream("/stream?p=/api/v1/pods&w=/apis/example.org/v1/widgets")
-		several.expect("p.synced", "w.added one", "w.synced")
+		several := g.stream("/stream?u=/apis/example.org/v1/widgets&w=/apis/example.org/v1/widgets")
+		several.expect("u.added one", "u.synced", "w.added one", "w.synced")
 		one := g.stream("/apis/example.org/v1/widgets")
 		one.expect("added one", "synced")
 		plain := g.watch("/apis/example.org/v1/widgets?watch=true")

@@ -59,7 +59,12 @@ func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb stri
 			Message: fmt.Sprintf("watch is not supported on resources of kind %q", kind),
 		}
 	}
-	g.Store, g.Release, err = g.Kinds.Use(kind, id.Payer())
+	if g.Store, g.Release, err = g.Kinds.Use(kind, id.Payer()); err != nil {
+		return g, err
+	}
+	if err = g.Store.Unservable(); err != nil {
+		g.Release()
+	}
 	return g, err
 }
 

@@ -86,7 +86,7 @@ func (ss *session) await(ctx context.Context, patience time.Time) Outcome {
 		case ss.reads() > 0:
 			return GoOn
 		case waits == 0, late && ss.count((*beginning).isReady) == 0:
-			return Unavailable
+			return ss.endOfAll()
 		}
 		if outcome := ss.flush(); outcome != GoOn {
 			return outcome
@@ -106,6 +106,14 @@ func (ss *session) count(is func(*beginning) bool) (n int) {
 		}
 	}
 	return n
+}
+
+// endOfAll is how a stream ends of which nothing can be read: whether it helps to come back.
+func (ss *session) endOfAll() Outcome {
+	if ss.count((*beginning).isGone) == len(ss.sources) {
+		return Gone
+	}
+	return Unavailable
 }
 
 // unready is why the first source that has not begun has not.
@@ -129,10 +137,13 @@ func (ss *session) tryToBegin(i int, b *beginning) Outcome {
 	switch {
 	case !found.made:
 		return GoOn
+	case found.end == Gone:
+		ss.giveUp(i, found.err, true)
+		return GoOn
 	case found.end.ends():
 		return found.end
 	case found.err != nil:
-		b.failed = found.err
+		b.failed, b.gone = found.err, false
 		return GoOn
 	}
 	ss.sources[i], ss.epochs[i], ss.position = b.source, found.epoch, ""
@@ -150,14 +161,22 @@ func (ss *session) tryToBegin(i int, b *beginning) Outcome {
 }
 
 // giveUp puts a source that cannot be read any more back among those that have not begun, with the client's position. It is opened
-// anew: what it needs may be another now.
-func (ss *session) giveUp(i int) {
-	gone := ss.sources[i]
-	claim := gone.Claim()
-	claim.Epoch = ss.epochs[i]
-	b := newBeginning(ss.openings[i], nil, From{Known: true, Named: claim.All > 0 || claim.Own != "", Claim: claim})
-	b.failed = errAway
-	gone.Close()
+// anew: what it needs may be another now. If it is not served, that may be so for long.
+func (ss *session) giveUp(i int, why error, gone bool) {
+	left := ss.sources[i]
+	var b *beginning
+	if before, is := left.(*beginning); is {
+		b = newBeginning(before.opening, nil, before.from)
+		b.since, b.tellAt, b.reason, b.wait, b.among = before.since, before.tellAt, before.reason, later(before.wait), before.among
+	} else {
+		claim := left.Claim()
+		claim.Epoch = ss.epochs[i]
+		b = newBeginning(ss.openings[i], nil, From{Known: true, Named: claim.All > 0 || claim.Own != "", Claim: claim})
+	}
+	if b.failed, b.gone = why, gone; gone {
+		b.wait = max(b.wait, tryAgain)
+	}
+	left.Close()
 	ss.sources[i], ss.epochs[i] = b, ""
 	if ss.behind != nil {
 		ss.behind[i] = false

@@ -51,12 +51,14 @@ type beginning struct {
 	abandon func()        // ends that; nil: there is nothing to end
 	among   int           // how many sources with long positions the stream may have; see Sharer
 
-	since  time.Time // when the wait began
-	tellAt time.Time // when the client is told of it
-	failed error     // why the newest attempt failed; nil: none did
-	reason string    // that the client was told; "": none
-	looked time.Time // when it was looked for that
-	over   bool      // the source has taken its place
+	since  time.Time     // when the wait began
+	tellAt time.Time     // when the client is told of it
+	failed error         // why the newest attempt failed; nil: none did
+	gone   bool          // and will as long as the kind is not served
+	wait   time.Duration // before the first attempt; 0: none
+	reason string        // that the client was told; "": none
+	looked time.Time     // when it was looked for that
+	over   bool          // the source has taken its place
 
 	mu     sync.Mutex
 	opened Source    // by the goroutine
@@ -79,6 +81,9 @@ type attempt struct {
 // errAway is why a source is begun again that had begun before.
 var errAway = errors.New("it cannot be read any more")
 
+// reasonGone is why a source is stale that is not served: the stream goes on with the others.
+const reasonGone = "gone"
+
 // newBeginning returns what stands for a source, which may be nil.
 func newBeginning(what opening, source Source, from From) *beginning {
 	return &beginning{opening: what, source: source, opened: source, from: from, since: time.Now()}
@@ -99,7 +104,10 @@ func (b *beginning) start(stop context.CancelFunc) bool {
 // can be read, it may take so long to find where its client goes on.
 func (b *beginning) run(ctx context.Context, id auth.Identity, within time.Duration, wake func()) {
 	defer b.rest()
-	for wait := tryAgain; ; wait = min(2*wait, tryAgainLate) {
+	if !pause(ctx, b.wait) {
+		return
+	}
+	for wait := max(tryAgain, b.wait); ; {
 		a := b.try(ctx, id, within, wake)
 		if ctx.Err() != nil {
 			return
@@ -111,11 +119,28 @@ func (b *beginning) run(ctx context.Context, id auth.Identity, within time.Durat
 		if a.err == nil || a.end.ends() {
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, wait/2+rand.N(wait/2)) {
 			return
-		case <-time.After(wait/2 + rand.N(wait/2)):
 		}
+		wait = later(wait)
+	}
+}
+
+// later is how long to wait after an attempt that comes after such a wait.
+func later(wait time.Duration) time.Duration { return min(max(2*wait, tryAgain), tryAgainLate) }
+
+// pause reports false if the context ends meanwhile.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 
@@ -137,7 +162,7 @@ func (b *beginning) try(ctx context.Context, id auth.Identity, within time.Durat
 	}
 	epoch, err := b.find(ctx, source, within)
 	a := attempt{made: true, epoch: epoch, err: err}
-	if errors.Is(err, cache.ErrNotServed) {
+	if errors.Is(err, cache.ErrNotServed) || errors.Is(err, cache.ErrVersions) {
 		a.end = Gone
 	}
 	return a
@@ -179,14 +204,14 @@ func (b *beginning) find(ctx context.Context, source Source, within time.Duratio
 	return epoch, err
 }
 
-// endOf is how a stream ends that is refused one of its sources while it runs.
+// endOf is what becomes of a source that is refused while its stream runs: GoOn says that it is tried again.
 func endOf(err error) Outcome {
-	switch reply.To(err).Code {
-	case http.StatusServiceUnavailable:
+	switch code := reply.To(err).Code; {
+	case code >= http.StatusInternalServerError:
 		return GoOn
-	case http.StatusTooManyRequests:
+	case code == http.StatusTooManyRequests:
 		return Limit
-	case http.StatusForbidden:
+	case code == http.StatusForbidden:
 		return endRevoked
 	}
 	return Gone
@@ -218,6 +243,9 @@ func (b *beginning) waits() bool {
 	_, _, found := b.look()
 	return !found.made && b.failed == nil
 }
+
+// isGone reports whether the source will not be served for now, whatever is tried.
+func (b *beginning) isGone() bool { return b.gone }
 
 // isReady reports whether the source can be read, and only looks where its client goes on.
 func (b *beginning) isReady() bool {
@@ -271,9 +299,13 @@ func (b *beginning) tellWhy(to Sink) {
 	if b.isReady() && up.Err == nil {
 		return
 	}
-	if reason := reply.UpstreamReason(up); reason != b.reason {
+	reason := reply.UpstreamReason(up)
+	if b.gone {
+		reason = reasonGone
+	}
+	if reason != b.reason {
 		b.reason = reason
-		emitFreshness(to, prefixOf(b.name), "stale", up)
+		emitFreshness(to, prefixOf(b.name), "stale", up.Since, reason)
 	}
 }
 

@@ -30,10 +30,9 @@ func (f *Freshness) Tell(to Sink, prefix string, upstream cache.Upstream) {
 	if f.stale {
 		name = "stale"
 	}
-	emitFreshness(to, prefix, name, upstream)
+	emitFreshness(to, prefix, name, upstream.Since, reply.UpstreamReason(upstream))
 }
 
-func emitFreshness(to Sink, prefix, name string, upstream cache.Upstream) {
-	to.Emit(prefix, name, `{"since":`+strconv.Quote(upstream.Since.UTC().Format(time.RFC3339Nano))+
-		`,"reason":`+strconv.Quote(reply.UpstreamReason(upstream))+`}`)
+func emitFreshness(to Sink, prefix, name string, since time.Time, reason string) {
+	to.Emit(prefix, name, `{"since":`+strconv.Quote(since.UTC().Format(time.RFC3339Nano))+`,"reason":`+strconv.Quote(reason)+`}`)
 }

@@ -3,8 +3,13 @@ package eventstream
 import (
 	"cmp"
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // openSources authorizes and opens the sources of a stream, all of them at once. Problems that heal by retrying are returned as a
@@ -69,8 +74,13 @@ func (ss *session) openAll(ctx context.Context) (refusal Outcome, err error) {
 
 // takeOpened decides what becomes of a stream some of whose sources are open, some failed, and some are being opened.
 func (ss *session) takeOpened(results []chan opened, abandon []func(), errs []error) (refusal Outcome, err error) {
-	open := 0
+	open, gone := 0, 0
+	var why error
 	for i, failed := range errs {
+		code := 0
+		if failed != nil {
+			code = reply.To(failed).Code
+		}
 		switch heals := refusalOf(failed); {
 		case failed == nil && results[i] == nil:
 			open++
@@ -79,20 +89,39 @@ func (ss *session) takeOpened(results []chan opened, abandon []func(), errs []er
 			b.first, b.abandon = results[i], abandon[i]
 			ss.sources[i] = b
 			ss.pursue(b)
-		case heals == Unavailable && ss.several:
+		case (heals == Unavailable || code == http.StatusInternalServerError) && ss.several:
 			b := newBeginning(ss.openings[i], nil, cameFrom(ss.position, ss.openings[i].name, true))
 			b.failed = failed
 			ss.sources[i] = b
+		case ss.several && ss.outlives(i, failed):
+			b := newBeginning(ss.openings[i], nil, cameFrom(ss.position, ss.openings[i].name, true))
+			b.failed, b.gone, b.wait = failed, true, tryAgain
+			ss.sources[i] = b
+			gone, why = gone+1, failed
 		case heals != GoOn:
 			refusal = heals
 		case err == nil:
 			err = failed // retrying does not heal it, so it matters more than a refusal
 		}
 	}
-	if err == nil && refusal == GoOn && open == 0 {
+	switch {
+	case err != nil || refusal != GoOn || open > 0:
+	case gone == len(errs):
+		err = why
+	default:
 		refusal = Unavailable
 	}
 	return refusal, err
+}
+
+// outlives reports whether the others of a stream begin although a source is not served: who comes back with a position in it asks for
+// what there was, and who asks for a kind cannot know what its versions are. Anything else may be a mistake, of which the client is told.
+func (ss *session) outlives(i int, failed error) bool {
+	switch reply.To(failed).Code {
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return errors.Is(failed, cache.ErrVersions) || cameFrom(ss.position, ss.openings[i].name, true).Named
+	}
+	return false
 }
 
 // shareIDs tells the sources with long positions how many of them there may be.

@@ -232,10 +232,13 @@ func (ss *session) read(ctx context.Context, source int) Progress {
 		}
 	}
 	progress := ss.sources[source].Read(ctx, ss)
+	gone := progress.Outcome == Gone
 	switch {
-	case progress.Outcome == Unavailable && !ss.unconfirmed && ss.reads() > 1:
-		ss.giveUp(source)
+	case (gone || progress.Outcome == Unavailable && !ss.unconfirmed) && ss.reads() > 1:
+		ss.giveUp(source, errAway, gone)
 		return Progress{More: true}
+	case gone && ss.count((*beginning).isGone) < len(ss.sources)-1: // the others may be back
+		progress.Outcome = Unavailable
 	case progress.Missed != "" && progress.Outcome == GoOn:
 		progress.Outcome = ss.restart(ctx, source, progress.Missed)
 	}

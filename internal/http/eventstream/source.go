@@ -22,8 +22,9 @@ type Source interface {
 	// Name is what event ids call the source; "" only if it is the only one of its stream. Two sources of a stream have
 	// different names.
 	Name() string
-	// Ready waits until the source can be read. An error that is a cache.ErrNotServed ends the stream as Gone. After any other one
-	// it is tried again, from Ready on; if nothing else of the stream can be read, the stream ends as Unavailable.
+	// Ready waits until the source can be read. An error that is a cache.ErrNotServed or a cache.ErrVersions ends the source: it is
+	// opened anew now and then. After any other one it is tried again, from Ready on. If nothing else of the stream can be read, the stream
+	// ends as Gone or Unavailable.
 	Ready(ctx context.Context) error
 	// Epoch is the epoch in which the source's positions count now. Positions of another epoch say nothing. It is asked for
 	// again when the source has missed something because another history has begun.
