@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -366,4 +368,46 @@ func TestHistoryStreamSaysThatItsClusterIsAway(t *testing.T) {
 			s.expect("past.live live")
 		})
 	}
+}
+
+// TestHistoryThatIsWaitedForHoldsUpNoOtherSource of its stream: neither when it begins nor when it catches up.
+func TestHistoryThatIsWaitedForHoldsUpNoOtherSource(t *testing.T) {
+	c := newChronicle(t, options(func(o *Options) { o.Limits.RequestsPerUser, o.Stream.WriteTimeout = 1, time.Minute }), func(g *gateway, _ *Options) {
+		g.wrap = func(l net.Listener) net.Listener { return smallBuffers{l, 256 << 10} }
+	})
+	c.runs("a/1")
+	path := "/stream?a=" + url.QueryEscape(allJobs) + "&b=/api/v1/nodes"
+	first := c.stream(path)
+	for told := map[string]bool{}; !told["a.synced"] || !told["b.synced"]; {
+		told[first.next().event] = true
+	}
+	first.close()
+	for n := range 64 {
+		c.api.Put("pods", fmt.Sprintf("a/big-%d", n), "spec.pad="+noise(256<<10))
+	}
+	c.stream("/api/v1/pods?sendInitialEvents=false")
+	c.eventually("all is known", func() bool {
+		objects, _ := c.known("pods")
+		return len(objects) == 64
+	})
+	// The caller's only turn is taken by a list that is not read.
+	ctx, give := context.WithCancel(t.Context())
+	response, err := c.client.Do(c.newRequest(ctx, http.MethodGet, "/api/v1/pods", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	c.runs("a/2")
+	c.api.Put("nodes", "gpu")
+	waiting := map[string]*events{"begins": c.stream(path), "goes on": c.stream(path, "Last-Event-ID: "+first.lastID)}
+	for name, s := range waiting {
+		for f := s.next(); f.event != "b.added"; f = s.next() {
+			if f.event == "a.synced" || f.event == "goodbye" {
+				t.Fatalf("%s: %q before what does not wait for the database", name, f.raw)
+			}
+		}
+	}
+	give()
+	waiting["begins"].until("a.synced")
+	waiting["goes on"].until("a.transition")
 }

@@ -1,6 +1,7 @@
 package eventstream
 
 import (
+	"context"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -531,6 +532,8 @@ func (c *cohort) Step(bytes int) bool { return c.task.Step(bytes) }
 
 // Prompt implements Sink.
 func (c *cohort) Prompt() bool { return true }
+
+func (c *cohort) aside(do func(context.Context)) context.CancelFunc { return c.hub.aside(do) }
 
 func (c *cohort) relists() bool          { return false }
 func (c *cohort) outgrowing(func() bool) {}

@@ -22,6 +22,9 @@ func (p *Permitted) Permit(visible *access.Visibility) {
 // Outdated reports whether something else may be seen than the client was told.
 func (p *Permitted) Outdated() bool { return p.outdated }
 
+// Next is what may be seen instead of what the client was told, if it is Outdated.
+func (p *Permitted) Next() *access.Visibility { return p.next }
+
 // Adopt goes over to what may be seen now. It returns the event that says so.
 func (p *Permitted) Adopt() (event string) {
 	before := p.Visible

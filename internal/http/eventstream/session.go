@@ -110,6 +110,8 @@ func (ss *session) Step(bytes int) bool { return ss.task.Step(bytes) }
 // Prompt implements Sink.
 func (ss *session) Prompt() bool { return ss.out.prompt }
 
+func (ss *session) aside(do func(context.Context)) context.CancelFunc { return ss.hub.aside(do) }
+
 func (ss *session) relists() bool { return ss.encoder.relists() }
 
 // outgrowing says when what is being told is too old to be kept for a slow client; nil: it never is.

@@ -37,8 +37,8 @@ type Source interface {
 	// first Read.
 	Begin(told Freshness) (reset string)
 	// Read tells the client a batch of what there is. If the client has no place, the state comes first, and then what
-	// follows it. Read may wait, unless Sink.Prompt is true: then it returns MustWait instead, and is called again where
-	// waiting is fine.
+	// follows it. Read may take long, unless Sink.Prompt is true: then it returns MustWait instead, and is called again where
+	// that is fine. It waits for nobody, since the other sources of the stream would have to: see Aside.
 	Read(ctx context.Context, to Sink) Progress
 	// Due is when Read has to be called at the latest, even if nothing wakes the session; the zero time: never.
 	Due() time.Time
@@ -148,6 +148,8 @@ type Sink interface {
 	emit(m message)
 	relists() bool
 	outgrowing(outgrown func() bool)
+
+	aside(do func(ctx context.Context)) (cancel context.CancelFunc) // see Aside
 }
 
 // Opener opens a source for a caller, who may see something of it. Errors are those of requests (see reply.To); those

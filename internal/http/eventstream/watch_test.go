@@ -51,6 +51,11 @@ func (c *client) Prompt() bool           { return c.prompt }
 func (c *client) relists() bool          { return false }
 func (c *client) outgrowing(func() bool) {}
 
+func (c *client) aside(do func(context.Context)) context.CancelFunc {
+	do(context.Background())
+	return func() {}
+}
+
 func (c *client) Relay() Outcome {
 	if c.relay == nil {
 		return GoOn

@@ -48,6 +48,7 @@ func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opene
 // and what is unread is counted anew.
 type source struct {
 	eventstream.Permitted
+	eventstream.Aside
 	handler  *Handler
 	id       auth.Identity
 	follower *inbox.Follower
@@ -116,7 +117,7 @@ func (s *source) Find(ctx context.Context, from eventstream.From) {
 	}
 	s.seq = from.Claim.All
 	// One row is enough: this only asks whether all that follows is still there.
-	_, err := s.after(ctx, 1)
+	_, err := s.after(ctx, s.Visible, s.seq, 1)
 	switch {
 	case errors.Is(err, inbox.ErrAhead):
 		s.reset = eventstream.ResetAhead
@@ -149,8 +150,11 @@ func (s *source) Bookmark(to eventstream.Sink) {
 }
 
 // Read implements eventstream.Source.
-func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Progress {
+func (s *source) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
 	s.to = to
+	if p, asking := s.Answered(); asking {
+		return p
+	}
 	if s.Outdated() {
 		s.Adopt()
 		if s.placed {
@@ -158,7 +162,7 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 		}
 	}
 	if !s.placed {
-		return s.state(ctx)
+		return s.state()
 	}
 	if !s.behind {
 		more, err := s.follower.Next(s.seq, s.to)
@@ -170,41 +174,49 @@ func (s *source) Read(ctx context.Context, to eventstream.Sink) eventstream.Prog
 			return eventstream.Progress{}
 		}
 	}
-	if to.Prompt() {
-		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
-	}
-	return s.follow(ctx)
+	return s.follow()
 }
 
 // batch is how many changes are told in one Read.
 const batch = 128
 
-// after are the changes behind the client's position.
-func (s *source) after(ctx context.Context, limit int) (found []inbox.Change, err error) {
+// after are the changes behind a position, as far as may be seen.
+func (s *source) after(ctx context.Context, visible *access.Visibility, seq uint64, limit int) (found []inbox.Change, err error) {
 	err = s.handler.inTurn(ctx, s.id, func() error {
-		sees, err := s.handler.seesOf(ctx, s.Visible)
+		sees, err := s.handler.seesOf(ctx, visible)
 		if err != nil {
 			return err
 		}
-		found, err = s.handler.opts.Inbox.After(ctx, s.id.Username, sees, s.seq, limit)
+		found, err = s.handler.opts.Inbox.After(ctx, s.id.Username, sees, seq, limit)
 		return err
 	})
 	return found, err
 }
 
 // follow tells what follows the client's position.
-func (s *source) follow(ctx context.Context) eventstream.Progress {
-	found, err := s.after(ctx, batch)
-	switch {
-	case errors.Is(err, inbox.ErrAhead):
-		return s.miss(eventstream.ResetAhead)
-	case errors.Is(err, inbox.ErrExpired):
-		return s.miss(eventstream.ResetExpired)
-	case err != nil:
-		return failed(err)
-	case s.Outdated(): // some of it may not be seen any more
-		return eventstream.Progress{More: true}
-	}
+func (s *source) follow() eventstream.Progress {
+	var found []inbox.Change
+	visible, seq := s.Visible, s.seq
+	return s.Ask(s.to, func(ctx context.Context) (err error) {
+		found, err = s.after(ctx, visible, seq, batch)
+		return err
+	}, func(err error) eventstream.Progress {
+		switch {
+		case errors.Is(err, inbox.ErrAhead):
+			return s.miss(eventstream.ResetAhead)
+		case errors.Is(err, inbox.ErrExpired):
+			return s.miss(eventstream.ResetExpired)
+		case err != nil:
+			return s.failed(err)
+		case s.Outdated(): // some of it may not be seen any more
+			return eventstream.Progress{More: true}
+		}
+		return s.tell(found)
+	})
+}
+
+// tell tells what was found behind the client's position.
+func (s *source) tell(found []inbox.Change) eventstream.Progress {
 	for _, c := range found {
 		s.seq = c.Seq
 		switch {
@@ -222,22 +234,31 @@ func (s *source) follow(ctx context.Context) eventstream.Progress {
 }
 
 // state tells the newest notifications. The client then goes on from there.
-func (s *source) state(ctx context.Context) eventstream.Progress {
-	if s.to.Prompt() {
-		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
-	}
+func (s *source) state() eventstream.Progress {
 	var now inbox.State
-	err := s.handler.inTurn(ctx, s.id, func() (err error) {
-		sees, err := s.handler.seesOf(ctx, s.Visible)
-		if err != nil {
+	visible := s.Visible
+	return s.Ask(s.to, func(ctx context.Context) error {
+		return s.handler.inTurn(ctx, s.id, func() (err error) {
+			sees, err := s.handler.seesOf(ctx, visible)
+			if err != nil {
+				return err
+			}
+			now, err = s.handler.opts.Inbox.State(ctx, s.id.Username, sees, s.newest)
 			return err
+		})
+	}, func(err error) eventstream.Progress {
+		switch {
+		case err != nil:
+			return s.failed(err)
+		case s.Outdated():
+			return eventstream.Progress{More: true}
 		}
-		now, err = s.handler.opts.Inbox.State(ctx, s.id.Username, sees, s.newest)
-		return err
+		return s.begin(now)
 	})
-	if err != nil {
-		return failed(err)
-	}
+}
+
+// begin tells the newest notifications.
+func (s *source) begin(now inbox.State) eventstream.Progress {
 	for _, n := range now.Newest {
 		s.to.Emit(s.prefix, "notification", reply.MustJSON(n))
 		if outcome := s.to.Relay(); outcome != eventstream.GoOn {
@@ -252,9 +273,9 @@ func (s *source) state(ctx context.Context) eventstream.Progress {
 	return eventstream.Progress{More: true}
 }
 
-// failed is the progress of a source that cannot be read.
-func failed(err error) eventstream.Progress {
-	if reply.To(err).Code == http.StatusTooManyRequests {
+// failed is the progress of a source that cannot be read. That its caller asks for much else just now concerns no other source.
+func (s *source) failed(err error) eventstream.Progress {
+	if s.prefix == "" && reply.To(err).Code == http.StatusTooManyRequests {
 		return eventstream.Progress{Outcome: eventstream.Limit}
 	}
 	return eventstream.Progress{Outcome: eventstream.Unavailable}
@@ -293,4 +314,7 @@ func (s *source) Trail() trail.Read {
 }
 
 // Close implements eventstream.Source.
-func (s *source) Close() { s.follower.Leave(s.to) }
+func (s *source) Close() {
+	s.Drop()
+	s.follower.Leave(s.to)
+}

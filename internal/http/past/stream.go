@@ -65,6 +65,7 @@ func (h *Handler) target(path string) (access.Target, error) {
 // up to it were told, or are not for this client.
 type transitions struct {
 	eventstream.Permitted
+	eventstream.Aside
 	handler  *Handler
 	database archive.Reader
 	turns    *pace.Turns
@@ -198,7 +199,7 @@ func (s *transitions) Bookmark(to eventstream.Sink) {
 }
 
 // Read implements eventstream.Source.
-func (s *transitions) Read(ctx context.Context, to eventstream.Sink) eventstream.Progress {
+func (s *transitions) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
 	if s.to == nil {
 		s.to = to
 		switch {
@@ -208,18 +209,16 @@ func (s *transitions) Read(ctx context.Context, to eventstream.Sink) eventstream
 			s.EmitVisible(s.to, s.prefix, "widened")
 		}
 	}
-	if s.Outdated() {
-		if to.Prompt() {
-			return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
-		}
-		if err := s.adopt(ctx); err != nil {
-			return failed(err)
-		}
+	if p, asking := s.Answered(); asking {
+		return p
 	}
-	if !s.placed {
-		return s.state(ctx)
+	switch {
+	case s.Outdated():
+		return s.adopt()
+	case !s.placed:
+		return s.state()
 	}
-	return s.follow(ctx)
+	return s.follow()
 }
 
 // isOfAnotherNamespace reports whether a transition would be told if its namespace were one that lives, and it is not known that it does not: it may have been made
@@ -237,12 +236,12 @@ func (s *transitions) isOfAnotherNamespace(t *history.Transition) bool {
 const batch = 128
 
 // follow tells what follows the client's position.
-func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
+func (s *transitions) follow() (p eventstream.Progress) {
 	before := s.tail.Upstream()
 	entries, err := s.tail.Next(s.seq, batch, s.to)
 	switch {
 	case errors.Is(err, archive.ErrBehind), errors.Is(err, archive.ErrAhead):
-		return s.catchUp(ctx)
+		return s.catchUp()
 	case err != nil:
 		p.Outcome = eventstream.Unavailable
 		return p
@@ -256,13 +255,11 @@ func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
 	}
 	for _, e := range entries {
 		if s.isOfAnotherNamespace(e.Transition) {
-			if s.to.Prompt() {
-				return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
-			}
-			if err := s.ask(ctx, func() error { return alive(ctx, &s.filter, s.in.Kinds.Cluster()) }); err != nil {
-				return failed(err)
-			}
-			s.former = e.NamespaceUID
+			filter := s.filter
+			return s.ask(func(ctx context.Context) error { return alive(ctx, &filter, s.in.Kinds.Cluster()) }, func() eventstream.Progress {
+				s.filter, s.former = filter, e.NamespaceUID
+				return eventstream.Progress{More: true}
+			})
 		}
 		if !s.filter.Matches(e.Transition) {
 			s.seq = e.Seq
@@ -279,65 +276,53 @@ func (s *transitions) follow(ctx context.Context) (p eventstream.Progress) {
 }
 
 // catchUp tells what follows the client's position and is not in memory, because it is too old for that, or too new.
-func (s *transitions) catchUp(ctx context.Context) (p eventstream.Progress) {
-	if s.to.Prompt() {
-		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
-	}
+func (s *transitions) catchUp() eventstream.Progress {
 	var found []*history.Transition
 	var upTo uint64
-	err := s.ask(ctx, func() (err error) {
-		if s.filter.Within != nil { // or what is of a namespace that was made anew would be passed over
-			if err := alive(ctx, &s.filter, s.in.Kinds.Cluster()); err != nil {
+	filter, seq := s.filter, s.seq
+	return s.ask(func(ctx context.Context) (err error) {
+		if filter.Within != nil { // or what is of a namespace that was made anew would be passed over
+			if err := alive(ctx, &filter, s.in.Kinds.Cluster()); err != nil {
 				return err
 			}
 		}
-		found, upTo, err = s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, s.seq, batch)
+		found, upTo, err = s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), filter, seq, batch)
 		return err
+	}, func() (p eventstream.Progress) {
+		s.filter = filter
+		if p.More = upTo > s.seq; !p.More { // the client knows more than is in memory
+			s.tail.Await(s.to)
+		}
+		if p.Outcome = s.emit(found); p.Outcome == eventstream.GoOn && !s.Outdated() {
+			s.seq = upTo
+		}
+		return p
 	})
-	switch {
-	case errors.Is(err, archive.ErrAhead):
-		return s.miss(eventstream.ResetAhead)
-	case errors.Is(err, archive.ErrExpired):
-		return s.miss(eventstream.ResetExpired)
-	case err != nil:
-		return failed(err)
-	}
-	if p.More = upTo > s.seq; !p.More { // the client knows more than is in memory
-		s.tail.Await(s.to)
-	}
-	if p.Outcome = s.emit(found); p.Outcome == eventstream.GoOn && !s.Outdated() {
-		s.seq = upTo
-	}
-	return p
 }
 
 // state tells the newest transitions. The client then goes on from there.
-func (s *transitions) state(ctx context.Context) eventstream.Progress {
-	if s.to.Prompt() {
-		return eventstream.Progress{More: true, Outcome: eventstream.MustWait}
-	}
+func (s *transitions) state() eventstream.Progress {
 	var head uint64
 	var found []*history.Transition
-	err := s.ask(ctx, func() (err error) {
+	filter := s.filter
+	return s.ask(func(ctx context.Context) (err error) {
 		cluster, kind := s.in.Kinds.Cluster(), s.target.Qualified()
 		if head, err = s.database.Head(ctx, cluster, kind); err == nil && head > 0 && s.newest > 0 {
-			found, err = s.database.Transitions(ctx, cluster, kind, s.filter, head+1, s.newest)
+			found, err = s.database.Transitions(ctx, cluster, kind, filter, head+1, s.newest)
 		}
 		return err
+	}, func() eventstream.Progress {
+		slices.Reverse(found)
+		if outcome := s.emit(found); outcome != eventstream.GoOn {
+			return eventstream.Progress{More: true, Outcome: outcome}
+		}
+		if s.Outdated() { // some of what was just told may not be seen any more
+			return s.miss(eventstream.ResetEpoch)
+		}
+		s.placed, s.seq = true, head
+		s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"seq":"%d","count":%d}`, head, len(found)))
+		return eventstream.Progress{More: true}
 	})
-	if err != nil {
-		return failed(err)
-	}
-	slices.Reverse(found)
-	if outcome := s.emit(found); outcome != eventstream.GoOn {
-		return eventstream.Progress{More: true, Outcome: outcome}
-	}
-	if s.Outdated() { // some of what was just told may not be seen any more
-		return s.miss(eventstream.ResetEpoch)
-	}
-	s.placed, s.seq = true, head
-	s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"seq":"%d","count":%d}`, head, len(found)))
-	return eventstream.Progress{More: true}
 }
 
 // emit tells transitions in order, each with its position, until there is a reason not to.
@@ -358,19 +343,34 @@ func (s *transitions) encode(t *history.Transition) string {
 	return reply.MustJSON(wire.TransitionOf(t, s.in.Kinds.Cluster().Name(), s.target.Qualified()))
 }
 
-// ask asks the database in the caller's turn, since a client that was away for long has much to be told.
-func (s *transitions) ask(ctx context.Context, question func() error) error {
-	release, err := s.turns.Take(ctx, s.payer)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return question()
+// ask asks the database in the caller's turn, since a client that was away for long has much to be told. What is found counts only if the
+// caller may still see the same.
+func (s *transitions) ask(question func(ctx context.Context) error, then func() eventstream.Progress) eventstream.Progress {
+	return s.Ask(s.to, func(ctx context.Context) error {
+		release, err := s.turns.Take(ctx, s.payer)
+		if err != nil {
+			return err
+		}
+		defer release()
+		return question(ctx)
+	}, func(err error) eventstream.Progress {
+		switch {
+		case errors.Is(err, archive.ErrAhead):
+			return s.miss(eventstream.ResetAhead)
+		case errors.Is(err, archive.ErrExpired):
+			return s.miss(eventstream.ResetExpired)
+		case err != nil:
+			return s.failed(err)
+		case s.Outdated():
+			return eventstream.Progress{More: true}
+		}
+		return then()
+	})
 }
 
-// failed is the progress of a source that cannot be read.
-func failed(err error) eventstream.Progress {
-	if reply.To(err).Code == http.StatusTooManyRequests {
+// failed is the progress of a source that cannot be read. That its caller asks for much else just now concerns no other source.
+func (s *transitions) failed(err error) eventstream.Progress {
+	if s.prefix == "" && reply.To(err).Code == http.StatusTooManyRequests {
 		return eventstream.Progress{Outcome: eventstream.Limit}
 	}
 	return eventstream.Progress{Outcome: eventstream.Unavailable}
@@ -383,13 +383,20 @@ func (s *transitions) miss(reason string) eventstream.Progress {
 }
 
 // adopt tells the client that its caller may see something else from now on.
-func (s *transitions) adopt(ctx context.Context) error {
-	event := s.Adopt()
-	if err := restrict(ctx, &s.filter, s.in.Kinds.Cluster(), s.Visible, s.target.Namespace); err != nil {
-		return err
-	}
-	s.EmitVisible(s.to, s.prefix, event)
-	return nil
+func (s *transitions) adopt() eventstream.Progress {
+	filter, next := s.filter, s.Next()
+	return s.Ask(s.to, func(ctx context.Context) error {
+		return restrict(ctx, &filter, s.in.Kinds.Cluster(), next, s.target.Namespace)
+	}, func(err error) eventstream.Progress {
+		switch {
+		case err != nil:
+			return s.failed(err)
+		case s.Outdated() && s.Next().Same(next):
+			s.filter = filter
+			s.EmitVisible(s.to, s.prefix, s.Adopt())
+		}
+		return eventstream.Progress{More: true}
+	})
 }
 
 // Due implements eventstream.Source.
@@ -426,5 +433,6 @@ func (s *transitions) Trail() trail.Read {
 
 // Close implements eventstream.Source.
 func (s *transitions) Close() {
+	s.Drop()
 	s.tail.Leave(s.to)
 }

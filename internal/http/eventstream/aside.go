@@ -1,0 +1,65 @@
+package eventstream
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Aside is a question that a source asks beside its stream, of somebody who may take long to answer. The other sources of the stream go
+// on meanwhile. A source embeds it. The zero value asks nothing.
+type Aside struct {
+	asked *asked
+	then  func(err error) Progress
+}
+
+type asked struct {
+	cancel context.CancelFunc
+	done   atomic.Bool
+	err    error // counts once done
+}
+
+// Ask begins to ask, in place of what was asked before. It returns the Progress of the Read that calls it. Once there is an answer, Read
+// is called again, and Answered calls then. What ask finds, it keeps where only then looks for it.
+func (a *Aside) Ask(to Sink, ask func(ctx context.Context) error, then func(err error) Progress) Progress {
+	a.Drop()
+	question := &asked{}
+	a.asked, a.then = question, then
+	question.cancel = to.aside(func(ctx context.Context) {
+		question.err = ask(ctx)
+		question.done.Store(true)
+		to.Wake()
+	})
+	return Progress{Behind: true}
+}
+
+// Answered reports whether something is asked: then it returns what Read is to return.
+func (a *Aside) Answered() (p Progress, asking bool) {
+	switch question := a.asked; {
+	case question == nil:
+		return p, false
+	case !question.done.Load():
+		return Progress{Behind: true}, true
+	default:
+		then := a.then
+		a.asked, a.then = nil, nil
+		return then(question.err), true
+	}
+}
+
+// Drop gives up what is asked.
+func (a *Aside) Drop() {
+	if a.asked != nil {
+		a.asked.cancel()
+		a.asked, a.then = nil, nil
+	}
+}
+
+// aside has a goroutine do something until the server ends.
+func (h *Hub) aside(do func(ctx context.Context)) (cancel context.CancelFunc) {
+	ctx, cancel := context.WithCancel(h.serving)
+	h.spawn(func() {
+		defer cancel()
+		do(ctx)
+	})
+	return cancel
+}
