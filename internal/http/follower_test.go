@@ -71,7 +71,7 @@ func newFollower(replicas []*gateway, user string, paths map[string]string, rand
 		f.path += "&beside=" + escape(besideKinds[random.IntN(len(besideKinds))].path)
 	}
 	for name, path := range paths {
-		f.copies[name] = &watchCopy{objects: map[string]string{}}
+		f.copies[name] = &watchCopy{objects: map[string]string{}, ended: map[string]bool{}}
 		if name != "" {
 			f.path += "&" + name + "=" + escape(path)
 		}
@@ -102,6 +102,7 @@ type watchCopy struct {
 	snapshot bool              // a reset was told, and the snapshot after it not to its end
 	behind   bool              // what was missed since the position is not told to its end: see rule 6 of docs/wire.md
 	versions map[string]uint64 // that this connection has told, by uid
+	ended    map[string]bool   // uids of which the end was told; of a revision of several ends each may be told again
 }
 
 // run follows until done is closed.
@@ -252,6 +253,7 @@ func (f *follower) apply(frame frame) {
 		delete(c.objects, uid)
 		delete(c.told, uid)
 		delete(c.versions, uid)
+		c.ended[uid] = true
 	case "bookmark":
 		c.behind = false
 	case "reset":
@@ -289,7 +291,7 @@ func (f *follower) checkPermitted(frame frame) {
 	if err := decoder.Decode(&identity); err != nil || !strings.HasSuffix(frame.event, "deleted") || identity.Kind != "Pod" {
 		f.fault("%s was told what he may not see: %q", f.user, frame.raw)
 	}
-	if c := f.copies[strings.TrimSuffix(strings.TrimSuffix(frame.event, "deleted"), ".")]; c == nil || c.objects[uidOf(frame)] == "" {
+	if c := f.copies[strings.TrimSuffix(strings.TrimSuffix(frame.event, "deleted"), ".")]; c == nil || c.objects[uidOf(frame)] == "" && !c.ended[uidOf(frame)] {
 		f.fault("%s was told of the end of what he never saw: %q", f.user, frame.raw)
 	}
 }
