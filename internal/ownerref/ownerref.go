@@ -117,3 +117,23 @@ func Above(owners []ID, next func(owner ID) (owners []ID, goOn bool)) {
 		}
 	}
 }
+
+// Topmost is the highest of what controls an object, directly or through others, that counts: the one thing of which the object is a
+// part. Look says what controls one of them, and whether it counts; of one that is not there as it is named it must say neither.
+// Things that control each other are looked at once, and the one that was found first is no higher than the others.
+func Topmost(o *cluster.Object, look func(ID) (above ID, controlled, counts bool)) (top ID, ok bool) {
+	at, controlled := Controller(o)
+	var seen []ID
+	for range MaxHeight {
+		if !controlled || slices.Contains(seen, at) {
+			break
+		}
+		seen = append(seen, at)
+		above, next, counts := look(at)
+		if counts {
+			top, ok = at, true
+		}
+		at, controlled = above, next
+	}
+	return top, ok
+}

@@ -215,3 +215,36 @@ func FuzzOwners(f *testing.F) {
 		}
 	})
 }
+
+func TestAPodIsAPartOfTheTopmostJobThatControlsIt(t *testing.T) {
+	id := func(kind, name string) ID { return ID{"n", "u" + name, "g", kind, name} }
+	job, set, train, cron := id("Job", "j"), id("JobSet", "s"), id("TrainJob", "t"), id("CronJob", "c")
+	above := map[ID]ID{job: set, set: train, train: cron}
+	look := func(at ID) (ID, bool, bool) {
+		up, controlled := above[at]
+		return up, controlled, at.Kind != "CronJob" && at.Kind != "JobSet"
+	}
+	controlledBy := func(of ID) *cluster.Object {
+		return object(t, "n", "p", "up", "["+ref("v1", "Node", "x", "ux", false)+","+ref("g/v1", of.Kind, of.Name, of.UID, true)+"]")
+	}
+	if top, ok := Topmost(controlledBy(job), look); top != train || !ok {
+		t.Errorf("%+v %t", top, ok)
+	}
+	if top, ok := Topmost(controlledBy(cron), look); ok {
+		t.Errorf("no job controls it, and it is a part of %+v", top)
+	}
+	if _, ok := Topmost(object(t, "n", "p", "up", "["+ref("g/v1", "Job", "j", "uj", false)+"]"), look); ok {
+		t.Error("it is a part of what owns it and does not control it")
+	}
+	above[cron] = job // somebody plays
+	steps := 0
+	if top, ok := Topmost(controlledBy(job), func(at ID) (ID, bool, bool) { steps++; return look(at) }); !ok || top != train || steps != 4 {
+		t.Errorf("%+v %t after %d steps", top, ok, steps)
+	}
+	chain := jobs(20)
+	steps = 0
+	Topmost(controlledBy(chain[0]), func(ID) (ID, bool, bool) { steps++; return chain[steps], true, true })
+	if steps != MaxHeight {
+		t.Errorf("%d of a chain", steps)
+	}
+}
