@@ -9,10 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubecast/kubecast/internal/history"
 )
@@ -257,16 +254,8 @@ func (l *lives) amountsOf(requests string) amounts {
 	var a amounts
 	var quantities map[string]string
 	if err := json.Unmarshal([]byte(requests), &quantities); err == nil { // text that is no list of quantities counts for nothing
-		for name, text := range quantities {
-			quantity, err := resource.ParseQuantity(text)
-			switch {
-			case err != nil:
-			case name == "cpu":
-				a.cpus = quantity.AsApproximateFloat64()
-			case strings.HasSuffix(name, "/gpu"):
-				a.gpus += quantity.AsApproximateFloat64()
-			}
-		}
+		sum := history.AmountsOf(quantities)
+		a = amounts{sum.CPUs, sum.GPUs}
 	}
 	if len(l.amounts) < maxAmounts {
 		l.amounts[requests] = a

@@ -1,0 +1,111 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Amounts are resources that are summed up.
+type Amounts struct {
+	CPUs   float64
+	Memory float64 // GiB
+	GPUs   float64
+}
+
+// AmountsOf are the amounts in requests. What is no quantity, or a negative one, counts as nothing.
+func AmountsOf(requests map[string]string) (a Amounts) {
+	for name, text := range requests {
+		quantity, err := resource.ParseQuantity(text)
+		if err != nil || quantity.Sign() < 0 {
+			continue
+		}
+		switch n := quantity.AsApproximateFloat64(); {
+		case name == "cpu":
+			a.CPUs += n
+		case name == "memory":
+			a.Memory += n / (1 << 30)
+		case strings.HasSuffix(name, "/gpu"):
+			a.GPUs += n
+		}
+	}
+	return a
+}
+
+// Hold is what was held for a time: by a pod, what it requested, from when it was bound to a node until it ended.
+type Hold struct {
+	Interval
+	Amounts
+}
+
+// HoldsOf are what runs hold or held, up to now. They are what a job used, whatever its kind: the hours of a job are those of its
+// runs. A device that a claim has given to several pods is one device, as long as any of them holds it: it counts with the
+// one that was bound first. So the holds of parts of the runs sum up to those of the whole where parts share no devices.
+func HoldsOf(runs []*Run, now Time) (holds []Hold) {
+	var devices []held
+	for _, r := range runs {
+		interval := r.held(now)
+		if interval.From >= interval.To {
+			continue
+		}
+		if amounts := AmountsOf(r.Requests); amounts != (Amounts{}) {
+			holds = append(holds, Hold{interval, amounts})
+		}
+		for _, d := range r.Devices {
+			if d.isGPU() {
+				devices = append(devices, held{d, interval})
+			}
+		}
+	}
+	slices.SortFunc(devices, func(a, b held) int {
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Device.Device, b.Device.Device), cmp.Compare(a.From, b.From))
+	})
+	var until Time
+	for i, d := range devices {
+		if i == 0 || d.Device != devices[i-1].Device {
+			until = 0
+		}
+		if from := max(d.From, until); from < d.To {
+			holds = append(holds, Hold{Interval{from, d.To}, Amounts{GPUs: 1}})
+		}
+		until = max(until, d.To)
+	}
+	return holds
+}
+
+// held is a device while a run holds it.
+type held struct {
+	Device
+	Interval
+}
+
+// held is when a run held its node; an empty interval if it was never bound.
+func (r *Run) held(now Time) Interval {
+	switch {
+	case r.Scheduled == 0:
+		return Interval{}
+	case r.Terminal():
+		return Interval{r.Scheduled, r.Ended}
+	}
+	return Interval{r.Scheduled, now}
+}
+
+// isGPU reports whether a driver says by its name that its devices are GPUs, as gpu.nvidia.com does. Each is a whole one, also where
+// it is a part of a card, as the driver's devices are.
+func (d Device) isGPU() bool {
+	return slices.ContainsFunc(strings.FieldsFunc(d.Driver, func(c rune) bool { return c == '.' || c == '-' }), func(part string) bool { return part == "gpu" })
+}
+
+// HoursOf are amounts times hours.
+func HoursOf(holds []Hold) (sum Amounts) {
+	for _, h := range holds {
+		hours := float64(h.To-h.From) / float64(time.Hour/time.Millisecond)
+		sum.CPUs += hours * h.CPUs
+		sum.Memory += hours * h.Memory
+		sum.GPUs += hours * h.GPUs
+	}
+	return sum
+}
