@@ -107,8 +107,9 @@ type SeenPod struct {
 //
 //  1. the moment at which they would have been seen: what they began has the time that the pod claims for it, between what was
 //     before and when it was seen,
-//  2. whether a container ran before it was restarted twice, and so when the first one ran, and
-//  3. how an end came that was never written: of a pod that is gone, it is what its last version says.
+//  2. whether a container ran before it was restarted twice, and so when the first one ran,
+//  3. what was first said of a wait, whose words change for ever, and
+//  4. how an end came that was never written: of a pod that is gone, it is what its last version says.
 func NextRun(was *Run, seen SeenPod) *Run {
 	switch {
 	case was == nil && seen.Deleted:
@@ -167,7 +168,10 @@ func (r *Run) say(seen SeenPod) {
 		return
 	}
 	if unread := seen.Deleted && reflect.ValueOf(said).IsZero(); !unread {
-		r.Reason, r.Message = bounded(said.Reason, maxReason), text(plain(said.Message))
+		// What a pod waits for is said in ever other words, and each would be written: "0/12 nodes", "back-off 20s".
+		if why := bounded(said.Reason, maxReason); said.Over || why != r.Reason || r.Message == "" {
+			r.Reason, r.Message = why, text(plain(said.Message))
+		}
 	}
 	if seen.Deleted && r.Reason == "" {
 		r.Reason = Removed

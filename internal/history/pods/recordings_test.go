@@ -150,7 +150,7 @@ func TestRecordedPodsAreToldAlikeWhateverVersionsAreLost(t *testing.T) {
 				run := runOf(some)
 				untimed := *run
 				untimed.Scheduled, untimed.Started, untimed.Version = want.Scheduled, want.Started, want.Version
-				if !want.Terminal() && want.Reason != "" {
+				if want.ExitCode == nil { // what it waited for
 					untimed.Message = want.Message
 				}
 				if !reflect.DeepEqual(&untimed, want) {

@@ -433,3 +433,23 @@ func jobIn(state history.State) *history.Job {
 	}
 	return &history.Job{State: state}
 }
+
+func TestDeadlinesAreWhereKindsHaveThem(t *testing.T) {
+	for spec, want := range map[string]time.Duration{
+		`"activeDeadlineSeconds":90`:                  90 * time.Second,
+		`"runPolicy":{"activeDeadlineSeconds":8}`:     8 * time.Second,
+		`"timeout":"1h30m"`:                           90 * time.Minute,
+		`"timeouts":{"pipeline":"8s"}`:                8 * time.Second,
+		`"activeDeadlineSeconds":9223372036854775807`: 0,
+		`"timeout":"-1h","activeDeadlineSeconds":-3`:  0,
+		`"timeout":{}`:                                0,
+	} {
+		o, err := cluster.NewObject(`{"metadata":{"name":"x","resourceVersion":"1"},"spec":{` + spec + `}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if deadline := Deadline(o); deadline != want {
+			t.Errorf("%s: %s, not %s", spec, deadline, want)
+		}
+	}
+}

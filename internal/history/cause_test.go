@@ -1,0 +1,117 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// pod is a run of a minute that ended by a container's exit code; it is called by its number.
+func pod(n int, ended Time, reason, container string, exit int64) *Run {
+	r := &Run{
+		Identity: Identity{UID: fmt.Sprint("u", n), Namespace: "team-a", Name: fmt.Sprintf("train-%d", n)}, Node: fmt.Sprintf("gpu-%02d", n), Index: fmt.Sprint("worker-", n),
+		Created: 1000, Scheduled: 1000, Started: 2000, Ended: ended, Reason: reason, Container: container,
+	}
+	if container != "" {
+		r.ExitCode = &exit
+	}
+	return r
+}
+
+func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
+	const minute = 60_000
+	failed := func(reason, message string) *Job {
+		return &Job{Identity: Identity{Name: "train"}, State: Failed, Since: minute, Reason: reason, Message: message}
+	}
+	queued := func(reasons ...Reason) *Job {
+		return &Job{State: Queued, Since: minute, Reasons: reasons, Spent: map[State]time.Duration{Running: 1}}
+	}
+	kueue := func(reason, message string) Reason {
+		return Reason{At: minute - 500, Reason: reason, Message: message, Source: "Workload"}
+	}
+	const by = "Preempted to accommodate a workload (UID: w, JobUID: u7) due to prioritization in the ClusterQueue; preemptor path: /q"
+	oom, after := pod(7, minute-500, OOMKilled, "trainer", 137), pod(3, minute-900, Errored, "trainer", 1)
+	with := func(r *Run, change func(*Run)) *Run { change(r); return r }
+	waits := func(reason, container, message string) *Run {
+		r := pod(1, 0, reason, "", 0)
+		r.Started, r.Container, r.Message = 0, container, message
+		return r
+	}
+	for name, test := range map[string]struct {
+		job  *Job
+		runs []*Run
+		c    Circumstances
+		want string // its text, reason and number of pods
+	}{
+		"out of memory": {failed("BackoffLimitExceeded", "m"), []*Run{oom}, Circumstances{}, "trainer was OOM-killed (exit 137) on gpu-07 OOMKilled 1"},
+		"three of four": {failed("", ""), []*Run{oom, pod(8, minute, OOMKilled, "trainer", 137), pod(9, minute, OOMKilled, "trainer", 137), pod(1, 0, "", "", 0)}, Circumstances{},
+			"trainer was OOM-killed (exit 137) on gpu-07; 3 of 4 workers likewise OOMKilled 3"},
+		"another's failure came first, for want of it": {failed("", ""), []*Run{after, oom}, Circumstances{}, "trainer was OOM-killed (exit 137) on gpu-07 OOMKilled 1"},
+		"the first of two":                {failed("", ""), []*Run{pod(2, minute-100, Errored, "trainer", 2), after}, Circumstances{}, "trainer failed (exit 1) on gpu-03 Error 1"},
+		"one that the job names":          {failed("PodFailurePolicy", "Container trainer for pod team-a/train-2 failed with exit code 2 matching FailJob rule at index 0"), []*Run{pod(2, minute-100, Errored, "trainer", 2), after}, Circumstances{}, "trainer failed (exit 2) on gpu-02 (podFailurePolicy) Error 1"},
+		"its part that the job names":     {failed("", "first failed job: train-2"), []*Run{with(pod(2, minute-100, Errored, "trainer", 2), func(r *Run) { r.Name = "train-2-0-x" }), after}, Circumstances{}, "trainer failed (exit 2) on gpu-02 Error 1"},
+		"an earlier one was forgiven":     {failed("BackoffLimitExceeded", ""), []*Run{pod(2, minute-100, Errored, "trainer", 2), pod(3, minute-20_000, OOMKilled, "trainer", 137)}, Circumstances{}, "trainer failed (exit 2) on gpu-02 Error 1"},
+		"one of an attempt before":        {failed("", ""), []*Run{with(oom, func(*Run) {}), with(pod(2, minute, Errored, "trainer", 2), func(r *Run) { r.Scheduled = minute - 400 })}, Circumstances{}, "trainer failed (exit 2) on gpu-02 Error 1"},
+		"what comes after says nothing":   {failed("JobFailed", "words"), []*Run{pod(2, minute+20_000, Errored, "trainer", 2)}, Circumstances{}, "JobFailed: words JobFailed 0"},
+		"those that it ended say nothing": {failed("JobFailed", ""), []*Run{with(pod(2, minute, Completed, "trainer", 0), func(*Run) {})}, Circumstances{}, "JobFailed JobFailed 0"},
+		"somebody deleted a pod":          {&Job{State: Retrying, Since: minute}, []*Run{pod(2, minute, Removed, "trainer", 143)}, Circumstances{}, "a pod was deleted Deleted 1"},
+		"node pressure":                   {&Job{State: Retrying, Since: minute}, []*Run{with(pod(2, minute, Evicted, "", 0), func(r *Run) { r.Message = "The node was low on resource: ephemeral-storage. Threshold quantity: 1" })}, Circumstances{}, "evicted: node disk pressure on gpu-02 Evicted 1"},
+		"its own fault": {&Job{State: Retrying, Since: minute}, []*Run{with(pod(2, minute, Evicted, "", 0), func(r *Run) { r.Message = "Pod ephemeral local storage usage exceeds 1Gi.\nmore" })}, Circumstances{},
+			"evicted: Pod ephemeral local storage usage exceeds 1Gi. on gpu-02 Evicted 1"},
+		"a node went":          {&Job{State: Retrying, Since: minute}, []*Run{with(pod(2, 0, NodeLost, "", 0), func(r *Run) {}), pod(4, 0, "", "", 0)}, Circumstances{}, "node gpu-02 was lost NodeLost 1"},
+		"a node was shut down": {&Job{State: Retrying, Since: minute}, []*Run{with(pod(2, minute, NodeLost, "", 0), func(r *Run) { r.Message = "Pod was terminated in response to imminent node shutdown." })}, Circumstances{}, "node gpu-02 was shut down NodeLost 1"},
+		"preempted by the scheduler": {&Job{State: Retrying, Since: minute}, []*Run{pod(2, minute, Preempted, "trainer", 143), pod(3, minute, Preempted, "trainer", 137)}, Circumstances{},
+			"preempted on gpu-02 for a pod of higher priority; 2 of 2 workers likewise Preempted 2"},
+		"preempted by its queue, for one that is known":  {queued(kueue(Preempted, by)), nil, Circumstances{NameOf: func(uid string) string { return "team-b/train-" + uid[1:] }}, "preempted by team-b/train-7 Preempted 0"},
+		"preempted by its queue, for one that is hidden": {queued(kueue(Preempted, by)), nil, Circumstances{}, "preempted: prioritization in the ClusterQueue Preempted 0"},
+		"evicted by its queue":                           {queued(kueue("ClusterQueueStopped", "m")), nil, Circumstances{}, "evicted: its queue was stopped Evicted 0"},
+		"its queue waits for quota":                      {queued(kueue("Pending", "m")), nil, Circumstances{}, ""},
+		"preempted long ago":                             {queued(Reason{At: 1, Reason: Preempted, Message: by, Source: "Workload"}), nil, Circumstances{}, ""},
+		"it never ran":                                   {&Job{State: Queued, Since: minute, Reasons: []Reason{kueue(Preempted, by)}}, nil, Circumstances{}, ""},
+		"a deadline":                                     {failed("DeadlineExceeded", "m"), []*Run{pod(1, minute, Removed, "trainer", 143)}, Circumstances{Deadline: 90 * time.Minute}, "deadline of 1 h 30 min exceeded Deadline 0"},
+		"a deadline that nobody tells":                   {failed("", "Max duration limit exceeded"), nil, Circumstances{}, "deadline exceeded Deadline 0"},
+		"a deadline, for an image": {failed("DeadlineExceeded", "m"), []*Run{waits("ImagePullBackOff", "trainer", "no such image")}, Circumstances{Deadline: time.Hour},
+			"deadline of 1 h exceeded: image cannot be pulled: no such image Deadline 0"},
+		"a container cannot start":       {failed("", ""), []*Run{waits("CreateContainerConfigError", "trainer", "no secret")}, Circumstances{}, "trainer cannot start: CreateContainerConfigError: no secret CreateContainerConfigError 1"},
+		"no node":                        {failed("", ""), []*Run{waits("Unschedulable", "", "0/3 nodes")}, Circumstances{}, "no node takes a pod: 0/3 nodes Unschedulable 1"},
+		"a container crashes":            {&Job{State: Retrying, Since: minute}, []*Run{with(pod(2, 0, "CrashLoopBackOff", "trainer", 1), func(r *Run) { r.Restarts = 5 })}, Circumstances{}, "trainer failed (exit 1) on gpu-02, after 5 restarts CrashLoopBackOff 1"},
+		"somebody cancelled it":          {&Job{State: Cancelled, Since: minute, Message: "by anna"}, []*Run{oom}, Circumstances{}, "cancelled: by anna Cancelled 0"},
+		"it runs":                        {&Job{State: Running, Since: minute, Reason: "x"}, []*Run{oom}, Circumstances{}, ""},
+		"it succeeded":                   {&Job{State: Succeeded, Since: minute}, []*Run{oom}, Circumstances{}, ""},
+		"somebody suspended it":          {&Job{State: Suspended, Since: minute}, []*Run{oom}, Circumstances{}, ""},
+		"nobody says anything":           {failed("", ""), nil, Circumstances{}, ""},
+		"an admission that was refused":  {failed("", ""), []*Run{with(pod(2, minute, "UnexpectedAdmissionError", "", 0), func(r *Run) { r.Started, r.Message = 0, "no devices" })}, Circumstances{}, "UnexpectedAdmissionError on gpu-02: no devices UnexpectedAdmissionError 1"},
+		"its pod's own deadline":         {failed("", ""), []*Run{pod(2, minute, Deadline, "trainer", 143)}, Circumstances{}, "the deadline of a pod was exceeded on gpu-02 Deadline 1"},
+		"a signal":                       {failed("", ""), []*Run{with(pod(2, minute, Errored, "trainer", 0), func(r *Run) { r.ExitCode, r.Signal = nil, code(9) })}, Circumstances{}, "trainer failed (signal 9) on gpu-02 Error 1"},
+		"nobody knows of the containers": {failed("", ""), []*Run{with(pod(2, minute, Errored, "", 0), func(r *Run) { r.ExitCode = nil })}, Circumstances{}, "a pod failed on gpu-02 Error 1"},
+	} {
+		told := ""
+		if cause := CauseOf(test.job, test.runs, test.c); cause != nil {
+			told = fmt.Sprintf("%s %s %d", cause.Text, cause.Reason, cause.Pods)
+		}
+		if told != test.want {
+			t.Errorf("%s: %q, not %q", name, told, test.want)
+		}
+	}
+}
+
+func FuzzCauseIsAShortPlainSentence(f *testing.F) {
+	f.Add("DeadlineExceeded", "m", "trainer", "Evicted", "The node was low on resource: memory.")
+	f.Add("x\x00", strings.Repeat("ä", 500), "<b>", "Preempted", "(UID: w, JobUID: u7) due to \x1b[31m; \u202e")
+	f.Fuzz(func(t *testing.T, reason, message, container, end, words string) {
+		for _, state := range []State{Failed, Retrying, Cancelled, Queued} {
+			job := &Job{State: state, Since: 60_000, Reason: reason, Message: message, Spent: map[State]time.Duration{Running: 1}, Reasons: []Reason{{At: 60_000, Reason: end, Message: words, Source: "Workload"}}}
+			runs := []*Run{pod(1, 60_000, end, container, 1), pod(2, 60_000, end, container, 1)}
+			runs[0].Message, runs[0].Index, runs[1].Index = words, container+"-1", container+"-2"
+			cause := CauseOf(job, runs, Circumstances{NameOf: func(uid string) string { return uid }})
+			if cause == nil {
+				continue
+			}
+			if len(cause.Text) > maxCause || !utf8.ValidString(cause.Text) || strings.ContainsAny(cause.Text, "\x00\n\x1b\u202e") || len(cause.Reason) > maxName {
+				t.Errorf("%q %q", cause.Text, cause.Reason)
+			}
+		}
+	})
+}
