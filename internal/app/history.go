@@ -44,7 +44,7 @@ func newArchive(cfg config.Config, box *inbox.Inbox, hooks *webhook.Senders, reg
 	if err != nil {
 		return nil, fmt.Errorf("history.database: %w", err)
 	}
-	box.Use(a.Database(), a.Ready())
+	box.Use(a.Database(), a.Ready(), a.Seal)
 	return a, nil
 }
 

@@ -66,16 +66,21 @@ func (c *chronicle) away(table string) (back func()) {
 }
 
 // numbers reads so many transitions, which must be the next events, and returns their numbers and the positions behind them.
-func (s *events) numbers(n int) (seqs, ids []string) {
+func (s *events) numbers(n int) (seqs, ids []string) { return s.transitions(n, "seq") }
+
+// jobs is numbers for the names of the transitions' jobs.
+func (s *events) jobs(n int) (names, ids []string) { return s.transitions(n, "name") }
+
+func (s *events) transitions(n int, field string) (values, ids []string) {
 	s.t.Helper()
 	for range n {
 		f := s.next()
 		if _, name, of := strings.Cut(f.event, "."); f.event != "transition" && !(of && name == "transition") {
 			s.t.Fatalf("%q instead of a transition", f.raw)
 		}
-		seqs, ids = append(seqs, f.field("seq")), append(ids, f.id)
+		values, ids = append(values, f.field(field)), append(ids, f.id)
 	}
-	return seqs, ids
+	return values, ids
 }
 
 func count(from, to int) (all []string) {
@@ -212,8 +217,8 @@ func TestHistoryStreamShowsOnlyWhatMayBeWatchedNow(t *testing.T) {
 	c.access.permit("nobody", auth.Scope{})
 	s := c.stream(allJobs, "Authorization: Bearer dan")
 	s.expect("narrowed")
-	if seqs, ids := s.numbers(2); !slices.Equal(seqs, []string{"1", "3"}) || !strings.Contains(ids[0], ".h-1-s") {
-		t.Errorf("%v %v", seqs, ids)
+	if names, ids := s.jobs(2); !slices.Equal(names, []string{"1", "3"}) || !strings.Contains(ids[0], ".h-p") {
+		t.Errorf("%v %v", names, ids)
 	}
 	before := s.expect("synced").id
 	c.access.permit("dan", auth.Scope{Namespaces: []string{"b"}})
@@ -221,8 +226,8 @@ func TestHistoryStreamShowsOnlyWhatMayBeWatchedNow(t *testing.T) {
 		t.Errorf("%s", f.raw)
 	}
 	c.runs("a/4", "b/5")
-	if seqs, _ := s.numbers(1); seqs[0] != "5" {
-		t.Errorf("%v", seqs)
+	if names, _ := s.jobs(1); names[0] != "5" {
+		t.Errorf("%v", names)
 	}
 	c.stream(allJobs, "Authorization: Bearer dan", "Last-Event-ID: "+before).expect("reset epoch", "narrowed", "transition", "transition", "synced")
 	c.access.permit("dan", auth.Scope{All: true})
@@ -249,8 +254,9 @@ func TestHistoryStreamOfOnesOwn(t *testing.T) {
 	c.runs("a/his")
 	c.access.permit("carol", auth.Scope{})
 	s := c.stream(allJobs+"?owner=me", "Authorization: Bearer carol")
-	if seqs, _ := func() ([]string, []string) { s.expect("narrowed"); return s.numbers(1) }(); seqs[0] != "1" {
-		t.Errorf("%v", seqs)
+	s.expect("narrowed")
+	if names, _ := s.jobs(1); names[0] != "hers" {
+		t.Errorf("%v", names)
 	}
 	s.expect("synced")
 	c.access.permit("carol", auth.Scope{Namespaces: []string{"b"}})
@@ -259,8 +265,8 @@ func TestHistoryStreamOfOnesOwn(t *testing.T) {
 	s.expect("narrowed")
 	c.runs("a/his-next")
 	c.lives("b/hers", "carol", "", history.Running)
-	if seqs, _ := s.numbers(1); seqs[0] != "4" {
-		t.Errorf("%v", seqs)
+	if f := s.expect("transition"); f.field("name") != "hers" || f.field("namespace") != "b" {
+		t.Errorf("%s", f.raw)
 	}
 }
 

@@ -35,23 +35,11 @@ type chronicle struct {
 // newChronicle runs a gateway with an empty history in a file.
 func newChronicle(t *testing.T, opts ...option) *chronicle {
 	t.Helper()
-	set, err := rules.New(rules.Options{Key: "history", Kinds: []rules.Kind{{Resource: goneKind}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	database := store.Options{Address: "sqlite", StateDir: t.TempDir()}
-	a, err := archive.New(archive.Options{
-		Database: database, Rules: set, Serves: func(string, string) bool { return true }, Migrate: true, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = a.Close() })
-	if err := a.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	a := openArchive(t, database)
 	c := &chronicle{past: a, file: filepath.Join(database.StateDir, "history.db"), at: history.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
 	c.gateway = newGateway(t, append(opts, options(func(o *Options) { o.History = a }))...)
+	var err error
 	if c.db, err = store.New(database); err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +52,26 @@ func newChronicle(t *testing.T, opts ...option) *chronicle {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// openArchive makes ready the history in a database.
+func openArchive(t *testing.T, database store.Options) *archive.Archive {
+	t.Helper()
+	set, err := rules.New(rules.Options{Key: "history", Kinds: []rules.Kind{{Resource: goneKind}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := archive.New(archive.Options{
+		Database: database, Rules: set, Serves: func(string, string) bool { return true }, Migrate: true, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	if err := a.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 // goneKind is recorded, and the cluster does not have it.

@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -46,7 +47,7 @@ func newTold(t *testing.T, opts ...option) *chronicle {
 	if err := a.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	box.Use(a.Database(), a.Ready())
+	box.Use(a.Database(), a.Ready(), a.Seal)
 	running, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -399,5 +400,31 @@ func TestNotificationsOfANamespaceAreNotItsNextTenants(t *testing.T) {
 	})
 	if a := c.get("/notifications", "Authorization: Bearer mallory"); a.code != 503 || strings.Contains(a.body, apitest.SecretDetail) {
 		t.Errorf("what cannot be asked: %d %s", a.code, a.body)
+	}
+}
+
+// A notification is of a transition, and its reader may not see all of the kind: whatever happens to others, they are told the same.
+func TestNotificationsDoNotCountOthersTransitions(t *testing.T) {
+	for _, hidden := range []int{0, 50} {
+		c := newTold(t)
+		for range 2 {
+			for n := range hidden {
+				c.lives(fmt.Sprint("b/hidden-", n), "bob", "", history.Running)
+			}
+			c.lives("a/hers", "carol", "", history.Running, history.Succeeded)
+		}
+		a := c.get("/notifications", "Authorization: Bearer carol")
+		s := c.stream("/notifications", "Authorization: Bearer carol")
+		told := a.body + s.next().data + s.next().data
+		seqs := sealedNumber.FindAllStringSubmatch(told, -1)
+		if plain := unsealedNumber.FindString(told); len(seqs) != 4 || plain != "" || seqs[0][2] != seqs[3][2] || seqs[0][2] == seqs[1][2] {
+			t.Errorf("%v, %s", seqs, plain)
+		}
+		// The text is that by which the history names the transition.
+		c.access.permit("carol", auth.Scope{Namespaces: []string{"a"}})
+		if past := c.get(allJobs+"?view=transitions&limit=1", "Authorization: Bearer carol"); !strings.Contains(past.body, `"seq":"`+seqs[0][2]+`"`) {
+			t.Errorf("%s is not in %s", seqs[0][2], past.body)
+		}
+		s.close()
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/kubecast/kubecast/internal/history/owners"
 	"github.com/kubecast/kubecast/internal/history/recorder"
 	"github.com/kubecast/kubecast/internal/history/rules"
+	"github.com/kubecast/kubecast/internal/history/seal"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/waiting"
 )
@@ -51,8 +52,10 @@ type Archive struct {
 	holder   string // what the names of this replica's recorders begin with
 	metrics  *recorder.Metrics
 	log      *slog.Logger
-	ready    chan struct{} // closed once the schema is as it must be
-	usages   *budget.Queue // turns to have usage read
+	ready    chan struct{}      // closed once the schema is as it must be, and the key is known
+	key      [seal.KeySize]byte // of numbers that are sealed; known once ready
+	numbers  sync.Map           // of *seal.Numbers by store.LogName
+	usages   *budget.Queue      // turns to have usage read
 
 	forgetting sync.Mutex // held by the one goroutine, of all clusters', that removes what is no longer recorded
 	tails      tails
@@ -137,6 +140,21 @@ func (a *Archive) prepare(ctx context.Context) error {
 	if err := a.database.Ping(within); err != nil {
 		return err
 	}
+	if err := a.migrate(ctx); err != nil {
+		return err
+	}
+	proposed := seal.NewKey()
+	key, err := a.database.Secret(ctx, "numbers", proposed[:])
+	if err == nil && len(key) != seal.KeySize {
+		err = fmt.Errorf("the secret numbers has %d bytes, not %d", len(key), seal.KeySize)
+	}
+	if err == nil {
+		a.key = [seal.KeySize]byte(key)
+	}
+	return err
+}
+
+func (a *Archive) migrate(ctx context.Context) error {
 	if a.opts.Migrate {
 		return a.database.Migrate(ctx)
 	}
@@ -147,7 +165,7 @@ func (a *Archive) prepare(ctx context.Context) error {
 	return err
 }
 
-// Ready is closed once the database's schema is as it must be.
+// Ready is closed once the database can be used: its schema is as it must be.
 func (a *Archive) Ready() <-chan struct{} { return a.ready }
 
 // Database is the database. Whoever uses it says in whose name (store.Store.For).

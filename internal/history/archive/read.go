@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/seal"
 	"github.com/kubecast/kubecast/internal/history/store"
 )
 
@@ -148,6 +149,32 @@ func (r Reader) Head(ctx context.Context, c *cluster.Cluster, kind string) (seq 
 		return nil, nil
 	})
 	return seq, err
+}
+
+// Numbers seals the numbers of a kind's log. Errors are those of Jobs.
+func (r Reader) Numbers(ctx context.Context, c *cluster.Cluster, kind string) (*seal.Numbers, error) {
+	identity, err := c.Identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-r.archive.ready:
+		return r.archive.numbersOf(store.LogName{Cluster: identity, Resource: kind}), nil
+	default:
+		return nil, errNotReady
+	}
+}
+
+// Seal is a row's number as it is told to callers who may not see all of its log. The archive must be ready.
+func (a *Archive) Seal(log store.LogName, seq uint64) string { return a.numbersOf(log).Row(seq) }
+
+// numbersOf seals the numbers of a log. There are as many as logs that somebody reads.
+func (a *Archive) numbersOf(log store.LogName) *seal.Numbers {
+	if known, ok := a.numbers.Load(log); ok {
+		return known.(*seal.Numbers)
+	}
+	made, _ := a.numbers.LoadOrStore(log, seal.New(a.key, log.Cluster, log.Resource))
+	return made.(*seal.Numbers)
 }
 
 // errNotReady is what readers get until the schema is ready.

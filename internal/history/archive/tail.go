@@ -37,14 +37,23 @@ const (
 // Entry is a transition of a log's end.
 type Entry struct {
 	*history.Transition
+	plain, sealed form
+}
+
+// form is one of the forms in which readers are told an entry.
+type form struct {
 	once sync.Once
 	text string
 }
 
-// Text is the transition in the form in which all readers are told it. It is made once.
-func (e *Entry) Text(make func(*history.Transition) string) string {
-	e.once.Do(func() { e.text = make(e.Transition) })
-	return e.text
+// Text is the transition in the form in which readers are told it: all those who see its number, or all those for whom that is sealed. Each is made once.
+func (e *Entry) Text(sealed bool, make func(*history.Transition) string) string {
+	f := &e.plain
+	if sealed {
+		f = &e.sealed
+	}
+	f.once.Do(func() { f.text = make(e.Transition) })
+	return f.text
 }
 
 // tails are the tails that somebody reads.

@@ -3,7 +3,10 @@ package archive
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,4 +157,20 @@ func TestAnEndThatIsNotKnownAgesWhileItIsFollowed(t *testing.T) {
 			t.Errorf("while the database is away: %+v", got)
 		}
 	})
+}
+
+// However many readers are told a transition, at once or later, each of its two forms is made once, and no reader is told the other one.
+func TestEachFormOfATransitionIsMadeOnce(t *testing.T) {
+	e := &Entry{Transition: &history.Transition{Seq: 7}}
+	var made [2]atomic.Int64
+	var reading sync.WaitGroup
+	for i := range 20 {
+		sealed := i % 2
+		reading.Go(func() {
+			if text := e.Text(sealed == 1, func(t *history.Transition) string { return fmt.Sprint(sealed, t.Seq, made[sealed].Add(1)) }); text != fmt.Sprint(sealed, 7, 1) {
+				t.Errorf("%d is told %s", sealed, text)
+			}
+		})
+	}
+	reading.Wait()
 }

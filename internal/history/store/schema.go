@@ -104,6 +104,7 @@ var migrations = [][]string{{
 		`ALTER TABLE jobs ADD COLUMN IF NOT EXISTS counts $TEXT`,
 	},
 	inboxNamespaces,
+	secretTables,
 }
 
 var (

@@ -204,9 +204,9 @@ func (a *Access) See(ctx context.Context, kinds *cache.Kinds, id auth.Identity, 
 	return visible, ok, nil
 }
 
-// Everywhere reports whether a caller may do a verb on what a target names in all namespaces, be they gone or to come.
+// Everywhere reports whether a caller may do a verb on all of a target's kind, in all namespaces, be they gone or to come.
 func (a *Access) Everywhere(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t Target, verb string) (bool, error) {
-	t.Namespace = ""
+	t.Namespace, t.Name = "", ""
 	decision, err := a.opts.Authorizer.Authorize(ctx, id, t.Request(kinds.Cluster().Name(), verb))
 	return decision.Allowed, err
 }

@@ -199,7 +199,15 @@ func (h *Handler) jobs(ctx context.Context, p *page, g access.Grant, t access.Ta
 
 // transitions makes a page of transitions.
 func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
-	before := q.after.Seq
+	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), t.Qualified())
+	if err != nil {
+		return err
+	}
+	at := place{numbers: numbers, visible: g.Visible}
+	before, err := at.before(q.after)
+	if err != nil {
+		return err
+	}
 	for {
 		n := min(q.limit-p.items, chunk)
 		found, err := p.from.Transitions(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, before, n+1)
@@ -211,12 +219,13 @@ func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t ac
 				if p.items < q.limit && !p.isFull() {
 					break
 				}
-				return p.end(q.goOn(token{Seq: before}))
+				return p.end(q.goOn(at.token()))
 			}
-			if err := p.add(wire.TransitionOf(tr, g.Kinds.Cluster().Name(), t.Qualified())); err != nil {
+			if err := p.add(at.number(wire.TransitionOf(tr, g.Kinds.Cluster().Name(), t.Qualified()), tr.Seq)); err != nil {
 				return err
 			}
 			before = tr.Seq
+			at.tell(before)
 		}
 		if len(found) <= n {
 			return p.end("")

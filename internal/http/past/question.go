@@ -207,7 +207,8 @@ type token struct {
 	Question string       `json:"q"`
 	Created  int64        `json:"c,omitempty"` // of jobs
 	UID      string       `json:"u,omitempty"`
-	Seq      uint64       `json:"s,omitempty"` // of transitions
+	Seq      uint64       `json:"s,omitempty"` // of transitions: the number of the last one,
+	Row      string       `json:"r,omitempty"` // or that sealed, for a caller who may not see all of the kind
 	Since    history.Time `json:"-"`
 	Until    history.Time `json:"-"`
 	// From and To are Since and Until as numbers.
@@ -230,7 +231,7 @@ func decode(text string, q question) (t token, err error) {
 	if err != nil || json.Unmarshal(raw, &t) != nil {
 		return t, reply.BadRequest("continue: is no token of this gateway's")
 	}
-	if t.Question != q.digest || (t.UID == "") != (q.view == viewTransitions) || (t.Seq == 0) != (q.view == viewJobs) ||
+	if t.Question != q.digest || (t.UID == "") != (q.view == viewTransitions) || (t.Seq == 0 && t.Row == "") != (q.view == viewJobs) || t.Seq != 0 && t.Row != "" ||
 		len(t.UID) > maxValue || !isText(t.UID) || int64(t.Seq) < 0 {
 		return t, reply.BadRequest("continue: is a token of another question")
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -61,11 +60,11 @@ func (h *Handler) target(path string) (access.Target, error) {
 	return t, nil
 }
 
-// transitions is the eventstream.Source of the transitions of a kind's jobs. Its position is a number: all transitions
-// up to it were told, or are not for this client.
+// transitions is the eventstream.Source of the transitions of a kind's jobs.
 type transitions struct {
 	eventstream.Permitted
 	eventstream.Aside
+	place
 	handler  *Handler
 	database archive.Reader
 	turns    *pace.Turns
@@ -84,8 +83,6 @@ type transitions struct {
 	from   eventstream.From
 	resume bool   // the client's position counts
 	reset  string // why it does not
-	placed bool   // seq is a position
-	seq    uint64
 
 	freshness eventstream.Freshness
 	former    string // the uid of a namespace that does not live any more
@@ -126,7 +123,12 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 func (s *transitions) Name() string { return s.name }
 
 // Ready implements eventstream.Source.
-func (s *transitions) Ready(ctx context.Context) error { return s.tail.Ready(ctx) }
+func (s *transitions) Ready(ctx context.Context) (err error) {
+	if err = s.tail.Ready(ctx); err == nil {
+		s.numbers, err = s.database.Numbers(ctx, s.in.Kinds.Cluster(), s.target.Qualified())
+	}
+	return err
+}
 
 // Epoch implements eventstream.Source. It is the epoch of the cluster's objects. So a client that adds a history to its
 // stream is not reset everywhere.
@@ -137,23 +139,18 @@ func (s *transitions) Epoch(ctx context.Context) (string, error) {
 // Find implements eventstream.Source.
 func (s *transitions) Find(ctx context.Context, from eventstream.From) {
 	s.from, s.reset, s.resume = from, from.Reset, false
+	s.seen(s.Visible)
 	if s.reset != "" || !from.Named {
 		return
 	}
-	seq, ok := numberOf(from.Claim)
-	switch {
-	case !ok:
-		s.reset = eventstream.ResetUnreadable
-		return
-	case from.Claim.Visibility != s.Visible.Name() && from.Claim.Own == "":
-		s.reset = eventstream.ResetEpoch
+	if s.reset = s.take(from.Claim); s.reset != "" {
 		return
 	}
-	if s.seq, s.resume = seq, s.tail.Holds(seq); s.resume { // true for most clients that come back after a restart
+	if s.resume = s.tail.Holds(s.seq); s.resume { // true for most clients that come back after a restart
 		return
 	}
 	// One row is enough: this only asks whether all that follows is still there.
-	_, _, err := s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, seq, 1)
+	_, _, err := s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, s.seq, 1)
 	switch {
 	case errors.Is(err, archive.ErrAhead):
 		s.reset = eventstream.ResetAhead
@@ -164,16 +161,6 @@ func (s *transitions) Find(ctx context.Context, from eventstream.From) {
 	}
 }
 
-// nowhere is the position in front of the first transition, which has no number.
-const nowhere = "p0"
-
-func numberOf(claim stream.Claim) (seq uint64, ok bool) {
-	if claim.Own != "" {
-		return 0, claim.Own == nowhere
-	}
-	return claim.All, claim.Some == claim.All
-}
-
 // Begin implements eventstream.Source.
 func (s *transitions) Begin(told eventstream.Freshness) (reset string) {
 	s.placed, s.freshness = s.resume, told
@@ -181,20 +168,13 @@ func (s *transitions) Begin(told eventstream.Freshness) (reset string) {
 }
 
 // Claim implements eventstream.Source.
-func (s *transitions) Claim() stream.Claim {
-	switch {
-	case !s.placed:
-		return stream.Claim{}
-	case s.seq == 0:
-		return stream.Claim{Own: nowhere}
-	}
-	return stream.Claim{Known: stream.UpTo(s.seq), Visibility: s.Visible.Name()}
-}
+func (s *transitions) Claim() stream.Claim { return s.claim() }
 
-// Bookmark implements eventstream.Source.
+// Bookmark implements eventstream.Source. The session calls it when it is time to, whatever was recorded meanwhile.
 func (s *transitions) Bookmark(to eventstream.Sink) {
 	if s.placed {
-		to.Emit(s.prefix, "bookmark", `{"seq":"`+strconv.FormatUint(s.seq, 10)+`"}`)
+		s.mark()
+		to.Emit(s.prefix, "bookmark", `{"seq":"`+s.text()+`"}`)
 	}
 }
 
@@ -205,7 +185,7 @@ func (s *transitions) Read(_ context.Context, to eventstream.Sink) eventstream.P
 		switch {
 		case !isWhole(s.Visible, s.target):
 			s.EmitVisible(s.to, s.prefix, "narrowed")
-		case s.from.Claim.Visibility != "":
+		case visibilityOf(s.from.Claim) != "" && visibilityOf(s.from.Claim) != s.Visible.Name():
 			s.EmitVisible(s.to, s.prefix, "widened")
 		}
 	}
@@ -262,11 +242,11 @@ func (s *transitions) follow() (p eventstream.Progress) {
 			})
 		}
 		if !s.filter.Matches(e.Transition) {
-			s.seq = e.Seq
+			s.pass(e.Seq)
 			continue
 		}
-		text := e.Text(s.encode)
-		s.seq = e.Seq
+		text := e.Text(s.isSealed(), s.encode)
+		s.tell(e.Seq)
 		s.to.Emit(s.prefix, "transition", text)
 		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.Outdated() || !s.to.Step(len(text)) {
 			return p
@@ -294,7 +274,7 @@ func (s *transitions) catchUp() eventstream.Progress {
 			s.tail.Await(s.to)
 		}
 		if p.Outcome = s.emit(found); p.Outcome == eventstream.GoOn && !s.Outdated() {
-			s.seq = upTo
+			s.pass(upTo)
 		}
 		return p
 	})
@@ -320,7 +300,8 @@ func (s *transitions) state() eventstream.Progress {
 			return s.miss(eventstream.ResetEpoch)
 		}
 		s.placed, s.seq = true, head
-		s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"seq":"%d","count":%d}`, head, len(found)))
+		s.mark()
+		s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"seq":"%s","count":%d}`, s.text(), len(found)))
 		return eventstream.Progress{More: true}
 	})
 }
@@ -329,7 +310,7 @@ func (s *transitions) state() eventstream.Progress {
 func (s *transitions) emit(found []*history.Transition) eventstream.Outcome {
 	for _, t := range found {
 		text := s.encode(t)
-		s.placed, s.seq = true, t.Seq
+		s.tell(t.Seq)
 		s.to.Emit(s.prefix, "transition", text)
 		if outcome := s.to.Relay(); outcome != eventstream.GoOn || s.Outdated() {
 			return outcome
@@ -340,7 +321,7 @@ func (s *transitions) emit(found []*history.Transition) eventstream.Outcome {
 }
 
 func (s *transitions) encode(t *history.Transition) string {
-	return reply.MustJSON(wire.TransitionOf(t, s.in.Kinds.Cluster().Name(), s.target.Qualified()))
+	return reply.MustJSON(s.number(wire.TransitionOf(t, s.in.Kinds.Cluster().Name(), s.target.Qualified()), t.Seq))
 }
 
 // ask asks the database in the caller's turn, since a client that was away for long has much to be told. What is found counts only if the
@@ -378,7 +359,7 @@ func (s *transitions) failed(err error) eventstream.Progress {
 
 // miss gives up the client's place.
 func (s *transitions) miss(reason string) eventstream.Progress {
-	s.placed, s.seq = false, 0
+	s.leave()
 	return eventstream.Progress{More: true, Missed: reason}
 }
 
@@ -393,7 +374,9 @@ func (s *transitions) adopt() eventstream.Progress {
 			return s.failed(err)
 		case s.Outdated() && s.Next().Same(next):
 			s.filter = filter
-			s.EmitVisible(s.to, s.prefix, s.Adopt())
+			event := s.Adopt()
+			s.seen(s.Visible)
+			s.EmitVisible(s.to, s.prefix, event)
 		}
 		return eventstream.Progress{More: true}
 	})

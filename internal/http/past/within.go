@@ -15,23 +15,28 @@ import (
 // A permission in a namespace is one in the namespace that lives. What was in one of the same name before is somebody else's, as Kubernetes shows a namespace
 // that is made anew as empty. Only callers who may see a kind in all namespaces see what is of former ones.
 
-// narrow is what a caller may see of a target, who may see so much of it now. All of a namespace is no less than everything, unless they may see all namespaces.
+// narrow is what a caller may see of a target, who may see so much of it now. It is nil only for callers who may see all of the kind: all of a namespace, or of
+// a name, is less than that.
 func (h *Handler) narrow(ctx context.Context, kinds *cache.Kinds, id auth.Identity, t access.Target, kind cluster.Kind, verb string, visible *access.Visibility) (*access.Visibility, error) {
-	if visible != nil || t.Namespace == "" {
+	if visible != nil || t.Namespace == "" && t.Name == "" {
 		return visible, nil
 	}
 	everywhere, err := h.opts.Access.Everywhere(ctx, kinds, id, t, verb)
 	if err != nil || everywhere {
 		return nil, err
 	}
-	kind.Namespaced = true
-	visible, _ = access.VisibilityOf(auth.Scope{Namespaces: []string{t.Namespace}}, access.Target{}, kind)
+	scope := auth.Scope{Namespaces: []string{t.Namespace}}
+	if kind.Namespaced = t.Namespace != ""; !kind.Namespaced {
+		scope = auth.Scope{Names: map[string][]string{"": {t.Name}}}
+	}
+	visible, _ = access.VisibilityOf(scope, access.Target{}, kind)
 	return visible, nil
 }
 
 // isWhole reports whether all is visible that a target names, in the namespaces that live.
 func isWhole(visible *access.Visibility, t access.Target) bool {
-	return visible == nil || t.Namespace != "" && visible.Shows().SeesNamespace(t.Namespace)
+	shows := visible.Shows()
+	return shows.All || shows.SeesNamespace(t.Namespace) || t.Namespace == "" && t.Name != "" && shows.Sees("", t.Name)
 }
 
 // maxWithin is how many namespaces and objects may be asked about at once. Databases have such a limit, too: SQLite takes 32,766 values, of which each object has four.

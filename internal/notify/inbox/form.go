@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/wire"
 )
 
 // Notification is a notification as its reader is told it (docs/wire.md, "Notifications").
@@ -64,19 +66,19 @@ func (a about) seen() history.Time {
 }
 
 // notification is what of a row may be seen; ok is false if that is nothing.
-func (r row) notification(sees Sees) (n Notification, ok bool) {
+func (r row) notification(sees Sees, seal Seal) (n Notification, ok bool) {
 	n = Notification{ID: strconv.FormatUint(r.seq, 10), At: r.at, Kind: r.kind, Silent: r.silent, ReadAt: r.readAt, Digest: []json.RawMessage{}}
 	if r.kind != kindDigest {
 		var a about
 		if !r.isSeen(sees) || json.Unmarshal([]byte(r.body), &a) != nil {
 			return n, false
 		}
-		n.Transition, n.Title = json.RawMessage(r.body), a.title()
-		return n, true
+		n.Transition, n.Title = told(r.place.Cluster, json.RawMessage(r.body), seal), a.title()
+		return n, n.Transition != nil
 	}
 	counts := map[history.State]int{}
-	r.visible(sees, func(item json.RawMessage, a about) bool {
-		n.Digest = append(n.Digest, item)
+	r.visible(sees, func(item digested, a about) bool {
+		n.Digest = append(n.Digest, told(item.Cluster, item.Transition, seal))
 		counts[a.To]++
 		return true
 	}, func(c counted) bool {
@@ -86,6 +88,21 @@ func (r row) notification(sees Sees) (n Notification, ok bool) {
 	})
 	n.Title = titleOf(counts)
 	return n, len(n.Digest)+n.More > 0
+}
+
+// told is a transition as a reader is told it, who may not see all of its kind: its number would tell how much else happens.
+func told(cluster string, text json.RawMessage, seal Seal) json.RawMessage {
+	var t wire.Transition
+	if json.Unmarshal(text, &t) != nil {
+		return nil
+	}
+	seq, err := strconv.ParseUint(t.Seq, 10, 64)
+	if err != nil {
+		return nil
+	}
+	t.Seq = seal(store.LogName{Cluster: cluster, Resource: t.Resource}, seq)
+	text, _ = json.Marshal(t) // it was made of this
+	return text
 }
 
 // placeOf is the place that a row is about, whose body says this.
@@ -110,19 +127,19 @@ func (r row) isSeen(sees Sees) (seen bool) {
 		seen = true
 		return false
 	}
-	r.visible(sees, func(json.RawMessage, about) bool { return found() }, func(counted) bool { return found() })
+	r.visible(sees, func(digested, about) bool { return found() }, func(counted) bool { return found() })
 	return seen
 }
 
 // visible walks over what may be seen of a digest.
-func (r row) visible(sees Sees, item func(json.RawMessage, about) bool, more func(counted) bool) {
+func (r row) visible(sees Sees, item func(digested, about) bool, more func(counted) bool) {
 	var d digest
 	if json.Unmarshal([]byte(r.body), &d) != nil {
 		return
 	}
 	for _, i := range d.Items {
 		var a about
-		if json.Unmarshal(i.Transition, &a) == nil && sees(Place{i.Cluster, a.Resource, a.Namespace, a.Name, a.NamespaceUID, a.seen()}) && !item(i.Transition, a) {
+		if json.Unmarshal(i.Transition, &a) == nil && sees(Place{i.Cluster, a.Resource, a.Namespace, a.Name, a.NamespaceUID, a.seen()}) && !item(i, a) {
 			return
 		}
 	}

@@ -31,7 +31,11 @@ type Inbox struct {
 	hurry   chan struct{} // holds an element if a digest may be due sooner than was known
 	store   *store.Store  // in the name of the inboxes themselves
 	ready   <-chan struct{}
+	seal    Seal
 }
+
+// Seal makes of a transition's number, in the log of a cluster and kind, the text with which it is told to those who may not see all of the kind.
+type Seal func(log store.LogName, seq uint64) string
 
 // Errors of reading.
 var (
@@ -48,10 +52,10 @@ func New(opts Options) *Inbox {
 	return &Inbox{opts: opts, metrics: newMetrics(opts.Registerer), follows: newFollows(), hurry: make(chan struct{}, 1)}
 }
 
-// Use says which database is read, and what is closed once its schema is as it must be. It comes before everything else but
+// Use says which database is read, what is closed once its schema is as it must be, and how numbers are told from then on. It comes before everything else but
 // Write.
-func (i *Inbox) Use(s *store.Store, ready <-chan struct{}) {
-	i.store, i.ready = s.For(store.System("inboxes")), ready
+func (i *Inbox) Use(s *store.Store, ready <-chan struct{}, seal Seal) {
+	i.store, i.ready, i.seal = s.For(store.System("inboxes")), ready, seal
 }
 
 // of is the database in the name of a user.

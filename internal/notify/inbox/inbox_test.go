@@ -278,9 +278,12 @@ func TestNumbersHaveNoGapsAndNothingIsLostBetweenWriters(t *testing.T) {
 				if row.seq != h.began+uint64(n)+1 {
 					t.Fatalf("%s: number %d stands at %d behind %d", owner, row.seq, n, h.began)
 				}
-				if n, ok := row.notification(all); ok && row.kind != kindMark {
+				if n, ok := row.notification(all, r.seal); ok && row.kind != kindMark {
 					for _, text := range append(n.Digest, n.Transition) {
 						if _, name, found := strings.Cut(string(text), `"name":"`); found {
+							if !strings.HasPrefix(string(text), `{"seq":"sealed kind`) {
+								t.Errorf("%s is told with its number", text)
+							}
 							told[owner+" "+name[:strings.IndexByte(name, '"')]]++
 						}
 					}

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func openAt(t testing.TB, address string, opts Options) replica {
 	}
 	ready := make(chan struct{})
 	close(ready)
-	box.Use(s, ready)
+	box.Use(s, ready, func(log store.LogName, seq uint64) string { return fmt.Sprint("sealed ", log.Resource, " ", seq) })
 	return replica{box, s}
 }
 

@@ -65,13 +65,13 @@ const (
 // are more, 0 if there are none. Errors are those of Settings.
 func (i *Inbox) Page(ctx context.Context, owner string, sees Sees, below uint64, unread bool, limit int) (found []Notification, next uint64, err error) {
 	err = i.ask(ctx, "read notifications", func(ctx context.Context) error {
-		found, next, err = page(ctx, i.of(owner), owner, sees, below, unread, limit)
+		found, next, err = i.page(ctx, owner, sees, below, unread, limit)
 		return err
 	})
 	return found, next, err
 }
 
-func page(ctx context.Context, from *store.Store, owner string, sees Sees, below uint64, unread bool, limit int) (found []Notification, next uint64, err error) {
+func (i *Inbox) page(ctx context.Context, owner string, sees Sees, below uint64, unread bool, limit int) (found []Notification, next uint64, err error) {
 	if limit == 0 {
 		return nil, 0, nil
 	}
@@ -84,12 +84,12 @@ func page(ctx context.Context, from *store.Store, owner string, sees Sees, below
 	}
 	bytes := 0
 	for most := min(pageRows, limit+1); ; most = pageRows { // behind what may not be seen there may be much of it
-		some, err := rows(ctx, from, "WHERE owner = ? AND seq < ? AND kind <> '"+kindMark+"'"+only+" ORDER BY seq DESC LIMIT ?", owner, int64(below), most)
+		some, err := rows(ctx, i.of(owner), "WHERE owner = ? AND seq < ? AND kind <> '"+kindMark+"'"+only+" ORDER BY seq DESC LIMIT ?", owner, int64(below), most)
 		if err != nil {
 			return nil, 0, err
 		}
 		for _, r := range some {
-			n, ok := r.notification(sees)
+			n, ok := r.notification(sees, i.seal)
 			if !ok {
 				below = r.seq
 				continue
@@ -193,7 +193,7 @@ func (i *Inbox) State(ctx context.Context, owner string, sees Sees, newest int) 
 			return err
 		}
 		s.Seq = h.seq
-		if s.Newest, _, err = page(ctx, i.of(owner), owner, sees, h.seq+1, false, newest); err != nil {
+		if s.Newest, _, err = i.page(ctx, owner, sees, h.seq+1, false, newest); err != nil {
 			return err
 		}
 		slices.Reverse(s.Newest)
@@ -235,7 +235,7 @@ func (i *Inbox) After(ctx context.Context, owner string, sees Sees, after uint64
 					return fmt.Errorf("a mark: %w", err)
 				}
 				last = &found[n]
-			} else if told, ok := r.notification(sees); ok {
+			} else if told, ok := r.notification(sees, i.seal); ok {
 				found[n].Notification = &told
 			}
 		}

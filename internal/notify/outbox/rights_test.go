@@ -65,7 +65,7 @@ func works(t *testing.T, address string) {
 	defer s.Close()
 	ready := make(chan struct{})
 	close(ready)
-	box.Use(s, ready)
+	box.Use(s, ready, nil)
 	ctx, mail := t.Context(), New(s)
 	must := func(err error) {
 		t.Helper()

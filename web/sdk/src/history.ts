@@ -9,7 +9,7 @@ import type { Source } from './store.ts';
 
 /** A change of a job's state, as it was recorded. */
 export interface Transition {
-  /** Counts the transitions of a cluster and kind, without gaps; larger than a number may be. */
+  /** Names the transition in its cluster and kind. It has no order: the order of transitions is that in which they come. */
   readonly seq: string;
   readonly namespace: string;
   /** Which namespace of that name; null where that is not known. */
