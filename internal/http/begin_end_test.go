@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -171,4 +172,24 @@ func TestSourceThatCannotBeOpenedForWhateverReasonIsTriedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestClientThatLeavesWhileItsSourcesAreOpenedIsNoticed, whoever is asked what they may see.
+func TestClientThatLeavesWhileItsSourcesAreOpenedIsNoticed(t *testing.T) {
+	inBubble(t, func(t *testing.T, g *gateway) {
+		hang := make(chan struct{})
+		g.access.set(func(a *fakeAuth) { a.hang = hang })
+		defer close(hang)
+		for _, path := range []string{"/api/v1/pods", "/stream?a=/api/v1/pods&b=/apis/batch/v1/jobs"} {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			if response, err := g.client.Do(g.newRequest(ctx, http.MethodGet, path, []string{"Accept: text/event-stream"})); err == nil {
+				response.Body.Close()
+			}
+			cancel()
+			pass(time.Second)
+			if n := g.access.listeners(); n != 0 {
+				t.Errorf("%s: a second after its client has left, %d streams are being opened", path, n)
+			}
+		}
+	})
 }

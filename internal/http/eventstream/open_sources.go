@@ -36,6 +36,7 @@ func (ss *session) openSources(ctx context.Context, req streamRequest) (refusal 
 
 // openAll fills in the sources, and something in the place of each that is not open.
 func (ss *session) openAll(ctx context.Context) (refusal Outcome, err error) {
+	gone := ctx.Done() // the client, who is noticed otherwise once the stream has begun
 	results := make([]chan opened, len(ss.openings))
 	abandon := make([]func(), len(ss.openings))
 	done := make(chan int, len(ss.openings))
@@ -66,6 +67,13 @@ func (ss *session) openAll(ctx context.Context) (refusal Outcome, err error) {
 			}
 			continue
 		case <-patience:
+		case <-gone:
+			for _, cancel := range abandon {
+				cancel()
+			}
+			gone = nil
+			left++ // nothing has come of any
+			continue
 		}
 		break
 	}
