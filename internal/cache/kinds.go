@@ -163,8 +163,9 @@ func (k *Kinds) Use(kind cluster.Kind, user string) (_ *Store, release func(), e
 			return nil, nil, fmt.Errorf("%w: %s", err, kind)
 		}
 		began := time.Now()
-		restart := func() { k.cluster.WentBack(kind, began) }
-		store, err := newStore(kind, k.opts.Topic, k.opts.Indexes[kind.String()], restart, k.log)
+		var store *Store
+		restart := func() { k.cluster.WentBack(kind, began, store.Followed()) }
+		store, err = newStore(kind, k.opts.Topic, k.opts.Indexes[kind.String()], restart, k.log)
 		if err != nil {
 			k.mu.Unlock()
 			return nil, nil, err

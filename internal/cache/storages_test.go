@@ -125,7 +125,7 @@ func TestAggregatedServerThatIsRestartedTouchesNoOtherKind(t *testing.T) {
 		look := func() map[string]string {
 			now := map[string]string{}
 			for name, store := range stores {
-				if now[name], err = kinds.Cluster().EpochOf(t.Context(), store.Kind()); err != nil {
+				if now[name], err = kinds.Cluster().EpochOf(t.Context(), store.Kind(), store.Followed()); err != nil {
 					t.Fatal(err)
 				}
 			}

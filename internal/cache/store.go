@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -349,6 +350,14 @@ func (s *Store) WaitReachable(ctx context.Context) error {
 
 // Upstream is the state of the store's own watch on the API server.
 func (s *Store) Upstream() Upstream { return s.upstream.get() }
+
+// Followed is up to when the kind was followed: now, or when its watch was lost.
+func (s *Store) Followed() time.Time {
+	if up := s.Upstream(); !up.Live {
+		return up.Since
+	}
+	return time.Now()
+}
 
 // Up implements cluster.Health. That the watch stands is told when the marker comes that follows; see stands.
 func (s *Store) Up(watch int64) {

@@ -24,14 +24,21 @@ import (
 // The main storage's epoch is made of the uid of the namespace kube-system, so it is the same on every replica. When versions go
 // back there, a replica takes a new one at random. It agrees with others only once they are restarted (docs/operations.md).
 //
+// A replica whose watch is lost does not go on to the next hour: others may know by then that versions went back, and no name of theirs says so
+// any more, while it still has what was before.
+//
 // Nobody restarts gateways because an aggregated server was restarted, so its epochs come to agree by themselves. An epoch is made
 // of the main one, the uid of the APIService, the hour, and of how often the versions of which kinds went back within this hour.
 // Replicas that noticed the same agree at once, and all others from the next hour on. The price is that a client that comes back
-// to such a kind in another hour is reset. No two histories have the same name: a store that began within the hour, and does not
-// know what happened before in it, takes a name at random.
+// to such a kind in another hour is reset. No two histories have the same name: a store that began within the hour, or was not
+// followed when it began, and does not know what happened before in it, takes a name at random.
 
 // epochOfAnHour is how long an epoch of an aggregated server's storage lasts at most.
 const epochOfAnHour = time.Hour
+
+// unnoticed is how long a watch may be lost before that is noticed, at most. The hour of an epoch begins so much later: whoever takes its name
+// has followed the storage in it.
+const unnoticed = 2 * time.Minute
 
 // restarts are the kinds of a storage whose versions went back within one hour, and how often.
 type restarts struct {
@@ -71,8 +78,9 @@ func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 	return c.epoch, nil
 }
 
-// EpochOf is the epoch of a kind's storage, in which positions of the kind count. It is short. An error wraps ErrUnavailable.
-func (c *Cluster) EpochOf(ctx context.Context, kind Kind) (string, error) {
+// EpochOf is the epoch of a kind's storage, in which positions of the kind count that was followed up to a time: now, or when its watch
+// was lost. It is short. An error wraps ErrUnavailable.
+func (c *Cluster) EpochOf(ctx context.Context, kind Kind, followed time.Time) (string, error) {
 	epoch, err := c.Epoch(ctx)
 	if err != nil {
 		return "", err
@@ -83,9 +91,14 @@ func (c *Cluster) EpochOf(ctx context.Context, kind Kind) (string, error) {
 	if storage == "" {
 		return epoch, nil
 	}
-	hour := hourOf(time.Now())
+	hour := hourOf(followed.Add(-unnoticed))
 	name := epoch + " " + storage + " " + strconv.FormatInt(hour, 10)
-	if back := c.restarts[storage]; back != nil && back.hour == hour {
+	switch back := c.restarts[storage]; {
+	case back == nil || back.hour < hour:
+	case back.hour > hour: // just now, while this kind was not followed
+		name += " " + strconv.FormatInt(back.hour, 10)
+		fallthrough
+	default:
 		name += fmt.Sprint(back.counts) + back.random // which prints the keys in order
 	}
 	return shortHash(name), nil
@@ -112,9 +125,9 @@ func (c *Cluster) Restarted() {
 	}
 }
 
-// WentBack gives the storage of a kind a new epoch, because the kind's versions went back. They were followed without a gap since
-// a time.
-func (c *Cluster) WentBack(kind Kind, since time.Time) {
+// WentBack gives the storage of a kind a new epoch, because the kind's versions went back. They were followed from a time on until now, or
+// until the watch was lost.
+func (c *Cluster) WentBack(kind Kind, since, followed time.Time) {
 	c.mu.Lock()
 	storage := c.storageOf(kind)
 	if storage == "" {
@@ -124,7 +137,7 @@ func (c *Cluster) WentBack(kind Kind, since time.Time) {
 	}
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.newest, func(of Kind, _ newest) bool { return c.storageOf(of) == storage })
-	began := time.Now().Truncate(epochOfAnHour) // which is at a whole hour of Unix time, too
+	began := time.Now().Add(-unnoticed).Truncate(epochOfAnHour) // which is at a whole hour of Unix time, too
 	hour := hourOf(began)
 	back := c.restarts[storage]
 	if back == nil || back.hour != hour {
@@ -135,7 +148,7 @@ func (c *Cluster) WentBack(kind Kind, since time.Time) {
 		c.restarts[storage] = back
 	}
 	back.counts[kind.Path()]++
-	if !since.Before(began) {
+	if start := began.Add(unnoticed); !since.Before(start) || followed.Before(start) {
 		back.random += rand.Text()
 	}
 }

@@ -29,7 +29,7 @@ func epochs(t *testing.T, c *cluster.Cluster, kinds ...cluster.Kind) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found[i], err = c.EpochOf(t.Context(), resolved); err != nil {
+		if found[i], err = c.EpochOf(t.Context(), resolved, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,12 +44,12 @@ func TestAggregatedStorageThatGoesBackConcernsNoOther(t *testing.T) {
 		if before[0] != before[1] || before[0] != before[2] || before[0] == before[3] || len(before[3]) != 8 {
 			t.Fatalf("the epochs are %q", before)
 		}
-		c.WentBack(gauges, time.Now().Add(-2*time.Hour))
+		c.WentBack(gauges, time.Now().Add(-2*time.Hour), time.Now())
 		after := epochs(t, c, all...)
 		if after[0] != before[0] || after[2] != before[2] || after[3] == before[3] {
 			t.Errorf("after gauges went back they are %q, were %q", after, before)
 		}
-		c.WentBack(apitest.Widgets, time.Now())
+		c.WentBack(apitest.Widgets, time.Now(), time.Now())
 		last := epochs(t, c, all...)
 		if last[0] == before[0] || last[0] != last[1] || last[0] != last[2] || last[3] == after[3] {
 			t.Errorf("after a restore they are %q, were %q", last, after)
@@ -72,19 +72,19 @@ func TestReplicasComeToAgreeOnAnAggregatedEpoch(t *testing.T) {
 		if epoch(other) != first || epoch(late) != first {
 			t.Fatal("they begin with different epochs")
 		}
-		one.WentBack(gauges, long)
+		one.WentBack(gauges, long, time.Now())
 		second := epoch(one)
 		if second == first {
 			t.Fatal("the epoch is still the same")
 		}
-		other.WentBack(gauges, long)
+		other.WentBack(gauges, long, time.Now())
 		if epoch(other) != second {
 			t.Error("two that noticed the same do not agree")
 		}
-		one.WentBack(gauges, long)
+		one.WentBack(gauges, long, time.Now())
 		third := epoch(one)
-		other.WentBack(gauges, time.Now()) // its store began within the hour: it cannot know which time this was
-		late.WentBack(gauges, time.Now())
+		other.WentBack(gauges, time.Now(), time.Now()) // its store began within the hour: it cannot know which time this was
+		late.WentBack(gauges, time.Now(), time.Now())
 		for _, name := range []string{epoch(other), epoch(late), first, second} {
 			if name == third {
 				t.Error("two histories have one name")
@@ -111,7 +111,7 @@ func TestStoragesAreOneIfTheyCannotBeToldApart(t *testing.T) {
 	})
 	c := api.Connect(t)
 	before := epochs(t, c, apitest.Pods, gauges)
-	c.WentBack(gauges, time.Now())
+	c.WentBack(gauges, time.Now(), time.Now())
 	if after := epochs(t, c, apitest.Pods, gauges); before[0] != before[1] || after[0] == before[0] || after[0] != after[1] {
 		t.Errorf("%q, before %q", after, before)
 	}
