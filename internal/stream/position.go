@@ -59,8 +59,9 @@ type Position struct {
 // ErrPosition means that a text is not a position.
 var ErrPosition = errors.New("stream: unreadable position")
 
-// maxPosition bounds a position's length, in bytes. It leaves room for a few dozen watches, each with an epoch.
-const maxPosition = 5 << 10
+// maxPosition bounds a position's length, in bytes. It leaves room for the most watches that a stream may have, with the longest names,
+// each in an epoch of its own, and a position of logs.
+const maxPosition = 7 << 10
 
 // ParsePosition reads an event id. Its error is ErrPosition.
 func ParsePosition(s string) (Position, error) {

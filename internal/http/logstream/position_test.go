@@ -1,6 +1,8 @@
 package logstream
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/logs"
@@ -40,7 +42,15 @@ func TestLargestPositionIsReadable(t *testing.T) {
 	for i := range maxContainers {
 		text += place{restart: 1 << 20, ended: true, told: &logs.Position{Since: 1 << 33, Count: 1 << 30, Sum: 1 << 60}}.text(keyOf(string(rune(i)), "main"))
 	}
-	id := stream.AppendID(nil, []string{"l"}, []stream.Claim{{Own: text, Epoch: "epoch"}})
+	// Beside the most watches that a stream may have, with the longest names and versions, each in an epoch of its own.
+	names, claims := []string{"l"}, []stream.Claim{{Own: text, Epoch: "epoch"}}
+	for i := range 31 {
+		names = append(names, fmt.Sprintf("w%062d", i))
+		claims = append(claims, stream.Claim{
+			Known: stream.Known{All: math.MaxUint64 - 1, Some: math.MaxUint64}, Epoch: fmt.Sprintf("epoch%03d", i), Visibility: "s12345678",
+		})
+	}
+	id := stream.AppendID(nil, names, claims)
 	if p, err := stream.ParsePosition(string(id)); err != nil || p.Claims["l"].Own != text {
 		t.Fatalf("%d bytes: %v", len(id), err)
 	}
