@@ -60,8 +60,8 @@ type Position struct {
 var ErrPosition = errors.New("stream: unreadable position")
 
 // maxPosition bounds a position's length, in bytes. It leaves room for the most watches that a stream may have, with the longest names,
-// each in an epoch of its own, and a position of logs.
-const maxPosition = 7 << 10
+// each in an epoch of its own, all of them histories whose positions are sealed, and a position of logs.
+const maxPosition = 8 << 10
 
 // ParsePosition reads an event id. Its error is ErrPosition.
 func ParsePosition(s string) (Position, error) {

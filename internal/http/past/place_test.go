@@ -1,6 +1,8 @@
 package past
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -41,6 +43,23 @@ func TestPlacesComeBackThroughEventIDs(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A stream of as many histories as there may be, with the longest names, has an id that can be read, also beside the longest position that a source may have.
+func TestTheIDOfTheMostHistoriesIsReadable(t *testing.T) {
+	p := &place{numbers: seal.New(seal.NewKey(), "c", "jobs.batch"), visible: part(t), placed: true}
+	p.mark()
+	const sources, longest = 32, 2800 // eventstream's bound, and a position of logs with 64 containers
+	names, claims := []string{"logs"}, []stream.Claim{{Own: "p" + strings.Repeat("0", longest), Epoch: "epoch000"}}
+	for i := 1; i < sources; i++ {
+		claim := p.claim()
+		claim.Epoch = "epoch" + strconv.Itoa(100+i)
+		names, claims = append(names, strings.Repeat("a", 61)+strconv.Itoa(9+i)), append(claims, claim)
+	}
+	id := stream.AppendID(nil, names, claims)
+	if position, err := stream.ParsePosition(string(id)); err != nil || len(position.Claims) != sources {
+		t.Errorf("%d bytes: %v", len(id), err)
 	}
 }
 
