@@ -225,7 +225,7 @@ func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t ac
 				return err
 			}
 			before = tr.Seq
-			at.tell(before)
+			at.pass(before)
 		}
 		if len(found) <= n {
 			return p.end("")

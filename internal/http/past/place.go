@@ -123,10 +123,10 @@ func (p *place) take(claim stream.Claim) (reset string) {
 	return ""
 }
 
-// token is the place as it stands in the token of a page.
+// token is the place behind a transition that the client was told, as it stands in the token of a page.
 func (p *place) token() token {
 	if p.isSealed() {
-		return token{Row: p.sealed}
+		return token{Row: p.numbers.Row(p.seq)}
 	}
 	return token{Seq: p.seq}
 }
