@@ -49,6 +49,8 @@ func TestARunIsDatedByWhenItWasSeenAndByClaimsOfWhatWasMissed(t *testing.T) {
 	fast.Began, fast.Finished = 90_000, 90_000 // a kubelet whose clock is fast
 	slow := lifeOfAPod()[3]
 	slow.Bound, slow.Began, slow.Finished = 1, 2, 3
+	again := lifeOfAPod()[2]
+	again.Restarts, again.Observed = 1, 9400
 	for name, test := range map[string]struct {
 		versions []SeenPod
 		want     [3]Time
@@ -57,6 +59,7 @@ func TestARunIsDatedByWhenItWasSeenAndByClaimsOfWhatWasMissed(t *testing.T) {
 		"only its end":          {all[3:4], [3]Time{2000, 4000, 10_400}},
 		"its end later":         {late(lifeOfAPod()[3:4]...), [3]Time{2000, 4000, 10_000}},
 		"gone while it ran":     {append(lifeOfAPod()[:3], SeenPod{Identity: all[0].Identity, Version: 13, Observed: 12_000, Deleted: true}), [3]Time{2400, 4400, 12_000}},
+		"restarted by now":      {append(lifeOfAPod()[:2], again), [3]Time{2400, 4000, 0}},
 		"a clock that is fast":  {late(fast), [3]Time{2000, 10_400, 10_400}},
 		"a clock that is slow":  {late(slow), [3]Time{1000, 1000, 1000}},
 		"a clock, after a wait": {append(lifeOfAPod()[:2], slow), [3]Time{2400, 2400, 10_400}},

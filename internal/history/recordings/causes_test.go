@@ -227,3 +227,32 @@ func TestRecordedLivesTakeTheHoursOfTheirPods(t *testing.T) {
 		}
 	}
 }
+
+// otherFailures are numbers of pods that failed where a person counts otherwise, and why.
+var otherFailures = map[string]struct {
+	failures int
+	why      string
+}{
+	"pod-deleted":        {0, "somebody deleted it; nothing in the pod says that this was nobody's controller"},
+	"replacement-failed": {0, "likewise"},
+}
+
+func TestRecordedLivesCountTheirPodsThatFailed(t *testing.T) {
+	lives, err := recordings.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := ruleSet(t)
+	for _, life := range lives {
+		if life.Resource == "" {
+			continue
+		}
+		want := life.Truth.Failures
+		if other, ok := otherFailures[life.Scenario]; ok {
+			want = other.failures
+		}
+		if tally := history.TallyOf(tell(t, set, life).runs); tally.Failures != want {
+			t.Errorf("%s: %d pods failed, not %d", life.Name(), tally.Failures, want)
+		}
+	}
+}
