@@ -154,7 +154,7 @@ func deciding(j *Job, runs []*Run) *Run {
 	var failed, stuck, removed []*Run
 	for _, r := range runs {
 		switch {
-		case r.ended(j.Since) > j.Since+causeSlack || r.Created > j.Since+causeSlack:
+		case r.ended(j.Since) > j.Since+causeSlack || r.Created > j.Since: // it came later
 		case r.failed() && (r.Started != 0 || r.ExitCode != nil || r.Reason == Evicted || r.Reason == Preempted || r.Reason == NodeLost || r.Reason == Deadline):
 			failed = append(failed, r)
 		case r.Reason == Removed:
@@ -163,12 +163,16 @@ func deciding(j *Job, runs []*Run) *Run {
 			stuck = append(stuck, r)
 		}
 	}
-	if len(failed) == 0 {
+	var last *Run
+	if len(failed) > 0 {
+		last = slices.MaxFunc(failed, func(a, b *Run) int { return cmp.Compare(a.ended(j.Since), b.ended(j.Since)) })
+	}
+	anew := func(r *Run) bool { return r.Scheduled > last.ended(j.Since) }
+	if last == nil || j.State == Retrying && slices.ContainsFunc(removed, anew) { // what failed had been made anew, and that was deleted
 		stuck = append(stuck, removed...)
 		slices.SortStableFunc(stuck, func(a, b *Run) int { return cmp.Or(cmp.Compare(weigh(a), weigh(b)), cmp.Compare(b.Created, a.Created)) })
 		return append(stuck, nil)[0]
 	}
-	last := slices.MaxFunc(failed, func(a, b *Run) int { return cmp.Compare(a.ended(j.Since), b.ended(j.Since)) })
 	together := slices.DeleteFunc(failed, func(r *Run) bool {
 		if j.Reason == "BackoffLimitExceeded" { // those before the last were forgiven
 			return last.ended(j.Since)-r.ended(j.Since) > causeBurst

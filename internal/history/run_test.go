@@ -150,3 +150,24 @@ func TestStrangersTextsInARunAreBoundedAndPlain(t *testing.T) {
 		t.Errorf("%q %q %d", run.Node, run.Message, len(run.Devices))
 	}
 }
+
+func TestAWaitThatIsSaidInOtherWordsIsNotWrittenAgain(t *testing.T) {
+	v := lifeOfAPod()[0]
+	say := func(reason, message string) SeenPod {
+		v.Version++
+		v.Reason, v.Message = reason, message
+		return v
+	}
+	run := NextRun(nil, say("Unschedulable", "0/12 nodes"))
+	if next := NextRun(run, say("Unschedulable", "0/13 nodes")); next != nil {
+		t.Errorf("%+v", next)
+	}
+	if next := NextRun(run, say("SchedulingGated", "gates")); next == nil || next.Message != "gates" {
+		t.Errorf("%+v", next)
+	}
+	over := say("Unschedulable", "deleted")
+	over.Over = true
+	if next := NextRun(run, over); next == nil || next.Message != "deleted" {
+		t.Errorf("an end says what it was: %+v", next)
+	}
+}
