@@ -171,3 +171,21 @@ func TestAWaitThatIsSaidInOtherWordsIsNotWrittenAgain(t *testing.T) {
 		t.Errorf("an end says what it was: %+v", next)
 	}
 }
+
+// Kubelets that come back write of containers what was not known when somebody else ended their pod.
+func TestWhatIsToldAfterAnEndFillsInWhatWasNotKnown(t *testing.T) {
+	lost := lifeOfAPod()[1]
+	lost.Over, lost.Reason, lost.Observed = true, NodeLost, 12_000
+	run := NextRun(nil, lost)
+	later := lifeOfAPod()[3]
+	later.Version, later.Began, later.Finished, later.Observed = lost.Version+1, 15_000, 16_000, 17_000
+	run = NextRun(run, later)
+	if run == nil || *run.ExitCode != 137 || run.Reason != NodeLost || run.Ended != 12_000 || run.Started != 12_000 {
+		t.Fatalf("%+v", run)
+	}
+	later.Version++
+	later.ExitCode, later.Container, later.Reason = code(143), "other", Errored
+	if next := NextRun(run, later); next != nil {
+		t.Errorf("%+v", next)
+	}
+}
