@@ -83,7 +83,8 @@ func (endless) Read(ctx context.Context, _ Run, _ Query) (io.ReadCloser, error) 
 			}
 			select {
 			case <-time.After(time.Millisecond):
-			case <-ctx.Done():
+			case <-ctx.Done(): // stop may keep the other from doing it
+				_ = into.CloseWithError(ctx.Err())
 				return
 			}
 		}
