@@ -146,7 +146,7 @@ func (h *Handler) find(ctx context.Context, id auth.Identity, t access.Target, q
 		return g, err
 	}
 	q.filter.Namespace, q.filter.Name = t.Namespace, t.Name
-	if err := restrict(ctx, &q.filter, g.Kinds.Cluster(), g.Visible, t.Namespace); err != nil {
+	if err := restrict(ctx, &q.filter, g.Kinds.Cluster(), g.Visible); err != nil {
 		return g, err
 	}
 	if own {

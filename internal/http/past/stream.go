@@ -110,7 +110,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	if own {
 		s.filter.Own = id.Username
 	}
-	if err := restrict(ctx, &s.filter, granted.Kinds.Cluster(), granted.Visible, t.Namespace); err != nil {
+	if err := restrict(ctx, &s.filter, granted.Kinds.Cluster(), granted.Visible); err != nil {
 		return nil, err
 	}
 	if s.tail, err = h.opts.Archive.Follow(ctx, granted.Kinds.Cluster(), t.Qualified()); err != nil {
@@ -367,7 +367,7 @@ func (s *transitions) miss(reason string) eventstream.Progress {
 func (s *transitions) adopt() eventstream.Progress {
 	filter, next := s.filter, s.Next()
 	return s.Ask(s.to, func(ctx context.Context) error {
-		return restrict(ctx, &filter, s.in.Kinds.Cluster(), next, s.target.Namespace)
+		return restrict(ctx, &filter, s.in.Kinds.Cluster(), next)
 	}, func(err error) eventstream.Progress {
 		switch {
 		case err != nil:

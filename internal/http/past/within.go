@@ -42,10 +42,10 @@ func isWhole(visible *access.Visibility, t access.Target) bool {
 // maxWithin is how many namespaces and objects may be asked about at once. Databases have such a limit, too: SQLite takes 32,766 values, of which each object has four.
 const maxWithin = 8_000
 
-// restrict completes a filter with what may be seen of a target. It asks which namespaces live, and so has to come after the permission: then these
-// are the ones in which it counts, or later ones.
-func restrict(ctx context.Context, f *store.Filter, c *cluster.Cluster, visible *access.Visibility, namespace string) (err error) {
-	if f.Within, err = within(visible.Shows(), namespace); err != nil || f.Within == nil {
+// restrict completes a filter, which says which namespace is asked about, with what may be seen of that. It asks which namespaces live, and so has to
+// come after the permission: then these are the ones in which it counts, or later ones.
+func restrict(ctx context.Context, f *store.Filter, c *cluster.Cluster, visible *access.Visibility) (err error) {
+	if f.Within, err = within(visible.Shows(), f.Namespace); err != nil || f.Within == nil {
 		return err
 	}
 	return alive(ctx, f, c)
