@@ -21,9 +21,10 @@ func (s *stage) namespaces(t *testing.T, names ...string) {
 	ctx := context.Background()
 	for _, name := range names {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"e2e": name}}}
-		if _, err := s.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		eventually(t, "namespace "+name+" is made", func() error { // one from an earlier run of the test may be on its way out
+			_, err := s.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+			return err
+		})
 		t.Cleanup(func() {
 			err := s.kube.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
