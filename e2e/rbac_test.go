@@ -288,7 +288,7 @@ func (d *differential) question() differentialQuestion {
 func (d *differential) ask(t *testing.T, round int, q differentialQuestion) (allowed bool) {
 	t.Helper()
 	ctx := context.Background()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		review, err := d.s.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{User: q.id.Username, Groups: q.id.Groups, ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Verb: q.req.Verb, Group: q.req.Group, Version: q.req.Version, Resource: q.req.Resource, Subresource: q.req.Subresource,

@@ -145,7 +145,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {
 		t.Fatal(err)
 	}
 	write.Close()
-	if err := read.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := read.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	log := &follower{t: t, read: read}

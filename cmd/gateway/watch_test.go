@@ -70,7 +70,7 @@ const (
 // runWatch runs gateway watch until it ends by itself or the server has no more answers.
 func runWatch(t *testing.T, out io.Writer, args []string, answers ...func(http.ResponseWriter)) (*server, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	s := serveStreams(t, cancel, answers...)
 	err := run(ctx, append(append([]string{"watch", "--server", s.URL}, args...), "/api/v1/pods?labelSelector=a"), out)
@@ -184,7 +184,7 @@ func TestWatchTrustsWhomItIsTold(t *testing.T) {
 		t.Errorf("of a file without a certificate: %v", err)
 	}
 	write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := watch(ctx, told(func(string) { cancel() })); err != nil || !errors.Is(ctx.Err(), context.Canceled) {
 		t.Errorf("with the server's certificate: %v, %v", err, ctx.Err())
@@ -209,7 +209,7 @@ func TestWatchEndsWhenNobodyReads(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-served:
-		case <-time.After(5 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Error("it goes on")
 		}
 	})

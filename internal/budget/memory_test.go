@@ -172,7 +172,7 @@ func TestTextsDoNotKeepTheirOwner(t *testing.T) {
 	runtime.AddCleanup(o, func(c chan struct{}) { close(c) }, collected)
 	o.texts.Get(m, "u", "v", func() string { return "text" })
 	o = nil
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		runtime.GC()
 		select {

@@ -86,7 +86,7 @@ func newGateway(t testing.TB, opts ...option) *gateway {
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	upstream := cluster.Options{Name: "default", Kubeconfig: apitest.Kubeconfig(t, apiURL)}
-	return startGateway(t, api, upstream, listener, transport, 20*time.Second, opts)
+	return startGateway(t, api, upstream, listener, transport, 2*time.Minute, opts)
 }
 
 // inBubble runs a test with a gateway whose time passes only while everything waits. Its connections are pipes, of a sort

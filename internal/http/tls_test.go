@@ -94,7 +94,7 @@ func TestDrainOverTLSEndsStreamsWhole(t *testing.T) {
 			}
 		}
 		<-drained
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		if err := g.http.Shutdown(ctx); err != nil {
 			t.Errorf("connections are left: %v", err)

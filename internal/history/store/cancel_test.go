@@ -27,7 +27,7 @@ func TestWhatIsGivenUpRunsNoLonger(t *testing.T) { // what is given up in a file
 			cancel()
 		}
 		left := 1
-		for deadline := time.Now().Add(20 * time.Second); left > 0; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); left > 0; time.Sleep(10 * time.Millisecond) {
 			if err := s.For(Recorder("jobs")).QueryRow(t.Context(), running).Scan(&left); err != nil {
 				t.Fatal(err)
 			}

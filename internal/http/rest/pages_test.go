@@ -58,7 +58,7 @@ func syncedStore(t testing.TB) *cache.Store {
 		cancel()
 		running.Wait()
 	})
-	within, done := context.WithTimeout(ctx, 20*time.Second)
+	within, done := context.WithTimeout(ctx, 2*time.Minute)
 	defer done()
 	kind, err := c.Resolve(within, "", "v1", "pods")
 	if err != nil {
