@@ -62,7 +62,7 @@ func TestStalledClientIsCutAndDelaysNobody(t *testing.T) {
 
 // TestStalledClientOnARealConnection, whose buffers the kernel fills first.
 func TestStalledClientOnARealConnection(t *testing.T) {
-	g := newGateway(t, options(func(o *Options) { o.Stream.WriteTimeout = 200 * time.Millisecond }), func(g *gateway, _ *Options) {
+	g := newGateway(t, options(func(o *Options) { o.Stream.WriteTimeout = 2 * time.Second }), func(g *gateway, _ *Options) {
 		g.wrap = func(l net.Listener) net.Listener { return smallBuffers{l, 256 << 10} } // else it may take longer to fill them than the test has
 	})
 	witness := g.stream("/api/v1/pods")

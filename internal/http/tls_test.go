@@ -125,7 +125,7 @@ func TestStalledClientOverTLSIsCut(t *testing.T) {
 			defer g.server.connections.mu.Unlock()
 			return len(g.server.connections.open) <= 1 // the witness's, over HTTP/2
 		})
-	}, options(func(o *Options) { o.Stream.WriteTimeout = 300 * time.Millisecond }))
+	}, options(func(o *Options) { o.Stream.WriteTimeout = 2 * time.Second }))
 }
 
 // TestEndDoesNotWaitForAStalledClientOverTLS, whose connection TLS would close with a word of farewell that nobody takes.
