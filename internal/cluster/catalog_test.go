@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,15 +12,15 @@ import (
 
 // Clusters have CRDs by the thousand, each in a group of its own, and discovery is read anew whenever one changes.
 func TestDiscoveryOfManyGroupsTakesNoLongerThanThereAreKinds(t *testing.T) {
-	// The quickest of several, since the machine may be busy with something else. Time per group is the same, or nearly, if it is not
-	// looked through all kinds for each.
+	// The quickest of several, by the processor's time, since the machine may be busy with something else. Time per group is the same, or
+	// nearly, if it is not looked through all kinds for each.
 	quickest := func(groups int) (took time.Duration) {
 		took = time.Hour
 		for range 5 {
 			found, served := manyGroups(groups)
-			began := time.Now()
+			began := processorTime(t)
 			found.prefer(served)
-			took = min(took, time.Since(began))
+			took = min(took, processorTime(t)-began)
 			for _, group := range served {
 				for resource, version := range map[string]string{"things": "v1", "v1only": "v1", "v2only": "v2"} {
 					if kind := found.preferred[schema.GroupResource{Group: group.Name, Resource: resource}]; kind.Version != version {
@@ -33,6 +34,16 @@ func TestDiscoveryOfManyGroupsTakesNoLongerThanThereAreKinds(t *testing.T) {
 	if few, many := quickest(60), quickest(6000); many > 1000*few { // 10,000 times if all are looked through
 		t.Errorf("%v for 60 groups, %v for 6000", few, many)
 	}
+}
+
+// processorTime is what this process has used of the processors' time.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // manyGroups is so many groups, and the kinds that were found in them.
