@@ -38,7 +38,10 @@ func newChronicle(t *testing.T, opts ...option) *chronicle {
 	database := store.Options{Address: "sqlite", StateDir: t.TempDir()}
 	a := openArchive(t, database)
 	c := &chronicle{past: a, file: filepath.Join(database.StateDir, "history.db"), at: history.At(time.Now().Add(-100 * time.Hour).Truncate(time.Second))}
-	c.gateway = newGateway(t, append(opts, options(func(o *Options) { o.History = a }))...)
+	c.gateway = newGateway(t, append([]option{options(func(o *Options) {
+		o.History = a
+		o.Stream.Heartbeat, o.Stream.Reauthorize = time.Hour, time.Hour // so that no stream is woken that should have been before
+	})}, opts...)...)
 	var err error
 	if c.db, err = store.New(database); err != nil {
 		t.Fatal(err)
