@@ -23,6 +23,7 @@ type catalog struct {
 	preferred map[schema.GroupResource]Kind // each kind in the version that the cluster prefers
 	failed    map[schema.GroupVersion]error // versions of aggregated API servers that did not answer
 	services  apiServices                   // nil if they are not known
+	unsure    bool                          // what was asked of them was not answered, so some may be missing
 	storages  map[schema.GroupVersion]string
 }
 
@@ -245,17 +246,14 @@ func (c *Cluster) discover(ctx context.Context) (*catalog, error) {
 		}
 	}
 	found.services, err = c.askAPIServices(ctx)
+	found.unsure = err != nil
 	if before != nil {
 		found.remember(before)
 		if err != nil {
 			found.services = before.services
 		}
 	}
-	versions := map[schema.GroupVersion]bool{}
-	for gvr := range found.kinds {
-		versions[gvr.GroupVersion()] = true
-	}
-	found.storages = found.services.storages(versions)
+	found.tellStorages()
 	found.prefer(groups)
 	c.mu.Lock()
 	c.catalog = found

@@ -82,6 +82,9 @@ func (c *Cluster) Epoch(ctx context.Context) (string, error) {
 // was lost. It is short. An error wraps ErrUnavailable.
 func (c *Cluster) EpochOf(ctx context.Context, kind Kind, followed time.Time) (string, error) {
 	epoch, err := c.Epoch(ctx)
+	if err == nil {
+		err = c.knowStorage(ctx, kind)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -93,13 +96,15 @@ func (c *Cluster) EpochOf(ctx context.Context, kind Kind, followed time.Time) (s
 	}
 	hour := hourOf(followed.Add(-unnoticed))
 	name := epoch + " " + storage + " " + strconv.FormatInt(hour, 10)
-	switch back := c.restarts[storage]; {
-	case back == nil || back.hour < hour:
-	case back.hour > hour: // just now, while this kind was not followed
-		name += " " + strconv.FormatInt(back.hour, 10)
-		fallthrough
-	default:
-		name += fmt.Sprint(back.counts) + back.random // which prints the keys in order
+	for _, back := range []*restarts{c.restarts[storage], c.restarts[unsureStorage(kind)]} {
+		switch {
+		case back == nil || back.hour < hour:
+		case back.hour > hour: // just now, while this kind was not followed
+			name += " " + strconv.FormatInt(back.hour, 10)
+			fallthrough
+		default:
+			name += fmt.Sprint(back.counts) + back.random // which prints the keys in order
+		}
 	}
 	return shortHash(name), nil
 }
@@ -136,6 +141,9 @@ func (c *Cluster) WentBack(kind Kind, since, followed time.Time) {
 		return
 	}
 	defer c.mu.Unlock()
+	if c.isUnsure(kind) {
+		since = time.Now() // so that whatever the storage is, no other replica has its name
+	}
 	maps.DeleteFunc(c.newest, func(of Kind, _ newest) bool { return c.storageOf(of) == storage })
 	began := time.Now().Add(-unnoticed).Truncate(epochOfAnHour) // which is at a whole hour of Unix time, too
 	hour := hourOf(began)
@@ -157,10 +165,59 @@ func hourOf(t time.Time) int64 { return t.Unix() / int64(epochOfAnHour/time.Seco
 
 // storageOf names the storage of a kind; "" is the main one. The caller holds the lock.
 func (c *Cluster) storageOf(kind Kind) string {
-	if c.catalog == nil {
+	switch gv := (schema.GroupVersion{Group: kind.Group, Version: kind.Version}); {
+	case c.catalog == nil:
 		return ""
+	case c.isUnsure(kind): // a main storage that goes back is noticed by the built-in kinds
+		return unsureStorage(kind)
+	default:
+		return c.catalog.storages[gv]
 	}
-	return c.catalog.storages[schema.GroupVersion{Group: kind.Group, Version: kind.Version}]
+}
+
+// unsureStorage stands for that of a kind of which it is not known.
+func unsureStorage(kind Kind) string { return kind.APIVersion() + " ?" }
+
+// isUnsure reports whether the API server has not said who serves a kind, though it may. The caller holds the lock.
+func (c *Cluster) isUnsure(kind Kind) bool {
+	if c.catalog == nil || !c.catalog.unsure || isBuiltIn(kind.Group) {
+		return false
+	}
+	_, registered := c.catalog.services[schema.GroupVersion{Group: kind.Group, Version: kind.Version}]
+	return !registered
+}
+
+// knowStorage asks who serves a kind, if the API server did not answer that when it was asked what it serves. An error wraps ErrUnavailable:
+// a name that is not the storage's would be that of another history.
+func (c *Cluster) knowStorage(ctx context.Context, kind Kind) error {
+	c.mu.Lock()
+	unsure, before := c.isUnsure(kind), c.catalog
+	c.mu.Unlock()
+	if !unsure {
+		return nil
+	}
+	answer, err := c.once(ctx, "services", func(ctx context.Context) (any, error) { return c.askAPIServices(ctx) })
+	if err != nil {
+		return err
+	}
+	now := *before
+	now.services, now.unsure = answer.(apiServices), false
+	now.tellStorages()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.catalog == before {
+		c.catalog = &now
+	}
+	return nil
+}
+
+// tellStorages names the storages of what is served.
+func (c *catalog) tellStorages() {
+	versions := map[schema.GroupVersion]bool{}
+	for gvr := range c.kinds {
+		versions[gvr.GroupVersion()] = true
+	}
+	c.storages = c.services.storages(versions)
 }
 
 // apiServices says of each version of a group that an APIService registers who serves it: the uid of the APIService if that names

@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -115,4 +116,30 @@ func TestStoragesAreOneIfTheyCannotBeToldApart(t *testing.T) {
 	if after := epochs(t, c, apitest.Pods, gauges); before[0] != before[1] || after[0] == before[0] || after[0] != after[1] {
 		t.Errorf("%q, before %q", after, before)
 	}
+}
+
+// Who serves a kind may not be answered just when it is asked, as while the API server begins. The kind's versions are not taken for the main
+// storage's then: if they go back, that would reset all others, and at this replica alone.
+func TestStorageThatIsNotKnownIsNotTakenForTheMainOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := aggregating()
+		other := epochs(t, api.Connect(t), apitest.Pods, gauges)
+		api.Fail("services", http.StatusInternalServerError)
+		c := api.Connect(t)
+		if before := epochs(t, c, apitest.Pods, apitest.Jobs); before[0] != other[0] || before[1] != other[0] {
+			t.Errorf("built-in kinds: %q, elsewhere %q", before, other)
+		}
+		kind, err := c.Resolve(t.Context(), gauges.Group, gauges.Version, gauges.Resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, err := c.EpochOf(t.Context(), kind, time.Now()); !errors.Is(err, cluster.ErrUnavailable) {
+			t.Errorf("%q, %v", name, err)
+		}
+		c.WentBack(kind, time.Now().Add(-2*time.Hour), time.Now())
+		api.Fail("services", 0)
+		if after := epochs(t, c, apitest.Pods, gauges); after[0] != other[0] || after[1] == other[0] || after[1] == other[1] {
+			t.Errorf("once it is known: %q, elsewhere %q", after, other)
+		}
+	})
 }
