@@ -46,19 +46,7 @@ var modelClients = []map[string]string{
 // What happens comes from a seed, which is the subtest's name. $KUBECAST_SOAK lets the test last, as `make soak` does, and
 // $KUBECAST_SEED says with which seed it begins. It ends with the first seed that finds something.
 func TestClientsEndWithTheClustersState(t *testing.T) {
-	first, lasting := uint64(0), time.Duration(0)
-	if text := os.Getenv("KUBECAST_SEED"); text != "" {
-		var err error
-		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal("KUBECAST_SEED: ", err)
-		}
-	}
-	if text := os.Getenv("KUBECAST_SOAK"); text != "" {
-		var err error
-		if lasting, err = time.ParseDuration(text); err != nil {
-			t.Fatal("KUBECAST_SOAK: ", err)
-		}
-	}
+	first, lasting := soak(t)
 	began := time.Now()
 	for seed := first; seed < first+4 || time.Since(began) < lasting; seed++ {
 		stuck := time.AfterFunc(modelPatience, func() { panic(fmt.Sprintf("seed %d has no end", seed)) })
@@ -75,6 +63,24 @@ func TestClientsEndWithTheClustersState(t *testing.T) {
 			t.Fatalf("seed %d found something, after %v; KUBECAST_SEED=%[1]d shows it again", seed, time.Since(began).Round(time.Second))
 		}
 	}
+}
+
+// soak is with which seed to begin, and for how long there are to be more.
+func soak(t *testing.T) (first uint64, lasting time.Duration) {
+	t.Helper()
+	if text := os.Getenv("KUBECAST_SEED"); text != "" {
+		var err error
+		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal("KUBECAST_SEED: ", err)
+		}
+	}
+	if text := os.Getenv("KUBECAST_SOAK"); text != "" {
+		var err error
+		if lasting, err = time.ParseDuration(text); err != nil {
+			t.Fatal("KUBECAST_SOAK: ", err)
+		}
+	}
+	return first, lasting
 }
 
 // modelPatience is how long a seed may take by the clock on the wall. It takes seconds; whoever waits for it would learn nothing
