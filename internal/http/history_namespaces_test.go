@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/auth"
@@ -97,5 +98,30 @@ func TestHistoryStreamGoesOnInANamespaceThatIsMadeAnew(t *testing.T) {
 		}
 		s.close()
 		again.close()
+	}
+}
+
+// A namespace is made while streams run that were opened before there was one, and the recorder could not learn which it is. What is younger than
+// the namespace is its own, as on a page.
+func TestHistoryStreamTellsOfANamespaceThatWasMissing(t *testing.T) {
+	c := newChronicle(t)
+	c.runs("red/one")
+	c.access.permit("narrow", auth.Scope{Namespaces: []string{"blue"}})
+	for _, path := range []string{allJobs, "/history/apis/batch/v1/namespaces/blue/jobs"} {
+		s := c.stream(path, "Authorization: Bearer narrow")
+		s.until("synced")
+		c.livesIn("", "blue/nobodys", "alice", "", history.Running)
+		c.livesIn("", "blue/nobodys-too", "alice", "", history.Running)
+		c.api.Put("namespaces", "blue", apitest.Set("metadata.creationTimestamp", (c.at+30_000).Std().UTC().Format(time.RFC3339)))
+		c.livesIn("", "blue/own", "bob", "", history.Running)
+		if f := s.until("transition"); f.field("name") != "own" {
+			t.Errorf("%s: %s", path, f.raw)
+		}
+		c.livesIn("", "blue/next", "bob", "", history.Running)
+		if f := s.until("transition"); f.field("name") != "next" {
+			t.Errorf("%s: %s", path, f.raw)
+		}
+		s.close()
+		c.api.Delete("namespaces", "blue")
 	}
 }

@@ -86,6 +86,7 @@ type transitions struct {
 
 	freshness eventstream.Freshness
 	former    string // the uid of a namespace that does not live any more
+	looked    uint64 // what had this number at most was written when it was asked last which namespaces live
 }
 
 // open opens the source for a caller.
@@ -202,9 +203,12 @@ func (s *transitions) Read(_ context.Context, to eventstream.Sink) eventstream.P
 }
 
 // isOfAnotherNamespace reports whether a transition would be told if its namespace were one that lives, and it is not known that it does not: it may have been made
-// anew.
+// anew. One of which it is not known where it was is of no other life if some namespace of its name lived already: then its job is older than that.
 func (s *transitions) isOfAnotherNamespace(t *history.Transition) bool {
-	if s.filter.Living == nil || t.NamespaceUID == "" || t.NamespaceUID == s.former || s.filter.Matches(t) {
+	switch {
+	case s.filter.Living == nil, t.NamespaceUID != "" && t.NamespaceUID == s.former, s.filter.Matches(t):
+		return false
+	case t.NamespaceUID == "" && slices.ContainsFunc(s.filter.Living, func(n store.Namespace) bool { return n.Name == t.Namespace }):
 		return false
 	}
 	whichever := s.filter
@@ -234,10 +238,12 @@ func (s *transitions) follow() (p eventstream.Progress) {
 		}
 	}
 	for _, e := range entries {
-		if s.isOfAnotherNamespace(e.Transition) {
-			filter := s.filter
+		if e.Seq > s.looked && s.isOfAnotherNamespace(e.Transition) {
+			filter, upTo := s.filter, entries[len(entries)-1].Seq
 			return s.ask(func(ctx context.Context) error { return alive(ctx, &filter, s.in.Kinds.Cluster()) }, func() eventstream.Progress {
-				s.filter, s.former = filter, e.NamespaceUID
+				if s.filter, s.looked = filter, upTo; e.NamespaceUID != "" {
+					s.former = e.NamespaceUID
+				}
 				return eventstream.Progress{More: true}
 			})
 		}
@@ -360,6 +366,7 @@ func (s *transitions) failed(err error) eventstream.Progress {
 // miss gives up the client's place.
 func (s *transitions) miss(reason string) eventstream.Progress {
 	s.leave()
+	s.looked = 0 // numbers may be others now
 	return eventstream.Progress{More: true, Missed: reason}
 }
 
