@@ -35,7 +35,7 @@ type generation struct {
 	release func()
 	visible *access.Visibility
 	asked   time.Time // when it was asked what the caller may see
-	unknown bool      // and there was no answer
+	unknown error     // why there was no answer; nil: there was one
 }
 
 // newFamily returns the family of an object that a caller may get.
@@ -47,16 +47,20 @@ func newFamily(a *access.Access, kinds *cache.Kinds, id auth.Identity, head acce
 }
 
 // belongs reports whether an object belongs to the family. Known is false as long as that cannot be said: an object may come
-// before its owner, by another watch. It takes no less time where the caller may not know.
-func (f *family) belongs(ctx context.Context, o *cluster.Object) (yes, known bool) {
+// before its owner, by another watch. If what stands between cannot be read at all for now, unread says how that is. It takes no less time
+// where the caller may not know.
+func (f *family) belongs(ctx context.Context, o *cluster.Object) (yes, known bool, unread *cache.Upstream) {
 	known = true
 	ownerref.Above(ownerref.Owners(o), func(up ownerref.ID) ([]ownerref.ID, bool) {
 		isHead := up.Group == f.headKind.Group && up.Kind == f.headKind.Kind && up.Name == f.head.Name
 		store, visible := f.headStore, (*access.Visibility)(nil)
 		if !isHead {
 			g := f.of(ctx, up)
+			if how := g.unread(); how != nil {
+				known, unread = false, how
+				return nil, true
+			}
 			if store, visible = g.store, g.visible; store == nil {
-				known = known && !g.unknown
 				return nil, true
 			}
 		}
@@ -68,7 +72,20 @@ func (f *family) belongs(ctx context.Context, o *cluster.Object) (yes, known boo
 		yes = isHead
 		return ownerref.Owners(parent), !yes
 	})
-	return yes, yes || known
+	return yes, yes || known, unread
+}
+
+// unread is how the kind is whose objects cannot be known for now; nil: they can.
+func (g *generation) unread() *cache.Upstream {
+	switch {
+	case g.unknown != nil:
+		return &cache.Upstream{Since: g.asked, Err: g.unknown}
+	case g.store == nil || g.store.Err() != nil || g.store.Upstream().Synced:
+		return nil
+	}
+	how := g.store.Upstream()
+	how.Live = false // or it were as if nothing was missing
+	return &how
 }
 
 // askedAgain is how often it is asked what a caller may see of a kind that stands between, while new pods come.
@@ -89,18 +106,18 @@ func (f *family) of(ctx context.Context, up ownerref.ID) *generation {
 		return g
 	}
 	g.asked = time.Now()
-	if g.unknown = !f.ask(ctx, name, g); g.unknown {
+	if g.unknown = f.ask(ctx, name, g); g.unknown != nil {
 		g.close()
 	}
 	return g
 }
 
-// ask finds the kind of a generation, and what the caller may see of it; ok is false if neither can be known now.
-func (f *family) ask(ctx context.Context, name kindName, g *generation) (ok bool) {
+// ask finds the kind of a generation, and what the caller may see of it. It fails if that cannot be known now.
+func (f *family) ask(ctx context.Context, name kindName, g *generation) error {
 	if g.kind.Kind == "" {
 		kinds, err := f.kinds.Cluster().Kinds(ctx)
 		if err != nil {
-			return false
+			return err
 		}
 		for _, kind := range kinds {
 			if kind.Group == name.group && kind.Kind == name.kind && kind.Namespaced && kind.Watchable && f.kinds.Cluster().Serves(kind.Group, kind.Resource) {
@@ -110,21 +127,21 @@ func (f *family) ask(ctx context.Context, name kindName, g *generation) (ok bool
 		}
 	}
 	if g.kind.Kind == "" {
-		return true
+		return nil
 	}
 	target := access.Target{Cluster: f.head.Cluster, Group: g.kind.Group, Version: g.kind.Version, Resource: g.kind.Resource, Namespace: f.head.Namespace}
 	visible, may, err := f.access.See(ctx, f.kinds, f.id, target, g.kind, "get")
 	if err != nil {
-		return false
+		return err
 	}
 	if g.visible = visible; !may {
 		g.close()
-		return true
+		return nil
 	}
 	if g.store == nil {
 		g.store, g.release, err = f.kinds.Use(g.kind, f.id.Payer())
 	}
-	return err == nil
+	return err
 }
 
 // close gives back what was read.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,8 +25,12 @@ const (
 	goneWithin = 30 * time.Second
 	// sureAfter is when it is looked at again whether pods belong to the owner; their own owners come by other watches.
 	sureAfter = 200 * time.Millisecond
-	// sureWithin is for how long. Some owners are gone, and left their pods.
+	// sureWithin is for how long. Some owners are gone, and left their pods. Of a kind that cannot be read, nobody knows what is gone: then it
+	// is looked at again for as long as that lasts, less often after some time. A client that asks only for what is there does not wait longer.
 	sureWithin = 10 * time.Second
+	sureSeldom = 2 * time.Second
+	// unreadWithin is how long a kind may take to be read before the client is told that something is missing.
+	unreadWithin = 500 * time.Millisecond
 	// inOneTurn is how many lines are told in one Read.
 	inOneTurn = 256
 )
@@ -143,12 +148,15 @@ func (s *source) changes(ctx context.Context) (outcome eventstream.Outcome, ok b
 		}
 		changed = true
 		snapshot := s.in.Store.Snapshot()
-		for name, since := range s.unsure {
+		for name, before := range maps.Clone(s.unsure) {
 			delete(s.unsure, name)
-			if o := snapshot.Get(s.pods.Namespace, name); o != nil && time.Since(since) < sureWithin {
-				if s.pod(ctx, o); !s.unsure[name].IsZero() {
-					s.unsure[name] = since
-				}
+			o := snapshot.Get(s.pods.Namespace, name)
+			if o == nil || before.unread == nil && time.Since(before.since) >= sureWithin {
+				continue
+			}
+			s.pod(ctx, o)
+			if now, still := s.unsure[name]; still && (now.unread == nil) == (before.unread == nil) {
+				s.unsure[name] = doubt{before.since, now.unread}
 			}
 		}
 	}
@@ -161,9 +169,27 @@ func (s *source) changes(ctx context.Context) (outcome eventstream.Outcome, ok b
 
 // lookAgain says when it is looked at again whose the pods are.
 func (s *source) lookAgain() {
-	if s.sureAgain = (time.Time{}); len(s.unsure) > 0 {
-		s.sureAgain = time.Now().Add(sureAfter)
+	s.sureAgain = time.Time{}
+	for _, d := range s.unsure {
+		after := sureAfter
+		if d.unread != nil && time.Since(d.since) >= sureSeldom {
+			after = sureSeldom
+		}
+		if at := time.Now().Add(after); s.sureAgain.IsZero() || at.Before(s.sureAgain) {
+			s.sureAgain = at
+		}
 	}
+}
+
+// unread is how a kind is that stands between, and cannot be read for longer than most first lists take; nil: there is none. Since is when that was
+// found.
+func (s *source) unread() (how *cache.Upstream, since time.Time) {
+	for _, d := range s.unsure {
+		if d.unread != nil && time.Since(d.since) >= unreadWithin && (how == nil || d.since.Before(since)) {
+			how, since = d.unread, d.since
+		}
+	}
+	return how, since
 }
 
 // pod takes what a pod says of its containers, and returns their keys.
@@ -172,9 +198,9 @@ func (s *source) pod(ctx context.Context, o *cluster.Object) (keys []string) {
 		return nil
 	}
 	if s.family != nil && !s.follows(o) {
-		yes, known := s.family.belongs(ctx, o)
+		yes, known, unread := s.family.belongs(ctx, o)
 		if !known {
-			s.unsure[strings.Clone(o.GetName())] = time.Now()
+			s.unsure[strings.Clone(o.GetName())] = doubt{time.Now(), unread}
 		}
 		if !yes {
 			return nil
@@ -295,6 +321,13 @@ func (s *source) settle() (p eventstream.Progress) {
 		s.unavailable(c, trouble)
 	}
 	p.Behind = !s.isSettled()
+	if how, since := s.unread(); how != nil {
+		s.freshness.Tell(s.to, s.prefix, *how)
+		if s.once && time.Since(since) >= sureWithin {
+			p.Outcome = eventstream.Unavailable
+			return p
+		}
+	}
 	if s.once && s.lacks && !s.synced && !p.Behind && s.prefix == "" { // what was told must not look complete
 		p.Outcome = eventstream.Unavailable
 		return p

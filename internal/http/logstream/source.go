@@ -53,9 +53,9 @@ type source struct {
 
 	cursor     *cache.Cursor // of the pods; nil: they are to be listed
 	containers map[string]*container
-	order      []*container         // by name
-	unsure     map[string]time.Time // by pod, since when it is not known whether it belongs to the owner
-	sureAgain  time.Time            // when that is looked at again; zero: there are none
+	order      []*container     // by name
+	unsure     map[string]doubt // by pod, of which it is not known whether it belongs to the owner
+	sureAgain  time.Time        // when that is looked at again; zero: there are none
 
 	began  time.Time // since when what there is, is told; zero: it has not begun
 	synced bool      // that was told
@@ -66,6 +66,12 @@ type source struct {
 	freshness eventstream.Freshness // only as long as it has not begun, the pods may not be known
 }
 
+// doubt is why it is not known whether a pod belongs to the owner.
+type doubt struct {
+	since  time.Time
+	unread *cache.Upstream // how a kind is that stands between and cannot be read; nil: who owns the pod is not there
+}
+
 // open opens the source for a caller.
 func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q question, plain bool) (_ eventstream.Source, err error) {
 	granted, kind, owner, err := h.find(ctx, id, q)
@@ -74,7 +80,7 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q que
 	}
 	s := &source{
 		question: q, feeds: h.opts.Feeds, access: h.opts.Access, kind: kind, ownerKind: owner, match: q.selector.Match(), payer: id.Payer(),
-		name: name, plain: plain, among: 1, Permitted: eventstream.Permitted{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]time.Time{},
+		name: name, plain: plain, among: 1, Permitted: eventstream.Permitted{Visible: granted.Visible}, containers: map[string]*container{}, unsure: map[string]doubt{},
 	}
 	if s.name == "" {
 		s.name = "l"
