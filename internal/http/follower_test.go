@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +31,8 @@ type follower struct {
 	mu       sync.Mutex
 	g        *gateway              // the replica that it is, or was, connected to
 	since    time.Time             // it reads
+	came     time.Time             // it began to connect
+	begun    map[string]string     // since when each namespace lived, as the replica knew then
 	opened   time.Time             // it is connected since, and does not pause; zero: it is not
 	beside   bool                  // its stream has a watch of another kind, which fails or hangs now and then
 	reads    bool                  // it is connected, the stream has begun, and it does not pause
@@ -123,6 +126,8 @@ func (f *follower) run(done <-chan struct{}) {
 			c.told, c.versions = map[string]bool{}, map[string]uint64{}
 			c.behind = f.position != ""
 		}
+		_, version := f.g.known("pods")
+		f.came, f.begun = time.Now(), map[string]string{"team-a": f.g.past.since("team-a", version), "team-b": f.g.past.since("team-b", version)}
 		f.mu.Unlock()
 		s := f.g.open(f.path, headers...)
 		f.mu.Lock()
@@ -230,6 +235,7 @@ func (f *follower) apply(frame frame) {
 		return // of the connection
 	}
 	f.checkPermitted(frame)
+	f.checkLiving(frame)
 	uid := uidOf(frame)
 	switch event {
 	case "added", "modified":
@@ -293,6 +299,17 @@ func (f *follower) checkPermitted(frame frame) {
 	}
 	if c := f.copies[strings.TrimSuffix(strings.TrimSuffix(frame.event, "deleted"), ".")]; c == nil || c.objects[uidOf(frame)] == "" && !c.ended[uidOf(frame)] {
 		f.fault("%s was told of the end of what he never saw: %q", f.user, frame.raw)
+	}
+}
+
+// checkLiving checks that an object that is told was in the namespace that lived when the connection began, if its user may see only that.
+func (f *follower) checkLiving(frame frame) {
+	namespace, created := frame.field("metadata", "namespace"), frame.field("metadata", "creationTimestamp")
+	if f.user == "" || created == "" || created >= f.begun[namespace] || !f.g.past.isSteady(f.user, f.came) {
+		return
+	}
+	if scope, _ := f.g.access.permitted(f.user); !scope.All && !slices.Contains(scope.Names[""], frame.field("metadata", "name")) {
+		f.fault("%s, who may see what is in %s since %s, is told what was there before: %q", f.user, namespace, f.begun[namespace], frame.raw)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -235,6 +236,9 @@ func (g *gateway) isLive(kind string) bool {
 // churn does something to the cluster, or to the replicas' connection with it.
 func (m *model) churn() {
 	api := m.api.api
+	if m.IntN(40) == 0 {
+		m.remake(fmt.Sprintf("team-%c", 'a'+rune(m.IntN(2))))
+	}
 	key := fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(2)), m.IntN(8))
 	exists := false
 	for _, k := range api.Keys("pods") {
@@ -314,12 +318,32 @@ func (m *model) failBeside(step int) {
 	}
 }
 
+// remake deletes a namespace with all that is in it, and makes it anew.
+func (m *model) remake(namespace string) {
+	api := m.api.api
+	keys := slices.DeleteFunc(api.Keys("pods"), func(key string) bool { return !strings.HasPrefix(key, namespace+"/") })
+	if len(keys) > 0 {
+		api.Delete("pods", keys...)
+	}
+	if slices.Contains(api.Keys("namespaces"), namespace) {
+		api.Delete("namespaces", namespace)
+	}
+	pass(time.Duration(m.IntN(3000)) * time.Millisecond)
+	created := time.Now().UTC().Format(time.RFC3339)
+	m.api.past.begins(life{namespace, api.Put("namespaces", namespace, "metadata.creationTimestamp="+created), created})
+	m.checked["namespaces made anew"]++
+}
+
 func (m *model) put(key string) {
 	fields := []string{
 		"metadata.labels.app=" + []string{"web", "db"}[m.IntN(2)],
 		"status.phase=" + []string{"Pending", "Running"}[m.IntN(2)],
 		fmt.Sprintf("spec.n:=%d", m.IntN(1000)),
 		"metadata.annotations.pad=" + strings.Repeat("x", 300),
+		"metadata.creationTimestamp=" + time.Now().UTC().Format(time.RFC3339),
+	}
+	if text, exists := m.api.api.Objects("pods")[key]; exists {
+		fields[len(fields)-1] = "metadata.creationTimestamp=" + frame{data: text}.field("metadata", "creationTimestamp")
 	}
 	if strings.HasSuffix(key, "6") || strings.HasSuffix(key, "7") {
 		fields = append(fields, "metadata.uid=") // as of some aggregated API servers
@@ -354,6 +378,7 @@ func (m *model) restore() {
 	}
 	m.replicasKnow("what will be undone")
 	m.api.api.Restore(backup)
+	m.api.past.undo(backup)
 	m.replicasKnow("that it was undone")
 	for range undone + m.IntN(5) {
 		m.put(fmt.Sprintf("team-%c/pod-%d", 'a'+rune(m.IntN(2)), m.IntN(8)))

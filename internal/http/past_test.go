@@ -1,6 +1,7 @@
 package http
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -9,8 +10,48 @@ import (
 
 // pastScopes remembers what users could see until a moment ago.
 type pastScopes struct {
-	mu   sync.Mutex
-	last []pastScope
+	mu    sync.Mutex
+	last  []pastScope
+	lives []life // that namespaces began, in order
+}
+
+// life is one of a namespace, from a version on.
+type life struct {
+	namespace string
+	version   uint64
+	created   string
+}
+
+// begins remembers a life; undo forgets those after a version.
+func (p *pastScopes) begins(l life) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lives = append(p.lives, l)
+}
+
+func (p *pastScopes) undo(version uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lives = slices.DeleteFunc(p.lives, func(l life) bool { return l.version > version })
+}
+
+// since is when the life of a namespace began that something is in at a version; "": it was there all the time.
+func (p *pastScopes) since(namespace string, version uint64) (created string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.lives {
+		if l.namespace == namespace && l.version <= version {
+			created = l.created
+		}
+	}
+	return created
+}
+
+// isSteady reports whether what a user may see has not changed since a second before some time.
+func (p *pastScopes) isSteady(user string, since time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !slices.ContainsFunc(p.last, func(s pastScope) bool { return s.user == user && since.Sub(s.until) <= time.Second })
 }
 
 type pastScope struct {

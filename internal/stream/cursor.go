@@ -134,6 +134,17 @@ func (c *Cursor[O]) Until(head Head) ([]*Event[O], error) {
 	return events, nil
 }
 
+// Pending is what Until returns, and leaves the cursor where it is.
+func (c *Cursor[O]) Pending(head Head) ([]*Event[O], error) {
+	reading := *c
+	reading.armed = nil
+	if c.past != nil {
+		past := *c.past
+		reading.past = &past
+	}
+	return reading.Until(head)
+}
+
 // Place is where a cursor stands that reads the ring.
 type Place struct {
 	generation int

@@ -110,3 +110,18 @@ func TestWhatIsNextBehindAPastIsToldToWhoKnowsOnlySomeOfIt(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsPendingIsReadAfterwards(t *testing.T) {
+	topic := newTestTopic(roomy)
+	topic.Begin(110)
+	topic.Append(111, added("a", 111))
+	c := topic.CaughtUp(Head{Version: 110, complete: 110, seq: topic.ring.evicted.seq}, caughtUp(102, 104), UpTo(101), AllNamespaces())
+	pending, err := c.Pending(topic.Head())
+	if err != nil || len(pending) != 3 {
+		t.Fatalf("%d pending, %v", len(pending), err)
+	}
+	topic.Append(112, added("a", 112))
+	if read, _ := versions(t, c); !slices.Equal(read, []uint64{102, 104, 111, 112}) {
+		t.Errorf("%v", read)
+	}
+}

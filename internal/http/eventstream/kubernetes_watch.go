@@ -137,7 +137,7 @@ func (h *Hub) Watch(w http.ResponseWriter, r *http.Request, id auth.Identity, t 
 		giveUp()
 		return err
 	}
-	ss.sources, ss.openings = []Source{newWatch(h.opts.Access, req.watch, granted)}, make([]opening, 1)
+	ss.sources, ss.openings = []Source{newWatch(h.opts.Access, &id, req.watch, granted)}, make([]opening, 1)
 	ss.age, ss.position = req.timeout, ""
 	if ss.out.to, err = conn.Open(w, r, "application/json"); err != nil || request.IsHead(r) {
 		granted.Release()

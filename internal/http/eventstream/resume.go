@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -83,10 +84,36 @@ func (w *watch) resume(ctx context.Context, from From) resumePoint {
 			err = stream.ErrExpired // whatever keeps the API server from telling, a snapshot serves the client
 		}
 	}
+	if err == nil {
+		err = w.isTheirs(ctx, cursor)
+	}
 	if err != nil {
 		return resumePoint{reset: resetReason(err)}
 	}
 	return resumePoint{cursor: cursor, known: known}
+}
+
+// isTheirs fails with ErrExpired unless the caller may be told what has happened already behind a cursor: a permission in a namespace shows
+// nothing of one that had its name before. What happens from here on is told as it happens.
+func (w *watch) isTheirs(ctx context.Context, cursor *cache.Cursor) error {
+	if !w.part().IsBound() {
+		return nil
+	}
+	now := w.Store.Snapshot()
+	events, err := cursor.Pending(now.Head)
+	if err != nil {
+		return err
+	}
+	var objects []*cluster.Object
+	for _, event := range events {
+		if w.Visible.Sees(event.Object) && w.inScope(event.Object) {
+			objects = append(objects, event.Object)
+		}
+	}
+	if !w.access.AreTheirs(ctx, w.Kinds, w.caller, w.part(), "watch", now, objects) {
+		return stream.ErrExpired
+	}
+	return nil
 }
 
 // resumeAhead finds the resume point of a client whose position is ahead of the store: another replica may have seen more, if
@@ -101,7 +128,7 @@ func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cur
 // Begin implements Source.
 func (w *watch) Begin(told Freshness) (reset string) {
 	point := w.found
-	w.found, w.freshness = nil, told
+	w.found, w.freshness, w.caller = nil, told, nil
 	if point.cursor != nil {
 		w.begin(point.cursor, point.known)
 	}

@@ -59,7 +59,7 @@ func TestAnswerFromBeforeAStreamBeganIsNotForIt(t *testing.T) {
 func TestPermissionsAreSharedByNobodyElse(t *testing.T) {
 	base := auth.Identity{Username: "ann", Groups: []string{"a", "b"}, Claims: map[string]any{"sub": "1", "n": 1.0}}
 	question := func(store *cache.Store, target access.Target) Question {
-		return newWatch(nil, watchRequest{target: target}, access.Grant{Store: store}).Question()
+		return newWatch(nil, nil, watchRequest{target: target}, access.Grant{Store: store}).Question()
 	}
 	pod := access.Target{Version: "v1", Resource: "pods", Namespace: "a"}
 	pods := []Question{question(nil, pod)}

@@ -201,7 +201,7 @@ func (h *Hub) watchOpener(req watchRequest) opening {
 		if err != nil {
 			return nil, err
 		}
-		return newWatch(h.opts.Access, req, granted), nil
+		return newWatch(h.opts.Access, &id, req, granted), nil
 	}}
 }
 

@@ -26,6 +26,8 @@ type watch struct {
 	prefix string                     // of its events' names: "pods.", or "" on a stream of a single one
 	match  func(*cluster.Object) bool // nil: everything that the caller may see
 
+	caller *auth.Identity // until it has begun
+
 	from  From         // where the client comes from
 	found *resumePoint // what Find has found; nil once Begin took it
 	begun bool         // something was read
@@ -44,8 +46,8 @@ type watch struct {
 	shifting  bool               // the client is just being told of that, so its position is of neither visibility
 }
 
-func newWatch(a *access.Access, req watchRequest, granted access.Grant) *watch {
-	w := &watch{watchRequest: req, Grant: granted, access: a, prefix: prefixOf(req.name), match: req.selector.Match()}
+func newWatch(a *access.Access, id *auth.Identity, req watchRequest, granted access.Grant) *watch {
+	w := &watch{watchRequest: req, Grant: granted, access: a, caller: id, prefix: prefixOf(req.name), match: req.selector.Match()}
 	if name := req.target.Name; name != "" {
 		selected := w.match
 		w.match = func(o *cluster.Object) bool {

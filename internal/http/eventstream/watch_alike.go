@@ -66,7 +66,7 @@ func (w *watch) For(string) {}
 
 // Fork implements Alike.
 func (w *watch) Fork() Alike {
-	fork := newWatch(w.access, w.watchRequest, access.Grant{Kinds: w.Kinds, Store: w.Store, Visible: w.Visible, Release: func() {}})
+	fork := newWatch(w.access, nil, w.watchRequest, access.Grant{Kinds: w.Kinds, Store: w.Store, Visible: w.Visible, Release: func() {}})
 	place, _ := w.cursor.Place()
 	fork.cursor, fork.begun, fork.freshness = w.cursor.Fork(place), true, w.freshness
 	fork.known, fork.open, fork.before = w.known, w.open, w.before

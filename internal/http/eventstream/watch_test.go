@@ -153,7 +153,7 @@ func (w *watched) begin(v *access.Visibility, from From, request watchRequest) (
 		w.t.Fatal(err)
 	}
 	request.target = access.Target{Version: "v1", Resource: "pods"}
-	s := newWatch(nil, request, access.Grant{Kinds: w.kinds, Store: store, Visible: v, Release: release})
+	s := newWatch(nil, &auth.Identity{}, request, access.Grant{Kinds: w.kinds, Store: store, Visible: v, Release: release})
 	w.t.Cleanup(s.Close)
 	if err := s.Ready(w.t.Context()); err != nil {
 		w.t.Fatal(err)

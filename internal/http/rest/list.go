@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,17 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, id auth.Identity, 
 	return h.write(w, r, id, printer.Object(o))
 }
 
+// isTheirs reports whether the caller may be shown a page of a snapshot that was kept: a permission in a namespace shows nothing of one
+// that had its name before.
+func (h *Handler) isTheirs(ctx context.Context, granted access.Grant, id *auth.Identity, p page, task *budget.Task) bool {
+	if !p.part.IsBound() {
+		return true
+	}
+	now := granted.Store.Snapshot()
+	objects := slices.Collect(p.part.List(p.snapshot, cache.Selector{}.Stepping(task.Step), "", ""))
+	return task.Err() == nil && h.access.AreTheirs(ctx, granted.Kinds, id, p.part, "list", now, objects)
+}
+
 // noObject is a 404 in the API server's own words.
 func noObject(t access.Target) error {
 	return &reply.Error{
@@ -102,7 +114,9 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 		}
 	}
 	epoch := epochOf(r.Context(), granted)
-	page, err := h.pages.open(store, visible, epoch, req)
+	task := budget.NewTask(r.Context(), h.opts.Processors, id.Payer())
+	defer task.Rest()
+	page, err := h.pages.open(store, visible, epoch, req, func(kept page) bool { return h.isTheirs(r.Context(), granted, &id, kept, task) })
 	if err != nil {
 		return err
 	}
@@ -110,8 +124,6 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, id auth.Identity,
 	if page.whole() && reply.NotModified(w, r, etag(epoch, granted, contentOf(page.changed), req.View)) {
 		return nil
 	}
-	task := budget.NewTask(r.Context(), h.opts.Processors, id.Payer())
-	defer task.Rest()
 	req.selector = req.selector.Stepping(task.Step)
 	if req.counting {
 		return h.count(w, r, id, page, req, task)

@@ -144,27 +144,29 @@ func decodeToken(text string, order cache.Order) (t Token, key *cache.SortKey, e
 
 // open returns the snapshot that a request asks for, and the place in it. The epoch was asked for before: that of a snapshot of
 // another history is never taken for the one that has begun.
-func (p *pages) open(store *cache.Store, visible access.Part, epoch string, req listRequest) (page, error) {
+// Theirs reports whether the caller may be shown a snapshot that was kept.
+func (p *pages) open(store *cache.Store, visible access.Part, epoch string, req listRequest, theirs func(page) bool) (page, error) {
 	newest, changed := store.View(visible.Scope())
 	found := page{store: store, part: visible, snapshot: newest, epoch: epoch, revision: newest.Revision(), changed: changed}
 	switch {
 	case req.token != "":
-		return p.resume(found, req)
-	case req.asked.exactly && !p.exactly(&found, req.asked.version):
+		return p.resume(found, req, theirs)
+	case req.asked.exactly && (!p.exactly(&found, req.asked.version) || found.snapshot != newest && !theirs(found)):
 		return page{}, reply.Expired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d, current: %d",
 			req.asked.version, newest.Version()), "")
 	}
 	return found, nil
 }
 
-func (p *pages) resume(found page, req listRequest) (page, error) {
+func (p *pages) resume(found page, req listRequest, theirs func(page) bool) (page, error) {
 	t, key, err := decodeToken(req.token, req.order)
 	if err != nil {
 		return page{}, err
 	}
+	newest := found.snapshot
 	// Pages that were made under another visibility may lack objects before the key that are visible now, or have
 	// objects that are not visible any more. All pages together would be the list of no version.
-	if t.Version != 0 && (t.Epoch != found.epoch || t.Visibility != found.part.Visible.Tag() || !p.at(&found, t.revision())) {
+	if t.Version != 0 && (t.Epoch != found.epoch || t.Visibility != found.part.Visible.Tag() || !p.at(&found, t.revision()) || found.snapshot != newest && !theirs(found)) {
 		t.Version = 0
 		return page{}, reply.Expired("The provided continue parameter is too old to display a consistent list result. You can start a "+
 			"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of "+

@@ -1,0 +1,89 @@
+package access
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+)
+
+// A namespace may be deleted, and made anew by somebody else. A permission in a namespace is one in the namespace that lives, so it shows
+// nothing of what was in a former one. The present state of a kind has only objects of namespaces that live. But whoever is told of the past
+// (what happened since a position, a snapshot that was kept) would be told of both. So of that, what is no more has to be asked about.
+//
+// An object is one of the namespace that lives if it is younger. Versions do not say that: those of two storages cannot be compared.
+
+// livingWithin is how long it may take to learn which namespaces live.
+const livingWithin = 3 * time.Second
+
+// IsBound reports whether the part, or some of it, may be seen only because of permissions in namespaces.
+func (p Part) IsBound() bool {
+	return p.Visible != nil || p.Namespace != "" || p.Name != "" && areNamespaces(p.Group, p.Resource)
+}
+
+// boundTo is the namespace in which it is permitted to see an object of the part; "" if it is permitted in all.
+func (p Part) boundTo(o *cluster.Object) (namespace string) {
+	if namespace = o.GetNamespace(); areNamespaces(p.Group, p.Resource) {
+		namespace = o.GetName()
+	}
+	if !p.IsBound() || p.Visible != nil && has(p.Visible.scope.Names[""], o.GetName()) {
+		return ""
+	}
+	return namespace
+}
+
+func has(sorted []string, s string) bool {
+	_, found := slices.BinarySearch(sorted, s)
+	return found
+}
+
+// AreTheirs reports whether a caller who may do a verb on a part may also be told of objects of it that were there at one time. It asks which
+// namespaces live, unless all of the objects are there still, in a snapshot that is no older. It reports false if that cannot be known. The
+// permission must have been asked for before: then it counts in the namespaces that are found, or in later ones.
+func (a *Access) AreTheirs(ctx context.Context, kinds *cache.Kinds, id *auth.Identity, p Part, verb string, now *cache.Snapshot, objects []*cluster.Object) bool {
+	var past []*cluster.Object
+	namespaces := map[string]bool{}
+	for _, o := range objects {
+		if namespace := p.boundTo(o); namespace != "" && !isThere(o, now) {
+			past, namespaces[namespace] = append(past, o), true
+		}
+	}
+	if len(past) == 0 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, livingWithin)
+	defer cancel()
+	if p.Visible == nil {
+		if everywhere, err := a.Everywhere(ctx, kinds, *id, p.Target, verb); err == nil && everywhere {
+			return true
+		}
+	}
+	names := make([]string, 0, len(namespaces))
+	for name := range namespaces {
+		names = append(names, name)
+	}
+	found, err := kinds.Cluster().Namespaces(ctx, names)
+	if err != nil {
+		return false
+	}
+	living := make(map[string]cluster.Namespace, len(found))
+	for _, n := range found {
+		living[n.Name] = n
+	}
+	return !slices.ContainsFunc(past, func(o *cluster.Object) bool {
+		n, lives := living[p.boundTo(o)]
+		if areNamespaces(p.Group, p.Resource) {
+			return !lives || o.UID() != n.UID
+		}
+		return !lives || o.Created() <= n.Created.Unix() // times are of whole seconds
+	})
+}
+
+// isThere reports whether an object is in a snapshot, in whatever state.
+func isThere(o *cluster.Object, now *cache.Snapshot) bool {
+	there := now.Get(o.GetNamespace(), o.GetName())
+	return there != nil && (there == o || there.UID() == o.UID() && o.UID() != "")
+}
