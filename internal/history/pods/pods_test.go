@@ -115,6 +115,7 @@ func TestAPodBeginsWithItsFirstMainContainerAndEndsWithItsLast(t *testing.T) {
 		"it ended":                      {"", "", `"phase":"Failed","containerStatuses":[` + ended("a", "Error", 1, "07") + "," + ended("b", "Error", 1, "09") + "]", 1, 9, 2},
 		"it could not be started":       {"", "", `"phase":"Failed","containerStatuses":[{"name":"a","state":{"terminated":{"exitCode":128,"startedAt":"1970-01-01T00:00:00Z","finishedAt":"2026-01-02T03:04:08Z"}}}]`, 0, 8, 0},
 		"its node was lost":             {"", "", `"phase":"Failed","containerStatuses":[` + running("a") + `],"conditions":[` + condition("DisruptionTarget", "True", "DeletionByPodGC", "") + "]", 2, 5, 2},
+		"its node was lost, after one":  {"", "", `"phase":"Failed","containerStatuses":[` + running("a") + "," + ended("b", "Completed", 0, "03") + `],"conditions":[` + condition("DisruptionTarget", "True", "DeletionByPodGC", "") + "]", 1, 5, 3},
 		"a simulated node says no more": {"", "", `"phase":"Running","startTime":"2026-01-02T03:04:04Z"`, 4, 0, 0},
 		"it is to be gone":              {`"deletionTimestamp":"2026-01-02T03:04:36Z"`, "", `"phase":"Running","containerStatuses":[` + running("a") + "]", 2, 36, 2},
 	} {
