@@ -90,7 +90,7 @@ func TestPodsBehindAKindThatCannotBeReadAreWaitedFor(t *testing.T) {
 				if all, err := io.ReadAll(text.Body); err == nil {
 					t.Errorf("as text, it looks complete: %q", all)
 				}
-				s := g.stream(path)
+				s := g.stream(path + "?heartbeat=1m") // or it would be cut while nobody reads
 				began := time.Now()
 				if f := s.next(); f.event != "stale" || test.reason != "" && f.field("reason") != test.reason || time.Since(began) > 2*time.Second {
 					t.Fatalf("after %v: %q", time.Since(began), f.raw)
