@@ -355,6 +355,13 @@ func TestNumbersAreToldToWhomeverSeesAll(t *testing.T) {
 	}
 	w.stream(allJobs, dan, "Last-Event-ID: "+plainID).expect("reset epoch")
 	_, token := itemsOf(t, w.get(allJobs+"?view=transitions&limit=1", dan))
+	all := w.stream(allJobs + "?limit=0") // alice and dan follow the same end of the log
+	all.expect("synced")
+	w.show()
+	plain, _ := all.numbers(2)
+	if seqs, _ := s.numbers(2); !slices.Equal(plain, count(9, 10)) || len(seqs[0]) != seal.RowLength || len(seqs[1]) != seal.RowLength {
+		t.Errorf("%v beside %v", seqs, plain)
+	}
 	w.access.permit("dan", auth.Scope{All: true})
 	s.expect("widened")
 	w.stream(allJobs, dan, "Last-Event-ID: "+sealedID).expect("reset epoch", "widened")
