@@ -137,13 +137,15 @@ func (s *shift) emitLost() Outcome {
 func (s *shift) lost() []*cluster.Object {
 	w := s.watch
 	var lost []*cluster.Object
-	since := map[string]bool{} // keys of the objects that have changed since
+	type identity struct{ key, uid string } // of one that was made anew, the client may know either
+	identityOf := func(o *cluster.Object) identity { return identity{o.Key(), o.UID()} }
+	since := map[identity]bool{} // the objects that have changed since
 	for _, event := range s.events {
 		o := event.Object
-		if !w.inScope(o) || !w.Visible.Sees(o) || s.next.Sees(o) || since[o.Key()] {
+		if !w.inScope(o) || !w.Visible.Sees(o) || s.next.Sees(o) || since[identityOf(o)] {
 			continue
 		}
-		since[o.Key()] = true
+		since[identityOf(o)] = true
 		again := event.Pos <= w.known.Some // the client may have been told this event
 		switch {
 		case event.Type == stream.Added && !again:
@@ -152,7 +154,7 @@ func (s *shift) lost() []*cluster.Object {
 		}
 	}
 	for o := range w.objects(s.snapshot, s.to.Step) {
-		if !s.next.Sees(o) && !since[o.Key()] {
+		if !s.next.Sees(o) && !since[identityOf(o)] {
 			lost = append(lost, o)
 		}
 	}

@@ -247,6 +247,26 @@ func TestWatchGoesOverToOtherPermissionsAtOneVersion(t *testing.T) {
 	wants(t, "from then on", c.events()[7:], "modified three")
 }
 
+// TestWhatWasMadeAnewAndLostIsTakenBack: a client was told by another replica, in the midst of a relist's difference, that an object was made
+// anew. If the new one may not be seen any more, it is told so of both, since it may know either.
+func TestWhatWasMadeAnewAndLostIsTakenBack(t *testing.T) {
+	w := watchedPods(t)
+	w.put("a/one", "1")
+	w.put("b/again", "1")
+	c, _ := w.begin(visible("a", "b"), From{}, watchRequest{})
+	c.readUntil("synced")
+	known := c.told[len(c.told)-1].position
+	w.api.Delete("pods", "b/again")
+	w.put("b/again", "2")
+	w.put("a/one", "2")
+	c.readUntil("modified one")
+	known.Some = c.told[len(c.told)-1].position.All // it was told some of that
+	other, reset := w.begin(visible("a", "b"), From{Known: true, Named: true, Claim: known}, watchRequest{})
+	other.source.Permit(visible("a"))
+	other.read()
+	wants(t, "reset "+reset, other.events(), "narrowed", "modified one", "narrowed", "deleted again", "deleted again", "bookmark")
+}
+
 // TestWatchThatIsStoppedInTheMiddleGoesOnThere: what was read and not told is not passed over.
 func TestWatchThatIsStoppedInTheMiddleGoesOnThere(t *testing.T) {
 	w := watchedPods(t)
