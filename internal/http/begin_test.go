@@ -1,10 +1,13 @@
 package http
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubecast/kubecast/internal/auth"
 )
 
 // TestOneSourceThatIsNotReadySilencesNoOther: a kind whose list fails, as while its conversion webhook is down, is stale with the
@@ -83,4 +86,59 @@ func TestSourceThatHasNotBegunKeepsItsPlaceInTheIDs(t *testing.T) {
 		}
 		one.stream(path, "Last-Event-ID: "+f.id).expect("pods.added missed")
 	})
+}
+
+// TestSourceBeginsWithThePermissionsOfNow in whatever form, also if they change, and clients leave, while it cannot be read.
+func TestSourceBeginsWithThePermissionsOfNow(t *testing.T) {
+	for _, query := range []string{"", "conflate=1m", "deltas=merge-patch", "fields=spec.n", "limit=5", "countBy=metadata.namespace", "sendInitialEvents=false"} {
+		t.Run(query, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, g *gateway) {
+				g.api.Put("pods", "team-a/one")
+				g.api.Put("pods", "team-b/two")
+				g.api.Put("jobs", "team-a/train")
+				g.access.permit("ann", auth.Scope{All: true})
+				g.api.Hang("pods")
+				path, ann := "/stream?jobs=/apis/batch/v1/jobs&pods="+escape("/api/v1/pods?"+query), "Authorization: Bearer ann"
+				s := g.stream(path, ann)
+				s.until("pods.stale")
+				for range 20 {
+					g.stream(path, ann).close()
+				}
+				for i := range 10 {
+					g.access.permit("ann", auth.Scope{Namespaces: []string{fmt.Sprintf("team-%c", 'a'+rune(i%2))}})
+					pass(time.Duration(i) * 30 * time.Millisecond)
+				}
+				// Only team-b is left.
+				s.until("jobs.narrowed")
+				pass(time.Second)
+				g.api.Put("pods", "team-a/unseen")
+				g.api.Fail("pods", 0)
+				healed := time.Now()
+				for told := ""; ; {
+					f := s.next()
+					if told += f.data; strings.Contains(f.event+f.data, "goodbye") || f.event != "jobs.deleted" && strings.Contains(f.data, "team-a") && strings.HasPrefix(f.event, "pods.") {
+						t.Fatalf("%q", f.raw)
+					}
+					if f.event == "pods.live" {
+						break
+					}
+				}
+				if late := time.Since(healed); late > 30*time.Second {
+					t.Errorf("live after %v", late)
+				}
+				g.api.Put("pods", "team-a/hidden")
+				g.api.Put("pods", "team-b/new")
+				for f := s.next(); ; f = s.next() {
+					if strings.Contains(f.data, "hidden") {
+						t.Fatalf("%q", f.raw)
+					}
+					if f.event == "pods.counts" || f.event == "pods.added" && f.field("metadata", "name") == "new" {
+						break
+					}
+				}
+				s.close()
+				g.eventually("all have left", func() bool { return g.streams() == 0 && g.access.listeners() == 0 })
+			})
+		})
+	}
 }

@@ -15,6 +15,7 @@ type resumePoint struct {
 	cursor *cache.Cursor
 	known  stream.Known
 	reset  string
+	now    bool // it goes on from where the kind is once it begins
 }
 
 // Reasons of the event reset.
@@ -70,8 +71,7 @@ func (w *watch) resume(ctx context.Context, from From) resumePoint {
 	case w.after > 0:
 		known = stream.UpTo(w.after)
 	case w.quiet:
-		head := w.Store.Topic().Head()
-		return resumePoint{cursor: w.Store.Topic().From(head, w.part().Scope()), known: head.Known()}
+		return resumePoint{now: true}
 	default:
 		return resumePoint{}
 	}
@@ -129,6 +129,11 @@ func (w *watch) resumeAhead(ctx context.Context, known stream.Known) (*cache.Cur
 func (w *watch) Begin(told Freshness) (reset string) {
 	point := w.found
 	w.found, w.freshness, w.caller = nil, told, nil
+	if point.now { // what came meanwhile is not what the client knows, of whom its caller may see less by now
+		w.adopt()
+		head := w.Store.Topic().Head()
+		point.cursor, point.known = w.Store.Topic().From(head, w.part().Scope()), head.Known()
+	}
 	if point.cursor != nil {
 		w.begin(point.cursor, point.known)
 	}
