@@ -186,14 +186,14 @@ func (b *bench) removing(ctx context.Context, d *database, s *store.Store, log s
 		go func() {
 			for !stop.Load() && removed < b.sizes.remove {
 				began := time.Now()
-				jobs, transitions, err := s.Expire(ctx, log, firstTime+history.Time(period), atOnce)
-				if err != nil || jobs == 0 {
+				gone, err := s.Expire(ctx, log, firstTime+history.Time(period), atOnce)
+				if err != nil || gone.Jobs == 0 {
 					done <- err
 					return
 				}
 				one := time.Since(began)
 				longest, took = max(longest, one), took+one
-				removed, times = removed+transitions, times+1
+				removed, times = removed+gone.Transitions, times+1
 				time.Sleep(rest * one)
 			}
 			done <- nil

@@ -175,8 +175,8 @@ func TestUselessPositionsOfAHistoryAreReset(t *testing.T) {
 	first := c.stream(allJobs + "?limit=1")
 	_, ids := first.numbers(1)
 	epoch, _, _ := strings.Cut(ids[0], ".")
-	if jobs, transitions, err := c.db.Expire(t.Context(), c.log, history.At(time.Now()), 10); jobs != 1 || transitions != 2 || err != nil {
-		t.Fatal(jobs, transitions, err)
+	if removed, err := c.db.Expire(t.Context(), c.log, history.At(time.Now()), 10); removed.Jobs != 1 || removed.Transitions != 2 || err != nil {
+		t.Fatal(removed, err)
 	}
 	for id, want := range map[string]string{
 		epoch + ".h-1":           "reset expired",

@@ -39,6 +39,7 @@ type Options struct {
 	Serves     func(group, resource string) bool // the kinds that the gateway serves; others are not recorded
 	Migrate    bool                              // whether the schema is brought up to date, or only looked at
 	Keep       time.Duration                     // how long after its deletion a job is kept
+	Runs       bool                              // whether the lives of jobs' pods are recorded
 	Wrote      func()                            // called after each batch of transitions that this replica has written; must not wait; nil: nobody
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
@@ -80,7 +81,7 @@ func New(opts Options) (*Archive, error) {
 		opts: opts, database: database, holder: host[:min(len(host), 64)] + "-",
 		metrics: recorder.NewMetrics(opts.Registerer), log: opts.Log, ready: make(chan struct{}),
 		usages: budget.NewQueue(usagesAtOnce, 1, 0),
-		tails:  tails{byName: map[store.LogName]*Tail{}},
+		tails:  tails{byName: map[tailName]*Tail{}},
 	}
 	for _, name := range opts.Rules.Kinds() {
 		if resource, group := split(name); opts.Serves(group, resource) {
@@ -194,6 +195,9 @@ func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {
 	for _, name := range a.kinds {
 		recording.Go(func() { a.record(ctx, kinds, waits, finder, name) })
 	}
+	if a.recordsRuns() {
+		recording.Go(func() { a.recordRuns(ctx, kinds, waits) })
+	}
 	recording.Wait()
 	return nil
 }
@@ -214,6 +218,38 @@ func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, waits *waiting
 		if err != nil && err.Error() != told {
 			told = err.Error()
 			log.Info("a kind is not recorded, since the cluster does not have it for now", "error", err)
+		}
+	})
+}
+
+// recordsRuns reports whether pods are recorded. What the gateway does not serve, it does not record.
+func (a *Archive) recordsRuns() bool { return a.opts.Runs && a.opts.Serves("", "pods") }
+
+// recordRuns records the pods of a cluster's jobs, as long as the gateway may list them.
+func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, waits *waiting.Watch) {
+	name, told := kinds.Cluster().Name(), ""
+	kinds.Retry(ctx, time.Minute, func(ctx context.Context) error {
+		pods, err := kinds.Cluster().Named(ctx, "pods")
+		if err == nil {
+			err = kinds.Cluster().Lists(ctx, pods)
+		}
+		if err != nil {
+			return err
+		}
+		return kinds.FollowOnce(ctx, "pods", func(ctx context.Context, using *cache.Store) error {
+			told = ""
+			r := recorder.New(recorder.Options{
+				Database: a.database.For(store.Recorder(name + "/" + store.RunsResource)), Expiring: a.database.For(store.System("retention")), Cluster: kinds.Cluster(), Store: using, Waits: waits,
+				Holder: a.holder + rand.Text()[:10], Keep: a.opts.Keep, Wrote: a.wrote, Metrics: a.metrics, Log: a.log.With("database", a.opts.Database.Place()),
+			})
+			a.begin(r)
+			defer a.end(r)
+			return r.Run(ctx)
+		})
+	}, func(err error) {
+		if err != nil && err.Error() != told {
+			told = err.Error()
+			a.log.Warn("the lives of jobs' pods are not recorded, since these cannot be listed for now", "cluster", name, "error", err)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 	}
 	told := map[[2]string]bool{}
 	for _, r := range slices.Backward(a.running()) {
-		now, of := r.Status(), [2]string{r.Cluster(), r.Store().Kind().String()}
+		now, of := r.Status(), [2]string{r.Cluster(), r.Resource()}
 		if told[of] { // a cluster that is being replaced has two recorders
 			continue
 		}

@@ -63,12 +63,12 @@ func (a *Archive) forgetSome(ctx context.Context) (more bool, err error) {
 	if len(logs) == 0 {
 		return false, nil
 	}
-	jobs, transitions, err := database.Forget(ctx, logs[0].Log, since, forgetAtOnce)
+	removed, err := database.Forget(ctx, logs[0].Log, since, forgetAtOnce)
 	if err != nil {
 		return false, err
 	}
-	a.metrics.Removed(jobs, transitions)
-	if jobs < forgetAtOnce {
+	a.metrics.Removed(removed)
+	if !removed.More {
 		a.log.Info("the history of what is no longer recorded was removed", "cluster", logs[0].People, "kind", logs[0].Resource)
 	}
 	return true, nil
@@ -77,7 +77,7 @@ func (a *Archive) forgetSome(ctx context.Context) (more bool, err error) {
 // isOurs reports whether a log may be one that this gateway records. For a cluster whose identity cannot be asked for,
 // the name decides.
 func (a *Archive) isOurs(ctx context.Context, u store.Unused) bool {
-	if !a.Records(u.Resource) {
+	if !a.Records(u.Resource) && (u.Resource != store.RunsResource || !a.recordsRuns()) {
 		return false
 	}
 	a.mu.Lock()

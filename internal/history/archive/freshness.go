@@ -15,7 +15,7 @@ import (
 type source struct {
 	archive *Archive
 	cluster *cluster.Cluster
-	kind    string
+	log     string // as recorder.Recorder.Resource
 
 	since time.Time // when told last changed
 	live  bool      // what readers are told
@@ -24,7 +24,7 @@ type source struct {
 
 // upstream looks how the source stands now.
 func (s *source) upstream() cache.Upstream {
-	r := s.archive.recorderOf(s.cluster.Name(), s.kind)
+	r := s.archive.recorderOf(s.cluster.Name(), s.log)
 	if r == nil { // the kind is not there, or the cluster was not when the gateway began
 		away := s.cluster.Away()
 		return s.become(cache.Upstream{Live: away == nil, Err: away})
@@ -57,10 +57,10 @@ func (s *source) become(now cache.Upstream) cache.Upstream {
 	return now
 }
 
-// recorderOf is this replica's recorder of a kind; nil if there is none at the moment.
-func (a *Archive) recorderOf(cluster, kind string) *recorder.Recorder {
+// recorderOf is this replica's recorder of a log; nil if there is none at the moment.
+func (a *Archive) recorderOf(cluster, log string) *recorder.Recorder {
 	for _, r := range a.running() {
-		if r.Cluster() == cluster && r.Store().Kind().String() == kind {
+		if r.Cluster() == cluster && r.Resource() == log {
 			return r
 		}
 	}

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,26 @@ func (r Reader) Transitions(ctx context.Context, c *cluster.Cluster, kind string
 	})
 }
 
+// Runs is a page of the runs of the pods of a kind's jobs; see store.Store.Runs. Errors are those of Jobs.
+func (r Reader) Runs(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after store.RunAfter, limit int) ([]*store.Run, error) {
+	return read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*store.Run, error) {
+		return r.database.Runs(ctx, log, f, after, limit)
+	})
+}
+
+// Newest are the newest transitions up to a number, or the runs of the newest pods, in the order of their numbers. Errors are those of Jobs.
+func (r Reader) Newest(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, upTo uint64, limit int) ([]Change, error) {
+	if what == Transitions {
+		transitions, err := r.Transitions(ctx, c, kind, f, upTo+1, limit)
+		slices.Reverse(transitions)
+		return ofTransitions(transitions), err
+	}
+	runs, err := r.Runs(ctx, c, kind, f, store.RunAfter{}, limit)
+	runs = slices.DeleteFunc(runs, func(run *store.Run) bool { return run.Seq > upTo }) // they follow
+	slices.SortFunc(runs, func(a, b *store.Run) int { return cmp.Compare(a.Seq, b.Seq) })
+	return ofRuns(runs), err
+}
+
 // errVisit ends a reading because its reader has enough. It is no failure of the database.
 var errVisit = errors.New("the reader has enough")
 
@@ -101,12 +122,18 @@ func (r Reader) Lives(
 // question of a reader that was away for millions would take longer than is allowed, and again each time.
 const maxSpan = 20_000
 
-// After are the transitions that follow a number, in order. Up to upTo, which may be before the end of the log, there
+// After are the transitions or runs that follow a number, in order. Up to upTo, which may be before the end of the log, there
 // are no others. Beside the errors of Jobs there are ErrAhead and ErrExpired.
-func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after uint64, limit int) (found []*history.Transition, upTo uint64, err error) {
+func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, after uint64, limit int) (found []Change, upTo uint64, err error) {
 	var failed error // an error that is not the database's
-	found, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) (found []*history.Transition, err error) {
-		found, upTo, err = r.follow(ctx, log, f, after, limit)
+	found, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) (found []Change, err error) {
+		numbers := log
+		if what == Runs {
+			if numbers, err = numbered(ctx, r.database, what, log); err != nil {
+				return nil, err
+			}
+		}
+		found, upTo, err = r.follow(ctx, what, log, numbers, f, after, limit)
 		if errors.Is(err, ErrAhead) || errors.Is(err, ErrExpired) {
 			failed, err = err, nil
 		}
@@ -124,18 +151,18 @@ func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, f st
 }
 
 // follow reads what follows a number in a log that stood as is said a moment ago.
-func (r Reader) follow(ctx context.Context, log store.Log, f store.Filter, after uint64, limit int) (found []*history.Transition, upTo uint64, err error) {
-	if after > log.Seq {
+func (r Reader) follow(ctx context.Context, what What, log, numbers store.Log, f store.Filter, after uint64, limit int) (found []Change, upTo uint64, err error) {
+	if after > numbers.Seq {
 		return nil, 0, ErrAhead
 	}
-	upTo = min(log.Seq, after+maxSpan)
-	if found, err = r.database.TransitionsAfter(ctx, log, f, after, upTo, limit); err != nil {
+	upTo = min(numbers.Seq, after+maxSpan)
+	if found, err = changesAfter(ctx, r.database, what, log, f, after, upTo, limit); err != nil {
 		return nil, 0, err
 	}
 	if n := len(found); n == limit {
 		upTo = found[n-1].Seq
 	}
-	now, err := r.database.Find(ctx, log.LogName) // afterwards: if it came first, something could be removed before it is read
+	now, err := r.database.Find(ctx, numbers.LogName) // afterwards: if it came first, something could be removed before it is read
 	if err == nil && now.Expired > after {
 		err = ErrExpired
 	}
@@ -143,10 +170,14 @@ func (r Reader) follow(ctx context.Context, log store.Log, f store.Filter, after
 }
 
 // Head is the last number of a kind's log, 0 if there is none. Errors are those of Jobs.
-func (r Reader) Head(ctx context.Context, c *cluster.Cluster, kind string) (seq uint64, err error) {
-	_, err = read(ctx, r, c, kind, func(_ context.Context, log store.Log) ([]struct{}, error) {
+func (r Reader) Head(ctx context.Context, c *cluster.Cluster, kind string, what What) (seq uint64, err error) {
+	_, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]struct{}, error) {
+		var err error
+		if what == Runs {
+			log, err = numbered(ctx, r.database, what, log)
+		}
 		seq = log.Seq
-		return nil, nil
+		return nil, err
 	})
 	return seq, err
 }

@@ -45,15 +45,15 @@ func TestWhatIsRemovedWhileItIsReadIsNotPassedOver(t *testing.T) {
 			}
 		}
 		reader := Reader{database: database.For(store.User("ann"))}
-		found, upTo, err := reader.follow(t.Context(), log, store.Filter{}, 0, 10)
+		found, upTo, err := reader.follow(t.Context(), Transitions, log, log, store.Filter{}, 0, 10)
 		if err != nil || len(found) != 3 || upTo != 3 {
 			t.Fatalf("%d transitions up to %d: %v", len(found), upTo, err)
 		}
-		if jobs, _, err := database.Expire(t.Context(), log, 3000, 10); err != nil || jobs != 1 {
-			t.Fatal(jobs, err)
+		if removed, err := database.Expire(t.Context(), log, 3000, 10); err != nil || removed.Jobs != 1 {
+			t.Fatal(removed, err)
 		}
 		for after, want := range map[uint64]error{0: ErrExpired, 1: ErrExpired, 2: nil, 3: nil, 4: ErrAhead} {
-			if _, _, err := reader.follow(t.Context(), log, store.Filter{}, after, 10); !errors.Is(err, want) {
+			if _, _, err := reader.follow(t.Context(), Transitions, log, log, store.Filter{}, after, 10); !errors.Is(err, want) {
 				t.Errorf("after %d: %v, want %v", after, err, want)
 			}
 		}

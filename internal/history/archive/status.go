@@ -31,7 +31,7 @@ func (a *Archive) Status() (s Status) {
 		a.mu.Unlock()
 	}
 	for _, r := range a.running() {
-		s.Logs = append(s.Logs, LogStatus{r.Cluster(), r.Store().Kind().String(), r.Status()})
+		s.Logs = append(s.Logs, LogStatus{r.Cluster(), r.Resource(), r.Status()})
 	}
 	slices.SortFunc(s.Logs, func(a, b LogStatus) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Kind, b.Kind))

@@ -1,14 +1,15 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/stream"
 )
@@ -34,9 +35,9 @@ const (
 	awayAfter = 3 * time.Second
 )
 
-// Entry is a transition of a log's end.
+// Entry is a change of a log's end.
 type Entry struct {
-	*history.Transition
+	Change
 	plain, sealed form
 }
 
@@ -46,20 +47,20 @@ type form struct {
 	text string
 }
 
-// Text is the transition in the form in which readers are told it: all those who see its number, or all those for whom that is sealed. Each is made once.
-func (e *Entry) Text(sealed bool, make func(*history.Transition) string) string {
+// Text is the change in the form in which readers are told it: all those who see its number, or all those for whom that is sealed. Each is made once.
+func (e *Entry) Text(sealed bool, make func(Change) string) string {
 	f := &e.plain
 	if sealed {
 		f = &e.sealed
 	}
-	f.once.Do(func() { f.text = make(e.Transition) })
+	f.once.Do(func() { f.text = make(e.Change) })
 	return f.text
 }
 
 // tails are the tails that somebody reads.
 type tails struct {
 	mu      sync.Mutex
-	byName  map[store.LogName]*Tail
+	byName  map[tailName]*Tail
 	reading sync.WaitGroup
 }
 
@@ -88,18 +89,24 @@ func (all *tails) followed() map[[2]string]followed {
 		t.mu.Lock()
 		age := time.Since(t.current)
 		t.mu.Unlock()
-		of := [2]string{t.cluster, t.name.Resource}
+		of := [2]string{t.cluster, t.name.what.Numbering(t.name.Resource)}
 		f := found[of] // a cluster that is being replaced has two tails
 		found[of] = followed{f.readers + t.readers, max(f.age, age)}
 	}
 	return found
 }
 
+// tailName is what a tail is the end of.
+type tailName struct {
+	store.LogName
+	what What
+}
+
 // Tail is the end of a log, which grows. It is followed once for all its readers: however many there are, the database
 // gets one question from time to time. Its methods may be called concurrently.
 type Tail struct {
 	archive *Archive
-	name    store.LogName
+	name    tailName
 	cluster string // the cluster's name for people
 	nudged  *stream.Bell
 	stop    context.CancelFunc
@@ -108,7 +115,8 @@ type Tail struct {
 	source  source        // of the tail's own goroutine
 
 	mu      sync.Mutex
-	entries []*Entry       // in order and without gaps, the last of them with the number head
+	entries []*Entry       // in order
+	since   uint64         // behind this number, all that there is up to head is among the entries; of a run only its last change
 	head    uint64         // the last number of the log
 	asked   bool           // the database has answered at least once
 	current time.Time      // when the end of the log was last known; before that, when the tail began
@@ -122,14 +130,14 @@ type Tail struct {
 // following is the database in the name of all tails.
 func (a *Archive) following() *store.Store { return a.database.For(store.System("tails")) }
 
-// Follow returns the tail of a kind's log for one more reader, which must call Leave. An error is the cluster's, or the
+// Follow returns the tail of one of a kind's logs for one more reader, which must call Leave. An error is the cluster's, or the
 // context's.
-func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string) (*Tail, error) {
+func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string, what What) (*Tail, error) {
 	identity, err := c.Identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	name := store.LogName{Cluster: identity, Resource: kind}
+	name := tailName{store.LogName{Cluster: identity, Resource: kind}, what}
 	a.tails.mu.Lock()
 	defer a.tails.mu.Unlock()
 	t := a.tails.byName[name]
@@ -137,7 +145,7 @@ func (a *Archive) Follow(ctx context.Context, c *cluster.Cluster, kind string) (
 		ctx, stop := context.WithCancel(context.Background())
 		t = &Tail{
 			archive: a, name: name, cluster: c.Name(), nudged: stream.NewBell(), stop: stop, known: make(chan struct{}), current: time.Now(),
-			waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}, source: source{archive: a, cluster: c, kind: kind},
+			waiting: map[stream.Waiter]struct{}{}, asking: map[stream.Waiter]struct{}{}, source: source{archive: a, cluster: c, log: what.Numbering(kind)},
 		}
 		a.tails.byName[name] = t
 		a.tails.reading.Go(func() { t.run(ctx) })
@@ -163,13 +171,15 @@ func (t *Tail) Leave(w stream.Waiter) {
 
 // wrote records that a recorder of this replica has written to a log.
 func (a *Archive) wrote(name store.LogName) {
-	if a.opts.Wrote != nil {
+	if a.opts.Wrote != nil && name.Resource != store.RunsResource {
 		a.opts.Wrote()
 	}
 	a.tails.mu.Lock()
 	defer a.tails.mu.Unlock()
-	if t := a.tails.byName[name]; t != nil {
-		t.nudged.Wake()
+	for of, t := range a.tails.byName {
+		if of.Cluster == name.Cluster && of.what.Numbering(of.Resource) == name.Resource {
+			t.nudged.Wake()
+		}
 	}
 }
 
@@ -189,7 +199,7 @@ func (t *Tail) Ready(ctx context.Context) error {
 func (t *Tail) Holds(after uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return after <= t.head && t.head-after <= uint64(len(t.entries))
+	return after <= t.head && after >= t.since
 }
 
 // Await makes the tail ask the database at once, and wakes the waiter when the database has answered.
@@ -200,19 +210,19 @@ func (t *Tail) Await(w stream.Waiter) {
 	t.nudged.Wake()
 }
 
-// Next is what follows a number, at most so many transitions. If nothing follows, the waiter is woken once, when there
+// Next is what follows a number, at most so many changes. If nothing follows, the waiter is woken once, when there
 // is something to do.
 func (t *Tail) Next(after uint64, most int, w stream.Waiter) ([]*Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	behind := t.head - after
 	switch {
 	case after > t.head:
 		return nil, ErrAhead
-	case behind > uint64(len(t.entries)):
+	case after < t.since:
 		return nil, ErrBehind
-	case behind > 0:
-		next := t.entries[uint64(len(t.entries))-behind:]
+	}
+	first, _ := slices.BinarySearchFunc(t.entries, after+1, func(e *Entry, seq uint64) int { return cmp.Compare(e.Seq, seq) })
+	if next := t.entries[first:]; len(next) > 0 {
 		return next[:min(len(next), most)], nil
 	}
 	if t.err != nil {
@@ -276,25 +286,37 @@ func (t *Tail) ask(ctx context.Context) bool {
 
 // read reads how far the log reaches, and what of it follows a number. The first time it reads only how far: what was
 // there before is left to readers that want it.
-func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log, found []*history.Transition, err error) {
+func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log, found []Change, err error) {
 	select {
 	case <-t.archive.ready:
 	default:
 		return log, nil, errNotReady
 	}
-	log, err = t.archive.following().Find(ctx, t.name)
+	database, what := t.archive.following(), t.name.what
+	of, err := database.Find(ctx, t.name.LogName)
 	if errors.Is(err, store.ErrNoLog) {
 		return store.Log{}, nil, nil
+	}
+	if log = of; err == nil && what == Runs {
+		log, err = numbered(ctx, database, what, of)
 	}
 	if err != nil || first || log.Seq <= head {
 		return log, nil, err
 	}
-	found, err = t.archive.following().TransitionsAfter(ctx, log, store.Filter{}, head, head+tailLength, tailLength)
+	upTo := head + tailLength
+	if what == Runs {
+		upTo = log.Seq // most numbers may be of other kinds, or of earlier changes
+	}
+	if found, err = changesAfter(ctx, database, what, of, store.Filter{}, head, upTo, tailLength); err != nil || what == Transitions {
+		return log, found, err
+	}
+	now, err := numbered(ctx, database, what, of) // afterwards: what was removed before it was read leaves no gap that can be seen
+	log.Expired = now.Expired
 	return log, found, err
 }
 
 // answered takes an answer, and returns the waiters that are to be woken.
-func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transition, err error, up cache.Upstream) (woken []stream.Waiter) {
+func (t *Tail) answered(began time.Time, log store.Log, found []Change, err error, up cache.Upstream) (woken []stream.Waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, could, live := t.head, t.err == nil, t.up.Live
@@ -327,24 +349,34 @@ func (t *Tail) answered(began time.Time, log store.Log, found []*history.Transit
 
 // extend takes what was found behind the head. If something in between is not kept any more, only what follows it stays
 // in memory. Readers then ask the database, and find out. The caller holds the lock.
-func (t *Tail) extend(log store.Log, found []*history.Transition) {
-	if log.Seq < t.head { // the database was restored
-		t.entries, t.head = nil, log.Seq
+func (t *Tail) extend(log store.Log, found []Change) {
+	if log.Seq < t.head || !t.asked { // the database was restored, or this is the first answer
+		t.entries, t.since, t.head = nil, log.Seq, log.Seq
 		return
 	}
-	for _, tr := range found {
-		if tr.Seq != t.head+1 {
-			t.entries = nil
+	runs := t.name.what == Runs
+	for _, c := range found {
+		if !runs && c.Seq != t.head+1 {
+			t.entries, t.since = nil, c.Seq-1
 		}
-		t.entries, t.head = append(t.entries, &Entry{Transition: tr}), tr.Seq
+		t.entries, t.head = append(t.entries, &Entry{Change: c}), c.Seq
 	}
 	switch {
 	case len(found) == tailLength: // there may be more
 		t.nudged.Wake()
+	case t.head < log.Seq && runs:
+		t.head = log.Seq
 	case t.head < log.Seq:
-		t.entries, t.head = nil, log.Seq
+		t.entries, t.since, t.head = nil, log.Seq, log.Seq
 	}
-	if over := len(t.entries) - tailLength; over > 0 {
-		t.entries = append([]*Entry(nil), t.entries[over:]...) // a copy, since readers still use the old slice
+	drop := max(0, len(t.entries)-tailLength)
+	if runs && log.Expired > t.since {
+		t.since = min(log.Expired, t.head)
+		kept, _ := slices.BinarySearchFunc(t.entries, t.since+1, func(e *Entry, seq uint64) int { return cmp.Compare(e.Seq, seq) })
+		drop = max(drop, kept)
+	}
+	if drop > 0 {
+		t.since = max(t.since, t.entries[drop-1].Seq)
+		t.entries = append([]*Entry(nil), t.entries[drop:]...) // a copy, since readers still use the old slice
 	}
 }

@@ -26,9 +26,9 @@ func tailOf() *Tail {
 }
 
 // grown are the transitions of some numbers.
-func grown(seqs ...uint64) (all []*history.Transition) {
+func grown(seqs ...uint64) (all []Change) {
 	for _, seq := range seqs {
-		all = append(all, &history.Transition{Seq: seq})
+		all = append(all, Change{Seq: seq, Transition: &history.Transition{Seq: seq}})
 	}
 	return all
 }
@@ -144,7 +144,7 @@ func TestAnEndThatIsNotKnownAgesWhileItIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tail := tailOf()
 		tail.cluster, tail.name.Resource, tail.readers, tail.current = "c", "jobs.batch", 3, time.Now()
-		all := tails{byName: map[store.LogName]*Tail{tail.name: tail}}
+		all := tails{byName: map[tailName]*Tail{tail.name: tail}}
 		age := func() followed { return all.followed()[[2]string{"c", "jobs.batch"}] }
 		time.Sleep(time.Second)
 		if got := age(); got != (followed{3, time.Second}) {
@@ -161,16 +161,65 @@ func TestAnEndThatIsNotKnownAgesWhileItIsFollowed(t *testing.T) {
 
 // However many readers are told a transition, at once or later, each of its two forms is made once, and no reader is told the other one.
 func TestEachFormOfATransitionIsMadeOnce(t *testing.T) {
-	e := &Entry{Transition: &history.Transition{Seq: 7}}
+	e := &Entry{Change: grown(7)[0]}
 	var made [2]atomic.Int64
 	var reading sync.WaitGroup
 	for i := range 20 {
 		sealed := i % 2
 		reading.Go(func() {
-			if text := e.Text(sealed == 1, func(t *history.Transition) string { return fmt.Sprint(sealed, t.Seq, made[sealed].Add(1)) }); text != fmt.Sprint(sealed, 7, 1) {
+			if text := e.Text(sealed == 1, func(c Change) string { return fmt.Sprint(sealed, c.Seq, made[sealed].Add(1)) }); text != fmt.Sprint(sealed, 7, 1) {
 				t.Errorf("%d is told %s", sealed, text)
 			}
 		})
 	}
 	reading.Wait()
+}
+
+// Of a run, a log has its last change only, and it has the numbers of other kinds' runs: gaps in it mean nothing. That some of it was removed, readers learn whom it
+// concerns; others go on.
+func TestEndOfRunsHasGapsThatMeanNothing(t *testing.T) {
+	tail, bell := tailOf(), stream.NewBell()
+	tail.name.what = Runs
+	answer := func(seq, expired uint64, found ...uint64) {
+		tail.answered(time.Now(), store.Log{Seq: seq, Expired: expired}, grown(found...), nil, cache.Upstream{})
+	}
+	next := func(after uint64) (text string) {
+		entries, err := tail.Next(after, 1000, bell)
+		for _, e := range entries {
+			text += fmt.Sprint(e.Seq, " ")
+		}
+		if err != nil {
+			return err.Error()
+		}
+		return text
+	}
+	answer(5, 0)
+	answer(9, 0, 7)
+	answer(12, 0, 10, 12)
+	for after, want := range map[uint64]string{4: ErrBehind.Error(), 5: "7 10 12 ", 6: "7 10 12 ", 7: "10 12 ", 9: "10 12 ", 11: "12 ", 12: "", 13: ErrAhead.Error()} {
+		if got := next(after); got != want {
+			t.Errorf("behind %d: %q, not %q", after, got, want)
+		}
+	}
+	answer(14, 8, 14)
+	for after, want := range map[uint64]string{7: ErrBehind.Error(), 8: "10 12 14 ", 13: "14 "} {
+		if got := next(after); got != want {
+			t.Errorf("behind %d after a removal: %q, not %q", after, got, want)
+		}
+	}
+	if tail.Holds(7) || !tail.Holds(8) {
+		t.Error("what was removed is taken to be there")
+	}
+	answer(14, 14)
+	if got := next(13); got != ErrBehind.Error() {
+		t.Errorf("%q", got)
+	}
+	var many []uint64
+	for seq := uint64(16); len(many) < tailLength; seq += 2 {
+		many = append(many, seq)
+	}
+	answer(9000, 14, many...)
+	if got := next(9000); got != ErrAhead.Error() {
+		t.Errorf("what was not read yet is passed over: %q", got)
+	}
 }

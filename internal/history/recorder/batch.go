@@ -13,6 +13,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
@@ -25,7 +26,21 @@ type batch struct {
 	changed     map[string]*history.Job    // by uid, as they are at the end
 	unowned     map[string]*cluster.Object // by uid: jobs that name no owner
 	unplaced    map[string]*cluster.Object // by uid: jobs of which it is not known of which namespace they are
+
+	// Of pods.
+	changedLives []*life // that are not in runs yet, in the order in which they first came
+	lives        map[*life]bool
+	goneLives    []*life // that are not in gone yet
+	runs         []*store.Run
+	gone         []store.Gone
 }
+
+func (b *batch) isEmpty() bool {
+	return len(b.order)+len(b.changedLives)+len(b.goneLives)+len(b.runs)+len(b.gone) == 0
+}
+
+// changes are how many numbers it takes.
+func (b *batch) changes() int { return len(b.transitions) + len(b.changedLives) + len(b.runs) }
 
 func (b *batch) jobs() []*history.Job {
 	jobs := make([]*history.Job, len(b.order))
@@ -42,6 +57,14 @@ func (b *batch) add(next *batch) {
 	for _, job := range next.jobs() {
 		b.put(job)
 	}
+	if len(next.runs) > 0 {
+		again := make(map[string]bool, len(next.runs))
+		for _, run := range next.runs {
+			again[run.UID] = true
+		}
+		b.runs = append(slices.DeleteFunc(b.runs, func(run *store.Run) bool { return again[run.UID] }), next.runs...)
+	}
+	b.gone = append(b.gone, next.gone...)
 }
 
 // put notes a job as it is now.
@@ -66,6 +89,10 @@ type sight struct {
 
 // see takes one object into a batch.
 func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
+	if r.lives != nil {
+		r.seePod(b, o, deleted, how)
+		return
+	}
 	identity := history.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	if identity.UID == "" || max(len(identity.UID), len(identity.Namespace), len(identity.Name)) > maxIdentity {
 		return // API servers give no such names to objects that they store themselves
@@ -176,7 +203,7 @@ func (r *Recorder) compare(ctx context.Context) error {
 	snapshot := r.opts.Store.Snapshot()
 	r.cursor = r.opts.Store.Topic().From(snapshot.Head, stream.AllNamespaces())
 	b := r.differences(objectsOf(snapshot), snapshot.Version())
-	r.log.Info("jobs are compared with the cluster's", "version", snapshot.Version(), "objects", snapshot.Len(), "late", len(b.transitions))
+	r.log.Info("jobs are compared with the cluster's", "version", snapshot.Version(), "objects", snapshot.Len(), "late", b.changes())
 	r.read = snapshot.Head.Known().All
 	if err := r.write(ctx, b); err != nil {
 		return err
@@ -220,7 +247,7 @@ func (r *Recorder) leap(ctx context.Context, gone error, upTo uint64) (cursor *c
 		return nil, false, err
 	}
 	b := r.differences(objects, to)
-	r.log.Info("what the cluster has forgotten is passed over", "after", r.read, "to", to, "late", len(b.transitions))
+	r.log.Info("what the cluster has forgotten is passed over", "after", r.read, "to", to, "late", b.changes())
 	r.read = to
 	if err := r.write(ctx, b); err != nil {
 		cursor.Disarm()
@@ -246,8 +273,8 @@ func (r *Recorder) check(ctx context.Context) error {
 	}
 	r.checked = true
 	b := r.differences(objectsOf(snapshot), snapshot.Version())
-	if len(b.transitions) > 0 {
-		r.log.Warn("jobs are not what the cluster's history led to; what differs is recorded as late", "jobs", len(b.order))
+	if n := b.changes(); n > 0 {
+		r.log.Warn("what is known is not what the cluster's history led to; what differs is recorded as late", "differences", n)
 	}
 	return r.write(ctx, b)
 }
@@ -266,6 +293,9 @@ func (r *Recorder) differences(objects []*cluster.Object, version uint64) *batch
 	// Deletions come first, since another object of the same name may have come after.
 	for _, o := range objects {
 		there[o.UID()] = true
+	}
+	if r.lives != nil {
+		r.gonePods(&b, there, version, now)
 	}
 	var gone []*history.Job
 	for uid, job := range r.living {

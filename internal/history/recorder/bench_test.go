@@ -1,12 +1,17 @@
 package recorder
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/apitest"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
+	"github.com/kubecast/kubecast/internal/history/store"
+	"github.com/kubecast/kubecast/internal/history/waiting"
 )
 
 // BenchmarkUpdateThatChangesNoState is what the recorder does with most of what happens to jobs. There is no database.
@@ -30,3 +35,43 @@ func BenchmarkUpdateThatChangesNoState(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkUpdateThatChangesNoRun is what the recorder does with most of what happens to pods: conditions and addresses change, and the life of the pod goes on; or
+// the pod belongs to no job.
+func BenchmarkUpdateThatChangesNoRun(b *testing.B) {
+	cluster0 := apitest.New(apitest.Jobs, apitest.Pods).Connect(b)
+	for name, owner := range map[string]string{"of a job": "batch/v1", "of no job": "apps/v1"} {
+		b.Run(name, func(b *testing.B) {
+			r := &Recorder{opts: Options{Cluster: cluster0}, lives: &podLives{living: map[string]*life{}, sought: map[string]*seek{}}}
+			r.opts.Waits = waiting.New(waiting.Options{Jobs: []string{"jobs.batch"}, Serves: func(string, string) bool { return false }})
+			o, err := cluster.NewObject(fmt.Sprintf(benchPod, owner))
+			if err != nil {
+				b.Fatal(err)
+			}
+			now := time.Now()
+			if owner == "batch/v1" {
+				run := history.NextRun(nil, history.SeenPod{Identity: history.Identity{UID: o.UID(), Namespace: "n", Name: "p"}, PodSaid: pods.Read(o, nil), Version: o.Version(), Observed: 1})
+				r.lives.living[o.UID()] = &life{Run: store.Run{Run: run}, written: true}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				var none batch
+				r.see(&none, o, false, sight{at: now})
+				if !none.isEmpty() {
+					b.Fatal("a change")
+				}
+			}
+		})
+	}
+}
+
+// benchPod is a pod about as the API server has it.
+var benchPod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"5","creationTimestamp":"2026-01-01T00:00:00Z","labels":{"job-name":"j"},` +
+	`"ownerReferences":[{"apiVersion":"%s","kind":"Job","name":"j","uid":"uj","controller":true}]},` +
+	`"spec":{"volumes":[{"name":"token","projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},{"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}}]}}],` +
+	`"containers":[{"name":"main","image":"train:1","command":["python","train.py","--epochs","100","--dataset","/data/imagenet"],"env":[{"name":"A","value":"` + strings.Repeat("x", 1000) + `"}],"resources":{"limits":{"nvidia.com/gpu":"1"},"requests":{"cpu":"4","memory":"16Gi","nvidia.com/gpu":"1"}}}],` +
+	`"restartPolicy":"Never","nodeName":"n1","schedulerName":"default-scheduler","tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}]},` +
+	`"status":{"phase":"Running","conditions":[{"type":"PodReadyToStartContainers","status":"True","lastTransitionTime":"2026-01-01T00:00:02Z"},{"type":"Initialized","status":"True","lastTransitionTime":"2026-01-01T00:00:01Z"},` +
+	`{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:03Z"},{"type":"ContainersReady","status":"True","lastTransitionTime":"2026-01-01T00:00:03Z"},{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-01-01T00:00:01Z"}],` +
+	`"hostIP":"10.0.0.1","podIP":"10.1.0.7","podIPs":[{"ip":"10.1.0.7"}],"startTime":"2026-01-01T00:00:01Z","containerStatuses":[{"name":"main","state":{"running":{"startedAt":"2026-01-01T00:00:03Z"}},"lastState":{},"ready":true,"restartCount":0,` +
+	`"image":"train:1","imageID":"sha256:0","containerID":"containerd://0","started":true}],"qosClass":"Burstable"}}`

@@ -30,7 +30,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "kubecast_history_late_total", Help: "Transitions written after the fact: what lay between is not known.",
 		}, []string{"cluster", "kind"}),
 		rows: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubecast_history_rows_total", Help: "Rows of jobs and transitions that were written (jobs: also again), and removed after history.keep.",
+			Name: "kubecast_history_rows_total", Help: "Rows of jobs, transitions and runs that were written (jobs and runs: also again), and removed after history.keep.",
 		}, []string{"table", "operation"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_history_errors_total", Help: "Failures of the history's database, by what is the matter with it.",
@@ -53,26 +53,28 @@ func (m *Metrics) Failed(ctx context.Context, err error) {
 }
 
 // Removed counts rows that were removed because they had been kept for long enough.
-func (m *Metrics) Removed(jobs, transitions int) {
+func (m *Metrics) Removed(rows store.Removed) {
 	if m != nil {
-		m.rows.WithLabelValues("jobs", "removed").Add(float64(jobs))
-		m.rows.WithLabelValues("transitions", "removed").Add(float64(transitions))
+		m.rows.WithLabelValues("jobs", "removed").Add(float64(rows.Jobs))
+		m.rows.WithLabelValues("transitions", "removed").Add(float64(rows.Transitions))
+		m.rows.WithLabelValues("runs", "removed").Add(float64(rows.Runs))
 	}
 }
 
-func (m *Metrics) wrote(cluster, kind string, transitions []*history.Transition, jobs int, took time.Duration) {
+func (m *Metrics) wrote(cluster, kind string, b *batch, took time.Duration) {
 	if m == nil {
 		return
 	}
-	for _, t := range transitions {
+	for _, t := range b.transitions {
 		m.transitions.WithLabelValues(cluster, kind, string(t.To)).Inc()
 		if t.Late {
 			m.late.WithLabelValues(cluster, kind).Inc()
 		}
 	}
-	m.rows.WithLabelValues("jobs", "written").Add(float64(jobs))
-	m.rows.WithLabelValues("transitions", "written").Add(float64(len(transitions)))
-	if len(transitions) > 0 { // else it only says why jobs wait
+	m.rows.WithLabelValues("jobs", "written").Add(float64(len(b.order)))
+	m.rows.WithLabelValues("transitions", "written").Add(float64(len(b.transitions)))
+	m.rows.WithLabelValues("runs", "written").Add(float64(len(b.runs)))
+	if b.changes() > 0 { // else it only says why jobs wait
 		m.batch.Observe(took.Seconds())
 	}
 }
@@ -110,8 +112,24 @@ func (c counted) Living(ctx context.Context, log store.Log) ([]*history.Job, err
 	return jobs, err
 }
 
+func (c counted) LivingRuns(ctx context.Context, log store.Log) ([]*store.Run, error) {
+	within, cancel := context.WithTimeout(ctx, livingWithin)
+	defer cancel()
+	runs, err := c.Database.LivingRuns(within, log)
+	c.metrics.Failed(ctx, err)
+	return runs, err
+}
+
+func (c counted) JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[history.Ref]store.Job, error) {
+	within, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	jobs, err := c.Database.JobsOf(within, cluster, wanted)
+	c.metrics.Failed(ctx, err)
+	return jobs, err
+}
+
 func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error) {
-	within, cancel := context.WithTimeout(ctx, answerWithin+time.Duration(len(b.Transitions)+len(b.Jobs))*rowWithin)
+	within, cancel := context.WithTimeout(ctx, answerWithin+time.Duration(len(b.Transitions)+len(b.Jobs)+len(b.Runs)+len(b.Gone))*rowWithin)
 	defer cancel()
 	log, err := c.Database.Write(within, log, b)
 	c.metrics.Failed(ctx, err)

@@ -11,16 +11,16 @@ import (
 // While the database works on one transaction, the recorder reads on. What it reads meanwhile waits in a queue, and is written
 // together: the slower the database, the more at a time.
 
-// mostQueued is how many transitions may wait for the database. With its job, each takes about 1 KB of memory. Once there are more,
+// mostQueued is how many transitions, or runs, may wait for the database. With its job, each takes about 1 KB of memory. Once there are more,
 // the recorder reads no further.
 const mostQueued = 8192
 
 // queue is what a tenure has read and not written yet.
 type queue struct {
-	waiting     []*batch
-	transitions int         // of those that wait
-	flight      chan landed // tells the end of the transaction that is under way; nil: there is none
-	broken      bool        // a transaction failed, so those that wait have nothing to follow on
+	waiting []*batch
+	changes int         // of those that wait
+	flight  chan landed // tells the end of the transaction that is under way; nil: there is none
+	broken  bool        // a transaction failed, so those that wait have nothing to follow on
 }
 
 // landed is how a transaction ended.
@@ -34,7 +34,7 @@ type landed struct {
 // write puts what was read up to r.read at the end of the queue. It waits if there is too much, and returns the error of an
 // earlier transaction.
 func (r *Recorder) write(ctx context.Context, b *batch) error {
-	if len(b.order) == 0 {
+	if b.isEmpty() {
 		return nil
 	}
 	r.status.writes()
@@ -44,16 +44,19 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	if err := r.findOwners(ctx, b); err != nil {
 		return err
 	}
+	if err := r.placeRuns(ctx, b); err != nil {
+		return err
+	}
 	b.to = r.read
 	q := &r.queue
-	if last := len(q.waiting) - 1; last >= 0 && len(q.waiting[last].transitions)+len(b.transitions) <= batchSize {
+	if last := len(q.waiting) - 1; last >= 0 && q.waiting[last].changes()+b.changes() <= batchSize {
 		q.waiting[last].add(b)
 	} else {
 		q.waiting = append(q.waiting, b)
 	}
-	q.transitions += len(b.transitions)
+	q.changes += b.changes()
 	r.launch(ctx)
-	for q.transitions > mostQueued {
+	for q.changes > mostQueued {
 		if err := r.land(); err != nil {
 			return err
 		}
@@ -71,12 +74,12 @@ func (r *Recorder) launch(ctx context.Context) {
 	}
 	b, at := q.waiting[0], r.at
 	q.waiting[0], q.waiting = nil, q.waiting[1:]
-	q.transitions -= len(b.transitions)
+	q.changes -= b.changes()
 	flight := make(chan landed, 1)
 	q.flight = flight
 	go func() {
 		l := landed{of: b, began: time.Now()}
-		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after})
+		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after, Runs: b.runs, Gone: b.gone})
 		flight <- l
 	}()
 }
@@ -96,9 +99,9 @@ func (r *Recorder) landed(l landed) error {
 		r.queue.broken = true
 		return fmt.Errorf("record: %w", l.err) // the text is the same for each attempt, so that it is logged once
 	}
-	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, l.of.transitions, len(l.of.order), time.Since(l.began))
+	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, l.of, time.Since(l.began))
 	r.at = l.at
-	if r.opts.Wrote != nil && len(l.of.transitions) > 0 {
+	if r.opts.Wrote != nil && l.of.changes() > 0 {
 		r.opts.Wrote(r.name)
 	}
 	return nil

@@ -22,12 +22,14 @@ type Database interface {
 	Take(ctx context.Context, name store.LogName, people, holder string, lease time.Duration) (store.Log, error)
 	Release(ctx context.Context, name store.LogName, holder string) error
 	Living(ctx context.Context, log store.Log) ([]*history.Job, error)
+	LivingRuns(ctx context.Context, pods store.Log) ([]*store.Run, error)
+	JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[history.Ref]store.Job, error)
 	Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error)
 }
 
 // Expiring is what the removal of old jobs needs of a store.Store.
 type Expiring interface {
-	Expire(ctx context.Context, log store.Log, before history.Time, limit int) (jobs, transitions int, err error)
+	Expire(ctx context.Context, log store.Log, before history.Time, limit int) (store.Removed, error)
 }
 
 // Options say what is recorded, and where.
@@ -35,9 +37,9 @@ type Options struct {
 	Database Database
 	Expiring Expiring // the same database, in the name of what removes old jobs; nil: nothing is removed
 	Cluster  *cluster.Cluster
-	Store    *cache.Store // of the kind; in use for as long as the recorder runs
-	Rule     *rules.Rule
-	Waits    *waiting.Watch      // of the cluster; nil: nobody says why jobs wait
+	Store    *cache.Store        // of the kind; in use for as long as the recorder runs
+	Rule     *rules.Rule         // nil: the kind is pods, and what is recorded are the lives of those that belong to jobs
+	Waits    *waiting.Watch      // of the cluster; nil: nobody says why jobs wait; pods need it
 	Owners   *owners.Finder      // of the cluster; nil: jobs name their owners themselves
 	Holder   string              // the name of this recorder, unique among all that share the database
 	Keep     time.Duration       // how long after its deletion a job is kept; 0: for ever
@@ -59,10 +61,12 @@ const (
 
 // Recorder records one log. Run is for one goroutine.
 type Recorder struct {
-	opts   Options
-	name   store.LogName
-	log    *slog.Logger
-	status status
+	opts Options
+	name store.LogName
+	log  *slog.Logger
+
+	resource string // of the log
+	status   status
 
 	rewritten  bool      // versions went back, so the position is one of another history
 	expireNext time.Time // when the next removal of old jobs is due; of the goroutine that removes
@@ -75,6 +79,7 @@ type Recorder struct {
 	read    uint64                  // everything up to this version has been read
 	checked bool                    // the jobs have been compared with the objects
 	living  map[string]*history.Job // by uid
+	lives   *podLives               // of a recorder of pods; nil of others
 	waits   *waits                  // nil: nobody says why jobs wait
 	queue   queue                   // what was read and is not written yet
 	cursor  *cache.Cursor
@@ -87,6 +92,9 @@ func New(opts Options) *Recorder {
 	r := &Recorder{
 		opts: opts, log: opts.Log.With("cluster", opts.Cluster.Name(), "kind", opts.Store.Kind().String()), bell: stream.NewBell(),
 	}
+	if r.resource = opts.Store.Kind().String(); opts.Rule == nil {
+		r.resource = store.RunsResource
+	}
 	now := time.Now()
 	r.status.now = Status{State: Waiting, Since: now, Caught: now, Behind: true}
 	return r
@@ -97,6 +105,9 @@ func (r *Recorder) Status() Status { return r.status.get() }
 
 // Cluster is the name of the cluster.
 func (r *Recorder) Cluster() string { return r.opts.Cluster.Name() }
+
+// Resource is that of the log: the kind, or store.RunsResource.
+func (r *Recorder) Resource() string { return r.resource }
 
 // Store is the store of the kind that is recorded.
 func (r *Recorder) Store() *cache.Store { return r.opts.Store }
@@ -149,18 +160,13 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.name = store.LogName{Cluster: identity, Resource: r.opts.Store.Kind().String()}
+	r.name = store.LogName{Cluster: identity, Resource: r.resource}
 	if r.at, err = r.take(ctx); err != nil {
 		return err
 	}
 	defer r.release(ctx)
-	jobs, err := r.opts.Database.Living(ctx, r.at)
-	if err != nil {
+	if err := r.begin(ctx); err != nil {
 		return err
-	}
-	r.living = make(map[string]*history.Job, len(jobs))
-	for _, job := range jobs {
-		r.living[job.UID] = job
 	}
 	r.listen()
 	defer r.unlisten()
@@ -175,12 +181,36 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	}
 	defer func() { r.cursor.Disarm() }()
 	r.status.become(Recording, nil)
-	r.log.Info("history is recorded", "version", r.at.Version, "seq", r.at.Seq, "jobs", len(r.living))
+	r.log.Info("history is recorded", "version", r.at.Version, "seq", r.at.Seq, "living", r.known())
 	log := r.at
 	removing.Go(func() { r.expire(ctx, log) })
 	err = r.follow(ctx)
 	// What was read is written, even if reading fails: nobody may be able to read it again.
 	return errors.Join(err, r.flush(ctx))
+}
+
+// begin reads what is known of what is in the cluster.
+func (r *Recorder) begin(ctx context.Context) error {
+	if r.resource == store.RunsResource {
+		return r.beginLives(ctx)
+	}
+	jobs, err := r.opts.Database.Living(ctx, r.at)
+	if err != nil {
+		return err
+	}
+	r.living = make(map[string]*history.Job, len(jobs))
+	for _, job := range jobs {
+		r.living[job.UID] = job
+	}
+	return nil
+}
+
+// known is of how many objects in the cluster something is known.
+func (r *Recorder) known() int {
+	if r.lives != nil {
+		return len(r.lives.living)
+	}
+	return len(r.living)
 }
 
 func (r *Recorder) take(ctx context.Context) (store.Log, error) {
@@ -266,7 +296,7 @@ func (r *Recorder) passedOver(ctx context.Context, position uint64) (again bool,
 func (r *Recorder) follow(ctx context.Context) error {
 	renew := time.NewTicker(renewal)
 	defer renew.Stop()
-	looks := time.NewTicker(look)
+	looks := time.NewTicker(r.looksEach())
 	defer looks.Stop()
 	for {
 		events, position, more, err := r.next()
@@ -341,7 +371,7 @@ func (r *Recorder) tell(more bool) {
 	if writing {
 		version = r.at.Version
 	}
-	r.status.stands(version, r.at.Seq, len(r.living), more || writing)
+	r.status.stands(version, r.at.Seq, r.known(), more || writing)
 }
 
 // renew renews the lease. If nothing was written there, it also saves the position. A recorder that was taken for dead

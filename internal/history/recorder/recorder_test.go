@@ -46,6 +46,9 @@ type memory struct {
 	transitions []history.Transition
 	calls       int
 	expired     []expiry
+	runs        map[string]store.Run  // by the pod's uid, as they are
+	written     []store.Run           // each as it was written
+	of          map[history.Ref]int64 // the logs of jobs that are recorded, for recorders of pods
 
 	away      bool
 	takes     func() time.Duration // how long a write takes; nil: no time
@@ -93,6 +96,36 @@ func (m *memory) Living(context.Context, store.Log) (living []*history.Job, _ er
 	return living, nil
 }
 
+func (m *memory) LivingRuns(context.Context, store.Log) (living []*store.Run, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	if m.away {
+		return nil, errAway
+	}
+	for _, run := range m.runs {
+		if run.Parked = run.Of == 0; run.Gone == 0 || run.Parked {
+			living = append(living, &run)
+		}
+	}
+	return living, nil
+}
+
+func (m *memory) JobsOf(_ context.Context, _ string, wanted map[string][]string) (map[history.Ref]store.Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.away {
+		return nil, errAway
+	}
+	found := map[history.Ref]store.Job{}
+	for ref, of := range m.of {
+		if slices.Contains(wanted[ref.Resource], ref.UID) {
+			found[ref] = store.Job{Of: of, Owner: "owner of " + ref.Name, NamespaceUID: "namespace of " + ref.Name}
+		}
+	}
+	return found, nil
+}
+
 // Write may fail before it has written, and after.
 func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.Log, error) {
 	var takes func() time.Duration
@@ -125,6 +158,23 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 	for _, j := range b.Jobs {
 		m.jobs[j.UID] = j
 	}
+	for _, run := range b.Runs {
+		m.log.Seq++
+		run := *run
+		run.Seq = m.log.Seq
+		if was, there := m.runs[run.UID]; there && was.Of != 0 && was.Of != run.Of || there && was.Gone != 0 && run.Gone == 0 {
+			panic("a run is written behind its end, or leaves its job")
+		}
+		m.runs[run.UID], m.written = run, append(m.written, run)
+	}
+	for _, g := range b.Gone {
+		run, there := m.runs[g.Pod]
+		if !there || run.Of != g.Of {
+			panic("a pod is gone that has no run there")
+		}
+		run.Gone = g.At
+		m.runs[g.Pod] = run
+	}
 	m.log.Version = b.To
 	if err := broken(); err != nil {
 		return log, err
@@ -135,21 +185,22 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 // expireTakes is how long the database takes to remove a batch.
 const expireTakes = 150 * time.Millisecond
 
-func (m *memory) Expire(_ context.Context, _ store.Log, before history.Time, limit int) (jobs, transitions int, _ error) {
+func (m *memory) Expire(_ context.Context, _ store.Log, before history.Time, limit int) (removed store.Removed, _ error) {
 	time.Sleep(expireTakes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.away {
-		return 0, 0, errAway
+		return removed, errAway
 	}
 	for uid, j := range m.jobs {
-		if j.Deleted != 0 && j.Deleted < before && jobs < limit {
+		if j.Deleted != 0 && j.Deleted < before && removed.Jobs < limit {
 			delete(m.jobs, uid)
-			jobs++
+			removed.Jobs++
 		}
 	}
-	m.expired = append(m.expired, expiry{time.Now(), jobs})
-	return jobs, 0, nil
+	m.expired = append(m.expired, expiry{time.Now(), removed.Jobs})
+	removed.More = removed.Jobs == limit
+	return removed, nil
 }
 
 // expiry is one batch of what retention removed.
@@ -212,6 +263,16 @@ func start(t *testing.T, api *apitest.API, db expiringDatabase, name string, opt
 
 func startOn(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options) *replica {
 	t.Helper()
+	return startOf(t, connection, db, name, opts, apitest.Jobs)
+}
+
+// startOf starts a replica that records jobs, or pods.
+func startOf(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options, kind cluster.Kind) *replica {
+	t.Helper()
+	rule := batchRule(t)
+	if kind == apitest.Pods {
+		rule = nil
+	}
 	quiet := slog.New(slog.DiscardHandler)
 	kinds, err := cache.NewKinds(connection, cache.Options{Topic: opts, CatchUp: cache.CatchUpBound{Events: 10_000, Bytes: 1 << 24, Timeout: 20 * time.Second}}, quiet)
 	if err != nil {
@@ -227,7 +288,7 @@ func startOn(t *testing.T, connection *cluster.Cluster, db expiringDatabase, nam
 	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: []string{rules.Jobs}, Serves: func(string, string) bool { return true }, Log: quiet})
 	running.Go(func() { _ = waits.Run(ctx) })
 	running.Go(func() {
-		using, release, err := kinds.Use(apitest.Jobs, "")
+		using, release, err := kinds.Use(kind, "")
 		if ctx.Err() != nil && err != nil {
 			return
 		}
@@ -236,7 +297,7 @@ func startOn(t *testing.T, connection *cluster.Cluster, db expiringDatabase, nam
 			return
 		}
 		defer release()
-		r.recorder.Store(New(Options{Database: db, Expiring: db, Cluster: kinds.Cluster(), Store: using, Rule: batchRule(t), Waits: waits, Owners: owners.New(kinds.Cluster(), ruleSet(t), quiet), Holder: name, Keep: keep, Log: quiet}))
+		r.recorder.Store(New(Options{Database: db, Expiring: db, Cluster: kinds.Cluster(), Store: using, Rule: rule, Waits: waits, Owners: owners.New(kinds.Cluster(), ruleSet(t), quiet), Holder: name, Keep: keep, Log: quiet}))
 		if err := r.recorder.Load().Run(ctx); err != nil {
 			t.Error(err)
 		}
@@ -339,7 +400,7 @@ func newWorld() (*observer, *memory) {
 	if err != nil {
 		panic(err)
 	}
-	return &observer{api: api, rule: set.For(rules.Jobs), jobs: map[string]*history.Job{}, names: map[string]string{}}, &memory{jobs: map[string]*history.Job{}}
+	return &observer{api: api, rule: set.For(rules.Jobs), jobs: map[string]*history.Job{}, names: map[string]string{}}, &memory{jobs: map[string]*history.Job{}, runs: map[string]store.Run{}, of: map[history.Ref]int64{}}
 }
 
 // inOrder checks what holds whatever happens: numbers without gaps, each job's states a chain, no time before the one before.

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// expireAtOnce is how many jobs are removed at once: so few that recording waits only for a moment.
+	// expireAtOnce is how many jobs are removed at once: so few that recording waits only for a moment. Of their runs, the database decides.
 	expireAtOnce = 100
 	// expireRest is how long nothing is removed after a removal, as a multiple of the time that the removal took; it is
 	// at least leastRest. So most of the time readers have the database's disk for themselves, however slow it is. If the
@@ -50,8 +50,8 @@ func (r *Recorder) expireSome(ctx context.Context, log store.Log) (rest time.Dur
 	began := time.Now()
 	within, cancel := context.WithTimeout(ctx, expireWithin)
 	defer cancel()
-	jobs, transitions, err := r.opts.Expiring.Expire(within, log, history.At(r.opts.Cluster.Time(began).Add(-r.opts.Keep)), expireAtOnce)
-	r.opts.Metrics.Removed(jobs, transitions)
+	removed, err := r.opts.Expiring.Expire(within, log, history.At(r.opts.Cluster.Time(began).Add(-r.opts.Keep)), expireAtOnce)
+	r.opts.Metrics.Removed(removed)
 	if ctx.Err() != nil {
 		return 0
 	}
@@ -59,7 +59,7 @@ func (r *Recorder) expireSome(ctx context.Context, log store.Log) (rest time.Dur
 		r.opts.Metrics.Failed(ctx, err)
 		r.log.Warn("what was kept for long enough is not removed for now", "cause", string(store.CauseOf(err)), "error", err)
 	}
-	if err != nil || jobs < expireAtOnce {
+	if err != nil || !removed.More {
 		return expireAgain
 	}
 	return max(leastRest, expireRest*time.Since(began))

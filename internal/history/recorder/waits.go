@@ -35,7 +35,7 @@ type pace struct {
 
 // listen begins to listen to what other objects say of jobs. It also looks at what is already known of all living jobs.
 func (r *Recorder) listen() {
-	if r.opts.Waits == nil {
+	if r.opts.Waits == nil || r.lives != nil {
 		return
 	}
 	r.waits = &waits{listener: r.opts.Waits.Listen(), due: map[string]time.Time{}, paces: map[string]pace{}}
@@ -67,9 +67,20 @@ func (w *waits) changed(job *history.Job, now time.Time) {
 // has of them must not hold up the others: what is left over comes at the next look.
 const lookSteps = 20_000
 
+// looksEach is how often explain is called.
+func (r *Recorder) looksEach() time.Duration {
+	if r.lives != nil {
+		return seekEach
+	}
+	return look
+}
+
 // explain writes why jobs wait, for the jobs of which something else is said than what is written. It does not move seq,
 // and writes nothing where nothing changes.
 func (r *Recorder) explain(ctx context.Context) error {
+	if r.lives != nil {
+		return r.seekJobs(ctx)
+	}
 	if r.waits == nil {
 		return nil
 	}

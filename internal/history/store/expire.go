@@ -8,26 +8,63 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Expire removes jobs that were deleted from their cluster before a time, at most so many, with their transitions, in
-// one transaction. It returns how many of each it has removed. If these are fewer jobs than the limit, there are no
-// more.
+// Removed is what one call removed.
+type Removed struct {
+	Jobs, Transitions, Runs int
+	More                    bool // there may be more to remove
+}
+
+// runsAtOnceRemoved is how many runs are removed in one transaction: a job may have had any number of pods.
+const runsAtOnceRemoved = 1000
+
+// Expire removes jobs that were deleted from their cluster before a time, at most so many, with their transitions and runs, in
+// one transaction. If these have many runs, it only removes some of those, and the rest with the next calls. In a log of pods it removes runs of
+// pods that were removed before that time, and whose job was never known.
 //
 // A job that is still in the cluster stays, however long ago it has ended, since its recorder needs to know what was
 // recorded of it.
-func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit int) (jobs, transitions int, err error) {
-	uids, err := s.uids(ctx, `SELECT uid FROM jobs WHERE log = ? AND deleted > 0 AND deleted < ? ORDER BY deleted LIMIT ?`, log.ID, int64(before), limit)
-	if err == nil && len(uids) > 0 {
-		err = again(ctx, func() error {
-			return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
-				jobs, transitions, err = s.expire(ctx, tx, log, uids)
-				return err
-			})
+func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit int) (removed Removed, err error) {
+	defer func() {
+		if err != nil {
+			removed, err = Removed{}, fmt.Errorf("expire: %w", err)
+		}
+	}()
+	if log.Resource == RunsResource {
+		pods, err := s.texts(ctx, "SELECT pod FROM runs WHERE log = ? AND gone > 0 AND gone < ? LIMIT ?", log.ID, int64(before), runsAtOnceRemoved)
+		if err != nil || len(pods) == 0 {
+			return removed, err
+		}
+		removed.More = len(pods) == runsAtOnceRemoved
+		err = s.remove(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+			removed.Runs, err = s.removeRuns(ctx, tx, log, pods) // nobody was told of them, so no position becomes too old
+			return err
 		})
+		return removed, err
 	}
+	uids, err := s.texts(ctx, `SELECT uid FROM jobs WHERE log = ? AND deleted > 0 AND deleted < ? ORDER BY deleted LIMIT ?`, log.ID, int64(before), limit)
+	if err != nil || len(uids) == 0 {
+		return removed, err
+	}
+	runs, err := s.someRuns(ctx, log, uids)
 	if err != nil {
-		return 0, 0, fmt.Errorf("expire: %w", err)
+		return removed, err
 	}
-	return jobs, transitions, nil
+	err = s.remove(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if err = s.expireRuns(ctx, tx, log, runs); err != nil {
+			return err
+		}
+		if removed.Runs = len(runs); removed.Runs < runsAtOnceRemoved {
+			removed.Jobs, removed.Transitions, err = s.expire(ctx, tx, log, uids)
+		}
+		return err
+	})
+	removed.More = len(runs) == runsAtOnceRemoved || len(uids) == limit
+	return removed, err
+}
+
+// remove removes something in a transaction.
+func (s *Store) remove(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
+	return again(ctx, func() error { return s.inTransaction(ctx, do) })
 }
 
 // expire removes jobs that were deleted, of which nothing is written any more.
@@ -49,12 +86,60 @@ func (s *Store) expire(ctx context.Context, tx *sql.Tx, log Log, uids []string) 
 	return jobs, transitions, err
 }
 
-func (s *Store) uids(ctx context.Context, query string, args ...any) (uids []string, err error) {
+// removable is a run that is to be removed.
+type removable struct {
+	pod       string
+	pods, seq int64 // the log that numbers it
+}
+
+// someRuns are runs of jobs: all of them, unless there are more than are removed at once.
+func (s *Store) someRuns(ctx context.Context, log Log, uids []string) (runs []removable, err error) {
+	w := &where{}
+	w.add("log = ?", log.ID)
+	oneOf(w, "uid", uids)
 	err = s.Each(ctx, func(scan Scan) error {
-		var uid string
-		err := scan(&uid)
-		uids = append(uids, uid)
+		var r removable
+		err := scan(&r.pod, &r.pods, &r.seq)
+		runs = append(runs, r)
+		return err
+	}, "SELECT pod, pods, seq FROM runs "+w.String()+" LIMIT ?", append(w.args, runsAtOnceRemoved)...)
+	return runs, err
+}
+
+// expireRuns removes runs of jobs. The logs of pods come first, as they do for those who write there: of two that have the same locks in another order, one
+// would be undone.
+func (s *Store) expireRuns(ctx context.Context, tx *sql.Tx, log Log, runs []removable) error {
+	highest, names := map[int64]int64{}, make([]string, len(runs))
+	for i, r := range runs {
+		highest[r.pods], names[i] = max(highest[r.pods], r.seq), r.pod
+	}
+	for pods, seq := range highest {
+		if _, err := s.exec(ctx, tx, `UPDATE logs SET expired = ? WHERE id = ? AND expired < ?`, seq, pods, seq); err != nil {
+			return err
+		}
+	}
+	_, err := s.removeRuns(ctx, tx, log, names)
+	return err
+}
+
+// removeRuns removes the rows of pods.
+func (s *Store) removeRuns(ctx context.Context, tx *sql.Tx, log Log, pods []string) (int, error) {
+	if len(pods) == 0 {
+		return 0, nil
+	}
+	w := &where{}
+	w.add("log = ?", log.ID)
+	oneOf(w, "pod", pods)
+	return s.delete(ctx, tx, "runs", w)
+}
+
+// texts are what a question finds in its only column.
+func (s *Store) texts(ctx context.Context, query string, args ...any) (found []string, err error) {
+	err = s.Each(ctx, func(scan Scan) error {
+		var text string
+		err := scan(&text)
+		found = append(found, text)
 		return err
 	}, query, args...)
-	return uids, err
+	return found, err
 }

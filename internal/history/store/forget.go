@@ -29,61 +29,70 @@ func (s *Store) Unused(ctx context.Context, since history.Time) (found []Unused,
 	return found, nil
 }
 
-// Forget removes jobs of a log that nobody has recorded since a time, at most so many, with their transitions, in one transaction. Less than the limit
-// mean that the log itself is gone, too. One that is recorded again stays as it is, and so it is as if it were gone.
-func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit int) (jobs, transitions int, err error) {
+// Forget removes jobs of a log that nobody has recorded since a time, at most so many, with their transitions and runs, in one transaction; of jobs with many
+// runs only some of those. If there is no more, the log itself is gone, too. One that is recorded again stays as it is, and so it is as if it were gone.
+func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit int) (removed Removed, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("forget a log: %w", err)
+			removed, err = Removed{}, fmt.Errorf("forget a log: %w", err)
 		}
 	}()
-	uids, err := s.uids(ctx, "SELECT uid FROM jobs WHERE log = ? LIMIT ?", log.ID, limit)
+	uids, err := s.texts(ctx, "SELECT uid FROM jobs WHERE log = ? LIMIT ?", log.ID, limit)
 	if err != nil {
-		return 0, 0, err
+		return removed, err
 	}
-	err = again(ctx, func() error {
-		return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			jobs, transitions, err = s.forget(ctx, tx, log, since, uids, len(uids) < limit)
-			return err
-		})
+	runs, err := s.someRuns(ctx, log, uids) // of a log of pods, those that have no job
+	if err != nil {
+		return removed, err
+	}
+	err = s.remove(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		removed, err = s.forget(ctx, tx, log, since, uids, runs, len(uids) < limit)
+		return err
 	})
-	return jobs, transitions, err
+	return removed, err
 }
 
 // forget removes jobs of a log, and if these are its last, the log.
-func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.Time, uids []string, last bool) (jobs, transitions int, err error) {
+func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.Time, uids []string, runs []removable, last bool) (removed Removed, err error) {
 	// A recorder that takes the log waits for the end of this transaction, or comes before it.
 	result, err := s.exec(ctx, tx, "UPDATE logs SET holder = '' WHERE id = ? AND "+unused, log.ID, int64(since), int64(since))
 	if err != nil {
-		return 0, 0, err
+		return removed, err
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return 0, 0, err
+		return removed, err
 	}
-	if len(uids) > 0 {
+	if err := s.expireRuns(ctx, tx, log, runs); err != nil {
+		return removed, err
+	}
+	if removed.Runs = len(runs); removed.Runs == runsAtOnceRemoved {
+		removed.More = true
+		return removed, nil
+	}
+	if removed.More = !last; len(uids) > 0 {
 		w := &where{}
 		w.add("log = ?", log.ID)
 		oneOf(w, "uid", uids)
-		if jobs, err = s.delete(ctx, tx, "jobs", w); err != nil {
-			return 0, 0, err
+		if removed.Jobs, err = s.delete(ctx, tx, "jobs", w); err != nil {
+			return removed, err
 		}
-		if transitions, err = s.delete(ctx, tx, "transitions", w); err != nil {
-			return 0, 0, err
+		if removed.Transitions, err = s.delete(ctx, tx, "transitions", w); err != nil {
+			return removed, err
 		}
 	}
 	if last {
-		for _, table := range []string{"transitions", "jobs", "spans"} { // of the first two there should be none
+		for _, table := range []string{"transitions", "jobs", "runs", "spans"} { // of the first three there should be none
 			w := &where{}
 			w.add("log = ?", log.ID)
 			if _, err := s.delete(ctx, tx, table, w); err != nil {
-				return 0, 0, err
+				return removed, err
 			}
 		}
 		if _, err := s.exec(ctx, tx, "DELETE FROM logs WHERE id = ?", log.ID); err != nil {
-			return 0, 0, err
+			return removed, err
 		}
 	}
-	return jobs, transitions, nil
+	return removed, nil
 }
 
 func (s *Store) delete(ctx context.Context, tx *sql.Tx, table string, w *where) (int, error) {

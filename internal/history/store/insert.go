@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -66,9 +67,9 @@ func fits(rows [][]any) bool {
 const arraySize = 2000
 
 // arrays selects rows from one array for each column. So there is one statement for any number of rows, which is parsed and planned
-// with a few parameters instead of thousands. It is not ok if that cannot be: a column has other values than texts or whole numbers, or none at all.
+// with a few parameters instead of thousands. It is not ok if that cannot be: a column has other values than texts or whole numbers, or both.
 func arrays(columns int, rows [][]any) (selected string, args []any, ok bool) {
-	var types []string
+	var types, names, selects []string
 	for c := range columns {
 		texts, numbers := make([]*string, 0, len(rows)), make([]*int64, 0, len(rows))
 		for _, row := range rows {
@@ -89,15 +90,23 @@ func arrays(columns int, rows [][]any) (selected string, args []any, ok bool) {
 			texts, numbers = append(texts, text), append(numbers, number)
 		}
 		switch isText, isNumber := slices.ContainsFunc(texts, notNil), slices.ContainsFunc(numbers, notNil); {
-		case isText && !isNumber:
-			types, args = append(types, "?::text[]"), append(args, texts)
-		case isNumber && !isText:
-			types, args = append(types, "?::bigint[]"), append(args, numbers)
-		default:
+		case isText && isNumber:
 			return "", nil, false
+		case isText:
+			types, args = append(types, "?::text[]"), append(args, texts)
+		case isNumber:
+			types, args = append(types, "?::bigint[]"), append(args, numbers)
+		default: // an array of nothing but NULL would have to have the column's type
+			selects = append(selects, "NULL")
+			continue
 		}
+		names = append(names, "c"+strconv.Itoa(c))
+		selects = append(selects, names[len(names)-1])
 	}
-	return "SELECT * FROM unnest(" + strings.Join(types, ", ") + ") AS rows", args, true
+	if len(names) == 0 {
+		return "", nil, false
+	}
+	return "SELECT " + strings.Join(selects, ", ") + " FROM unnest(" + strings.Join(types, ", ") + ") AS rows (" + strings.Join(names, ", ") + ")", args, true
 }
 
 func notNil[T any](p *T) bool { return p != nil }

@@ -92,6 +92,8 @@ type Batch struct {
 	Transitions []*history.Transition // in order; they get their numbers
 	Jobs        []*history.Job        // as the transitions left them, each once
 	After       []*history.Job        // for each transition, its job as it was after it; only writers read it, nil if there are none
+	Runs        []*Run                // of a log of pods: each once; they get their numbers in this order
+	Gone        []Gone                // of a log of pods: of which nothing else has changed
 }
 
 // Writer writes rows of its own in the transaction that writes a batch: what follows from a transition is written if, and
@@ -130,7 +132,7 @@ func (s *Store) write(ctx context.Context, log Log, b Batch) (next Log, err erro
 
 func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log, error) {
 	next := log
-	next.Version, next.Seq = b.To, log.Seq+uint64(len(b.Transitions))
+	next.Version, next.Seq = b.To, log.Seq+uint64(len(b.Transitions)+len(b.Runs))
 	result, err := s.exec(ctx, tx, `UPDATE logs SET version = ?, seq = ?, moved = `+s.dialect.now()+` WHERE id = ? AND version = ? AND seq = ?`,
 		int64(next.Version), int64(next.Seq), log.ID, int64(log.Version), int64(log.Seq))
 	if err != nil {
@@ -165,6 +167,9 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 	}
 	if err := s.insert(ctx, tx, "jobs", jobColumns, rows, s.dialect.upsert(jobColumns[:2], jobColumns[2:])); err != nil {
 		return log, fmt.Errorf("write jobs: %w", err)
+	}
+	if err := s.writeRuns(ctx, tx, log, b); err != nil {
+		return log, fmt.Errorf("write runs: %w", err)
 	}
 	if len(b.Transitions) > 0 {
 		for _, w := range s.writers {

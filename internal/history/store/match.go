@@ -6,19 +6,34 @@ import (
 	"github.com/kubecast/kubecast/internal/history"
 )
 
-// Matches reports whether the database would find a transition with this filter.
-func (f Filter) Matches(t *history.Transition) bool {
-	return (f.Namespace == "" || t.Namespace == f.Namespace) &&
-		(f.Name == "" || t.Name == f.Name) &&
-		(f.Within == nil || f.Own != "" && t.Owner == f.Own || slices.ContainsFunc(f.Within, func(p Place) bool {
-			return p.has(t) && (p.Namespace == AnyNamespace || f.Living == nil || slices.ContainsFunc(f.Living, func(n Namespace) bool { return n.has(t) }))
-		})) &&
-		among(f.States, t.To) && among(f.Owners, t.Owner) && among(f.Queues, t.Queue) && among(f.UIDs, t.UID) &&
-		t.At >= f.Since && (f.Until == 0 || t.At < f.Until)
+// row is what a filter asks of a row, whatever table it is in.
+type row struct {
+	namespace, namespaceUID, name, owner, queue, uid string
+	at, created                                      history.Time
 }
 
-func (p Place) has(t *history.Transition) bool {
-	return (p.Namespace == AnyNamespace || p.Namespace == t.Namespace) && (p.Name == "" || p.Name == t.Name)
+// Matches reports whether the database would find a transition with this filter.
+func (f Filter) Matches(t *history.Transition) bool {
+	return among(f.States, t.To) && f.matches(row{t.Namespace, t.NamespaceUID, t.Name, t.Owner, t.Queue, t.UID, t.At, t.Created})
+}
+
+// MatchesRun reports whether the database would find a run with this filter.
+func (f Filter) MatchesRun(r *Run) bool {
+	return f.matches(row{r.Namespace, r.NamespaceUID, r.Job.Name, r.Owner, r.Queue, r.Job.UID, r.Created, r.Created})
+}
+
+func (f Filter) matches(r row) bool {
+	return (f.Namespace == "" || r.namespace == f.Namespace) &&
+		(f.Name == "" || r.name == f.Name) &&
+		(f.Within == nil || f.Own != "" && r.owner == f.Own || slices.ContainsFunc(f.Within, func(p Place) bool {
+			return p.has(r) && (p.Namespace == AnyNamespace || f.Living == nil || slices.ContainsFunc(f.Living, func(n Namespace) bool { return n.has(r) }))
+		})) &&
+		among(f.Owners, r.owner) && among(f.Queues, r.queue) && among(f.UIDs, r.uid) &&
+		r.at >= f.Since && (f.Until == 0 || r.at < f.Until)
+}
+
+func (p Place) has(r row) bool {
+	return (p.Namespace == AnyNamespace || p.Namespace == r.namespace) && (p.Name == "" || p.Name == r.name)
 }
 
 func among[T comparable](values []T, value T) bool {

@@ -18,9 +18,9 @@ type Namespace struct {
 	Created   history.Time
 }
 
-// has reports whether a transition is of the namespace.
-func (n Namespace) has(t *history.Transition) bool {
-	return n.Name == t.Namespace && (n.UID == t.NamespaceUID || t.NamespaceUID == "" && t.Created > n.Created)
+// has reports whether a row is of the namespace.
+func (n Namespace) has(r row) bool {
+	return n.Name == r.namespace && (n.UID == r.namespaceUID || r.namespaceUID == "" && r.created > n.Created)
 }
 
 // livingIn is a condition for rows of a table that are in namespaces of some names: that they are of these very namespaces. A transition of which it is
@@ -39,7 +39,7 @@ func livingIn(log Log, table string, living []Namespace) (text string, args []an
 		}
 		return text + " END"
 	}
-	if table == "jobs" {
+	if table != "transitions" {
 		text = "COALESCE(namespace_uid, CASE WHEN " + oldest("created") + " THEN '' END)"
 	} else {
 		text = "COALESCE(namespace_uid, (SELECT COALESCE(of_namespace, CASE WHEN " + oldest("of_created") + " THEN '' END)" +

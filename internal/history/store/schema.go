@@ -105,6 +105,7 @@ var migrations = [][]string{{
 	},
 	inboxNamespaces,
 	secretTables,
+	runTables,
 }
 
 var (

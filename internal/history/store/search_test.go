@@ -93,7 +93,7 @@ func (m *modelOfPages) expire(t *testing.T) {
 	if first < math.MaxInt64 {
 		before = first // which stays
 	}
-	if _, _, err := m.store.Expire(t.Context(), m.log, before, 10_000); err != nil {
+	if _, err := m.store.Expire(t.Context(), m.log, before, 10_000); err != nil {
 		t.Fatal(err)
 	}
 	m.transitions = slices.DeleteFunc(m.transitions, func(tr *history.Transition) bool {

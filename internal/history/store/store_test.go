@@ -282,8 +282,8 @@ func TestWhatWasDeletedLongAgoIsRemoved(t *testing.T) {
 		later.Jobs[0].Deleted = 10_000
 		log = write(t, s, log, later)
 		for _, want := range []int{10, 10, 5, 0} {
-			if n, transitions, err := s.Expire(t.Context(), log, 5_000, 10); n != want || transitions != 2*want || err != nil {
-				t.Fatalf("%d removed with %d transitions, %v, not %d", n, transitions, err, want)
+			if n, err := s.Expire(t.Context(), log, 5_000, 10); n.Jobs != want || n.Transitions != 2*want || n.More != (want == 10) || err != nil {
+				t.Fatalf("%+v removed, %v, not %d jobs", n, err, want)
 			}
 		}
 		found, err := s.Find(t.Context(), jobs)
@@ -431,8 +431,8 @@ func TestALogThatNobodyRecordsIsForgotten(t *testing.T) {
 			if err != nil || len(unused) != 0 {
 				t.Errorf("%s: %v, %v", when, unused, err)
 			}
-			if jobs, _, err := s.Forget(t.Context(), log, since, 100); err != nil || jobs != 0 {
-				t.Errorf("%s: %d jobs are forgotten, %v", when, jobs, err)
+			if n, err := s.Forget(t.Context(), log, since, 100); err != nil || n != (Removed{}) {
+				t.Errorf("%s: %+v are forgotten, %v", when, n, err)
 			}
 		}
 		since := hence(time.Hour)
@@ -441,8 +441,8 @@ func TestALogThatNobodyRecordsIsForgotten(t *testing.T) {
 			t.Fatalf("%+v, %v", unused, err)
 		}
 		for _, want := range []int{3, 3, 1, 0} {
-			if n, transitions, err := s.Forget(t.Context(), unused[0].Log, since, 3); err != nil || n != want || transitions != 2*want {
-				t.Errorf("%d jobs and %d transitions are forgotten, not %d: %v", n, transitions, want, err)
+			if n, err := s.Forget(t.Context(), unused[0].Log, since, 3); err != nil || n.Jobs != want || n.Transitions != 2*want || n.More != (want == 3) {
+				t.Errorf("%+v are forgotten, not %d jobs: %v", n, want, err)
 			}
 		}
 		if _, err := s.Find(t.Context(), jobs); !errors.Is(err, ErrNoLog) {
@@ -457,7 +457,7 @@ func TestALogThatNobodyRecordsIsForgotten(t *testing.T) {
 	})
 }
 
-// PostgreSQL gets a column as an array if it can. A column of nothing but NULL, or of other types, says no type: its rows come as they are.
+// PostgreSQL gets a column as an array if it can, and NULL for one of nothing else. Of a column of other types, rows come as they are.
 func TestRowsOfAnyTypesAreInserted(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		if err := s.Transact(t.Context(), func(tx *Tx) error {

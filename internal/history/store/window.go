@@ -50,7 +50,7 @@ type search struct {
 	by    string          // the column by which it is ordered, the highest first
 	page  string          // the order of pages
 	order string          // the index that has all rows in this order
-	state string          // the column of States
+	state string          // the column of States; "" if there are none
 	time  string          // the column of Since and Until
 	where *where          // what indexes have
 	whole *where          // all that is asked for
@@ -71,7 +71,9 @@ func (s *Store) search(log Log, f Filter, q search) *search {
 	q.lead("uid", f.UIDs)
 	q.lead("name", one(f.Name))
 	q.lead("owner", f.Owners)
-	q.lead("queue", f.Queues)
+	if q.table != "runs" { // which have no such index
+		q.lead("queue", f.Queues)
+	}
 	q.lead("namespace", one(f.Namespace))
 	q.lead(q.state, texts(f.States))
 	if f.Namespace == "" && f.Within != nil && !anywhere {

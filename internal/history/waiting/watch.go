@@ -37,6 +37,8 @@ type Watch struct {
 	objects   *ownerref.Graph[object] // those that say something, or belong to another object
 	unread    map[string]bool         // kinds that have not been read yet
 	listeners map[*Listener]struct{}
+	upwards   map[kindOf]upward // the kinds that are read
+	settled   chan struct{}     // closed once unread was empty
 }
 
 // object is what is known of one object.
@@ -54,7 +56,8 @@ func lessSaid(a, b object) bool {
 func New(opts Options) *Watch {
 	w := &Watch{
 		opts: opts, wanted: make(chan struct{}), objects: ownerref.NewGraph(lessSaid),
-		unread: map[string]bool{}, listeners: map[*Listener]struct{}{},
+		unread: map[string]bool{}, listeners: map[*Listener]struct{}{}, upwards: map[kindOf]upward{},
+		settled: make(chan struct{}),
 	}
 	w.want = sync.OnceFunc(func() { close(w.wanted) })
 	for _, s := range sourcesFor(opts.Jobs) {
@@ -119,6 +122,12 @@ func (w *Watch) read(ctx context.Context, s source, using *cache.Store) error {
 	if err := using.WaitSynced(ctx); err != nil {
 		return err
 	}
+	w.reads(s, using.Kind(), using)
+	defer func() {
+		if ctx.Err() == nil { // else others may still ask, who end with this one
+			w.reads(s, using.Kind(), nil)
+		}
+	}()
 	for {
 		snapshot := using.Snapshot()
 		found := map[ownerref.ID]bool{}
@@ -208,7 +217,13 @@ func (w *Watch) retain(s source, found map[ownerref.ID]bool) {
 	for _, id := range gone {
 		w.forget(id)
 	}
-	delete(w.unread, s.kind)
+	if delete(w.unread, s.kind); len(w.unread) == 0 {
+		select {
+		case <-w.settled:
+		default:
+			close(w.settled)
+		}
+	}
 }
 
 // forget says that an object says nothing any more. The caller holds the lock.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
 )
 
 // Job is a job as others are told it.
@@ -96,6 +97,57 @@ func TransitionOf(t *history.Transition, cluster, resource string) Transition {
 	}
 	if t.From != "" {
 		told.From = &t.From
+	}
+	return told
+}
+
+// Run is the life of a pod of a job as others are told it.
+type Run struct {
+	Seq          string            `json:"seq"`
+	Cluster      string            `json:"cluster"`
+	Namespace    string            `json:"namespace"`
+	NamespaceUID *string           `json:"namespaceUID"` // which namespace of that name; null: that is not known
+	Job          Ref               `json:"job"`
+	Owner        string            `json:"owner"` // of the job
+	Queue        string            `json:"queue"`
+	Name         string            `json:"name"` // of the pod
+	UID          string            `json:"uid"`
+	Index        string            `json:"index"`
+	Node         string            `json:"node"`
+	CreatedAt    history.Time      `json:"createdAt"`
+	ScheduledAt  history.Time      `json:"scheduledAt"`
+	StartedAt    history.Time      `json:"startedAt"`
+	EndedAt      history.Time      `json:"endedAt"`
+	Late         bool              `json:"late"`
+	Restarts     int64             `json:"restarts"`
+	Reason       string            `json:"reason"`
+	Message      string            `json:"message"`
+	Container    string            `json:"container"`
+	ExitCode     *int64            `json:"exitCode"`
+	Signal       *int64            `json:"signal"`
+	Requests     map[string]string `json:"requests"`
+	Devices      []history.Device  `json:"devices"`
+}
+
+// Ref names a job.
+type Ref struct {
+	Resource string `json:"resource"`
+	Name     string `json:"name"`
+	UID      string `json:"uid"`
+}
+
+// RunOf returns a run of a cluster, by its name for people. Seq is the number of its last change, as its reader is told it.
+func RunOf(r *store.Run, cluster, seq string) Run {
+	told := Run{
+		Seq: seq, Cluster: cluster, Namespace: r.Namespace, NamespaceUID: known(r.NamespaceUID), Job: Ref(r.Job), Owner: r.Owner, Queue: r.Queue, Name: r.Name, UID: r.UID,
+		Index: r.Index, Node: r.Node, CreatedAt: r.Created, ScheduledAt: r.Scheduled, StartedAt: r.Started, EndedAt: r.Ended, Late: r.Late,
+		Restarts: r.Restarts, Reason: r.Reason, Message: r.Message, Container: r.Container, ExitCode: r.ExitCode, Signal: r.Signal, Requests: r.Requests, Devices: r.Devices,
+	}
+	if told.Requests == nil {
+		told.Requests = map[string]string{}
+	}
+	if told.Devices == nil {
+		told.Devices = []history.Device{}
 	}
 	return told
 }

@@ -92,6 +92,8 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	switch q.view {
 	case viewTransitions:
 		err = h.transitions(r.Context(), &page, found, t, q)
+	case viewRuns:
+		err = h.runs(r.Context(), &page, found, t, q)
 	case viewUsage:
 		err = h.usageOf(r.Context(), &page, found, t, q, history.At(now))
 	default:
@@ -192,6 +194,37 @@ func (h *Handler) jobs(ctx context.Context, p *page, g access.Grant, t access.Ta
 			after = store.JobAfter{Created: j.Created, UID: j.UID}
 		}
 		if len(jobs) <= n {
+			return p.end("")
+		}
+	}
+}
+
+// runs makes a page of runs.
+func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
+	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), archive.Runs.Numbering(t.Qualified()))
+	if err != nil {
+		return err
+	}
+	after := store.RunAfter{Created: history.Time(q.after.Created), Pod: q.after.UID}
+	for {
+		n := min(q.limit-p.items, chunk)
+		runs, err := p.from.Runs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, n+1)
+		if err != nil {
+			return err
+		}
+		for i, run := range runs {
+			if i == n || p.isFull() {
+				if p.items < q.limit && !p.isFull() {
+					break // the next chunk begins here
+				}
+				return p.end(q.goOn(token{Created: int64(after.Created), UID: after.Pod}))
+			}
+			if err := p.add(wire.RunOf(run, g.Kinds.Cluster().Name(), numbers.Row(run.Seq))); err != nil {
+				return err
+			}
+			after = store.RunAfter{Created: run.Created, Pod: run.UID}
+		}
+		if len(runs) <= n {
 			return p.end("")
 		}
 	}

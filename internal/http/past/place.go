@@ -20,6 +20,7 @@ import (
 type place struct {
 	numbers *seal.Numbers      // nil before Ready
 	visible *access.Visibility // nil: the caller sees all, and so numbers
+	shared  bool               // numbers count also what is of other kinds, so nobody sees them
 
 	placed bool   // seq is a position: all transitions up to it were told, or are not for this client
 	seq    uint64 // of which the client is told only as much as claimed says, if that is not ""
@@ -33,7 +34,7 @@ func (p *place) seen(visible *access.Visibility) {
 	}
 }
 
-func (p *place) isSealed() bool { return p.visible != nil }
+func (p *place) isSealed() bool { return p.shared || p.visible != nil }
 
 // tell moves to a transition that the client is told now.
 func (p *place) tell(seq uint64) {

@@ -35,6 +35,7 @@ const (
 	viewJobs        = "jobs"
 	viewTransitions = "transitions"
 	viewUsage       = "usage"
+	viewRuns        = "runs"
 
 	defaultLimit = 100
 	maxLimit     = 1000
@@ -89,6 +90,9 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 	if q.filter.Until, err = timeOf("until", query["until"], now); err != nil {
 		return q, err
 	}
+	if q.view == viewRuns && len(states) > 0 {
+		return q, reply.BadRequest("state: has no meaning with view=runs: jobs have states")
+	}
 	q.digest = digest(query, t)
 	if text := query.Get("continue"); text != "" {
 		if q.after, err = decode(text, q); err != nil {
@@ -114,10 +118,14 @@ func parseStream(query url.Values, t access.Target, now time.Time) (q question, 
 	if query.Has("continue") {
 		return q, reply.BadRequest("continue: has no meaning for an event stream")
 	}
-	if view := query.Get("view"); view != "" && view != viewTransitions {
-		return q, reply.BadRequest("view: %q is not streamed, only transitions are", reply.Shortened(view))
-	}
 	query = maps.Clone(query)
+	switch view := query.Get("view"); view {
+	case "":
+		query.Set("view", viewTransitions)
+	case viewTransitions, viewRuns:
+	default:
+		return q, reply.BadRequest("view: %q is not streamed, only transitions and runs are", reply.Shortened(view))
+	}
 	query.Del("limit")
 	q, err = parse(query, t, me, now)
 	q.limit = limit
@@ -133,10 +141,10 @@ func viewOf(query url.Values) (string, error) {
 	switch view := query.Get("view"); view {
 	case "":
 		return viewJobs, nil
-	case viewJobs, viewTransitions, viewUsage:
+	case viewJobs, viewTransitions, viewUsage, viewRuns:
 		return view, nil
 	default:
-		return "", reply.BadRequest("view: %q is none; there are jobs, transitions and usage", reply.Shortened(view))
+		return "", reply.BadRequest("view: %q is none; there are jobs, transitions, runs and usage", reply.Shortened(view))
 	}
 }
 
@@ -205,7 +213,7 @@ func digest(query url.Values, t access.Target) string {
 // token is where a page ended.
 type token struct {
 	Question string       `json:"q"`
-	Created  int64        `json:"c,omitempty"` // of jobs
+	Created  int64        `json:"c,omitempty"` // of jobs, and of pods
 	UID      string       `json:"u,omitempty"`
 	Seq      uint64       `json:"s,omitempty"` // of transitions: the number of the last one,
 	Row      string       `json:"r,omitempty"` // or that sealed, for a caller who may not see all of the kind
@@ -231,7 +239,7 @@ func decode(text string, q question) (t token, err error) {
 	if err != nil || json.Unmarshal(raw, &t) != nil {
 		return t, reply.BadRequest("continue: is no token of this gateway's")
 	}
-	if t.Question != q.digest || (t.UID == "") != (q.view == viewTransitions) || (t.Seq == 0 && t.Row == "") != (q.view == viewJobs) || t.Seq != 0 && t.Row != "" ||
+	if t.Question != q.digest || (t.UID == "") != (q.view == viewTransitions) || (t.Seq == 0 && t.Row == "") != (q.view != viewTransitions) || t.Seq != 0 && t.Row != "" ||
 		len(t.UID) > maxValue || !isText(t.UID) || int64(t.Seq) < 0 {
 		return t, reply.BadRequest("continue: is a token of another question")
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/cluster"
-	"github.com/kubecast/kubecast/internal/history"
 	"github.com/kubecast/kubecast/internal/history/archive"
 	"github.com/kubecast/kubecast/internal/history/store"
 	"github.com/kubecast/kubecast/internal/history/wire"
@@ -23,7 +22,7 @@ import (
 	"github.com/kubecast/kubecast/internal/stream"
 )
 
-// Stream is an eventstream.Parser: it reads what is asked of a stream of transitions.
+// Stream is an eventstream.Parser: it reads what is asked of a stream of transitions, or of runs.
 func (h *Handler) Stream(name, path string, query url.Values) (eventstream.Opener, error) {
 	t, err := h.target(path)
 	if err != nil {
@@ -60,8 +59,8 @@ func (h *Handler) target(path string) (access.Target, error) {
 	return t, nil
 }
 
-// transitions is the eventstream.Source of the transitions of a kind's jobs.
-type transitions struct {
+// changes is the eventstream.Source of the transitions of a kind's jobs, or of the runs of their pods.
+type changes struct {
 	eventstream.Permitted
 	eventstream.Aside
 	place
@@ -69,6 +68,8 @@ type transitions struct {
 	database archive.Reader
 	turns    *pace.Turns
 	tail     *archive.Tail
+	what     archive.What
+	event    string       // the name of what is told
 	in       access.Grant // no store
 	kind     cluster.Kind
 	target   access.Target
@@ -98,9 +99,12 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	if kind.Resource == "" { // the kind is gone, or was not looked up because the caller may see nothing of it
 		kind = cluster.Kind{Group: t.Group, Version: t.Version, Resource: t.Resource, Namespaced: true}
 	}
-	s := &transitions{
+	s := &changes{
 		handler: h, database: h.opts.Archive.For(id.Payer()), turns: h.opts.Turns, in: granted, kind: kind, target: t, own: own, payer: id.Payer(),
 		name: name, newest: q.limit, filter: q.filter, Permitted: eventstream.Permitted{Visible: granted.Visible},
+	}
+	if s.what, s.event = archive.Transitions, "transition"; q.view == viewRuns {
+		s.what, s.event, s.shared = archive.Runs, "run", true
 	}
 	if s.name == "" {
 		s.name = "h"
@@ -114,31 +118,31 @@ func (h *Handler) open(ctx context.Context, id auth.Identity, name string, t acc
 	if err := restrict(ctx, &s.filter, granted.Kinds.Cluster(), granted.Visible); err != nil {
 		return nil, err
 	}
-	if s.tail, err = h.opts.Archive.Follow(ctx, granted.Kinds.Cluster(), t.Qualified()); err != nil {
+	if s.tail, err = h.opts.Archive.Follow(ctx, granted.Kinds.Cluster(), t.Qualified(), s.what); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
 // Name implements eventstream.Source.
-func (s *transitions) Name() string { return s.name }
+func (s *changes) Name() string { return s.name }
 
 // Ready implements eventstream.Source.
-func (s *transitions) Ready(ctx context.Context) (err error) {
+func (s *changes) Ready(ctx context.Context) (err error) {
 	if err = s.tail.Ready(ctx); err == nil {
-		s.numbers, err = s.database.Numbers(ctx, s.in.Kinds.Cluster(), s.target.Qualified())
+		s.numbers, err = s.database.Numbers(ctx, s.in.Kinds.Cluster(), s.what.Numbering(s.target.Qualified()))
 	}
 	return err
 }
 
 // Epoch implements eventstream.Source. It is the epoch of the cluster's objects. So a client that adds a history to its
 // stream is not reset everywhere.
-func (s *transitions) Epoch(ctx context.Context) (string, error) {
+func (s *changes) Epoch(ctx context.Context) (string, error) {
 	return s.in.Kinds.Cluster().Epoch(ctx)
 }
 
 // Find implements eventstream.Source.
-func (s *transitions) Find(ctx context.Context, from eventstream.From) {
+func (s *changes) Find(ctx context.Context, from eventstream.From) {
 	s.from, s.reset, s.resume = from, from.Reset, false
 	s.seen(s.Visible)
 	if s.reset != "" || !from.Named {
@@ -151,7 +155,7 @@ func (s *transitions) Find(ctx context.Context, from eventstream.From) {
 		return
 	}
 	// One row is enough: this only asks whether all that follows is still there.
-	_, _, err := s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.filter, s.seq, 1)
+	_, _, err := s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.what, s.filter, s.seq, 1)
 	switch {
 	case errors.Is(err, archive.ErrAhead):
 		s.reset = eventstream.ResetAhead
@@ -163,16 +167,16 @@ func (s *transitions) Find(ctx context.Context, from eventstream.From) {
 }
 
 // Begin implements eventstream.Source.
-func (s *transitions) Begin(told eventstream.Freshness) (reset string) {
+func (s *changes) Begin(told eventstream.Freshness) (reset string) {
 	s.placed, s.freshness = s.resume, told
 	return s.reset
 }
 
 // Claim implements eventstream.Source.
-func (s *transitions) Claim() stream.Claim { return s.claim() }
+func (s *changes) Claim() stream.Claim { return s.claim() }
 
 // Bookmark implements eventstream.Source. The session calls it when it is time to, whatever was recorded meanwhile.
-func (s *transitions) Bookmark(to eventstream.Sink) {
+func (s *changes) Bookmark(to eventstream.Sink) {
 	if s.placed {
 		s.mark()
 		to.Emit(s.prefix, "bookmark", `{"seq":"`+s.text()+`"}`)
@@ -180,7 +184,7 @@ func (s *transitions) Bookmark(to eventstream.Sink) {
 }
 
 // Read implements eventstream.Source.
-func (s *transitions) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
+func (s *changes) Read(_ context.Context, to eventstream.Sink) eventstream.Progress {
 	if s.to == nil {
 		s.to = to
 		switch {
@@ -202,25 +206,26 @@ func (s *transitions) Read(_ context.Context, to eventstream.Sink) eventstream.P
 	return s.follow()
 }
 
-// isOfAnotherNamespace reports whether a transition would be told if its namespace were one that lives, and it is not known that it does not: it may have been made
+// isOfAnotherNamespace reports whether a change would be told if its namespace were one that lives, and it is not known that it does not: it may have been made
 // anew. One of which it is not known where it was is of no other life if some namespace of its name lived already: then its job is older than that.
-func (s *transitions) isOfAnotherNamespace(t *history.Transition) bool {
+func (s *changes) isOfAnotherNamespace(c archive.Change) bool {
+	name, uid := c.Namespace()
 	switch {
-	case s.filter.Living == nil, t.NamespaceUID != "" && t.NamespaceUID == s.former, s.filter.Matches(t):
+	case s.filter.Living == nil, uid != "" && uid == s.former, c.Matches(s.filter):
 		return false
-	case t.NamespaceUID == "" && slices.ContainsFunc(s.filter.Living, func(n store.Namespace) bool { return n.Name == t.Namespace }):
+	case uid == "" && slices.ContainsFunc(s.filter.Living, func(n store.Namespace) bool { return n.Name == name }):
 		return false
 	}
 	whichever := s.filter
 	whichever.Living = nil
-	return whichever.Matches(t)
+	return c.Matches(whichever)
 }
 
-// batch is how many transitions are told in one Read.
+// batch is how many changes are told in one Read.
 const batch = 128
 
 // follow tells what follows the client's position.
-func (s *transitions) follow() (p eventstream.Progress) {
+func (s *changes) follow() (p eventstream.Progress) {
 	before := s.tail.Upstream()
 	entries, err := s.tail.Next(s.seq, batch, s.to)
 	switch {
@@ -238,22 +243,23 @@ func (s *transitions) follow() (p eventstream.Progress) {
 		}
 	}
 	for _, e := range entries {
-		if e.Seq > s.looked && s.isOfAnotherNamespace(e.Transition) {
+		if e.Seq > s.looked && s.isOfAnotherNamespace(e.Change) {
 			filter, upTo := s.filter, entries[len(entries)-1].Seq
 			return s.ask(func(ctx context.Context) error { return alive(ctx, &filter, s.in.Kinds.Cluster()) }, func() eventstream.Progress {
-				if s.filter, s.looked = filter, upTo; e.NamespaceUID != "" {
-					s.former = e.NamespaceUID
+				s.filter, s.looked = filter, upTo
+				if _, uid := e.Namespace(); uid != "" {
+					s.former = uid
 				}
 				return eventstream.Progress{More: true}
 			})
 		}
-		if !s.filter.Matches(e.Transition) {
+		if !e.Matches(s.filter) {
 			s.pass(e.Seq)
 			continue
 		}
 		text := e.Text(s.isSealed(), s.encode)
 		s.tell(e.Seq)
-		s.to.Emit(s.prefix, "transition", text)
+		s.to.Emit(s.prefix, s.event, text)
 		if p.Outcome = s.to.Relay(); p.Outcome != eventstream.GoOn || s.Outdated() || !s.to.Step(len(text)) {
 			return p
 		}
@@ -262,8 +268,8 @@ func (s *transitions) follow() (p eventstream.Progress) {
 }
 
 // catchUp tells what follows the client's position and is not in memory, because it is too old for that, or too new.
-func (s *transitions) catchUp() eventstream.Progress {
-	var found []*history.Transition
+func (s *changes) catchUp() eventstream.Progress {
+	var found []archive.Change
 	var upTo uint64
 	filter, seq := s.filter, s.seq
 	return s.ask(func(ctx context.Context) (err error) {
@@ -272,7 +278,7 @@ func (s *transitions) catchUp() eventstream.Progress {
 				return err
 			}
 		}
-		found, upTo, err = s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), filter, seq, batch)
+		found, upTo, err = s.database.After(ctx, s.in.Kinds.Cluster(), s.target.Qualified(), s.what, filter, seq, batch)
 		return err
 	}, func() (p eventstream.Progress) {
 		s.filter = filter
@@ -286,19 +292,18 @@ func (s *transitions) catchUp() eventstream.Progress {
 	})
 }
 
-// state tells the newest transitions. The client then goes on from there.
-func (s *transitions) state() eventstream.Progress {
+// state tells the newest transitions, or the runs of the newest pods. The client then goes on from there.
+func (s *changes) state() eventstream.Progress {
 	var head uint64
-	var found []*history.Transition
+	var found []archive.Change
 	filter := s.filter
 	return s.ask(func(ctx context.Context) (err error) {
 		cluster, kind := s.in.Kinds.Cluster(), s.target.Qualified()
-		if head, err = s.database.Head(ctx, cluster, kind); err == nil && head > 0 && s.newest > 0 {
-			found, err = s.database.Transitions(ctx, cluster, kind, filter, head+1, s.newest)
+		if head, err = s.database.Head(ctx, cluster, kind, s.what); err == nil && head > 0 && s.newest > 0 {
+			found, err = s.database.Newest(ctx, cluster, kind, s.what, filter, head, s.newest)
 		}
 		return err
 	}, func() eventstream.Progress {
-		slices.Reverse(found)
 		if outcome := s.emit(found); outcome != eventstream.GoOn {
 			return eventstream.Progress{More: true, Outcome: outcome}
 		}
@@ -312,12 +317,12 @@ func (s *transitions) state() eventstream.Progress {
 	})
 }
 
-// emit tells transitions in order, each with its position, until there is a reason not to.
-func (s *transitions) emit(found []*history.Transition) eventstream.Outcome {
-	for _, t := range found {
-		text := s.encode(t)
-		s.tell(t.Seq)
-		s.to.Emit(s.prefix, "transition", text)
+// emit tells changes in order, each with its position, until there is a reason not to.
+func (s *changes) emit(found []archive.Change) eventstream.Outcome {
+	for _, c := range found {
+		text := s.encode(c)
+		s.tell(c.Seq)
+		s.to.Emit(s.prefix, s.event, text)
 		if outcome := s.to.Relay(); outcome != eventstream.GoOn || s.Outdated() {
 			return outcome
 		}
@@ -326,13 +331,16 @@ func (s *transitions) emit(found []*history.Transition) eventstream.Outcome {
 	return eventstream.GoOn
 }
 
-func (s *transitions) encode(t *history.Transition) string {
-	return reply.MustJSON(s.number(wire.TransitionOf(t, s.in.Kinds.Cluster().Name(), s.target.Qualified()), t.Seq))
+func (s *changes) encode(c archive.Change) string {
+	if c.Run != nil {
+		return reply.MustJSON(wire.RunOf(c.Run, s.in.Kinds.Cluster().Name(), s.numbers.Row(c.Seq)))
+	}
+	return reply.MustJSON(s.number(wire.TransitionOf(c.Transition, s.in.Kinds.Cluster().Name(), s.target.Qualified()), c.Seq))
 }
 
 // ask asks the database in the caller's turn, since a client that was away for long has much to be told. What is found counts only if the
 // caller may still see the same.
-func (s *transitions) ask(question func(ctx context.Context) error, then func() eventstream.Progress) eventstream.Progress {
+func (s *changes) ask(question func(ctx context.Context) error, then func() eventstream.Progress) eventstream.Progress {
 	return s.Ask(s.to, func(ctx context.Context) error {
 		release, err := s.turns.Take(ctx, s.payer)
 		if err != nil {
@@ -356,7 +364,7 @@ func (s *transitions) ask(question func(ctx context.Context) error, then func() 
 }
 
 // failed is the progress of a source that cannot be read. That its caller asks for much else just now concerns no other source.
-func (s *transitions) failed(err error) eventstream.Progress {
+func (s *changes) failed(err error) eventstream.Progress {
 	if s.prefix == "" && reply.To(err).Code == http.StatusTooManyRequests {
 		return eventstream.Progress{Outcome: eventstream.Limit}
 	}
@@ -364,14 +372,14 @@ func (s *transitions) failed(err error) eventstream.Progress {
 }
 
 // miss gives up the client's place.
-func (s *transitions) miss(reason string) eventstream.Progress {
+func (s *changes) miss(reason string) eventstream.Progress {
 	s.leave()
 	s.looked = 0 // numbers may be others now
 	return eventstream.Progress{More: true, Missed: reason}
 }
 
 // adopt tells the client that its caller may see something else from now on.
-func (s *transitions) adopt() eventstream.Progress {
+func (s *changes) adopt() eventstream.Progress {
 	filter, next := s.filter, s.Next()
 	return s.Ask(s.to, func(ctx context.Context) error {
 		return restrict(ctx, &filter, s.in.Kinds.Cluster(), next)
@@ -390,10 +398,10 @@ func (s *transitions) adopt() eventstream.Progress {
 }
 
 // Due implements eventstream.Source.
-func (s *transitions) Due() time.Time { return time.Time{} }
+func (s *changes) Due() time.Time { return time.Time{} }
 
 // Question implements eventstream.Source.
-func (s *transitions) Question() eventstream.Question {
+func (s *changes) Question() eventstream.Question {
 	kinds, target, kind, own, h := s.in.Kinds, s.target, s.kind, s.own, s.handler
 	return eventstream.Question{
 		Key: fmt.Sprintf("history %p %#v %t", kinds, target, own),
@@ -412,7 +420,7 @@ func (s *transitions) Question() eventstream.Question {
 }
 
 // Trail implements eventstream.Source.
-func (s *transitions) Trail() trail.Read {
+func (s *changes) Trail() trail.Read {
 	read := access.Part{Target: s.target, Visible: s.Visible}.Read("watch")
 	read.Partly = !isWhole(s.Visible, s.target)
 	if s.prefix != "" {
@@ -422,7 +430,7 @@ func (s *transitions) Trail() trail.Read {
 }
 
 // Close implements eventstream.Source.
-func (s *transitions) Close() {
+func (s *changes) Close() {
 	s.Drop()
 	s.tail.Leave(s.to)
 }

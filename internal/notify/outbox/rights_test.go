@@ -65,7 +65,7 @@ func works(t *testing.T, address string) {
 	defer s.Close()
 	ready := make(chan struct{})
 	close(ready)
-	box.Use(s, ready, nil)
+	box.Use(s, ready, func(store.LogName, uint64) string { return "sealed" })
 	ctx, mail := t.Context(), New(s)
 	must := func(err error) {
 		t.Helper()
@@ -105,12 +105,12 @@ func works(t *testing.T, address string) {
 	}
 	must(mail.Settle(ctx, []Outcome{{Target: "all", Place: Place{log.ID, 1}, Delivered: true}, {Target: "all", Place: Place{log.ID, 2}, Dead: true}}, map[string]Change{"all": {}}))
 	must(mail.Release(ctx, "all", "holder"))
-	_, _, err = s.Expire(ctx, log, history.At(time.Now()), 10)
+	_, err = s.Expire(ctx, log, history.At(time.Now()), 10)
 	must(err)
 	must(s.Release(ctx, log.LogName, "holder"))
 	if _, err := s.Find(ctx, log.LogName); errors.Is(err, store.ErrNoLog) {
 		t.Error(err)
 	}
-	_, _, err = s.Forget(ctx, log, history.At(time.Now().Add(time.Hour)), 10)
+	_, err = s.Forget(ctx, log, history.At(time.Now().Add(time.Hour)), 10)
 	must(err)
 }

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { frame, type ScriptedBody, type ScriptedFetch } from '../../mock/fetch.ts';
 import { eachPage } from '../../mock/page.ts';
 import { transitions } from './history.ts';
+import { runs } from './runs.ts';
 import type { Kubecast } from './kubecast.ts';
 import { logs } from './logs.ts';
 import type { KubeObject } from './object.ts';
@@ -29,6 +30,7 @@ test('a source is the path that it means', () => {
   expect(transitions(jobs, { cluster: 'east', states: ['Failed'], owner: 'me', limit: 0 }).path).toBe(
     '/history/clusters/east/apis/batch/v1/jobs?view=transitions&state=Failed&owner=me&limit=0',
   );
+  expect(runs(jobs, { namespace: 'n', job: 'uid', owner: 'me', limit: 0 }).path).toBe('/history/apis/batch/v1/namespaces/n/jobs?view=runs&owner=me&uid=uid&limit=0');
 });
 
 test('lines are shown as they come, once, over a cut within the backlog; where some are missing stands a gap', async () => {
@@ -87,6 +89,22 @@ test('transitions whose first answer was cut are told anew, and none is there tw
   body = server.last.accept(frame('w0.bookmark', 'e.w0-2', { seq: '2' }), to('e.w0-3', '3', 'Succeeded'));
   await pass();
   expect(shown()).toBe('1 Pending,2 Running,3 Succeeded');
+});
+
+test('what becomes of pods is told change by change', async () => {
+  const pods = kc.follow(runs(jobs, { namespace: 'n', job: 'u', limit: 10 }));
+  pods.subscribe(() => undefined);
+  await pass();
+  const job = { resource: 'jobs.batch', name: 'j', uid: 'u' };
+  const run = (id: string, seq: string, more: object): string => frame('w0.run', id, { seq, uid: 'p', name: 'j-0', job, createdAt: '2030-01-01T00:00:00Z', endedAt: null, exitCode: null, ...more });
+  body = server.last.accept(run('e', 'a', { node: '' }), frame('w0.synced', 'e.w0-px-', { seq: 'x', count: 1 }));
+  await pass();
+  send(run('e.w0-py-', 'b', { node: 'n1', endedAt: '2030-01-01T00:00:01Z', exitCode: 137, reason: 'OOMKilled' }), frame('w0.transition', 'e.w0-py-', { seq: 'c' }));
+  await pass();
+  const [made, ended] = pods.getSnapshot().data;
+  expect(pods.getSnapshot().data).toHaveLength(2);
+  expect(made).toMatchObject({ seq: 'a', uid: 'p', job, createdAt: Date.UTC(2030, 0, 1), endedAt: undefined, exitCode: undefined, signal: undefined, restarts: 0, requests: {} });
+  expect(ended).toMatchObject({ seq: 'b', node: 'n1', endedAt: Date.UTC(2030, 0, 1, 0, 0, 1), exitCode: 137, reason: 'OOMKilled' });
 });
 
 test('of a log that never ends the newest are kept', async () => {

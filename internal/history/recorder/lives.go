@@ -1,0 +1,284 @@
+package recorder
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// A recorder of pods records the lives of those that belong to jobs. It reads pods as other recorders read jobs, and its log is one for the jobs of
+// all kinds of a cluster.
+//
+// A pod may be seen before its job is recorded, or before what stands between the two was read. Its run is then written all the same, where nobody is
+// shown it, and moves to its job once that is there. So nothing waits for a job, and nothing is lost. Only of a pod of which it is not even known
+// whether it belongs to a job at all, the run is kept in memory until that is known.
+
+const (
+	// seekEach is how often the recorder looks for jobs that were not there. Each time that one is not there either, twice as much time passes before it is
+	// looked for again, up to seekRarely.
+	seekEach, seekRarely = 250 * time.Millisecond, 30 * time.Second
+	// settledAfter is how long it may take until what stands between a pod and its job was read. After that, what was found counts.
+	settledAfter = 10 * time.Second
+	// soughtFor is for how long a job is looked for. Owners can be made up, so it may not be there at all.
+	soughtFor = 10 * time.Minute
+	// mostSought bounds the runs whose jobs are looked for. Those beyond it are looked for when the recorder begins again.
+	mostSought = 10_000
+)
+
+// podLives are what a recorder of pods knows in one tenure.
+type podLives struct {
+	living map[string]*life // by the pod's uid: of those in the cluster
+	sought map[string]*seek // by the pod's uid: whose job is not known
+}
+
+// life is the run of a pod.
+type life struct {
+	store.Run
+	written bool   // there is a row of it, or will be
+	print   uint64 // of the pod's last version that was read; 0: none
+}
+
+// seek is the search for the job of a run.
+type seek struct {
+	of     *life
+	pod    *cluster.Object // nil: what owns it is not known any more
+	began  time.Time
+	next   time.Time
+	pause  time.Duration
+	placed bool // its Job is that to which it belongs, if there is such a job
+}
+
+// beginLives reads what is known of the pods in the cluster.
+func (r *Recorder) beginLives(ctx context.Context) error {
+	runs, err := r.opts.Database.LivingRuns(ctx, r.at)
+	if err != nil {
+		return err
+	}
+	r.lives = &podLives{living: make(map[string]*life, len(runs)), sought: map[string]*seek{}}
+	now := time.Now()
+	for _, run := range runs {
+		l := &life{Run: *run, written: true}
+		if run.Gone == 0 {
+			r.lives.living[run.UID] = l
+		}
+		if run.Of == 0 {
+			r.lives.seek(&seek{of: l, began: now, placed: true})
+		}
+	}
+	settling, cancel := context.WithTimeout(ctx, renewal) // the lease is not renewed meanwhile
+	defer cancel()
+	r.opts.Waits.Settle(settling) // or pods that belong to no job would be looked into one by one, later
+	return ctx.Err()
+}
+
+func (l *podLives) seek(s *seek) {
+	if len(l.sought) < mostSought {
+		l.sought[s.of.UID] = s
+	}
+}
+
+// seePod takes one pod into a batch.
+func (r *Recorder) seePod(b *batch, o *cluster.Object, deleted bool, how sight) {
+	l, print := r.lives.living[o.UID()], uint64(0)
+	if l != nil && !deleted {
+		if print = fingerprint(o); print == l.print {
+			return
+		}
+	}
+	var job history.Ref
+	known := true
+	if l == nil {
+		if deleted || o.UID() == "" || max(len(o.UID()), len(o.GetNamespace()), len(o.GetName())) > maxIdentity {
+			return
+		}
+		if job, known = r.opts.Waits.JobOf(o); job == (history.Ref{}) && known {
+			return
+		}
+	}
+	seen := history.SeenPod{
+		Identity: history.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}, PodSaid: pods.Read(o, nil), Job: job,
+		Version: o.Version(), Deleted: deleted, Observed: history.At(r.opts.Cluster.Time(how.at)), Late: how.late, Replayed: how.replayed,
+	}
+	if created := o.Created(); created != 0 {
+		seen.Created = history.At(time.Unix(created, 0))
+	}
+	if l != nil {
+		l.print = print
+		r.live(b, l, seen)
+		return
+	}
+	run := history.NextRun(nil, seen)
+	l = &life{Run: store.Run{Run: run, Late: how.late}}
+	r.lives.living[run.UID] = l
+	if !known {
+		r.lives.seek(&seek{of: l, pod: o, began: time.Now()})
+	}
+	if run.Job.UID != "" {
+		b.putRun(l)
+	}
+}
+
+// live takes what was seen of a pod that is known into a batch.
+func (r *Recorder) live(b *batch, l *life, seen history.SeenPod) {
+	if seen.Deleted {
+		delete(r.lives.living, l.UID)
+		l.Gone = max(seen.Observed, 1)
+	}
+	next := history.NextRun(l.Run.Run, seen)
+	switch {
+	case next != nil:
+		l.Run.Run, l.Late = next, l.Late || seen.Late
+		if l.Job.UID != "" {
+			b.putRun(l)
+		}
+	case seen.Deleted && l.written:
+		b.goneLives = append(b.goneLives, l)
+	}
+}
+
+// gonePods takes into a batch that pods are not there any more that were known.
+func (r *Recorder) gonePods(b *batch, there map[string]bool, version uint64, now time.Time) {
+	var gone []*life
+	for uid, l := range r.lives.living {
+		if !there[uid] {
+			gone = append(gone, l)
+		}
+	}
+	slices.SortFunc(gone, func(a, b *life) int { return strings.Compare(a.UID, b.UID) })
+	for _, l := range gone {
+		r.live(b, l, history.SeenPod{Identity: l.Identity, Version: version, Created: l.Created, Deleted: true, Observed: history.At(r.opts.Cluster.Time(now)), Late: true})
+	}
+}
+
+// putRun notes that a run has changed.
+func (b *batch) putRun(l *life) {
+	if b.lives == nil {
+		b.lives = map[*life]bool{}
+	}
+	if !b.lives[l] {
+		b.lives[l], b.changedLives = true, append(b.changedLives, l)
+	}
+}
+
+// placeRuns finds the jobs of a batch's runs. What is written is a copy of each run, since it goes on while the database works.
+func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
+	found, err := r.jobsOf(ctx, b.changedLives)
+	if err != nil {
+		return err
+	}
+	for _, l := range b.changedLives {
+		switch job, ok := found[l.Job]; {
+		case ok && !r.lives.undecided(l):
+			l.join(job)
+			delete(r.lives.sought, l.UID)
+		case l.Of != 0: // its job was removed, after it was kept for long enough
+			delete(r.lives.living, l.UID)
+			continue
+		case r.lives.sought[l.UID] == nil:
+			r.lives.seek(&seek{of: l, began: time.Now(), placed: true})
+		}
+		run := l.Run
+		l.written, l.Parked = true, l.Of == 0
+		b.runs = append(b.runs, &run)
+	}
+	for _, l := range b.goneLives {
+		b.gone = append(b.gone, store.Gone{Pod: l.UID, Of: l.Of, At: l.Gone})
+	}
+	b.lives, b.changedLives, b.goneLives = nil, nil, nil
+	return nil
+}
+
+// jobsOf finds the jobs of runs of which it is known to which one they belong.
+func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[history.Ref]store.Job, error) {
+	wanted := map[string][]string{}
+	asked := map[history.Ref]bool{}
+	for _, l := range all {
+		if !asked[l.Job] && !r.lives.undecided(l) {
+			asked[l.Job], wanted[l.Job.Resource] = true, append(wanted[l.Job.Resource], l.Job.UID)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	return r.opts.Database.JobsOf(ctx, r.name.Cluster, wanted)
+}
+
+// undecided reports whether the run's Job may not be the topmost one.
+func (l *podLives) undecided(of *life) bool {
+	s := l.sought[of.UID]
+	return s != nil && !s.placed
+}
+
+// join takes over what a run has from its job.
+func (l *life) join(job store.Job) {
+	l.Of, l.Owner, l.Queue = job.Of, job.Owner, job.Queue
+	if job.NamespaceUID != "" && job.NamespaceUID != l.NamespaceUID {
+		run := *l.Run.Run
+		run.NamespaceUID = job.NamespaceUID
+		l.Run.Run = &run
+	}
+}
+
+// seekJobs looks again for jobs that were not there, and writes the runs of those that are.
+func (r *Recorder) seekJobs(ctx context.Context) error {
+	now := time.Now()
+	var due []*life
+	for uid, s := range r.lives.sought {
+		if now.Before(s.next) || len(due) == batchSize {
+			continue
+		}
+		s.pause = min(max(2*s.pause, seekEach), seekRarely)
+		s.next = now.Add(s.pause)
+		if !r.decide(s, now) || now.Sub(s.began) > soughtFor {
+			delete(r.lives.sought, uid)
+			if !s.of.written { // it belongs to no job
+				delete(r.lives.living, uid)
+			}
+			continue
+		}
+		if s.placed {
+			due = append(due, s.of)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	found, err := r.jobsOf(ctx, due)
+	if err != nil {
+		return err
+	}
+	var b batch
+	slices.SortFunc(due, func(a, b *life) int { return strings.Compare(a.UID, b.UID) })
+	for _, l := range due {
+		if _, ok := found[l.Job]; ok || !l.written {
+			b.putRun(l)
+		}
+	}
+	return r.write(ctx, &b)
+}
+
+// decide finds out to which job a run belongs, as far as owners lead; false means that it belongs to none.
+func (r *Recorder) decide(s *seek, now time.Time) bool {
+	if s.placed || s.pod == nil {
+		return true
+	}
+	job, known := r.opts.Waits.JobOf(s.pod)
+	if known = known || now.Sub(s.began) > settledAfter; job.UID == "" {
+		return !known || s.of.Job.UID != "" // a part of the way may be gone since
+	}
+	if job != s.of.Job {
+		run := *s.of.Run.Run
+		run.Job = history.Ref{Resource: job.Resource, Name: strings.Clone(job.Name), UID: strings.Clone(job.UID)}
+		s.of.Run.Run = &run
+	}
+	if s.placed = known; known {
+		s.pod = nil
+	}
+	return true
+}

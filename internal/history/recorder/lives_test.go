@@ -1,0 +1,220 @@
+package recorder
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// podWorld knows what became of each pod, from who did it.
+type podWorld struct {
+	api  *apitest.API
+	runs map[string]*history.Run // by uid, of pods that belong to jobs
+	none map[string]bool         // uids of those that do not
+	uids map[string]string       // by name, of those that are there
+}
+
+func newPodWorld() (*podWorld, *memory) {
+	api := apitest.New(apitest.Jobs, apitest.Pods, apitest.Deployments)
+	api.Skip(1)
+	return &podWorld{api: api, runs: map[string]*history.Run{}, none: map[string]bool{}, uids: map[string]string{}},
+		&memory{jobs: map[string]*history.Job{}, runs: map[string]store.Run{}, of: map[history.Ref]int64{}}
+}
+
+// job makes a job, and records it at once or later.
+func (w *podWorld) job(db *memory, name string, recorded bool) history.Ref {
+	if w.api.Objects("jobs")["n/"+name] == "" {
+		w.api.Put("jobs", "n/"+name)
+	}
+	ref := history.Ref{Resource: "jobs.batch", Name: name, UID: w.api.UID("jobs", "n/"+name)}
+	if recorded {
+		db.set(func() { db.of[ref] = 7 })
+	}
+	return ref
+}
+
+func controlledBy(apiVersion, kind, name, uid string) string {
+	return apitest.Set("metadata.ownerReferences", []map[string]any{{"apiVersion": apiVersion, "kind": kind, "name": name, "uid": uid, "controller": true}})
+}
+
+// stages are what a pod may look like.
+var stages = map[string][]string{
+	"made":    {`status.phase:="Pending"`},
+	"bound":   {`spec.nodeName:="node-1"`, `status.phase:="Pending"`},
+	"runs":    {`spec.nodeName:="node-1"`, `status.phase:="Running"`, `status.containerStatuses:=[{"name":"main","restartCount":0,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]`},
+	"again":   {`spec.nodeName:="node-1"`, `status.phase:="Running"`, `status.containerStatuses:=[{"name":"main","restartCount":2,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]`},
+	"beats":   {`spec.nodeName:="node-1"`, `status.phase:="Running"`, `status.podIP:="10.0.0.1"`, `status.containerStatuses:=[{"name":"main","restartCount":0,"state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]`},
+	"fails":   {`spec.nodeName:="node-1"`, `status.phase:="Failed"`, `status.containerStatuses:=[{"name":"main","state":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]`},
+	"is done": {`spec.nodeName:="node-1"`, `status.phase:="Succeeded"`, `status.containerStatuses:=[{"name":"main","state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]`},
+}
+
+func (w *podWorld) put(name, stage, owner string) {
+	w.api.Put("pods", "n/"+name, append(slices.Clone(stages[stage]), owner)...)
+	o, err := cluster.NewObject(w.api.Objects("pods")["n/"+name])
+	if err != nil {
+		panic(err)
+	}
+	w.uids[name] = o.UID()
+	if o.Path("metadata.ownerReferences.0.kind").Str != "Job" {
+		w.none[o.UID()] = true
+		return
+	}
+	w.see(history.SeenPod{Identity: history.Identity{UID: o.UID(), Namespace: "n", Name: name}, PodSaid: pods.Read(o, nil), Version: o.Version(), Observed: history.Time(o.Version())})
+}
+
+func (w *podWorld) remove(name string) {
+	uid := w.uids[name]
+	if uid == "" {
+		return
+	}
+	o, err := cluster.NewObject(w.api.Objects("pods")["n/"+name])
+	if err != nil {
+		panic(err)
+	}
+	version := w.api.Delete("pods", "n/"+name)
+	delete(w.uids, name)
+	w.see(history.SeenPod{Identity: history.Identity{UID: uid}, PodSaid: pods.Read(o, nil), Version: version, Observed: history.Time(version), Deleted: true})
+}
+
+func (w *podWorld) see(seen history.SeenPod) {
+	if w.none[seen.UID] {
+		return
+	}
+	if next := history.NextRun(w.runs[seen.UID], seen); next != nil {
+		w.runs[seen.UID] = next
+	}
+}
+
+// whatBecame is a run without its times, which are when somebody saw it.
+func whatBecame(r *history.Run) string {
+	code := "none"
+	if r.ExitCode != nil {
+		code = fmt.Sprint(*r.ExitCode)
+	}
+	return fmt.Sprintf("%s/%s on %q, %d restarts, exit %s of %q, %q; scheduled %t, started %t, ended %t", r.Namespace, r.Name, r.Node, r.Restarts, code, r.Container, r.Reason, r.Scheduled != 0, r.Started != 0, r.Ended != 0)
+}
+
+// isWhatThereWas checks that each pod of a job has one run, at its job, as it ended or is; and that each number says something new.
+func (w *podWorld) isWhatThereWas(t *testing.T, db *memory) {
+	t.Helper()
+	before := map[string]store.Run{}
+	for i, run := range db.written {
+		was, again := before[run.UID]
+		if run.Seq != uint64(i+1) {
+			t.Errorf("place %d has the number %d", i, run.Seq)
+		}
+		if again && whatBecame(was.Run) == whatBecame(run.Run) && was.Of == run.Of && was.Job == run.Job {
+			t.Errorf("number %d says nothing new: %s", run.Seq, whatBecame(run.Run))
+		}
+		before[run.UID] = run
+	}
+	for uid, want := range w.runs {
+		got, there := db.runs[uid]
+		if !there {
+			t.Errorf("%s is not recorded", whatBecame(want))
+			continue
+		}
+		gone := !slices.Contains(slices.Collect(maps.Values(w.uids)), uid)
+		if whatBecame(got.Run) != whatBecame(want) || got.Of != 7 || got.Owner != "owner of "+got.Job.Name || got.NamespaceUID == "" || got.Late || (got.Gone != 0) != gone {
+			t.Errorf("%s of %+v (log %d, late %t, gone %d) is recorded, and there was %s (gone %t)", whatBecame(got.Run), got.Job, got.Of, got.Late, got.Gone, whatBecame(want), gone)
+		}
+	}
+	for uid := range db.runs {
+		if w.runs[uid] == nil {
+			t.Errorf("a run of a pod that belongs to no job: %+v", db.runs[uid])
+		}
+	}
+}
+
+// While pods live at random, recorders are killed and started, two at once, the database fails before and after it has written, watches break off, and jobs are
+// recorded before or long after their pods are seen: each pod of a job has one run, as it was, and pods of others have none.
+func TestRecordersThatAreKilledWriteEachRunOnce(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Logf("seed %d", seed)
+		synctest.Test(t, func(t *testing.T) {
+			random, faults := rand.New(rand.NewPCG(seed, 5)), rand.New(rand.NewPCG(seed, 6))
+			world, db := newPodWorld()
+			begin := func(name string) *replica {
+				return startOf(t, world.api.Connect(t), db, name, ring, apitest.Pods)
+			}
+			replicas := []*replica{begin("r0"), begin("r1")}
+			settle()
+			db.set(func() {
+				db.fault = func() error {
+					if faults.IntN(6) == 0 {
+						return errAway
+					}
+					return nil
+				}
+				if seed%3 > 0 {
+					slow := rand.New(rand.NewPCG(seed, 7))
+					var turn sync.Mutex
+					db.takes = func() time.Duration {
+						turn.Lock()
+						defer turn.Unlock()
+						return time.Duration(slow.IntN(300)*slow.IntN(2)) * time.Millisecond
+					}
+				}
+			})
+			names := slices.Sorted(maps.Keys(stages))
+			owners := map[string]string{} // by the pod's name: as long as it is there, it has the same
+			step := 0
+			live := func() {
+				name, stage := fmt.Sprintf("pod-%d", random.IntN(12)), names[random.IntN(len(names))]
+				if world.uids[name] == "" {
+					job := world.job(db, fmt.Sprintf("job-%d", random.IntN(4)), random.IntN(3) > 0)
+					if owners[name] = controlledBy("batch/v1", "Job", job.Name, job.UID); random.IntN(5) == 0 {
+						owners[name] = controlledBy("apps/v1", "ReplicaSet", "r", "r")
+					}
+				}
+				world.put(name, stage, owners[name])
+			}
+			for step = range 400 {
+				switch n := random.IntN(100); {
+				case n < 70:
+					live()
+				case n < 82:
+					world.remove(fmt.Sprintf("pod-%d", random.IntN(12)))
+				case n < 84:
+					[]func(){func() { world.api.CutWatches() }, world.api.EndWatches, world.api.EndWatchesWithin}[random.IntN(3)]()
+				case n < 87:
+					i := random.IntN(2)
+					db.set(func() { db.forgetful = random.IntN(2) == 0 })
+					replicas[i].stop()
+					for range random.IntN(40) {
+						live()
+					}
+					replicas[i] = begin(fmt.Sprintf("r%d-%d", i, step))
+				case n < 89:
+					db.set(func() { db.away = !db.away })
+				case n < 91: // the recorder with the lease is taken for dead, and goes on
+					db.set(func() { db.until = time.Time{} })
+				default:
+					time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)
+				}
+			}
+			for i := range 4 {
+				if _, there := world.api.Objects("jobs")[fmt.Sprintf("n/job-%d", i)]; there {
+					world.job(db, fmt.Sprintf("job-%d", i), true)
+				}
+			}
+			db.set(func() { db.away, db.fault = false, nil })
+			settle()
+			for _, r := range replicas {
+				r.stop()
+			}
+			world.isWhatThereWas(t, db)
+		})
+	}
+}

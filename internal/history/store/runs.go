@@ -1,0 +1,251 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// RunsResource is the Resource of the log of the pods of a cluster. No kind has such a name, since it would be one of the core group.
+const RunsResource = "runs"
+
+// Run is the life of a pod, and whose it is.
+type Run struct {
+	*history.Run
+	Seq uint64 // the number of its last change; only of one that was read
+	// Of is the log of its job; 0 as long as the job is not known. Nobody is shown a run before, and its row says which job it waits for.
+	Of           int64
+	Parked       bool // its row was written before its job was known
+	Owner, Queue string
+	Gone         history.Time // its pod was removed from the cluster, whatever came before
+	Late         bool         // something of it was found later, by comparing
+}
+
+// Gone is a pod that was removed from its cluster.
+type Gone struct {
+	Pod string // its uid
+	Of  int64  // as Run's
+	At  history.Time
+}
+
+var runColumns = strings.Fields("log pod pods seq namespace namespace_uid pod_name resource uid name owner queue version ordinal node created scheduled started ended gone late " +
+	"restarts reason message container exit_code exit_signal requests devices")
+
+// home is the log in which a run's row is.
+func home(pods Log, of int64) int64 {
+	if of == 0 {
+		return pods.ID
+	}
+	return of
+}
+
+func runRow(pods Log, seq uint64, r *Run) ([]any, error) {
+	requests, err := json.Marshal(r.Requests)
+	if err != nil {
+		return nil, err
+	}
+	devices := ""
+	if len(r.Devices) > 0 {
+		text, err := json.Marshal(r.Devices)
+		if err != nil {
+			return nil, err
+		}
+		devices = string(text)
+	}
+	return []any{home(pods, r.Of), r.UID, pods.ID, int64(seq), r.Namespace, known(r.NamespaceUID), r.Name, r.Job.Resource, r.Job.UID, r.Job.Name, r.Owner, r.Queue,
+		int64(r.Version), r.Index, r.Node, int64(r.Created), int64(r.Scheduled), int64(r.Started), int64(r.Ended), int64(r.Gone), asInt(r.Late),
+		r.Restarts, r.Reason, r.Message, r.Container, number(r.ExitCode), number(r.Signal), string(requests), devices}, nil
+}
+
+func number(n *int64) any {
+	if n == nil {
+		return nil
+	}
+	return *n
+}
+
+// writeRuns writes runs with their numbers, which begin behind the log's. A run whose job has become known moves to its job's log.
+func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) error {
+	rows := make([][]any, len(b.Runs))
+	var moved []string
+	for i, r := range b.Runs {
+		row, err := runRow(pods, pods.Seq+1+uint64(i), r)
+		if err != nil {
+			return err
+		}
+		if rows[i] = row; r.Parked && r.Of != 0 {
+			moved = append(moved, r.UID)
+		}
+	}
+	for part := range slices.Chunk(moved, batchOfKeys) {
+		w := &where{}
+		w.add("log = ?", pods.ID)
+		oneOf(w, "pod", part)
+		if _, err := s.delete(ctx, tx, "runs", w); err != nil {
+			return err
+		}
+	}
+	if err := s.insert(ctx, tx, "runs", runColumns, rows, s.dialect.upsert([]string{"log", "pod"}, runColumns[2:])); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(b.Gone, batchOfKeys) {
+		in, at := map[int64][]string{}, history.Time(0)
+		for _, g := range part {
+			in[home(pods, g.Of)], at = append(in[home(pods, g.Of)], g.Pod), max(at, g.At)
+		}
+		for _, log := range slices.Sorted(maps.Keys(in)) {
+			w := &where{}
+			w.add("log = ?", log)
+			oneOf(w, "pod", in[log])
+			if _, err := s.exec(ctx, tx, "UPDATE runs SET gone = ? "+w.String(), append([]any{int64(at)}, w.args...)...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// batchOfKeys is how many rows are named in one statement.
+const batchOfKeys = 500
+
+// mostParked is of how many pods that are gone the recorder learns again that their jobs are not known.
+const mostParked = 10_000
+
+// LivingRuns are the runs of a log of pods whose pods are still in the cluster, ended ones too, and the newest of those that are gone and whose jobs are not known.
+// Their recorder has to know them to go on.
+func (s *Store) LivingRuns(ctx context.Context, pods Log) ([]*Run, error) {
+	living, err := s.runs(ctx, pods, "runs"+s.dialect.use("runs_gone")+" WHERE pods = ? AND gone = 0", pods.ID)
+	if err != nil {
+		return nil, err
+	}
+	parked, err := s.runs(ctx, pods, "runs"+s.dialect.use("runs_seq")+" WHERE log = ? AND gone > 0 ORDER BY seq DESC LIMIT ?", pods.ID, mostParked)
+	return append(living, parked...), err
+}
+
+// Job is a job as its runs need it.
+type Job struct {
+	Of                         int64
+	Owner, Queue, NamespaceUID string
+}
+
+// JobsOf finds jobs of a cluster by kind and uid. Those that are not recorded are not found.
+func (s *Store) JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[history.Ref]Job, error) {
+	found := map[history.Ref]Job{}
+	for resource, uids := range wanted {
+		for part := range slices.Chunk(uids, batchOfKeys) {
+			w := &where{}
+			w.add("log = (SELECT id FROM logs WHERE cluster = ? AND resource = ?)", cluster, resource)
+			oneOf(w, "uid", part)
+			if err := s.Each(ctx, func(scan Scan) error {
+				ref, job, namespace := history.Ref{Resource: resource}, Job{}, sql.NullString{}
+				err := scan(&job.Of, &ref.UID, &ref.Name, &job.Owner, &job.Queue, &namespace)
+				job.NamespaceUID = namespace.String
+				found[ref] = job
+				return err
+			}, "SELECT log, uid, name, owner, queue, namespace_uid FROM jobs "+w.String(), w.args...); err != nil {
+				return nil, fmt.Errorf("find the jobs of pods: %w", err)
+			}
+		}
+	}
+	return found, nil
+}
+
+// RunAfter is where a page of runs ended; the zero value is before the first.
+type RunAfter struct {
+	Created history.Time
+	Pod     string
+}
+
+// Runs is a page of the runs of a log's jobs, the newest first: ordered by the creation of their pods, then by these' uids. If there are fewer than the
+// limit, there are no more. States of the filter do not count; its times are those of creation, and all else is asked of the jobs.
+func (s *Store) Runs(ctx context.Context, log Log, f Filter, after RunAfter, limit int) (found []*Run, err error) {
+	f.States = nil
+	q := s.search(log, f, search{table: "runs", key: "pod", by: "created", page: "created DESC, pod DESC", order: "runs_created", time: "created"})
+	if f.Until != 0 && (after == RunAfter{} || after.Created >= f.Until) {
+		after = RunAfter{Created: f.Until}
+	}
+	for rows := s.window; ; rows *= windowGrowth {
+		upTo, bounds := int64(after.Created), &where{}
+		if after == (RunAfter{}) {
+			upTo = math.MaxInt64
+		} else {
+			bounds.add("created <= ? AND (created < ? OR pod < ?)", upTo, upTo, after.Pod)
+		}
+		from, by, err := q.window(ctx, upTo, rows)
+		if err != nil {
+			return nil, err
+		}
+		if from != none {
+			bounds.add("created >= ?", from)
+		}
+		text, args := q.rows(by, bounds, limit-len(found))
+		page, err := s.runs(ctx, log, text, args...)
+		if err != nil {
+			return nil, err
+		}
+		if found = append(found, page...); len(found) >= limit || from <= max(0, int64(f.Since)) {
+			return found, nil
+		}
+		after = RunAfter{Created: history.Time(from)}
+	}
+}
+
+// RunsAfter are the runs of a log's jobs whose last change has a number between two, in order. The work depends on how many lie between the two,
+// however few of them the filter leaves.
+func (s *Store) RunsAfter(ctx context.Context, log Log, f Filter, after, upTo uint64, limit int) ([]*Run, error) {
+	f.States = nil
+	w := s.where(f, log, "runs", "", "created")
+	w.add("seq > ?", int64(after))
+	w.add("seq <= ?", int64(upTo))
+	return s.runs(ctx, log, "runs"+s.dialect.use("runs_seq")+" "+w.String()+" ORDER BY seq LIMIT ?", append(w.args, limit)...)
+}
+
+// runs reads rows of runs. Log is that of their jobs, or of pods.
+func (s *Store) runs(ctx context.Context, log Log, from string, args ...any) (found []*Run, err error) {
+	columns := make([]string, len(runColumns))
+	for i, c := range runColumns {
+		columns[i] = "runs." + c
+	}
+	err = s.Each(ctx, func(scan Scan) error {
+		r := &Run{Run: &history.Run{}}
+		var pods int64
+		var namespace sql.NullString
+		var code, signal sql.NullInt64
+		var requests, devices string
+		if err := scan(&r.Of, &r.UID, &pods, &r.Seq, &r.Namespace, &namespace, &r.Name, &r.Job.Resource, &r.Job.UID, &r.Job.Name, &r.Owner, &r.Queue,
+			&r.Version, &r.Index, &r.Node, &r.Created, &r.Scheduled, &r.Started, &r.Ended, &r.Gone, &r.Late,
+			&r.Restarts, &r.Reason, &r.Message, &r.Container, &code, &signal, &requests, &devices); err != nil {
+			return err
+		}
+		if r.Parked = r.Of == pods; r.Parked {
+			r.Of = 0
+		}
+		if r.NamespaceUID = namespace.String; code.Valid {
+			r.ExitCode = &code.Int64
+		}
+		if signal.Valid {
+			r.Signal = &signal.Int64
+		}
+		if err := json.Unmarshal([]byte(requests), &r.Requests); err != nil {
+			return fmt.Errorf("run %s: %w", r.UID, err)
+		}
+		if devices != "" {
+			if err := json.Unmarshal([]byte(devices), &r.Devices); err != nil {
+				return fmt.Errorf("run %s: %w", r.UID, err)
+			}
+		}
+		found = append(found, r)
+		return nil
+	}, "SELECT "+strings.Join(columns, ", ")+" FROM "+from, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,88 @@
+package waiting
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/kubecast/kubecast/internal/cache"
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/ownerref"
+)
+
+// kindOf names a kind as references do.
+type kindOf struct{ group, kind string }
+
+// upward is a kind that is read, and may stand between a pod and its job.
+type upward struct {
+	source string
+	store  *cache.Store
+	isJob  bool // its history is kept
+}
+
+// reads notes that a kind is read, or with nil that it is not any more: until it is read again, or is not there, it is not known what belongs to its objects.
+func (w *Watch) reads(s source, kind cluster.Kind, using *cache.Store) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	of := kindOf{kind.Group, kind.Kind}
+	if using == nil {
+		delete(w.upwards, of)
+		w.unread[s.kind] = true
+		return
+	}
+	w.upwards[of] = upward{s.kind, using, slices.Contains(w.opts.Jobs, s.kind)}
+}
+
+// up is the kind of an owner; ok is false if no such kind is read, and known whether that will stay so.
+func (w *Watch) up(owner ownerref.ID) (u upward, ok, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if u, ok = w.upwards[kindOf{owner.Group, owner.Kind}]; ok {
+		return u, true, true
+	}
+	for kind := range w.unread {
+		if _, group, _ := strings.Cut(kind, "."); group == owner.Group {
+			return u, false, false
+		}
+	}
+	return u, false, true
+}
+
+// Settle waits until all kinds were read that the cluster has and lets the gateway list, or until the context ends.
+func (w *Watch) Settle(ctx context.Context) {
+	w.want()
+	select {
+	case <-w.settled:
+	case <-ctx.Done():
+	}
+}
+
+// JobOf is the topmost job to which a pod belongs, as far as what controls it leads there; the zero Ref if it belongs to none. Known is false while something on
+// the way was not read, or is not there any more: then it may belong to another one. Whether there is a job as it is named, who asks has to find out. The names are
+// parts of objects.
+func (w *Watch) JobOf(pod *cluster.Object) (job history.Ref, known bool) {
+	known = true
+	var resource string
+	top, ok := ownerref.Topmost(pod, func(at ownerref.ID) (above ownerref.ID, controlled, counts bool) {
+		u, ok, settled := w.up(at)
+		if !ok {
+			known = known && settled
+			return above, false, false
+		}
+		if u.isJob {
+			resource = u.source
+		}
+		o := u.store.Snapshot().Get(at.Namespace, at.Name)
+		if o == nil || o.UID() != at.UID {
+			known = false
+			return above, false, u.isJob
+		}
+		above, controlled = ownerref.Controller(o)
+		return above, controlled, u.isJob
+	})
+	if ok {
+		job = history.Ref{Resource: resource, Name: top.Name, UID: top.UID}
+	}
+	return job, known
+}

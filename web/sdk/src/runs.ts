@@ -1,0 +1,110 @@
+// The lives of jobs' pods, as a source to follow, and as a list; see "History" in wire.md.
+
+import { answerTo } from './asked.ts';
+import type { PastQuery, TransitionQuery } from './history.ts';
+import type { Kubecast } from './kubecast.ts';
+import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
+import { pathOf, type Resource } from './resource.ts';
+import { Sequence } from './sequence.ts';
+import type { Source } from './store.ts';
+
+/** The life of a pod of a job, as it is since its last change. */
+export interface Run {
+  /** Names the last change in its cluster. It has no order: the order of changes is that in which they come. */
+  readonly seq: string;
+  readonly namespace: string;
+  /** The topmost job of which the pod is a part. */
+  readonly job: { readonly resource: string; readonly name: string; readonly uid: string };
+  /** Of the pod. */
+  readonly name: string;
+  /** Of the pod. */
+  readonly uid: string;
+  /** Which of the job's pods it is; empty if these have no numbers. */
+  readonly index: string;
+  readonly node: string;
+  /** In milliseconds since the epoch, as all times; undefined where it has not happened. */
+  readonly createdAt: number | undefined;
+  readonly scheduledAt: number | undefined;
+  readonly startedAt: number | undefined;
+  readonly endedAt: number | undefined;
+  /** Something of it was found after the fact. */
+  readonly late: boolean;
+  readonly restarts: number;
+  /** Why it ended, or why it cannot begin. */
+  readonly reason: string;
+  readonly message: string;
+  /** The container that decided its end. */
+  readonly container: string;
+  readonly exitCode: number | undefined;
+  readonly signal: number | undefined;
+  readonly requests: Readonly<Record<string, string>>;
+}
+
+/** Which runs of a history. */
+export interface RunQuery extends Omit<TransitionQuery, 'states'> {
+  /** Only those of the job with this uid. */
+  readonly job?: string | undefined;
+}
+
+const view = (query: RunQuery): URLSearchParams => {
+  const parameters = new URLSearchParams({ view: 'runs' });
+  for (const [key, value] of Object.entries({ owner: query.owner, uid: query.job, limit: query.limit?.toString() })) {
+    if (value) parameters.set(key, value);
+  }
+  return parameters;
+};
+
+/**
+ * Each change of runs, the newest last: what a pod has become is what the last item of its uid says.
+ *
+ * ```ts
+ * const pods = kc.follow(runs(jobs, { namespace: 'team-a', job: uid, limit: 1000 }));
+ * ```
+ */
+export function runs(resource: Resource<KubeObject>, query: RunQuery): Source<Run> {
+  const { namespace, name, cluster, keep = 10_000 } = query;
+  const read = (type: string, data: JsonObject): Run | undefined => (type === 'run' ? readRun(data) : undefined);
+  return {
+    path: `/history${pathOf(resource, { namespace, name, cluster })}?${view(query).toString()}`,
+    sink: (changed) => new Sequence(changed, { read, keep, partial: false }),
+  };
+}
+
+/** The runs of a history, those of the newest pods first; otherwise as `pastJobs`. */
+export function pastRuns(kc: Kubecast, resource: Resource<KubeObject>, query: RunQuery & Pick<PastQuery, 'continue'>): Promise<{ readonly items: readonly Run[]; readonly more: boolean; readonly continue: string }> {
+  const { namespace, name, cluster } = query;
+  const parameters = view(query);
+  if (query.continue) parameters.set('continue', query.continue);
+  return answerTo(kc, `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`).then((body) => {
+    const { items, continue: rest } = isJsonObject(body) ? body : {};
+    return { items: Array.isArray(items) ? items.filter(isJsonObject).map(readRun) : [], more: text(rest) !== '', continue: text(rest) };
+  });
+}
+
+export function readRun(data: JsonObject): Run {
+  const job = isJsonObject(data.job) ? data.job : {};
+  return {
+    seq: text(data.seq),
+    namespace: text(data.namespace),
+    job: { resource: text(job.resource), name: text(job.name), uid: text(job.uid) },
+    name: text(data.name),
+    uid: text(data.uid),
+    index: text(data.index),
+    node: text(data.node),
+    createdAt: time(data.createdAt),
+    scheduledAt: time(data.scheduledAt),
+    startedAt: time(data.startedAt),
+    endedAt: time(data.endedAt),
+    late: data.late === true,
+    restarts: number(data.restarts) ?? 0,
+    reason: text(data.reason),
+    message: text(data.message),
+    container: text(data.container),
+    exitCode: number(data.exitCode),
+    signal: number(data.signal),
+    requests: isJsonObject(data.requests) ? (data.requests as Record<string, string>) : {},
+  };
+}
+
+const time = (value: unknown): number | undefined => (typeof value === 'string' ? Date.parse(value) : undefined);
+const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
