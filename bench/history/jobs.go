@@ -21,19 +21,21 @@ const (
 )
 
 // sources are the API servers, by the role of their process.
-var sources = map[string]apiserver.Kind{
+var sources = map[string][]apiserver.Kind{
 	// Each event is a transition: all jobs fail, then all are suspended, and so on.
-	"changing": jobs(someJobs, func(number int, version uint64, m mark.Mark) []byte {
+	"changing": {jobs(someJobs, func(number int, version uint64, m mark.Mark) []byte {
 		if (m.Seq+someJobs-1)/someJobs%2 == 1 {
 			return job(number, version, m, false, "Failed")
 		}
 		return job(number, version, m, true, "Suspended")
-	}),
-	"unchanging": jobs(someJobs, func(number int, version uint64, m mark.Mark) []byte {
+	})},
+	"unchanging": {jobs(someJobs, func(number int, version uint64, m mark.Mark) []byte {
 		return job(number, version, m, true, "Suspended")
-	}),
-	"finished": jobs(20_000, finished),
-	"few":      jobs(200, finished),
+	})},
+	"finished": {jobs(20_000, finished)},
+	"few":      {jobs(200, finished)},
+	"pods":     {pods(somePods), jobs(podOwners, finished)},
+	"few pods": {pods(fewPods), jobs(podOwners, finished)},
 }
 
 func finished(number int, version uint64, m mark.Mark) []byte {

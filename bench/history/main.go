@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command history measures the history of jobs with each database: how fast transitions are recorded and how soon after their
-// commit, how soon webhooks are told of them, what updates cost that change no state, what a restart costs, and how long pages take among many millions of
+// commit, how soon starts and ends of pods are, how soon webhooks are told of them, what updates cost that change no state, what a restart costs, and how long pages take among many millions of
 // transitions, also while old ones are removed.
 //
 // SQLite, and the servers, wait for their disk at each commit. The API server is one of the benchmark's own, on the same processors.
@@ -37,11 +37,11 @@ func children(role string) error {
 		}
 		return process.Serve(client)
 	}
-	jobs, ok := sources[role]
+	kinds, ok := sources[role]
 	if !ok {
 		return fmt.Errorf("there is no role %q", role)
 	}
-	return process.Serve(apiserver.New(jobs))
+	return process.Serve(apiserver.New(kinds...))
 }
 
 // bench is one run of the benchmark.
@@ -59,6 +59,7 @@ type bench struct {
 // sizes say how much is measured.
 type sizes struct {
 	burst     int           // transitions at once
+	pods      int           // that start and end
 	updates   int           // that change no state, at 10,000 a second
 	lag       int           // transitions at 200 a second
 	ends      int           // of jobs at 100 a second; at most as many as there are jobs
@@ -71,8 +72,8 @@ type sizes struct {
 }
 
 var (
-	full  = sizes{burst: 20_000, updates: 100_000, lag: 3000, ends: someJobs, finished: "finished", rows: 10_000_000, questions: 2000, remove: 1_000_000, asking: 2 * time.Minute, removing: 2 * time.Minute}
-	small = sizes{burst: 300, updates: 2000, lag: 60, ends: 60, finished: "few", rows: 20_000, questions: 20, remove: 1000, asking: 10 * time.Second, removing: 10 * time.Second}
+	full  = sizes{burst: 20_000, pods: somePods, updates: 100_000, lag: 3000, ends: someJobs, finished: "finished", rows: 10_000_000, questions: 2000, remove: 1_000_000, asking: 2 * time.Minute, removing: 2 * time.Minute}
+	small = sizes{burst: 300, pods: fewPods, updates: 2000, lag: 60, ends: 60, finished: "few", rows: 20_000, questions: 20, remove: 1000, asking: 10 * time.Second, removing: 10 * time.Second}
 )
 
 // part is one of the tables.
@@ -81,7 +82,7 @@ type part struct {
 	run  func(*bench, context.Context, []string) error
 }
 
-var parts = []part{{"rates", (*bench).rates}, {"told", (*bench).told}, {"updates", (*bench).updates}, {"restarts", (*bench).restarts}, {"pages", (*bench).pages}}
+var parts = []part{{"rates", (*bench).rates}, {"pods", (*bench).pods}, {"told", (*bench).told}, {"updates", (*bench).updates}, {"restarts", (*bench).restarts}, {"pages", (*bench).pages}}
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	b := &bench{out: out, sizes: full}

@@ -21,7 +21,7 @@ type started struct {
 // restarts measures how long a gateway takes from its start until it is ready, and what memory it uses, with and without a history of
 // many finished jobs.
 func (b *bench) restarts(ctx context.Context, wanted []string) error {
-	many := sources[b.sizes.finished].Objects
+	many := sources[b.sizes.finished][0].Objects
 	return b.each(wanted, func(d *database) error {
 		r, err := b.start(b.sizes.finished, d.address)
 		if err != nil {
