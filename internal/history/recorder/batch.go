@@ -58,11 +58,18 @@ func (b *batch) add(next *batch) {
 		b.put(job)
 	}
 	if len(next.runs) > 0 {
-		again := make(map[string]bool, len(next.runs))
+		again := make(map[string]*store.Run, len(next.runs))
 		for _, run := range next.runs {
-			again[run.UID] = true
+			again[run.UID] = run
 		}
-		b.runs = append(slices.DeleteFunc(b.runs, func(run *store.Run) bool { return again[run.UID] }), next.runs...)
+		b.runs = slices.DeleteFunc(b.runs, func(run *store.Run) bool {
+			later := again[run.UID]
+			if later != nil { // it has to leave where it was, though the later one knows of no other place
+				later.Parked = later.Parked || run.Parked
+			}
+			return later != nil
+		})
+		b.runs = append(b.runs, next.runs...)
 	}
 	b.gone = append(b.gone, next.gone...)
 }

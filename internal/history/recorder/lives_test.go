@@ -29,7 +29,7 @@ func newPodWorld() (*podWorld, *memory) {
 	api := apitest.New(apitest.Jobs, apitest.Pods, apitest.Deployments)
 	api.Skip(1)
 	return &podWorld{api: api, runs: map[string]*history.Run{}, none: map[string]bool{}, uids: map[string]string{}},
-		&memory{jobs: map[string]*history.Job{}, runs: map[string]store.Run{}, of: map[history.Ref]int64{}}
+		&memory{jobs: map[string]*history.Job{}, runs: map[string]store.Run{}, parked: map[string]bool{}, of: map[history.Ref]int64{}}
 }
 
 // job makes a job, and records it at once or later.
@@ -131,6 +131,9 @@ func (w *podWorld) isWhatThereWas(t *testing.T, db *memory) {
 		}
 	}
 	for uid := range db.runs {
+		if db.parked[uid] && db.runs[uid].Of != 0 {
+			t.Errorf("there are two rows of %s", uid)
+		}
 		if w.runs[uid] == nil {
 			t.Errorf("a run of a pod that belongs to no job: %+v", db.runs[uid])
 		}
@@ -216,5 +219,17 @@ func TestRecordersThatAreKilledWriteEachRunOnce(t *testing.T) {
 			}
 			world.isWhatThereWas(t, db)
 		})
+	}
+}
+
+// While the database is slow, a run that moves to its job waits to be written, and then changes again: it must leave where it was all the same.
+func TestARunThatMovesAndChangesInOneBatchLeavesWhereItWas(t *testing.T) {
+	of := func(version uint64, log int64, parked bool) *store.Run {
+		return &store.Run{Run: &history.Run{Identity: history.Identity{UID: "p"}, Version: version}, Of: log, Parked: parked}
+	}
+	b := &batch{runs: []*store.Run{of(1, 7, true)}}
+	b.add(&batch{runs: []*store.Run{of(2, 7, false)}})
+	if len(b.runs) != 1 || b.runs[0].Version != 2 || !b.runs[0].Parked {
+		t.Errorf("%+v is written", b.runs[0])
 	}
 }

@@ -50,6 +50,8 @@ type memory struct {
 	written     []store.Run           // each as it was written
 	of          map[history.Ref]int64 // the logs of jobs that are recorded, for recorders of pods
 
+	parked map[string]bool // pods of which there is a row that nobody is shown
+
 	away      bool
 	takes     func() time.Duration // how long a write takes; nil: no time
 	fault     func() error         // nil: none
@@ -166,6 +168,11 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 			panic("a run is written behind its end, or leaves its job")
 		}
 		m.runs[run.UID], m.written = run, append(m.written, run)
+		if run.Of == 0 {
+			m.parked[run.UID] = true
+		} else if run.Parked {
+			delete(m.parked, run.UID)
+		}
 	}
 	for _, g := range b.Gone {
 		run, there := m.runs[g.Pod]
@@ -337,7 +344,7 @@ func (o *observer) put(name string, state history.State) {
 	if err != nil {
 		panic(err)
 	}
-	o.see(history.Seen{Identity: history.Identity{UID: uid, Namespace: "n", Name: name}, Version: version, Said: said})
+	o.see(history.Seen{Identity: history.Identity{UID: uid, Name: name}, Version: version, Said: said})
 }
 
 // remove removes those that are there, all in one revision.
