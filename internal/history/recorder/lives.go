@@ -173,8 +173,8 @@ func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
 		return err
 	}
 	for _, l := range b.changedLives {
-		switch job, ok := found[l.Job]; {
-		case ok && !r.lives.undecided(l):
+		switch job, ok := found[l]; {
+		case ok:
 			l.join(job)
 			delete(r.lives.sought, l.UID)
 		case l.Of != 0: // its job was removed, after it was kept for long enough
@@ -194,8 +194,8 @@ func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// jobsOf finds the jobs of runs of which it is known to which one they belong.
-func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[history.Ref]store.Job, error) {
+// jobsOf finds the jobs of runs of which it is known to which one they belong. A pod may name a job of another namespace; that is not its job.
+func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[*life]store.Job, error) {
 	wanted := map[string][]string{}
 	asked := map[history.Ref]bool{}
 	for _, l := range all {
@@ -206,7 +206,14 @@ func (r *Recorder) jobsOf(ctx context.Context, all []*life) (map[history.Ref]sto
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	return r.opts.Database.JobsOf(ctx, r.name.Cluster, wanted)
+	found, err := r.opts.Database.JobsOf(ctx, r.name.Cluster, wanted)
+	of := make(map[*life]store.Job, len(all))
+	for _, l := range all {
+		if job, ok := found[l.Job]; ok && job.Namespace == l.Namespace && !r.lives.undecided(l) {
+			of[l] = job
+		}
+	}
+	return of, err
 }
 
 // undecided reports whether the run's Job may not be the topmost one.
@@ -256,7 +263,7 @@ func (r *Recorder) seekJobs(ctx context.Context) error {
 	var b batch
 	slices.SortFunc(due, func(a, b *life) int { return strings.Compare(a.UID, b.UID) })
 	for _, l := range due {
-		if _, ok := found[l.Job]; ok || !l.written {
+		if _, ok := found[l]; ok || !l.written {
 			b.putRun(l)
 		}
 	}
@@ -269,12 +276,13 @@ func (r *Recorder) decide(s *seek, now time.Time) bool {
 		return true
 	}
 	job, known := r.opts.Waits.JobOf(s.pod)
+	job.Name, job.UID = history.Name(job.Name), history.Name(job.UID) // a stranger's text
 	if known = known || now.Sub(s.began) > settledAfter; job.UID == "" {
 		return !known || s.of.Job.UID != "" // a part of the way may be gone since
 	}
 	if job != s.of.Job {
 		run := *s.of.Run.Run
-		run.Job = history.Ref{Resource: job.Resource, Name: strings.Clone(job.Name), UID: strings.Clone(job.UID)}
+		run.Job = job
 		s.of.Run.Run = &run
 	}
 	if s.placed = known; known {

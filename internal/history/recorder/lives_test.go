@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -220,6 +221,44 @@ func TestRecordersThatAreKilledWriteEachRunOnce(t *testing.T) {
 			world.isWhatThereWas(t, db)
 		})
 	}
+}
+
+// Whoever makes pods in a namespace names whatever they like as their owners: jobs of other namespaces, which are not theirs, and what no database keeps. Others' runs are
+// recorded all the same.
+func TestPodsWithForgedOwnersHinderNobodyAndJoinNoJobOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newPodWorld()
+		job := world.job(db, "job", true)
+		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Pods)
+		settle()
+		forged := map[string]string{
+			"m/elsewhere": job.UID, "m/zero": "a\x00b", "m/long": strings.Repeat("u", 300), "n/zero": job.UID + "\x00", "n/invented": "invented",
+		}
+		for pod, uid := range forged {
+			world.api.Put("pods", pod, append(slices.Clone(stages["runs"]), controlledBy("batch/v1", "Job", job.Name, uid))...)
+		}
+		settle()
+		world.put("pod", "runs", controlledBy("batch/v1", "Job", job.Name, job.UID))
+		settle()
+		r.stop()
+		db.set(func() {
+			if db.refused > 0 {
+				t.Errorf("%d questions that a database does not take", db.refused)
+			}
+			for pod := range forged {
+				if run, ok := db.runs[world.api.UID("pods", pod)]; ok && run.Of != 0 {
+					t.Errorf("%s belongs to %+v of log %d", pod, run.Job, run.Of)
+				}
+			}
+		})
+		for pod := range forged {
+			world.none[world.api.UID("pods", pod)] = true
+			db.set(func() { delete(db.runs, world.api.UID("pods", pod)) })
+		}
+		if run := db.runs[world.uids["pod"]]; run.Of != 7 || run.Late {
+			t.Errorf("another's run is %+v", run)
+		}
+	})
 }
 
 // While the database is slow, a run that moves to its job waits to be written, and then changes again: it must leave where it was all the same.

@@ -50,7 +50,8 @@ type memory struct {
 	written     []store.Run           // each as it was written
 	of          map[history.Ref]int64 // the logs of jobs that are recorded, for recorders of pods
 
-	parked map[string]bool // pods of which there is a row that nobody is shown
+	refused int             // questions with texts that PostgreSQL does not take, or that are longer than a column
+	parked  map[string]bool // pods of which there is a row that nobody is shown
 
 	away      bool
 	takes     func() time.Duration // how long a write takes; nil: no time
@@ -119,10 +120,18 @@ func (m *memory) JobsOf(_ context.Context, _ string, wanted map[string][]string)
 	if m.away {
 		return nil, errAway
 	}
+	for _, uids := range wanted {
+		for _, uid := range uids {
+			if history.Name(uid) != uid {
+				m.refused++
+				return nil, errors.New("invalid byte sequence")
+			}
+		}
+	}
 	found := map[history.Ref]store.Job{}
 	for ref, of := range m.of {
 		if slices.Contains(wanted[ref.Resource], ref.UID) {
-			found[ref] = store.Job{Of: of, Owner: "owner of " + ref.Name, NamespaceUID: "namespace of " + ref.Name}
+			found[ref] = store.Job{Of: of, Namespace: "n", Owner: "owner of " + ref.Name, NamespaceUID: "namespace of " + ref.Name}
 		}
 	}
 	return found, nil
@@ -344,7 +353,7 @@ func (o *observer) put(name string, state history.State) {
 	if err != nil {
 		panic(err)
 	}
-	o.see(history.Seen{Identity: history.Identity{UID: uid, Name: name}, Version: version, Said: said})
+	o.see(history.Seen{Identity: history.Identity{UID: uid, Namespace: "n", Name: name}, Version: version, Said: said})
 }
 
 // remove removes those that are there, all in one revision.

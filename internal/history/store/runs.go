@@ -131,8 +131,8 @@ func (s *Store) LivingRuns(ctx context.Context, pods Log) ([]*Run, error) {
 
 // Job is a job as its runs need it.
 type Job struct {
-	Of                         int64
-	Owner, Queue, NamespaceUID string
+	Of                                    int64
+	Namespace, Owner, Queue, NamespaceUID string
 }
 
 // JobsOf finds jobs of a cluster by kind and uid. Those that are not recorded are not found.
@@ -145,11 +145,11 @@ func (s *Store) JobsOf(ctx context.Context, cluster string, wanted map[string][]
 			oneOf(w, "uid", part)
 			if err := s.Each(ctx, func(scan Scan) error {
 				ref, job, namespace := history.Ref{Resource: resource}, Job{}, sql.NullString{}
-				err := scan(&job.Of, &ref.UID, &ref.Name, &job.Owner, &job.Queue, &namespace)
+				err := scan(&job.Of, &ref.UID, &job.Namespace, &ref.Name, &job.Owner, &job.Queue, &namespace)
 				job.NamespaceUID = namespace.String
 				found[ref] = job
 				return err
-			}, "SELECT log, uid, name, owner, queue, namespace_uid FROM jobs "+w.String(), w.args...); err != nil {
+			}, "SELECT log, uid, namespace, name, owner, queue, namespace_uid FROM jobs "+w.String(), w.args...); err != nil {
 				return nil, fmt.Errorf("find the jobs of pods: %w", err)
 			}
 		}

@@ -85,7 +85,7 @@ func TestRunsAreFoundAgainAndMoveToTheirJobs(t *testing.T) {
 		}
 		log = write(t, s, log, seen(5, "n", "ann", []string{"u"}, history.Running))
 		found, err := s.JobsOf(ctx, jobs.Cluster, map[string][]string{"jobs.batch": {"u", "none"}, "jobsets.x": {"u"}})
-		if want := map[history.Ref]Job{{Resource: "jobs.batch", Name: "name-u", UID: "u"}: {Of: log.ID, Owner: "ann", Queue: "q"}}; err != nil || cmp.Diff(want, found) != "" {
+		if want := map[history.Ref]Job{{Resource: "jobs.batch", Name: "name-u", UID: "u"}: {Of: log.ID, Namespace: "n", Owner: "ann", Queue: "q"}}; err != nil || cmp.Diff(want, found) != "" {
 			t.Errorf("%+v, %v", found, err)
 		}
 	})
