@@ -54,7 +54,7 @@ func TestUselessPositionsAreReset(t *testing.T) {
 		now.epoch + ".01":         "unreadable",
 		"42":                      "epoch", // the id of a server that counts events
 		"../../etc/passwd":        "unreadable",
-		strings.Repeat("a", 6000): "unreadable",
+		strings.Repeat("a", 9000): "unreadable",
 	} {
 		stream := s.open(t, g, path, http.Header{"Last-Event-Id": {id}})
 		reset := stream.mustEvent(t, "reset")

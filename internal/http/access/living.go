@@ -14,7 +14,9 @@ import (
 // nothing of what was in a former one. The present state of a kind has only objects of namespaces that live. But whoever is told of the past
 // (what happened since a position, a snapshot that was kept) would be told of both. So of that, what is no more has to be asked about.
 //
-// An object is one of the namespace that lives if it is younger. Versions do not say that: those of two storages cannot be compared.
+// An object is one of the namespace that lives unless it is older. Versions do not say that: those of two storages cannot be compared. Times
+// are of whole seconds, but between the last object of a namespace and another one of its name lie five: Kubernetes waits for so long before it
+// begins to empty a namespace in which nothing can be made any more.
 
 // livingWithin is how long it may take to learn which namespaces live.
 const livingWithin = 3 * time.Second
@@ -78,7 +80,7 @@ func (a *Access) AreTheirs(ctx context.Context, kinds *cache.Kinds, id *auth.Ide
 		if areNamespaces(p.Group, p.Resource) {
 			return !lives || o.UID() != n.UID
 		}
-		return !lives || o.Created() <= n.Created.Unix() // times are of whole seconds
+		return !lives || o.Created() < n.Created.Unix()
 	})
 }
 

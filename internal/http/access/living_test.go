@@ -103,7 +103,7 @@ func TestThePastIsOfTheNamespaceThatLives(t *testing.T) {
 	}{
 		"nothing":                               {a, see(pods, blue), nil, true},
 		"younger":                               {a, see(pods, blue), []*cluster.Object{pod("blue", "x", at(31))}, true},
-		"of the same second":                    {a, see(pods, blue), []*cluster.Object{pod("blue", "x", at(30))}, false},
+		"of the same second":                    {a, see(pods, blue), []*cluster.Object{pod("blue", "x", at(30))}, true},
 		"older":                                 {a, see(pods, blue), []*cluster.Object{pod("blue", "x", at(29))}, false},
 		"of no time":                            {a, see(pods, blue), []*cluster.Object{pod("blue", "x", "metadata.creationTimestamp=")}, false},
 		"older among younger ones":              {a, see(pods, blue), []*cluster.Object{pod("blue", "x", at(31)), pod("blue", "y", at(29))}, false},
