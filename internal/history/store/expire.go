@@ -36,7 +36,7 @@ func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit 
 		}
 		removed.More = len(pods) == runsAtOnceRemoved
 		err = s.remove(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-			removed.Runs, err = s.removeRuns(ctx, tx, log, pods) // nobody was told of them, so no position becomes too old
+			removed.Runs, err = s.removeRuns(ctx, tx, log.ID, pods) // nobody was told of them, so no position becomes too old
 			return err
 		})
 		return removed, err
@@ -45,12 +45,12 @@ func (s *Store) Expire(ctx context.Context, log Log, before history.Time, limit 
 	if err != nil || len(uids) == 0 {
 		return removed, err
 	}
-	runs, err := s.someRuns(ctx, log, uids)
+	runs, err := s.runsOf(ctx, log, uids)
 	if err != nil {
 		return removed, err
 	}
 	err = s.remove(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if err = s.expireRuns(ctx, tx, log, runs); err != nil {
+		if err = s.expireRuns(ctx, tx, runs); err != nil {
 			return err
 		}
 		if removed.Runs = len(runs); removed.Runs < runsAtOnceRemoved {
@@ -88,47 +88,54 @@ func (s *Store) expire(ctx context.Context, tx *sql.Tx, log Log, uids []string) 
 
 // removable is a run that is to be removed.
 type removable struct {
+	log       int64 // in which it is
 	pod       string
 	pods, seq int64 // the log that numbers it
 }
 
-// someRuns are runs of jobs: all of them, unless there are more than are removed at once.
-func (s *Store) someRuns(ctx context.Context, log Log, uids []string) (runs []removable, err error) {
+// runsOf are runs of jobs: all of them, unless there are more than are removed at once.
+func (s *Store) runsOf(ctx context.Context, log Log, uids []string) ([]removable, error) {
 	w := &where{}
 	w.add("log = ?", log.ID)
 	oneOf(w, "uid", uids)
+	return s.someRuns(ctx, w)
+}
+
+// someRuns are runs that are to be removed, as many as are removed at once.
+func (s *Store) someRuns(ctx context.Context, w *where) (runs []removable, err error) {
 	err = s.Each(ctx, func(scan Scan) error {
 		var r removable
-		err := scan(&r.pod, &r.pods, &r.seq)
+		err := scan(&r.log, &r.pod, &r.pods, &r.seq)
 		runs = append(runs, r)
 		return err
-	}, "SELECT pod, pods, seq FROM runs "+w.String()+" LIMIT ?", append(w.args, runsAtOnceRemoved)...)
+	}, "SELECT log, pod, pods, seq FROM runs "+w.String()+" LIMIT ?", append(w.args, runsAtOnceRemoved)...)
 	return runs, err
 }
 
-// expireRuns removes runs of jobs. The logs of pods come first, as they do for those who write there: of two that have the same locks in another order, one
+// expireRuns removes runs. The logs of pods come first, as they do for those who write there: of two that have the same locks in another order, one
 // would be undone.
-func (s *Store) expireRuns(ctx context.Context, tx *sql.Tx, log Log, runs []removable) error {
-	highest, names := map[int64]int64{}, make([]string, len(runs))
-	for i, r := range runs {
-		highest[r.pods], names[i] = max(highest[r.pods], r.seq), r.pod
+func (s *Store) expireRuns(ctx context.Context, tx *sql.Tx, runs []removable) error {
+	highest, in := map[int64]int64{}, map[int64][]string{}
+	for _, r := range runs {
+		highest[r.pods], in[r.log] = max(highest[r.pods], r.seq), append(in[r.log], r.pod)
 	}
 	for pods, seq := range highest {
 		if _, err := s.exec(ctx, tx, `UPDATE logs SET expired = ? WHERE id = ? AND expired < ?`, seq, pods, seq); err != nil {
 			return err
 		}
 	}
-	_, err := s.removeRuns(ctx, tx, log, names)
-	return err
+	for log, pods := range in {
+		if _, err := s.removeRuns(ctx, tx, log, pods); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeRuns removes the rows of pods.
-func (s *Store) removeRuns(ctx context.Context, tx *sql.Tx, log Log, pods []string) (int, error) {
-	if len(pods) == 0 {
-		return 0, nil
-	}
+func (s *Store) removeRuns(ctx context.Context, tx *sql.Tx, log int64, pods []string) (int, error) {
 	w := &where{}
-	w.add("log = ?", log.ID)
+	w.add("log = ?", log)
 	oneOf(w, "pod", pods)
 	return s.delete(ctx, tx, "runs", w)
 }

@@ -30,7 +30,7 @@ func (s *Store) Unused(ctx context.Context, since history.Time) (found []Unused,
 }
 
 // Forget removes jobs of a log that nobody has recorded since a time, at most so many, with their transitions and runs, in one transaction; of jobs with many
-// runs only some of those. If there is no more, the log itself is gone, too. One that is recorded again stays as it is, and so it is as if it were gone.
+// runs only some of those. Of a log of pods it removes all runs, whose jobs stay. If there is no more, the log itself is gone, too. One that is recorded again stays as it is, and so it is as if it were gone.
 func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit int) (removed Removed, err error) {
 	defer func() {
 		if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit i
 	if err != nil {
 		return removed, err
 	}
-	runs, err := s.someRuns(ctx, log, uids) // of a log of pods, those that have no job
+	runs, err := s.runsToForget(ctx, log, uids)
 	if err != nil {
 		return removed, err
 	}
@@ -50,6 +50,16 @@ func (s *Store) Forget(ctx context.Context, log Log, since history.Time, limit i
 		return err
 	})
 	return removed, err
+}
+
+// runsToForget are runs of jobs; of a log of pods all that it numbers, since one that comes after it gives the same numbers again.
+func (s *Store) runsToForget(ctx context.Context, log Log, uids []string) ([]removable, error) {
+	if log.Resource != RunsResource {
+		return s.runsOf(ctx, log, uids)
+	}
+	w := &where{}
+	w.add("pods = ?", log.ID)
+	return s.someRuns(ctx, w)
 }
 
 // forget removes jobs of a log, and if these are its last, the log.
@@ -62,7 +72,7 @@ func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.T
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return removed, err
 	}
-	if err := s.expireRuns(ctx, tx, log, runs); err != nil {
+	if err := s.expireRuns(ctx, tx, runs); err != nil {
 		return removed, err
 	}
 	if removed.Runs = len(runs); removed.Runs == runsAtOnceRemoved {

@@ -239,3 +239,41 @@ func TestManyPodsOfAJobAreRemovedInPieces(t *testing.T) {
 		}
 	})
 }
+
+// Nobody records pods for as long as anything is kept, and then somebody does again: the numbers begin anew, so nothing may be left that has one of the old ones.
+func TestALogOfPodsThatIsForgottenLeavesNoNumbersBehind(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		ctx, log, former := t.Context(), take(t, s, "a"), takePods(t, s)
+		log = write(t, s, log, seen(5, "n", "o", []string{"u"}, history.Running))
+		for range 3 {
+			var runs []*Run
+			for range 500 {
+				runs = append(runs, podOf(fmt.Sprintf("former-%d", former.Seq+uint64(len(runs))), log.ID, "u", 1))
+			}
+			former = write(t, s, former, Batch{To: former.Version + 1, Runs: runs})
+		}
+		if err := s.Release(ctx, former.LogName, "a"); err != nil {
+			t.Fatal(err)
+		}
+		removed := Removed{More: true}
+		for calls := 0; removed.More && calls < 20; calls++ {
+			n, err := s.Forget(ctx, former, history.At(time.Now().Add(time.Hour)), 10)
+			if err != nil || n.Runs > runsAtOnceRemoved {
+				t.Fatal(n, err)
+			}
+			removed = Removed{Runs: removed.Runs + n.Runs, More: n.More}
+		}
+		if removed.Runs != 1500 {
+			t.Errorf("%d runs are removed", removed.Runs)
+		}
+		pods := takePods(t, s)
+		pods = write(t, s, pods, Batch{To: 1, Runs: []*Run{podOf("new", log.ID, "u", 1)}})
+		told, err := s.RunsAfter(ctx, log, Filter{}, 0, pods.Seq, 100)
+		if err != nil || !slices.Equal(podUIDs(told), []string{"new"}) {
+			t.Errorf("up to number %d of another log, %v are told, %v", pods.Seq, podUIDs(told), err)
+		}
+		if found, err := s.Jobs(ctx, log, Filter{}, JobAfter{}, 10); err != nil || len(found) != 1 {
+			t.Errorf("%d jobs are left, %v", len(found), err)
+		}
+	})
+}
