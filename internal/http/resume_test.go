@@ -117,7 +117,7 @@ func TestEveryUnusablePositionIsAReset(t *testing.T) {
 		{systemEpoch + ".-5", "unreadable"},
 		{systemEpoch + ".pods-5.pods-6", "unreadable"},
 		{systemEpoch + ".99999999999999999999", "unreadable"},
-		{strings.Repeat("a", 6000), "unreadable"},
+		{strings.Repeat("a", 9000), "unreadable"},
 		{"\xff\xfe", "unreadable"},
 		{"a\u0000b", "unreadable"},
 		{"x\r\nevent: evil\r\ndata: 1\r\n", "unreadable"},
