@@ -42,7 +42,7 @@ func BenchmarkUpdateThatChangesNoRun(b *testing.B) {
 	cluster0 := apitest.New(apitest.Jobs, apitest.Pods).Connect(b)
 	for name, owner := range map[string]string{"of a job": "batch/v1", "of no job": "apps/v1"} {
 		b.Run(name, func(b *testing.B) {
-			r := &Recorder{opts: Options{Cluster: cluster0}, lives: &podLives{living: map[string]*life{}, sought: map[string]*seek{}}}
+			r := &Recorder{opts: Options{Cluster: cluster0}, lives: newPodLives(0)}
 			r.opts.Waits = waiting.New(waiting.Options{Jobs: []string{"jobs.batch"}, Serves: func(string, string) bool { return false }})
 			o, err := cluster.NewObject(fmt.Sprintf(benchPod, owner))
 			if err != nil {

@@ -27,7 +27,8 @@ const (
 	settledAfter = 10 * time.Second
 	// soughtFor is for how long a job is looked for. Owners can be made up, so it may not be there at all.
 	soughtFor = 10 * time.Minute
-	// mostSought bounds the runs whose jobs are looked for. Those beyond it are looked for when the recorder begins again.
+	// mostSought bounds the runs whose jobs are looked for. The namespace that has most of them gives way. Those that are not looked for are when they change, or when
+	// the recorder begins again.
 	mostSought = 10_000
 )
 
@@ -35,6 +36,11 @@ const (
 type podLives struct {
 	living map[string]*life // by the pod's uid: of those in the cluster
 	sought map[string]*seek // by the pod's uid: whose job is not known
+	counts map[string]int   // by namespace: of those that are sought
+}
+
+func newPodLives(living int) *podLives {
+	return &podLives{living: make(map[string]*life, living), sought: map[string]*seek{}, counts: map[string]int{}}
 }
 
 // life is the run of a pod.
@@ -60,7 +66,7 @@ func (r *Recorder) beginLives(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.lives = &podLives{living: make(map[string]*life, len(runs)), sought: map[string]*seek{}}
+	r.lives = newPodLives(len(runs))
 	now := time.Now()
 	for _, run := range runs {
 		l := &life{Run: *run, written: true}
@@ -77,9 +83,47 @@ func (r *Recorder) beginLives(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// seek begins to look for a run's job. Whoever makes pods can invent jobs, so it is the namespace with the most that has no room for more.
 func (l *podLives) seek(s *seek) {
-	if len(l.sought) < mostSought {
-		l.sought[s.of.UID] = s
+	if len(l.sought) >= mostSought && l.sought[s.of.UID] == nil {
+		fullest := s.of.Namespace
+		for namespace, n := range l.counts {
+			if n > l.counts[fullest]+1 {
+				fullest = namespace
+			}
+		}
+		if fullest == s.of.Namespace {
+			l.overlook(s.of)
+			return
+		}
+		for _, other := range l.sought {
+			if other.of.Namespace == fullest {
+				l.found(other.of)
+				l.overlook(other.of)
+				break
+			}
+		}
+	}
+	l.found(s.of)
+	l.sought[s.of.UID] = s
+	l.counts[s.of.Namespace]++
+}
+
+// found ends the search for a run's job, if there is one.
+func (l *podLives) found(of *life) {
+	if l.sought[of.UID] == nil {
+		return
+	}
+	delete(l.sought, of.UID)
+	if l.counts[of.Namespace]--; l.counts[of.Namespace] == 0 {
+		delete(l.counts, of.Namespace)
+	}
+}
+
+// overlook forgets a run of which it is not known whether it belongs to any job, and which nobody looks into. It begins anew when its pod changes.
+func (l *podLives) overlook(of *life) {
+	if of.Job.UID == "" && !of.written {
+		delete(l.living, of.UID)
 	}
 }
 
@@ -176,7 +220,7 @@ func (r *Recorder) placeRuns(ctx context.Context, b *batch) error {
 		switch job, ok := found[l]; {
 		case ok:
 			l.join(job)
-			delete(r.lives.sought, l.UID)
+			r.lives.found(l)
 		case l.Of != 0: // its job was removed, after it was kept for long enough
 			delete(r.lives.living, l.UID)
 			continue
@@ -243,7 +287,7 @@ func (r *Recorder) seekJobs(ctx context.Context) error {
 		s.pause = min(max(2*s.pause, seekEach), seekRarely)
 		s.next = now.Add(s.pause)
 		if !r.decide(s, now) || now.Sub(s.began) > soughtFor {
-			delete(r.lives.sought, uid)
+			r.lives.found(s.of)
 			if !s.of.written { // it belongs to no job
 				delete(r.lives.living, uid)
 			}

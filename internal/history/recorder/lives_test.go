@@ -272,3 +272,39 @@ func TestARunThatMovesAndChangesInOneBatchLeavesWhereItWas(t *testing.T) {
 		t.Errorf("%+v is written", b.runs[0])
 	}
 }
+
+// Somebody makes more pods of jobs that there never were than are looked for: those of others still come to their jobs, recorded late or not.
+func TestInventedJobsOfOneNamespaceHideNoOtherJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newPodWorld()
+		large := ring
+		large.Events, large.Bytes = 2*mostSought, 1<<30
+		r := startOf(t, world.api.Connect(t), db, "r", large, apitest.Pods)
+		settle()
+		for i := range mostSought + 100 {
+			world.api.Put("pods", fmt.Sprintf("m/p%d", i), `status.phase:="Pending"`, controlledBy("batch/v1", "Job", "j", fmt.Sprintf("invented-%d", i)))
+		}
+		time.Sleep(5 * time.Second)
+		var owners []string
+		for i := range 20 {
+			job := world.job(db, fmt.Sprintf("job-%d", i), false)
+			owners = append(owners, job.Name)
+			world.put(fmt.Sprintf("pod-%d", i), "runs", controlledBy("batch/v1", "Job", job.Name, job.UID))
+		}
+		time.Sleep(time.Second)
+		for _, name := range owners {
+			world.job(db, name, true)
+		}
+		settle()
+		r.stop()
+		there := 0
+		for _, run := range db.runs {
+			if run.Of == 7 {
+				there++
+			}
+		}
+		if there != len(owners) {
+			t.Errorf("%d of %d runs came to their jobs", there, len(owners))
+		}
+	})
+}
