@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -274,6 +275,44 @@ func TestALogOfPodsThatIsForgottenLeavesNoNumbersBehind(t *testing.T) {
 		}
 		if found, err := s.Jobs(ctx, log, Filter{}, JobAfter{}, 10); err != nil || len(found) != 1 {
 			t.Errorf("%d jobs are left, %v", len(found), err)
+		}
+	})
+}
+
+// A pod outlives its job, and changes just when that is removed: no run is left without its job, which nobody would ever remove.
+func TestARunThatIsWrittenWhileItsJobIsRemovedGoesWithIt(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		ctx, log, pods := t.Context(), take(t, s, "a"), takePods(t, s)
+		log = write(t, s, log, seen(5, "n", "o", []string{"u"}, history.Running, history.Deleted))
+		pods = write(t, s, pods, Batch{To: 5, Runs: []*Run{podOf("before", log.ID, "u", 1)}})
+		var expiring sync.WaitGroup
+		defer expiring.Wait()
+		if err := s.For(Recorder("pods")).inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			if _, err := s.writeIn(ctx, tx, pods, Batch{To: 6, Runs: []*Run{podOf("meanwhile", log.ID, "u", 1)}}); err != nil {
+				return err
+			}
+			looked := make(chan struct{})
+			look := sync.OnceFunc(func() { close(looked) })
+			retention := s.For(System("retention"))
+			retention.asked = func(query string, _ []any) {
+				if strings.Contains(query, "FROM runs") {
+					look()
+				}
+			}
+			expiring.Go(func() {
+				if n, err := retention.Expire(ctx, log, 5000, 10); err != nil || n.Jobs != 1 {
+					t.Errorf("%+v, %v", n, err)
+				}
+			})
+			<-looked
+			time.Sleep(200 * time.Millisecond) // it has read by then; if not, this test proves less
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		expiring.Wait()
+		if left, err := s.Runs(t.Context(), log, Filter{}, RunAfter{}, 10); err != nil || len(left) != 0 {
+			t.Errorf("%v are left, %v", podUIDs(left), err)
 		}
 	})
 }
