@@ -70,6 +70,8 @@ func (b *batch) add(next *batch) {
 			return later != nil
 		})
 		b.runs = append(b.runs, next.runs...)
+		// A later run says itself that its pod is gone, and may have moved from where that was to be noted.
+		b.gone = slices.DeleteFunc(b.gone, func(g store.Gone) bool { return again[g.Pod] != nil })
 	}
 	b.gone = append(b.gone, next.gone...)
 }

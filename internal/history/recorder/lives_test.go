@@ -273,6 +273,16 @@ func TestARunThatMovesAndChangesInOneBatchLeavesWhereItWas(t *testing.T) {
 	}
 }
 
+// A pod is gone whose run nobody is shown yet, and before that is written its run moves to its job: it is not looked for where it was.
+func TestARunThatMovesAfterItsPodIsGoneIsNotedWhereItIs(t *testing.T) {
+	moved := &store.Run{Run: &history.Run{Identity: history.Identity{UID: "p"}}, Of: 7, Parked: true, Gone: 5}
+	b := &batch{gone: []store.Gone{{Pod: "p", At: 5}, {Pod: "other", At: 5}}}
+	b.add(&batch{runs: []*store.Run{moved}, gone: []store.Gone{{Pod: "last", Of: 7, At: 6}}})
+	if len(b.runs) != 1 || len(b.gone) != 2 || b.gone[0].Pod != "other" || b.gone[1].Pod != "last" {
+		t.Errorf("%+v, %+v", b.runs, b.gone)
+	}
+}
+
 // Somebody makes more pods of jobs that there never were than are looked for: those of others still come to their jobs, recorded late or not.
 func TestInventedJobsOfOneNamespaceHideNoOtherJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
