@@ -42,7 +42,8 @@ describe.skipIf(lacking !== undefined)(`the portal on a real gateway${lacking ? 
   });
 
   const row = (name: string) => page.locator(`.table-body .table-row[data-name="${name}"]`);
-  const status = (text: RegExp) => page.locator('.connection-label', { hasText: text }).waitFor();
+  // A client that was refused just before its gateway was back waits for up to 30 s.
+  const status = (text: RegExp) => page.locator('.connection-label', { hasText: text }).waitFor({ timeout: 60_000 });
   const open = async (hash = '') => {
     await page.goto(`${kubecast.url}/#token=${token}`);
     await page.getByRole('button', { name: 'Sign in' }).click();
