@@ -169,34 +169,15 @@ func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant,
 	return err == nil && known
 }
 
-// chunk is how many rows are read at once, since the rows of a page may be large.
-const chunk = 100
-
 // jobs makes a page of jobs.
 func (h *Handler) jobs(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now history.Time) error {
 	after := q.after.job()
-	for {
-		n := min(q.limit-p.items, chunk)
-		jobs, err := p.from.Jobs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, n+1)
-		if err != nil {
-			return err
-		}
-		for i, j := range jobs {
-			if i == n || p.isFull() {
-				if p.items < q.limit && !p.isFull() {
-					break // the next chunk begins here
-				}
-				return p.end(q.goOn(token{Created: int64(after.Created), UID: after.UID}))
-			}
-			if err := p.add(wire.JobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now)); err != nil {
-				return err
-			}
-			after = store.JobAfter{Created: j.Created, UID: j.UID}
-		}
-		if len(jobs) <= n {
-			return p.end("")
-		}
-	}
+	return fill(p, q.limit, func(most int) ([]*history.Job, error) {
+		return p.from.Jobs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
+	}, func(j *history.Job) any {
+		after = store.JobAfter{Created: j.Created, UID: j.UID}
+		return wire.JobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now)
+	}, func() string { return q.goOn(token{Created: int64(after.Created), UID: after.UID}) })
 }
 
 // runs makes a page of runs.
@@ -206,28 +187,12 @@ func (h *Handler) runs(ctx context.Context, p *page, g access.Grant, t access.Ta
 		return err
 	}
 	after := store.RunAfter{Created: history.Time(q.after.Created), Pod: q.after.UID}
-	for {
-		n := min(q.limit-p.items, chunk)
-		runs, err := p.from.Runs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, n+1)
-		if err != nil {
-			return err
-		}
-		for i, run := range runs {
-			if i == n || p.isFull() {
-				if p.items < q.limit && !p.isFull() {
-					break // the next chunk begins here
-				}
-				return p.end(q.goOn(token{Created: int64(after.Created), UID: after.Pod}))
-			}
-			if err := p.add(wire.RunOf(run, g.Kinds.Cluster().Name(), numbers.Row(run.Seq))); err != nil {
-				return err
-			}
-			after = store.RunAfter{Created: run.Created, Pod: run.UID}
-		}
-		if len(runs) <= n {
-			return p.end("")
-		}
-	}
+	return fill(p, q.limit, func(most int) ([]*store.Run, error) {
+		return p.from.Runs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
+	}, func(run *store.Run) any {
+		after = store.RunAfter{Created: run.Created, Pod: run.UID}
+		return wire.RunOf(run, g.Kinds.Cluster().Name(), numbers.Row(run.Seq))
+	}, func() string { return q.goOn(token{Created: int64(after.Created), UID: after.Pod}) })
 }
 
 // transitions makes a page of transitions.
@@ -241,27 +206,11 @@ func (h *Handler) transitions(ctx context.Context, p *page, g access.Grant, t ac
 	if err != nil {
 		return err
 	}
-	for {
-		n := min(q.limit-p.items, chunk)
-		found, err := p.from.Transitions(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, before, n+1)
-		if err != nil {
-			return err
-		}
-		for i, tr := range found {
-			if i == n || p.isFull() {
-				if p.items < q.limit && !p.isFull() {
-					break
-				}
-				return p.end(q.goOn(at.token()))
-			}
-			if err := p.add(at.number(wire.TransitionOf(tr, g.Kinds.Cluster().Name(), t.Qualified()), tr.Seq)); err != nil {
-				return err
-			}
-			before = tr.Seq
-			at.pass(before)
-		}
-		if len(found) <= n {
-			return p.end("")
-		}
-	}
+	return fill(p, q.limit, func(most int) ([]*history.Transition, error) {
+		return p.from.Transitions(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, before, most)
+	}, func(tr *history.Transition) any {
+		before = tr.Seq
+		at.pass(before)
+		return at.number(wire.TransitionOf(tr, g.Kinds.Cluster().Name(), t.Qualified()), tr.Seq)
+	}, func() string { return q.goOn(at.token()) })
 }
