@@ -2,7 +2,10 @@ package eventstream
 
 import (
 	"context"
+	"net/http"
 	"sync/atomic"
+
+	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // Aside is a question that a source asks beside its stream, of somebody who may take long to answer. The other sources of the stream go
@@ -44,6 +47,15 @@ func (a *Aside) Answered() (p Progress, asking bool) {
 		a.asked, a.then = nil, nil
 		return then(question.err), true
 	}
+}
+
+// FailureOf is the Progress of a source that cannot be read, since what it asked failed. That its caller asks for much else just now ends a
+// stream of this source alone; on a stream of several it concerns no other source.
+func FailureOf(err error, prefix string) Progress {
+	if prefix == "" && reply.To(err).Code == http.StatusTooManyRequests {
+		return Progress{Outcome: Limit}
+	}
+	return Progress{Outcome: Unavailable}
 }
 
 // Drop gives up what is asked.

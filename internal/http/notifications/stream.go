@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -207,7 +206,7 @@ func (s *source) follow() eventstream.Progress {
 		case errors.Is(err, inbox.ErrExpired):
 			return s.miss(eventstream.ResetExpired)
 		case err != nil:
-			return s.failed(err)
+			return eventstream.FailureOf(err, s.prefix)
 		case s.Outdated(): // some of it may not be seen any more
 			return eventstream.Progress{More: true}
 		}
@@ -249,7 +248,7 @@ func (s *source) state() eventstream.Progress {
 	}, func(err error) eventstream.Progress {
 		switch {
 		case err != nil:
-			return s.failed(err)
+			return eventstream.FailureOf(err, s.prefix)
 		case s.Outdated():
 			return eventstream.Progress{More: true}
 		}
@@ -271,14 +270,6 @@ func (s *source) begin(now inbox.State) eventstream.Progress {
 	s.placed, s.seq = true, now.Seq
 	s.to.Emit(s.prefix, "synced", fmt.Sprintf(`{"seq":"%d","count":%d,"unread":%d}`, now.Seq, len(now.Newest), now.Unread))
 	return eventstream.Progress{More: true}
-}
-
-// failed is the progress of a source that cannot be read. That its caller asks for much else just now concerns no other source.
-func (s *source) failed(err error) eventstream.Progress {
-	if s.prefix == "" && reply.To(err).Code == http.StatusTooManyRequests {
-		return eventstream.Progress{Outcome: eventstream.Limit}
-	}
-	return eventstream.Progress{Outcome: eventstream.Unavailable}
 }
 
 // miss gives up the client's place.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -355,20 +354,12 @@ func (s *changes) ask(question func(ctx context.Context) error, then func() even
 		case errors.Is(err, archive.ErrExpired):
 			return s.miss(eventstream.ResetExpired)
 		case err != nil:
-			return s.failed(err)
+			return eventstream.FailureOf(err, s.prefix)
 		case s.Outdated():
 			return eventstream.Progress{More: true}
 		}
 		return then()
 	})
-}
-
-// failed is the progress of a source that cannot be read. That its caller asks for much else just now concerns no other source.
-func (s *changes) failed(err error) eventstream.Progress {
-	if s.prefix == "" && reply.To(err).Code == http.StatusTooManyRequests {
-		return eventstream.Progress{Outcome: eventstream.Limit}
-	}
-	return eventstream.Progress{Outcome: eventstream.Unavailable}
 }
 
 // miss gives up the client's place.
@@ -386,7 +377,7 @@ func (s *changes) adopt() eventstream.Progress {
 	}, func(err error) eventstream.Progress {
 		switch {
 		case err != nil:
-			return s.failed(err)
+			return eventstream.FailureOf(err, s.prefix)
 		case s.Outdated() && s.Next().Same(next):
 			s.filter = filter
 			event := s.Adopt()
