@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -63,11 +64,7 @@ func (a *Access) AreTheirs(ctx context.Context, kinds *cache.Kinds, id *auth.Ide
 			return true
 		}
 	}
-	names := make([]string, 0, len(namespaces))
-	for name := range namespaces {
-		names = append(names, name)
-	}
-	found, err := kinds.Cluster().Namespaces(ctx, names)
+	found, err := kinds.Cluster().Namespaces(ctx, slices.Collect(maps.Keys(namespaces)))
 	if err != nil {
 		return false
 	}

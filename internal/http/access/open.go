@@ -45,6 +45,11 @@ type Grant struct {
 	Release func()
 }
 
+// Epoch is the epoch in which positions of what was granted count now. An error wraps cluster.ErrUnavailable.
+func (g Grant) Epoch(ctx context.Context) (string, error) {
+	return g.Kinds.Cluster().EpochOf(ctx, g.Store.Kind(), g.Store.Followed())
+}
+
 // Open authorizes a verb on a target, and finds the store that serves it. The permission is checked first: a caller
 // who may not see a kind does not learn whether it exists.
 func (a *Access) Open(ctx context.Context, id auth.Identity, t Target, verb string) (g Grant, err error) {

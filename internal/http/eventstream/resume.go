@@ -48,7 +48,7 @@ func (w *watch) Ready(ctx context.Context) error { return w.Store.WaitSynced(ctx
 // A store gives its kind's storage another epoch before it begins another history. So a resume point that was found while the epoch
 // stayed the same is in that epoch's history, or its cursor says that it is not.
 func (w *watch) Epoch(ctx context.Context) (string, error) {
-	return w.Kinds.Cluster().EpochOf(ctx, w.Store.Kind(), w.Store.Followed())
+	return w.Grant.Epoch(ctx)
 }
 
 // Find implements Source. The store is synced, so whatever becomes of the position, the client can be served: if the

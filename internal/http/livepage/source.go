@@ -96,7 +96,7 @@ func (s *source) Ready(ctx context.Context) error {
 
 // Epoch implements eventstream.Source.
 func (s *source) Epoch(ctx context.Context) (string, error) {
-	return s.in.Kinds.Cluster().EpochOf(ctx, s.in.Store.Kind(), s.in.Store.Followed())
+	return s.in.Epoch(ctx)
 }
 
 // Find implements eventstream.Source, for a client that is told all anyway.

@@ -213,7 +213,7 @@ func contentOfObject(o *cluster.Object) string {
 // epochOf is the epoch of what was granted; "" if it is not known. It is asked for before the content is read: what was of a history
 // that has ended meanwhile then has that history's epoch, which nobody is told again.
 func epochOf(ctx context.Context, granted access.Grant) string {
-	epoch, err := granted.Kinds.Cluster().EpochOf(ctx, granted.Store.Kind(), granted.Store.Followed())
+	epoch, err := granted.Epoch(ctx)
 	if err != nil {
 		return ""
 	}
