@@ -207,13 +207,7 @@ func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, waits *waiting
 	log, told := a.log.With("cluster", kinds.Cluster().Name(), "kind", name), ""
 	kinds.Follow(ctx, name, func(ctx context.Context, using *cache.Store) error {
 		told = ""
-		r := recorder.New(recorder.Options{
-			Database: a.database.For(store.Recorder(kinds.Cluster().Name() + "/" + name)), Expiring: a.database.For(store.System("retention")), Cluster: kinds.Cluster(), Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Owners: finder, Holder: a.holder + rand.Text()[:10],
-			Keep: a.opts.Keep, Wrote: a.wrote, Metrics: a.metrics, Log: a.log.With("database", a.opts.Database.Place()),
-		})
-		a.begin(r)
-		defer a.end(r)
-		return r.Run(ctx)
+		return a.run(ctx, kinds, name, recorder.Options{Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Owners: finder})
 	}, func(err error) {
 		if err != nil && err.Error() != told {
 			told = err.Error()
@@ -227,7 +221,7 @@ func (a *Archive) recordsRuns() bool { return a.opts.Runs && a.opts.Serves("", "
 
 // recordRuns records the pods of a cluster's jobs, as long as the gateway may list them.
 func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, waits *waiting.Watch) {
-	name, told := kinds.Cluster().Name(), ""
+	told := ""
 	kinds.Retry(ctx, time.Minute, func(ctx context.Context) error {
 		pods, err := kinds.Cluster().Named(ctx, "pods")
 		if err == nil {
@@ -238,20 +232,25 @@ func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, waits *wai
 		}
 		return kinds.FollowOnce(ctx, "pods", func(ctx context.Context, using *cache.Store) error {
 			told = ""
-			r := recorder.New(recorder.Options{
-				Database: a.database.For(store.Recorder(name + "/" + store.RunsResource)), Expiring: a.database.For(store.System("retention")), Cluster: kinds.Cluster(), Store: using, Waits: waits,
-				Holder: a.holder + rand.Text()[:10], Keep: a.opts.Keep, Wrote: a.wrote, Metrics: a.metrics, Log: a.log.With("database", a.opts.Database.Place()),
-			})
-			a.begin(r)
-			defer a.end(r)
-			return r.Run(ctx)
+			return a.run(ctx, kinds, store.RunsResource, recorder.Options{Store: using, Waits: waits})
 		})
 	}, func(err error) {
 		if err != nil && err.Error() != told {
 			told = err.Error()
-			a.log.Warn("the lives of jobs' pods are not recorded, since these cannot be listed for now", "cluster", name, "error", err)
+			a.log.Warn("the lives of jobs' pods are not recorded, since these cannot be listed for now", "cluster", kinds.Cluster().Name(), "error", err)
 		}
 	})
+}
+
+// run runs a recorder of a log of a cluster, with options that say what it records.
+func (a *Archive) run(ctx context.Context, kinds *cache.Kinds, log string, opts recorder.Options) error {
+	opts.Cluster, opts.Database, opts.Expiring = kinds.Cluster(), a.database.For(store.Recorder(kinds.Cluster().Name()+"/"+log)), a.database.For(store.System("retention"))
+	opts.Holder, opts.Keep, opts.Wrote = a.holder+rand.Text()[:10], a.opts.Keep, a.wrote
+	opts.Metrics, opts.Log = a.metrics, a.log.With("database", a.opts.Database.Place())
+	r := recorder.New(opts)
+	a.begin(r)
+	defer a.end(r)
+	return r.Run(ctx)
 }
 
 func (a *Archive) begin(r *recorder.Recorder) {
