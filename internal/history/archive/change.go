@@ -75,8 +75,11 @@ func ofTransitions(transitions []*history.Transition) []Change {
 	return all
 }
 
-// numbered is where the log stands that has the numbers of a kind's log; nowhere if there is none.
+// numbered is where the log stands that has the numbers of a kind's log; nowhere if there is none. That of transitions is the kind's own, as it was given.
 func numbered(ctx context.Context, db *store.Store, what What, log store.Log) (store.Log, error) {
+	if what == Transitions {
+		return log, nil
+	}
 	log.Resource = what.Numbering(log.Resource)
 	found, err := db.Find(ctx, log.LogName)
 	if errors.Is(err, store.ErrNoLog) {

@@ -127,11 +127,9 @@ const maxSpan = 20_000
 func (r Reader) After(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, after uint64, limit int) (found []Change, upTo uint64, err error) {
 	var failed error // an error that is not the database's
 	found, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) (found []Change, err error) {
-		numbers := log
-		if what == Runs {
-			if numbers, err = numbered(ctx, r.database, what, log); err != nil {
-				return nil, err
-			}
+		numbers, err := numbered(ctx, r.database, what, log)
+		if err != nil {
+			return nil, err
 		}
 		found, upTo, err = r.follow(ctx, what, log, numbers, f, after, limit)
 		if errors.Is(err, ErrAhead) || errors.Is(err, ErrExpired) {
@@ -172,11 +170,8 @@ func (r Reader) follow(ctx context.Context, what What, log, numbers store.Log, f
 // Head is the last number of a kind's log, 0 if there is none. Errors are those of Jobs.
 func (r Reader) Head(ctx context.Context, c *cluster.Cluster, kind string, what What) (seq uint64, err error) {
 	_, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]struct{}, error) {
-		var err error
-		if what == Runs {
-			log, err = numbered(ctx, r.database, what, log)
-		}
-		seq = log.Seq
+		numbers, err := numbered(ctx, r.database, what, log)
+		seq = numbers.Seq
 		return nil, err
 	})
 	return seq, err

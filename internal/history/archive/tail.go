@@ -221,8 +221,7 @@ func (t *Tail) Next(after uint64, most int, w stream.Waiter) ([]*Entry, error) {
 	case after < t.since:
 		return nil, ErrBehind
 	}
-	first, _ := slices.BinarySearchFunc(t.entries, after+1, func(e *Entry, seq uint64) int { return cmp.Compare(e.Seq, seq) })
-	if next := t.entries[first:]; len(next) > 0 {
+	if next := t.entries[t.upTo(after):]; len(next) > 0 {
 		return next[:min(len(next), most)], nil
 	}
 	if t.err != nil {
@@ -297,7 +296,7 @@ func (t *Tail) read(ctx context.Context, head uint64, first bool) (log store.Log
 	if errors.Is(err, store.ErrNoLog) {
 		return store.Log{}, nil, nil
 	}
-	if log = of; err == nil && what == Runs {
+	if err == nil {
 		log, err = numbered(ctx, database, what, of)
 	}
 	if err != nil || first || log.Seq <= head {
@@ -372,11 +371,16 @@ func (t *Tail) extend(log store.Log, found []Change) {
 	drop := max(0, len(t.entries)-tailLength)
 	if runs && log.Expired > t.since {
 		t.since = min(log.Expired, t.head)
-		kept, _ := slices.BinarySearchFunc(t.entries, t.since+1, func(e *Entry, seq uint64) int { return cmp.Compare(e.Seq, seq) })
-		drop = max(drop, kept)
+		drop = max(drop, t.upTo(t.since))
 	}
 	if drop > 0 {
 		t.since = max(t.since, t.entries[drop-1].Seq)
 		t.entries = append([]*Entry(nil), t.entries[drop:]...) // a copy, since readers still use the old slice
 	}
+}
+
+// upTo is how many entries have numbers up to this one. The caller holds the lock.
+func (t *Tail) upTo(seq uint64) int {
+	n, _ := slices.BinarySearchFunc(t.entries, seq+1, func(e *Entry, seq uint64) int { return cmp.Compare(e.Seq, seq) })
+	return n
 }
