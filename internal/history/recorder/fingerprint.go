@@ -8,12 +8,13 @@ import (
 	"github.com/kubecast/kubecast/internal/cluster"
 )
 
-// Most of what happens to a pod says nothing of its life: somebody else's annotation of itself, an address, a probe that flaps. So what a pod says is read only if it may
-// be something else than before, which a fingerprint of 8 bytes tells for a fraction of the cost.
+// Most of what happens to a pod says nothing of its life: a new address, a probe that flaps. So what a pod says is read only if it may be something else than
+// before, which a fingerprint of 8 bytes tells for a fraction of the cost.
 
 var fingerprints = maphash.MakeSeed()
 
-// saysNothing are parts of a pod's status that package pods does not read: of its conditions, those of some types.
+// saysNothing are parts of a pod's status that package pods does not read, and of its conditions those that say nothing new by themselves: of
+// an end, Ready counts only with the phase that says so.
 var (
 	saysNothing              = map[string]bool{"podIP": true, "podIPs": true, "hostIP": true, "hostIPs": true, "observedGeneration": true}
 	conditionsThatSayNothing = map[string]bool{"Ready": true, "ContainersReady": true, "Initialized": true, "PodReadyToStartContainers": true}
