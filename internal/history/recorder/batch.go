@@ -102,17 +102,14 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 		r.seePod(b, o, deleted, how)
 		return
 	}
-	identity := history.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}
-	if identity.UID == "" || max(len(identity.UID), len(identity.Namespace), len(identity.Name)) > maxIdentity {
-		return // API servers give no such names to objects that they store themselves
+	identity, ok := identityOf(o)
+	if !ok {
+		return
 	}
 	was := r.living[identity.UID]
 	seen := history.Seen{
-		Identity: identity, Version: o.Version(), Created: history.At(time.Unix(o.Created(), 0)), Deleted: deleted,
+		Identity: identity, Version: o.Version(), Created: createdOf(o), Deleted: deleted,
 		Observed: history.At(r.opts.Cluster.Time(how.at)), Late: how.late, Replayed: how.replayed,
-	}
-	if o.Created() == 0 {
-		seen.Created = 0
 	}
 	if !deleted {
 		known := was
@@ -135,6 +132,21 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 	if next.NamespaceUID == "" && next.Namespace != "" {
 		note(&b.unplaced, o)
 	}
+}
+
+// identityOf is an object's identity; ok is false if the database could not keep it. API servers give no such names to objects that they store
+// themselves.
+func identityOf(o *cluster.Object) (identity history.Identity, ok bool) {
+	identity = history.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}
+	return identity, identity.UID != "" && max(len(identity.UID), len(identity.Namespace), len(identity.Name)) <= maxIdentity
+}
+
+// createdOf is when an object was made; 0 if it does not say.
+func createdOf(o *cluster.Object) history.Time {
+	if o.Created() == 0 {
+		return 0
+	}
+	return history.At(time.Unix(o.Created(), 0))
 }
 
 func note(objects *map[string]*cluster.Object, o *cluster.Object) {

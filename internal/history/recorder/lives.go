@@ -136,9 +136,10 @@ func (r *Recorder) seePod(b *batch, o *cluster.Object, deleted bool, how sight) 
 		}
 	}
 	var job history.Ref
+	identity, ok := identityOf(o)
 	known := true
 	if l == nil {
-		if deleted || o.UID() == "" || max(len(o.UID()), len(o.GetNamespace()), len(o.GetName())) > maxIdentity {
+		if deleted || !ok {
 			return
 		}
 		if job, known = r.opts.Waits.JobOf(o); job == (history.Ref{}) && known {
@@ -146,11 +147,8 @@ func (r *Recorder) seePod(b *batch, o *cluster.Object, deleted bool, how sight) 
 		}
 	}
 	seen := history.SeenPod{
-		Identity: history.Identity{UID: o.UID(), Namespace: o.GetNamespace(), Name: o.GetName()}, PodSaid: pods.Read(o, nil), Job: job,
-		Version: o.Version(), Deleted: deleted, Observed: history.At(r.opts.Cluster.Time(how.at)), Late: how.late, Replayed: how.replayed,
-	}
-	if created := o.Created(); created != 0 {
-		seen.Created = history.At(time.Unix(created, 0))
+		Identity: identity, PodSaid: pods.Read(o, nil), Job: job, Created: createdOf(o), Version: o.Version(), Deleted: deleted,
+		Observed: history.At(r.opts.Cluster.Time(how.at)), Late: how.late, Replayed: how.replayed,
 	}
 	if l != nil {
 		l.print = print

@@ -97,41 +97,33 @@ const (
 )
 
 func (c counted) Take(ctx context.Context, name store.LogName, people, holder string, lease time.Duration) (store.Log, error) {
-	within, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	log, err := c.Database.Take(within, name, people, holder, lease)
-	c.metrics.Failed(ctx, err)
-	return log, err
+	return call(ctx, c, answerWithin, func(ctx context.Context) (store.Log, error) { return c.Database.Take(ctx, name, people, holder, lease) })
 }
 
 func (c counted) Living(ctx context.Context, log store.Log) ([]*history.Job, error) {
-	within, cancel := context.WithTimeout(ctx, livingWithin)
-	defer cancel()
-	jobs, err := c.Database.Living(within, log)
-	c.metrics.Failed(ctx, err)
-	return jobs, err
+	return call(ctx, c, livingWithin, func(ctx context.Context) ([]*history.Job, error) { return c.Database.Living(ctx, log) })
 }
 
 func (c counted) LivingRuns(ctx context.Context, log store.Log) ([]*store.Run, error) {
-	within, cancel := context.WithTimeout(ctx, livingWithin)
-	defer cancel()
-	runs, err := c.Database.LivingRuns(within, log)
-	c.metrics.Failed(ctx, err)
-	return runs, err
+	return call(ctx, c, livingWithin, func(ctx context.Context) ([]*store.Run, error) { return c.Database.LivingRuns(ctx, log) })
 }
 
 func (c counted) JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[history.Ref]store.Job, error) {
-	within, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	jobs, err := c.Database.JobsOf(within, cluster, wanted)
-	c.metrics.Failed(ctx, err)
-	return jobs, err
+	return call(ctx, c, answerWithin, func(ctx context.Context) (map[history.Ref]store.Job, error) {
+		return c.Database.JobsOf(ctx, cluster, wanted)
+	})
 }
 
 func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error) {
-	within, cancel := context.WithTimeout(ctx, answerWithin+time.Duration(len(b.Transitions)+len(b.Jobs)+len(b.Runs)+len(b.Gone))*rowWithin)
+	rows := len(b.Transitions) + len(b.Jobs) + len(b.Runs) + len(b.Gone)
+	return call(ctx, c, answerWithin+time.Duration(rows)*rowWithin, func(ctx context.Context) (store.Log, error) { return c.Database.Write(ctx, log, b) })
+}
+
+// call calls the database, for so long at most, and counts it if it fails.
+func call[T any](ctx context.Context, c counted, atMost time.Duration, do func(context.Context) (T, error)) (T, error) {
+	within, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
-	log, err := c.Database.Write(within, log, b)
+	answer, err := do(within)
 	c.metrics.Failed(ctx, err)
-	return log, err
+	return answer, err
 }
