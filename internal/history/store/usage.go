@@ -39,7 +39,7 @@ const usageRows = 1000
 // If a job ran once, its row tells when. Transitions are read only of jobs that ran several times.
 func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, from, until, now history.Time, visit func([]history.Lived) error) error {
 	f.Since, f.Until = 0, 0
-	l := lives{store: s, log: log, filter: f, by: by, now: now, amounts: map[string]amounts{}, visit: visit}
+	l := lives{store: s, log: log, filter: f, by: by, now: now, amounts: map[string]history.Amounts{}, visit: visit}
 	err := l.created(ctx, int64(from), int64(until))
 	if err == nil && from > 0 { // else no job was created before
 		err = l.before(ctx, int64(from))
@@ -57,14 +57,11 @@ type lives struct {
 	filter  Filter
 	by      By
 	now     history.Time
-	amounts map[string]amounts // by the text of the requests, since most jobs request the same as others
+	amounts map[string]history.Amounts // by the text of the requests, since most jobs request the same as others
 	visit   func([]history.Lived) error
 	batch   []history.Lived
 	again   map[string]int // by uid: the indexes in the batch of jobs that ran several times
 }
-
-// amounts are what a job requests.
-type amounts struct{ cpus, gpus float64 }
 
 // created reads the jobs that were created between two times, by the condition by which there is least to look at.
 func (l *lives) created(ctx context.Context, from, until int64) error {
@@ -156,7 +153,7 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 		}
 		if started != 0 {
 			a := l.amountsOf(requests)
-			job.CPUs, job.GPUs = a.cpus, a.gpus
+			job.CPUs, job.GPUs = a.CPUs, a.GPUs
 			var states map[history.State]int64
 			if err := json.Unmarshal([]byte(spent), &states); err != nil {
 				return fmt.Errorf("job %s: %w", uid, err)
@@ -247,15 +244,14 @@ func (l *lives) runsOf(ctx context.Context, uids []string, found map[string][]hi
 // maxAmounts is how many different requests are remembered in one reading.
 const maxAmounts = 10_000
 
-func (l *lives) amountsOf(requests string) amounts {
+func (l *lives) amountsOf(requests string) history.Amounts {
 	if a, known := l.amounts[requests]; known {
 		return a
 	}
-	var a amounts
+	var a history.Amounts
 	var quantities map[string]string
 	if err := json.Unmarshal([]byte(requests), &quantities); err == nil { // text that is no list of quantities counts for nothing
-		sum := history.AmountsOf(quantities)
-		a = amounts{sum.CPUs, sum.GPUs}
+		a = history.AmountsOf(quantities)
 	}
 	if len(l.amounts) < maxAmounts {
 		l.amounts[requests] = a
