@@ -66,12 +66,6 @@ type source struct {
 	freshness eventstream.Freshness // only as long as it has not begun, the pods may not be known
 }
 
-// doubt is why it is not known whether a pod belongs to the owner.
-type doubt struct {
-	since  time.Time
-	unread *cache.Upstream // how a kind is that stands between and cannot be read; nil: who owns the pod is not there
-}
-
 // open opens the source for a caller.
 func (h *Handler) open(ctx context.Context, id auth.Identity, name string, q question, plain bool) (_ eventstream.Source, err error) {
 	granted, kind, owner, err := h.find(ctx, id, q)
