@@ -29,10 +29,13 @@ export interface Job extends KubeObject {
   };
 }
 
+/** The path of the label that names Kueue's queue. */
+export const queuePath = 'metadata.labels.kueue\\.x-k8s\\.io/queue-name';
+
 /** What of a job is read here; the rest stays with the gateway. */
 export const jobFields = [
   ...rowFields,
-  'metadata.labels.kueue\\.x-k8s\\.io/queue-name',
+  queuePath,
   'metadata.annotations.kueue\\.x-k8s\\.io/queue-name',
   'spec.suspend',
   'spec.parallelism',

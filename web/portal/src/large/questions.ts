@@ -1,5 +1,6 @@
 // What of a table the gateway can sort by, and which states it can tell apart: by paths of the objects.
 
+import { queuePath } from '../jobs/job.ts';
 import type { TableName } from '../view/view.ts';
 import type { Sort } from '../table/sort.ts';
 
@@ -11,12 +12,11 @@ interface Question {
 }
 
 const owner = 'metadata.labels.kubecast\\.io/owner';
-const queue = 'metadata.labels.kueue\\.x-k8s\\.io/queue-name';
 
 export const questions: Readonly<Record<TableName, Question>> = {
   jobs: {
-    sort: { name: 'metadata.name', namespace: 'metadata.namespace', owner, queue, duration: '-status.startTime', age: '-metadata.creationTimestamp' },
-    states: { Running: 'status.active!=', Queued: `spec.suspend=true,${queue}!=`, Suspended: `spec.suspend=true,${queue}=`, Complete: 'status.completionTime!=' },
+    sort: { name: 'metadata.name', namespace: 'metadata.namespace', owner, queue: queuePath, duration: '-status.startTime', age: '-metadata.creationTimestamp' },
+    states: { Running: 'status.active!=', Queued: `spec.suspend=true,${queuePath}!=`, Suspended: `spec.suspend=true,${queuePath}=`, Complete: 'status.completionTime!=' },
   },
   pods: {
     sort: { name: 'metadata.name', namespace: 'metadata.namespace', state: 'status.phase', node: 'spec.nodeName', owner, age: '-metadata.creationTimestamp' },

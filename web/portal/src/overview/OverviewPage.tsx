@@ -10,6 +10,7 @@ import { Choice } from '../filters/Choice.tsx';
 import { Forbidden } from '../app/Notice.tsx';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { jobs, pods } from '../job/resources.ts';
+import { queuePath } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { useReading } from '../reading/reading.ts';
 import { formatDuration, formatNumber } from '../texts/format.ts';
@@ -150,7 +151,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
 function Now({ view }: { view: View }): ReactNode {
   const { namespace } = view;
   const active = useCount(jobs, ['status.active', 'status.ready'], { namespace, where: 'status.active!=', limit: 1_000 });
-  const held = useCount(jobs, ['metadata.labels.kueue\\.x-k8s\\.io/queue-name'], { namespace, where: 'spec.suspend=true', limit: 1_000 });
+  const held = useCount(jobs, [queuePath], { namespace, where: 'spec.suspend=true', limit: 1_000 });
   const phases = useCount(pods, ['status.phase'], { namespace });
   const sumOf = ({ data }: typeof active, which: (values: readonly string[]) => boolean): number => data.filter(({ values }) => which(values)).reduce((all, { count }) => all + count, 0);
   const isReady = ([, ready = '']: readonly string[]): boolean => Number(ready) > 0;
