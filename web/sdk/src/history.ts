@@ -2,7 +2,7 @@
 
 import { answerTo } from './asked.ts';
 import type { Kubecast } from './kubecast.ts';
-import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
+import { isJsonObject, text, time, type JsonObject, type KubeObject } from './object.ts';
 import { pathOf, type Resource } from './resource.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
@@ -121,10 +121,7 @@ export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: Pa
   for (const [key, value] of Object.entries({ state: states?.join(), owner, queue: queues?.join(), since, limit: limit?.toString(), continue: at })) {
     if (value) parameters.set(key, value);
   }
-  return answerTo(kc, `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`).then((body) => {
-    const { items, continue: rest } = isJsonObject(body) ? body : {};
-    return { items: Array.isArray(items) ? items.filter(isJsonObject).map(readJob) : [], more: text(rest) !== '', continue: text(rest) };
-  });
+  return answerTo(kc, `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`).then((body) => pastPage(body, readJob));
 }
 
 function readJob(data: JsonObject): PastJob {
@@ -148,4 +145,14 @@ function readJob(data: JsonObject): PastJob {
   };
 }
 
-const time = (value: unknown): number | undefined => (typeof value === 'string' ? Date.parse(value) : undefined);
+/** What of a history an answer has; `more`: not all of it, and `continue` is where the rest begins. */
+export interface PastPage<T> {
+  readonly items: readonly T[];
+  readonly more: boolean;
+  readonly continue: string;
+}
+
+export function pastPage<T>(body: unknown, read: (data: JsonObject) => T): PastPage<T> {
+  const { items, continue: rest } = isJsonObject(body) ? body : {};
+  return { items: Array.isArray(items) ? items.filter(isJsonObject).map(read) : [], more: text(rest) !== '', continue: text(rest) };
+}

@@ -39,6 +39,9 @@ export function isJsonObject(value: unknown): value is JsonObject {
 /** What is said, if it is a text. */
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
+/** In milliseconds since the epoch; undefined if the value is no text. */
+export const time = (value: unknown): number | undefined => (typeof value === 'string' ? Date.parse(value) : undefined);
+
 /** A JSON object from its text; undefined if that is none. */
 export function parse(json: string): JsonObject | undefined {
   try {

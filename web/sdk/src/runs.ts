@@ -1,9 +1,9 @@
 // The lives of jobs' pods, as a source to follow, and as a list; see "History" in wire.md.
 
 import { answerTo } from './asked.ts';
-import type { PastQuery, TransitionQuery } from './history.ts';
+import { pastPage, type PastQuery, type TransitionQuery } from './history.ts';
 import type { Kubecast } from './kubecast.ts';
-import { isJsonObject, text, type JsonObject, type KubeObject } from './object.ts';
+import { isJsonObject, text, time, type JsonObject, type KubeObject } from './object.ts';
 import { pathOf, type Resource } from './resource.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
@@ -75,10 +75,7 @@ export function pastRuns(kc: Kubecast, resource: Resource<KubeObject>, query: Ru
   const { namespace, name, cluster } = query;
   const parameters = view(query);
   if (query.continue) parameters.set('continue', query.continue);
-  return answerTo(kc, `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`).then((body) => {
-    const { items, continue: rest } = isJsonObject(body) ? body : {};
-    return { items: Array.isArray(items) ? items.filter(isJsonObject).map(readRun) : [], more: text(rest) !== '', continue: text(rest) };
-  });
+  return answerTo(kc, `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`).then((body) => pastPage(body, readRun));
 }
 
 export function readRun(data: JsonObject): Run {
@@ -106,5 +103,4 @@ export function readRun(data: JsonObject): Run {
   };
 }
 
-const time = (value: unknown): number | undefined => (typeof value === 'string' ? Date.parse(value) : undefined);
 const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
