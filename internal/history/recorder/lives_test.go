@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,30 +146,14 @@ func TestRecordersThatAreKilledWriteEachRunOnce(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Logf("seed %d", seed)
 		synctest.Test(t, func(t *testing.T) {
-			random, faults := rand.New(rand.NewPCG(seed, 5)), rand.New(rand.NewPCG(seed, 6))
+			random := rand.New(rand.NewPCG(seed, 5))
 			world, db := newPodWorld()
 			begin := func(name string) *replica {
 				return startOf(t, world.api.Connect(t), db, name, ring, apitest.Pods)
 			}
 			replicas := []*replica{begin("r0"), begin("r1")}
 			settle()
-			db.set(func() {
-				db.fault = func() error {
-					if faults.IntN(6) == 0 {
-						return errAway
-					}
-					return nil
-				}
-				if seed%3 > 0 {
-					slow := rand.New(rand.NewPCG(seed, 7))
-					var turn sync.Mutex
-					db.takes = func() time.Duration {
-						turn.Lock()
-						defer turn.Unlock()
-						return time.Duration(slow.IntN(300)*slow.IntN(2)) * time.Millisecond
-					}
-				}
-			})
+			db.trouble(seed, 6)
 			names := slices.Sorted(maps.Keys(stages))
 			owners := map[string]string{} // by the pod's name: as long as it is there, it has the same
 			step := 0
@@ -213,11 +196,7 @@ func TestRecordersThatAreKilledWriteEachRunOnce(t *testing.T) {
 					world.job(db, fmt.Sprintf("job-%d", i), true)
 				}
 			}
-			db.set(func() { db.away, db.fault = false, nil })
-			settle()
-			for _, r := range replicas {
-				r.stop()
-			}
+			db.calm(replicas)
 			world.isWhatThereWas(t, db)
 		})
 	}

@@ -438,33 +438,48 @@ func settle() {
 	synctest.Wait()
 }
 
+// trouble has the database fail at random, before it has written and after, and of two seeds in three take its time. Sequence tells the random numbers
+// of one test from those of another.
+func (m *memory) trouble(seed, sequence uint64) {
+	faults, slow := rand.New(rand.NewPCG(seed, sequence)), rand.New(rand.NewPCG(seed, sequence+1))
+	m.set(func() {
+		m.fault = func() error {
+			if faults.IntN(6) == 0 {
+				return errAway
+			}
+			return nil
+		}
+		if seed%3 > 0 {
+			var turn sync.Mutex // for one replica at a time, since the calls of two are not in any order
+			m.takes = func() time.Duration {
+				turn.Lock()
+				defer turn.Unlock()
+				return time.Duration(slow.IntN(300)*slow.IntN(2)) * time.Millisecond
+			}
+		}
+	})
+}
+
+// calm ends that, and stops the recorders once they have written what is left.
+func (m *memory) calm(replicas []*replica) {
+	m.set(func() { m.away, m.fault = false, nil })
+	settle()
+	for _, r := range replicas {
+		r.stop()
+	}
+}
+
 // While jobs live at random, recorders are killed and started, two at once, and the database fails at random, before it has
 // written and after: the table is what one sees who was there, each transition once.
 func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Logf("seed %d", seed)
 		synctest.Test(t, func(t *testing.T) {
-			random, faults := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
+			random := rand.New(rand.NewPCG(seed, 1))
 			world, db := newWorld()
 			replicas := []*replica{start(t, world.api, db, "r0", ring), start(t, world.api, db, "r1", ring)}
 			settle()
-			db.set(func() {
-				db.fault = func() error {
-					if faults.IntN(6) == 0 {
-						return errAway
-					}
-					return nil
-				}
-				if seed%3 > 0 {
-					slow := rand.New(rand.NewPCG(seed, 3)) // for one replica at a time, since the calls of two are not in any order
-					var turn sync.Mutex
-					db.takes = func() time.Duration {
-						turn.Lock()
-						defer turn.Unlock()
-						return time.Duration(slow.IntN(300)*slow.IntN(2)) * time.Millisecond
-					}
-				}
-			})
+			db.trouble(seed, 2)
 			states := slices.Sorted(maps.Keys(lives))
 			for step := range 400 {
 				name := fmt.Sprintf("job-%d", random.IntN(12))
@@ -493,11 +508,7 @@ func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 					time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)
 				}
 			}
-			db.set(func() { db.away, db.fault = false, nil })
-			settle()
-			for _, r := range replicas {
-				r.stop()
-			}
+			db.calm(replicas)
 			world.isWhatThereWas(t, db)
 		})
 	}

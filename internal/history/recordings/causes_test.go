@@ -3,6 +3,7 @@ package recordings_test
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -23,6 +24,23 @@ type told struct {
 	causes []string // one for each state that has one, as it is at the end of that state
 	runs   []*history.Run
 	until  history.Time // the end of the recording
+}
+
+// allTold are the recorded lives of kinds that have a rule, and what is told of each.
+func allTold(t *testing.T) iter.Seq2[*recordings.Life, told] {
+	t.Helper()
+	lives, err := recordings.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := ruleSet(t)
+	return func(yield func(*recordings.Life, told) bool) {
+		for _, life := range lives {
+			if life.Resource != "" && !yield(life, tell(t, set, life)) {
+				return
+			}
+		}
+	}
 }
 
 // tell replays a life, its job and its pods in the order in which they were seen.
@@ -166,16 +184,8 @@ var why = map[string][]string{
 }
 
 func TestRecordedLivesSayWhy(t *testing.T) {
-	lives, err := recordings.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := ruleSet(t)
-	for _, life := range lives {
-		if life.Resource == "" {
-			continue
-		}
-		if now := tell(t, set, life); !slices.Equal(now.causes, why[life.Scenario]) {
+	for life, now := range allTold(t) {
+		if !slices.Equal(now.causes, why[life.Scenario]) {
 			t.Errorf("%q: %q,", life.Scenario, now.causes)
 		}
 	}
@@ -192,16 +202,7 @@ var otherHours = map[string]struct {
 
 // The hours of runs are those that a person reckons by the time that pods ran, a little more since they have their nodes before.
 func TestRecordedLivesTakeTheHoursOfTheirPods(t *testing.T) {
-	lives, err := recordings.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := ruleSet(t)
-	for _, life := range lives {
-		if life.Resource == "" {
-			continue
-		}
-		now := tell(t, set, life)
+	for life, now := range allTold(t) {
 		hours := history.HoursOf(history.HoldsOf(now.runs, now.until))
 		var ran []history.Hold
 		for _, r := range now.runs {
@@ -238,20 +239,12 @@ var otherFailures = map[string]struct {
 }
 
 func TestRecordedLivesCountTheirPodsThatFailed(t *testing.T) {
-	lives, err := recordings.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := ruleSet(t)
-	for _, life := range lives {
-		if life.Resource == "" {
-			continue
-		}
+	for life, now := range allTold(t) {
 		want := life.Truth.Failures
 		if other, ok := otherFailures[life.Scenario]; ok {
 			want = other.failures
 		}
-		if tally := history.TallyOf(tell(t, set, life).runs); tally.Failures != want {
+		if tally := history.TallyOf(now.runs); tally.Failures != want {
 			t.Errorf("%s: %d pods failed, not %d", life.Name(), tally.Failures, want)
 		}
 	}
