@@ -84,7 +84,9 @@ func (f *follower) begin(address, sent string) (*connectionStart, error) {
 		if start.position, err = parsePosition(sent, f.watches); err != nil {
 			return nil, err
 		}
-		start.epoch = start.position.epoch
+		if len(start.position.versions) > 0 || len(f.watches) == 1 {
+			start.epoch = start.position.epoch // on a stream of several, that of the first watch that is named
+		}
 	}
 	for name, v := range f.views {
 		v.connection = map[occurrence]bool{}
