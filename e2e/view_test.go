@@ -73,20 +73,18 @@ func newView() *view { return &view{objects: map[string]object{}} }
 type connectionStart struct {
 	sent     string
 	position position
-	epoch    string // of the ids so far; "" before the first
+	epochs   map[string]string // of the ids so far, by watch
 }
 
 // begin prepares the views for a connection to an address from a position. The caller holds the lock.
 func (f *follower) begin(address, sent string) (*connectionStart, error) {
-	start := &connectionStart{sent: sent}
+	start := &connectionStart{sent: sent, epochs: map[string]string{}}
 	if sent != "" {
 		var err error
 		if start.position, err = parsePosition(sent, f.watches); err != nil {
 			return nil, err
 		}
-		if len(start.position.versions) > 0 || len(f.watches) == 1 {
-			start.epoch = start.position.epoch // on a stream of several, that of the first watch that is named
-		}
+		start.epochs = start.position.epochs
 	}
 	for name, v := range f.views {
 		v.connection = map[occurrence]bool{}
@@ -126,10 +124,12 @@ func (f *follower) take(start *connectionStart, read frame) error {
 	if !dotted {
 		prefix, name = "", read.event
 	}
-	if start.epoch != "" && p.epoch != start.epoch && name != "reset" {
-		return fmt.Errorf("%s %s: the epoch was %s", read.event, read.id, start.epoch)
+	for watch, epoch := range p.epochs {
+		if was := start.epochs[watch]; was != "" && epoch != was && (name != "reset" || prefix != watch) {
+			return fmt.Errorf("%s %s: the epoch of watch %q was %s", read.event, read.id, watch, was)
+		}
+		start.epochs[watch] = epoch
 	}
-	start.epoch = p.epoch
 	f.last = read.id
 	switch name {
 	case "goodbye":
@@ -143,6 +143,9 @@ func (f *follower) take(start *connectionStart, read frame) error {
 	}
 	if name == "reset" {
 		delete(start.position.versions, prefix) // earlier positions are void
+		if len(f.watches) > 1 {
+			delete(start.epochs, prefix)
+		}
 	}
 	v.some = p.some[prefix]
 	if err := v.take(name, read.data, p.versions[prefix], start.position.versions[prefix], f.relists); err != nil {
