@@ -2,12 +2,13 @@ package cache
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/btree"
 
 	"github.com/kubecast/kubecast/internal/cluster"
@@ -56,27 +57,39 @@ type Count struct {
 	Count  int
 }
 
-// MarshalJSON implements json.Marshaler: {"value","count"}, or {"values","count"} for two paths.
-func (c Count) MarshalJSON() ([]byte, error) {
-	switch len(c.Values) {
-	case 0:
-		return nil, errors.New("a count of no value")
-	case 1:
-		return json.Marshal(struct {
-			Value string `json:"value"`
-			Count int    `json:"count"`
-		}{c.Values[0], c.Count})
+// Counts are counts in their order.
+type Counts []Count
+
+// AppendJSON appends an array of {"value","count"}, or {"values","count"} for two paths.
+func (c Counts) AppendJSON(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i, count := range c {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		// An error means invalid UTF-8, which the API server never sends. As much as can be written is written even then.
+		if len(count.Values) == 1 {
+			dst, _ = jsontext.AppendQuote(append(dst, `{"value":`...), count.Values[0])
+		} else {
+			dst = append(dst, `{"values":[`...)
+			for j, value := range count.Values {
+				if j > 0 {
+					dst = append(dst, ',')
+				}
+				dst, _ = jsontext.AppendQuote(dst, value)
+			}
+			dst = append(dst, ']')
+		}
+		dst = strconv.AppendInt(append(dst, `,"count":`...), int64(count.Count), 10)
+		dst = append(dst, '}')
 	}
-	return json.Marshal(struct {
-		Values []string `json:"values"`
-		Count  int      `json:"count"`
-	}{c.Values, c.Count})
+	return append(dst, ']')
 }
 
 // CountBy counts objects by their values. The most frequent value comes first; equally frequent ones come in the order
 // of the values. Before each object it calls step with the number of bytes that it is about to read. If step returns
 // false, it ends with what it has counted.
-func CountBy(objects iter.Seq[*cluster.Object], by Grouping, step func(bytes int) bool) []Count {
+func CountBy(objects iter.Seq[*cluster.Object], by Grouping, step func(bytes int) bool) Counts {
 	t := by.Tally()
 	for o := range objects {
 		if !step(o.Size()) {
@@ -88,26 +101,37 @@ func CountBy(objects iter.Seq[*cluster.Object], by Grouping, step func(bytes int
 }
 
 // Tally counts objects that come and go. It is for one goroutine; a copy never changes and may be read concurrently.
+//
+// One user may ask for many, each with as many groups as there are objects. So a group has one text, and is in two trees.
 type Tally struct {
 	by     Grouping
-	groups map[group]*tallied // nil in a copy
+	groups *btree.BTreeG[*tallied] // in the order of their values; nil in a copy
 	counts *btree.BTreeG[*tallied]
 	bytes  int64
 }
 
-// tallied is a group in the tree. It never changes: another count is another one.
+// tallied is a group in the trees. It never changes: another count is another one.
 type tallied struct {
-	group
-	count int
+	values string // one after the other
+	first  int32  // the length of the first one
+	count  int32
 }
+
+func (t *tallied) group() group { return group{t.values[:t.first], t.values[t.first:]} }
 
 // Tally counts nothing yet.
 func (g Grouping) Tally() *Tally {
-	return &Tally{by: g, groups: map[group]*tallied{}, counts: btree.NewBTreeGOptions(lessTallied, treeOptions)}
+	return &Tally{by: g, groups: btree.NewBTreeGOptions(lessGroup, treeOptions), counts: btree.NewBTreeGOptions(lessTallied, treeOptions)}
 }
 
+func (g group) compare(other group) int {
+	return cmp.Or(strings.Compare(g[0], other[0]), strings.Compare(g[1], other[1]))
+}
+
+func lessGroup(a, b *tallied) bool { return a.group().compare(b.group()) < 0 }
+
 func lessTallied(a, b *tallied) bool {
-	return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.group[0], b.group[0]), strings.Compare(a.group[1], b.group[1])) < 0
+	return cmp.Or(cmp.Compare(b.count, a.count), a.group().compare(b.group())) < 0
 }
 
 // Add counts an object.
@@ -128,26 +152,24 @@ func (t *Tally) Replace(old, o *cluster.Object) bool {
 func (t *Tally) Remove(o *cluster.Object) { t.add(t.by.of(o), -1) }
 
 // tallyBytes is what a group occupies beside its values, in bytes.
-const tallyBytes = 160
+const tallyBytes = 64
 
-func (t *Tally) add(values group, n int) {
-	before := t.groups[values]
-	if before == nil {
-		for i, value := range values {
-			values[i] = strings.Clone(value) // or it would keep the object's JSON in memory
-		}
-		t.bytes += int64(len(values[0]) + len(values[1]) + tallyBytes)
-	} else {
-		values, n = before.group, n+before.count
+func (t *Tally) add(values group, n int32) {
+	now := &tallied{values: values[0] + values[1], first: int32(len(values[0])), count: n}
+	before, counted := t.groups.Get(now)
+	if counted {
 		t.counts.Delete(before)
+		now.values, now.count = before.values, before.count+n
+	} else {
+		now.values = strings.Clone(now.values) // where one of the two is empty, it is a part of the object's JSON
+		t.bytes += int64(len(now.values) + tallyBytes)
 	}
-	if n == 0 {
-		delete(t.groups, values)
-		t.bytes -= int64(len(values[0]) + len(values[1]) + tallyBytes)
+	if now.count == 0 {
+		t.groups.Delete(now)
+		t.bytes -= int64(len(now.values) + tallyBytes)
 		return
 	}
-	now := &tallied{values, n}
-	t.groups[values] = now
+	t.groups.Set(now)
 	t.counts.Set(now)
 }
 
@@ -158,16 +180,17 @@ func (t *Tally) Size() int64 { return t.bytes }
 func (t *Tally) Copy() *Tally { return &Tally{by: t.by, counts: t.counts.Copy(), bytes: t.bytes} }
 
 // Counts are the counts in the order of CountBy, so many at most; 0 is all.
-func (t *Tally) Counts(most int) []Count {
+func (t *Tally) Counts(most int) Counts {
 	if most == 0 {
 		most = t.counts.Len()
 	}
-	counts := make([]Count, 0, min(most, t.counts.Len()))
+	counts := make(Counts, 0, min(most, t.counts.Len()))
 	t.counts.Scan(func(at *tallied) bool {
 		if len(counts) == most {
 			return false
 		}
-		counts = append(counts, Count{at.group[:len(t.by.paths)], at.count})
+		values := at.group()
+		counts = append(counts, Count{slices.Clone(values[:len(t.by.paths)]), int(at.count)})
 		return true
 	})
 	return counts

@@ -3,6 +3,7 @@ package cache
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -129,14 +130,64 @@ func TestCountsAreByValue(t *testing.T) {
 			t.Fatal(err)
 		}
 		counts := CountBy(slices.Values(objects), grouping, func(int) bool { return true })
-		if text, err := json.Marshal(counts); err != nil || string(text) != want {
-			t.Errorf("by %s: %s, %v", by, text, err)
+		if text := string(counts.AppendJSON(nil)); text != want {
+			t.Errorf("by %s: %s", by, text)
 		}
 	}
 	for _, by := range []string{"", "a,", "a,b,c", "a..b"} {
 		if _, err := ParseGrouping(by); err == nil {
 			t.Errorf("%q is taken", by)
 		}
+	}
+}
+
+// A tally of what came, changed and went is the count of what is there. Values that are the same text one after the other are not the
+// same group, and a copy stays as it was.
+func TestTallyIsTheCountOfWhatIsThere(t *testing.T) {
+	grouping, err := ParseGrouping("metadata.labels.a,metadata.labels.b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(7, 1))
+	value := func() string { return []string{"", "x", "xy", "y", "xx"}[rng.IntN(5)] }
+	tally, there := grouping.Tally(), map[int]*cluster.Object{}
+	for i := range 2000 {
+		name := rng.IntN(40)
+		o := newObject(t, fmt.Sprintf("a/%d", name), "metadata.labels.a="+value(), "metadata.labels.b="+value())
+		switch was := there[name]; {
+		case was == nil:
+			tally.Add(o)
+			there[name] = o
+		case rng.IntN(3) == 0:
+			tally.Remove(was)
+			delete(there, name)
+		default:
+			if changed := tally.Replace(was, o); changed != (grouping.of(was) != grouping.of(o)) {
+				t.Fatalf("step %d: changed is %v", i, changed)
+			}
+			there[name] = o
+		}
+		want := string(CountBy(maps.Values(there), grouping, func(int) bool { return true }).AppendJSON(nil))
+		copied := tally.Copy()
+		if got := string(tally.Counts(0).AppendJSON(nil)); got != want {
+			t.Fatalf("step %d: %s, not %s", i, got, want)
+		}
+		if len(there) > 0 {
+			for name, o := range there {
+				tally.Remove(o)
+				delete(there, name)
+				break
+			}
+			if got := string(copied.Counts(0).AppendJSON(nil)); got != want {
+				t.Fatalf("step %d: the copy became %s", i, got)
+			}
+		}
+	}
+	for _, o := range there {
+		tally.Remove(o)
+	}
+	if tally.Size() != 0 {
+		t.Errorf("an empty tally occupies %d bytes", tally.Size())
 	}
 }
 

@@ -286,4 +286,4 @@ func unlimited(limit int) int {
 
 // keptBytes is how much is kept in memory for all users together only so that it needs not be made again: what was rendered
 // of objects, lists that were sorted, snapshots that pages walk.
-const keptBytes = 24 << 20
+const keptBytes = 16 << 20

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/kubecast/kubecast/internal/http/eventstream"
-	"github.com/kubecast/kubecast/internal/http/reply"
 )
 
 // counts is the eventstream.Source of how many objects there are of each value.
@@ -27,7 +26,7 @@ func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 		c.tellLive(to, view)
 		return eventstream.Progress{}
 	}
-	text := reply.MustJSON(view.Tally.Counts(c.limit))
+	text := string(view.Tally.Counts(c.limit).AppendJSON(nil))
 	sum := maphash.String(seed, text)
 	to.Step(len(text))
 	first := c.told.IsZero() || c.anew
