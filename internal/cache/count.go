@@ -57,39 +57,9 @@ type Count struct {
 	Count  int
 }
 
-// Counts are counts in their order.
-type Counts []Count
-
-// AppendJSON appends an array of {"value","count"}, or {"values","count"} for two paths.
-func (c Counts) AppendJSON(dst []byte) []byte {
-	dst = append(dst, '[')
-	for i, count := range c {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		// An error means invalid UTF-8, which the API server never sends. As much as can be written is written even then.
-		if len(count.Values) == 1 {
-			dst, _ = jsontext.AppendQuote(append(dst, `{"value":`...), count.Values[0])
-		} else {
-			dst = append(dst, `{"values":[`...)
-			for j, value := range count.Values {
-				if j > 0 {
-					dst = append(dst, ',')
-				}
-				dst, _ = jsontext.AppendQuote(dst, value)
-			}
-			dst = append(dst, ']')
-		}
-		dst = strconv.AppendInt(append(dst, `,"count":`...), int64(count.Count), 10)
-		dst = append(dst, '}')
-	}
-	return append(dst, ']')
-}
-
-// CountBy counts objects by their values. The most frequent value comes first; equally frequent ones come in the order
-// of the values. Before each object it calls step with the number of bytes that it is about to read. If step returns
+// CountBy counts objects by their values. Before each object it calls step with the number of bytes that it is about to read. If step returns
 // false, it ends with what it has counted.
-func CountBy(objects iter.Seq[*cluster.Object], by Grouping, step func(bytes int) bool) Counts {
+func CountBy(objects iter.Seq[*cluster.Object], by Grouping, step func(bytes int) bool) *Tally {
 	t := by.Tally()
 	for o := range objects {
 		if !step(o.Size()) {
@@ -97,7 +67,7 @@ func CountBy(objects iter.Seq[*cluster.Object], by Grouping, step func(bytes int
 		}
 		t.Add(o)
 	}
-	return t.Counts(0)
+	return t
 }
 
 // Tally counts objects that come and go. It is for one goroutine; a copy never changes and may be read concurrently.
@@ -179,19 +149,44 @@ func (t *Tally) Size() int64 { return t.bytes }
 // Copy is the tally at this moment; it costs the same however many values there are.
 func (t *Tally) Copy() *Tally { return &Tally{by: t.by, counts: t.counts.Copy(), bytes: t.bytes} }
 
-// Counts are the counts in the order of CountBy, so many at most; 0 is all.
-func (t *Tally) Counts(most int) Counts {
-	if most == 0 {
-		most = t.counts.Len()
-	}
-	counts := make(Counts, 0, min(most, t.counts.Len()))
+// Counts are the counts: the most frequent values first, and equally frequent ones in the order of the values.
+func (t *Tally) Counts() []Count {
+	counts := make([]Count, 0, t.counts.Len())
 	t.counts.Scan(func(at *tallied) bool {
-		if len(counts) == most {
-			return false
-		}
 		values := at.group()
 		counts = append(counts, Count{slices.Clone(values[:len(t.by.paths)]), int(at.count)})
 		return true
 	})
 	return counts
+}
+
+// AppendJSON appends the counts, so many at most (0 is all), as an array of {"value","count"}, or {"values","count"} for two paths.
+func (t *Tally) AppendJSON(dst []byte, most int) []byte {
+	if n := t.counts.Len(); most == 0 || most >= n {
+		most = n
+		dst = slices.Grow(dst, int(t.bytes)-tallyBytes*n+n*len(`,{"values":["",""],"count":1000}`)) // or it would grow many times
+	}
+	dst = append(dst, '[')
+	n := 0
+	t.counts.Scan(func(at *tallied) bool {
+		if n == most {
+			return false
+		}
+		if n++; n > 1 {
+			dst = append(dst, ',')
+		}
+		// An error means invalid UTF-8, which the API server never sends. As much as can be written is written even then.
+		values := at.group()
+		if len(t.by.paths) == 1 {
+			dst, _ = jsontext.AppendQuote(append(dst, `{"value":`...), values[0])
+		} else {
+			dst, _ = jsontext.AppendQuote(append(dst, `{"values":[`...), values[0])
+			dst, _ = jsontext.AppendQuote(append(dst, ','), values[1])
+			dst = append(dst, ']')
+		}
+		dst = strconv.AppendInt(append(dst, `,"count":`...), int64(at.count), 10)
+		dst = append(dst, '}')
+		return true
+	})
+	return append(dst, ']')
 }

@@ -130,7 +130,7 @@ func TestCountsAreByValue(t *testing.T) {
 			t.Fatal(err)
 		}
 		counts := CountBy(slices.Values(objects), grouping, func(int) bool { return true })
-		if text := string(counts.AppendJSON(nil)); text != want {
+		if text := string(counts.AppendJSON(nil, 0)); text != want {
 			t.Errorf("by %s: %s", by, text)
 		}
 	}
@@ -167,9 +167,9 @@ func TestTallyIsTheCountOfWhatIsThere(t *testing.T) {
 			}
 			there[name] = o
 		}
-		want := string(CountBy(maps.Values(there), grouping, func(int) bool { return true }).AppendJSON(nil))
+		want := string(CountBy(maps.Values(there), grouping, func(int) bool { return true }).AppendJSON(nil, 0))
 		copied := tally.Copy()
-		if got := string(tally.Counts(0).AppendJSON(nil)); got != want {
+		if got := string(tally.AppendJSON(nil, 0)); got != want {
 			t.Fatalf("step %d: %s, not %s", i, got, want)
 		}
 		if len(there) > 0 {
@@ -178,7 +178,7 @@ func TestTallyIsTheCountOfWhatIsThere(t *testing.T) {
 				delete(there, name)
 				break
 			}
-			if got := string(copied.Counts(0).AppendJSON(nil)); got != want {
+			if got := string(copied.AppendJSON(nil, 0)); got != want {
 				t.Fatalf("step %d: the copy became %s", i, got)
 			}
 		}

@@ -81,7 +81,7 @@ func TestNobodyIsGivenTheAnswerToAnotherQuestion(t *testing.T) {
 // shown is the objects of an order, or the values that are counted.
 func shown(view *View) (all []string) {
 	if view.Tally != nil {
-		for _, c := range view.Tally.Counts(0) {
+		for _, c := range view.Tally.Counts() {
 			all = append(all, c.Values...)
 		}
 		slices.Sort(all)

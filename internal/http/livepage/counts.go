@@ -26,14 +26,15 @@ func (c *counts) Read(_ context.Context, to eventstream.Sink) eventstream.Progre
 		c.tellLive(to, view)
 		return eventstream.Progress{}
 	}
-	text := string(view.Tally.Counts(c.limit).AppendJSON(nil))
-	sum := maphash.String(seed, text)
+	text := view.Tally.AppendJSON([]byte(`{"counts":`), c.limit)
+	sum := maphash.Bytes(seed, text)
 	to.Step(len(text))
 	first := c.told.IsZero() || c.anew
 	c.complete(view, first || sum != c.sum)
 	if first || sum != c.sum {
 		c.sum = sum
-		to.Emit(c.prefix, "counts", `{"counts":`+text+`,"resourceVersion":"`+strconv.FormatUint(view.Version, 10)+`"}`)
+		text = strconv.AppendUint(append(text, `,"resourceVersion":"`...), view.Version, 10)
+		to.Emit(c.prefix, "counts", string(append(text, `"}`...)))
 		c.tellLive(to, view)
 		return eventstream.Progress{More: c.last, At: view.At, Outcome: to.Relay()}
 	}

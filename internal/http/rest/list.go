@@ -159,10 +159,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, id auth.Identity
 	if task.Err() != nil {
 		return task.Err()
 	}
-	if req.limit > 0 && len(counts) > req.limit {
-		counts = counts[:req.limit]
-	}
-	body := counts.AppendJSON([]byte(`{"counts":`))
+	body := counts.AppendJSON([]byte(`{"counts":`), req.limit)
 	body = strconv.AppendUint(append(body, `,"resourceVersion":"`...), page.revision.Version, 10)
 	body = append(body, `"}`...)
 	task.Rest() // no other user waits while the client takes this
