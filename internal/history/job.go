@@ -54,6 +54,9 @@ type Job struct {
 	// NamespaceUID says which namespace of its name the job is of, since another one may come after it; "" if that is not known, or there
 	// is none. It is learned once, and stays.
 	NamespaceUID string
+	// Parent is the topmost recorded job of those that control this one, which is a part of it: nobody is told of a part by itself, and it is
+	// not counted again. The zero Ref: there is none, or it is not known.
+	Parent Ref
 
 	Owner    string
 	Queue    string

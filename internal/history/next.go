@@ -46,7 +46,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 	}
 	next.Since = since(was, to, seen)
 	if was != nil {
-		t.From, next.NamespaceUID = was.State, was.NamespaceUID
+		t.From, next.NamespaceUID, next.Parent = was.State, was.NamespaceUID, was.Parent
 		next.follow(was, seen.Kept)
 	}
 	switch to {

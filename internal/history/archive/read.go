@@ -52,6 +52,25 @@ func (r Reader) Jobs(ctx context.Context, c *cluster.Cluster, kind string, f sto
 	})
 }
 
+// KindsOfParts are the kinds of jobs that are parts of jobs with these uids, of any kind. Errors are those of Jobs.
+func (r Reader) KindsOfParts(ctx context.Context, c *cluster.Cluster, kind string, parents []string) ([]string, error) {
+	return read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]string, error) {
+		return r.database.KindsOfParts(ctx, log.Cluster, parents)
+	})
+}
+
+// Parts counts the jobs of a kind by what they are parts of; see store.Store.Parts. Errors are those of Jobs.
+func (r Reader) Parts(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter) (map[string]int, error) {
+	found, err := read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]map[string]int, error) {
+		parts, err := r.database.Parts(ctx, log, f)
+		return []map[string]int{parts}, err
+	})
+	if len(found) == 0 {
+		return nil, err
+	}
+	return found[0], err
+}
+
 // Transitions is a page of a kind's transitions, the newest first, of those before a number; 0 is before all. Errors are those
 // of Jobs.
 func (r Reader) Transitions(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, before uint64, limit int) ([]*history.Transition, error) {

@@ -26,6 +26,7 @@ type batch struct {
 	changed     map[string]*history.Job    // by uid, as they are at the end
 	unowned     map[string]*cluster.Object // by uid: jobs that name no owner
 	unplaced    map[string]*cluster.Object // by uid: jobs of which it is not known of which namespace they are
+	orphans     map[string]history.Ref     // by uid: jobs that name what is not known as what controls them
 
 	// Of pods.
 	changedLives []*life // that are not in runs yet, in the order in which they first came
@@ -121,10 +122,14 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 			r.log.Debug("a rule cannot read an object", "object", o.Key(), "error", err)
 		}
 	}
+	before := len(b.transitions)
 	r.change(b, was, seen)
 	next := b.changed[seen.UID]
 	if next == nil || deleted {
 		return
+	}
+	if len(b.transitions) > before {
+		r.findParent(b, o, next)
 	}
 	if next.Owner == "" && r.opts.Owners != nil {
 		note(&b.unowned, o)

@@ -77,10 +77,7 @@ func (r *Recorder) beginLives(ctx context.Context) error {
 			r.lives.seek(&seek{of: l, began: now, placed: true})
 		}
 	}
-	settling, cancel := context.WithTimeout(ctx, renewal) // the lease is not renewed meanwhile
-	defer cancel()
-	r.opts.Waits.Settle(settling) // or pods that belong to no job would be looked into one by one, later
-	return ctx.Err()
+	return r.settle(ctx) // or pods that belong to no job would be looked into one by one, later
 }
 
 // seek begins to look for a run's job. Whoever makes pods can invent jobs, so it is the namespace with the most that has no room for more.

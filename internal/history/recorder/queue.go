@@ -44,6 +44,9 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	if err := r.findOwners(ctx, b); err != nil {
 		return err
 	}
+	if err := r.findParents(ctx, b); err != nil {
+		return err
+	}
 	if err := r.placeRuns(ctx, b); err != nil {
 		return err
 	}

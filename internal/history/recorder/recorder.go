@@ -202,7 +202,18 @@ func (r *Recorder) begin(ctx context.Context) error {
 	for _, job := range jobs {
 		r.living[job.UID] = job
 	}
-	return nil
+	return r.settle(ctx)
+}
+
+// settle waits for a while until it is known what controls what: else it would not be known of what the jobs are parts that have ended before a first start.
+func (r *Recorder) settle(ctx context.Context) error {
+	if r.opts.Waits == nil {
+		return nil
+	}
+	settling, cancel := context.WithTimeout(ctx, renewal) // the lease is not renewed meanwhile
+	defer cancel()
+	r.opts.Waits.Settle(settling)
+	return ctx.Err()
 }
 
 // known is of how many objects in the cluster something is known.

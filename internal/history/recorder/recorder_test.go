@@ -282,8 +282,8 @@ func startOn(t *testing.T, connection *cluster.Cluster, db expiringDatabase, nam
 	return startOf(t, connection, db, name, opts, apitest.Jobs)
 }
 
-// startOf starts a replica that records jobs, or pods.
-func startOf(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options, kind cluster.Kind) *replica {
+// startOf starts a replica that records jobs, or pods, where other kinds are recorded, too.
+func startOf(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options, kind cluster.Kind, others ...string) *replica {
 	t.Helper()
 	rule := batchRule(t)
 	if kind == apitest.Pods {
@@ -301,7 +301,7 @@ func startOf(t *testing.T, connection *cluster.Cluster, db expiringDatabase, nam
 		running.Wait()
 	}}
 	running.Go(func() { _ = kinds.Run(ctx) })
-	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: []string{rules.Jobs}, Serves: func(string, string) bool { return true }, Log: quiet})
+	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: append([]string{rules.Jobs}, others...), Serves: func(string, string) bool { return true }, Log: quiet})
 	running.Go(func() { _ = waits.Run(ctx) })
 	running.Go(func() {
 		using, release, err := kinds.Use(kind, "")

@@ -96,6 +96,11 @@ type Batch struct {
 	Gone        []Gone                // of a log of pods: of which nothing else has changed
 }
 
+// IsOfPart reports whether one of the transitions is of a job that is a part of another one: that one is told of, and not its parts.
+func (b Batch) IsOfPart(transition int) bool {
+	return transition < len(b.After) && b.After[transition].Parent.UID != ""
+}
+
 // Writer writes rows of its own in the transaction that writes a batch: what follows from a transition is written if, and
 // only if, the transition is.
 type Writer interface {
@@ -183,7 +188,7 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 
 var (
 	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue namespace_uid")
-	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until namespace_uid counts lived")
+	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until namespace_uid counts parent_resource parent_name parent_uid lived")
 )
 
 func jobRow(log int64, j *history.Job) ([]any, error) {
@@ -216,7 +221,7 @@ func jobRow(log int64, j *history.Job) ([]any, error) {
 		counts = string(text)
 	}
 	return []any{log, j.UID, j.Namespace, j.Name, j.Owner, j.Queue, string(j.State), int64(j.Since), j.Reason, j.Message, j.Attempt,
-		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), known(j.NamespaceUID), counts, lived(j)}, nil
+		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), known(j.NamespaceUID), counts, known(j.Parent.Resource), known(j.Parent.Name), known(j.Parent.UID), lived(j)}, nil
 }
 
 // stillRuns is the ran_until of a job that is running.

@@ -29,8 +29,10 @@ type Filter struct {
 	Owners []string
 	Queues []string
 	UIDs   []string
-	Since  history.Time // of jobs: of their state; of transitions: at
-	Until  history.Time // exclusive; 0: no end
+	// Parents are the uids of jobs of which the others are parts; only of jobs.
+	Parents []string
+	Since   history.Time // of jobs: of their state; of transitions: at
+	Until   history.Time // exclusive; 0: no end
 }
 
 // Place is a namespace, or an object of a name in it; a Namespace of "*" is any.
@@ -80,6 +82,7 @@ func (s *Store) where(f Filter, log Log, table, state, time string) *where {
 	oneOf(w, "owner", f.Owners)
 	oneOf(w, "queue", f.Queues)
 	oneOf(w, "uid", f.UIDs)
+	oneOf(w, "parent_uid", f.Parents)
 	if f.Since != 0 {
 		w.add(time+" >= ?", int64(f.Since))
 	}
@@ -141,8 +144,9 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		var reasons sql.NullString
 		var ran sql.NullInt64
 		var uid, counts sql.NullString
+		var parent [3]sql.NullString
 		if err := scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
-			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts); err != nil {
+			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts, &parent[0], &parent[1], &parent[2]); err != nil {
 			return err
 		}
 		var spent map[history.State]int64
@@ -172,6 +176,7 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 			j.RanUntil = history.Time(ran.Int64)
 		}
 		j.NamespaceUID = uid.String
+		j.Parent = history.Ref{Resource: parent[0].String, Name: parent[1].String, UID: parent[2].String}
 		found = append(found, j)
 		return nil
 	}, "SELECT "+strings.Join(jobColumns[1:len(jobColumns)-1], ", ")+" FROM "+from, args...) // all but the log, and how long it has lived

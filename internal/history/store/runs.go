@@ -129,10 +129,11 @@ func (s *Store) LivingRuns(ctx context.Context, pods Log) ([]*Run, error) {
 	return append(living, parked...), err
 }
 
-// Job is a job as its runs need it.
+// Job is a job as its runs and parts need it.
 type Job struct {
 	Of                                    int64
 	Namespace, Owner, Queue, NamespaceUID string
+	Parent                                history.Ref // as history.Job's
 }
 
 // JobsOf finds jobs of a cluster by kind and uid. Those that are not recorded are not found.
@@ -144,12 +145,12 @@ func (s *Store) JobsOf(ctx context.Context, cluster string, wanted map[string][]
 			w.add("log = (SELECT id FROM logs WHERE cluster = ? AND resource = ?)", cluster, resource)
 			oneOf(w, "uid", part)
 			if err := s.Each(ctx, func(scan Scan) error {
-				ref, job, namespace := history.Ref{Resource: resource}, Job{}, sql.NullString{}
-				err := scan(&job.Of, &ref.UID, &job.Namespace, &ref.Name, &job.Owner, &job.Queue, &namespace)
-				job.NamespaceUID = namespace.String
+				ref, job, namespace, parent := history.Ref{Resource: resource}, Job{}, sql.NullString{}, [3]sql.NullString{}
+				err := scan(&job.Of, &ref.UID, &job.Namespace, &ref.Name, &job.Owner, &job.Queue, &namespace, &parent[0], &parent[1], &parent[2])
+				job.NamespaceUID, job.Parent = namespace.String, history.Ref{Resource: parent[0].String, Name: parent[1].String, UID: parent[2].String}
 				found[ref] = job
 				return err
-			}, "SELECT log, uid, namespace, name, owner, queue, namespace_uid FROM jobs "+w.String(), w.args...); err != nil {
+			}, "SELECT log, uid, namespace, name, owner, queue, namespace_uid, parent_resource, parent_name, parent_uid FROM jobs "+w.String(), w.args...); err != nil {
 				return nil, fmt.Errorf("find the jobs of pods: %w", err)
 			}
 		}

@@ -106,6 +106,7 @@ var migrations = [][]string{{
 	inboxNamespaces,
 	secretTables,
 	runTables,
+	parentColumns,
 }
 
 var (

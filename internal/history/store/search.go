@@ -14,6 +14,9 @@ var jobsByCreation = search{table: "jobs", key: "uid", by: "created", page: "cre
 // are no more.
 func (s *Store) Jobs(ctx context.Context, log Log, f Filter, after JobAfter, limit int) (found []*history.Job, err error) {
 	q := s.search(log, f, jobsByCreation)
+	if len(f.Parents) > 0 {
+		q.span = [2]history.Time{} // the indexes by which times lead do not say of what a job is a part
+	}
 	if f.Until != 0 && (after == JobAfter{} || after.Created >= f.Until) {
 		after = JobAfter{Created: f.Until} // a job is created before it comes to its state
 	}

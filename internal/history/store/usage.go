@@ -131,13 +131,14 @@ func (l *lives) ran(ctx context.Context, in stretch, created int64, counts func(
 func (l *lives) read(ctx context.Context, from string, args []any, counts func(uid string) bool) error {
 	if err := l.store.Each(ctx, func(scan Scan) error {
 		var uid, namespace, owner, queue, spent, requests string
+		var parent sql.NullString
 		var state history.State
 		var since, created, started history.Time
 		var ran *int64
-		if err := scan(&uid, &namespace, &owner, &queue, &state, &since, &created, &started, &ran, &spent, &requests); err != nil {
+		if err := scan(&uid, &namespace, &owner, &queue, &state, &since, &created, &started, &ran, &spent, &requests, &parent); err != nil {
 			return err
 		}
-		if counts != nil && !counts(uid) {
+		if parent.String != "" || counts != nil && !counts(uid) { // a part is in what it is a part of
 			return nil
 		}
 		job := history.Lived{Key: namespace, Created: created, Started: started}
@@ -176,7 +177,7 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 		}
 		l.batch = append(l.batch, job)
 		return nil
-	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ran_until, spent, requests FROM "+from, args...); err != nil {
+	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ran_until, spent, requests, parent_uid FROM "+from, args...); err != nil {
 		return err
 	}
 	return l.give(ctx)

@@ -68,6 +68,10 @@ func (s *Store) search(log Log, f Filter, q search) *search {
 		f.Within, names = slices.DeleteFunc(slices.Clone(f.Within), func(p Place) bool { return p.Name != "" }), nil
 	}
 	q.where = s.where(f, log, q.table, q.state, q.time)
+	if len(f.Parents) > 0 { // which no other index has
+		q.leads, q.named, q.where = []lead{{{index: "jobs_parent", column: "parent_uid", values: distinct(f.Parents)}}}, nil, q.whole
+		return &q
+	}
 	q.lead("uid", f.UIDs)
 	q.lead("name", one(f.Name))
 	q.lead("owner", f.Owners)

@@ -58,7 +58,7 @@ func (w *Watch) Settle(ctx context.Context) {
 	}
 }
 
-// JobOf is the topmost job to which a pod belongs, as far as what controls it leads there; the zero Ref if it belongs to none. Known is false while something on
+// JobOf is the topmost job to which a pod, or another job, belongs, as far as what controls it leads there; the zero Ref if it belongs to none. Known is false while something on
 // the way was not read, or is not there any more: then it may belong to another one. Whether there is a job as it is named, who asks has to find out. The names are
 // parts of objects.
 func (w *Watch) JobOf(pod *cluster.Object) (job history.Ref, known bool) {

@@ -32,6 +32,10 @@ type Job struct {
 	Durations    map[history.State]float64 `json:"durations"` // in seconds
 	Requests     map[string]string         `json:"requests"`
 	Reasons      []history.Reason          `json:"reasons"` // why it waits or waited, the newest last
+	// Parent is the job of which it is a part; null: of none that its reader may see. Children are how many are parts of it, as far as they may see
+	// these; absent where nobody has counted.
+	Parent   *Ref `json:"parent"`
+	Children *int `json:"children,omitempty"`
 }
 
 // JobOf returns a job of a cluster, by its name for people, and a kind, as it is at a time.
@@ -41,6 +45,9 @@ func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
 		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
 		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
 		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: j.Reasons,
+	}
+	if j.Parent.UID != "" {
+		told.Parent = &Ref{j.Parent.Resource, j.Parent.Name, j.Parent.UID}
 	}
 	if told.Requests == nil {
 		told.Requests = map[string]string{}

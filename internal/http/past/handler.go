@@ -97,7 +97,7 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	case viewUsage:
 		err = h.usageOf(r.Context(), &page, found, t, q, history.At(now))
 	default:
-		err = h.jobs(r.Context(), &page, found, t, q, history.At(now))
+		err = h.jobs(r.Context(), &page, id, found, t, q, history.At(now))
 	}
 	if errors.Is(err, archive.ErrAway) {
 		return reply.Unavailable("the history's database is away; try again in a moment", awayFor, err)
@@ -119,6 +119,16 @@ func (h *Handler) now(t access.Target) time.Time {
 // grant decides what a caller may see. Own says that callers are shown their own jobs in all namespaces. For that they
 // have to ask for their own.
 func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
+	g, kind, own, err = h.permit(ctx, id, t, verb, asksForOwn)
+	trail.Of(ctx).Decided(access.Part{Target: t, Visible: g.Visible}.Read(verb), err)
+	if err == nil {
+		g.Visible, err = h.narrow(ctx, g.Kinds, id, t, kind, verb, g.Visible)
+	}
+	return g, kind, own, err
+}
+
+// permit is grant, but nothing of it is told to the audit log, and permissions in a namespace count for former ones of its name, too.
+func (h *Handler) permit(ctx context.Context, id auth.Identity, t access.Target, verb string, asksForOwn bool) (g access.Grant, kind cluster.Kind, own bool, err error) {
 	own = h.opts.SeeTheirOwn && asksForOwn && !id.Anonymous // all anonymous callers have the same name
 	g, kind, err = h.opts.Access.Find(ctx, id, t, verb)
 	if id.Cluster != "" && (g.Kinds == nil || id.Cluster != g.Kinds.Cluster().Name()) {
@@ -129,10 +139,6 @@ func (h *Handler) grant(ctx context.Context, id auth.Identity, t access.Target, 
 	}
 	if failed := reply.To(err); err != nil && own && failed.Code == http.StatusForbidden {
 		g.Visible, err = access.Nothing(), nil
-	}
-	trail.Of(ctx).Decided(access.Part{Target: t, Visible: g.Visible}.Read(verb), err)
-	if err == nil {
-		g.Visible, err = h.narrow(ctx, g.Kinds, id, t, kind, verb, g.Visible)
 	}
 	return g, kind, own, err
 }
@@ -170,13 +176,18 @@ func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant,
 }
 
 // jobs makes a page of jobs.
-func (h *Handler) jobs(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now history.Time) error {
+func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.Grant, t access.Target, q question, now history.Time) error {
 	after := q.after.job()
+	linked := links{handler: h, page: p, caller: id, in: g, target: t, own: q.me, sees: map[string]*store.Filter{}}
 	return fill(p, q.limit, func(most int) ([]*history.Job, error) {
-		return p.from.Jobs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
+		jobs, err := p.from.Jobs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
+		if err == nil {
+			err = linked.read(ctx, jobs[:min(len(jobs), chunk)]) // a further one only says that there are more
+		}
+		return jobs, err
 	}, func(j *history.Job) any {
 		after = store.JobAfter{Created: j.Created, UID: j.UID}
-		return wire.JobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now)
+		return linked.told(wire.JobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now))
 	}, func() string { return q.goOn(token{Created: int64(after.Created), UID: after.UID}) })
 }
 

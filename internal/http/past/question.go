@@ -84,6 +84,12 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 	if q.filter.UIDs, err = valuesOf("uid", query["uid"]); err != nil {
 		return q, err
 	}
+	if q.filter.Parents, err = valuesOf("parent", query["parent"]); err != nil {
+		return q, err
+	}
+	if q.filter.Parents != nil && q.view != viewJobs {
+		return q, reply.BadRequest("parent: has a meaning with view=jobs only")
+	}
 	if q.filter.Since, err = timeOf("since", query["since"], now); err != nil {
 		return q, err
 	}
@@ -132,7 +138,7 @@ func parseStream(query url.Values, t access.Target, now time.Time) (q question, 
 	return q, err
 }
 
-var parameters = []string{"view", "state", "owner", "queue", "uid", "since", "until", "limit", "continue", "by", "step"}
+var parameters = []string{"view", "state", "owner", "queue", "uid", "parent", "since", "until", "limit", "continue", "by", "step"}
 
 // Parameters are those that may stand in a query.
 func Parameters() []string { return slices.Clone(parameters) }

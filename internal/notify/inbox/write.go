@@ -77,7 +77,7 @@ func inOrder(locked map[string]*head) []*head {
 // tellable are the transitions of a batch that may be told, by owner.
 //
 // What a first start finds is told to nobody. What was found late is told if nothing follows it, since its owner has missed
-// it; what lies behind something newer is past.
+// it; what lies behind something newer is past. Of a job that is a part of another one, nobody is told.
 func tellable(log store.Log, b store.Batch) map[string][]*history.Transition {
 	if log.Version == 0 {
 		return nil
@@ -87,8 +87,8 @@ func tellable(log store.Log, b store.Batch) map[string][]*history.Transition {
 		newest[t.UID] = t
 	}
 	of := map[string][]*history.Transition{}
-	for _, t := range b.Transitions {
-		if t.Owner == "" || len(t.Owner) > maxOwner || t.Late && newest[t.UID] != t {
+	for i, t := range b.Transitions {
+		if t.Owner == "" || len(t.Owner) > maxOwner || t.Late && newest[t.UID] != t || b.IsOfPart(i) {
 			continue
 		}
 		of[t.Owner] = append(of[t.Owner], t)

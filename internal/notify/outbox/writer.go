@@ -43,7 +43,7 @@ func NewWriter(targets []Target) *Writer { return &Writer{targets} }
 var columns = []string{"target", "log", "seq", "uid", "id", "at", "due", "attempts", "dead", "body", "answer", "namespace"}
 
 // Write implements store.Writer. What a first start finds is told to nobody, since it happened before anybody asked. Of
-// what was found late, only the newest transition of a job is told.
+// what was found late, only the newest transition of a job is told. Of a job that is a part of another one, none is.
 func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store.Batch) error {
 	if log.Version == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (w *Writer) Write(ctx context.Context, tx *store.Tx, log store.Log, b store
 	var rows [][]any
 	cluster, now := "", time.Now()
 	for i, t := range b.Transitions {
-		if t.Late && newest[t.UID] != t.Seq {
+		if t.Late && newest[t.UID] != t.Seq || b.IsOfPart(i) {
 			continue
 		}
 		body := ""

@@ -102,6 +102,10 @@ export interface PastJob {
   readonly durations: Readonly<Record<string, number>>;
   /** Why it waits or waited, the newest last. */
   readonly reasons: readonly { readonly at: number; readonly reason: string; readonly message: string }[];
+  /** The topmost job of which it is a part; undefined if there is none that the caller may see. */
+  readonly parent: { readonly resource: string; readonly name: string; readonly uid: string } | undefined;
+  /** How many jobs are parts of it that the caller may see. */
+  readonly children: number;
 }
 
 /** Which jobs of a history. */
@@ -110,22 +114,24 @@ export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 
   readonly since?: string | undefined;
   /** Only those of these queues. */
   readonly queues?: readonly string[] | undefined;
+  /** Only parts of the job with this uid. */
+  readonly parent?: string | undefined;
   /** Where an answer to the same question ended. */
   readonly continue?: string | undefined;
 }
 
 /** The jobs of a history, the newest first; `more`: not all of them, and `continue` is where the rest begins. Rejects with an {@link AskedError} if the gateway does not answer that; its status is 404 if no history of these is kept. */
 export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Promise<{ readonly items: readonly PastJob[]; readonly more: boolean; readonly continue: string }> {
-  const { namespace, name, cluster, states, owner, limit, since, queues, continue: at } = query;
+  const { namespace, name, cluster, states, owner, limit, since, queues, parent, continue: at } = query;
   const parameters = new URLSearchParams();
-  for (const [key, value] of Object.entries({ state: states?.join(), owner, queue: queues?.join(), since, limit: limit?.toString(), continue: at })) {
+  for (const [key, value] of Object.entries({ state: states?.join(), owner, queue: queues?.join(), parent, since, limit: limit?.toString(), continue: at })) {
     if (value) parameters.set(key, value);
   }
   return answerTo(kc, `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`).then((body) => pastPage(body, readJob));
 }
 
 function readJob(data: JsonObject): PastJob {
-  const { reasons } = data;
+  const { reasons, parent, children } = data;
   return {
     namespace: text(data.namespace),
     name: text(data.name),
@@ -142,6 +148,8 @@ function readJob(data: JsonObject): PastJob {
     endedAt: time(data.endedAt),
     durations: isJsonObject(data.durations) ? (data.durations as Record<string, number>) : {},
     reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message) })) : [],
+    parent: isJsonObject(parent) ? { resource: text(parent.resource), name: text(parent.name), uid: text(parent.uid) } : undefined,
+    children: typeof children === 'number' ? children : 0,
   };
 }
 

@@ -38,7 +38,7 @@ export function patched(items: readonly PastJob[], since: readonly Transition[])
 }
 
 const columns: readonly PlainColumn<PastJob>[] = [
-  { id: 'name', header: t.name, cell: ({ name }) => <CutName text={name} /> },
+  { id: 'name', header: t.name, cell: (job) => <Name job={job} /> },
   { id: 'state', header: t.state, cell: (job) => <Outcome job={job} /> },
   { id: 'namespace', header: t.namespace, cell: ({ namespace }) => <span translate="no">{namespace}</span> },
   { id: 'owner', header: t.owner, cell: ({ owner }) => <span translate="no">{owner || '–'}</span> },
@@ -139,6 +139,15 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
           )}
         </PlainTable>
       </Dated>
+    </>
+  );
+}
+
+function Name({ job: { name, parent } }: { job: PastJob }): ReactNode {
+  return (
+    <>
+      <CutName text={name} />
+      {parent && <span className="state-detail" title={parent.resource}>{t.partOf(parent.name)}</span>}
     </>
   );
 }

@@ -32,6 +32,7 @@ export const t = texts({
     old: 'The history cannot be read at the moment.',
     ago: (span: string) => `${span} ago`,
     clear: 'Clear the filters',
+    partOf: (name: string) => `part of ${name}`,
   },
   'zh-CN': {
     title: '历史',
@@ -63,5 +64,6 @@ export const t = texts({
     old: '目前无法读取历史。',
     ago: (span) => `${span}前`,
     clear: '清除筛选条件',
+    partOf: (name) => `隶属于 ${name}`,
   },
 });
