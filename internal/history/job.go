@@ -19,9 +19,16 @@ type Said struct {
 	Queue   string
 	// Requests are resources of all its pods together, as Kubernetes quantities by name.
 	Requests map[string]string
+	Progress Progress
 	Counts
 	// Kept says that the job goes on where it was, although none of it was done: its suspension ended nothing.
 	Kept bool
+}
+
+// Progress is how much of a job is done. The zero Progress says that nothing is known of that. It may go back, as when everything is begun anew.
+type Progress struct {
+	Done int64 `json:"done"`
+	Of   int64 `json:"of"`
 }
 
 // Counts are what controllers count of a job. They only grow, so that what is new in them is what is more than before.
@@ -74,6 +81,7 @@ type Job struct {
 	Spent    map[State]time.Duration // the time that it spent in each state that it has left
 	Requests map[string]string
 	Reasons  []Reason // why it waited, the newest last; Reason is the newest while that holds
+	Progress Progress
 	Counts
 }
 

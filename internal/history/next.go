@@ -25,7 +25,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 		return nil, nil
 	case seen.Deleted:
 		to = Deleted
-		seen.Said = Said{Owner: was.Owner, Queue: was.Queue} // what it said last was about the state before
+		seen.Said = Said{Owner: was.Owner, Queue: was.Queue, Progress: was.Progress} // what it said last was about the state before
 	case to == "" && was == nil:
 		to = Submitted
 	}
@@ -37,7 +37,7 @@ func Next(was *Job, seen Seen) (*Job, *Transition) {
 	}
 	next := &Job{
 		Identity: identity(was, seen), Owner: Name(seen.Owner), Queue: Name(seen.Queue), Requests: requests(seen.Requests),
-		State: to, Reason: text(seen.Reason), Message: text(seen.Message), Counts: seen.Counts,
+		State: to, Reason: text(seen.Reason), Message: text(seen.Message), Progress: seen.Progress, Counts: seen.Counts,
 		Attempt: 1, Version: seen.Version, Created: seen.Created,
 	}
 	t := &Transition{
@@ -72,6 +72,16 @@ func counted(was *Job, now Counts) *Job {
 	next := *was
 	now.Done = 0
 	next.Counts = was.Counts.beyond(now)
+	return &next
+}
+
+// Progressed is the job after an object has said how much of it is done; nil if that is what was known. It is no transition.
+func Progressed(was *Job, now Progress) *Job {
+	if was.Progress == now {
+		return nil
+	}
+	next := *was
+	next.Progress = now
 	return &next
 }
 

@@ -79,7 +79,7 @@ export class MockPast extends MockLog {
     const at = new Date().toISOString();
     const of = { cluster: 'default', resource: 'jobs.batch', namespace: 'team-a', name, uid: name, attempt: 1, reason: '', message: '', owner: 'mara' };
     const from = this.jobs.get(name)?.state ?? null;
-    this.jobs.set(name, { queue: '', createdAt: at, startedAt: null, endedAt: null, deletedAt: null, durations: {}, requests: {}, reasons: [], parent: null, children: 0, ...this.jobs.get(name), ...of, state, since: at, ...more });
+    this.jobs.set(name, { queue: '', createdAt: at, startedAt: null, endedAt: null, deletedAt: null, durations: {}, requests: {}, reasons: [], progress: null, parent: null, children: 0, ...this.jobs.get(name), ...of, state, since: at, ...more });
     this.add('transition', { ...of, seq: String(this.seq + 1), from, to: state, at, observedAt: at, late: false, ...more });
   }
 

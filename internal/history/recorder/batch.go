@@ -205,12 +205,10 @@ func (r *Recorder) findOwners(ctx context.Context, b *batch) error {
 // change takes what was seen of one job into a batch.
 func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 	next, transition := history.Next(was, seen)
-	if next == nil {
-		return
+	if transition == nil && was != nil {
+		r.count(b, was, next, seen)
 	}
 	if transition == nil {
-		b.put(next)
-		r.living[next.UID] = next
 		return
 	}
 	b.transitions, b.after = append(b.transitions, transition), append(b.after, next)
@@ -220,6 +218,27 @@ func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 		delete(r.living, next.UID)
 	} else {
 		r.living[next.UID] = next
+	}
+	r.progresses.written(next.UID)
+}
+
+// count takes what was counted of a job into a batch, which has made no transition. Next is the job if more has failed than before, else nil.
+func (r *Recorder) count(b *batch, was, next *history.Job, seen history.Seen) {
+	now := next
+	if now == nil {
+		now = was
+	}
+	if further := history.Progressed(now, seen.Progress); further != nil && !seen.Deleted {
+		now = further
+	}
+	switch {
+	case next != nil, now != was && b.changed[now.UID] != nil: // it is written anyway
+		b.put(now)
+		r.living[now.UID] = now
+		r.progresses.written(now.UID)
+	case now != was:
+		r.living[now.UID] = now
+		r.progresses.moved(now.UID, time.Now())
 	}
 }
 

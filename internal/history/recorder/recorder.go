@@ -74,16 +74,17 @@ type Recorder struct {
 	placeTold  string    // the last reason why it could not
 
 	// Of one tenure.
-	at      store.Log               // the position in the database
-	from    uint64                  // the version of that position when the tenure began
-	read    uint64                  // everything up to this version has been read
-	checked bool                    // the jobs have been compared with the objects
-	living  map[string]*history.Job // by uid
-	lives   *podLives               // of a recorder of pods; nil of others
-	waits   *waits                  // nil: nobody says why jobs wait
-	queue   queue                   // what was read and is not written yet
-	cursor  *cache.Cursor
-	bell    *stream.Bell
+	at         store.Log               // the position in the database
+	from       uint64                  // the version of that position when the tenure began
+	read       uint64                  // everything up to this version has been read
+	checked    bool                    // the jobs have been compared with the objects
+	living     map[string]*history.Job // by uid
+	lives      *podLives               // of a recorder of pods; nil of others
+	waits      *waits                  // nil: nobody says why jobs wait
+	progresses *progresses
+	queue      queue // what was read and is not written yet
+	cursor     *cache.Cursor
+	bell       *stream.Bell
 }
 
 // New makes a recorder.
@@ -198,7 +199,7 @@ func (r *Recorder) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.living = make(map[string]*history.Job, len(jobs))
+	r.living, r.progresses = make(map[string]*history.Job, len(jobs)), newProgresses()
 	for _, job := range jobs {
 		r.living[job.UID] = job
 	}

@@ -81,19 +81,21 @@ func (r *Recorder) explain(ctx context.Context) error {
 	if r.lives != nil {
 		return r.seekJobs(ctx)
 	}
+	var b batch
+	now := time.Now()
+	r.advance(&b, now)
 	if r.waits == nil {
-		return nil
+		return r.write(ctx, &b)
 	}
-	w, now := r.waits, time.Now()
+	w := r.waits
 	for _, changed := range w.listener.Changed() {
 		job := r.living[changed.UID]
 		if job != nil && job.Namespace == changed.Namespace && job.State.Waits() && w.due[job.UID].IsZero() {
 			w.due[job.UID] = now.Add(stands)
 		}
 	}
-	var b batch
 	steps := 0
-	for _, uid := range r.inTurns(now) {
+	for _, uid := range r.inTurns(r.waits.due, now) {
 		if len(b.order) == batchSize || steps > lookSteps {
 			break
 		}
@@ -102,11 +104,11 @@ func (r *Recorder) explain(ctx context.Context) error {
 	return r.write(ctx, &b)
 }
 
-// inTurns are the jobs at which it is time to look: the first of each namespace, then the second of each, and so on. So a
+// inTurns are those of some jobs at which it is time to look: the first of each namespace, then the second of each, and so on. So a
 // namespace in which many jobs wait does not delay what is said of others'.
-func (r *Recorder) inTurns(now time.Time) (uids []string) {
+func (r *Recorder) inTurns(all map[string]time.Time, now time.Time) (uids []string) {
 	of := map[string][]string{} // by namespace
-	for uid, due := range r.waits.due {
+	for uid, due := range all {
 		if in := r.living[uid].Namespace; !now.Before(due) && len(of[in]) < batchSize {
 			of[in] = append(of[in], uid)
 		}

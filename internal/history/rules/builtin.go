@@ -14,28 +14,29 @@ import (
 type builtin struct {
 	// state reads the state, why and since when the job is in it, and what the controller counts. A Said without a state
 	// says that the job is what it was.
-	state func(reading) history.Said
-	queue string   // gjson path
-	owner []string // gjson paths
+	state    func(reading) history.Said
+	progress func(reading) history.Progress // nil: the kind says nothing of it
+	queue    string                         // gjson path
+	owner    []string                       // gjson paths
 }
 
 // builtins are the rules of the kinds that have an end, by resource.
 var builtins = map[string]builtin{
-	Jobs:                                     {state: batchJobState},
+	Jobs:                                     {state: batchJobState, progress: batchJobProgress},
 	"pytorchjobs.kubeflow.org":               {state: kubeflowState},
 	"tfjobs.kubeflow.org":                    {state: kubeflowState},
 	"mpijobs.kubeflow.org":                   {state: kubeflowState},
 	"xgboostjobs.kubeflow.org":               {state: kubeflowState},
 	"paddlejobs.kubeflow.org":                {state: kubeflowState},
 	"jaxjobs.kubeflow.org":                   {state: kubeflowState},
-	"trainjobs.trainer.kubeflow.org":         {state: trainJobState},
+	"trainjobs.trainer.kubeflow.org":         {state: trainJobState, progress: trainJobProgress},
 	"rayjobs.ray.io":                         {state: rayJobState},
-	"workflows.argoproj.io":                  {state: workflowState, owner: workflowOwners},
+	"workflows.argoproj.io":                  {state: workflowState, progress: workflowProgress, owner: workflowOwners},
 	"jobs.batch.volcano.sh":                  {state: volcanoJobState, queue: "spec.queue"},
-	"jobsets.jobset.x-k8s.io":                {state: jobSetState},
+	"jobsets.jobset.x-k8s.io":                {state: jobSetState, progress: jobSetProgress},
 	"sparkapplications.sparkoperator.k8s.io": {state: sparkState},
 	"taskruns.tekton.dev":                    {state: tektonState},
-	"pipelineruns.tekton.dev":                {state: tektonState},
+	"pipelineruns.tekton.dev":                {state: tektonState, progress: pipelineRunProgress},
 	"appwrappers.workload.codeflare.dev":     {state: appWrapperState},
 }
 
@@ -119,14 +120,23 @@ func untimed(state history.State, condition gjson.Result) history.Said {
 	return said
 }
 
-// read is what a built-in rule says, as far as that is news. These hold for all kinds:
+// read is what a built-in rule says.
+func (b builtin) read(o *cluster.Object, was *history.Job) history.Said {
+	r := readingOf(o, was)
+	said := b.news(r)
+	if b.progress != nil {
+		said.Progress = b.progress(r)
+	}
+	return said
+}
+
+// news is what a built-in rule says of the state, as far as that is news. These hold for all kinds:
 //
 //  1. A deletion under way is no new state: what its controller writes meanwhile is about taking the job apart.
 //  2. A job that runs does so until it ends, is suspended or fails as a whole, even if for a while none of its pods does.
 //  3. Retrying lasts until something runs again. What is made anew meanwhile waits, but it waits because something failed.
 //  4. No job goes back to Submitted from a state in which somebody had begun with it.
-func (b builtin) read(o *cluster.Object, was *history.Job) history.Said {
-	r := readingOf(o, was)
+func (b builtin) news(r reading) history.Said {
 	said := b.state(r)
 	if r.was.State == "" || said.State == "" {
 		return said

@@ -135,7 +135,7 @@ func (r *Rule) Read(o *cluster.Object, was *history.Job) (said history.Said, err
 			state = ""
 		}
 		if state != said.State {
-			said = history.Said{State: state, Counts: said.Counts}
+			said = history.Said{State: state, Progress: said.Progress, Counts: said.Counts}
 		}
 	}
 	if before != "" && (said.State == "" || said.State == before) {

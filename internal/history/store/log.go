@@ -188,7 +188,7 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 
 var (
 	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue namespace_uid")
-	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until namespace_uid counts parent_resource parent_name parent_uid lived")
+	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until namespace_uid counts parent_resource parent_name parent_uid progress_done progress_of lived")
 )
 
 func jobRow(log int64, j *history.Job) ([]any, error) {
@@ -220,8 +220,12 @@ func jobRow(log int64, j *history.Job) ([]any, error) {
 		}
 		counts = string(text)
 	}
+	var done, of any
+	if j.Progress.Of != 0 {
+		done, of = j.Progress.Done, j.Progress.Of
+	}
 	return []any{log, j.UID, j.Namespace, j.Name, j.Owner, j.Queue, string(j.State), int64(j.Since), j.Reason, j.Message, j.Attempt,
-		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), known(j.NamespaceUID), counts, known(j.Parent.Resource), known(j.Parent.Name), known(j.Parent.UID), lived(j)}, nil
+		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), known(j.NamespaceUID), counts, known(j.Parent.Resource), known(j.Parent.Name), known(j.Parent.UID), done, of, lived(j)}, nil
 }
 
 // stillRuns is the ran_until of a job that is running.

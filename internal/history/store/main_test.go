@@ -67,7 +67,7 @@ func seen(to uint64, namespace, owner string, uids []string, states ...history.S
 		for _, state := range states {
 			next, transition := history.Next(job, history.Seen{
 				Identity: history.Identity{UID: uid, Namespace: namespace, Name: "name-" + uid},
-				Said:     history.Said{State: state, Owner: owner, Queue: "q", Reason: "R", Message: "ä'\"\\?$1", Requests: map[string]string{"cpu": "2"}, Counts: history.Counts{Failures: int64(i), Done: 2}},
+				Said:     history.Said{State: state, Owner: owner, Queue: "q", Reason: "R", Message: "ä'\"\\?$1", Requests: map[string]string{"cpu": "2"}, Progress: history.Progress{Done: int64(i), Of: 1000}, Counts: history.Counts{Failures: int64(i), Done: 2}},
 				Version:  to, Created: history.Time(1000 + i), Observed: history.Time(2000 + 10*i), Deleted: state == history.Deleted,
 			})
 			if next != nil {

@@ -145,8 +145,9 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		var ran sql.NullInt64
 		var uid, counts sql.NullString
 		var parent [3]sql.NullString
+		var done, of sql.NullInt64
 		if err := scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
-			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts, &parent[0], &parent[1], &parent[2]); err != nil {
+			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts, &parent[0], &parent[1], &parent[2], &done, &of); err != nil {
 			return err
 		}
 		var spent map[history.State]int64
@@ -177,6 +178,7 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		}
 		j.NamespaceUID = uid.String
 		j.Parent = history.Ref{Resource: parent[0].String, Name: parent[1].String, UID: parent[2].String}
+		j.Progress = history.Progress{Done: done.Int64, Of: of.Int64}
 		found = append(found, j)
 		return nil
 	}, "SELECT "+strings.Join(jobColumns[1:len(jobColumns)-1], ", ")+" FROM "+from, args...) // all but the log, and how long it has lived

@@ -107,6 +107,7 @@ var migrations = [][]string{{
 	secretTables,
 	runTables,
 	parentColumns,
+	progressColumns,
 }
 
 var (

@@ -31,7 +31,8 @@ type Job struct {
 	DeletedAt    history.Time              `json:"deletedAt"`
 	Durations    map[history.State]float64 `json:"durations"` // in seconds
 	Requests     map[string]string         `json:"requests"`
-	Reasons      []history.Reason          `json:"reasons"` // why it waits or waited, the newest last
+	Reasons      []history.Reason          `json:"reasons"`  // why it waits or waited, the newest last
+	Progress     *history.Progress         `json:"progress"` // null: not known
 	// Parent is the job of which it is a part; null: of none that its reader may see. Children are how many are parts of it, as far as they may see
 	// these; absent where nobody has counted.
 	Parent   *Ref `json:"parent"`
@@ -45,6 +46,9 @@ func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
 		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
 		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
 		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: j.Reasons,
+	}
+	if j.Progress.Of != 0 {
+		told.Progress = &j.Progress
 	}
 	if j.Parent.UID != "" {
 		told.Parent = &Ref{j.Parent.Resource, j.Parent.Name, j.Parent.UID}

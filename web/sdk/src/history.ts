@@ -102,6 +102,8 @@ export interface PastJob {
   readonly durations: Readonly<Record<string, number>>;
   /** Why it waits or waited, the newest last. */
   readonly reasons: readonly { readonly at: number; readonly reason: string; readonly message: string }[];
+  /** How much of it is done; undefined where that is not known. */
+  readonly progress: { readonly done: number; readonly of: number } | undefined;
   /** The topmost job of which it is a part; undefined if there is none that the caller may see. */
   readonly parent: { readonly resource: string; readonly name: string; readonly uid: string } | undefined;
   /** How many jobs are parts of it that the caller may see. */
@@ -131,7 +133,7 @@ export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: Pa
 }
 
 function readJob(data: JsonObject): PastJob {
-  const { reasons, parent, children } = data;
+  const { reasons, progress, parent, children } = data;
   return {
     namespace: text(data.namespace),
     name: text(data.name),
@@ -148,6 +150,7 @@ function readJob(data: JsonObject): PastJob {
     endedAt: time(data.endedAt),
     durations: isJsonObject(data.durations) ? (data.durations as Record<string, number>) : {},
     reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message) })) : [],
+    progress: isJsonObject(progress) && typeof progress.done === 'number' && typeof progress.of === 'number' ? { done: progress.done, of: progress.of } : undefined,
     parent: isJsonObject(parent) ? { resource: text(parent.resource), name: text(parent.name), uid: text(parent.uid) } : undefined,
     children: typeof children === 'number' ? children : 0,
   };

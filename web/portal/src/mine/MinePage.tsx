@@ -183,7 +183,7 @@ function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
           {job.name}
         </a>
         <span className="state-detail" translate="no">
-          {[job.namespace, job.queue, job.attempt > 1 ? t.attempt(job.attempt) : '', state === job.state ? '' : t.removed].filter(Boolean).join(' · ')}
+          {[job.namespace, job.queue, job.progress && job.progress.of > 1 ? t.progress(job.progress.done, job.progress.of) : '', job.attempt > 1 ? t.attempt(job.attempt) : '', state === job.state ? '' : t.removed].filter(Boolean).join(' · ')}
         </span>
       </span>
       <span className="mine-age">

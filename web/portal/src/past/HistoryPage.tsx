@@ -11,6 +11,7 @@ import { Export } from '../export/Export.tsx';
 import { ofHistory } from '../export/table.ts';
 import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { jobs } from '../job/resources.ts';
+import { Progress } from '../jobs/Progress.tsx';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
 import { isForbidden, useReading } from '../reading/reading.ts';
@@ -40,6 +41,7 @@ export function patched(items: readonly PastJob[], since: readonly Transition[])
 const columns: readonly PlainColumn<PastJob>[] = [
   { id: 'name', header: t.name, cell: (job) => <Name job={job} /> },
   { id: 'state', header: t.state, cell: (job) => <Outcome job={job} /> },
+  { id: 'progress', header: t.progress, cell: ({ progress }) => (progress && progress.of > 1 ? <Progress succeeded={progress.done} completions={progress.of} /> : <span className="none">–</span>) },
   { id: 'namespace', header: t.namespace, cell: ({ namespace }) => <span translate="no">{namespace}</span> },
   { id: 'owner', header: t.owner, cell: ({ owner }) => <span translate="no">{owner || '–'}</span> },
   { id: 'queue', header: t.queue, cell: ({ queue }) => <span translate="no">{queue || '–'}</span> },
