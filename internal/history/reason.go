@@ -22,7 +22,10 @@ func (s State) Waits() bool {
 	return s == Submitted || s == Queued || s == Suspended || s == Pending || s == Retrying
 }
 
-// Explained is the job after other objects have said why it waits. The zero Reason says that there is nothing any more
+// Unfinished reports whether a job in this state waits or runs. Of one that runs, other objects may say why a part of it does not.
+func (s State) Unfinished() bool { return s.Waits() || s == Running }
+
+// Explained is the job after other objects have said why it, or a part of it, waits. The zero Reason says that there is nothing any more
 // for which it waits. Explained is nil if that changes nothing. It is no transition: neither the state nor the version
 // moves.
 //
@@ -30,7 +33,7 @@ func (s State) Waits() bool {
 // alternate for hours push out no others. If an object says the same in other words, that is the same reason with
 // another message.
 func Explained(was *Job, why Reason) *Job {
-	if !was.State.Waits() {
+	if !was.State.Unfinished() {
 		return nil
 	}
 	stands := was.explained()

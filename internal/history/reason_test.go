@@ -69,8 +69,17 @@ func TestAReasonLastsAsLongAsTheJobWaits(t *testing.T) {
 	if job.Reason != "" || transition.Reason != "" || len(job.Reasons) != 1 {
 		t.Errorf("running: %s", reasons(job))
 	}
-	if _, changes := explain(t, job, "Pod Unschedulable 0/1"); changes != 0 {
-		t.Error("a job that runs waits for something")
+	inPart, changes := explain(t, job, "Pod Unschedulable 1 of 2 pods")
+	if changes != 1 || inPart.Reason != "Unschedulable" {
+		t.Errorf("a part of what runs waits: %s", reasons(inPart))
+	}
+	if after, _ := Next(inPart, Seen{Said: Said{State: Pending}, Version: 52}); after.Reason != "" {
+		t.Errorf("a reason of a part outlives that the job runs: %s", reasons(after))
+	}
+	if ended, _ := Next(inPart, Seen{Said: Said{State: Failed}, Version: 52}); ended.Reason != "" {
+		t.Errorf("a reason of a part outlives the job: %s", reasons(ended))
+	} else if _, changes := explain(t, ended, "Pod OOMKilled m"); changes != 0 {
+		t.Error("what has ended waits for something")
 	}
 	job, _ = Next(job, Seen{Said: Said{State: Suspended, Reason: "JobSuspended"}, Version: 52})
 	if _, changes := explain(t, job, ""); changes != 0 || job.Reason != "JobSuspended" {

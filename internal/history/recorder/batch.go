@@ -130,6 +130,9 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 	}
 	if len(b.transitions) > before {
 		r.findParent(b, o, next)
+		if !how.late && !how.replayed {
+			r.explainHeld(b.transitions[before], next)
+		}
 	}
 	if next.Owner == "" && r.opts.Owners != nil {
 		note(&b.unowned, o)

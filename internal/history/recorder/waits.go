@@ -58,7 +58,7 @@ func (w *waits) changed(job *history.Job, now time.Time) {
 	}
 	delete(w.paces, job.UID)
 	delete(w.due, job.UID)
-	if job.State.Waits() {
+	if job.State.Unfinished() {
 		w.due[job.UID] = now.Add(stands)
 	}
 }
@@ -90,7 +90,7 @@ func (r *Recorder) explain(ctx context.Context) error {
 	w := r.waits
 	for _, changed := range w.listener.Changed() {
 		job := r.living[changed.UID]
-		if job != nil && job.Namespace == changed.Namespace && job.State.Waits() && w.due[job.UID].IsZero() {
+		if job != nil && job.Namespace == changed.Namespace && job.State.Unfinished() && w.due[job.UID].IsZero() {
 			w.due[job.UID] = now.Add(stands)
 		}
 	}
@@ -127,8 +127,12 @@ func (r *Recorder) inTurns(all map[string]time.Time, now time.Time) (uids []stri
 
 // explainOne takes into a batch why a job waits, if that is to be written now, and returns what looking cost.
 func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
-	w, job, kind := r.waits, r.living[uid], r.opts.Store.Kind()
-	why, known, steps := r.opts.Waits.Why(ownerref.ID{Namespace: job.Namespace, UID: uid, Group: kind.Group, Kind: kind.Kind, Name: job.Name})
+	w, job := r.waits, r.living[uid]
+	says := r.opts.Waits.Why
+	if job.State == history.Running {
+		says = r.opts.Waits.WhyInPart
+	}
+	why, known, steps := says(r.idOf(job.Identity))
 	if why.Reason == "" && !known {
 		w.due[uid] = now.Add(look) // there may be a reason that could not be read yet
 		return steps
@@ -150,6 +154,31 @@ func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
 	w.paces[uid] = w.paces[uid].next(now)
 	delete(w.due, uid)
 	return steps
+}
+
+// idOf is a job as those know it who say why it waits.
+func (r *Recorder) idOf(job history.Identity) ownerref.ID {
+	kind := r.opts.Store.Kind()
+	return ownerref.ID{Namespace: job.Namespace, UID: job.UID, Group: kind.Group, Kind: kind.Kind, Name: job.Name}
+}
+
+// explainHeld says with its transition why a job is held that had begun: Kueue says in the Workload that it is evicted, before it suspends the job. Of what
+// was read later it is not known whether that was said then. The transition and the job are their batch's own until that is written.
+func (r *Recorder) explainHeld(t *history.Transition, job *history.Job) {
+	held := t.To == history.Queued || t.To == history.Suspended
+	begun := t.From == history.Pending || t.From == history.Running || t.From == history.Retrying
+	if r.opts.Waits == nil || !held || !begun || t.Reason != "" {
+		return
+	}
+	why, _, _ := r.opts.Waits.Why(r.idOf(job.Identity))
+	if why.Source != waiting.WorkloadSays {
+		return
+	}
+	why.At = t.Observed
+	if explained := history.Explained(job, why); explained != nil {
+		*job = *explained
+		t.Reason, t.Message = job.Reason, job.Message
+	}
 }
 
 // until is when the next reason of a job may be written.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,8 +89,18 @@ func TestAJobThatWaitsHasAReason(t *testing.T) {
 		world.api.Delete("pods", "n/p")
 		is("nobody says anything", a, "Pending  ")
 		world.put("b", history.Running)
-		world.waits("pods", "q", "Unschedulable", "0/3 nodes", world.names["b"])
-		is("one of its pods waits", world.names["b"], "Running  ")
+		b := world.names["b"]
+		world.waits("pods", "q", "Unschedulable", "0/3 nodes", b)
+		world.waits("pods", "of-another", "Unschedulable", "0/3 nodes", a)
+		for _, pod := range []string{"r", "s"} {
+			world.api.Put("pods", "n/"+pod, ownedBy(b), `status.phase:="Running"`)
+		}
+		world.api.Put("pods", "n/t", ownedBy(b), `status.phase:="Succeeded"`)
+		is("one of its pods waits while it runs", b, "Running Unschedulable 1 of 3 pods: 0/3 nodes")
+		world.waits("pods", "q", "", "", b)
+		is("all run", b, "Running  ")
+		world.waits("workloads", "v", "Pending", "no quota", b)
+		is("a queue says something of what runs", b, "Running  ")
 		world.isWhatThereWas(t, db)
 	})
 }
@@ -195,7 +206,11 @@ func TestReasonsOfRecordersThatAreKilled(t *testing.T) {
 						want = reason
 					}
 				}
-				if !world.jobs[uid].State.Waits() {
+				switch state := world.jobs[uid].State; {
+				case state == history.Running && want != "" && want == reasonOf(t, world.api, "pods", "n/"+name, uid) && reasonOf(t, world.api, "workloads", "n/"+name, uid) == "":
+					reason, message, _ := strings.Cut(want, " ")
+					want = reason + " 1 of 1 pods: " + message
+				case !state.Waits():
 					want = ""
 				}
 				var got history.Job
@@ -315,4 +330,67 @@ func TestJobsOfOneNamespaceDoNotDelayReasonsOfAnother(t *testing.T) {
 	if len(uids) > batchSize+1 {
 		t.Errorf("%d are looked at of a namespace", len(uids))
 	}
+}
+
+// Kueue says that it evicts a job before it suspends it, so that who is told that it is queued again is told why. What is read later says nothing of that.
+func TestAnEvictionIsToldWithTheSuspension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWaitingWorld()
+		r := start(t, world.api, db, "r", ring)
+		settle()
+		queued := apitest.Set("metadata.labels", map[string]string{"kueue.x-k8s.io/queue-name": "q"})
+		put := func(state history.State) string {
+			world.api.Put("jobs", "n/a", append([]string{queued}, lives[state]...)...)
+			return world.api.UID("jobs", "n/a")
+		}
+		job := put(history.Running)
+		workload := func(active bool, conditions ...map[string]string) {
+			world.api.Put("workloads", "n/w", reference(apitest.Jobs, "a", job), fmt.Sprintf("spec.active:=%t", active), apitest.Set("status.conditions", conditions))
+			time.Sleep(20 * time.Millisecond)
+		}
+		condition := func(kind, status, reason, message string) map[string]string {
+			return map[string]string{"type": kind, "status": status, "reason": reason, "message": message}
+		}
+		reserved, admitted := condition("QuotaReserved", "True", "QuotaReserved", ""), condition("Admitted", "True", "Admitted", "")
+		last := func() string {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			told := db.told()
+			t := told[len(told)-1]
+			return fmt.Sprint(t.To, " ", t.Reason, " ", t.Message)
+		}
+		is := func(want string) {
+			t.Helper()
+			if got := last(); got != want {
+				t.Errorf("%q, not %q", got, want)
+			}
+		}
+		workload(true, reserved, admitted)
+		settle()
+		is("Running  ")
+		workload(true, reserved, admitted, condition("Evicted", "True", "Preempted", "for another"))
+		put(history.Suspended)
+		is("Queued Preempted for another")
+		workload(true, condition("QuotaReserved", "False", "Pending", "no quota"), condition("Evicted", "True", "Preempted", "for another"))
+		settle()
+		workload(true, reserved, admitted, condition("Evicted", "False", "QuotaReserved", "Previously: for another"))
+		put(history.Pending)
+		is("Pending  ")
+		workload(false, reserved, admitted, condition("Evicted", "True", "DeactivatedDueToRequeuingLimitExceeded", "too often"))
+		put(history.Suspended)
+		is("Queued DeactivatedDueToRequeuingLimitExceeded too often")
+		workload(false, condition("QuotaReserved", "False", "Pending", "too often"), condition("Evicted", "True", "DeactivatedDueToRequeuingLimitExceeded", "too often"))
+		time.Sleep(longestPause)
+		if got := db.reason(job); got != "Queued DeactivatedDueToRequeuingLimitExceeded too often" {
+			t.Errorf("then it is %q", got)
+		}
+		put(history.Running)
+		settle()
+		r.stop()
+		put(history.Suspended)
+		r = start(t, world.api, db, "s", ring)
+		defer r.stop()
+		settle()
+		is("Queued  ") // it was read later
+	})
 }

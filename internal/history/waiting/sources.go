@@ -3,6 +3,7 @@ package waiting
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -24,6 +25,9 @@ type statement struct {
 	weight weight
 	history.Reason
 }
+
+// WorkloadSays is the source of what Kueue's Workloads say.
+const WorkloadSays = "Workload"
 
 // weight orders statements: the one with the greatest weight is why a job waits. What a queue says comes before what
 // happens after the queue has let a job pass. What a group says comes before what its pods say.
@@ -104,21 +108,32 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 	return said, ok
 }
 
-// workload says that Kueue has no quota for the job, has taken it away, or has checks that have not passed.
+// workload says that Kueue has no quota for the job, has taken it away, has checks that have not passed, or has given it up.
 func workload(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
+	is := func(c gjson.Result) bool { return c.Get("status").Str == "True" }
 	reserved, evicted := pods.Condition(status, "QuotaReserved"), pods.Condition(status, "Evicted")
 	switch {
-	case pods.Condition(status, "Finished").Get("status").Str == "True", pods.Condition(status, "Admitted").Get("status").Str == "True":
+	case is(pods.Condition(status, "Finished")):
 		return statement{}, false
-	case reserved.Get("status").Str == "True":
+	case o.Path("spec.active").Type == gjson.False: // until somebody activates it again, whatever else is said
+		if is(evicted) && strings.HasPrefix(evicted.Get("reason").Str, deactivated) {
+			return from(evicted, aQueueHolds, WorkloadSays)
+		}
+		return statement{aQueueHolds, history.Reason{Reason: deactivated, Message: "the workload is deactivated", Source: WorkloadSays}}, true
+	// A workload that is evicted stays admitted until its pods are gone. The first thing that is said of it then is only that it is pending again.
+	case is(evicted) && (is(reserved) || slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str)):
+		return from(evicted, aQueueHolds, WorkloadSays)
+	case is(pods.Condition(status, "Admitted")):
+		return statement{}, false
+	case is(reserved):
 		return failingCheck(status)
-	// The first thing that is said of a workload that was evicted is only that it is pending again.
-	case evicted.Get("status").Str == "True" && slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str):
-		return from(evicted, aQueueHolds, "Workload")
 	}
-	return from(reserved, aQueueHolds, "Workload")
+	return from(reserved, aQueueHolds, WorkloadSays)
 }
+
+// deactivated is how the reasons begin with which Kueue gives a workload up.
+const deactivated = "Deactivated"
 
 // failingCheck is the first of Kueue's admission checks that has not passed.
 func failingCheck(status gjson.Result) (said statement, ok bool) {
@@ -131,7 +146,7 @@ func failingCheck(status gjson.Result) (said statement, ok bool) {
 			message += ": " + text
 		}
 		said, ok = statement{aQueueHolds, history.Reason{
-			At: history.ParseTime(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + check.Get("state").Str, Message: message, Source: "Workload",
+			At: history.ParseTime(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + check.Get("state").Str, Message: message, Source: WorkloadSays,
 		}}, true
 		return false
 	})

@@ -49,6 +49,9 @@ func TestObjectsSayWhyTheirJobWaits(t *testing.T) {
 		{"workloads.kueue.x-k8s.io", conditions("QuotaReserved", "True", "QuotaReserved", "q", "Admitted", "True", "Admitted", "a"), ""},
 		{"workloads.kueue.x-k8s.io", conditions("QuotaReserved", "True", "QuotaReserved", "q") + `,"admissionChecks":[{"name":"a","state":"Ready"},{"name":"prov","state":"Pending","message":"m"}]`,
 			"Workload AdmissionCheckPending prov: m 0"},
+		{"workloads.kueue.x-k8s.io", conditions("QuotaReserved", "True", "QuotaReserved", "q", "Admitted", "True", "Admitted", "a", "Evicted", "True", "Preempted", "by w"), "Workload Preempted by w 1767323045000"},
+		{"workloads.kueue.x-k8s.io", conditions("QuotaReserved", "True", "QuotaReserved", "q", "Admitted", "True", "Admitted", "a", "Evicted", "False", "QuotaReserved", "Previously: by w"), ""},
+		{"workloads.kueue.x-k8s.io", conditions("QuotaReserved", "True", "QuotaReserved", "q", "Finished", "True", "Succeeded", "", "Evicted", "True", "Preempted", "by w"), ""},
 		{"workloads.kueue.x-k8s.io", `"x":1`, ""},
 		{"podgroups.scheduling.volcano.sh", `"phase":"Inqueue",` + conditions("Unschedulable", "True", "NotEnoughResources", "3/4"), "PodGroup NotEnoughResources 3/4 1767323045000"},
 		{"podgroups.scheduling.volcano.sh", `"phase":"Running",` + conditions("Unschedulable", "True", "NotEnoughResources", "3/4"), ""},
@@ -88,4 +91,34 @@ func FuzzStatus(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What Kueue has given up is said to be, whatever else its Workload says, until somebody activates it again.
+func TestAWorkloadThatIsGivenUpSaysSo(t *testing.T) {
+	pending := `{"type":"QuotaReserved","status":"False","reason":"Pending","message":"no quota"}`
+	evicted := func(reason string) string {
+		return `,{"type":"Evicted","status":"True","reason":"` + reason + `","message":"m"}`
+	}
+	for spec, want := range map[string]string{
+		`{"active":true},"status":{"conditions":[` + pending + `]}`:  "Pending no quota",
+		`{"active":false},"status":{"conditions":[` + pending + `]}`: "Deactivated the workload is deactivated",
+		`{"active":false}`: "Deactivated the workload is deactivated",
+		`{"active":false},"status":{"conditions":[` + pending + evicted("DeactivatedDueToRequeuingLimitExceeded") + `]}`: "DeactivatedDueToRequeuingLimitExceeded m",
+		`{"active":false},"status":{"conditions":[` + pending + evicted("Preempted") + `]}`:                              "Deactivated the workload is deactivated",
+		`{"active":false},"status":{"conditions":[{"type":"Finished","status":"True","reason":"Succeeded"}]}`:            "",
+		`{"active":true},"status":{"conditions":[` + pending + evicted("DeactivatedDueToRequeuingLimitExceeded") + `]}`:  "DeactivatedDueToRequeuingLimitExceeded m",
+		`{},"status":{"conditions":[` + pending + `]}`:                                                                   "Pending no quota",
+	} {
+		o, err := cluster.NewObject(`{"metadata":{"name":"x","resourceVersion":"1"},"spec":` + spec + `}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if said, ok := workload(o); ok {
+			got = said.Reason.Reason + " " + said.Message
+		}
+		if got != want {
+			t.Errorf("%s: %q, not %q", spec, got, want)
+		}
+	}
 }

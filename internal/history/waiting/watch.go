@@ -254,13 +254,23 @@ func (w *Watch) notify(id ownerref.ID) {
 // Why is why a job waits; the zero Reason if nothing says so. Known is false until all kinds were read. Until then there
 // may be a reason nevertheless. Steps are what the answer cost.
 func (w *Watch) Why(job ownerref.ID) (why history.Reason, known bool, steps int) {
+	best, known, steps := w.best(job)
+	if best != nil {
+		why = best.Reason
+	}
+	return why, known, steps
+}
+
+// best is what counts of what is said of a job; nil: nothing is said.
+func (w *Watch) best(job ownerref.ID) (best *statement, known bool, steps int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	best, ok, steps := w.objects.Best(job)
+	found, ok, steps := w.objects.Best(job)
 	if ok {
-		why = best.says.Reason
+		said := *found.says
+		best = &said
 	}
-	return why, len(w.unread) == 0, steps
+	return best, len(w.unread) == 0, steps
 }
 
 // Job is one of which something else may be said.
