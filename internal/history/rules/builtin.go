@@ -20,24 +20,29 @@ type builtin struct {
 	owner    []string                       // gjson paths
 }
 
-// builtins are the rules of the kinds that have an end, by resource.
+// builtins are the rules of kinds, by resource.
 var builtins = map[string]builtin{
-	Jobs:                                     {state: batchJobState, progress: batchJobProgress},
-	"pytorchjobs.kubeflow.org":               {state: kubeflowState},
-	"tfjobs.kubeflow.org":                    {state: kubeflowState},
-	"mpijobs.kubeflow.org":                   {state: kubeflowState},
-	"xgboostjobs.kubeflow.org":               {state: kubeflowState},
-	"paddlejobs.kubeflow.org":                {state: kubeflowState},
-	"jaxjobs.kubeflow.org":                   {state: kubeflowState},
-	"trainjobs.trainer.kubeflow.org":         {state: trainJobState, progress: trainJobProgress},
-	"rayjobs.ray.io":                         {state: rayJobState},
-	"workflows.argoproj.io":                  {state: workflowState, progress: workflowProgress, owner: workflowOwners},
-	"jobs.batch.volcano.sh":                  {state: volcanoJobState, queue: "spec.queue"},
-	"jobsets.jobset.x-k8s.io":                {state: jobSetState, progress: jobSetProgress},
-	"sparkapplications.sparkoperator.k8s.io": {state: sparkState},
-	"taskruns.tekton.dev":                    {state: tektonState},
-	"pipelineruns.tekton.dev":                {state: tektonState, progress: pipelineRunProgress},
-	"appwrappers.workload.codeflare.dev":     {state: appWrapperState},
+	Jobs:                                        {state: batchJobState, progress: batchJobProgress},
+	"pytorchjobs.kubeflow.org":                  {state: kubeflowState},
+	"tfjobs.kubeflow.org":                       {state: kubeflowState},
+	"mpijobs.kubeflow.org":                      {state: kubeflowState},
+	"xgboostjobs.kubeflow.org":                  {state: kubeflowState},
+	"paddlejobs.kubeflow.org":                   {state: kubeflowState},
+	"jaxjobs.kubeflow.org":                      {state: kubeflowState},
+	"trainjobs.trainer.kubeflow.org":            {state: trainJobState, progress: trainJobProgress},
+	"rayjobs.ray.io":                            {state: rayJobState},
+	"workflows.argoproj.io":                     {state: workflowState, progress: workflowProgress, owner: workflowOwners},
+	"jobs.batch.volcano.sh":                     {state: volcanoJobState, queue: "spec.queue"},
+	"jobsets.jobset.x-k8s.io":                   {state: jobSetState, progress: jobSetProgress},
+	"sparkapplications.sparkoperator.k8s.io":    {state: sparkState},
+	"taskruns.tekton.dev":                       {state: tektonState},
+	"pipelineruns.tekton.dev":                   {state: tektonState, progress: pipelineRunProgress},
+	"customruns.tekton.dev":                     {state: customRunState},
+	"appwrappers.workload.codeflare.dev":        {state: appWrapperState},
+	"workloads.kueue.x-k8s.io":                  {state: workloadState, queue: "spec.queueName"},
+	"leaderworkersets.leaderworkerset.x-k8s.io": {state: leaderWorkerSetState, progress: leaderWorkerSetProgress},
+	"rayclusters.ray.io":                        {state: rayClusterState, progress: rayClusterProgress},
+	"rayservices.ray.io":                        {state: rayServiceState},
 }
 
 // Ready are the kinds with built-in rules that are recorded only if they are configured.

@@ -32,7 +32,7 @@ func batchJobProgress(r reading) history.Progress {
 func jobSetProgress(r reading) history.Progress {
 	of := int64(0)
 	r.spec.Get("replicatedJobs").ForEach(func(_, job gjson.Result) bool {
-		if replicas := job.Get("replicas"); replicas.Exists() {
+		if replicas := job.Get("replicas"); replicas.Type == gjson.Number {
 			of += max(replicas.Int(), 0)
 		} else {
 			of++

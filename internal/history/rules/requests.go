@@ -62,8 +62,10 @@ func timesOf(around gjson.Result) int64 {
 		}
 		return n
 	}
-	if replicas := around.Get("replicas"); replicas.Type == gjson.Number {
-		return replicas.Int()
+	for _, number := range []string{"replicas", "count"} { // the latter of a Workload's pod sets
+		if n := around.Get(number); n.Type == gjson.Number {
+			return n.Int()
+		}
 	}
 	return 1
 }

@@ -70,3 +70,13 @@ func tektonState(r reading) history.Said {
 	}
 	return said
 }
+
+// customRunState is what a CustomRun says, as other runs do. The controllers of custom tasks have reasons of their own; one that has begun with it runs.
+func customRunState(r reading) history.Said {
+	said := tektonState(r)
+	begun := r.status.Get("startTime").Str != "" && r.status.Get("conditions.#").Int() > 0
+	if said.State == "" && begun && (r.was.State == "" || r.was.State == history.Submitted) {
+		said.State = history.Running
+	}
+	return said
+}

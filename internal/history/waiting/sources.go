@@ -55,6 +55,7 @@ var explaining = []source{
 // jobs: a TrainJob owns a JobSet, whose Jobs own the pods.
 var between = map[string]string{
 	"rayjobs.ray.io": "rayclusters.ray.io", "trainjobs.trainer.kubeflow.org": "jobsets.jobset.x-k8s.io", "pipelineruns.tekton.dev": "taskruns.tekton.dev",
+	"rayservices.ray.io": "rayclusters.ray.io", "leaderworkersets.leaderworkerset.x-k8s.io": "statefulsets.apps",
 }
 
 // sourcesFor are the kinds that are read for the jobs of some kinds.

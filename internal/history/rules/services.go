@@ -1,0 +1,109 @@
+package rules
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// Services have no end of their own: they run until somebody deletes them. Ready is Running. One of which only a part is ready runs, too: Degraded is the reason,
+// and how many of its replicas are ready is its progress.
+
+// degraded is the reason of a service that runs in part.
+const degraded = "Degraded"
+
+// serving is what a service says of which so many replicas are ready, of so many that it should have.
+func serving(ready, of int64) history.Said {
+	said := history.Said{State: history.Running}
+	if ready < of {
+		said.Reason = degraded
+	}
+	return said
+}
+
+// leaderWorkerSetState is what a LeaderWorkerSet says, whose replicas are groups of pods.
+func leaderWorkerSetState(r reading) history.Said {
+	of, ready := leaderWorkerSetReplicas(r), r.status.Get("readyReplicas").Int()
+	switch {
+	case of == 0:
+		return history.Said{State: history.Suspended}
+	case ready > 0:
+		return serving(ready, of)
+	case r.status.Get("replicas").Int() > 0, r.status.Get("conditions.#").Int() > 0:
+		return untimed(history.Pending, r.condition("Progressing"))
+	}
+	return history.Said{State: history.Submitted}
+}
+
+// leaderWorkerSetReplicas is how many it should have.
+func leaderWorkerSetReplicas(r reading) int64 {
+	if of := r.spec.Get("replicas"); of.Type == gjson.Number {
+		return of.Int()
+	}
+	return 1
+}
+
+func leaderWorkerSetProgress(r reading) history.Progress {
+	return done(r.status.Get("readyReplicas").Int(), leaderWorkerSetReplicas(r))
+}
+
+// rayClusterState is what a RayCluster says. Provisioned says that all of it was ready once; the state says the same, and is not written any more in time.
+func rayClusterState(r reading) history.Said {
+	state, failure := r.status.Get("state").Str, r.condition("ReplicaFailure")
+	ready, of := rayWorkers(r)
+	switch {
+	case r.spec.Get("suspend").Bool():
+		return history.Said{State: r.held()}
+	case r.condition("HeadPodReady").Exists(), state == "ready" && !failure.Exists():
+		said := serving(ready, of)
+		if failure.Exists() {
+			said.Reason, said.Message = degraded, failure.Get("message").Str
+		}
+		return said
+	case r.was.State == history.Running && (failure.Exists() || state == "failed"):
+		return untimed(history.Retrying, failure) // its head is gone, and is made anew
+	case state != "", r.status.Get("conditions.#").Int() > 0:
+		said := untimed(history.Pending, failure)
+		if said.Message == "" {
+			said.Message = r.status.Get("reason").Str
+		}
+		return said
+	}
+	return history.Said{State: history.Submitted}
+}
+
+// rayWorkers are how many workers a RayCluster has, of how many.
+func rayWorkers(r reading) (ready, of int64) {
+	workers := r.status.Get("readyWorkerReplicas")
+	if !workers.Exists() {
+		workers = r.status.Get("availableWorkerReplicas")
+	}
+	return workers.Int(), r.status.Get("desiredWorkerReplicas").Int()
+}
+
+func rayClusterProgress(r reading) history.Progress { return done(rayWorkers(r)) }
+
+// rayServiceState is what a RayService says: it is Ready as soon as something of it answers.
+func rayServiceState(r reading) history.Said {
+	ready := r.condition("Ready")
+	switch {
+	case r.spec.Get("suspend").Bool():
+		return history.Said{State: r.held()}
+	case ready.Exists(), !conditionIs(r.status, "Ready") && r.status.Get("serviceStatus").Str == "Running":
+		return untimed(history.Running, ready)
+	case r.was.State == history.Running:
+		return history.Said{}
+	case r.status.Get("serviceStatus").Str != "", r.status.Get("pendingServiceStatus.rayClusterName").Str != "", r.status.Get("activeServiceStatus.rayClusterName").Str != "":
+		return history.Said{State: history.Pending}
+	}
+	return history.Said{State: history.Submitted}
+}
+
+// conditionIs reports whether there is a condition of a type, whatever its status.
+func conditionIs(status gjson.Result, of string) (is bool) {
+	status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
+		is = c.Get("type").Str == of
+		return !is
+	})
+	return is
+}

@@ -1,0 +1,60 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// workloadFinished are the states that the reasons of a Workload's condition Finished mean; all others are successes. One that is out of sync is replaced.
+var workloadFinished = map[string]history.State{
+	"Failed":                  history.Failed,
+	"AdmissionChecksRejected": history.Failed,
+	"OutOfSync":               history.Cancelled,
+	"OwnerNotFound":           history.Cancelled,
+}
+
+// deactivated is how the reasons begin with which Kueue gives a Workload up.
+const deactivated = "Deactivated"
+
+// workloadState is what Kueue says of what it manages, whatever kind that is of. A Workload stays admitted until the pods of an evicted one are gone. That pods run is
+// said where Kueue waits for them (waitForPodsReady); elsewhere an admitted Workload is Pending until it has finished.
+func workloadState(r reading) history.Said {
+	evicted, podsReady := r.condition("Evicted"), r.condition("PodsReady")
+	switch finished, admitted := r.condition("Finished"), r.condition("Admitted"); {
+	case finished.Exists():
+		state := history.Succeeded
+		if other := workloadFinished[finished.Get("reason").Str]; other != "" {
+			state = other
+		}
+		return saidBy(state, finished)
+	case r.spec.Get("active").Type == gjson.False:
+		if strings.HasPrefix(evicted.Get("reason").Str, deactivated) {
+			return saidBy(history.Suspended, evicted)
+		}
+		return history.Said{State: history.Suspended, Reason: deactivated}
+	case evicted.Exists():
+		return saidBy(history.Queued, evicted)
+	case admitted.Exists() && podsReady.Exists():
+		return untimed(history.Running, podsReady)
+	case admitted.Exists():
+		return history.Said{State: history.Pending}
+	}
+	if why := unreserved(r); why.Exists() {
+		return untimed(history.Queued, why)
+	}
+	return history.Said{State: history.Submitted}
+}
+
+// unreserved is why a Workload has no quota.
+func unreserved(r reading) (found gjson.Result) {
+	r.status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
+		if c.Get("type").Str == "QuotaReserved" && c.Get("status").Str == "False" {
+			found = c
+		}
+		return !found.Exists()
+	})
+	return found
+}
