@@ -35,7 +35,7 @@ func newArchive(cfg config.Config, box *inbox.Inbox, hooks *webhook.Senders, reg
 		return nil, err
 	}
 	opts := archive.Options{
-		Database: database, Rules: set, Serves: cfg.Kinds.Serves, Migrate: cfg.History.Migrate, Keep: cfg.History.Keep.Std(), Runs: cfg.History.Runs,
+		Database: database, Rules: set, Serves: cfg.Kinds.Serves, Migrate: cfg.History.Migrate, Keep: cfg.History.Keep.Std(), Runs: cfg.History.Runs, KeepSpec: cfg.History.KeepSpec, LogTail: int(cfg.History.KeepLogTail),
 		Registerer: registerer, Log: log,
 	}
 	tell(&opts, box)

@@ -24,11 +24,17 @@ func (h History) recorded() (kinds []Kind) {
 	return kinds
 }
 
+// maxLogTail bounds what is kept of a log. It is compressed, and may not be larger than some specs then.
+const maxLogTail = 1 << 20
+
 // history checks what can be said without the database and the rules: package app asks them.
 func (f *faults) history(h History, kinds Kinds) {
 	f.historyDatabase(h)
 	f.oneOf("history.owners", h.Owners, OwnersAsPermitted, OwnersSeeTheirOwn)
 	f.between("history.keep", h.Keep, time.Hour, 100*365*24*time.Hour)
+	if h.KeepLogTail < 0 || h.KeepLogTail > maxLogTail {
+		f.refuse("history.keepLogTail", h.KeepLogTail, "up to 1Mi, or 0 for none")
+	}
 	for i, k := range h.Kinds {
 		key := fmt.Sprintf("history.kinds[%d].resource", i)
 		parsed, err := ParseKind(k.Resource)

@@ -68,7 +68,7 @@ authorizer: {mode: rbac, cacheAllow: 10s, cacheDeny: 5s, policies: []}
 cors: {origins: []}
 trustedProxies: [127.0.0.0/8, "::1/128", 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, "fc00::/7"]
 audit: {level: none, file: ""}
-history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: as-permitted, keep: 720h, runs: true, migrate: true, kinds: []}
+history: {database: sqlite, passwordFile: "", stateDir: "", owner: "", owners: as-permitted, keep: 720h, keepLogTail: 64Ki, keepSpec: true, runs: true, migrate: true, kinds: []}
 notifications: {states: [Succeeded, Failed], digest: "0", keep: 720h}
 webhooks: []
 logs: {upstreams: 200, perUser: 16, ring: 1Mi}
@@ -207,6 +207,7 @@ func TestEveryFaultNamesItsKeyItsLineAndWhatIsAllowed(t *testing.T) {
 		"history of a kind twice":    {"history: {kinds: [{resource: a.b}, {resource: a.b}]}", `line 1: history.kinds[1].resource: "a.b" given; allowed: each kind once`},
 		"history of what is denied":  {"kinds: {deny: [a.b]}\nhistory: {kinds: [{resource: a.b}]}", `line 2: history.kinds[0].resource: "a.b" given; allowed: a kind that kinds.allow and kinds.deny let be served`},
 		"history for a moment":       {"history: {keep: 1s}", `line 1: history.keep: "1s" given; allowed: 1h to`},
+		"history of whole logs":      {"history: {keepLogTail: 2Mi}", `line 1: history.keepLogTail: "2Mi" given; allowed: up to 1Mi, or 0`},
 		"history of owners":          {"history: {owners: all}", `line 1: history.owners: "all" given; allowed: as-permitted, see-their-own`},
 		"told of another state":      {"notifications: {states: [Failed, Done]}", `line 1: notifications.states: "Done" given; allowed: Submitted, Queued, Suspended,`},
 		"told of a state twice":      {"notifications: {states: [Failed, Failed]}", `line 1: notifications.states: "Failed" given; allowed: each state once`},

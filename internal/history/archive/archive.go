@@ -24,6 +24,7 @@ import (
 	"github.com/kubecast/kubecast/internal/budget"
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history/logtail"
 	"github.com/kubecast/kubecast/internal/history/owners"
 	"github.com/kubecast/kubecast/internal/history/recorder"
 	"github.com/kubecast/kubecast/internal/history/rules"
@@ -39,7 +40,9 @@ type Options struct {
 	Serves     func(group, resource string) bool // the kinds that the gateway serves; others are not recorded
 	Migrate    bool                              // whether the schema is brought up to date, or only looked at
 	Keep       time.Duration                     // how long after its deletion a job is kept
+	KeepSpec   bool                              // whether the spec of each job is kept at its end
 	Runs       bool                              // whether the lives of jobs' pods are recorded
+	LogTail    int                               // how many bytes of the end of each job's log are kept; 0: none
 	Wrote      func()                            // called after each batch of transitions that this replica has written; must not wait; nil: nobody
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
@@ -52,6 +55,7 @@ type Archive struct {
 	database *store.Store
 	holder   string // what the names of this replica's recorders begin with
 	metrics  *recorder.Metrics
+	logs     *logtail.Metrics
 	log      *slog.Logger
 	ready    chan struct{}      // closed once the schema is as it must be, and the key is known
 	key      [seal.KeySize]byte // of numbers that are sealed; known once ready
@@ -79,7 +83,7 @@ func New(opts Options) (*Archive, error) {
 	}
 	a := &Archive{
 		opts: opts, database: database, holder: host[:min(len(host), 64)] + "-",
-		metrics: recorder.NewMetrics(opts.Registerer), log: opts.Log, ready: make(chan struct{}),
+		metrics: recorder.NewMetrics(opts.Registerer), logs: logtail.NewMetrics(opts.Registerer), log: opts.Log, ready: make(chan struct{}),
 		usages: budget.NewQueue(usagesAtOnce, 1, 0),
 		tails:  tails{byName: map[tailName]*Tail{}},
 	}
@@ -192,8 +196,16 @@ func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {
 	waits := waiting.New(waiting.Options{Kinds: kinds, Jobs: a.kinds, Serves: a.opts.Serves, Log: a.log})
 	recording.Go(func() { _ = waits.Run(ctx) })
 	finder := owners.New(kinds.Cluster(), a.opts.Rules, a.log.With("cluster", kinds.Cluster().Name()))
+	opts := recorder.Options{Waits: waits, Owners: finder}
+	if a.opts.LogTail > 0 && a.recordsRuns() { // runs say whose log it is
+		keeper := logtail.New(logtail.Options{
+			Cluster: kinds.Cluster(), Database: a.database.For(store.System("logs")), Bytes: a.opts.LogTail, Metrics: a.logs, Log: a.log.With("cluster", kinds.Cluster().Name()),
+		})
+		opts.Ended = keeper.Ended
+		recording.Go(func() { keeper.Run(ctx) })
+	}
 	for _, name := range a.kinds {
-		recording.Go(func() { a.record(ctx, kinds, waits, finder, name) })
+		recording.Go(func() { a.record(ctx, kinds, opts, name) })
 	}
 	if a.recordsRuns() {
 		recording.Go(func() { a.recordRuns(ctx, kinds, waits) })
@@ -203,11 +215,14 @@ func (a *Archive) Record(ctx context.Context, kinds *cache.Kinds) error {
 }
 
 // record records a kind of a cluster whenever the cluster has it.
-func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, waits *waiting.Watch, finder *owners.Finder, name string) {
+func (a *Archive) record(ctx context.Context, kinds *cache.Kinds, opts recorder.Options, name string) {
+	opts.Rule = a.opts.Rules.For(name)
 	log, told := a.log.With("cluster", kinds.Cluster().Name(), "kind", name), ""
 	kinds.Follow(ctx, name, func(ctx context.Context, using *cache.Store) error {
 		told = ""
-		return a.run(ctx, kinds, name, recorder.Options{Store: using, Rule: a.opts.Rules.For(name), Waits: waits, Owners: finder})
+		opts := opts
+		opts.Store = using
+		return a.run(ctx, kinds, name, opts)
 	}, func(err error) {
 		if err != nil && err.Error() != told {
 			told = err.Error()
@@ -245,7 +260,7 @@ func (a *Archive) recordRuns(ctx context.Context, kinds *cache.Kinds, waits *wai
 // run runs a recorder of a log of a cluster, with options that say what it records.
 func (a *Archive) run(ctx context.Context, kinds *cache.Kinds, log string, opts recorder.Options) error {
 	opts.Cluster, opts.Database, opts.Expiring = kinds.Cluster(), a.database.For(store.Recorder(kinds.Cluster().Name()+"/"+log)), a.database.For(store.System("retention"))
-	opts.Holder, opts.Keep, opts.Wrote = a.holder+rand.Text()[:10], a.opts.Keep, a.wrote
+	opts.Holder, opts.Keep, opts.KeepSpec, opts.Wrote = a.holder+rand.Text()[:10], a.opts.Keep, a.opts.KeepSpec, a.wrote
 	opts.Metrics, opts.Log = a.metrics, a.log.With("database", a.opts.Database.Place())
 	r := recorder.New(opts)
 	a.begin(r)

@@ -86,6 +86,41 @@ func (r Reader) Runs(ctx context.Context, c *cluster.Cluster, kind string, f sto
 	})
 }
 
+// JobsAndKept is Jobs, with what is kept of these; see store.Store.Keeps.
+func (r Reader) JobsAndKept(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, after store.JobAfter, limit int) (jobs []*history.Job, kept store.Keeping, err error) {
+	jobs, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]*history.Job, error) {
+		jobs, err := r.database.Jobs(ctx, log, f, after, limit)
+		if err != nil {
+			return nil, err
+		}
+		var uids []string
+		for _, j := range jobs {
+			if j.Ended != 0 || j.Deleted != 0 || j.Attempt > 1 { // no other has ever ended
+				uids = append(uids, j.UID)
+			}
+		}
+		kept, err = r.database.Keeps(ctx, log, uids)
+		return jobs, err
+	})
+	return jobs, kept, err
+}
+
+// Kept is the text that is kept of a job; ok is false if there is none. Errors are those of Jobs.
+func (r Reader) Kept(ctx context.Context, c *cluster.Cluster, kind, uid string, what store.KeptKind) (text []byte, ok bool, err error) {
+	_, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]struct{}, error) {
+		k, err := r.database.Kept(ctx, log, uid, what)
+		if errors.Is(err, store.ErrNotKept) {
+			return nil, nil
+		}
+		if err == nil {
+			text, err = store.Unpack(k.Data)
+		}
+		ok = err == nil
+		return nil, err
+	})
+	return text, ok, err
+}
+
 // Newest are the newest transitions up to a number, or the runs of the newest pods, in the order of their numbers. Errors are those of Jobs.
 func (r Reader) Newest(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, upTo uint64, limit int) ([]Change, error) {
 	if what == Transitions {

@@ -27,6 +27,8 @@ type batch struct {
 	unowned     map[string]*cluster.Object // by uid: jobs that name no owner
 	unplaced    map[string]*cluster.Object // by uid: jobs of which it is not known of which namespace they are
 	orphans     map[string]history.Ref     // by uid: jobs that name what is not known as what controls them
+	kept        map[string]store.Kept      // by uid: specs of jobs that have ended
+	keptBytes   int                        // that these take
 
 	// Of pods.
 	changedLives []*life // that are not in runs yet, in the order in which they first came
@@ -42,6 +44,12 @@ func (b *batch) isEmpty() bool {
 
 // changes are how many numbers it takes.
 func (b *batch) changes() int { return len(b.transitions) + len(b.changedLives) + len(b.runs) }
+
+// weight is how much it is to keep in memory and to write, in changes. What they usually bring along is no more than one of them.
+func (b *batch) weight() int { return b.changes() + b.keptBytes/keptOfAChange }
+
+// keptOfAChange is how many bytes of specs are as much as a change.
+const keptOfAChange = 16 << 10
 
 func (b *batch) jobs() []*history.Job {
 	jobs := make([]*history.Job, len(b.order))
@@ -75,6 +83,13 @@ func (b *batch) add(next *batch) {
 		b.gone = slices.DeleteFunc(b.gone, func(g store.Gone) bool { return again[g.Pod] != nil })
 	}
 	b.gone = append(b.gone, next.gone...)
+	if b.kept == nil {
+		b.kept, b.keptBytes = next.kept, next.keptBytes
+		return
+	}
+	for _, k := range next.kept {
+		b.keep(k)
+	}
 }
 
 // put notes a job as it is now.
@@ -124,6 +139,9 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 	}
 	before := len(b.transitions)
 	r.change(b, was, seen)
+	if len(b.transitions) > before {
+		r.keepSpec(b, o, b.transitions[before])
+	}
 	next := b.changed[seen.UID]
 	if next == nil || deleted {
 		return

@@ -29,7 +29,7 @@ func newPodWorld() (*podWorld, *memory) {
 	api := apitest.New(apitest.Jobs, apitest.Pods, apitest.Deployments)
 	api.Skip(1)
 	return &podWorld{api: api, runs: map[string]*history.Run{}, none: map[string]bool{}, uids: map[string]string{}},
-		&memory{jobs: map[string]*history.Job{}, runs: map[string]store.Run{}, parked: map[string]bool{}, of: map[history.Ref]int64{}}
+		&memory{jobs: map[string]*history.Job{}, runs: map[string]store.Run{}, parked: map[string]bool{}, of: map[history.Ref]int64{}, kept: map[string]store.Kept{}}
 }
 
 // job makes a job, and records it at once or later.
@@ -149,7 +149,7 @@ func TestRecordersThatAreKilledWriteEachRunOnce(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 5))
 			world, db := newPodWorld()
 			begin := func(name string) *replica {
-				return startOf(t, world.api.Connect(t), db, name, ring, apitest.Pods)
+				return startOf(t, world.api.Connect(t), db, name, ring, apitest.Pods, nil)
 			}
 			replicas := []*replica{begin("r0"), begin("r1")}
 			settle()
@@ -208,7 +208,7 @@ func TestPodsWithForgedOwnersHinderNobodyAndJoinNoJobOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newPodWorld()
 		job := world.job(db, "job", true)
-		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Pods)
+		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Pods, nil)
 		settle()
 		forged := map[string]string{
 			"m/elsewhere": job.UID, "m/zero": "a\x00b", "m/long": strings.Repeat("u", 300), "n/zero": job.UID + "\x00", "n/invented": "invented",
@@ -268,7 +268,7 @@ func TestInventedJobsOfOneNamespaceHideNoOtherJobs(t *testing.T) {
 		world, db := newPodWorld()
 		large := ring
 		large.Events, large.Bytes = 2*mostSought, 1<<30
-		r := startOf(t, world.api.Connect(t), db, "r", large, apitest.Pods)
+		r := startOf(t, world.api.Connect(t), db, "r", large, apitest.Pods, nil)
 		settle()
 		for i := range mostSought + 100 {
 			world.api.Put("pods", fmt.Sprintf("m/p%d", i), `status.phase:="Pending"`, controlledBy("batch/v1", "Job", "j", fmt.Sprintf("invented-%d", i)))

@@ -30,7 +30,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "kubecast_history_late_total", Help: "Transitions written after the fact: what lay between is not known.",
 		}, []string{"cluster", "kind"}),
 		rows: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kubecast_history_rows_total", Help: "Rows of jobs, transitions and runs that were written (jobs and runs: also again), and removed after history.keep.",
+			Name: "kubecast_history_rows_total", Help: "Rows of jobs, transitions, runs and specs that were written (jobs and runs: also again), and removed after history.keep.",
 		}, []string{"table", "operation"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubecast_history_errors_total", Help: "Failures of the history's database, by what is the matter with it.",
@@ -74,6 +74,7 @@ func (m *Metrics) wrote(cluster, kind string, b *batch, took time.Duration) {
 	m.rows.WithLabelValues("jobs", "written").Add(float64(len(b.order)))
 	m.rows.WithLabelValues("transitions", "written").Add(float64(len(b.transitions)))
 	m.rows.WithLabelValues("runs", "written").Add(float64(len(b.runs)))
+	m.rows.WithLabelValues("kept", "written").Add(float64(len(b.kept)))
 	if b.changes() > 0 { // else it only says why jobs wait
 		m.batch.Observe(took.Seconds())
 	}
@@ -115,7 +116,7 @@ func (c counted) JobsOf(ctx context.Context, cluster string, wanted map[string][
 }
 
 func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error) {
-	rows := len(b.Transitions) + len(b.Jobs) + len(b.Runs) + len(b.Gone)
+	rows := len(b.Transitions) + len(b.Jobs) + len(b.Runs) + len(b.Gone) + len(b.Kept)
 	return call(ctx, c, answerWithin+time.Duration(rows)*rowWithin, func(ctx context.Context) (store.Log, error) { return c.Database.Write(ctx, log, b) })
 }
 

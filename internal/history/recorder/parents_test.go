@@ -16,7 +16,7 @@ func TestAJobIsAPartOfTheTopmostThatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, db := newWorld()
 		world.api.Serve(apitest.Widgets, true)
-		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Jobs, "widgets.example.org")
+		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Jobs, nil, "widgets.example.org")
 		defer r.stop()
 		widget := func(name string, more ...string) history.Ref {
 			world.api.Put("widgets", "n/"+name, more...)
@@ -75,7 +75,7 @@ func TestPartsAreFoundAtAFirstStart(t *testing.T) {
 		world.api.Serve(apitest.Widgets, true)
 		world.api.Put("widgets", "n/w")
 		world.api.Put("jobs", "n/a", append(slices.Clone(lives[history.Succeeded]), controlledBy("example.org/v1", "Widget", "w", world.api.UID("widgets", "n/w")))...)
-		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Jobs, "widgets.example.org")
+		r := startOf(t, world.api.Connect(t), db, "r", ring, apitest.Jobs, nil, "widgets.example.org")
 		defer r.stop()
 		settle()
 		var job *history.Job

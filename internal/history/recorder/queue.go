@@ -11,14 +11,14 @@ import (
 // While the database works on one transaction, the recorder reads on. What it reads meanwhile waits in a queue, and is written
 // together: the slower the database, the more at a time.
 
-// mostQueued is how many transitions, or runs, may wait for the database. With its job, each takes about 1 KB of memory. Once there are more,
-// the recorder reads no further.
+// mostQueued is how many transitions, or runs, may wait for the database. With its job, each takes about 1 KB of memory, and a spec that is
+// kept counts as several if it is large. Once there are more, the recorder reads no further.
 const mostQueued = 8192
 
 // queue is what a tenure has read and not written yet.
 type queue struct {
 	waiting []*batch
-	changes int         // of those that wait
+	weight  int         // of those that wait
 	flight  chan landed // tells the end of the transaction that is under way; nil: there is none
 	broken  bool        // a transaction failed, so those that wait have nothing to follow on
 }
@@ -52,14 +52,16 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	}
 	b.to = r.read
 	q := &r.queue
-	if last := len(q.waiting) - 1; last >= 0 && q.waiting[last].changes()+b.changes() <= batchSize {
+	if last := len(q.waiting) - 1; last >= 0 && q.waiting[last].weight()+b.weight() <= batchSize {
+		q.weight -= q.waiting[last].weight()
 		q.waiting[last].add(b)
+		q.weight += q.waiting[last].weight()
 	} else {
 		q.waiting = append(q.waiting, b)
+		q.weight += b.weight()
 	}
-	q.changes += b.changes()
 	r.launch(ctx)
-	for q.changes > mostQueued {
+	for q.weight > mostQueued {
 		if err := r.land(); err != nil {
 			return err
 		}
@@ -77,12 +79,12 @@ func (r *Recorder) launch(ctx context.Context) {
 	}
 	b, at := q.waiting[0], r.at
 	q.waiting[0], q.waiting = nil, q.waiting[1:]
-	q.changes -= b.changes()
+	q.weight -= b.weight()
 	flight := make(chan landed, 1)
 	q.flight = flight
 	go func() {
 		l := landed{of: b, began: time.Now()}
-		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after, Runs: b.runs, Gone: b.gone})
+		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after, Runs: b.runs, Gone: b.gone, Kept: b.keeps()})
 		flight <- l
 	}()
 }
@@ -104,6 +106,7 @@ func (r *Recorder) landed(l landed) error {
 	}
 	r.opts.Metrics.wrote(r.opts.Cluster.Name(), r.name.Resource, l.of, time.Since(l.began))
 	r.at = l.at
+	r.ended(l.of)
 	if r.opts.Wrote != nil && l.of.changes() > 0 {
 		r.opts.Wrote(r.name)
 	}

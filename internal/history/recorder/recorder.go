@@ -43,10 +43,16 @@ type Options struct {
 	Owners   *owners.Finder      // of the cluster; nil: jobs name their owners themselves
 	Holder   string              // the name of this recorder, unique among all that share the database
 	Keep     time.Duration       // how long after its deletion a job is kept; 0: for ever
+	KeepSpec bool                // whether the spec of each job is kept at its end
+	Ended    EndedFunc           // may be nil
 	Wrote    func(store.LogName) // is called after each transaction that wrote transitions, and must not wait; may be nil
 	Metrics  *Metrics            // may be nil
 	Log      *slog.Logger
 }
+
+// EndedFunc is told of jobs of a log that have come to an end, after that was written; again says that it may have been said before, by a recorder that was
+// killed a moment later. It must not wait.
+type EndedFunc func(log store.Log, jobs []*history.Job, again bool)
 
 const (
 	// lease is how long after its last sign of life a recorder is replaced by another one.
@@ -169,6 +175,7 @@ func (r *Recorder) tenure(ctx context.Context) error {
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
+	r.endedLately()
 	r.listen()
 	defer r.unlisten()
 	r.from, r.read = r.at.Version, r.at.Version

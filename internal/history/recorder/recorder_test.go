@@ -50,8 +50,9 @@ type memory struct {
 	written     []store.Run           // each as it was written
 	of          map[history.Ref]int64 // the logs of jobs that are recorded, for recorders of pods
 
-	refused int             // questions with texts that PostgreSQL does not take, or that are longer than a column
-	parked  map[string]bool // pods of which there is a row that nobody is shown
+	refused int                   // questions with texts that PostgreSQL does not take, or that are longer than a column
+	parked  map[string]bool       // pods of which there is a row that nobody is shown
+	kept    map[string]store.Kept // specs, by uid
 
 	away      bool
 	takes     func() time.Duration // how long a write takes; nil: no time
@@ -191,6 +192,12 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 		run.Gone = g.At
 		m.runs[g.Pod] = run
 	}
+	for _, k := range b.Kept {
+		if m.jobs[k.UID] == nil || k.Kind != store.KeptSpec {
+			panic("something is kept of no job")
+		}
+		m.kept[k.UID] = k
+	}
 	m.log.Version = b.To
 	if err := broken(); err != nil {
 		return log, err
@@ -279,11 +286,11 @@ func start(t *testing.T, api *apitest.API, db expiringDatabase, name string, opt
 
 func startOn(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options) *replica {
 	t.Helper()
-	return startOf(t, connection, db, name, opts, apitest.Jobs)
+	return startOf(t, connection, db, name, opts, apitest.Jobs, nil)
 }
 
 // startOf starts a replica that records jobs, or pods, where other kinds are recorded, too.
-func startOf(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options, kind cluster.Kind, others ...string) *replica {
+func startOf(t *testing.T, connection *cluster.Cluster, db expiringDatabase, name string, opts stream.Options, kind cluster.Kind, ended EndedFunc, others ...string) *replica {
 	t.Helper()
 	rule := batchRule(t)
 	if kind == apitest.Pods {
@@ -313,7 +320,7 @@ func startOf(t *testing.T, connection *cluster.Cluster, db expiringDatabase, nam
 			return
 		}
 		defer release()
-		r.recorder.Store(New(Options{Database: db, Expiring: db, Cluster: kinds.Cluster(), Store: using, Rule: rule, Waits: waits, Owners: owners.New(kinds.Cluster(), ruleSet(t), quiet), Holder: name, Keep: keep, Log: quiet}))
+		r.recorder.Store(New(Options{Database: db, Expiring: db, Cluster: kinds.Cluster(), Store: using, Rule: rule, Waits: waits, Owners: owners.New(kinds.Cluster(), ruleSet(t), quiet), Holder: name, Keep: keep, KeepSpec: true, Ended: ended, Log: quiet}))
 		if err := r.recorder.Load().Run(ctx); err != nil {
 			t.Error(err)
 		}
@@ -388,6 +395,28 @@ func (o *observer) isWhatThereWas(t *testing.T, db *memory) {
 	}
 }
 
+// keepsSpecs checks that the spec is kept of each job that has ended, of its last end, and of no other.
+func (m *memory) keepsSpecs(t *testing.T, told []history.Transition) {
+	t.Helper()
+	ends := map[string]history.Time{}
+	for _, tr := range told {
+		if tr.To.Ended() || tr.To == history.Deleted && !tr.From.Ended() {
+			ends[tr.UID] = tr.At
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for uid, k := range m.kept {
+		text, err := store.Unpack(k.Data)
+		if err != nil || ends[uid] != k.At || !strings.Contains(string(text), uid) || strings.Contains(string(text), "status") {
+			t.Errorf("the spec of %s is of %d, %v, and not of its end at %d: %s", uid, k.At, err, ends[uid], text)
+		}
+	}
+	if len(m.kept) != len(ends) {
+		t.Errorf("%d specs are kept, of %d jobs that have ended", len(m.kept), len(ends))
+	}
+}
+
 func (o *observer) see(seen history.Seen) {
 	next, transition := history.Next(o.jobs[seen.UID], seen)
 	if next != nil {
@@ -416,7 +445,7 @@ func newWorld() (*observer, *memory) {
 	if err != nil {
 		panic(err)
 	}
-	return &observer{api: api, rule: set.For(rules.Jobs), jobs: map[string]*history.Job{}, names: map[string]string{}}, &memory{jobs: map[string]*history.Job{}, runs: map[string]store.Run{}, of: map[history.Ref]int64{}}
+	return &observer{api: api, rule: set.For(rules.Jobs), jobs: map[string]*history.Job{}, names: map[string]string{}}, &memory{jobs: map[string]*history.Job{}, runs: map[string]store.Run{}, of: map[history.Ref]int64{}, kept: map[string]store.Kept{}}
 }
 
 // inOrder checks what holds whatever happens: numbers without gaps, each job's states a chain, no time before the one before.
@@ -510,6 +539,7 @@ func TestRecordersThatAreKilledWriteEachTransitionOnce(t *testing.T) {
 			}
 			db.calm(replicas)
 			world.isWhatThereWas(t, db)
+			db.keepsSpecs(t, db.told())
 		})
 	}
 }

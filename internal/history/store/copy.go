@@ -115,8 +115,13 @@ func (s *Store) rowsAfter(ctx context.Context, t *Table, after []any) (rows [][]
 	err = s.Each(ctx, func(scan Scan) error {
 		row, into := make([]any, len(t.Columns)), make([]any, len(t.Columns))
 		for i, c := range t.Columns {
-			if into[i] = new(sql.NullString); c.number {
+			switch {
+			case c.number:
 				into[i] = new(sql.NullInt64)
+			case c.bytes:
+				into[i] = new([]byte)
+			default:
+				into[i] = new(sql.NullString)
 			}
 		}
 		if err := scan(into...); err != nil {
@@ -132,6 +137,8 @@ func (s *Store) rowsAfter(ctx context.Context, t *Table, after []any) (rows [][]
 				if v.Valid {
 					row[i] = v.String
 				}
+			case *[]byte:
+				row[i] = *v
 			}
 		}
 		rows = append(rows, row)

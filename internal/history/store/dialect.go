@@ -12,7 +12,7 @@ import (
 type dialect interface {
 	// bind replaces ? by the database's placeholders.
 	bind(query string) string
-	// types replaces $ID, $KEY, $TEXT, $OPTIONS, $UNLIKE and $IF in a statement of the schema, and whatever else this database writes
+	// types replaces $ID, $KEY, $TEXT, $BYTES, $OPTIONS, $UNLIKE and $IF in a statement of the schema, and whatever else this database writes
 	// differently.
 	types() *strings.Replacer
 	// now is an expression for the database's clock, in milliseconds.
@@ -61,7 +61,7 @@ type sqlite struct{}
 func (sqlite) bind(query string) string { return query }
 
 func (sqlite) types() *strings.Replacer {
-	return strings.NewReplacer("$ID", "INTEGER PRIMARY KEY", "$KEY", "TEXT", "$TEXT", "TEXT", "ADD COLUMN IF NOT EXISTS", "ADD COLUMN", "$OPTIONS", "", "$UNLIKE", "", "$IF", "WHERE")
+	return strings.NewReplacer("$ID", "INTEGER PRIMARY KEY", "$KEY", "TEXT", "$TEXT", "TEXT", "$BYTES", "BLOB", "ADD COLUMN IF NOT EXISTS", "ADD COLUMN", "$OPTIONS", "", "$UNLIKE", "", "$IF", "WHERE")
 }
 
 func (sqlite) now() string { return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)" }
@@ -119,7 +119,7 @@ func (postgres) bind(query string) string {
 // PostgreSQL looks for entries that are alike whenever a page of an index is full; where there are none, a tenth of the time of writing
 // went there.
 func (postgres) types() *strings.Replacer {
-	return strings.NewReplacer("$ID", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "$KEY", `TEXT COLLATE "C"`, "$TEXT", "TEXT", "$OPTIONS", "",
+	return strings.NewReplacer("$ID", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "$KEY", `TEXT COLLATE "C"`, "$TEXT", "TEXT", "$BYTES", "BYTEA", "$OPTIONS", "",
 		"$UNLIKE", "WITH (deduplicate_items = off)", "$IF", "WHERE")
 }
 
@@ -177,7 +177,7 @@ func (mariadb) bind(query string) string { return query }
 // Binary types: every collation either folds letters or ignores spaces at the end, so that another owner's name would be
 // as good as one's own.
 func (mariadb) types() *strings.Replacer {
-	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "MEDIUMBLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX",
+	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "MEDIUMBLOB", "$BYTES", "MEDIUMBLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX",
 		"ADD COLUMN IF NOT EXISTS", "ADD COLUMN", "$OPTIONS", "ENGINE=InnoDB ROW_FORMAT=DYNAMIC", "$UNLIKE", "",
 		"$IF parent_uid IS NOT NULL", "") // its indexes have all rows
 }

@@ -85,6 +85,9 @@ func (s *Store) expire(ctx context.Context, tx *sql.Tx, log Log, uids []string) 
 	if _, err = s.delete(ctx, tx, "runs", w); err != nil { // that were written after those that are removed were looked for: pods may outlive their job
 		return 0, 0, err
 	}
+	if _, err = s.delete(ctx, tx, "kept", w); err != nil { // after the jobs: who keeps something of one holds its row
+		return 0, 0, err
+	}
 	_, err = s.exec(ctx, tx, `UPDATE logs SET expired = ? WHERE id = ? AND expired < ?`, highest.Int64, log.ID, highest.Int64)
 	return jobs, transitions, err
 }

@@ -89,9 +89,12 @@ func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.T
 		if removed.Transitions, err = s.delete(ctx, tx, "transitions", w); err != nil {
 			return removed, err
 		}
+		if _, err = s.delete(ctx, tx, "kept", w); err != nil {
+			return removed, err
+		}
 	}
 	if last {
-		for _, table := range []string{"transitions", "jobs", "runs", "spans"} { // of the first three there should be none
+		for _, table := range []string{"transitions", "jobs", "runs", "kept", "spans"} { // of the first four there should be none
 			w := &where{}
 			w.add("log = ?", log.ID)
 			if _, err := s.delete(ctx, tx, table, w); err != nil {

@@ -31,7 +31,7 @@ func (s *Store) insert(ctx context.Context, tx *sql.Tx, table string, columns []
 	return s.insertValues(ctx, tx, into, len(columns), rows, suffix)
 }
 
-// insertBytes bounds the texts of one statement of several rows. Servers refuse a statement that is too large: MariaDB one of 16 MB.
+// insertBytes bounds the texts and bytes of one statement of several rows. Servers refuse a statement that is too large: MariaDB one of 16 MB.
 const insertBytes = 4 << 20
 
 func (s *Store) insertValues(ctx context.Context, tx *sql.Tx, into string, columns int, rows [][]any, suffix string) error {
@@ -52,8 +52,11 @@ func fits(rows [][]any) bool {
 	bytes := 0
 	for _, row := range rows {
 		for _, value := range row {
-			if text, ok := value.(string); ok {
-				bytes += len(text)
+			switch v := value.(type) {
+			case string:
+				bytes += len(v)
+			case []byte:
+				bytes += len(v)
 			}
 		}
 		if bytes > insertBytes {
@@ -67,11 +70,12 @@ func fits(rows [][]any) bool {
 const arraySize = 2000
 
 // arrays selects rows from one array for each column. So there is one statement for any number of rows, which is parsed and planned
-// with a few parameters instead of thousands. It is not ok if that cannot be: a column has other values than texts or whole numbers, or both.
+// with a few parameters instead of thousands. It is not ok if that cannot be: a column has other values than texts, whole numbers or bytes, or
+// several of these.
 func arrays(columns int, rows [][]any) (selected string, args []any, ok bool) {
 	var types, names, selects []string
 	for c := range columns {
-		texts, numbers := make([]*string, 0, len(rows)), make([]*int64, 0, len(rows))
+		texts, numbers, bytes := make([]*string, 0, len(rows)), make([]*int64, 0, len(rows)), [][]byte(nil)
 		for _, row := range rows {
 			var text *string
 			var number *int64
@@ -84,14 +88,18 @@ func arrays(columns int, rows [][]any) (selected string, args []any, ok bool) {
 			case int:
 				n := int64(v)
 				number = &n
+			case []byte:
+				bytes = append(bytes, v)
 			default:
 				return "", nil, false
 			}
 			texts, numbers = append(texts, text), append(numbers, number)
 		}
 		switch isText, isNumber := slices.ContainsFunc(texts, notNil), slices.ContainsFunc(numbers, notNil); {
-		case isText && isNumber:
+		case isText && isNumber, bytes != nil && (isText || isNumber || len(bytes) < len(rows)):
 			return "", nil, false
+		case bytes != nil:
+			types, args = append(types, "?::bytea[]"), append(args, bytes)
 		case isText:
 			types, args = append(types, "?::text[]"), append(args, texts)
 		case isNumber:

@@ -94,6 +94,7 @@ type Batch struct {
 	After       []*history.Job        // for each transition, its job as it was after it; only writers read it, nil if there are none
 	Runs        []*Run                // of a log of pods: each once; they get their numbers in this order
 	Gone        []Gone                // of a log of pods: of which nothing else has changed
+	Kept        []Kept                // of jobs, each kind once
 }
 
 // IsOfPart reports whether one of the transitions is of a job that is a part of another one: that one is told of, and not its parts.
@@ -175,6 +176,9 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 	}
 	if err := s.writeRuns(ctx, tx, log, b); err != nil {
 		return log, fmt.Errorf("write runs: %w", err)
+	}
+	if err := s.writeKept(ctx, tx, log, b.Kept); err != nil {
+		return log, fmt.Errorf("write what is kept: %w", err)
 	}
 	if len(b.Transitions) > 0 {
 		for _, w := range s.writers {

@@ -108,6 +108,7 @@ var migrations = [][]string{{
 	runTables,
 	parentColumns,
 	progressColumns,
+	keptTables,
 }
 
 var (

@@ -22,7 +22,8 @@ type Table struct {
 // Column is a column of a table.
 type Column struct {
 	Name   string
-	number bool // else it is a text
+	number bool // or
+	bytes  bool // else it is a text
 }
 
 var (
@@ -44,7 +45,7 @@ func Tables() []Table {
 			all = append(all, t)
 		} else if m := addsColumn.FindStringSubmatch(statement); m != nil {
 			t := named(m[1])
-			t.Columns = append(t.Columns, Column{m[2], m[3] == "BIGINT"})
+			t.Columns = append(t.Columns, Column{Name: m[2], number: m[3] == "BIGINT", bytes: m[3] == "$BYTES"})
 		} else if m := insertsRows.FindStringSubmatch(statement); m != nil {
 			named(m[1]).seeded = true
 		}
@@ -76,7 +77,7 @@ func (t *Table) define(text string) {
 		case words[0] == "UNIQUE":
 		default:
 			kind := words[1]
-			t.Columns = append(t.Columns, Column{words[0], kind == "BIGINT" || kind == "$ID"})
+			t.Columns = append(t.Columns, Column{Name: words[0], number: kind == "BIGINT" || kind == "$ID", bytes: kind == "$BYTES"})
 			if t.generated = t.generated || kind == "$ID"; kind == "$ID" || strings.Contains(part, "PRIMARY KEY") {
 				t.Key = words[:1]
 			}

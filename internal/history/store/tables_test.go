@@ -69,9 +69,12 @@ func filled(t *testing.T, s *Store) {
 		}
 		for i := range rows {
 			for _, c := range table.Columns {
-				if c.number {
+				switch {
+				case c.number:
 					rows[i] = append(rows[i], int64(i+1))
-				} else {
+				case c.bytes:
+					rows[i] = append(rows[i], []byte{0, 0xff, '\'', '\\', byte(i)})
+				default:
 					rows[i] = append(rows[i], fmt.Sprintf("%04d ä'\"\\?\n\r$1;", i))
 				}
 			}

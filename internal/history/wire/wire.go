@@ -35,8 +35,10 @@ type Job struct {
 	Progress     *history.Progress         `json:"progress"` // null: not known
 	// Parent is the job of which it is a part; null: of none that its reader may see. Children are how many are parts of it, as far as they may see
 	// these; absent where nobody has counted.
-	Parent   *Ref `json:"parent"`
-	Children *int `json:"children,omitempty"`
+	Parent   *Ref  `json:"parent"`
+	Children *int  `json:"children,omitempty"`
+	Log      *bool `json:"log,omitempty"`  // whether the end of its log is kept; only where jobs are asked for
+	Spec     *bool `json:"spec,omitempty"` // whether its spec is kept; only where jobs are asked for
 }
 
 // JobOf returns a job of a cluster, by its name for people, and a kind, as it is at a time.

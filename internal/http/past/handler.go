@@ -58,16 +58,12 @@ const awayFor = 5 * time.Second
 
 // Answer answers a list of jobs or transitions, or what jobs used.
 func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
-	accepted := reply.Negotiate(r.Header)
 	if trace := trail.Of(r.Context()); trace != nil {
-		trace.Asked(accepted, r.URL.Query())
+		trace.Asked(reply.Negotiate(r.Header), r.URL.Query())
 	}
 	t, err := h.target(r.URL.Path)
 	if err != nil {
 		return err
-	}
-	if accepted != reply.FormJSON {
-		return reply.NotAcceptable("the history is answered as application/json or text/event-stream")
 	}
 	query, err := request.Query(r)
 	if err != nil {
@@ -75,6 +71,10 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	}
 	now := h.now(t)
 	q, err := parse(query, t, id.Username, now)
+	if err != nil {
+		return err
+	}
+	mediaType, err := q.accepted(r.Header)
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,8 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 		err = h.runs(r.Context(), &page, found, t, q)
 	case viewUsage:
 		err = h.usageOf(r.Context(), &page, found, t, q, history.At(now))
+	case viewSpec, viewLog:
+		err = h.kept(r.Context(), &page, id, found, t, q)
 	default:
 		err = h.jobs(r.Context(), &page, id, found, t, q, history.At(now))
 	}
@@ -105,7 +107,12 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 	if err != nil {
 		return err
 	}
-	return page.send(w, r, h.opts.Codings.For(r.Header), id.Payer(), h.opts.WriteTimeout)
+	w.Header().Set("Content-Type", mediaType)
+	in := h.opts.Codings.For(r.Header)
+	if q.view == viewLog {
+		in = nil // as logs are sent otherwise: what one writes into a log, and another, would tell by its size how alike these are
+	}
+	return page.send(w, r, in, id.Payer(), h.opts.WriteTimeout)
 }
 
 // now is the time of the cluster that a target is in, as its history's times are.
@@ -179,15 +186,19 @@ func (h *Handler) isKnown(ctx context.Context, id auth.Identity, g access.Grant,
 func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.Grant, t access.Target, q question, now history.Time) error {
 	after := q.after.job()
 	linked := links{handler: h, page: p, caller: id, in: g, target: t, own: q.me, sees: map[string]*store.Filter{}}
-	return fill(p, q.limit, func(most int) ([]*history.Job, error) {
-		jobs, err := p.from.Jobs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
+	var kept store.Keeping
+	return fill(p, q.limit, func(most int) (jobs []*history.Job, err error) {
+		jobs, kept, err = p.from.JobsAndKept(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
 		if err == nil {
 			err = linked.read(ctx, jobs[:min(len(jobs), chunk)]) // a further one only says that there are more
 		}
 		return jobs, err
 	}, func(j *history.Job) any {
 		after = store.JobAfter{Created: j.Created, UID: j.UID}
-		return linked.told(wire.JobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now))
+		told := linked.told(wire.JobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now))
+		told.Log = new(kept.Has(j.UID, store.KeptLog))
+		told.Spec = new(kept.Has(j.UID, store.KeptSpec))
+		return told
 	}, func() string { return q.goOn(token{Created: int64(after.Created), UID: after.UID}) })
 }
 

@@ -107,10 +107,9 @@ func (p *page) encode(in *coding.Coding, payer string) error {
 	return nil
 }
 
-// send sends the page in a coding; nil means none.
+// send sends the page, of whatever type, in a coding; nil means none.
 func (p *page) send(w http.ResponseWriter, r *http.Request, in *coding.Coding, payer string, patience time.Duration) error {
 	header := w.Header()
-	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
 	header.Add("Vary", "Accept-Encoding")
 	if in != nil && p.body.Len() >= worthCoding {

@@ -36,6 +36,8 @@ const (
 	viewTransitions = "transitions"
 	viewUsage       = "usage"
 	viewRuns        = "runs"
+	viewSpec        = "spec"
+	viewLog         = "log"
 
 	defaultLimit = 100
 	maxLimit     = 1000
@@ -56,6 +58,9 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 	}
 	if q.view, err = viewOf(query); err != nil {
 		return q, err
+	}
+	if q.isOfOneJob() {
+		return q, q.job(query, t)
 	}
 	if q.limit, err = limitOf(query); err != nil {
 		return q, err
@@ -147,10 +152,10 @@ func viewOf(query url.Values) (string, error) {
 	switch view := query.Get("view"); view {
 	case "":
 		return viewJobs, nil
-	case viewJobs, viewTransitions, viewUsage, viewRuns:
+	case viewJobs, viewTransitions, viewUsage, viewRuns, viewSpec, viewLog:
 		return view, nil
 	default:
-		return "", reply.BadRequest("view: %q is none; there are jobs, transitions, runs and usage", reply.Shortened(view))
+		return "", reply.BadRequest("view: %q is none; there are jobs, transitions, runs, usage, spec and log", reply.Shortened(view))
 	}
 }
 

@@ -1,0 +1,180 @@
+package logtail
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// Options configure a Keeper; all are required.
+type Options struct {
+	Cluster  *cluster.Cluster
+	Database *store.Store // in the name of what keeps logs
+	Bytes    int          // of each log that are kept
+	Metrics  *Metrics
+	Log      *slog.Logger
+}
+
+const (
+	// atOnce is how many logs of a cluster are read at a time, and ofOne how many of these are one namespace's: a node that does not answer keeps
+	// others' waiting no longer than it takes to give up one of them.
+	atOnce, ofOne = 4, 2
+	// perSecond is how many logs are read in a second. Each takes three requests to the API server, of which one goes on to a node.
+	perSecond = 20
+	// mostWaiting is how many jobs may wait. More than these end only where something is wrong, and of them these are enough to see what.
+	mostWaiting = 1000
+	// within bounds one attempt.
+	within = 10 * time.Second
+	// refusedFor is how long no log is asked for after the API server has refused one. The permission may be given at any time.
+	refusedFor = time.Minute
+)
+
+// pauses are how long after the end of a job, and then after each attempt, its log is read. The pods' ends are recorded apart from the job's, and
+// may be known a moment later; pods that are made to end have a moment to write why.
+var pauses = []time.Duration{500 * time.Millisecond, 3 * time.Second, 10 * time.Second}
+
+// Keeper keeps the ends of the logs of a cluster's jobs.
+type Keeper struct {
+	opts   Options
+	pauses []time.Duration
+	pause  time.Duration // after a refusal
+	rate   *rate.Limiter
+	bell   chan struct{} // holds a token once something was added, or was read
+
+	mu      sync.Mutex
+	queue   *queue
+	refused time.Time // until when nothing is asked for
+	told    bool      // that it was refused
+}
+
+// New makes a Keeper.
+func New(opts Options) *Keeper {
+	return &Keeper{
+		opts: opts, pauses: pauses, pause: refusedFor, rate: rate.NewLimiter(perSecond, perSecond), bell: make(chan struct{}, 1), queue: newQueue(mostWaiting, ofOne),
+	}
+}
+
+// Ended says that jobs have come to an end, which was written to their log. Again says that it may have been said before. It does not wait.
+func (k *Keeper) Ended(log store.Log, jobs []*history.Job, again bool) {
+	due := time.Now().Add(k.pauses[0])
+	k.mu.Lock()
+	for _, job := range jobs {
+		k.opts.Metrics.count(dropped, k.queue.add(&item{log: log, job: job, again: again, due: due}))
+	}
+	k.mu.Unlock()
+	k.ring()
+}
+
+func (k *Keeper) ring() {
+	select {
+	case k.bell <- struct{}{}:
+	default:
+	}
+}
+
+// Run reads logs until the context ends.
+func (k *Keeper) Run(ctx context.Context) {
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	slots := make(chan struct{}, atOnce)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		it := k.next(ctx)
+		if it == nil {
+			return
+		}
+		reading.Go(func() {
+			k.try(ctx, it)
+			<-slots
+		})
+	}
+}
+
+// next waits for an item whose turn it is; nil once the context has ended.
+func (k *Keeper) next(ctx context.Context) *item {
+	for {
+		it, wait := k.due(time.Now())
+		if it != nil {
+			_ = k.rate.Wait(ctx) // else the context has ended, and so will the attempt
+			return it
+		}
+		var due <-chan time.Time
+		if wait > 0 {
+			due = time.After(wait)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.bell:
+		case <-due:
+		}
+	}
+}
+
+// due takes the item whose turn it is, unless logs are refused; else something may be due after a while (see queue.next).
+func (k *Keeper) due(now time.Time) (it *item, wait time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if wait = k.refused.Sub(now); wait > 0 {
+		return nil, wait
+	}
+	return k.queue.next(now)
+}
+
+// try reads a log, and has it read once more if that may lead to more.
+func (k *Keeper) try(ctx context.Context, it *item) {
+	attempt, cancel := context.WithTimeout(ctx, within)
+	more, err := k.keep(attempt, it)
+	cancel()
+	k.mu.Lock()
+	defer k.ring()
+	defer k.mu.Unlock()
+	k.queue.done(it)
+	if ctx.Err() != nil {
+		return
+	}
+	if errors.Is(err, cluster.ErrLogsRefused) || apierrors.IsForbidden(err) {
+		k.refuse(err)
+		k.opts.Metrics.count(dropped, k.queue.add(it)) // it is still due
+		return
+	}
+	it.tries++
+	switch {
+	case more && it.tries < len(k.pauses):
+		it.due = time.Now().Add(k.pauses[it.tries])
+		k.opts.Metrics.count(dropped, k.queue.add(it))
+	case it.kept:
+		k.opts.Metrics.count(kept, 1)
+	case err == nil:
+		k.opts.Metrics.count(nothing, 1)
+	default:
+		k.opts.Metrics.count(failed, 1)
+		k.opts.Log.Debug("the end of a log is not kept", "job", it.job.Namespace+"/"+it.job.Name, "error", err)
+	}
+	if it.kept {
+		k.told = false
+	}
+}
+
+// refuse notes that the API server refuses logs.
+func (k *Keeper) refuse(err error) {
+	k.refused = time.Now().Add(k.pause)
+	k.opts.Metrics.count(refused, 1)
+	if !k.told {
+		k.told = true
+		k.opts.Log.Warn("the ends of jobs' logs are not kept for now: the gateway needs to get pods and pods/log, or history.keepLogTail: 0", "error", err)
+	}
+}

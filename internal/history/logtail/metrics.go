@@ -1,0 +1,31 @@
+package logtail
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics are the metrics of all keepers of a gateway.
+type Metrics struct{ logs *prometheus.CounterVec }
+
+// What became of logs.
+const (
+	kept    = "kept"
+	nothing = "nothing" // the pods are gone, or wrote nothing
+	failed  = "failed"
+	refused = "refused"
+	dropped = "dropped" // too many waited
+)
+
+// NewMetrics registers the metrics.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kubecast_history_logs_total",
+		Help: "Jobs that ended, by what became of the end of their log: kept, nothing (pods are gone or wrote nothing), failed, refused, dropped (too many waited).",
+	}, []string{"outcome"})}
+	registerer.MustRegister(m.logs)
+	return m
+}
+
+func (m *Metrics) count(outcome string, n int) {
+	if n > 0 {
+		m.logs.WithLabelValues(outcome).Add(float64(n))
+	}
+}

@@ -1,0 +1,114 @@
+package logtail
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// item is a job whose log is to be kept.
+type item struct {
+	log   store.Log
+	job   *history.Job
+	again bool      // another may have kept it before
+	due   time.Time // when it is to be read
+	tries int       // that were made
+	kept  bool      // by one of these
+}
+
+func (i *item) isOf(other *item) bool { return i.log.ID == other.log.ID && i.job.UID == other.job.UID }
+
+// queue has the items that wait. Namespaces take turns, and within one of them jobs that failed come first.
+type queue struct {
+	most  int                   // items that may wait
+	share int                   // how many of one namespace are read at a time
+	of    map[string]*namespace // that have an item, or of which one is being read
+	turns []*namespace          // these, in the order in which they are served
+	size  int
+}
+
+// namespace is what waits of one namespace, the oldest first.
+type namespace struct {
+	name  string
+	items []*item
+	taken int // that are being read
+}
+
+func newQueue(most, share int) *queue {
+	return &queue{most: most, share: share, of: map[string]*namespace{}}
+}
+
+// add adds an item, in place of one of the same job. If there are too many, one of the namespace that has most of them is dropped.
+func (q *queue) add(it *item) (dropped int) {
+	n := q.of[it.job.Namespace]
+	if n == nil {
+		n = &namespace{name: it.job.Namespace}
+		q.of[n.name], q.turns = n, append(q.turns, n)
+	}
+	if i := slices.IndexFunc(n.items, it.isOf); i >= 0 {
+		n.items[i] = it
+		return 0
+	}
+	n.items = append(n.items, it)
+	if q.size++; q.size <= q.most {
+		return 0
+	}
+	fullest := n
+	for _, other := range q.turns {
+		if len(other.items) > len(fullest.items) {
+			fullest = other
+		}
+	}
+	fullest.drop(max(0, slices.IndexFunc(fullest.items, func(it *item) bool { return it.job.State != history.Failed })))
+	q.size--
+	q.tidy(fullest)
+	return 1
+}
+
+func (n *namespace) drop(i int) { n.items = slices.Delete(n.items, i, i+1) }
+
+// next takes the item whose turn it is; nil if none is due. Then something may be after a while; 0: when an item is added, or was read.
+func (q *queue) next(now time.Time) (it *item, wait time.Duration) {
+	for turn, n := range q.turns {
+		if n.taken == q.share {
+			continue
+		}
+		best := -1
+		for i, it := range n.items {
+			if until := it.due.Sub(now); until > 0 {
+				if wait == 0 || until < wait {
+					wait = until
+				}
+			} else if best < 0 || it.job.State == history.Failed && n.items[best].job.State != history.Failed {
+				best = i
+			}
+		}
+		if best < 0 {
+			continue
+		}
+		it = n.items[best]
+		n.drop(best)
+		n.taken++
+		q.size--
+		q.turns = append(slices.Delete(q.turns, turn, turn+1), n)
+		return it, 0
+	}
+	return nil, wait
+}
+
+// done gives back the turn of an item that was taken.
+func (q *queue) done(it *item) {
+	n := q.of[it.job.Namespace]
+	n.taken--
+	q.tidy(n)
+}
+
+// tidy forgets a namespace that has nothing.
+func (q *queue) tidy(n *namespace) {
+	if len(n.items) == 0 && n.taken == 0 {
+		delete(q.of, n.name)
+		q.turns = slices.DeleteFunc(q.turns, func(other *namespace) bool { return other == n })
+	}
+}

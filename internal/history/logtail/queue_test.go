@@ -1,0 +1,82 @@
+package logtail
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+func itemOf(namespace, name string, state history.State) *item {
+	return &item{log: store.Log{ID: 1}, job: &history.Job{Identity: history.Identity{Namespace: namespace, Name: name, UID: namespace + name}, State: state}}
+}
+
+// Somebody has ten thousand jobs fail at once, whose logs are slow to be read. What others have comes in turn, and is not dropped for theirs.
+func TestJobsOfOneNamespaceDoNotKeepAnothersLogWaiting(t *testing.T) {
+	q, now := newQueue(100, 2), time.Now()
+	dropped := 0
+	for i := range 5000 {
+		dropped += q.add(itemOf("flood", fmt.Sprint(i), history.Failed))
+	}
+	dropped += q.add(itemOf("calm", "succeeded", history.Succeeded)) + q.add(itemOf("calm", "failed", history.Failed))
+	for i := range 5000 {
+		dropped += q.add(itemOf("flood", fmt.Sprint(5000+i), history.Failed))
+	}
+	if q.size != 100 || dropped != 10_002-100 || len(q.of["calm"].items) != 2 {
+		t.Fatalf("%d wait, %d were dropped, %d of the calm ones are left", q.size, dropped, len(q.of["calm"].items))
+	}
+	if oldest := q.of["flood"].items[0].job.Name; oldest != "9902" {
+		t.Errorf("the oldest that is left is %s", oldest)
+	}
+	var order []string
+	for range 5 { // nothing of it comes back
+		it, _ := q.next(now)
+		if it == nil {
+			break
+		}
+		order = append(order, it.job.Namespace+" "+it.job.Name)
+	}
+	if got := fmt.Sprint(order); got != "[flood 9902 calm failed flood 9903 calm succeeded]" {
+		t.Errorf("%s", got)
+	}
+}
+
+// Failures come first and go last, what is not due waits, a job waits once, and a namespace of which nothing is left is forgotten.
+func TestWhatWaitsIsServedInItsOrder(t *testing.T) {
+	q, now := newQueue(3, 2), time.Now()
+	late := itemOf("a", "late", history.Failed)
+	late.due = now.Add(time.Hour)
+	q.add(itemOf("a", "one", history.Succeeded))
+	q.add(itemOf("a", "two", history.Failed))
+	if q.add(late)+q.add(itemOf("a", "two", history.Failed)) != 0 || q.size != 3 {
+		t.Errorf("%d wait", q.size)
+	}
+	if dropped := q.add(itemOf("a", "three", history.Failed)); dropped != 1 || q.of["a"].items[0].job.Name != "two" {
+		t.Errorf("a failure was dropped for a success")
+	}
+	var taken []*item
+	for {
+		it, wait := q.next(now)
+		if it == nil {
+			if len(taken) != 2 || taken[0].job.Name != "two" || wait != 0 {
+				t.Errorf("%d are taken, and the next one is due after %v", len(taken), wait)
+			}
+			break
+		}
+		taken = append(taken, it)
+	}
+	q.done(taken[0])
+	if it, wait := q.next(now); it != nil || wait != time.Hour {
+		t.Errorf("%v, %v", it, wait)
+	}
+	if it, _ := q.next(now.Add(time.Hour)); it != late {
+		t.Errorf("%v", it)
+	}
+	q.done(taken[1])
+	q.done(late)
+	if len(q.of) != 0 || len(q.turns) != 0 || q.size != 0 {
+		t.Errorf("%v is left", q.of)
+	}
+}

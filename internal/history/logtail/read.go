@@ -1,0 +1,191 @@
+package logtail
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// mostRuns is of how many pods of a job, the newest, one is chosen.
+const mostRuns = 1000
+
+// keep keeps the log of a job's end, as far as it is there by now. More says that there may be more, or another one's, a moment later. The error says why
+// nothing was kept, unless there was nothing.
+func (k *Keeper) keep(ctx context.Context, it *item) (more bool, err error) {
+	if it.again && it.tries == 0 {
+		keeps, err := k.opts.Database.Keeps(ctx, it.log, []string{it.job.UID})
+		if err != nil || keeps[it.job.UID][store.KeptLog] == it.job.Ended {
+			it.kept = err == nil
+			return err != nil, err
+		}
+	}
+	rows, err := k.opts.Database.Runs(ctx, it.log, store.Filter{UIDs: []string{it.job.UID}}, store.RunAfter{}, mostRuns)
+	if err != nil {
+		return true, err
+	}
+	runs := make([]*history.Run, len(rows))
+	for i, row := range rows {
+		runs[i] = row.Run
+	}
+	run := deciding(it.job, runs)
+	if run == nil {
+		return true, nil
+	}
+	text, err := k.read(ctx, run)
+	if err != nil && !errors.Is(err, cluster.ErrNoPod) {
+		return true, err
+	}
+	if len(text) > 0 {
+		if data, ok := store.Pack(text); ok {
+			err = k.opts.Database.Keep(ctx, it.log, store.Kept{UID: it.job.UID, Kind: store.KeptLog, At: it.job.Ended, Data: data})
+			it.kept = it.kept || err == nil
+			if err != nil {
+				return true, err
+			}
+		}
+	}
+	// Of a failure, the pod that decided it may be known by now to be another one.
+	return !run.Terminal() || it.job.State == history.Failed && slices.ContainsFunc(runs, func(r *history.Run) bool { return !r.Terminal() }), nil
+}
+
+// endSlack is how much later than a job a pod may be seen to have ended that ended before it: they are watched apart.
+const endSlack = 2000
+
+// deciding is the run whose log tells of a job's end: that which is the cause of it; else that which failed last; else the last that completed, or ended,
+// before the job did. It is nil if none of these has written anything.
+func deciding(j *history.Job, runs []*history.Run) *history.Run {
+	named := ""
+	if cause := history.CauseOf(j, runs, history.Circumstances{}); cause != nil {
+		named = cause.Pod
+	}
+	rank := func(is bool) int {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	var best *history.Run
+	for _, r := range runs {
+		if r.Started == 0 && r.ExitCode == nil {
+			continue // no container of it has run
+		}
+		if best == nil || cmp.Or(
+			cmp.Compare(rank(named != "" && r.Name == named), rank(named != "" && best.Name == named)),
+			cmp.Compare(rank(j.State == history.Failed && hasFailed(r)), rank(j.State == history.Failed && hasFailed(best))),
+			cmp.Compare(rank(r.Reason == history.Completed), rank(best.Reason == history.Completed)),
+			cmp.Compare(rank(r.Terminal() && r.Ended <= j.Ended+endSlack), rank(best.Terminal() && best.Ended <= j.Ended+endSlack)),
+			cmp.Compare(max(r.Ended, r.Started), max(best.Ended, best.Started)),
+		) > 0 {
+			best = r
+		}
+	}
+	if named != "" && best != nil && best.Name != named {
+		return nil // what another pod wrote does not explain it
+	}
+	return best
+}
+
+func hasFailed(r *history.Run) bool {
+	return r.Terminal() && r.Reason != "" && r.Reason != history.Completed && r.Reason != history.Removed
+}
+
+const (
+	// lineBytes is how long a line of a log is at least, in most of them. So many lines are asked for that there is enough if they are.
+	lineBytes = 16
+	// readAtMost is how much of a log is read to find its end, as a multiple of what is kept of it.
+	readAtMost = 16
+)
+
+// read reads the end of what a pod wrote. A log is asked for by its pod's name, so it is looked afterwards whether the pod is still the same. An error wraps
+// cluster.ErrNoPod if it is gone.
+func (k *Keeper) read(ctx context.Context, run *history.Run) ([]byte, error) {
+	pod, err := k.find(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	container := run.Container
+	if container == "" {
+		if all := pods.Containers(pod); len(all) > 0 {
+			container = all[0].Get("name").Str
+		}
+	}
+	for lines := max(k.opts.Bytes/lineBytes, 1); ; lines = max(lines/readAtMost, 1) {
+		text, whole, err := k.lines(ctx, run, container, lines)
+		if err != nil {
+			return nil, err
+		}
+		if !whole && lines > 1 {
+			continue // lines are longer than usual
+		}
+		if !whole {
+			return nil, errors.New("its last line has no end")
+		}
+		if _, err := k.find(ctx, run); err != nil {
+			return nil, err
+		}
+		return end(text, k.opts.Bytes), nil
+	}
+}
+
+// find reads the pod of a run.
+func (k *Keeper) find(ctx context.Context, run *history.Run) (*cluster.Object, error) {
+	pod, err := k.opts.Cluster.Pod(ctx, run.Namespace, run.Name)
+	if err == nil && pod.UID() != run.UID {
+		return nil, fmt.Errorf("%w: another one has its name", cluster.ErrNoPod)
+	}
+	return pod, err
+}
+
+// nodeSays begins what a kubelet answers in place of a log that its container runtime does not give.
+var nodeSays = []byte("unable to retrieve container logs for ")
+
+// lines reads the last lines of a log; whole is false if these are too much.
+func (k *Keeper) lines(ctx context.Context, run *history.Run, container string, lines int) (text []byte, whole bool, err error) {
+	most := readAtMost * k.opts.Bytes
+	query := url.Values{"tailLines": {strconv.Itoa(lines)}, "limitBytes": {strconv.Itoa(most + 1)}} // the limit cuts off the end
+	if container != "" {
+		query.Set("container", container)
+	}
+	answer, err := k.opts.Cluster.PodLog(ctx, run.Namespace, run.Name, query)
+	if err != nil {
+		return nil, false, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 16<<10))
+		return nil, false, fmt.Errorf("the API server answers %s: %s", answer.Status, gjson.GetBytes(text, "message").Str)
+	}
+	text, err = io.ReadAll(io.LimitReader(answer.Body, int64(most)+1))
+	if bytes.HasPrefix(text, nodeSays) {
+		return nil, false, fmt.Errorf("the node answers: %s", text[:min(len(text), 256)])
+	}
+	return text, len(text) <= most, err
+}
+
+// end is the end of a text, of at most so many bytes, by whole lines unless the last one is longer than that. It is valid UTF-8, whatever was written.
+func end(text []byte, most int) []byte {
+	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	if len(text) <= most {
+		return text
+	}
+	before := text[len(text)-most-1]
+	text = text[len(text)-most:]
+	if i := bytes.IndexByte(text, '\n'); before != '\n' && i >= 0 && i < len(text)-1 {
+		return text[i+1:]
+	}
+	return bytes.ToValidUTF8(text, nil) // a character may be cut
+}

@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// KeptKind says what is kept of a job.
+type KeptKind string
+
+// What may be kept of a job that has ended.
+const (
+	KeptSpec KeptKind = "spec" // the object as it was last seen, without its status, as JSON
+	KeptLog  KeptKind = "log"  // the last lines of the container that decided the end
+)
+
+// Kept is something that is kept of a job. There is one of each kind: a job that is opened again and ends once more has that of its last end.
+type Kept struct {
+	UID  string
+	Kind KeptKind
+	At   history.Time // the job's end to which it belongs
+	Data []byte       // as Pack makes it
+}
+
+const (
+	// mostPacked bounds what is kept, in bytes as they are written to the database. A transaction may have as many of them as it has transitions.
+	mostPacked = 128 << 10
+	// mostUnpacked bounds the text itself: Kubernetes takes no object of so many bytes.
+	mostUnpacked = 8 << 20
+)
+
+var packing = func() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(256<<10), zstd.WithLowerEncoderMem(true), zstd.WithZeroFrames(true))
+	if err != nil {
+		panic("store: " + err.Error()) // these options are valid, or no test passes
+	}
+	e.EncodeAll([]byte{0}, nil) // which makes what it works with
+	return e
+}()
+
+var unpacking = func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(mostUnpacked))
+	if err != nil {
+		panic("store: " + err.Error())
+	}
+	return d
+}()
+
+// Pack makes Data of a text; ok is false if it is too large to be kept.
+func Pack(text []byte) (data []byte, ok bool) {
+	if len(text) > mostUnpacked {
+		return nil, false
+	}
+	data = packing.EncodeAll(text, nil)
+	return data, len(data) <= mostPacked
+}
+
+// Unpack is the text of Data. What is read from a database is not to be trusted to be small.
+func Unpack(data []byte) ([]byte, error) {
+	text, err := unpacking.DecodeAll(data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("what was kept cannot be read: %w", err)
+	}
+	return text, nil
+}
+
+var keptColumns = strings.Fields("log uid kind at data")
+
+// writeKept writes what is kept of jobs, each once, in place of what was kept of them before.
+func (s *Store) writeKept(ctx context.Context, tx *sql.Tx, log Log, all []Kept) error {
+	rows := make([][]any, len(all))
+	for i, k := range all {
+		rows[i] = []any{log.ID, k.UID, string(k.Kind), int64(k.At), k.Data}
+	}
+	return s.insert(ctx, tx, "kept", keptColumns, rows, s.dialect.upsert(keptColumns[:3], keptColumns[3:]))
+}
+
+// Keep keeps something of a job in a transaction of its own, in place of what was kept of that kind before. If the job is not there, it keeps
+// nothing: nobody would remove it.
+func (s *Store) Keep(ctx context.Context, log Log, k Kept) error {
+	err := again(ctx, func() error {
+		return s.inTransaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			var there int
+			err := tx.QueryRowContext(ctx, s.dialect.bind("SELECT 1 FROM jobs WHERE log = ? AND uid = ?"+s.dialect.locks()), log.ID, k.UID).Scan(&there)
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			if err == nil {
+				err = s.writeKept(ctx, tx, log, []Kept{k})
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("keep the %s of a job: %w", k.Kind, err)
+	}
+	return nil
+}
+
+// ErrNotKept means that nothing of the sort is kept of a job.
+var ErrNotKept = errors.New("it is not kept")
+
+// Kept reads what is kept of a job. An error wraps ErrNotKept, or is the database's.
+func (s *Store) Kept(ctx context.Context, log Log, uid string, kind KeptKind) (Kept, error) {
+	k := Kept{UID: uid, Kind: kind}
+	err := s.QueryRow(ctx, "SELECT at, data FROM kept WHERE log = ? AND uid = ? AND kind = ?", log.ID, uid, string(kind)).Scan(&k.At, &k.Data)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Kept{}, ErrNotKept
+	case err != nil:
+		return Kept{}, fmt.Errorf("read the %s of a job: %w", kind, err)
+	}
+	return k, nil
+}
+
+// Keeping says by uid what is kept of jobs, and to which of their ends it belongs.
+type Keeping map[string]map[KeptKind]history.Time
+
+// Has reports whether something of a kind is kept of a job.
+func (k Keeping) Has(uid string, kind KeptKind) bool {
+	_, has := k[uid][kind]
+	return has
+}
+
+// Keeps says what is kept of jobs.
+func (s *Store) Keeps(ctx context.Context, log Log, uids []string) (Keeping, error) {
+	found := Keeping{}
+	for part := range slices.Chunk(uids, batchOfKeys) {
+		w := &where{}
+		w.add("log = ?", log.ID)
+		oneOf(w, "uid", part)
+		if err := s.Each(ctx, func(scan Scan) error {
+			var uid string
+			var kind KeptKind
+			var at history.Time
+			err := scan(&uid, &kind, &at)
+			if found[uid] == nil {
+				found[uid] = map[KeptKind]history.Time{}
+			}
+			found[uid][kind] = at
+			return err
+		}, "SELECT uid, kind, at FROM kept "+w.String(), w.args...); err != nil {
+			return nil, fmt.Errorf("look for what is kept of jobs: %w", err)
+		}
+	}
+	return found, nil
+}
