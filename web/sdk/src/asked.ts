@@ -58,10 +58,15 @@ export function asked<T>(kc: Kubecast, key: string, ask: () => Promise<T>): Aske
 
 /** What the gateway answers to a request, as JSON. Rejects with an {@link AskedError} in the gateway's own words. */
 export function answerTo(kc: Kubecast, path: string, init: RequestInit = {}): Promise<unknown> {
+  return saidTo(kc, path, init).then((said) => JSON.parse(said) as unknown);
+}
+
+/** The same, as text. */
+export function saidTo(kc: Kubecast, path: string, init: RequestInit): Promise<string> {
   return kc.request(path, init, async (response) => {
     const said = await response.text();
     if (!response.ok) throw new AskedError(response.status, messageOf(said, response));
-    return JSON.parse(said) as unknown;
+    return said;
   });
 }
 

@@ -108,6 +108,10 @@ export interface PastJob {
   readonly parent: { readonly resource: string; readonly name: string; readonly uid: string } | undefined;
   /** How many jobs are parts of it that the caller may see. */
   readonly children: number;
+  /** The end of its log is kept; see {@link pastLog}. */
+  readonly log?: boolean;
+  /** What it was told to do is kept; see {@link pastSpec}. */
+  readonly spec?: boolean;
 }
 
 /** Which jobs of a history. */
@@ -153,6 +157,8 @@ function readJob(data: JsonObject): PastJob {
     progress: isJsonObject(progress) && typeof progress.done === 'number' && typeof progress.of === 'number' ? { done: progress.done, of: progress.of } : undefined,
     parent: isJsonObject(parent) ? { resource: text(parent.resource), name: text(parent.name), uid: text(parent.uid) } : undefined,
     children: typeof children === 'number' ? children : 0,
+    log: data.log === true,
+    spec: data.spec === true,
   };
 }
 

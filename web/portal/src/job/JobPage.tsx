@@ -13,6 +13,7 @@ import { podFields, podRow } from '../pods/pod.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { linkTo, type View } from '../view/view.ts';
 import { Events, eventFields, ofJob } from './Events.tsx';
+import { KeptLog, KeptSpec, usePastJob } from './Kept.tsx';
 import { LogView } from './LogView.tsx';
 import { Pods } from './Pods.tsx';
 import { Timeline } from './Timeline.tsx';
@@ -40,6 +41,9 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
   const life = useMemo(() => latestLife(past.data, job?.metadata.uid), [past.data, job]);
   const podRows = useMemo(() => ofPods.data.map(podRow).sort((a, b) => a.created - b.created || a.name.localeCompare(b.name)), [ofPods.data]);
 
+  const uid = life.transitions[0]?.uid;
+  const gone = (watched.status === 'live' && !job) || (ofPods.status === 'live' && podRows.length === 0);
+  const kept = usePastJob(namespace, name, gone ? uid : undefined, life.transitions.at(-1)?.seq);
   const about = useMemo(() => ofJob(said.data, name), [said.data, name]);
   const { tabs } = t;
   return (
@@ -86,12 +90,16 @@ export function JobPage({ view, namespace, name, token }: JobPageProps): ReactNo
         {
           id: 'logs',
           title: tabs.logs,
-          content: () => (ofPods.status === 'loading' ? <p className="job-none">{t.loading}</p> : <LogView namespace={namespace} name={name} pods={podRows} token={token} />),
+          content: () => {
+            if (ofPods.status === 'loading') return <p className="job-none">{t.loading}</p>;
+            if (podRows.length === 0 && uid !== undefined && kept?.log) return <KeptLog key={uid} namespace={namespace} name={name} uid={uid} />;
+            return <LogView namespace={namespace} name={name} pods={podRows} token={token} />;
+          },
         },
         { id: 'pods', title: tabs.pods, count: podRows.length, content: () => <Pods rows={podRows} status={ofPods.status} message={ofPods.error?.message} view={view} /> },
         { id: 'conditions', title: tabs.conditions, content: () => <Conditions object={job} status={watched.status} /> },
         { id: 'events', title: tabs.events, content: () => <Events all={about} kind="Job" self={t.events.theJob} status={said.status} message={said.error?.message} /> },
-        { id: 'yaml', title: tabs.yaml, content: () => <Yaml object={job} status={watched.status} /> },
+        { id: 'yaml', title: tabs.yaml, content: () => (!job && watched.status === 'live' && uid !== undefined && kept?.spec ? <KeptSpec key={uid} namespace={namespace} name={name} uid={uid} /> : <Yaml object={job} status={watched.status} />) },
       ]}
     />
   );

@@ -8,6 +8,7 @@ import { render, type Rendered } from '../../../mock/render.ts';
 import { podRow, type PodRow } from '../pods/pod.ts';
 import { parseView } from '../view/view.ts';
 import { JobPage } from './JobPage.tsx';
+import { KeptLog, KeptSpec } from './Kept.tsx';
 import { LogView } from './LogView.tsx';
 
 let server: ScriptedFetch;
@@ -87,4 +88,28 @@ test('containers that only begin a pod count among those whose logs are followed
     </KubecastProvider>,
   );
   expect(page.element.querySelector('select[aria-label=Pod]')).not.toBeNull();
+});
+
+const gone = { namespace: 'n', name: 'j', uid: 'u' };
+const shows = async (node: ReactNode, status: number, body: string): Promise<string> => {
+  page = render(<KubecastProvider client={kc}>{node}</KubecastProvider>);
+  await pass();
+  server.last.refuse(status, {}, body);
+  await pass(100);
+  return page.element.textContent;
+};
+
+test('what is kept of a job that is gone is shown as it was written, and is no markup', async () => {
+  expect(await shows(<KeptLog {...gone} />, 200, '<img src=x onerror=alert(1)>\nloss is nan\n')).toContain('<img src=x onerror=alert(1)>\nloss is nan');
+  expect(page.element.querySelector('img')).toBeNull();
+  expect(server.last.url).toBe('/history/apis/batch/v1/namespaces/n/jobs/j?uid=u&view=log');
+  page.unmount();
+  await shows(<KeptSpec {...gone} />, 200, '{"kind":"Job","metadata":{"name":"j","uid":"u"},"spec":{"parallelism":7}}');
+  await vi.waitFor(() => expect(page.element.textContent).toContain('parallelism: 7'));
+});
+
+test('why nothing is shown of what is kept is said', async () => {
+  expect(await shows(<KeptLog {...gone} />, 403, '{"detail":"pods/log is forbidden"}')).toContain('pods/log is forbidden');
+  page.unmount();
+  expect(await shows(<KeptLog {...gone} />, 404, '{}')).toContain('not kept any more');
 });
