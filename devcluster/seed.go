@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -33,6 +34,10 @@ func (c *cluster) seed(ctx context.Context, nodes int) error {
 	if err := c.seedRoles(ctx); err != nil {
 		return err
 	}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: urgent}, Value: 1000}
+	if _, err := c.client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("making PriorityClass %s: %w", urgent, err)
+	}
 	for _, namespace := range append([]string{metav1.NamespaceDefault, metav1.NamespaceSystem}, teamNamespaces()...) {
 		err := poll(ctx, pollInterval, "the default ServiceAccount of "+namespace, func(ctx context.Context) error {
 			_, err := c.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
@@ -54,6 +59,9 @@ func node(i, kubeletPort int) *corev1.Node {
 		corev1.ResourceEphemeralStorage: resource.MustParse("3Ti"),
 		corev1.ResourcePods:             resource.MustParse("250"),
 		gpu:                             resource.MustParse("8"),
+	}
+	if i == 0 {
+		resources[license] = resource.MustParse("1")
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{

@@ -21,6 +21,8 @@ type submitter struct {
 	pace   pace
 	log    io.Writer
 
+	examples bool // some lives that are worth a look are among them
+
 	// inFlight bounds the requests under way. While it is full, jobs are skipped rather than saved up.
 	inFlight chan struct{}
 	tasks    sync.WaitGroup
@@ -29,12 +31,13 @@ type submitter struct {
 	failing bool
 }
 
-func newSubmitter(client kubernetes.Interface, jobsPerSecond float64, nodes int, log io.Writer) *submitter {
+func newSubmitter(client kubernetes.Interface, jobsPerSecond float64, nodes int, examples bool, log io.Writer) *submitter {
 	return &submitter{
 		client:   client,
 		rate:     jobsPerSecond,
 		pace:     paceFor(jobsPerSecond, nodes),
 		log:      log,
+		examples: examples,
 		inFlight: make(chan struct{}, 64),
 	}
 }
@@ -46,6 +49,9 @@ const firstJobs = 6
 // distributed.
 func (s *submitter) run(ctx context.Context) {
 	defer s.tasks.Wait()
+	if s.examples {
+		s.tasks.Go(func() { s.show(ctx) })
+	}
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	for range firstJobs {
 		s.submit(ctx, newTrainingJob(random, s.pace))
@@ -78,6 +84,16 @@ func (s *submitter) submit(ctx context.Context, job trainingJob) {
 			s.insist(ctx, func() error {
 				resume := []byte(`{"spec":{"suspend":false}}`)
 				_, err := s.client.BatchV1().Jobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, resume, metav1.PatchOptions{})
+				return err
+			})
+		}
+		for _, r := range job.resizes {
+			if !sleep(ctx, r.after) {
+				return
+			}
+			s.insist(ctx, func() error {
+				size := fmt.Appendf(nil, `{"spec":{"parallelism":%d,"completions":%d}}`, r.workers, r.workers)
+				_, err := s.client.BatchV1().Jobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, size, metav1.PatchOptions{})
 				return err
 			})
 		}

@@ -29,6 +29,13 @@ type trainingJob struct {
 	*batchv1.Job
 	resumeAfter time.Duration // it is submitted suspended, and resumed so much later; 0: not suspended
 	deleteAfter time.Duration // its owner deletes it so much later; 0: never
+	resizes     []resize      // its owner gives it other numbers of workers
+}
+
+// resize is done so long after the one before.
+type resize struct {
+	after   time.Duration
+	workers int32
 }
 
 // pace fits the jobs to the cluster, so that it is neither idle nor full.
@@ -54,8 +61,13 @@ func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(fr
 // newTrainingJob invents a job.
 func newTrainingJob(random *rand.Rand, p pace) trainingJob {
 	t := pick(random, teams)
-	w := pick(random, t.workloads)
-	owner := pick(random, t.owners)
+	job, run := plainJob(random, p, t, pick(random, t.workloads), pick(random, t.owners))
+	job.fate(random, run, job.Spec.Template.Annotations)
+	return job
+}
+
+// plainJob invents a job that succeeds after a time.
+func plainJob(random *rand.Rand, p pace, t team, w workload, owner string) (trainingJob, time.Duration) {
 	// Most jobs are small and short, as on real platforms.
 	workers := int32(min(w.maxWorkers, pick(random, []int{1, 1, 1, 2, 2, 3, 4, 8})))
 	shortest := 4 * time.Second
@@ -107,8 +119,7 @@ func newTrainingJob(random *rand.Rand, p pace) trainingJob {
 		},
 		Spec: spec,
 	}}
-	job.fate(random, run, annotations)
-	return job
+	return job, run
 }
 
 // fate decides how the job ends: most succeed, some do not.

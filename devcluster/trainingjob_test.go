@@ -49,6 +49,28 @@ func TestTrainingJobsAreValidAndOfAllFates(t *testing.T) {
 	}
 }
 
+func TestExamplesAreValidAndOfOnePerson(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	kinds := map[string]bool{}
+	for _, e := range newExamples(random, paceFor(0.5, 10)) {
+		if problems := validation.IsDNS1123Label(e.Name + "-0-abcde"); len(problems) > 0 || e.Labels["app.kubernetes.io/instance"] != e.Name || e.Labels["kubecast.io/owner"] != teams[0].owners[0] {
+			t.Errorf("%s, %v: %v", e.Name, e.Labels, problems)
+		}
+		for _, r := range e.resizes { // or the API server takes no other number of completions
+			if *e.Spec.Parallelism != *e.Spec.Completions || e.Spec.CompletionMode == nil || r.workers == *e.Spec.Completions {
+				t.Errorf("%s cannot be resized", e.Name)
+			}
+		}
+		if e.Spec.Suspend != nil || e.deleteAfter != 0 {
+			t.Errorf("%s has a fate", e.Name)
+		}
+		kinds[e.Spec.Template.Annotations["kubecast.io/description"]+e.Annotations["kubecast.io/description"]] = true
+	}
+	if len(kinds) != 5 {
+		t.Errorf("%v", kinds)
+	}
+}
+
 func TestPaceFitsTheCluster(t *testing.T) {
 	usual, busy, large := paceFor(0.5, 10), paceFor(20, 10), paceFor(20, 400)
 	if usual.longest < time.Minute || busy.longest >= usual.longest || large.longest < usual.longest {

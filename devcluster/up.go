@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-const upHelp = `devcluster up --dir DIR [--nodes 10] [--jobs 0.5]
+const upHelp = `devcluster up --dir DIR [--nodes 10] [--jobs 0.5] [--examples]
 
 starts a control plane on free ports of 127.0.0.1, with simulated nodes, writes DIR/kubeconfig (cluster-admin),
 prints "ready" on a line of its own when a job would run, and goes on until SIGTERM or SIGINT. Nothing it started
@@ -20,7 +20,8 @@ DIR is made if it is not there. One that a running devcluster uses is refused; o
 is taken over, and its cluster's data thrown away: each "up" begins with an empty cluster.
 
 With --jobs, training jobs of five teams are submitted, so many per second on average. The more jobs for as many
-nodes, the shorter they are; from about five per second on ten nodes they queue all the same.
+nodes, the shorter they are; from about five per second on ten nodes they queue all the same. With --examples, there are
+among them, every four minutes, a job that runs out of memory, one that is preempted, one of many completions, and an elastic one.
 
 Nodes and pods are simulated by kwok. A pod's annotations say what becomes of it; without them it runs at once,
 and if it is a job's, succeeds half a second later; one whose command is "sleep N" takes three seconds to start, and runs for N:
@@ -40,6 +41,7 @@ func upCommand(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	dirFlag := flags.String("dir", "", "directory of this devcluster (required)")
 	nodes := flags.Int("nodes", 10, "how many simulated nodes")
 	jobs := flags.Float64("jobs", 0.5, "jobs submitted per second on average; 0: none")
+	examples := flags.Bool("examples", false, "submit jobs whose lives are worth a look, too")
 	if err := parse(flags, args, stderr, upHelp); err != nil {
 		return err
 	}
@@ -56,14 +58,14 @@ func upCommand(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	if err := up(ctx, dir, *nodes, *jobs, stdout, stderr); err != nil {
+	if err := up(ctx, dir, *nodes, *jobs, *examples, stdout, stderr); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
 	return nil
 }
 
 // up runs a cluster until ctx ends, and then returns nil, or until a component dies.
-func up(parent context.Context, dir directory, nodes int, jobs float64, stdout, stderr io.Writer) error {
+func up(parent context.Context, dir directory, nodes int, jobs float64, examples bool, stdout, stderr io.Writer) error {
 	unlock, err := dir.lock()
 	if err != nil {
 		return err
@@ -97,7 +99,7 @@ func up(parent context.Context, dir directory, nodes int, jobs float64, stdout, 
 	defer running.Wait()
 	running.Go(func() { fail(serveControl(ctx, control, c)) })
 	if jobs > 0 {
-		running.Go(func() { newSubmitter(c.client, jobs, nodes, stderr).run(ctx) })
+		running.Go(func() { newSubmitter(c.client, jobs, nodes, examples, stderr).run(ctx) })
 	}
 	fmt.Fprintf(stdout, "kubeconfig: %s\nready\n", dir.kubeconfig())
 	<-ctx.Done()

@@ -26,7 +26,7 @@ trap 'exit 0' INT TERM
 free() { if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then echo 0; else echo "$1"; fi; }
 
 echo "starting a Kubernetes control plane with ${NODES:-10} simulated nodes …"
-bin/devcluster up --dir "$dir/cluster" --nodes "${NODES:-10}" --jobs "${JOBS:-0.5}" >"$dir/devcluster.log" 2>&1 &
+bin/devcluster up --dir "$dir/cluster" --nodes "${NODES:-10}" --jobs "${JOBS:-0.5}" --examples >"$dir/devcluster.log" 2>&1 &
 pids+=($!)
 until grep -q '^ready$' "$dir/devcluster.log"; do
 	kill -0 "${pids[0]}" 2>/dev/null || { cat "$dir/devcluster.log"; exit 1; }
@@ -71,6 +71,9 @@ under "Mine"; the bell tells you then (and the browser, if you want it to):
     bin/devcluster kubectl --dir $dir/cluster create job hello --image=busybox --dry-run=client -o yaml -- sleep 20 |
       bin/devcluster kubectl --dir $dir/cluster annotate --local -f - -o yaml kubecast.io/owner=mara.lindqvist |
       bin/devcluster kubectl --dir $dir/cluster create -f -
+
+Some of hers show lives that are worth a look, anew every four minutes: out-of-memory-…, preempted-… (for urgent-…), many-completions-…
+and elastic-….
 
 What else to try there:
 
