@@ -38,7 +38,7 @@ func (b *bench) usage(ctx context.Context, d *database, s *store.Store, log stor
 		before := heap()
 		began := time.Now()
 		sums := history.NewUsage(history.Span{From: q.from, Until: end})
-		if err := s.Lives(ctx, log, q.filter, store.ByOwner, q.from, end, end, func(jobs []history.Lived) error {
+		if err := s.Lives(ctx, log, q.filter, store.ByOwner, history.Span{From: q.from, Until: end}, end, func(jobs []history.Lived) error {
 			for _, j := range jobs {
 				sums.Add(j)
 			}

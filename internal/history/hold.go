@@ -16,6 +16,10 @@ type Amounts struct {
 	GPUs   float64
 }
 
+func (a Amounts) plus(b Amounts) Amounts {
+	return Amounts{a.CPUs + b.CPUs, a.Memory + b.Memory, a.GPUs + b.GPUs}
+}
+
 // AmountsOf are the amounts in requests. What is no quantity, or a negative one, counts as nothing.
 func AmountsOf(requests map[string]string) (a Amounts) {
 	for name, text := range requests {
@@ -47,7 +51,7 @@ type Hold struct {
 func HoldsOf(runs []*Run, now Time) (holds []Hold) {
 	var devices []held
 	for _, r := range runs {
-		interval := r.held(now)
+		interval := r.Held(now)
 		if interval.From >= interval.To {
 			continue
 		}
@@ -82,8 +86,8 @@ type held struct {
 	Interval
 }
 
-// held is when a run held its node; an empty interval if it was never bound.
-func (r *Run) held(now Time) Interval {
+// Held is when a run held its node, up to now; an empty interval if it was never bound.
+func (r *Run) Held(now Time) Interval {
 	switch {
 	case r.Scheduled == 0:
 		return Interval{}
@@ -99,13 +103,21 @@ func (d Device) isGPU() bool {
 	return slices.ContainsFunc(strings.FieldsFunc(d.Driver, func(c rune) bool { return c == '.' || c == '-' }), func(part string) bool { return part == "gpu" })
 }
 
+// GPUsOf is how many of some devices are GPUs.
+func GPUsOf(devices []Device) (n int) {
+	for _, d := range devices {
+		if d.isGPU() {
+			n++
+		}
+	}
+	return n
+}
+
 // HoursOf are amounts times hours.
 func HoursOf(holds []Hold) (sum Amounts) {
 	for _, h := range holds {
 		hours := float64(h.To-h.From) / float64(time.Hour/time.Millisecond)
-		sum.CPUs += hours * h.CPUs
-		sum.Memory += hours * h.Memory
-		sum.GPUs += hours * h.GPUs
+		sum = sum.plus(Amounts{hours * h.CPUs, hours * h.Memory, hours * h.GPUs})
 	}
 	return sum
 }

@@ -32,27 +32,31 @@ func (s Span) step(at Time) int {
 	return int(int64(at-s.From) / s.Step.Milliseconds())
 }
 
+// HasInOneStep reports whether an interval lies within one step.
+func (s Span) HasInOneStep(i Interval) bool {
+	return i.From >= s.From && i.From < i.To && i.To <= s.Until && s.step(i.From) == s.step(i.To-1)
+}
+
 func (s Span) begin(step int) Time { return s.From + Time(int64(step)*s.Step.Milliseconds()) }
 
-// Interval is a time in which a job was Running; To is not part of it.
+// Interval is a time; To is not part of it.
 type Interval struct{ From, To Time }
 
 // Lived is what usage needs of a job's life, up to now.
 type Lived struct {
 	Key     string // the key by which jobs are summed up
+	Counted bool   // the job was counted already: only what it holds counts
 	Created Time
 	Started Time          // 0: it never ran
-	Ran     time.Duration // of all its runs together
-	Runs    []Interval    // in order; none overlaps another
-	CPUs    float64
-	GPUs    float64
+	Ran     time.Duration // how long it was Running
+	Holds   []Hold        // in any order
 }
 
 // Usage sums up what jobs have used. A job counts in the step in which it was created. Its hours count in the steps in
-// which it ran.
+// which it held what it used.
 //
-// A job that ran through many steps is not added to each of them. The steps are the leaves of a binary tree, and it is added to the
-// few nodes that together have the steps through all of which it ran. What was used in a step is the sum of the nodes above it.
+// What is held through many steps is not added to each of them. The steps are the leaves of a binary tree, and it is added to the
+// few nodes that together have the steps through all of which it is held. What was used in a step is the sum of the nodes above it.
 type Usage struct {
 	span   Span
 	size   int // of the tree: node i has the children 2i and 2i+1, and step s is the node size+s
@@ -71,7 +75,7 @@ type keyed struct {
 type sums struct {
 	jobs        int
 	waited, ran []uint32
-	cpu, gpu    float64 // in hours of each step
+	hours       Amounts // of each step
 }
 
 // NewUsage begins with nothing.
@@ -88,7 +92,7 @@ func (u *Usage) Size() (groups, jobs int) { return u.groups, u.jobs }
 
 // Add counts a job. It returns how many sums it has changed, which is the work that it was.
 func (u *Usage) Add(l Lived) (changed int) {
-	if l.Created >= u.span.From && l.Created < u.span.Until {
+	if !l.Counted && l.Created >= u.span.From && l.Created < u.span.Until {
 		step := u.span.step(l.Created)
 		s := u.in(l.Key, step, step+1).at(u.size + step)
 		s.jobs++
@@ -99,25 +103,24 @@ func (u *Usage) Add(l Lived) (changed int) {
 			s.ran = append(s.ran, hundredths(l.Ran))
 		}
 	}
-	if l.CPUs == 0 && l.GPUs == 0 {
-		return changed
-	}
-	for _, run := range l.Runs {
-		if from, to := max(run.From, u.span.From), min(run.To, u.span.Until); from < to {
-			changed += u.run(l, from, to)
+	for _, held := range l.Holds {
+		from, to := max(held.From, u.span.From), min(held.To, u.span.Until)
+		if from < to && held.Amounts != (Amounts{}) {
+			changed += u.hold(l.Key, Hold{Interval{from, to}, held.Amounts})
 		}
 	}
 	return changed
 }
 
-// run adds the hours of one run, which lies within the span.
-func (u *Usage) run(l Lived, from, to Time) (changed int) {
+// hold adds the hours of what was held within the span.
+func (u *Usage) hold(key string, held Hold) (changed int) {
+	from, to := held.From, held.To
 	first, last := u.span.step(from), u.span.step(to-1)
-	k := u.in(l.Key, first, last+1)
+	k := u.in(key, first, last+1)
 	add := func(node int, length Time) {
-		s, hours := k.at(node), float64(length)/float64(time.Hour/time.Millisecond)
-		s.cpu += hours * l.CPUs
-		s.gpu += hours * l.GPUs
+		s, part := k.at(node), held
+		part.Interval = Interval{0, length}
+		s.hours = s.hours.plus(HoursOf([]Hold{part}))
 		changed++
 	}
 	if first == last {
@@ -178,7 +181,7 @@ type Used struct {
 	From        Time // of the step; 0: since ever
 	Jobs        int
 	Waited, Ran *Spread // of those that ran; nil if none did
-	CPU, GPU    float64 // hours
+	Hours       Amounts // times hours
 }
 
 // Spread says how durations are spread, in seconds: half of them are not longer than P50, and so on.
@@ -202,7 +205,7 @@ func (u *Usage) Sum() []Used {
 			}
 			for node := u.size + step; node > 0; node /= 2 {
 				if s := k.nodes[node]; s != nil {
-					used.CPU, used.GPU = used.CPU+s.cpu, used.GPU+s.gpu
+					used.Hours = used.Hours.plus(s.hours)
 				}
 			}
 			if u.span.From != 0 {

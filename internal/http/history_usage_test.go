@@ -1,6 +1,7 @@
 package http
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kubecast/kubecast/internal/auth"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
 )
 
 // uses checks what a user is told of usage: the items, with times as hours after a moment.
@@ -42,17 +44,17 @@ func TestHistorySumsUpWhatIsUsed(t *testing.T) {
 	c.lives("b/two", "bob", "", history.Running, history.Pending, history.Running, history.Deleted)
 	since := "since=" + url.QueryEscape(origin.Std().Format(time.RFC3339))
 	hour := `{"p50":3600,"p90":3600,"max":3600}`
-	a := `{"key":"a","from":null,"jobs":3,"waitedSeconds":` + hour + `,"ranSeconds":` + hour + `,"cpuHours":6,"gpuHours":0}`
-	b := `{"key":"b","from":null,"jobs":1,"waitedSeconds":{"p50":0,"p90":0,"max":0},"ranSeconds":{"p50":7200,"p90":7200,"max":7200},"cpuHours":4,"gpuHours":0}`
+	a := `{"key":"a","from":null,"jobs":3,"waitedSeconds":` + hour + `,"ranSeconds":` + hour + `,"cpuHours":6,"memoryHours":0,"gpuHours":0}`
+	b := `{"key":"b","from":null,"jobs":1,"waitedSeconds":{"p50":0,"p90":0,"max":0},"ranSeconds":{"p50":7200,"p90":7200,"max":7200},"cpuHours":4,"memoryHours":0,"gpuHours":0}`
 	c.uses("", "alice", 0, a, b)
 	c.uses("by=namespace&owner=bob", "alice", 0, b)
 	c.uses("state=Deleted&by=state", "alice", 0, strings.Replace(b, `"b"`, `"Deleted"`, 1))
 	c.uses("by=queue&owner=me", "alice", 0, strings.Replace(a, `"a"`, `"gold"`, 1))
 	c.uses("by=resource&"+since, "alice", origin,
-		`{"key":"jobs.batch","from":"@0@","jobs":4,"waitedSeconds":{"p50":3600,"p90":3600,"max":3600},"ranSeconds":{"p50":3600,"p90":7200,"max":7200},"cpuHours":10,"gpuHours":0}`)
+		`{"key":"jobs.batch","from":"@0@","jobs":4,"waitedSeconds":{"p50":3600,"p90":3600,"max":3600},"ranSeconds":{"p50":3600,"p90":7200,"max":7200},"cpuHours":10,"memoryHours":0,"gpuHours":0}`)
 	none := `"jobs":0,"waitedSeconds":null,"ranSeconds":null,`
 	c.uses("step=1h&by=owner&owner=bob&"+since, "alice", origin, strings.Replace(strings.Replace(strings.Replace(b, `"b"`, `"bob"`, 1), "null", `"@0@"`, 1), `"cpuHours":4`, `"cpuHours":2`, 1),
-		`{"key":"bob","from":"@2@",`+none+`"cpuHours":2,"gpuHours":0}`)
+		`{"key":"bob","from":"@2@",`+none+`"cpuHours":2,"memoryHours":0,"gpuHours":0}`)
 	c.uses("until=200h", "alice", 0)
 	c.access.permit("narrow", auth.Scope{Namespaces: []string{"b"}})
 	c.uses("", "narrow", 0, b)
@@ -65,5 +67,57 @@ func TestHistorySumsUpWhatIsUsed(t *testing.T) {
 		if a := c.get(allJobs + "?" + query); a.code != 400 || !strings.Contains(a.body, want) {
 			t.Errorf("%s: %d %s", query, a.code, a.body)
 		}
+	}
+}
+
+// A job says what its pods have held by now and how they ended, wherever it is shown; one that nobody can know of says null.
+func TestAJobSaysWhatItsPodsComeTo(t *testing.T) {
+	p := newPods(t)
+	before := p.lives("a/before", "bob", "", history.Running, history.Succeeded)
+	if err := p.db.Began(t.Context(), p.log, p.at+1); err != nil {
+		t.Fatal(err)
+	}
+	one, none := p.lives("a/one", "bob", "", history.Running), p.lives("a/none", "bob", "", history.Pending)
+	var runs []*store.Run
+	for i, reason := range []string{history.Preempted, history.OOMKilled, history.Completed, history.Removed, ""} {
+		run := &store.Run{Of: p.chronicle.log.ID, Run: &history.Run{
+			Identity: history.Identity{UID: fmt.Sprint("pod-", i), Namespace: "a", Name: fmt.Sprint("pod-", i)}, Job: history.Ref{Resource: "jobs.batch", Name: "one", UID: one}, Created: p.at,
+			Scheduled: p.at, Ended: p.at + 3_600_000, Reason: reason, Requests: map[string]string{"cpu": "1500m", "memory": "2Gi", "nvidia.com/gpu": "1"},
+		}}
+		if reason == "" {
+			run.Scheduled, run.Ended = 0, 0
+		}
+		runs = append(runs, run)
+	}
+	var err error
+	if p.log, err = p.db.Write(t.Context(), p.log, store.Batch{To: 1, Runs: runs}); err != nil {
+		t.Fatal(err)
+	}
+	for uid, want := range map[string]string{
+		one:    `"hours":{"cpu":6,"memory":8,"gpu":4},"podFailures":2,"preemptions":1,"podCount":5`,
+		none:   `"hours":{"cpu":0,"memory":0,"gpu":0},"podFailures":0,"preemptions":0,"podCount":0`,
+		before: `"hours":null,"podFailures":null,"preemptions":null,"podCount":null`,
+	} {
+		for _, path := range []string{allJobs, "/history/apis/batch/v1/namespaces/a/jobs"} {
+			if a := p.get(path + "?uid=" + uid); a.code != 200 || !strings.Contains(a.body, want) {
+				t.Errorf("%s: %d %s, not %s", uid, a.code, a.body, want)
+			}
+		}
+	}
+	var page struct {
+		Items []struct{ Pods []struct{ Name string } }
+	}
+	for query, want := range map[string]string{
+		"?uid=" + one: "[{[{pod-4} {pod-3} {pod-2} {pod-1} {pod-0}]}]", "/one?since=2000h&uid=" + one: "[{[{pod-4} {pod-3} {pod-2} {pod-1} {pod-0}]}]", "?uid=" + none: "[{[]}]", "/one": "[{[]}]",
+	} {
+		page.Items = nil
+		a := p.get("/history/apis/batch/v1/namespaces/a/jobs" + query)
+		if err := json.Unmarshal([]byte(a.body), &page); err != nil || fmt.Sprint(page.Items) != want || strings.Contains(a.body, `"pods":`) != strings.Contains(query, "uid=") {
+			t.Errorf("%s: %d %s %v", query, a.code, a.body, err)
+		}
+	}
+	since := "since=" + url.QueryEscape((p.at + 1_800_000).Std().Format(time.RFC3339Nano))
+	if a := p.get(allJobs + "?view=usage&by=resource&uid=" + one + "&" + since); !strings.Contains(a.body, `"jobs":0,"waitedSeconds":null,"ranSeconds":null,"cpuHours":3,"memoryHours":4,"gpuHours":2}`) {
+		t.Errorf("half of it is %s", a.body)
 	}
 }

@@ -121,6 +121,15 @@ func (r Reader) Kept(ctx context.Context, c *cluster.Cluster, kind, uid string, 
 	return text, ok, err
 }
 
+// Uses is what jobs of a kind have used up to now, by uid; see store.Store.Uses. Errors are those of Jobs.
+func (r Reader) Uses(ctx context.Context, c *cluster.Cluster, kind string, jobs []*history.Job, now history.Time) (uses map[string]history.Use, err error) {
+	_, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) (_ []struct{}, err error) {
+		uses, err = r.database.Uses(ctx, log, jobs, now)
+		return nil, err
+	})
+	return uses, err
+}
+
 // Newest are the newest transitions up to a number, or the runs of the newest pods, in the order of their numbers. Errors are those of Jobs.
 func (r Reader) Newest(ctx context.Context, c *cluster.Cluster, kind string, what What, f store.Filter, upTo uint64, limit int) ([]Change, error) {
 	if what == Transitions {
@@ -147,7 +156,7 @@ const (
 
 // Lives gives what usage needs of a kind's jobs; see store.Store.Lives. Errors are those of Jobs, or visit's.
 func (r Reader) Lives(
-	ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, by store.By, from, until, now history.Time, visit func([]history.Lived) error,
+	ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, by store.By, span history.Span, now history.Time, visit func([]history.Lived) error,
 ) error {
 	release, err := r.archive.usages.TakeWithin(ctx, usageWithin, r.payer)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -159,7 +168,7 @@ func (r Reader) Lives(
 	defer release()
 	var refused error
 	_, err = readWithin(ctx, r, c, kind, usageWithin, func(ctx context.Context, log store.Log) ([]struct{}, error) {
-		return nil, r.database.Lives(ctx, log, f, by, from, until, now, func(batch []history.Lived) error {
+		return nil, r.database.Lives(ctx, log, f, by, span, now, func(batch []history.Lived) error {
 			if refused = visit(batch); refused != nil {
 				return errVisit
 			}

@@ -271,6 +271,9 @@ func (r *Recorder) compare(ctx context.Context) error {
 	b := r.differences(objectsOf(snapshot), snapshot.Version())
 	r.log.Info("jobs are compared with the cluster's", "version", snapshot.Version(), "objects", snapshot.Len(), "late", b.changes())
 	r.read = snapshot.Head.Known().All
+	if err := r.beginsAnew(ctx); err != nil {
+		return err
+	}
 	if err := r.write(ctx, b); err != nil {
 		return err
 	}
@@ -315,7 +318,10 @@ func (r *Recorder) leap(ctx context.Context, gone error, upTo uint64) (cursor *c
 	b := r.differences(objects, to)
 	r.log.Info("what the cluster has forgotten is passed over", "after", r.read, "to", to, "late", b.changes())
 	r.read = to
-	if err := r.write(ctx, b); err != nil {
+	if err = r.beginsAnew(ctx); err == nil {
+		err = r.write(ctx, b)
+	}
+	if err != nil {
 		cursor.Disarm()
 		return nil, false, err
 	}

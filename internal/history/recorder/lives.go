@@ -80,6 +80,14 @@ func (r *Recorder) beginLives(ctx context.Context) error {
 	return r.settle(ctx) // or pods that belong to no job would be looked into one by one, later
 }
 
+// beginsAnew notes that pods may have come and gone that nobody saw. Of jobs from before it is not known whether they had any.
+func (r *Recorder) beginsAnew(ctx context.Context) error {
+	if r.lives == nil {
+		return nil
+	}
+	return r.opts.Database.Began(ctx, r.at, history.At(r.opts.Cluster.Now()))
+}
+
 // seek begins to look for a run's job. Whoever makes pods can invent jobs, so it is the namespace with the most that has no room for more.
 func (l *podLives) seek(s *seek) {
 	if len(l.sought) >= mostSought && l.sought[s.of.UID] == nil {

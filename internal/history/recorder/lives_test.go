@@ -297,3 +297,41 @@ func TestInventedJobsOfOneNamespaceHideNoOtherJobs(t *testing.T) {
 		}
 	})
 }
+
+// Pods that come and go while the API server forgets what happened were seen by nobody, so of jobs from before it is not known whether they had any. A restart after which
+// everything is read again is no such time.
+func TestPodsThatNobodySawAreNotTakenForNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newPodWorld()
+		job := world.job(db, "job", true)
+		pod := func(name string) {
+			world.put(name, "runs", controlledBy("batch/v1", "Job", job.Name, job.UID))
+			world.remove(name)
+		}
+		began := func(what string, want int) {
+			t.Helper()
+			settle()
+			if n := len(db.began); n != want || n > 0 && db.began[n-1] > history.At(time.Now()) {
+				t.Errorf("%s: it began anew %d times, not %d: %v", what, n, want, db.began)
+			}
+		}
+		r := startOf(t, world.api.Connect(t), db, "a", ring, apitest.Pods, nil)
+		began("the first start", 1)
+		world.api.EndWatches()
+		pod("watched")
+		began("a watch that broke off", 1)
+		r.stop()
+		pod("read again")
+		r = startOf(t, world.api.Connect(t), db, "b", ring, apitest.Pods, nil)
+		began("a restart", 1)
+		r.stop()
+		pod("forgotten")
+		world.api.Compact()
+		r = startOf(t, world.api.Connect(t), db, "c", ring, apitest.Pods, nil)
+		defer r.stop()
+		began("a restart after the API server has forgotten", 2)
+		if len(db.runs) != 2 {
+			t.Errorf("%d pods were seen", len(db.runs))
+		}
+	})
+}

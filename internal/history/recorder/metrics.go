@@ -120,6 +120,11 @@ func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store
 	return call(ctx, c, answerWithin+time.Duration(rows)*rowWithin, func(ctx context.Context) (store.Log, error) { return c.Database.Write(ctx, log, b) })
 }
 
+func (c counted) Began(ctx context.Context, log store.Log, at history.Time) error {
+	_, err := call(ctx, c, answerWithin, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.Database.Began(ctx, log, at) })
+	return err
+}
+
 // call calls the database, for so long at most, and counts it if it fails.
 func call[T any](ctx context.Context, c counted, atMost time.Duration, do func(context.Context) (T, error)) (T, error) {
 	within, cancel := context.WithTimeout(ctx, atMost)

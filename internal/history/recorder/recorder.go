@@ -25,6 +25,7 @@ type Database interface {
 	LivingRuns(ctx context.Context, pods store.Log) ([]*store.Run, error)
 	JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[history.Ref]store.Job, error)
 	Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error)
+	Began(ctx context.Context, pods store.Log, at history.Time) error
 }
 
 // Expiring is what the removal of old jobs needs of a store.Store.
@@ -302,7 +303,7 @@ func (r *Recorder) passedOver(ctx context.Context, position uint64) (again bool,
 			return ok, failed
 		}
 		r.log.Warn("the cluster has no longer what happened while its watch was lost: what a list found is recorded as late", "after", r.read, "version", position, "error", err)
-		return false, nil
+		return false, r.beginsAnew(ctx)
 	case err != nil:
 		return false, err
 	}

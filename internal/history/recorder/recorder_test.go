@@ -49,6 +49,7 @@ type memory struct {
 	runs        map[string]store.Run  // by the pod's uid, as they are
 	written     []store.Run           // each as it was written
 	of          map[history.Ref]int64 // the logs of jobs that are recorded, for recorders of pods
+	began       []history.Time        // when the log of pods began anew
 
 	refused int                   // questions with texts that PostgreSQL does not take, or that are longer than a column
 	parked  map[string]bool       // pods of which there is a row that nobody is shown
@@ -203,6 +204,16 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 		return log, err
 	}
 	return m.log, nil
+}
+
+func (m *memory) Began(_ context.Context, _ store.Log, at history.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.away {
+		return errAway
+	}
+	m.began = append(m.began, at)
+	return nil
 }
 
 // expireTakes is how long the database takes to remove a batch.

@@ -203,7 +203,14 @@ var otherHours = map[string]struct {
 // The hours of runs are those that a person reckons by the time that pods ran, a little more since they have their nodes before.
 func TestRecordedLivesTakeTheHoursOfTheirPods(t *testing.T) {
 	for life, now := range allTold(t) {
-		hours := history.HoursOf(history.HoldsOf(now.runs, now.until))
+		hours, total := history.HoursOf(history.HoldsOf(now.runs, now.until)), &history.Total{}
+		for _, r := range now.runs {
+			total.Add(r)
+		}
+		kept := total.Use(now.until)
+		if math.Abs(kept.Hours.CPUs-hours.CPUs)+math.Abs(kept.Hours.Memory-hours.Memory)+math.Abs(kept.Hours.GPUs-hours.GPUs) > 1e-9 || kept.Tally != history.TallyOf(now.runs) {
+			t.Errorf("%s: its total is %+v, not %+v", life.Name(), kept, hours)
+		}
 		var ran []history.Hold
 		for _, r := range now.runs {
 			if r.Started != 0 {

@@ -82,8 +82,10 @@ func (s *Store) expire(ctx context.Context, tx *sql.Tx, log Log, uids []string) 
 	if transitions, err = s.delete(ctx, tx, "transitions", w); err != nil {
 		return 0, 0, err
 	}
-	if _, err = s.delete(ctx, tx, "runs", w); err != nil { // that were written after those that are removed were looked for: pods may outlive their job
-		return 0, 0, err
+	for _, table := range []string{"runs", "totals"} { // of runs that were written after those that are removed were looked for: pods may outlive their job
+		if _, err = s.delete(ctx, tx, table, w); err != nil {
+			return 0, 0, err
+		}
 	}
 	if _, err = s.delete(ctx, tx, "kept", w); err != nil { // after the jobs: who keeps something of one holds its row
 		return 0, 0, err

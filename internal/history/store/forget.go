@@ -72,6 +72,11 @@ func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.T
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return removed, err
 	}
+	if log.Resource == RunsResource { // whose jobs stay
+		if err := s.countRemoved(ctx, tx, log, runs); err != nil {
+			return removed, err
+		}
+	}
 	if err := s.expireRuns(ctx, tx, runs); err != nil {
 		return removed, err
 	}
@@ -92,9 +97,12 @@ func (s *Store) forget(ctx context.Context, tx *sql.Tx, log Log, since history.T
 		if _, err = s.delete(ctx, tx, "kept", w); err != nil {
 			return removed, err
 		}
+		if _, err = s.delete(ctx, tx, "totals", w); err != nil {
+			return removed, err
+		}
 	}
 	if last {
-		for _, table := range []string{"transitions", "jobs", "runs", "kept", "spans"} { // of the first four there should be none
+		for _, table := range []string{"transitions", "jobs", "runs", "kept", "totals", "spans"} { // but for the last there should be none
 			w := &where{}
 			w.add("log = ?", log.ID)
 			if _, err := s.delete(ctx, tx, table, w); err != nil {

@@ -70,7 +70,7 @@ func finds(t *testing.T, s *Store, log Log, f Filter) (jobs, transitions int) {
 		t.Fatalf("%d transitions, and the other way %d: %v", len(told), len(after), err)
 	}
 	used := 0
-	if err := s.Lives(t.Context(), log, f, ByOwner, 0, 1<<60, 1<<60, func(lived []history.Lived) error {
+	if err := s.Lives(t.Context(), log, f, ByOwner, history.Span{Until: 1 << 60}, 1<<60, func(lived []history.Lived) error {
 		used += len(lived)
 		return nil
 	}); err != nil || used != len(found) {

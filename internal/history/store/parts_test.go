@@ -76,7 +76,7 @@ func TestPartsAreFoundByWhatTheyArePartsOf(t *testing.T) {
 			t.Error(kinds, err)
 		}
 		n := 0
-		if err := s.Lives(t.Context(), log, Filter{}, ByOwner, 0, 1_000_000, 1_000_000, func(all []history.Lived) error {
+		if err := s.Lives(t.Context(), log, Filter{}, ByOwner, history.Span{Until: 1_000_000}, 1_000_000, func(all []history.Lived) error {
 			n += len(all)
 			return nil
 		}); err != nil || n != 20 {

@@ -84,6 +84,9 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 			moved = append(moved, r.UID)
 		}
 	}
+	if err := s.countWritten(ctx, tx, b.Runs); err != nil {
+		return err
+	}
 	for part := range slices.Chunk(moved, batchOfKeys) {
 		w := &where{}
 		w.add("log = ?", pods.ID)

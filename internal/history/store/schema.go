@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // migrations bring a schema from each version to the next. One that was released is never changed.
@@ -105,7 +106,7 @@ var migrations = [][]string{{
 	},
 	inboxNamespaces,
 	secretTables,
-	runTables,
+	slices.Concat(runTables, totalTables),
 	parentColumns,
 	progressColumns,
 	keptTables,

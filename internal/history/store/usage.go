@@ -29,20 +29,24 @@ const (
 // usageRows is about how many rows are read in one turn.
 const usageRows = 1000
 
-// Lives calls visit with what usage needs of all jobs of a log that were created, or ran, between two times, as they are
-// when they are read. Since and Until of the filter do not count. Visit gets some jobs at a time; its error ends the reading.
-// It may take its time.
+// Lives calls visit with what usage needs of all jobs of a log that were created, or held anything, within a span, as they are
+// when they are read. Since and Until of the filter do not count. Visit gets some jobs at a time, and of those with many runs these
+// afterwards; its error ends the reading. It may take its time.
 //
 // It is read a stretch of an index after the other, each in a turn of its own. So however much there is, others wait for one
 // stretch only.
 //
-// If a job ran once, its row tells when. Transitions are read only of jobs that ran several times.
-func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, from, until, now history.Time, visit func([]history.Lived) error) error {
+// What a job used is in its total, if all of it lies in one step. Runs are read only of jobs of which it does not. A job from before runs
+// were recorded used what it requested while it was Running.
+func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, span history.Span, now history.Time, visit func([]history.Lived) error) error {
 	f.Since, f.Until = 0, 0
-	l := lives{store: s, log: log, filter: f, by: by, now: now, amounts: map[string]history.Amounts{}, visit: visit}
-	err := l.created(ctx, int64(from), int64(until))
-	if err == nil && from > 0 { // else no job was created before
-		err = l.before(ctx, int64(from))
+	l := lives{store: s, log: log, filter: f, by: by, span: span, now: now, amounts: map[string]history.Amounts{}, visit: visit}
+	var err error
+	if l.covered, err = s.covered(ctx, log.Cluster); err == nil {
+		err = l.created(ctx, int64(span.From), int64(span.Until))
+	}
+	if err == nil && span.From > 0 { // else no job was created before
+		err = l.before(ctx, int64(span.From))
 	}
 	if err != nil {
 		return fmt.Errorf("read usage: %w", err)
@@ -56,11 +60,23 @@ type lives struct {
 	log     Log
 	filter  Filter
 	by      By
+	span    history.Span
 	now     history.Time
+	covered covered
 	amounts map[string]history.Amounts // by the text of the requests, since most jobs request the same as others
 	visit   func([]history.Lived) error
-	batch   []history.Lived
+	batch   []livedJob
 	again   map[string]int // by uid: the indexes in the batch of jobs that ran several times
+}
+
+// livedJob is a job of a batch.
+type livedJob struct {
+	uid string
+	history.Lived
+	end      history.Time // 0: it has not ended
+	running  history.Hold // what it requested, from when it first was Running for as long as it was
+	several  bool         // that was not one time
+	requests string
 }
 
 // created reads the jobs that were created between two times, by the condition by which there is least to look at.
@@ -83,43 +99,82 @@ func (l *lives) created(ctx context.Context, from, until int64) error {
 	return nil
 }
 
-// stretch is a part of the index jobs_ran.
+// before reads the jobs that were created before a time and held anything after it. Those that still do come first, since one that ends
+// meanwhile is among the others then.
+func (l *lives) before(ctx context.Context, from int64) error {
+	still := map[string]bool{}
+	stillOnes := func(uid string, total bool) bool {
+		if total {
+			still[uid] = true
+		}
+		return total
+	}
+	others := func(uid string, total bool) bool { return total && !still[uid] }
+	holds := index{"totals", "totals_until"}
+	if err := l.held(ctx, stretch{holds, fmt.Sprintf("held_until = %d", int64(stillRuns)), "first_held", math.MinInt64, int64(l.span.Until) - 1}, from, stillOnes); err != nil {
+		return err
+	}
+	if err := l.held(ctx, stretch{holds, "1 = 1", "held_until", from, stillRuns - 1}, from, others); err != nil {
+		return err
+	}
+	return l.unrecorded(ctx, from)
+}
+
+// unrecorded reads the jobs of which runs are not known that were created before a time and ran after it.
+func (l *lives) unrecorded(ctx context.Context, from int64) error {
+	created := from
+	if l.covered.until == math.MaxInt64 {
+		created = min(from, int64(l.covered.from))
+	}
+	running := map[string]bool{}
+	runningOnes := func(uid string, total bool) bool {
+		running[uid] = true
+		return !total
+	}
+	others := func(uid string, total bool) bool { return !total && !running[uid] }
+	ran := index{"jobs", "jobs_ran"}
+	if err := l.ran(ctx, stretch{ran, fmt.Sprintf("ran_until = %d", int64(stillRuns)), "created", math.MinInt64, created - 1}, created, runningOnes); err != nil {
+		return err
+	}
+	if err := l.ran(ctx, stretch{ran, "1 = 1", "ran_until", from, stillRuns - 1}, created, others); err != nil {
+		return err
+	}
+	return l.ran(ctx, stretch{ran, "ran_until IS NULL", "created", math.MinInt64, created - 1}, created, others)
+}
+
+// index is one of a table.
+type index struct{ table, name string }
+
+// stretch is a part of an index.
 type stretch struct {
+	index
 	is          string // what all its rows are
 	column      string // that they are ordered by
 	above, upTo int64
 }
 
-// before reads the jobs that were created before a time and ran after it. Those that are running come first, since one that ends
-// meanwhile is among the others then.
-func (l *lives) before(ctx context.Context, from int64) error {
-	running := map[string]bool{}
-	if err := l.ran(ctx, stretch{fmt.Sprintf("ran_until = %d", int64(stillRuns)), "created", math.MinInt64, from - 1}, from, func(uid string) bool {
-		running[uid] = true
-		return true
-	}); err != nil {
-		return err
+// next cuts off a piece of a stretch, up to a value of its column; more says whether there is a rest.
+func (l *lives) next(ctx context.Context, in stretch) (upTo int64, more bool, err error) {
+	upTo = in.upTo
+	err = l.store.QueryRow(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE log = ? AND %s AND %s > ? AND %s <= ? ORDER BY %s LIMIT 1 OFFSET %d",
+		in.column, in.table+l.store.dialect.use(in.name), in.is, in.column, in.column, in.column, usageRows), l.log.ID, in.above, in.upTo).Scan(&upTo)
+	if errors.Is(err, sql.ErrNoRows) {
+		return in.upTo, false, nil
 	}
-	others := func(uid string) bool { return !running[uid] }
-	if err := l.ran(ctx, stretch{"1 = 1", "ran_until", from, stillRuns - 1}, from, others); err != nil {
-		return err
-	}
-	return l.ran(ctx, stretch{"ran_until IS NULL", "created", math.MinInt64, from - 1}, from, others)
+	return upTo, err == nil, err
 }
 
 // ran reads the jobs of a stretch that were created before a time.
-func (l *lives) ran(ctx context.Context, in stretch, created int64, counts func(uid string) bool) error {
-	table := "jobs" + l.store.dialect.use("jobs_ran")
+func (l *lives) ran(ctx context.Context, in stretch, created int64, counts func(uid string, total bool) bool) error {
 	for more := true; more; {
-		upTo := in.upTo
-		err := l.store.QueryRow(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE log = ? AND %s AND %s > ? AND %s <= ? ORDER BY %s LIMIT 1 OFFSET %d",
-			in.column, table, in.is, in.column, in.column, in.column, usageRows), l.log.ID, in.above, in.upTo).Scan(&upTo)
-		if more = err == nil; !more && !errors.Is(err, sql.ErrNoRows) {
+		var upTo int64
+		var err error
+		if upTo, more, err = l.next(ctx, in); err != nil {
 			return err
 		}
 		w := l.store.where(l.filter, l.log, "jobs", "state", "")
 		w.add(in.is+" AND created < ? AND "+in.column+" > ? AND "+in.column+" <= ?", created, in.above, upTo)
-		if err := l.read(ctx, table+" "+w.String(), w.args, counts); err != nil {
+		if err := l.read(ctx, in.table+l.store.dialect.use(in.name)+" "+w.String(), w.args, counts); err != nil {
 			return err
 		}
 		in.above = upTo
@@ -127,21 +182,44 @@ func (l *lives) ran(ctx context.Context, in stretch, created int64, counts func(
 	return nil
 }
 
-// read reads one stretch, and calls visit with what counts of it; nil: all of it.
-func (l *lives) read(ctx context.Context, from string, args []any, counts func(uid string) bool) error {
-	if err := l.store.Each(ctx, func(scan Scan) error {
-		var uid, namespace, owner, queue, spent, requests string
-		var parent sql.NullString
-		var state history.State
-		var since, created, started history.Time
-		var ran *int64
-		if err := scan(&uid, &namespace, &owner, &queue, &state, &since, &created, &started, &ran, &spent, &requests, &parent); err != nil {
+// held reads the jobs that were created before a time and whose totals are in a stretch.
+func (l *lives) held(ctx context.Context, in stretch, created int64, counts func(uid string, total bool) bool) error {
+	for more := true; more; {
+		var upTo int64
+		var err error
+		if upTo, more, err = l.next(ctx, in); err != nil {
 			return err
 		}
-		if parent.String != "" || counts != nil && !counts(uid) { // a part is in what it is a part of
-			return nil
+		uids, err := l.store.texts(ctx, "SELECT uid FROM "+in.table+l.store.dialect.use(in.name)+" WHERE log = ? AND "+in.is+" AND "+in.column+" > ? AND "+in.column+" <= ?", l.log.ID, in.above, upTo)
+		if err != nil {
+			return err
 		}
-		job := history.Lived{Key: namespace, Created: created, Started: started}
+		for part := range slices.Chunk(uids, batchOfKeys) {
+			w := l.store.where(l.filter, l.log, "jobs", "state", "")
+			w.add("created < ?", created)
+			oneOf(w, "uid", part)
+			if err := l.read(ctx, "jobs"+l.store.dialect.use(l.store.dialect.primary("jobs"))+" "+w.String(), w.args, counts); err != nil {
+				return err
+			}
+		}
+		in.above = upTo
+	}
+	return nil
+}
+
+// read reads one stretch, and calls visit with what counts of it; nil: all of it. Counts is told whether a job has a total.
+func (l *lives) read(ctx context.Context, from string, args []any, counts func(uid string, total bool) bool) error {
+	l.batch, l.again = l.batch[:0], nil
+	if err := l.store.Each(ctx, func(scan Scan) error {
+		job, namespace, owner, queue, spent := livedJob{}, "", "", "", ""
+		var state history.State
+		var since, ended, deleted history.Time
+		var ran *int64
+		var parent sql.NullString
+		if err := scan(&job.uid, &namespace, &owner, &queue, &state, &since, &job.Created, &job.Started, &ended, &deleted, &ran, &spent, &job.requests, &parent); err != nil {
+			return err
+		}
+		job.Key, job.end, job.Counted = namespace, max(ended, deleted), parent.String != "" // a part is in what it is a part of
 		switch l.by {
 		case ByOwner:
 			job.Key = owner
@@ -152,12 +230,10 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 		case ByState:
 			job.Key = string(state)
 		}
-		if started != 0 {
-			a := l.amountsOf(requests)
-			job.CPUs, job.GPUs = a.CPUs, a.GPUs
+		if job.Started != 0 {
 			var states map[history.State]int64
 			if err := json.Unmarshal([]byte(spent), &states); err != nil {
-				return fmt.Errorf("job %s: %w", uid, err)
+				return fmt.Errorf("job %s: %w", job.uid, err)
 			}
 			total, end := states[history.Running], l.now
 			switch {
@@ -167,35 +243,83 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 				end = history.Time(*ran)
 			}
 			job.Ran = time.Duration(total) * time.Millisecond
-			job.Runs = []history.Interval{{From: started, To: started + history.Time(total)}}
-			if ran == nil || int64(end-started) != total {
-				if l.again == nil {
-					l.again = map[string]int{}
-				}
-				l.again[uid] = len(l.batch)
-			}
+			job.running.Interval = history.Interval{From: job.Started, To: job.Started + history.Time(total)}
+			job.several = ran == nil || int64(end-job.Started) != total
 		}
 		l.batch = append(l.batch, job)
 		return nil
-	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ran_until, spent, requests, parent_uid FROM "+from, args...); err != nil {
+	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ended, deleted, ran_until, spent, requests, parent_uid FROM "+from, args...); err != nil {
 		return err
 	}
-	return l.give(ctx)
+	uids := make([]string, len(l.batch))
+	for i, job := range l.batch {
+		uids[i] = job.uid
+	}
+	totals, err := l.store.totalsOf(ctx, l.log, uids)
+	if err != nil {
+		return err
+	}
+	l.batch = slices.DeleteFunc(l.batch, func(job livedJob) bool {
+		total := totals[job.uid] != nil
+		return job.Counted && !total || counts != nil && !counts(job.uid, total)
+	})
+	return l.give(ctx, totals)
 }
 
-// give calls visit with what was read.
-func (l *lives) give(ctx context.Context) error {
+// give calls visit with what was read, of which some have totals.
+func (l *lives) give(ctx context.Context, totals map[string]*history.Total) error {
+	var inParts []string // jobs whose runs have to be read
+	for i := range l.batch {
+		job := &l.batch[i]
+		switch total := totals[job.uid]; {
+		case total != nil:
+			if holds, whole := l.wholly(total); whole {
+				job.Holds = holds
+			} else {
+				inParts = append(inParts, job.uid)
+			}
+		case job.Started != 0 && !l.covered.has(job.Created, job.end, l.now):
+			job.running.Amounts = l.amountsOf(job.requests)
+			if job.Holds = []history.Hold{job.running}; job.several {
+				if l.again == nil {
+					l.again = map[string]int{}
+				}
+				l.again[job.uid] = i
+			}
+		}
+	}
 	if len(l.again) > 0 {
 		if err := l.runs(ctx); err != nil {
 			return err
 		}
 	}
-	err := l.visit(l.batch)
-	l.batch, l.again = l.batch[:0], nil
-	return err
+	told, keys := make([]history.Lived, len(l.batch)), map[string]string{}
+	for i, job := range l.batch {
+		told[i], keys[job.uid] = job.Lived, job.Key
+	}
+	if err := l.visit(told); err != nil {
+		return err
+	}
+	return l.store.heldBy(ctx, l.log, inParts, totals, l.now, func(uid string, holds []history.Hold) error {
+		return l.visit([]history.Lived{{Key: keys[uid], Counted: true, Holds: holds}})
+	})
 }
 
-// runs finds when jobs ran that ran several times. If the transitions of such a job were removed in the meantime, all of
+// wholly is what the runs of a job hold, if none of them holds anything within the span, or all of it is within one of its steps. Then it does not matter
+// when which of them did.
+func (l *lives) wholly(t *history.Total) (holds []history.Hold, whole bool) {
+	at := history.Interval{From: t.First, To: t.Until(l.now)}
+	switch {
+	case t.First == 0, at.To <= at.From, at.To <= l.span.From, at.From >= l.span.Until:
+		return nil, true
+	case sharesDevices(t), !l.span.HasInOneStep(at):
+		return nil, false
+	}
+	sum, hours := t.Use(l.now).Hours, float64(at.To-at.From)/float64(time.Hour/time.Millisecond)
+	return []history.Hold{{Interval: at, Amounts: history.Amounts{CPUs: sum.CPUs / hours, Memory: sum.Memory / hours, GPUs: sum.GPUs / hours}}}, true
+}
+
+// runs finds when jobs ran that ran several times, and whose pods' runs are not known. If the transitions of such a job were removed in the meantime, all of
 // its time counts from where it began.
 func (l *lives) runs(ctx context.Context) error {
 	found := map[string][]history.Interval{}
@@ -206,8 +330,9 @@ func (l *lives) runs(ctx context.Context) error {
 	}
 	for uid, runs := range found {
 		job := &l.batch[l.again[uid]]
-		job.Runs, job.Ran = runs, 0
+		job.Holds, job.Ran = nil, 0
 		for _, run := range runs {
+			job.Holds = append(job.Holds, history.Hold{Interval: run, Amounts: job.running.Amounts})
 			job.Ran += time.Duration(run.To-run.From) * time.Millisecond
 		}
 	}

@@ -85,10 +85,11 @@ func simply(lives []life, span history.Span, now int, key func(life) string) map
 			if running++; first < 0 {
 				first = at
 			}
-			if inside(at) && l.cpus+l.gpus > 0 {
+			if inside(at) {
 				sum := sums[name(l, at)]
-				sum.CPU += l.cpus / 3600
-				sum.GPU += l.gpus / 3600
+				sum.Hours.CPUs += l.cpus / 3600
+				sum.Hours.Memory += 1. / 3600
+				sum.Hours.GPUs += l.gpus / 3600
 				sums[name(l, at)] = sum
 			}
 		}
@@ -118,8 +119,8 @@ func simply(lives []life, span history.Span, now int, key func(life) string) map
 	return sums
 }
 
-// Usage of random lives, jobs that run now and those that ran several times included, is what is counted second by second; and the sums of its
-// parts are the whole.
+// Usage of random lives of which nobody recorded the pods, jobs that run now and those that ran several times included, is what is counted second by
+// second; and the sums of its parts are the whole.
 func TestUsageIsWhatIsCountedSecondBySecond(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		const seconds = 600
@@ -144,7 +145,7 @@ func TestUsageIsWhatIsCountedSecondBySecond(t *testing.T) {
 			}
 			for by, key := range keys {
 				usage := history.NewUsage(span)
-				if err := s.Lives(t.Context(), log, Filter{}, by, span.From, span.Until, seconds*second, func(batch []history.Lived) error {
+				if err := s.Lives(t.Context(), log, Filter{}, by, span, seconds*second, func(batch []history.Lived) error {
 					for _, l := range batch {
 						usage.Add(l)
 					}

@@ -39,6 +39,25 @@ type Job struct {
 	Children *int  `json:"children,omitempty"`
 	Log      *bool `json:"log,omitempty"`  // whether the end of its log is kept; only where jobs are asked for
 	Spec     *bool `json:"spec,omitempty"` // whether its spec is kept; only where jobs are asked for
+	// What its pods come to; null: that is not known.
+	Hours       *Hours `json:"hours"`
+	PodFailures *int   `json:"podFailures"`
+	Preemptions *int   `json:"preemptions"`
+	PodCount    *int64 `json:"podCount"`
+	Pods        []Run  `json:"pods,omitzero"` // the newest first; nil where they are not told
+}
+
+// Hours are resources times hours.
+type Hours struct {
+	CPU    float64 `json:"cpu"`
+	Memory float64 `json:"memory"` // GiB
+	GPU    float64 `json:"gpu"`
+}
+
+// Use says what the job has used, and how its pods have ended.
+func (j *Job) Use(u history.Use) {
+	j.Hours = &Hours{u.Hours.CPUs, u.Hours.Memory, u.Hours.GPUs}
+	j.PodFailures, j.Preemptions, j.PodCount = &u.Failures, &u.Preemptions, &u.Runs
 }
 
 // JobOf returns a job of a cluster, by its name for people, and a kind, as it is at a time.

@@ -187,10 +187,18 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 	after := q.after.job()
 	linked := links{handler: h, page: p, caller: id, in: g, target: t, own: q.me, sees: map[string]*store.Filter{}}
 	var kept store.Keeping
+	var uses map[string]history.Use
+	var pods []wire.Run
 	return fill(p, q.limit, func(most int) (jobs []*history.Job, err error) {
 		jobs, kept, err = p.from.JobsAndKept(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, after, most)
 		if err == nil {
 			err = linked.read(ctx, jobs[:min(len(jobs), chunk)]) // a further one only says that there are more
+		}
+		if err == nil {
+			uses, err = p.from.Uses(ctx, g.Kinds.Cluster(), t.Qualified(), jobs, now)
+		}
+		if err == nil && len(jobs) > 0 && len(q.filter.UIDs) == 1 {
+			pods, err = h.podsOf(ctx, p, g, t, q)
 		}
 		return jobs, err
 	}, func(j *history.Job) any {
@@ -198,8 +206,30 @@ func (h *Handler) jobs(ctx context.Context, p *page, id auth.Identity, g access.
 		told := linked.told(wire.JobOf(j, g.Kinds.Cluster().Name(), t.Qualified(), now))
 		told.Log = new(kept.Has(j.UID, store.KeptLog))
 		told.Spec = new(kept.Has(j.UID, store.KeptSpec))
+		if use, known := uses[j.UID]; known {
+			told.Use(use)
+		}
+		told.Pods = pods
 		return told
 	}, func() string { return q.goOn(token{Created: int64(after.Created), UID: after.UID}) })
+}
+
+// mostPods is how many of its pods are told with a job.
+const mostPods = 100
+
+// podsOf are the newest pods of the one job that is asked for.
+func (h *Handler) podsOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question) ([]wire.Run, error) {
+	numbers, err := p.from.Numbers(ctx, g.Kinds.Cluster(), archive.Runs.Numbering(t.Qualified()))
+	if err != nil {
+		return nil, err
+	}
+	q.filter.Since, q.filter.Until = 0, 0 // of the job
+	runs, err := p.from.Runs(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, store.RunAfter{}, mostPods)
+	pods := make([]wire.Run, len(runs))
+	for i, run := range runs {
+		pods[i] = wire.RunOf(run, g.Kinds.Cluster().Name(), numbers.Row(run.Seq))
+	}
+	return pods, err
 }
 
 // runs makes a page of runs.

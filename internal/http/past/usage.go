@@ -76,6 +76,7 @@ type used struct {
 	WaitedSeconds *history.Spread `json:"waitedSeconds"`
 	RanSeconds    *history.Spread `json:"ranSeconds"`
 	CPUHours      float64         `json:"cpuHours"`
+	MemoryHours   float64         `json:"memoryHours"` // in GiB
 	GPUHours      float64         `json:"gpuHours"`
 }
 
@@ -88,7 +89,7 @@ const sumCost = 256
 // usageOf makes the answer to a question for usage.
 func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now history.Time) error {
 	usage := history.NewUsage(q.span())
-	err := p.from.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.filter.Since, q.filter.Until, now, func(batch []history.Lived) error {
+	err := p.from.Lives(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, q.by, q.span(), now, func(batch []history.Lived) error {
 		for _, l := range batch {
 			if !p.task.Step(rowCost + sumCost*usage.Add(l)) {
 				return p.task.Err()
@@ -107,7 +108,7 @@ func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access
 		return err
 	}
 	for _, u := range usage.Sum() {
-		if err := p.add(used{u.Key, u.From, u.Jobs, u.Waited, u.Ran, u.CPU, u.GPU}); err != nil {
+		if err := p.add(used{u.Key, u.From, u.Jobs, u.Waited, u.Ran, u.Hours.CPUs, u.Hours.Memory, u.Hours.GPUs}); err != nil {
 			return err
 		}
 	}

@@ -112,6 +112,13 @@ export interface PastJob {
   readonly log?: boolean;
   /** What it was told to do is kept; see {@link pastSpec}. */
   readonly spec?: boolean;
+  /** What its pods requested, times how long they held it, so far; memory in GiB · h. Null where that is not known, as the next two. */
+  readonly hours?: { readonly cpu: number; readonly memory: number; readonly gpu: number } | null;
+  /** Pods that ended badly, and those of them that were preempted for others. */
+  readonly podFailures?: number | null;
+  readonly preemptions?: number | null;
+  /** All of its pods. */
+  readonly podCount?: number | null;
 }
 
 /** Which jobs of a history. */
@@ -159,6 +166,10 @@ function readJob(data: JsonObject): PastJob {
     children: typeof children === 'number' ? children : 0,
     log: data.log === true,
     spec: data.spec === true,
+    hours: isJsonObject(data.hours) ? { cpu: Number(data.hours.cpu), memory: Number(data.hours.memory), gpu: Number(data.hours.gpu) } : null,
+    podFailures: typeof data.podFailures === 'number' ? data.podFailures : null,
+    preemptions: typeof data.preemptions === 'number' ? data.preemptions : null,
+    podCount: typeof data.podCount === 'number' ? data.podCount : null,
   };
 }
 

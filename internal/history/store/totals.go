@@ -1,0 +1,366 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// A job may have any number of runs, and is shown on pages of many. So what its runs come to is kept in a row of its own, which is written
+// with them, in their transaction. Runs that are removed while their job stays are taken out.
+
+// totalTables have a row for each job that has runs. Held_until is stillRuns as long as any of them holds its node.
+var totalTables = []string{
+	`CREATE TABLE IF NOT EXISTS totals (
+		log BIGINT NOT NULL,
+		uid $KEY NOT NULL,
+		first_held BIGINT NOT NULL,
+		held_until BIGINT NOT NULL,
+		total $TEXT NOT NULL,
+		PRIMARY KEY (log, uid)
+	) $OPTIONS`,
+	`CREATE INDEX IF NOT EXISTS totals_until ON totals (log, held_until, first_held)`,
+	// Of a log of pods: since when it has all that happened. NULL: it never had.
+	`ALTER TABLE logs ADD COLUMN IF NOT EXISTS whole_since BIGINT`,
+}
+
+var totalColumns = []string{"log", "uid", "first_held", "held_until", "total"}
+
+// jobOf is a job's key.
+type jobOf struct {
+	log int64
+	uid string
+}
+
+// runChange is what a transaction does to a run in a log of jobs: nil before if it is new, and after if it is removed.
+type runChange struct {
+	log         int64
+	before, now *history.Run
+}
+
+// countRuns changes the totals of the jobs of runs. The log of pods that numbers these is locked, so nobody else changes them.
+func (s *Store) countRuns(ctx context.Context, tx *sql.Tx, changes []runChange) error {
+	touched := map[jobOf]bool{}
+	each := func(count func(jobOf, *history.Run, func(*history.Total, *history.Run))) {
+		for _, c := range changes {
+			if c.before != nil {
+				count(jobOf{c.log, c.before.Job.UID}, c.before, (*history.Total).Remove)
+			}
+			if c.now != nil {
+				count(jobOf{c.log, c.now.Job.UID}, c.now, (*history.Total).Add)
+			}
+		}
+	}
+	uids := map[int64][]string{}
+	each(func(of jobOf, _ *history.Run, _ func(*history.Total, *history.Run)) {
+		if !touched[of] {
+			touched[of], uids[of.log] = true, append(uids[of.log], of.uid)
+		}
+	})
+	totals, texts := map[jobOf]*history.Total{}, map[jobOf]string{}
+	for _, log := range slices.Sorted(maps.Keys(uids)) {
+		slices.Sort(uids[log]) // all lock rows in one order
+		for part := range slices.Chunk(uids[log], batchOfKeys) {
+			w := &where{}
+			w.add("log = ?", log)
+			oneOf(w, "uid", part)
+			rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT uid, total FROM totals "+w.String()), w.args...)
+			if err := scanEach(rows, err, func(scan Scan) error {
+				of, text := jobOf{log: log}, ""
+				if err := scan(&of.uid, &text); err != nil {
+					return err
+				}
+				totals[of], texts[of] = &history.Total{}, text
+				return json.Unmarshal([]byte(text), totals[of])
+			}); err != nil {
+				return fmt.Errorf("read totals: %w", err)
+			}
+		}
+	}
+	each(func(of jobOf, r *history.Run, count func(*history.Total, *history.Run)) {
+		if totals[of] == nil {
+			totals[of] = &history.Total{}
+		}
+		count(totals[of], r)
+	})
+	var rows [][]any
+	for _, log := range slices.Sorted(maps.Keys(uids)) {
+		for _, uid := range uids[log] {
+			of := jobOf{log, uid}
+			text, err := json.Marshal(totals[of])
+			if err != nil {
+				return err
+			}
+			if string(text) == texts[of] {
+				continue
+			}
+			until := int64(totals[of].Last)
+			if totals[of].Holding > 0 {
+				until = stillRuns
+			}
+			rows = append(rows, []any{log, uid, int64(totals[of].First), until, string(text)})
+		}
+	}
+	if err := s.insert(ctx, tx, "totals", totalColumns, rows, s.dialect.upsert(totalColumns[:2], totalColumns[2:])); err != nil {
+		return fmt.Errorf("write totals: %w", err)
+	}
+	return nil
+}
+
+// countedColumns are those of a run on which totals depend; scanCounted scans them.
+const countedColumns = "uid, scheduled, ended, reason, requests, devices"
+
+func scanCounted(scan Scan, before ...any) (*history.Run, error) {
+	r := &history.Run{}
+	var requests, devices string
+	if err := scan(append(before, &r.Job.UID, &r.Scheduled, &r.Ended, &r.Reason, &requests, &devices)...); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(requests), &r.Requests); err != nil {
+		return nil, fmt.Errorf("run of job %s: %w", r.Job.UID, err)
+	}
+	if devices != "" {
+		if err := json.Unmarshal([]byte(devices), &r.Devices); err != nil {
+			return nil, fmt.Errorf("run of job %s: %w", r.Job.UID, err)
+		}
+	}
+	return r, nil
+}
+
+// runsBefore are the runs of pods in a log of jobs as a transaction finds them, by the pods' uids.
+func (s *Store) runsBefore(ctx context.Context, tx *sql.Tx, log int64, pods []string) (map[string]*history.Run, error) {
+	found := make(map[string]*history.Run, len(pods))
+	for part := range slices.Chunk(pods, batchOfKeys) {
+		w := &where{}
+		w.add("log = ?", log)
+		oneOf(w, "pod", part)
+		rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT pod, "+countedColumns+" FROM runs "+w.String()), w.args...)
+		if err := scanEach(rows, err, func(scan Scan) error {
+			var pod string
+			r, err := scanCounted(scan, &pod)
+			found[pod] = r
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// countWritten changes totals by the runs of a batch, before these are written.
+func (s *Store) countWritten(ctx context.Context, tx *sql.Tx, runs []*Run) error {
+	in := map[int64][]string{}
+	for _, r := range runs {
+		if r.Of != 0 {
+			in[r.Of] = append(in[r.Of], r.UID)
+		}
+	}
+	before := map[int64]map[string]*history.Run{}
+	for log, pods := range in {
+		found, err := s.runsBefore(ctx, tx, log, pods)
+		if err != nil {
+			return err
+		}
+		before[log] = found
+	}
+	var changes []runChange
+	for _, r := range runs {
+		if r.Of != 0 {
+			changes = append(changes, runChange{r.Of, before[r.Of][r.UID], r.Run})
+		}
+	}
+	return s.countRuns(ctx, tx, changes)
+}
+
+// countRemoved takes runs out of totals that a log of pods numbers, before they are removed. The log is locked.
+func (s *Store) countRemoved(ctx context.Context, tx *sql.Tx, pods Log, runs []removable) error {
+	in := map[int64][]string{}
+	for _, r := range runs {
+		if r.log != pods.ID {
+			in[r.log] = append(in[r.log], r.pod)
+		}
+	}
+	var changes []runChange
+	for log, pods := range in {
+		before, err := s.runsBefore(ctx, tx, log, pods)
+		if err != nil {
+			return err
+		}
+		for _, r := range before {
+			changes = append(changes, runChange{log: log, before: r})
+		}
+	}
+	return s.countRuns(ctx, tx, changes)
+}
+
+// Began notes that a log of pods begins anew at a time: what was before may be missing.
+func (s *Store) Began(ctx context.Context, pods Log, at history.Time) error {
+	if _, err := s.execute(ctx, "UPDATE logs SET whole_since = ? WHERE id = ?", int64(at), pods.ID); err != nil {
+		return fmt.Errorf("begin anew: %w", err)
+	}
+	return nil
+}
+
+// covered is the time of which all runs of a cluster's jobs were recorded; empty if none is.
+type covered struct{ from, until history.Time }
+
+// covered asks for that time. Until has no end while somebody records them.
+func (s *Store) covered(ctx context.Context, cluster string) (c covered, err error) {
+	var since sql.NullInt64
+	var lease, moved, now int64
+	err = s.QueryRow(ctx, "SELECT whole_since, lease, moved, "+s.dialect.now()+" FROM logs WHERE cluster = ? AND resource = ?", cluster, RunsResource).Scan(&since, &lease, &moved, &now)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && !since.Valid:
+		return covered{}, nil
+	case err != nil:
+		return covered{}, fmt.Errorf("find since when runs are recorded: %w", err)
+	case lease > now:
+		return covered{history.Time(since.Int64), math.MaxInt64}, nil
+	}
+	return covered{history.Time(since.Int64), history.Time(max(lease, moved))}, nil
+}
+
+// has reports whether all runs are there of a job that was created and ended at these times; an end of 0 is none yet.
+func (c covered) has(created, end, now history.Time) bool {
+	if end == 0 {
+		end = now
+	}
+	return c.from != 0 && created >= c.from && (c.until == math.MaxInt64 || end <= c.until)
+}
+
+// totalsOf are the totals of jobs of a log that have runs, by uid.
+func (s *Store) totalsOf(ctx context.Context, log Log, uids []string) (map[string]*history.Total, error) {
+	found := make(map[string]*history.Total, len(uids))
+	for part := range slices.Chunk(uids, batchOfKeys) {
+		w := &where{}
+		w.add("log = ?", log.ID)
+		oneOf(w, "uid", part)
+		if err := s.Each(ctx, func(scan Scan) error {
+			var uid, text string
+			if err := scan(&uid, &text); err != nil {
+				return err
+			}
+			total := &history.Total{}
+			if err := json.Unmarshal([]byte(text), total); err != nil {
+				return fmt.Errorf("job %s: %w", uid, err)
+			}
+			if total.Runs > 0 {
+				found[uid] = total
+			}
+			return nil
+		}, "SELECT uid, total FROM totals "+w.String(), w.args...); err != nil {
+			return nil, fmt.Errorf("read totals: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// Uses is what jobs have used up to now, by uid. A job is not there of which that is not known: it has no run, and may have had some while nobody recorded them.
+func (s *Store) Uses(ctx context.Context, log Log, jobs []*history.Job, now history.Time) (map[string]history.Use, error) {
+	c, err := s.covered(ctx, log.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	uids := make([]string, len(jobs))
+	for i, j := range jobs {
+		uids[i] = j.UID
+	}
+	totals, err := s.totalsOf(ctx, log, uids)
+	if err != nil {
+		return nil, err
+	}
+	uses := make(map[string]history.Use, len(jobs))
+	var shares []string
+	for _, j := range jobs {
+		switch total := totals[j.UID]; {
+		case total == nil:
+			if c.has(j.Created, max(j.Ended, j.Deleted), now) {
+				uses[j.UID] = history.Use{}
+			}
+		default:
+			if uses[j.UID] = total.Use(now); sharesDevices(total) {
+				shares = append(shares, j.UID)
+			}
+		}
+	}
+	err = s.heldBy(ctx, log, shares, totals, now, func(uid string, holds []history.Hold) error {
+		use := uses[uid]
+		use.Hours = history.HoursOf(holds)
+		uses[uid] = use
+		return nil
+	})
+	return uses, err
+}
+
+// mostSharing is with how many runs it is looked up which devices several of them had at a time.
+const mostSharing = 200
+
+// sharesDevices reports whether runs of a job may have had a device at the same time, which counts once.
+func sharesDevices(t *history.Total) bool {
+	return t.Devices > 0 && t.Runs > 1 && t.Runs <= mostSharing
+}
+
+// heldBy calls visit with what the runs of jobs hold or held. Of a job of many runs it is called for some of them at a time. Runs are read some at
+// a time, each time in a turn of its own.
+func (s *Store) heldBy(ctx context.Context, log Log, uids []string, totals map[string]*history.Total, now history.Time, visit func(uid string, holds []history.Hold) error) error {
+	for len(uids) > 0 {
+		n, runs := 1, totals[uids[0]].Runs
+		for n < len(uids) && n < batchOfKeys && runs+totals[uids[n]].Runs <= usageRows {
+			runs += totals[uids[n]].Runs
+			n++
+		}
+		if err := s.heldByThese(ctx, log, uids[:n], totals, now, visit); err != nil {
+			return fmt.Errorf("read runs: %w", err)
+		}
+		uids = uids[n:]
+	}
+	return nil
+}
+
+func (s *Store) heldByThese(ctx context.Context, log Log, uids []string, totals map[string]*history.Total, now history.Time, visit func(string, []history.Hold) error) error {
+	after := RunAfter{Created: math.MinInt64}
+	for {
+		w := &where{}
+		w.add("log = ?", log.ID)
+		oneOf(w, "uid", uids)
+		order, limit := "", math.MaxInt32
+		if len(uids) == 1 {
+			w.add("created >= ? AND (created > ? OR pod > ?)", int64(after.Created), int64(after.Created), after.Pod)
+			order, limit = " ORDER BY created, pod", usageRows
+		}
+		found, n := map[string][]*history.Run{}, 0
+		if err := s.Each(ctx, func(scan Scan) error {
+			r, err := scanCounted(scan, &after.Created, &after.Pod)
+			if err == nil {
+				n++
+				found[r.Job.UID] = append(found[r.Job.UID], r)
+			}
+			return err
+		}, "SELECT created, pod, "+countedColumns+" FROM runs"+s.dialect.use("runs_uid")+" "+w.String()+order+" LIMIT ?", append(w.args, limit)...); err != nil {
+			return err
+		}
+		for uid, runs := range found {
+			var holds []history.Hold
+			if sharesDevices(totals[uid]) {
+				holds = history.HoldsOf(runs, now)
+			} else {
+				for _, r := range runs {
+					holds = append(holds, history.HoldsOf([]*history.Run{r}, now)...)
+				}
+			}
+			if err := visit(uid, holds); err != nil {
+				return err
+			}
+		}
+		if n < limit {
+			return nil
+		}
+	}
+}
