@@ -121,3 +121,44 @@ func TestAJobSaysWhatItsPodsComeTo(t *testing.T) {
 		t.Errorf("half of it is %s", a.body)
 	}
 }
+
+// Ends are counted in the steps in which jobs ended, for those whom the caller may see.
+func TestHistoryCountsEnds(t *testing.T) {
+	c := newChronicle(t)
+	origin := c.at
+	for range 2 {
+		c.at = origin - 60_000
+		c.lives("a/one", "alice", "gold", history.Running, history.Succeeded, history.Deleted)
+	}
+	c.at = origin - 60_000
+	c.lives("b/two", "bob", "", history.Pending, history.Running, history.Failed)
+	c.at = origin - 60_000
+	c.lives("b/three", "bob", "", history.Running, history.Cancelled, history.Running, history.Failed)
+	text := func(hours int) string { return (origin + history.Time(hours)*3_600_000).Std().Format(time.RFC3339) }
+	since := "&since=" + url.QueryEscape(text(0))
+	answers := func(user, query string, items ...string) {
+		t.Helper()
+		a := c.get(allJobs+"?view=ends&"+query, "Authorization: Bearer "+user)
+		if want := `{"items":[` + strings.Join(items, ",") + `],"continue":""}` + "\n"; a.code != 200 || a.body != want {
+			t.Errorf("%s: %d %s, not %s", query, a.code, a.body, want)
+		}
+	}
+	item := func(key, from string, succeeded, failed, cancelled int) string {
+		if from != "null" {
+			from = `"` + from + `"`
+		}
+		return fmt.Sprintf(`{"key":%q,"from":%s,"succeeded":%d,"failed":%d,"cancelled":%d}`, key, from, succeeded, failed, cancelled)
+	}
+	answers("alice", "", item("a", "null", 2, 0, 0), item("b", "null", 0, 2, 1))
+	answers("alice", "by=resource&step=1h"+since, item("jobs.batch", text(1), 2, 0, 1), item("jobs.batch", text(2), 0, 1, 0), item("jobs.batch", text(3), 0, 1, 0))
+	answers("alice", "by=owner&owner=me", item("alice", "null", 2, 0, 0))
+	answers("alice", "by=queue&queue=gold", item("gold", "null", 2, 0, 0))
+	answers("alice", "until="+url.QueryEscape(text(2))+since, item("a", text(0), 2, 0, 0), item("b", text(0), 0, 0, 1))
+	c.access.permit("narrow", auth.Scope{Namespaces: []string{"a"}})
+	answers("narrow", "", item("a", "null", 2, 0, 0))
+	for _, query := range []string{"by=state", "state=Failed", "limit=3", "step=1h", "continue=x"} {
+		if a := c.get(allJobs + "?view=ends&" + query); a.code != 400 {
+			t.Errorf("%s: %d %s", query, a.code, a.body)
+		}
+	}
+}

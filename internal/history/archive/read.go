@@ -158,6 +158,22 @@ const (
 func (r Reader) Lives(
 	ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, by store.By, span history.Span, now history.Time, visit func([]history.Lived) error,
 ) error {
+	return readAll(ctx, r, c, kind, visit, func(ctx context.Context, log store.Log, visit func([]history.Lived) error) error {
+		return r.database.Lives(ctx, log, f, by, span, now, visit)
+	})
+}
+
+// Ends gives the transitions of a kind that led to an end; see store.Store.Ends. Errors are those of Lives.
+func (r Reader) Ends(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter, visit func([]*history.Transition) error) error {
+	return readAll(ctx, r, c, kind, visit, func(ctx context.Context, log store.Log, visit func([]*history.Transition) error) error {
+		return r.database.Ends(ctx, log, f, visit)
+	})
+}
+
+// readAll reads all of a time, of which visit gets some at a time.
+func readAll[T any](
+	ctx context.Context, r Reader, c *cluster.Cluster, kind string, visit func([]T) error, ask func(context.Context, store.Log, func([]T) error) error,
+) error {
 	release, err := r.archive.usages.TakeWithin(ctx, usageWithin, r.payer)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = store.ErrBusy
@@ -168,7 +184,7 @@ func (r Reader) Lives(
 	defer release()
 	var refused error
 	_, err = readWithin(ctx, r, c, kind, usageWithin, func(ctx context.Context, log store.Log) ([]struct{}, error) {
-		return nil, r.database.Lives(ctx, log, f, by, span, now, func(batch []history.Lived) error {
+		return nil, ask(ctx, log, func(batch []T) error {
 			if refused = visit(batch); refused != nil {
 				return errVisit
 			}

@@ -54,6 +54,35 @@ func (s *Store) Lives(ctx context.Context, log Log, f Filter, by By, span histor
 	return nil
 }
 
+// Ends calls visit with the transitions of a log that led jobs to an end, the newest first, some at a time; the states of the filter do not count. It reads a page after
+// the other, each in turns of its own.
+func (s *Store) Ends(ctx context.Context, log Log, f Filter, visit func([]*history.Transition) error) error {
+	f.States = []history.State{history.Succeeded, history.Failed, history.Cancelled}
+	for before := uint64(0); ; {
+		page, err := s.Transitions(ctx, log, f, before, usageRows)
+		if err != nil {
+			return err
+		}
+		if err := visit(page); err != nil || len(page) < usageRows {
+			return err
+		}
+		before = page[len(page)-1].Seq
+	}
+}
+
+// KeyOf is the key by which a transition of a kind is counted.
+func (b By) KeyOf(resource string, t *history.Transition) string {
+	switch b {
+	case ByOwner:
+		return t.Owner
+	case ByQueue:
+		return t.Queue
+	case ByResource:
+		return resource
+	}
+	return t.Namespace
+}
+
 // lives is one reading.
 type lives struct {
 	store   *Store

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -8,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kubecast/kubecast/internal/history"
@@ -159,8 +160,57 @@ func TestUsageIsWhatIsCountedSecondBySecond(t *testing.T) {
 				}
 				want := simply(lives, span, seconds, key)
 				ignored := cmpopts.IgnoreFields(history.Used{}, "Key", "From")
-				if diff := cmp.Diff(want, got, ignored, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+				if diff := gocmp.Diff(want, got, ignored, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 					t.Fatalf("by %s in %+v: %s", by, span, diff)
+				}
+			}
+		}
+	})
+}
+
+// Whatever is asked for and however long the log is, ends are counted that are transitions to an end, each once.
+func TestEndsAreTheTransitionsThatLedToThem(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const seconds = 900
+		s.window = 40
+		random := rand.New(rand.NewPCG(3, 2))
+		_, b := randomLives(random, 1500, seconds)
+		log := write(t, s, take(t, s, "a"), b)
+		for _, f := range []Filter{{}, {Since: 100 * second, Until: 300 * second}, {Owners: []string{"o1", "o2"}}, {Namespace: "n1", Since: 700 * second}, {States: []history.State{history.Running}}} {
+			for _, by := range []By{ByNamespace, ByOwner, ByQueue, ByResource} {
+				span := history.Span{From: f.Since, Until: cmp.Or(f.Until, seconds*second), Step: time.Minute}
+				asked := f
+				asked.States = nil
+				want := map[string]int{}
+				for _, tr := range b.Transitions {
+					if tr.To.Ended() && asked.Matches(tr) {
+						step := history.Time(0)
+						if span.From != 0 {
+							step = span.From + (tr.At-span.From)/60_000*60_000
+						}
+						want[fmt.Sprint(map[By]string{ByNamespace: tr.Namespace, ByOwner: tr.Owner, ByQueue: tr.Queue, ByResource: jobs.Resource}[by], step, tr.To)]++
+					}
+				}
+				ends, calls := history.NewEnds(span), 0
+				if err := s.Ends(t.Context(), log, f, func(batch []*history.Transition) error {
+					calls++
+					for _, tr := range batch {
+						ends.Add(by.KeyOf(log.Resource, tr), tr.To, tr.At)
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				got := map[string]int{}
+				for _, e := range ends.Sum() {
+					for to, n := range map[history.State]int{history.Succeeded: e.Succeeded, history.Failed: e.Failed, history.Cancelled: e.Cancelled} {
+						if n > 0 {
+							got[fmt.Sprint(e.Key, e.From, to)] = n
+						}
+					}
+				}
+				if diff := gocmp.Diff(want, got); diff != "" || len(want) == 0 {
+					t.Fatalf("by %s of %+v in %d calls: %s", by, f, calls, diff)
 				}
 			}
 		}

@@ -56,7 +56,7 @@ func Target(path string) (access.Target, bool) {
 // awayFor is after how long clients may ask again while the history's database is away.
 const awayFor = 5 * time.Second
 
-// Answer answers a list of jobs or transitions, or what jobs used.
+// Answer answers a list of jobs, transitions or runs, or what jobs used, or how they ended.
 func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identity) error {
 	if trace := trail.Of(r.Context()); trace != nil {
 		trace.Asked(reply.Negotiate(r.Header), r.URL.Query())
@@ -98,6 +98,8 @@ func (h *Handler) Answer(w http.ResponseWriter, r *http.Request, id auth.Identit
 		err = h.usageOf(r.Context(), &page, found, t, q, history.At(now))
 	case viewSpec, viewLog:
 		err = h.kept(r.Context(), &page, id, found, t, q)
+	case viewEnds:
+		err = h.endsOf(r.Context(), &page, found, t, q)
 	default:
 		err = h.jobs(r.Context(), &page, id, found, t, q, history.At(now))
 	}

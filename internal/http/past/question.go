@@ -35,6 +35,7 @@ const (
 	viewJobs        = "jobs"
 	viewTransitions = "transitions"
 	viewUsage       = "usage"
+	viewEnds        = "ends"
 	viewRuns        = "runs"
 	viewSpec        = "spec"
 	viewLog         = "log"
@@ -101,8 +102,8 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 	if q.filter.Until, err = timeOf("until", query["until"], now); err != nil {
 		return q, err
 	}
-	if q.view == viewRuns && len(states) > 0 {
-		return q, reply.BadRequest("state: has no meaning with view=runs: jobs have states")
+	if (q.view == viewRuns || q.view == viewEnds) && len(states) > 0 {
+		return q, reply.BadRequest("state: has no meaning with view=%s", q.view)
 	}
 	q.digest = digest(query, t)
 	if text := query.Get("continue"); text != "" {
@@ -152,10 +153,10 @@ func viewOf(query url.Values) (string, error) {
 	switch view := query.Get("view"); view {
 	case "":
 		return viewJobs, nil
-	case viewJobs, viewTransitions, viewUsage, viewRuns, viewSpec, viewLog:
+	case viewJobs, viewTransitions, viewUsage, viewRuns, viewEnds, viewSpec, viewLog:
 		return view, nil
 	default:
-		return "", reply.BadRequest("view: %q is none; there are jobs, transitions, runs, usage, spec and log", reply.Shortened(view))
+		return "", reply.BadRequest("view: %q is none; there are jobs, transitions, runs, usage, ends, spec and log", reply.Shortened(view))
 	}
 }
 

@@ -31,7 +31,7 @@ func TestPagesAreOfOneSpanOfTime(t *testing.T) {
 
 // Whatever a stranger writes, what goes to the database is bounded, and texts that it takes.
 func FuzzQuestion(f *testing.F) {
-	for _, seed := range []string{"owner=me,bob&limit=3", "view=transitions&continue=eyJxIjoiIn0", "since=24h&until=2026-01-31T09:00:00%2B02:00", "state=%00", "uid=%ff,&uid=a"} {
+	for _, seed := range []string{"owner=me,bob&limit=3", "view=transitions&continue=eyJxIjoiIn0", "since=24h&until=2026-01-31T09:00:00%2B02:00", "state=%00", "uid=%ff,&uid=a", "view=ends&by=queue&since=1h&step=1m"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

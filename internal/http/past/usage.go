@@ -23,20 +23,24 @@ const (
 // bys are the values of by; the first is meant where none is given.
 var bys = []string{string(store.ByNamespace), string(store.ByOwner), string(store.ByQueue), string(store.ByResource), string(store.ByState)}
 
-// usage reads what only a question for usage has.
+// usage reads what only a question for usage or ends has.
 func (q *question) usage(query url.Values, now time.Time) error {
-	if q.view != viewUsage {
+	if q.view != viewUsage && q.view != viewEnds {
 		for _, name := range []string{"by", "step"} {
 			if query.Has(name) {
-				return reply.BadRequest("%s: has a meaning with view=usage only", name)
+				return reply.BadRequest("%s: has a meaning with view=usage and view=ends only", name)
 			}
 		}
 		return nil
 	}
 	for _, name := range []string{"limit", "continue"} {
 		if query.Has(name) {
-			return reply.BadRequest("%s: has no meaning with view=usage, which is one answer", name)
+			return reply.BadRequest("%s: has no meaning with view=%s, which is one answer", name, q.view)
 		}
+	}
+	bys := bys
+	if q.view == viewEnds {
+		bys = bys[:len(bys)-1] // the states are what is counted
 	}
 	q.by = store.By(bys[0])
 	if by := query["by"]; len(by) > 1 || len(by) == 1 && !slices.Contains(bys, by[0]) {
@@ -86,6 +90,10 @@ const rowCost = 4 << 10
 // sumCost is what it takes to add to one sum: a job that ran through several steps is added to some.
 const sumCost = 256
 
+func tooManyGroups() error {
+	return reply.BadRequest("there are more than %d keys and steps: ask for a shorter time, longer steps, or less by a filter", maxGroups)
+}
+
 // usageOf makes the answer to a question for usage.
 func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question, now history.Time) error {
 	usage := history.NewUsage(q.span())
@@ -98,7 +106,7 @@ func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access
 		p.task.Rest() // the database is read without a turn
 		switch groups, jobs := usage.Size(); {
 		case groups > maxGroups:
-			return reply.BadRequest("there are more than %d keys and steps: ask for a shorter time, longer steps, or less by a filter", maxGroups)
+			return tooManyGroups()
 		case jobs > maxCounted:
 			return reply.BadRequest("there are more than %d jobs: ask for a shorter time, or for less by a filter", maxCounted)
 		}
@@ -109,6 +117,45 @@ func (h *Handler) usageOf(ctx context.Context, p *page, g access.Grant, t access
 	}
 	for _, u := range usage.Sum() {
 		if err := p.add(used{u.Key, u.From, u.Jobs, u.Waited, u.Ran, u.Hours.CPUs, u.Hours.Memory, u.Hours.GPUs}); err != nil {
+			return err
+		}
+	}
+	return p.end("")
+}
+
+// ended is how jobs ended as clients are told it.
+type ended struct {
+	Key       string       `json:"key"`
+	From      history.Time `json:"from"`
+	Succeeded int          `json:"succeeded"`
+	Failed    int          `json:"failed"`
+	Cancelled int          `json:"cancelled"`
+}
+
+// endsOf makes the answer to a question for ends.
+func (h *Handler) endsOf(ctx context.Context, p *page, g access.Grant, t access.Target, q question) error {
+	ends, all := history.NewEnds(q.span()), 0
+	err := p.from.Ends(ctx, g.Kinds.Cluster(), t.Qualified(), q.filter, func(batch []*history.Transition) error {
+		for _, tr := range batch {
+			if !p.task.Step(rowCost) {
+				return p.task.Err()
+			}
+			ends.Add(q.by.KeyOf(t.Qualified(), tr), tr.To, tr.At)
+		}
+		p.task.Rest() // the database is read without a turn
+		switch all += len(batch); {
+		case ends.Size() > maxGroups:
+			return tooManyGroups()
+		case all > maxCounted:
+			return reply.BadRequest("there are more than %d ends: ask for a shorter time, or for less by a filter", maxCounted)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range ends.Sum() {
+		if err := p.add(ended(e)); err != nil {
 			return err
 		}
 	}
