@@ -32,6 +32,7 @@ var (
 	Deployments = cluster.Kind{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespaced: true, Watchable: true}
 	Widgets     = cluster.Kind{Group: "example.org", Version: "v1", Resource: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
 	Workloads   = cluster.Kind{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads", Kind: "Workload", Namespaced: true, Watchable: true}
+	Claims      = cluster.Kind{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims", Kind: "ResourceClaim", Namespaced: true, Watchable: true}
 	Definitions = cluster.Kind{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions", Kind: "CustomResourceDefinition", Watchable: true}
 
 	namespaces = cluster.Kind{Version: "v1", Resource: "namespaces", Kind: "Namespace", Watchable: true}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -155,8 +156,8 @@ func (r *Run) say(seen SeenPod) {
 	if len(said.Requests) > 0 {
 		r.Requests = requests(said.Requests)
 	}
-	if len(said.Devices) > 0 {
-		r.Devices = devices(said.Devices)
+	if !r.Terminal() || len(r.Devices) == 0 { // a claim may go before its pod does, and then be given to another
+		r.Devices = devices(r.Devices, said.Devices)
 	}
 	r.Restarts = max(r.Restarts, said.Restarts)
 	if r.ExitCode == nil || !r.Terminal() {
@@ -217,14 +218,16 @@ func plain(s string) string {
 	}, s)
 }
 
-// devices are the first of them, which is more than a node has.
-func devices(all []Device) []Device {
-	kept := make([]Device, 0, min(len(all), maxDevices))
-	for _, d := range all[:min(len(all), maxDevices)] {
-		kept = append(kept, Device{Name(d.Driver), Name(d.Pool), Name(d.Device)})
+// devices are those that are known, and those that were not, as many as are kept. A known list is not changed.
+func devices(known, said []Device) []Device {
+	for _, d := range said {
+		d = Device{Name(d.Driver), Name(d.Pool), Name(d.Device)}
+		if len(known) < maxDevices && !slices.Contains(known, d) {
+			known = append(known[:len(known):len(known)], d)
+		}
 	}
-	return kept
+	return known
 }
 
-// maxDevices bounds the devices that are kept of a run.
+// maxDevices bounds the devices that are kept of a run. It is more than a node has.
 const maxDevices = 128

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -187,5 +188,25 @@ func TestWhatIsToldAfterAnEndFillsInWhatWasNotKnown(t *testing.T) {
 	later.ExitCode, later.Container, later.Reason = code(143), "other", Errored
 	if next := NextRun(run, later); next != nil {
 		t.Errorf("%+v", next)
+	}
+}
+
+// Of the claims of a pod one is gone before the other, and one that has a name is given to another pod once this one has ended: its run has what it was given.
+func TestDevicesThatAPodWasGivenStayItsOwn(t *testing.T) {
+	device := func(name string) Device { return Device{"gpu.example.org", "p", name} }
+	var run *Run
+	for i, said := range []PodSaid{
+		{}, {Node: "n", Devices: []Device{device("a"), device("b")}}, {Node: "n", Devices: []Device{device("b"), device("b")}}, {Node: "n", Over: true, Reason: Completed}, {Node: "n", Over: true, Reason: Completed, Restarts: 1, Devices: []Device{device("another's")}},
+	} {
+		before := run
+		if next := NextRun(run, SeenPod{Identity: Identity{UID: "p"}, PodSaid: said, Version: uint64(i + 1), Observed: Time(i + 1)}); next != nil {
+			run = next
+		}
+		if before != nil && i > 1 && !slices.Equal(before.Devices, []Device{device("a"), device("b")}) {
+			t.Errorf("%d: %+v", i, before.Devices)
+		}
+	}
+	if run.Restarts != 1 || !slices.Equal(run.Devices, []Device{device("a"), device("b")}) {
+		t.Errorf("%+v", run)
 	}
 }

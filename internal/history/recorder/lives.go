@@ -152,7 +152,7 @@ func (r *Recorder) seePod(b *batch, o *cluster.Object, deleted bool, how sight) 
 		}
 	}
 	seen := history.SeenPod{
-		Identity: identity, PodSaid: pods.Read(o, nil), Job: job, Created: createdOf(o), Version: o.Version(), Deleted: deleted,
+		Identity: identity, PodSaid: pods.Read(o, r.opts.Waits.DevicesOf(identity.Namespace)), Job: job, Created: createdOf(o), Version: o.Version(), Deleted: deleted,
 		Observed: history.At(r.opts.Cluster.Time(how.at)), Late: how.late, Replayed: how.replayed,
 	}
 	if l != nil {

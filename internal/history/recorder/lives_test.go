@@ -335,3 +335,48 @@ func TestPodsThatNobodySawAreNotTakenForNone(t *testing.T) {
 		}
 	})
 }
+
+// A pod's devices are those that the claims of its own namespace were given, and stay when these are gone, as claims are that were made for the pod.
+func TestARunKeepsTheDevicesOfItsClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := apitest.New(apitest.Jobs, apitest.Pods, apitest.Claims)
+		_, db := newPodWorld()
+		api.Put("jobs", "n/job")
+		job := history.Ref{Resource: "jobs.batch", Name: "job", UID: api.UID("jobs", "n/job")}
+		db.of[job] = 7
+		given := func(device string) string {
+			return apitest.Set("status.allocation.devices.results", []map[string]any{
+				{"request": "gpu", "driver": "gpu.example.org", "pool": "node-1", "device": device}, {"request": "watch", "driver": "gpu.example.org", "pool": "node-1", "device": "all", "adminAccess": true},
+			})
+		}
+		api.Put("resourceclaims", "n/made", given("gpu-0"))
+		api.Put("resourceclaims", "n/shared", given("gpu-1"))
+		api.Put("resourceclaims", "m/unknown", given("gpu-2"))
+		r := startOf(t, api.Connect(t), db, "r", ring, apitest.Pods, nil)
+		settle()
+		put := func(stage string) {
+			api.Put("pods", "n/pod", append(slices.Clone(stages[stage]), controlledBy("batch/v1", "Job", job.Name, job.UID),
+				apitest.Set("spec.resourceClaims", []map[string]any{{"name": "a", "resourceClaimTemplateName": "t"}, {"name": "b", "resourceClaimName": "shared"}, {"name": "c", "resourceClaimName": "unknown"}}),
+				apitest.Set("status.resourceClaimStatuses", []map[string]any{{"name": "a", "resourceClaimName": "made"}}))...)
+			settle()
+		}
+		want := []history.Device{{Driver: "gpu.example.org", Pool: "node-1", Device: "gpu-0"}, {Driver: "gpu.example.org", Pool: "node-1", Device: "gpu-1"}}
+		put("bound")
+		uid := api.UID("pods", "n/pod")
+		db.set(func() {
+			if got := db.runs[uid].Devices; !slices.Equal(got, want) {
+				t.Errorf("it has %+v", got)
+			}
+		})
+		api.Delete("resourceclaims", "n/made")
+		settle()
+		put("runs")
+		api.Delete("resourceclaims", "n/shared")
+		settle()
+		put("is done")
+		r.stop()
+		if run := db.runs[uid]; !slices.Equal(run.Devices, want) || run.Ended == 0 {
+			t.Errorf("in the end it is %+v", run.Run)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/kubecast/kubecast/internal/cache"
 	"github.com/kubecast/kubecast/internal/cluster"
 	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/pods"
 	"github.com/kubecast/kubecast/internal/ownerref"
 )
 
@@ -85,4 +86,19 @@ func (w *Watch) JobOf(pod *cluster.Object) (job history.Ref, known bool) {
 		job = history.Ref{Resource: resource, Name: top.Name, UID: top.UID}
 	}
 	return job, known
+}
+
+// DevicesOf says which devices a resource claim of a namespace was given, by its name; nothing while claims are not read.
+func (w *Watch) DevicesOf(namespace string) func(claim string) []history.Device {
+	return func(claim string) []history.Device {
+		u, ok, _ := w.up(ownerref.ID{Group: "resource.k8s.io", Kind: "ResourceClaim"})
+		if !ok {
+			return nil
+		}
+		o := u.store.Snapshot().Get(namespace, claim)
+		if o == nil {
+			return nil
+		}
+		return pods.Devices(o)
+	}
 }

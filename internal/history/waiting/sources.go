@@ -18,6 +18,8 @@ type source struct {
 	says func(*cluster.Object) (said statement, ok bool) // nil: it says only to which object it belongs
 	// labels are the labels by which an object names the uid of the object to which it belongs, beside its owners.
 	labels []string
+	// lookedUp says that its objects say nothing by themselves, and are looked up.
+	lookedUp bool
 }
 
 // statement is what one object says.
@@ -58,9 +60,12 @@ var between = map[string]string{
 	"rayservices.ray.io": "rayclusters.ray.io", "leaderworkersets.leaderworkerset.x-k8s.io": "statefulsets.apps",
 }
 
+// claims is the kind of which objects say which devices pods were given.
+const claims = "resourceclaims.resource.k8s.io"
+
 // sourcesFor are the kinds that are read for the jobs of some kinds.
 func sourcesFor(jobs []string) []source {
-	all := slices.Clone(explaining)
+	all := append(slices.Clone(explaining), source{kind: claims, lookedUp: true})
 	for _, kind := range jobs {
 		for _, kind := range []string{kind, between[kind]} {
 			if kind != "" && !slices.ContainsFunc(all, func(s source) bool { return s.kind == kind }) {

@@ -128,6 +128,15 @@ func (w *Watch) read(ctx context.Context, s source, using *cache.Store) error {
 			w.reads(s, using.Kind(), nil)
 		}
 	}()
+	if s.lookedUp {
+		w.retain(s, nil)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-using.Gone():
+			return using.Err()
+		}
+	}
 	for {
 		snapshot := using.Snapshot()
 		found := map[ownerref.ID]bool{}
