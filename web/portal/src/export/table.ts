@@ -68,11 +68,11 @@ export function ofKind(kc: Kubecast, resource: Resource<KubeObject>, namespaced:
 
 /** Jobs of the history, all of them that are asked for, not only those that were leafed through. */
 export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
-  const { name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran } = t.columns;
+  const { name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures } = t.columns;
   return {
     file: fileOf('history', query.namespace ?? ''),
     csv: async function* (signal) {
-      yield [name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran];
+      yield [name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures];
       for (let rest: string | undefined = ''; rest !== undefined; ) {
         const page: Awaited<ReturnType<typeof pastJobs>> = await pastJobs(kc, jobs, { ...query, limit: 1_000, continue: rest || undefined });
         signal.throwIfAborted();
@@ -80,6 +80,7 @@ export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
           yield [
             job.name, job.namespace, stateName(job.state), job.reason, job.message, job.owner, job.queue, job.attempt,
             timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), job.durations['Running'],
+            job.hours?.cpu, job.hours?.memory, job.hours?.gpu, job.podFailures ?? undefined,
           ];
         }
         rest = page.continue || undefined;

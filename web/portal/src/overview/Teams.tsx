@@ -16,8 +16,8 @@ export function Teams({ namespace, since, signal }: { namespace: string; since: 
   const read = useCallback(() => usage(kc, { namespace, by, since }), [kc, namespace, by, since]);
   const { data } = useReading(read, signal, gap);
   const rows = [...(data ?? [])].sort((a, b) => b.gpuHours - a.gpuHours || b.cpuHours - a.cpuHours || b.jobs - a.jobs);
-  const most = (of: 'cpuHours' | 'gpuHours'): number => Math.max(...rows.map((row) => row[of]), Number.MIN_VALUE);
-  const [mostCpu, mostGpu] = [most('cpuHours'), most('gpuHours')];
+  const most = (of: 'cpuHours' | 'memoryHours' | 'gpuHours'): number => Math.max(...rows.map((row) => row[of]), Number.MIN_VALUE);
+  const [mostCpu, mostMemory, mostGpu] = [most('cpuHours'), most('memoryHours'), most('gpuHours')];
   return (
     <section className="overview-teams">
       <h2>
@@ -37,6 +37,7 @@ export function Teams({ namespace, since, signal }: { namespace: string; since: 
                   </th>
                 ))}
                 <th scope="col">{t.cpu}</th>
+                <th scope="col">{t.memory}</th>
                 <th scope="col">{t.gpu}</th>
               </tr>
             </thead>
@@ -52,6 +53,9 @@ export function Teams({ namespace, since, signal }: { namespace: string; since: 
                   <td data-numeric>{seconds(row.ranSeconds?.p50)}</td>
                   <td>
                     <Bar value={row.cpuHours} most={mostCpu} />
+                  </td>
+                  <td>
+                    <Bar value={row.memoryHours} most={mostMemory} />
                   </td>
                   <td>
                     <Bar value={row.gpuHours} most={mostGpu} />

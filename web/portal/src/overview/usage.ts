@@ -18,6 +18,8 @@ export interface Usage {
   readonly waitedSeconds: Spread | null;
   readonly ranSeconds: Spread | null;
   readonly cpuHours: number;
+  /** GiB · h. */
+  readonly memoryHours: number;
   readonly gpuHours: number;
 }
 
