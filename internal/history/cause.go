@@ -23,6 +23,7 @@ type Cause struct {
 // Circumstances are what a job's object and other jobs say of a cause.
 type Circumstances struct {
 	Deadline time.Duration           // that the job's object sets; 0: none, or not known
+	Evicted  Reason                  // why its queue has taken it back, as that says now; zero: it says nothing
 	NameOf   func(uid string) string // the job that has a uid, as namespace/name; "" if it is not known, or NameOf is nil
 }
 
@@ -43,13 +44,7 @@ const (
 // pod ended: the one that the job's own message names, else of those that failed last the one that ran out of memory or was taken
 // away, else the first that failed. Then what keeps pods from beginning; then what the job says.
 func CauseOf(j *Job, runs []*Run, c Circumstances) *Cause {
-	switch j.State {
-	case Failed, Retrying, Cancelled:
-	case Queued:
-		if !j.begun() {
-			return nil
-		}
-	default:
+	if !j.HasCause() {
 		return nil
 	}
 	var cause *Cause
@@ -80,8 +75,17 @@ func CauseOf(j *Job, runs []*Run, c Circumstances) *Cause {
 	if cause == nil {
 		return nil
 	}
-	cause.Text, cause.Reason = bounded(plain(cause.Text), maxCause), Name(cause.Reason)
+	cause.Text, cause.Reason = bounded(plain(cause.Text), maxCause), Name(plain(cause.Reason))
 	return cause
+}
+
+// HasCause reports whether the job's state is one that has a cause.
+func (j *Job) HasCause() bool {
+	switch j.State {
+	case Failed, Retrying, Cancelled:
+		return true
+	}
+	return j.State == Queued && j.begun()
 }
 
 // pastDeadline reports whether the job's controller ended it for its deadline.
@@ -96,7 +100,11 @@ func (j *Job) pastDeadline() bool {
 // dequeued is why a queue took a job back, as Kueue's Workload says; nil if it has not said so yet. The queue says so before it suspends
 // the job; what it said before an earlier suspension is over.
 func dequeued(j *Job, c Circumstances) *Cause {
-	for _, why := range slices.Backward(j.Reasons) {
+	reasons := j.Reasons
+	if c.Evicted.At <= j.Since+causeSlack { // else it is about what came after the job was in this state
+		reasons = append(slices.Clip(reasons), c.Evicted)
+	}
+	for _, why := range slices.Backward(reasons) {
 		if why.Source != "Workload" || why.At < j.Since-causeSlack {
 			continue
 		}

@@ -82,6 +82,7 @@ type Job struct {
 	Requests map[string]string
 	Reasons  []Reason // why it waited, the newest last; Reason is the newest while that holds
 	Progress Progress
+	Cause    *Cause // why it is in its state, as CauseOf found last, or why it had ended before it was deleted; nil if that is not known, or there is none
 	Counts
 }
 
@@ -103,4 +104,5 @@ type Transition struct {
 	Message  string
 	Owner    string
 	Queue    string
+	Cause    *Cause // as Job's; nil of a deletion
 }

@@ -97,6 +97,9 @@ func (j *Job) follow(was *Job, kept bool) {
 	}
 	if j.State == Deleted {
 		j.Ended = was.Ended
+		if was.State.Ended() {
+			j.Cause = was.Cause
+		}
 	}
 	if len(j.Requests) == 0 {
 		j.Requests = was.Requests

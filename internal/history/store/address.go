@@ -63,13 +63,14 @@ type database struct {
 	dialect dialect
 	writers []Writer
 	window  int                            // how many rows the first window of a page has
+	bounds  runBounds                      // how many runs are read to find causes
 	asked   func(query string, args []any) // of tests; nil otherwise
 }
 
 // New reads the address. It does not connect, so its errors are those of what was configured. The Store is the gateway's own
 // until For says otherwise.
 func New(opts Options) (*Store, error) {
-	s := &database{writers: opts.Writers, window: firstWindow}
+	s := &database{writers: opts.Writers, window: firstWindow, bounds: firstRunBounds}
 	for _, pool := range []struct {
 		of   **sql.DB
 		most int

@@ -179,7 +179,7 @@ func (mariadb) bind(query string) string { return query }
 func (mariadb) types() *strings.Replacer {
 	return strings.NewReplacer("$ID", "BIGINT AUTO_INCREMENT PRIMARY KEY", "$KEY", "VARBINARY(256)", "$TEXT", "MEDIUMBLOB", "$BYTES", "MEDIUMBLOB", "CREATE INDEX IF NOT EXISTS", "CREATE INDEX",
 		"ADD COLUMN IF NOT EXISTS", "ADD COLUMN", "$OPTIONS", "ENGINE=InnoDB ROW_FORMAT=DYNAMIC", "$UNLIKE", "",
-		"$IF parent_uid IS NOT NULL", "") // its indexes have all rows
+		"$IF parent_uid IS NOT NULL", "", "$IF cause_reason IS NOT NULL", "") // its indexes have all rows
 }
 
 func (mariadb) now() string { return "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)" }

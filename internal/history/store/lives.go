@@ -45,7 +45,7 @@ func (q *search) created(life int) (from, before int64) {
 
 // fewLives is a lead by lengths of life, if there is a span of time in which no more than so many jobs changed that come after a place; else nil.
 func (q *search) fewLives(ctx context.Context, after JobAfter, rows int) (lead, error) {
-	if q.span == [2]history.Time{} {
+	if q.span == [2]history.Time{} || q.caused {
 		return nil, nil
 	}
 	const index = "jobs_lived"

@@ -92,6 +92,7 @@ type Batch struct {
 	Transitions []*history.Transition // in order; they get their numbers
 	Jobs        []*history.Job        // as the transitions left them, each once
 	After       []*history.Job        // for each transition, its job as it was after it; only writers read it, nil if there are none
+	Causes      []KnownCause          // of transitions that were written before
 	Runs        []*Run                // of a log of pods: each once; they get their numbers in this order
 	Gone        []Gone                // of a log of pods: of which nothing else has changed
 	Kept        []Kept                // of jobs, each kind once
@@ -154,8 +155,12 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 	for _, t := range b.Transitions {
 		seq++
 		t.Seq = seq
+		cause, reason, err := causeRow(t.Cause)
+		if err != nil {
+			return log, err
+		}
 		rows = append(rows, []any{log.ID, int64(seq), t.UID, t.Namespace, t.Name, int64(t.Version), string(t.From), string(t.To), int64(t.At),
-			int64(t.Observed), asInt(t.Late), t.Attempt, t.Reason, t.Message, t.Owner, t.Queue, known(t.NamespaceUID)})
+			int64(t.Observed), asInt(t.Late), t.Attempt, t.Reason, t.Message, t.Owner, t.Queue, known(t.NamespaceUID), cause, reason})
 	}
 	if err := s.insert(ctx, tx, "transitions", transitionColumns, rows, ""); err != nil {
 		return log, fmt.Errorf("write transitions: %w", err)
@@ -174,6 +179,9 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 	if err := s.insert(ctx, tx, "jobs", jobColumns, rows, s.dialect.upsert(jobColumns[:2], jobColumns[2:])); err != nil {
 		return log, fmt.Errorf("write jobs: %w", err)
 	}
+	if err := s.writeCauses(ctx, tx, log, b.Causes); err != nil {
+		return log, fmt.Errorf("write causes: %w", err)
+	}
 	if err := s.writeRuns(ctx, tx, log, b); err != nil {
 		return log, fmt.Errorf("write runs: %w", err)
 	}
@@ -191,8 +199,8 @@ func (s *Store) writeIn(ctx context.Context, tx *sql.Tx, log Log, b Batch) (Log,
 }
 
 var (
-	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue namespace_uid")
-	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until namespace_uid counts parent_resource parent_name parent_uid progress_done progress_of lived")
+	transitionColumns = strings.Fields("log seq uid namespace name version from_state to_state at observed late attempt reason message owner queue namespace_uid cause cause_reason")
+	jobColumns        = strings.Fields("log uid namespace name owner queue state since reason message attempt version created started ended deleted spent requests reasons ran_until namespace_uid counts parent_resource parent_name parent_uid progress_done progress_of cause cause_reason lived")
 )
 
 func jobRow(log int64, j *history.Job) ([]any, error) {
@@ -228,8 +236,12 @@ func jobRow(log int64, j *history.Job) ([]any, error) {
 	if j.Progress.Of != 0 {
 		done, of = j.Progress.Done, j.Progress.Of
 	}
+	cause, reason, err := causeRow(j.Cause)
+	if err != nil {
+		return nil, err
+	}
 	return []any{log, j.UID, j.Namespace, j.Name, j.Owner, j.Queue, string(j.State), int64(j.Since), j.Reason, j.Message, j.Attempt,
-		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), known(j.NamespaceUID), counts, known(j.Parent.Resource), known(j.Parent.Name), known(j.Parent.UID), done, of, lived(j)}, nil
+		int64(j.Version), int64(j.Created), int64(j.Started), int64(j.Ended), int64(j.Deleted), string(spentText), string(requests), reasons, ranUntil(j), known(j.NamespaceUID), counts, known(j.Parent.Resource), known(j.Parent.Name), known(j.Parent.UID), done, of, cause, reason, lived(j)}, nil
 }
 
 // stillRuns is the ran_until of a job that is running.

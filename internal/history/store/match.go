@@ -14,7 +14,7 @@ type row struct {
 
 // Matches reports whether the database would find a transition with this filter.
 func (f Filter) Matches(t *history.Transition) bool {
-	return among(f.States, t.To) && f.matches(row{t.Namespace, t.NamespaceUID, t.Name, t.Owner, t.Queue, t.UID, t.At, t.Created})
+	return among(f.States, t.To) && (len(f.Causes) == 0 || t.Cause != nil && among(f.Causes, t.Cause.Reason)) && f.matches(row{t.Namespace, t.NamespaceUID, t.Name, t.Owner, t.Queue, t.UID, t.At, t.Created})
 }
 
 // MatchesRun reports whether the database would find a run with this filter.

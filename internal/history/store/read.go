@@ -29,6 +29,7 @@ type Filter struct {
 	Owners []string
 	Queues []string
 	UIDs   []string
+	Causes []string // reasons of causes
 	// Parents are the uids of jobs of which the others are parts; only of jobs.
 	Parents []string
 	Since   history.Time // of jobs: of their state; of transitions: at
@@ -83,6 +84,7 @@ func (s *Store) where(f Filter, log Log, table, state, time string) *where {
 	oneOf(w, "queue", f.Queues)
 	oneOf(w, "uid", f.UIDs)
 	oneOf(w, "parent_uid", f.Parents)
+	oneOf(w, "cause_reason", f.Causes)
 	if f.Since != 0 {
 		w.add(time+" >= ?", int64(f.Since))
 	}
@@ -143,11 +145,11 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		var spentText, requests string
 		var reasons sql.NullString
 		var ran sql.NullInt64
-		var uid, counts sql.NullString
+		var uid, counts, cause sql.NullString
 		var parent [3]sql.NullString
 		var done, of sql.NullInt64
 		if err := scan(&j.UID, &j.Namespace, &j.Name, &j.Owner, &j.Queue, &j.State, &j.Since, &j.Reason, &j.Message, &j.Attempt,
-			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts, &parent[0], &parent[1], &parent[2], &done, &of); err != nil {
+			&j.Version, &j.Created, &j.Started, &j.Ended, &j.Deleted, &spentText, &requests, &reasons, &ran, &uid, &counts, &parent[0], &parent[1], &parent[2], &done, &of, &cause); err != nil {
 			return err
 		}
 		var spent map[history.State]int64
@@ -173,6 +175,9 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 				return fmt.Errorf("job %s: %w", j.UID, err)
 			}
 		}
+		if err := readCause(&j.Cause, cause); err != nil {
+			return fmt.Errorf("job %s: %w", j.UID, err)
+		}
 		if ran.Int64 != stillRuns {
 			j.RanUntil = history.Time(ran.Int64)
 		}
@@ -181,7 +186,7 @@ func (s *Store) jobs(ctx context.Context, from string, args ...any) (found []*hi
 		j.Progress = history.Progress{Done: done.Int64, Of: of.Int64}
 		found = append(found, j)
 		return nil
-	}, "SELECT "+strings.Join(jobColumns[1:len(jobColumns)-1], ", ")+" FROM "+from, args...) // all but the log, and how long it has lived
+	}, "SELECT "+strings.Join(jobColumns[1:len(jobColumns)-2], ", ")+" FROM "+from, args...) // all but the log, and those that only indexes need
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
@@ -200,15 +205,18 @@ func (s *Store) TransitionsAfter(ctx context.Context, log Log, f Filter, after, 
 func (s *Store) transitions(ctx context.Context, log Log, from string, args ...any) (found []*history.Transition, err error) {
 	var unknown []*history.Transition
 	err = s.Each(ctx, func(scan Scan) error {
-		t, uid := &history.Transition{}, sql.NullString{}
+		t, uid, cause := &history.Transition{}, sql.NullString{}, sql.NullString{}
 		err := scan(&t.Seq, &t.UID, &t.Namespace, &t.Name, &t.Version, &t.From, &t.To, &t.At, &t.Observed, &t.Late, &t.Attempt,
-			&t.Reason, &t.Message, &t.Owner, &t.Queue, &uid)
+			&t.Reason, &t.Message, &t.Owner, &t.Queue, &uid, &cause)
+		if err == nil {
+			err = readCause(&t.Cause, cause)
+		}
 		if t.NamespaceUID = uid.String; !uid.Valid && t.Namespace != "" {
 			unknown = append(unknown, t)
 		}
 		found = append(found, t)
 		return err
-	}, "SELECT "+strings.Join(transitionColumns[1:], ", ")+" FROM "+from, args...)
+	}, "SELECT "+strings.Join(transitionColumns[1:len(transitionColumns)-1], ", ")+" FROM "+from, args...)
 	if err == nil {
 		err = s.fromJobs(ctx, log, unknown)
 	}

@@ -70,6 +70,10 @@ func (m *modelOfPages) write(t *testing.T, batch int) {
 		if next == nil {
 			continue
 		}
+		if next.HasCause() && random.IntN(3) > 0 {
+			next.Cause = &history.Cause{Reason: []string{"OOMKilled", "Evicted"}[random.IntN(2)]}
+			transition.Cause = next.Cause
+		}
 		m.jobs[uid], changed[uid] = next, next
 		b.Transitions = append(b.Transitions, transition)
 	}
@@ -137,13 +141,13 @@ func (m *modelOfPages) ask(t *testing.T, times int) {
 		}
 		var wantJobs, gotJobs []string
 		for _, j := range all {
-			if f.finds(j.Identity, j.Owner, j.Queue, j.State, j.Since) && (after == JobAfter{} || j.Created < after.Created || j.Created == after.Created && j.UID < after.UID) {
+			if f.finds(j.Identity, j.Owner, j.Queue, j.State, j.Since, j.Cause) && (after == JobAfter{} || j.Created < after.Created || j.Created == after.Created && j.UID < after.UID) {
 				wantJobs = append(wantJobs, j.UID)
 			}
 		}
 		var want, got []uint64
 		for _, tr := range slices.Backward(m.transitions) {
-			if f.finds(tr.Identity, tr.Owner, tr.Queue, tr.To, tr.At) && (before == 0 || tr.Seq < before) {
+			if f.finds(tr.Identity, tr.Owner, tr.Queue, tr.To, tr.At, tr.Cause) && (before == 0 || tr.Seq < before) {
 				want = append(want, tr.Seq)
 			}
 		}
@@ -201,6 +205,9 @@ func anyFilter(random *rand.Rand) (f Filter) {
 	if often(4) {
 		f.Queues = []string{"q"}
 	}
+	if often(6) {
+		f.Causes = []string{"OOMKilled", "Evicted", "none"}[random.IntN(3):]
+	}
 	if often(10) {
 		f.UIDs = []string{"u5", fmt.Sprintf("u%d", random.IntN(1500)), "u5"}
 	}
@@ -214,7 +221,10 @@ func anyFilter(random *rand.Rand) (f Filter) {
 }
 
 // finds is what a filter means.
-func (f Filter) finds(is history.Identity, owner, queue string, state history.State, at history.Time) bool {
+func (f Filter) finds(is history.Identity, owner, queue string, state history.State, at history.Time, cause *history.Cause) bool {
+	if len(f.Causes) > 0 && (cause == nil || !slices.Contains(f.Causes, cause.Reason)) {
+		return false
+	}
 	within := f.Within == nil || f.Own != "" && owner == f.Own
 	for _, p := range f.Within {
 		within = within || (p.Namespace == AnyNamespace || p.Namespace == is.Namespace) && (p.Name == "" || p.Name == is.Name)

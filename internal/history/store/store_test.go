@@ -30,6 +30,9 @@ func TestWhatIsWrittenIsFoundAgain(t *testing.T) {
 		for _, name := range numbered(strings.Repeat("<", 250), 64) {
 			b.Jobs[0].Requests[name] = "1"
 		}
+		code, signal := int64(137), int64(9)
+		cause := &history.Cause{Text: "ä'\"\\?$1<b>", Reason: history.OOMKilled, Container: "main", ExitCode: &code, Signal: &signal, Pod: "p", Node: "n", Pods: 3}
+		b.Jobs[0].Cause, b.Transitions[2].Cause, b.Jobs[1].Cause = cause, cause, &history.Cause{}
 		next := write(t, s, log, b)
 		found, err := s.Find(t.Context(), jobs)
 		if err != nil || found != next || next.Version != 7 || next.Seq != 369 {

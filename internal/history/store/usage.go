@@ -24,6 +24,7 @@ const (
 	ByQueue     By = "queue"
 	ByResource  By = "resource"
 	ByState     By = "state"
+	ByCause     By = "cause" // why they ended; "" of jobs that have not, of those that succeeded, and where it is not known
 )
 
 // usageRows is about how many rows are read in one turn.
@@ -244,8 +245,8 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 		var state history.State
 		var since, ended, deleted history.Time
 		var ran *int64
-		var parent sql.NullString
-		if err := scan(&job.uid, &namespace, &owner, &queue, &state, &since, &job.Created, &job.Started, &ended, &deleted, &ran, &spent, &job.requests, &parent); err != nil {
+		var parent, cause sql.NullString
+		if err := scan(&job.uid, &namespace, &owner, &queue, &state, &since, &job.Created, &job.Started, &ended, &deleted, &ran, &spent, &job.requests, &parent, &cause); err != nil {
 			return err
 		}
 		job.Key, job.end, job.Counted = namespace, max(ended, deleted), parent.String != "" // a part is in what it is a part of
@@ -258,6 +259,10 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 			job.Key = l.log.Resource
 		case ByState:
 			job.Key = string(state)
+		case ByCause:
+			if job.Key = ""; state.Ended() || state == history.Deleted {
+				job.Key = cause.String
+			}
 		}
 		if job.Started != 0 {
 			var states map[history.State]int64
@@ -277,7 +282,7 @@ func (l *lives) read(ctx context.Context, from string, args []any, counts func(u
 		}
 		l.batch = append(l.batch, job)
 		return nil
-	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ended, deleted, ran_until, spent, requests, parent_uid FROM "+from, args...); err != nil {
+	}, "SELECT uid, namespace, owner, queue, state, since, created, started, ended, deleted, ran_until, spent, requests, parent_uid, cause_reason FROM "+from, args...); err != nil {
 		return err
 	}
 	uids := make([]string, len(l.batch))

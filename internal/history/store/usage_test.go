@@ -23,6 +23,7 @@ type life struct {
 	cpus, gpus                   float64
 	created                      int
 	states                       []history.State // from created on, second by second; the last one holds
+	cause                        string          // the reason of why it ended
 }
 
 func (l life) at(second int) history.State {
@@ -51,6 +52,16 @@ func randomLives(random *rand.Rand, n, seconds int) (lives []life, b Batch) {
 			})
 			if next != nil {
 				job, b.Transitions = next, append(b.Transitions, transition)
+			}
+			reason := map[history.State]string{history.Failed: "OOMKilled", history.Cancelled: "Cancelled", history.Retrying: "Error"}[state]
+			if reason != "" {
+				job.Cause = &history.Cause{Reason: reason}
+			}
+			if state == history.Retrying { // which is no end
+				reason = ""
+			}
+			if state != history.Deleted {
+				l.cause = reason
 			}
 			for range 1 + random.IntN(seconds/6) {
 				l.states = append(l.states, state)
@@ -136,6 +147,7 @@ func TestUsageIsWhatIsCountedSecondBySecond(t *testing.T) {
 			ByNamespace: func(l life) string { return l.namespace }, ByOwner: func(l life) string { return l.owner },
 			ByQueue: func(l life) string { return l.queue }, ByResource: func(life) string { return "jobs.batch" },
 			ByState: func(l life) string { return string(l.states[len(l.states)-1]) },
+			ByCause: func(l life) string { return l.cause },
 		}
 		for _, span := range []history.Span{
 			{Until: seconds * second}, {From: 1, Until: seconds * second, Step: time.Minute}, {From: 100 * second, Until: 333 * second, Step: 50 * time.Second},

@@ -43,26 +43,32 @@ type led struct {
 
 // search looks for pages of a table.
 type search struct {
-	store *Store
-	log   Log
-	table string          // its index of a column is called table_column
-	key   string          // with the log, its primary key
-	by    string          // the column by which it is ordered, the highest first
-	page  string          // the order of pages
-	order string          // the index that has all rows in this order
-	state string          // the column of States; "" if there are none
-	time  string          // the column of Since and Until
-	where *where          // what indexes have
-	whole *where          // all that is asked for
-	named *led            // what the first leaves out, where the rest can be looked for without: objects that a caller may see by their names, which few indexes have
-	span  [2]history.Time // bounds of time: from, and before; 0: no bound
-	leads []lead
+	store  *Store
+	log    Log
+	table  string          // its index of a column is called table_column
+	key    string          // with the log, its primary key
+	by     string          // the column by which it is ordered, the highest first
+	page   string          // the order of pages
+	order  string          // the index that has all rows in this order
+	state  string          // the column of States; "" if there are none
+	time   string          // the column of Since and Until
+	where  *where          // what indexes have
+	whole  *where          // all that is asked for
+	named  *led            // what the first leaves out, where the rest can be looked for without: objects that a caller may see by their names, which few indexes have
+	span   [2]history.Time // bounds of time: from, and before; 0: no bound
+	leads  []lead
+	caused bool // causes are asked for, which only the index that leads has
 }
 
 func (s *Store) search(log Log, f Filter, q search) *search {
 	q.store, q.log, q.span = s, log, [2]history.Time{f.Since, f.Until}
 	q.whole = s.where(f, log, q.table, q.state, q.time)
 	namespaces, names, anywhere := split(f.Within)
+	if len(f.Causes) > 0 { // no other index has them
+		q.where, q.caused = q.whole, true
+		q.lead("cause_reason", f.Causes)
+		return &q
+	}
 	if !anywhere && len(names) > 0 && len(names) <= mostLeading && (len(namespaces) > 0 || f.Own != "") {
 		q.named = &led{index: q.table + "_name", column: "name", values: distinct(names), whole: true}
 		f.Within, names = slices.DeleteFunc(slices.Clone(f.Within), func(p Place) bool { return p.Name != "" }), nil
@@ -212,7 +218,7 @@ func (q *search) window(ctx context.Context, upTo int64, rows int) (from int64, 
 
 // few is a lead by a span of time, if the question has one with no more than so many rows; else nil.
 func (q *search) few(ctx context.Context, rows int) (lead, error) {
-	if q.span == [2]history.Time{} {
+	if q.span == [2]history.Time{} || q.caused {
 		return nil, nil
 	}
 	from, before := q.times()

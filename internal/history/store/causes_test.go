@@ -1,0 +1,142 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// What becomes known of a cause later changes the rows that are there, of this job's last transition and of no other, and takes no number; also if
+// the transition is written by the same transaction.
+func TestACauseThatIsKnownLaterTakesNoNumber(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		cause := func(text string) *history.Cause { return &history.Cause{Text: text, Reason: "R", Pods: 1} }
+		b := seen(7, "n", "ann", []string{"one", "two"}, history.Running, history.Failed)
+		b.Transitions[1].Cause, b.Jobs[0].Cause = cause("first"), cause("first")
+		other := takeOf(t, s, "jobsets.x")
+		write(t, s, other, seen(7, "n", "ann", []string{"one"}, history.Failed))
+		for i := range b.Transitions { // one batch, two versions
+			b.Transitions[i].Version = uint64(6 + i%2)
+		}
+		log := write(t, s, take(t, s, "a"), b)
+		told := func() (causes []string) {
+			t.Helper()
+			transitions, err := s.TransitionsAfter(t.Context(), log, Filter{}, 0, 1000, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tr := range transitions {
+				if tr.Cause != nil {
+					causes = append(causes, fmt.Sprint(tr.Name, " ", tr.To, ": ", tr.Cause.Text))
+				}
+			}
+			living, err := s.Living(t.Context(), log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, j := range living {
+				if j.Cause != nil {
+					causes = append(causes, fmt.Sprint(j.Name, ": ", j.Cause.Text))
+				}
+			}
+			slices.Sort(causes)
+			return causes
+		}
+		is := func(when string, want ...string) {
+			t.Helper()
+			if diff := cmp.Diff(want, told()); diff != "" {
+				t.Errorf("%s: %s", when, diff)
+			}
+		}
+		is("with the transition", "name-one Failed: first", "name-one: first")
+		next := *b.Jobs[0]
+		next.Cause = cause("second")
+		seq := log.Seq
+		log = write(t, s, log, Batch{To: 7, Jobs: []*history.Job{&next}, Causes: []KnownCause{{UID: "one", Version: 7, Cause: next.Cause}}})
+		is("later", "name-one Failed: second", "name-one: second")
+		if log.Seq != seq {
+			t.Errorf("it took %d numbers", log.Seq-seq)
+		}
+		again := seen(9, "n", "ann", []string{"two"}, history.Retrying)
+		again.Jobs[0].Cause = cause("third")
+		again.Causes = []KnownCause{{UID: "one", Version: 7}, {UID: "two", Version: 9, Cause: cause("third")}}
+		log = write(t, s, log, again)
+		is("at once", "name-one: second", "name-two Retrying: third", "name-two: third")
+		if found, err := s.TransitionsAfter(t.Context(), other, Filter{}, 0, 10, 10); err != nil || len(found) != 1 || found[0].Cause != nil {
+			t.Errorf("a job of another kind: %+v, %v", found, err)
+		}
+	})
+}
+
+func takeOf(t *testing.T, s *Store, resource string) Log {
+	t.Helper()
+	log, err := s.Take(t.Context(), LogName{Cluster: jobs.Cluster, Resource: resource}, "default", "a", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+// Runs that say why jobs ended are those of these jobs, of this log, and of no pod that only claims to belong to one; of jobs with very many pods they are the
+// newest, and a job for which there is no room is left out rather than told to have had none.
+func TestRunsThatSayWhyAreTheJobsOwnAndBounded(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.bounds = runBounds{6, 4, 5}
+		log, other, pods := take(t, s, "a"), takeOf(t, s, "jobsets.x"), takePods(t, s)
+		var runs []*Run
+		for i := range 9 {
+			runs = append(runs, podOf(fmt.Sprint("many-", i), log.ID, "many", history.Time(1000+i)))
+		}
+		runs = append(runs, podOf("few-1", log.ID, "few", 2000), podOf("few-0", log.ID, "few", 2000), podOf("claims", 0, "few", 2000), podOf("theirs", other.ID, "few", 2000))
+		write(t, s, pods, Batch{To: 5, Runs: runs})
+		for name, test := range map[string]struct {
+			uids []string
+			want map[string][]string
+		}{
+			"few and none": {[]string{"few", "none"}, map[string][]string{"few": {"few-0", "few-1"}, "none": nil}},
+			"many":         {[]string{"many"}, map[string][]string{"many": {"many-5", "many-6", "many-7", "many-8"}}},
+			"no room":      {[]string{"many", "few", "none"}, map[string][]string{"many": {"many-5", "many-6", "many-7", "many-8"}, "few": {"few-0", "few-1"}}},
+			"nobody":       {nil, map[string][]string{}},
+		} {
+			found, err := s.RunsOfJobs(t.Context(), log, test.uids)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string][]string{}
+			for uid, runs := range found {
+				got[uid] = nil
+				for _, r := range runs {
+					got[uid] = append(got[uid], r.UID)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+	})
+}
+
+// A database of a gateway that knew no causes has jobs and transitions of which none is known, and none is invented.
+func TestRowsOfBeforeHaveNoCause(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		log := write(t, s, take(t, s, "a"), seen(7, "n", "ann", []string{"old"}, history.Running, history.Failed))
+		for _, table := range []string{"jobs", "transitions"} {
+			if _, err := s.execute(t.Context(), "UPDATE "+table+" SET cause = NULL"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		living, err := s.Living(t.Context(), log)
+		if err != nil || len(living) != 1 || living[0].Cause != nil || living[0].State != history.Failed {
+			t.Errorf("%+v, %v", living, err)
+		}
+		page, err := s.Transitions(t.Context(), log, Filter{}, 0, 10)
+		if err != nil || len(page) != 2 || page[0].Cause != nil {
+			t.Errorf("%+v, %v", page, err)
+		}
+	})
+}
