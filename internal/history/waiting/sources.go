@@ -26,6 +26,9 @@ type source struct {
 type statement struct {
 	weight weight
 	history.Reason
+	// evicted is why a queue has taken the job back, until it lets it in again; zero of all others. Meanwhile the Reason may have become another:
+	// why the queue does not let it in.
+	evicted history.Reason
 }
 
 // WorkloadSays is the source of what Kueue's Workloads say.
@@ -84,7 +87,7 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 	status := o.Path("status")
 	weigh := func(w weight, reason, message, at string) {
 		if said.weight < w && !pods.IsPassing(reason) {
-			said, ok = statement{w, history.Reason{At: history.ParseTime(at), Reason: reason, Message: message, Source: "Pod"}}, true
+			said, ok = statement{weight: w, Reason: history.Reason{At: history.ParseTime(at), Reason: reason, Message: message, Source: "Pod"}}, true
 		}
 	}
 	containers := pods.Containers(o)
@@ -114,8 +117,18 @@ func pod(o *cluster.Object) (said statement, ok bool) {
 	return said, ok
 }
 
-// workload says that Kueue has no quota for the job, has taken it away, has checks that have not passed, or has given it up.
-func workload(o *cluster.Object) (statement, bool) {
+// workload says why Kueue does not let the job run, and beside that why it was evicted, as long as that stands.
+func workload(o *cluster.Object) (said statement, ok bool) {
+	said, ok = queueing(o)
+	if evicted := pods.Condition(o.Path("status"), "Evicted"); ok && evicted.Get("status").Str == "True" {
+		why, _ := from(evicted, aQueueHolds, WorkloadSays)
+		said.evicted = why.Reason
+	}
+	return said, ok
+}
+
+// queueing says that Kueue has no quota for the job, has taken it away, has checks that have not passed, or has given it up.
+func queueing(o *cluster.Object) (statement, bool) {
 	status := o.Path("status")
 	is := func(c gjson.Result) bool { return c.Get("status").Str == "True" }
 	reserved, evicted := pods.Condition(status, "QuotaReserved"), pods.Condition(status, "Evicted")
@@ -126,7 +139,7 @@ func workload(o *cluster.Object) (statement, bool) {
 		if is(evicted) && strings.HasPrefix(evicted.Get("reason").Str, deactivated) {
 			return from(evicted, aQueueHolds, WorkloadSays)
 		}
-		return statement{aQueueHolds, history.Reason{Reason: deactivated, Message: "the workload is deactivated", Source: WorkloadSays}}, true
+		return statement{weight: aQueueHolds, Reason: history.Reason{Reason: deactivated, Message: "the workload is deactivated", Source: WorkloadSays}}, true
 	// A workload that is evicted stays admitted until its pods are gone. The first thing that is said of it then is only that it is pending again.
 	case is(evicted) && (is(reserved) || slices.Contains([]string{"", "Pending"}, reserved.Get("reason").Str)):
 		return from(evicted, aQueueHolds, WorkloadSays)
@@ -151,7 +164,7 @@ func failingCheck(status gjson.Result) (said statement, ok bool) {
 		if text := check.Get("message").Str; text != "" {
 			message += ": " + text
 		}
-		said, ok = statement{aQueueHolds, history.Reason{
+		said, ok = statement{weight: aQueueHolds, Reason: history.Reason{
 			At: history.ParseTime(check.Get("lastTransitionTime").Str), Reason: "AdmissionCheck" + check.Get("state").Str, Message: message, Source: WorkloadSays,
 		}}, true
 		return false
@@ -177,5 +190,5 @@ func podGroup(o *cluster.Object) (statement, bool) {
 // from is what a condition says; one without a reason says nothing.
 func from(c gjson.Result, w weight, source string) (statement, bool) {
 	reason := c.Get("reason").Str
-	return statement{w, history.Reason{At: history.ParseTime(c.Get("lastTransitionTime").Str), Reason: reason, Message: c.Get("message").Str, Source: source}}, reason != ""
+	return statement{weight: w, Reason: history.Reason{At: history.ParseTime(c.Get("lastTransitionTime").Str), Reason: reason, Message: c.Get("message").Str, Source: source}}, reason != ""
 }

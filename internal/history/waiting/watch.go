@@ -282,6 +282,16 @@ func (w *Watch) best(job ownerref.ID) (best *statement, known bool, steps int) {
 	return best, len(w.unread) == 0, steps
 }
 
+// Evicted is why a queue has taken a job back that it has not let in again since; the zero Reason if none has.
+func (w *Watch) Evicted(job ownerref.ID) history.Reason {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if best, ok, _ := w.objects.Best(job); ok { // nothing weighs more than what a queue says
+		return best.says.evicted
+	}
+	return history.Reason{}
+}
+
 // Job is one of which something else may be said.
 type Job struct{ Namespace, UID string }
 
