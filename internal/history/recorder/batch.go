@@ -29,6 +29,8 @@ type batch struct {
 	orphans     map[string]history.Ref     // by uid: jobs that name what is not known as what controls them
 	kept        map[string]store.Kept      // by uid: specs of jobs that have ended
 	keptBytes   int                        // that these take
+	caused      map[string]*cluster.Object // by uid: jobs in a state that has a cause
+	causes      []store.KnownCause         // that are known now, of transitions that were written before
 
 	// Of pods.
 	changedLives []*life // that are not in runs yet, in the order in which they first came
@@ -66,6 +68,7 @@ func (b *batch) add(next *batch) {
 	for _, job := range next.jobs() {
 		b.put(job)
 	}
+	b.causes = append(b.causes, next.causes...)
 	if len(next.runs) > 0 {
 		again := make(map[string]*store.Run, len(next.runs))
 		for _, run := range next.runs {
@@ -158,6 +161,9 @@ func (r *Recorder) see(b *batch, o *cluster.Object, deleted bool, how sight) {
 	if next.NamespaceUID == "" && next.Namespace != "" {
 		note(&b.unplaced, o)
 	}
+	if next.HasCause() {
+		note(&b.caused, o)
+	}
 }
 
 // identityOf is an object's identity; ok is false if the database could not keep it. API servers give no such names to objects that they store
@@ -235,6 +241,7 @@ func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 	b.transitions, b.after = append(b.transitions, transition), append(b.after, next)
 	b.put(next)
 	r.waits.changed(next, time.Now())
+	r.reviewed(next)
 	if next.State == history.Deleted {
 		delete(r.living, next.UID)
 	} else {

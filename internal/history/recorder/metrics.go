@@ -115,6 +115,12 @@ func (c counted) JobsOf(ctx context.Context, cluster string, wanted map[string][
 	})
 }
 
+func (c counted) RunsOfJobs(ctx context.Context, log store.Log, uids []string) (map[string][]*history.Run, error) {
+	return call(ctx, c, answerWithin, func(ctx context.Context) (map[string][]*history.Run, error) {
+		return c.Database.RunsOfJobs(ctx, log, uids)
+	})
+}
+
 func (c counted) Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error) {
 	rows := len(b.Transitions) + len(b.Jobs) + len(b.Runs) + len(b.Gone) + len(b.Kept)
 	return call(ctx, c, answerWithin+time.Duration(rows)*rowWithin, func(ctx context.Context) (store.Log, error) { return c.Database.Write(ctx, log, b) })

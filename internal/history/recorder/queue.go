@@ -47,6 +47,9 @@ func (r *Recorder) write(ctx context.Context, b *batch) error {
 	if err := r.findParents(ctx, b); err != nil {
 		return err
 	}
+	if err := r.findCauses(ctx, b); err != nil {
+		return err
+	}
 	if err := r.placeRuns(ctx, b); err != nil {
 		return err
 	}
@@ -84,7 +87,7 @@ func (r *Recorder) launch(ctx context.Context) {
 	q.flight = flight
 	go func() {
 		l := landed{of: b, began: time.Now()}
-		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after, Runs: b.runs, Gone: b.gone, Kept: b.keeps()})
+		l.at, l.err = r.opts.Database.Write(ctx, at, store.Batch{To: b.to, Transitions: b.transitions, Jobs: b.jobs(), After: b.after, Causes: b.causes, Runs: b.runs, Gone: b.gone, Kept: b.keeps()})
 		flight <- l
 	}()
 }

@@ -24,6 +24,7 @@ type Database interface {
 	Living(ctx context.Context, log store.Log) ([]*history.Job, error)
 	LivingRuns(ctx context.Context, pods store.Log) ([]*store.Run, error)
 	JobsOf(ctx context.Context, cluster string, wanted map[string][]string) (map[history.Ref]store.Job, error)
+	RunsOfJobs(ctx context.Context, log store.Log, uids []string) (map[string][]*history.Run, error)
 	Write(ctx context.Context, log store.Log, b store.Batch) (store.Log, error)
 	Began(ctx context.Context, pods store.Log, at history.Time) error
 }
@@ -89,7 +90,8 @@ type Recorder struct {
 	lives      *podLives               // of a recorder of pods; nil of others
 	waits      *waits                  // nil: nobody says why jobs wait
 	progresses *progresses
-	queue      queue // what was read and is not written yet
+	reviews    map[string]review // by uid: of jobs in a state that has a cause, of which more may become known
+	queue      queue             // what was read and is not written yet
 	cursor     *cache.Cursor
 	bell       *stream.Bell
 }
@@ -208,8 +210,10 @@ func (r *Recorder) begin(ctx context.Context) error {
 		return err
 	}
 	r.living, r.progresses = make(map[string]*history.Job, len(jobs)), newProgresses()
+	r.reviews = map[string]review{}
 	for _, job := range jobs {
 		r.living[job.UID] = job
+		r.reviewAgain(job)
 	}
 	return r.settle(ctx)
 }
@@ -346,7 +350,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 					return err
 				}
 			case <-looks.C:
-				if err := r.explain(ctx); err != nil {
+				if err := r.reconsider(ctx); err != nil {
 					return err
 				}
 			case l := <-r.queue.flight:
@@ -371,7 +375,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 				return err
 			}
 		case <-looks.C:
-			if err := r.explain(ctx); err != nil {
+			if err := r.reconsider(ctx); err != nil {
 				return err
 			}
 		case l := <-r.queue.flight:

@@ -139,6 +139,24 @@ func (m *memory) JobsOf(_ context.Context, _ string, wanted map[string][]string)
 	return found, nil
 }
 
+func (m *memory) RunsOfJobs(_ context.Context, _ store.Log, uids []string) (map[string][]*history.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.away {
+		return nil, errAway
+	}
+	found := map[string][]*history.Run{}
+	for _, uid := range uids {
+		found[uid] = nil
+	}
+	for _, pod := range slices.Sorted(maps.Keys(m.runs)) {
+		if run := m.runs[pod]; run.Of != 0 && slices.Contains(uids, run.Job.UID) {
+			found[run.Job.UID] = append(found[run.Job.UID], run.Run)
+		}
+	}
+	return found, nil
+}
+
 // Write may fail before it has written, and after.
 func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.Log, error) {
 	var takes func() time.Duration
@@ -170,6 +188,10 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 	}
 	for _, j := range b.Jobs {
 		m.jobs[j.UID] = j
+	}
+	for _, known := range b.Causes {
+		i := slices.IndexFunc(m.transitions, func(t history.Transition) bool { return t.UID == known.UID && t.Version == known.Version })
+		m.transitions[i].Cause = known.Cause
 	}
 	for _, run := range b.Runs {
 		m.log.Seq++

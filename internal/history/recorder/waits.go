@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/kubecast/kubecast/internal/history"
@@ -67,7 +68,7 @@ func (w *waits) changed(job *history.Job, now time.Time) {
 // has of them must not hold up the others: what is left over comes at the next look.
 const lookSteps = 20_000
 
-// looksEach is how often explain is called.
+// looksEach is how often reconsider is called.
 func (r *Recorder) looksEach() time.Duration {
 	if r.lives != nil {
 		return seekEach
@@ -75,12 +76,20 @@ func (r *Recorder) looksEach() time.Duration {
 	return look
 }
 
-// explain writes why jobs wait, for the jobs of which something else is said than what is written. It does not move seq,
-// and writes nothing where nothing changes.
-func (r *Recorder) explain(ctx context.Context) error {
+// reconsider looks at what other objects say than those that are recorded.
+func (r *Recorder) reconsider(ctx context.Context) error {
 	if r.lives != nil {
 		return r.seekJobs(ctx)
 	}
+	if err := r.explain(ctx); err != nil {
+		return err
+	}
+	return r.review(ctx)
+}
+
+// explain writes why jobs wait, for the jobs of which something else is said than what is written. It does not move seq,
+// and writes nothing where nothing changes.
+func (r *Recorder) explain(ctx context.Context) error {
 	var b batch
 	now := time.Now()
 	r.advance(&b, now)
@@ -104,12 +113,23 @@ func (r *Recorder) explain(ctx context.Context) error {
 	return r.write(ctx, &b)
 }
 
-// inTurns are those of some jobs at which it is time to look: the first of each namespace, then the second of each, and so on. So a
+// inTurns are those of some jobs at which it is time to look, in turns.
+func (r *Recorder) inTurns(all map[string]time.Time, now time.Time) []string {
+	return r.turns(func(yield func(string) bool) {
+		for uid, due := range all {
+			if !now.Before(due) && !yield(uid) {
+				return
+			}
+		}
+	})
+}
+
+// turns are jobs in turns: the first of each namespace, then the second of each, and so on. So a
 // namespace in which many jobs wait does not delay what is said of others'.
-func (r *Recorder) inTurns(all map[string]time.Time, now time.Time) (uids []string) {
+func (r *Recorder) turns(all iter.Seq[string]) (uids []string) {
 	of := map[string][]string{} // by namespace
-	for uid, due := range all {
-		if in := r.living[uid].Namespace; !now.Before(due) && len(of[in]) < batchSize {
+	for uid := range all {
+		if in := r.living[uid].Namespace; len(of[in]) < batchSize {
 			of[in] = append(of[in], uid)
 		}
 	}
@@ -153,6 +173,7 @@ func (r *Recorder) explainOne(b *batch, uid string, now time.Time) (steps int) {
 	r.living[uid] = next
 	w.paces[uid] = w.paces[uid].next(now)
 	delete(w.due, uid)
+	r.reviewNow(next)
 	return steps
 }
 

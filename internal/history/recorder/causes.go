@@ -1,0 +1,191 @@
+package recorder
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/cluster"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/rules"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// Why a job came to its state follows from what its controller says, how its pods ended, and what its queue says. Each of these is read from another
+// log, and pods may be recorded by another replica, which is ahead of this one or behind. So a cause is found out with what the database has when a
+// transition is about to be written, and again for some time afterwards.
+
+const (
+	// firstReview is how long after a transition its cause is found out again, for the first time. Each time, as much time again passes before the next,
+	// until that would be more than lastReview.
+	firstReview, lastReview = time.Second, 2 * time.Minute
+	// oldReview is how long passes between the first two reviews of a job that came to its state long before the tenure began.
+	oldReview = lastReview / 4
+	// oldAfter is how long before its tenure a recorder may have come to know of a transition, without having found out its cause.
+	oldAfter = 10 * time.Minute
+	// reviewsAtOnce is for how many jobs the database is asked at once.
+	reviewsAtOnce = 100
+)
+
+// review is when the cause of a job is found out again, and how long after that.
+type review struct {
+	next  time.Time
+	pause time.Duration
+}
+
+// reviewed begins, or ends, the reviews of a job that came to another state.
+func (r *Recorder) reviewed(job *history.Job) {
+	delete(r.reviews, job.UID)
+	if job.HasCause() {
+		r.reviews[job.UID] = review{time.Now().Add(firstReview), firstReview}
+	}
+}
+
+// reviewAgain begins reviews of a job that was in its state when the tenure began. Whoever recorded that may not have come to find out the cause.
+func (r *Recorder) reviewAgain(job *history.Job) {
+	now := time.Now()
+	if r.reviewed(job); job.HasCause() && job.Since < history.At(r.opts.Cluster.Time(now.Add(-oldAfter))) {
+		r.reviews[job.UID] = review{now.Add(firstReview), oldReview}
+	}
+}
+
+// reviewNow has the cause of a job found out at the next look, since something else is known of it.
+func (r *Recorder) reviewNow(job *history.Job) {
+	if at, going := r.reviews[job.UID]; job.HasCause() {
+		if !going {
+			at.pause = firstReview
+		}
+		at.next = time.Time{}
+		r.reviews[job.UID] = at
+	}
+}
+
+// findCauses finds the causes of a batch's transitions. These and their jobs are this batch's own until it is written.
+func (r *Recorder) findCauses(ctx context.Context, b *batch) error {
+	objects := b.caused
+	b.caused = nil
+	var uids []string
+	for _, job := range b.after {
+		if job.HasCause() {
+			uids = append(uids, job.UID)
+		}
+	}
+	if len(uids) == 0 {
+		return nil
+	}
+	slices.Sort(uids)
+	runs, err := r.opts.Database.RunsOfJobs(ctx, r.at, slices.Compact(uids))
+	if err != nil {
+		return err
+	}
+	ends := map[string]*history.Cause{} // by uid: of jobs that have ended in this batch
+	for i, job := range b.after {
+		if job.State == history.Deleted && ends[job.UID] != nil {
+			job.Cause = ends[job.UID]
+		}
+		if delete(ends, job.UID); !job.HasCause() {
+			continue
+		}
+		cause := r.causeOf(job, runs[job.UID], objects[job.UID])
+		b.transitions[i].Cause, job.Cause = cause, cause
+		if job.State.Ended() {
+			ends[job.UID] = cause
+		}
+		if last := b.changed[job.UID]; last.Version == job.Version {
+			last.Cause = cause // it may have been counted after its transition
+		}
+	}
+	return nil
+}
+
+// causeOf is the cause of a job's state as far as it is known now. The object is a version of the job's; nil: none is known.
+func (r *Recorder) causeOf(job *history.Job, runs []*history.Run, o *cluster.Object) *history.Cause {
+	var known history.Circumstances
+	if o != nil {
+		known.Deadline = rules.Deadline(o)
+	}
+	known.NameOf = func(uid string) string { return r.nameFor(job, uid) }
+	if job.State == history.Queued && r.waits != nil {
+		known.Evicted = r.opts.Waits.Evicted(r.idOf(job.Identity))
+	}
+	return history.CauseOf(job, runs, known)
+}
+
+// nameFor is the name of another job, for those who are shown a job; "" if they may not be told. Whoever may see a job may see others of its kind in
+// its namespace, or at least knows that it is shared with these; where other namespaces' jobs are, and what they are called, is nobody else's business.
+func (r *Recorder) nameFor(job *history.Job, uid string) string {
+	other := r.living[uid]
+	if other == nil || other.Namespace != job.Namespace || other.NamespaceUID != job.NamespaceUID {
+		return ""
+	}
+	return other.Namespace + "/" + other.Name
+}
+
+// stays reports whether the cause of a job stays what it was, though this is what is found now. What a queue said when it took the job back is not said
+// for ever, and who preempted the job may be gone since.
+func stays(job *history.Job, now *history.Cause) bool {
+	was := job.Cause
+	if now == nil || reflect.DeepEqual(now, was) {
+		return true
+	}
+	return job.State == history.Queued && was != nil && was.Pods == 0 &&
+		(now.Pods > 0 || now.Reason == was.Reason && strings.HasPrefix(was.Text, "preempted by "))
+}
+
+// review finds out causes again of which it is time to, and writes those that became others. It moves no number.
+func (r *Recorder) review(ctx context.Context) error {
+	now := time.Now()
+	var due []*history.Job
+	for uid, at := range r.reviews {
+		if !now.Before(at.next) {
+			due = append(due, r.living[uid])
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	slices.SortFunc(due, func(a, b *history.Job) int {
+		return cmp.Or(cmp.Compare(b.Since, a.Since), strings.Compare(a.UID, b.UID))
+	})
+	uids := r.turns(func(yield func(string) bool) {
+		for _, job := range due {
+			if !yield(job.UID) {
+				return
+			}
+		}
+	})
+	runs, err := r.opts.Database.RunsOfJobs(ctx, r.at, uids[:min(len(uids), reviewsAtOnce)])
+	if err != nil {
+		return err
+	}
+	var b batch
+	objects := r.opts.Store.Snapshot()
+	for _, uid := range slices.Sorted(maps.Keys(runs)) {
+		r.reviews[uid] = r.reviews[uid].after(now)
+		if r.reviews[uid].pause > lastReview {
+			delete(r.reviews, uid)
+		}
+		job := r.living[uid]
+		o := objects.Get(job.Namespace, job.Name)
+		if o == nil || o.UID() != uid {
+			continue
+		}
+		cause := r.causeOf(job, runs[uid], o)
+		if stays(job, cause) {
+			continue
+		}
+		next := *job
+		next.Cause = cause
+		b.put(&next)
+		r.living[uid] = &next
+		b.causes = append(b.causes, store.KnownCause{UID: uid, Version: job.Version, Cause: cause})
+	}
+	return r.write(ctx, &b)
+}
+
+// after is the next review.
+func (at review) after(now time.Time) review { return review{now.Add(at.pause), 2 * at.pause} }

@@ -1,0 +1,278 @@
+package recorder
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubecast/kubecast/internal/apitest"
+	"github.com/kubecast/kubecast/internal/history"
+	"github.com/kubecast/kubecast/internal/history/store"
+)
+
+// ends has the database know how a pod of a job ended, and when, as if somebody had recorded that.
+func (m *memory) ends(job, pod, reason string, now history.Time) {
+	code := int64(137)
+	m.set(func() {
+		m.runs[pod] = store.Run{Of: 7, Run: &history.Run{
+			Identity: history.Identity{UID: pod, Namespace: "n", Name: pod}, Job: history.Ref{Resource: "jobs.batch", UID: job}, Node: "gpu-07",
+			Created: now - 9000, Scheduled: now - 8000, Started: now - 7000, Ended: now, Reason: reason, Container: "trainer", ExitCode: &code,
+		}}
+	})
+}
+
+// why is the cause of a job, and that of its last transition.
+func (m *memory) why(uid string) (job, transition string) {
+	text := func(c *history.Cause) string {
+		if c == nil {
+			return ""
+		}
+		return c.Text
+	}
+	m.set(func() {
+		job = text(m.jobs[uid].Cause)
+		for _, t := range m.transitions {
+			if t.UID == uid {
+				transition = text(t.Cause)
+			}
+		}
+	})
+	return job, transition
+}
+
+const oom = "trainer was OOM-killed (exit 137) on gpu-07"
+
+// soon is long enough for a recorder to write what it sees, and shorter than a look.
+const soon = look / 4
+
+// A pod's end is recorded in another log than its job's, perhaps by another replica that is behind. Whichever comes first, both rows say why in the end, no
+// number is taken twice, and what the job came to afterwards has nothing of it.
+func TestAPodThatEndsBeforeOrAfterItsJobSaysWhy(t *testing.T) {
+	for name, test := range map[string]struct {
+		state history.State
+		after time.Duration // from the job's transition to the row of its pod's run
+	}{
+		"before": {history.Failed, -time.Second}, "after": {history.Failed, 3 * time.Second}, "long after": {history.Failed, 40 * time.Second},
+		"tried again": {history.Retrying, -time.Second}, "tried again, after": {history.Retrying, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWaitingWorld()
+				r := start(t, world.api, db, "r", ring)
+				defer r.stop()
+				settle()
+				world.put("a", history.Running)
+				settle()
+				uid := world.names["a"]
+				is := func(when, want string) {
+					t.Helper()
+					if job, transition := db.why(uid); job != want || transition != want {
+						t.Errorf("%s: the job says %q and its transition %q, not %q", when, job, transition, want)
+					}
+				}
+				is("it runs", "")
+				ended := history.At(time.Now())
+				if test.after < 0 {
+					db.ends(uid, "pod", history.OOMKilled, ended)
+					time.Sleep(-test.after)
+				}
+				world.put("a", test.state)
+				time.Sleep(soon)
+				if test.after < 0 {
+					is("at once", oom)
+				} else {
+					is("at once", "")
+					time.Sleep(test.after)
+					db.ends(uid, "pod", history.OOMKilled, ended)
+				}
+				settle()
+				is("in the end", oom)
+				world.put("a", history.Running)
+				settle()
+				is("it runs again", "")
+				world.isWhatThereWas(t, db)
+			})
+		})
+	}
+}
+
+// A recorder may be killed after it has written a transition, and before what its cause is made of was there. Whoever records next finds the cause, however long
+// it took until somebody did.
+func TestACauseIsFoundByWhoeverRecordsNext(t *testing.T) {
+	for _, later := range []time.Duration{0, time.Minute, oldAfter + time.Hour} {
+		t.Run(later.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWaitingWorld()
+				first := start(t, world.api, db, "first", ring)
+				settle()
+				world.put("a", history.Running)
+				settle()
+				world.put("a", history.Failed)
+				time.Sleep(soon)
+				db.set(func() { db.forgetful = true })
+				first.stop()
+				uid := world.names["a"]
+				if job, _ := db.why(uid); job != "" {
+					t.Fatalf("it knew %q", job)
+				}
+				db.ends(uid, "pod", history.OOMKilled, history.At(time.Now()))
+				time.Sleep(later)
+				second := start(t, world.api, db, "second", ring)
+				settle()
+				second.stop()
+				if job, transition := db.why(uid); job != oom || transition != oom {
+					t.Errorf("the job says %q and its transition %q", job, transition)
+				}
+				world.isWhatThereWas(t, db)
+			})
+		})
+	}
+}
+
+// kueue puts a job's Workload, with conditions as type=reason for those that are True, and -type=reason for others.
+func kueue(api *apitest.API, job, message string, conditions ...string) {
+	all := []any{}
+	for _, c := range conditions {
+		name, reason, _ := strings.Cut(c, "=")
+		status := "True"
+		if strings.HasPrefix(name, "-") {
+			name, status = name[1:], "False"
+		}
+		all = append(all, map[string]any{"type": name, "status": status, "reason": reason, "message": message, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)})
+	}
+	api.Put("workloads", "n/w", apitest.Set("metadata.labels", map[string]string{"kueue.x-k8s.io/job-uid": job}), apitest.Set("status.conditions", all))
+}
+
+// Who preempted a job is named only to those who may see that one, too: it is of the same kind and namespace. It stays said when the queue says something
+// else, and when that one is gone.
+func TestWhoPreemptedAJobIsNamedOnlyWithinTheNamespace(t *testing.T) {
+	const unnamed = "preempted: prioritization in the ClusterQueue"
+	for preemptor, want := range map[string]string{"n/urgent": "preempted by n/urgent", "other/urgent": unnamed, "": unnamed} {
+		t.Run(preemptor, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWaitingWorld()
+				r := start(t, world.api, db, "r", ring)
+				defer r.stop()
+				settle()
+				queued := `metadata.labels:={"kueue.x-k8s.io/queue-name":"q"}`
+				put := func(state history.State) { world.api.Put("jobs", "n/a", append([]string{queued}, lives[state]...)...) }
+				put(history.Running)
+				uid, by := world.api.UID("jobs", "n/a"), "nobody's"
+				kueue(world.api, uid, "", "QuotaReserved=QuotaReserved", "Admitted=Admitted")
+				if preemptor != "" {
+					world.api.Put("jobs", preemptor, append([]string{queued}, lives[history.Suspended]...)...)
+					by = world.api.UID("jobs", preemptor)
+				}
+				settle()
+				message := "Preempted to accommodate a workload (UID: x, JobUID: " + by + ") due to prioritization in the ClusterQueue; preemptor path: /q; preemptee path: /q"
+				kueue(world.api, uid, message, "QuotaReserved=QuotaReserved", "Admitted=Admitted", "Evicted=Preempted")
+				time.Sleep(soon)
+				put(history.Suspended)
+				time.Sleep(soon)
+				is := func(when string) {
+					t.Helper()
+					if job, transition := db.why(uid); job != want || transition != want {
+						t.Errorf("%s: the job says %q and its transition %q, not %q", when, job, transition, want)
+					}
+				}
+				is("at once")
+				kueue(world.api, uid, "no quota", "-QuotaReserved=Inadmissible", "-Evicted=QuotaReserved")
+				if preemptor != "" {
+					world.api.Delete("jobs", preemptor)
+				}
+				db.ends(uid, "pod", history.Evicted, history.At(time.Now()))
+				settle()
+				is("in the end")
+				put(history.Running)
+				settle()
+				want = ""
+				is("it runs")
+			})
+		})
+	}
+}
+
+// What is said in a cause is bounded, and on one line, whatever it is.
+func TestAStrangersWordsInACauseAreFewAndPlain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, db := newWaitingWorld()
+		r := start(t, world.api, db, "r", ring)
+		defer r.stop()
+		settle()
+		world.put("a", history.Running)
+		settle()
+		uid := world.names["a"]
+		world.api.Put("jobs", "n/a", apitest.Set("status.conditions", []any{map[string]any{
+			"type": "Failed", "status": "True", "reason": "R", "message": "\u202e\x1b[2J<b>" + strings.Repeat("é", 100_000) + "\nsecond line",
+		}}))
+		settle()
+		job, transition := db.why(uid)
+		if len(job) > 256 || job != transition || !strings.HasPrefix(job, "R:   [2J<b>é") || strings.Contains(job, "second") {
+			t.Errorf("%q, %q", job, transition)
+		}
+	})
+}
+
+// While jobs come to states and their pods end in any order, recorders are killed and the database fails: in the end each job and its last transition say what
+// follows from what the database has of both, and no transition is lost or made.
+func TestCausesOfRecordersThatAreKilled(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Logf("seed %d", seed)
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 11))
+			world, db := newWaitingWorld()
+			replicas := []*replica{start(t, world.api, db, "r0", ring), start(t, world.api, db, "r1", ring)}
+			settle()
+			db.trouble(seed, 12)
+			states := []history.State{history.Pending, history.Running, history.Running, history.Retrying, history.Failed, history.Failed}
+			for step := range 200 {
+				job := fmt.Sprintf("job-%d", random.IntN(6))
+				switch n := random.IntN(100); {
+				case n < 35:
+					world.put(job, states[random.IntN(len(states))])
+				case n < 70 && world.names[job] != "":
+					db.ends(world.names[job], fmt.Sprint("pod-", step), []string{history.OOMKilled, history.Errored, history.Removed}[random.IntN(3)], history.At(time.Now()))
+				case n < 73:
+					world.remove(job)
+				case n < 77:
+					i := random.IntN(2)
+					replicas[i].stop()
+					replicas[i] = start(t, world.api, db, fmt.Sprintf("r%d-%d", i, step), ring)
+				case n < 79:
+					db.set(func() { db.away = !db.away })
+				default:
+					time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)
+				}
+			}
+			db.set(func() { db.away, db.fault, db.takes = false, nil, nil })
+			settle()
+			for _, r := range replicas {
+				r.stop()
+			}
+			world.isWhatThereWas(t, db)
+			said := 0
+			for _, uid := range world.names {
+				job := db.jobs[uid]
+				runs, _ := db.RunsOfJobs(t.Context(), store.Log{}, []string{uid})
+				want := history.CauseOf(job, runs[uid], history.Circumstances{})
+				var last history.Transition
+				for _, t := range db.transitions {
+					if t.UID == uid {
+						last = t
+					}
+				}
+				if want != nil {
+					said++
+				}
+				if !reflect.DeepEqual(job.Cause, want) || !reflect.DeepEqual(last.Cause, want) {
+					t.Errorf("%s is %s: the job says %+v and its transition %+v, not %+v", job.Name, job.State, job.Cause, last.Cause, want)
+				}
+			}
+			t.Logf("%d causes", said)
+		})
+	}
+}
