@@ -196,6 +196,7 @@ func printLine(out io.Writer, e *sse.Event) error {
 		Status   struct{ Phase string }
 		// Of a transition in a history.
 		Resource, Namespace, Name, From, To, Reason string
+		Cause                                       struct{ Text string }
 		// Of a line of a log, or of what becomes of a container.
 		Pod, Container, Text string
 		Restart              int
@@ -205,7 +206,7 @@ func printLine(out io.Writer, e *sse.Event) error {
 	switch err := json.Unmarshal(e.Data, &data); {
 	case err != nil:
 	case data.To != "":
-		rest = strings.TrimSpace(fmt.Sprintf("%s %s/%s %s → %s %s", data.Resource, data.Namespace, data.Name, cmp.Or(data.From, "·"), data.To, data.Reason))
+		rest = strings.TrimSpace(fmt.Sprintf("%s %s/%s %s → %s %s", data.Resource, data.Namespace, data.Name, cmp.Or(data.From, "·"), data.To, cmp.Or(data.Cause.Text, data.Reason)))
 	case data.Pod != "" && bytes.HasSuffix(e.Event, []byte("line")):
 		rest = data.Pod + "/" + data.Container + " " + data.Text
 	case data.Pod != "":

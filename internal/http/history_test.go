@@ -30,6 +30,7 @@ type chronicle struct {
 	log  store.Log
 	past *archive.Archive
 	at   history.Time
+	why  *history.Cause // of jobs that fail
 }
 
 // newChronicle runs a gateway with an empty history in a file.
@@ -140,6 +141,9 @@ func (c *chronicle) livesIn(home, key, owner, queue string, states ...history.St
 			c.t.Fatalf("%s does not follow", state)
 		}
 		next.NamespaceUID, transition.NamespaceUID = home, home
+		if state == history.Failed {
+			next.Cause, transition.Cause = c.why, c.why
+		}
 		batch.Transitions = append(batch.Transitions, transition)
 	}
 	batch.Jobs = []*history.Job{job}
@@ -229,12 +233,12 @@ func TestHistoryIsFilteredByEachOfItsParameters(t *testing.T) {
 	if want := `{"items":[{"cluster":"default","resource":"jobs.batch","namespace":"a","namespaceUID":"` + c.api.UID("namespaces", "a") + `","name":"one","uid":"` + uid + `","owner":"alice","queue":"gold",` +
 		`"state":"Succeeded","since":"` + (c.at - 120_000 + 7_200_000).Std().Format(time.RFC3339) + `","reason":"","message":"","attempt":1,"createdAt":"` + created +
 		`","startedAt":"` + (c.at - 120_000 + 3_600_000).Std().Format(time.RFC3339) + `","endedAt":"` + (c.at - 120_000 + 7_200_000).Std().Format(time.RFC3339) +
-		`","deletedAt":null,"durations":{"Running":3600,"Submitted":3600},"requests":{"cpu":"2"},"reasons":[],"progress":null,"parent":null,"children":0,"log":false,"spec":false,"hours":null,"podFailures":null,"preemptions":null,"podCount":null,"pods":[]}],"continue":""}` + "\n"; a.body != want {
+		`","deletedAt":null,"durations":{"Running":3600,"Submitted":3600},"requests":{"cpu":"2"},"reasons":[],"cause":null,"progress":null,"parent":null,"children":0,"log":false,"spec":false,"hours":null,"podFailures":null,"preemptions":null,"podCount":null,"pods":[]}],"continue":""}` + "\n"; a.body != want {
 		t.Errorf("%s, not %s", a.body, want)
 	}
 	a = c.get(allJobs + "?view=transitions&limit=1&uid=" + uid)
 	if !strings.HasPrefix(a.body, `{"items":[{"seq":"3","cluster":"default","resource":"jobs.batch","namespace":"a","namespaceUID":"`+c.api.UID("namespaces", "a")+`","name":"one","uid":"`+uid+
-		`","resourceVersion":"3","from":"Running","to":"Succeeded","at":"`) || !strings.Contains(a.body, `"late":false,"attempt":1,"reason":"","message":"","owner":"alice"}`) {
+		`","resourceVersion":"3","from":"Running","to":"Succeeded","at":"`) || !strings.Contains(a.body, `"late":false,"attempt":1,"reason":"","message":"","owner":"alice","cause":null}`) {
 		t.Error(a.body)
 	}
 	if a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "no-store" {

@@ -32,6 +32,7 @@ type Job struct {
 	Durations    map[history.State]float64 `json:"durations"` // in seconds
 	Requests     map[string]string         `json:"requests"`
 	Reasons      []history.Reason          `json:"reasons"`  // why it waits or waited, the newest last
+	Cause        *history.Cause            `json:"cause"`    // why it is in its state; null: that is not known, or its state has none
 	Progress     *history.Progress         `json:"progress"` // null: not known
 	// Parent is the job of which it is a part; null: of none that its reader may see. Children are how many are parts of it, as far as they may see
 	// these; absent where nobody has counted.
@@ -66,7 +67,7 @@ func JobOf(j *history.Job, cluster, resource string, now history.Time) Job {
 		Cluster: cluster, Resource: resource, Namespace: j.Namespace, NamespaceUID: known(j.NamespaceUID), Name: j.Name, UID: j.UID, Owner: j.Owner, Queue: j.Queue,
 		State: j.State, Since: j.Since, Reason: j.Reason, Message: j.Message, Attempt: j.Attempt,
 		CreatedAt: j.Created, StartedAt: j.Started, EndedAt: j.Ended, DeletedAt: j.Deleted,
-		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: j.Reasons,
+		Durations: make(map[history.State]float64, len(j.Spent)+1), Requests: j.Requests, Reasons: j.Reasons, Cause: j.Cause,
 	}
 	if j.Progress.Of != 0 {
 		told.Progress = &j.Progress
@@ -118,6 +119,7 @@ type Transition struct {
 	Reason          string         `json:"reason"`
 	Message         string         `json:"message"`
 	Owner           string         `json:"owner"`
+	Cause           *history.Cause `json:"cause"` // as Job's
 }
 
 // TransitionOf returns a transition of a cluster, by its name for people, and a kind.
@@ -125,7 +127,7 @@ func TransitionOf(t *history.Transition, cluster, resource string) Transition {
 	told := Transition{
 		Seq: strconv.FormatUint(t.Seq, 10), Cluster: cluster, Resource: resource, Namespace: t.Namespace, NamespaceUID: known(t.NamespaceUID), Name: t.Name, UID: t.UID,
 		ResourceVersion: strconv.FormatUint(t.Version, 10), To: t.To, At: t.At, ObservedAt: t.Observed, Late: t.Late,
-		Attempt: t.Attempt, Reason: t.Reason, Message: t.Message, Owner: t.Owner,
+		Attempt: t.Attempt, Reason: t.Reason, Message: t.Message, Owner: t.Owner, Cause: t.Cause,
 	}
 	if t.From != "" {
 		told.From = &t.From

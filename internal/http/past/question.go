@@ -96,6 +96,9 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 	if q.filter.Parents != nil && q.view != viewJobs {
 		return q, reply.BadRequest("parent: has a meaning with view=jobs only")
 	}
+	if q.filter.Causes, err = valuesOf("cause", query["cause"]); err != nil {
+		return q, err
+	}
 	if q.filter.Since, err = timeOf("since", query["since"], now); err != nil {
 		return q, err
 	}
@@ -104,6 +107,9 @@ func parse(query url.Values, t access.Target, username string, now time.Time) (q
 	}
 	if (q.view == viewRuns || q.view == viewEnds) && len(states) > 0 {
 		return q, reply.BadRequest("state: has no meaning with view=%s", q.view)
+	}
+	if (q.view == viewRuns || q.view == viewEnds) && len(q.filter.Causes) > 0 {
+		return q, reply.BadRequest("cause: has no meaning with view=%s", q.view)
 	}
 	q.digest = digest(query, t)
 	if text := query.Get("continue"); text != "" {
@@ -144,7 +150,7 @@ func parseStream(query url.Values, t access.Target, now time.Time) (q question, 
 	return q, err
 }
 
-var parameters = []string{"view", "state", "owner", "queue", "uid", "parent", "since", "until", "limit", "continue", "by", "step"}
+var parameters = []string{"view", "state", "owner", "queue", "uid", "cause", "parent", "since", "until", "limit", "continue", "by", "step"}
 
 // Parameters are those that may stand in a query.
 func Parameters() []string { return slices.Clone(parameters) }

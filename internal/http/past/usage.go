@@ -21,7 +21,7 @@ const (
 )
 
 // bys are the values of by; the first is meant where none is given.
-var bys = []string{string(store.ByNamespace), string(store.ByOwner), string(store.ByQueue), string(store.ByResource), string(store.ByState)}
+var bys = []string{string(store.ByNamespace), string(store.ByOwner), string(store.ByQueue), string(store.ByResource), string(store.ByState), string(store.ByCause)}
 
 // usage reads what only a question for usage or ends has.
 func (q *question) usage(query url.Values, now time.Time) error {
@@ -40,7 +40,7 @@ func (q *question) usage(query url.Values, now time.Time) error {
 	}
 	bys := bys
 	if q.view == viewEnds {
-		bys = bys[:len(bys)-1] // the states are what is counted
+		bys = bys[:len(bys)-2] // states are what is counted, and a cause is of one of them
 	}
 	q.by = store.By(bys[0])
 	if by := query["by"]; len(by) > 1 || len(by) == 1 && !slices.Contains(bys, by[0]) {

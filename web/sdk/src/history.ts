@@ -7,6 +7,22 @@ import { pathOf, type Resource } from './resource.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
 
+/** Why a job failed, is tried again, was ended on purpose, or waits again after it ran. */
+export interface Cause {
+  /** One short sentence. */
+  readonly text: string;
+  /** One word, as OOMKilled, Evicted or Deadline. */
+  readonly reason: string;
+  /** The container that decided it; empty where none did, as are pod and node. */
+  readonly container: string;
+  readonly exitCode: number | null;
+  readonly signal: number | null;
+  readonly pod: string;
+  readonly node: string;
+  /** How many pods ended alike; 0: no pod says it. */
+  readonly pods: number;
+}
+
 /** A change of a job's state, as it was recorded. */
 export interface Transition {
   /** Names the transition in its cluster and kind. It has no order: the order of transitions is that in which they come. */
@@ -27,6 +43,8 @@ export interface Transition {
   readonly reason: string;
   readonly message: string;
   readonly owner: string;
+  /** Undefined where it is not known, or the state has none. */
+  readonly cause?: Cause | undefined;
 }
 
 /** Which transitions of a history. */
@@ -77,8 +95,11 @@ export function readTransition(data: JsonObject): Transition {
     reason: text(data.reason),
     message: text(data.message),
     owner: text(data.owner),
+    cause: readCause(data.cause),
   };
 }
+
+const readCause = (data: unknown): Cause | undefined => (isJsonObject(data) ? (data as unknown as Cause) : undefined);
 
 /** A job as the history has it, whether it is still there or not. */
 export interface PastJob {
@@ -102,6 +123,8 @@ export interface PastJob {
   readonly durations: Readonly<Record<string, number>>;
   /** Why it waits or waited, the newest last. */
   readonly reasons: readonly { readonly at: number; readonly reason: string; readonly message: string }[];
+  /** Why it is in its state; undefined where it is not known, or the state has none. */
+  readonly cause?: Cause | undefined;
   /** How much of it is done; undefined where that is not known. */
   readonly progress: { readonly done: number; readonly of: number } | undefined;
   /** The topmost job of which it is a part; undefined if there is none that the caller may see. */
@@ -161,6 +184,7 @@ function readJob(data: JsonObject): PastJob {
     endedAt: time(data.endedAt),
     durations: isJsonObject(data.durations) ? (data.durations as Record<string, number>) : {},
     reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message) })) : [],
+    cause: readCause(data.cause),
     progress: isJsonObject(progress) && typeof progress.done === 'number' && typeof progress.of === 'number' ? { done: progress.done, of: progress.of } : undefined,
     parent: isJsonObject(parent) ? { resource: text(parent.resource), name: text(parent.name), uid: text(parent.uid) } : undefined,
     children: typeof children === 'number' ? children : 0,

@@ -1,0 +1,50 @@
+package http
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubecast/kubecast/internal/history"
+)
+
+// A cause is told with the job and with the transition, and both are found by its reason; a job that was deleted says why it had ended. Usage counts ends by it.
+func TestJobsAreFoundByWhyTheyEnded(t *testing.T) {
+	c := newChronicle(t)
+	c.why = &history.Cause{Text: "main was OOM-killed", Reason: history.OOMKilled, Pods: 1}
+	origin := c.at
+	for _, name := range []string{"a/failed", "a/removed", "b/good", "b/reopened"} {
+		c.at = origin
+		states := map[string][]history.State{
+			"a/failed": {history.Running, history.Failed}, "a/removed": {history.Running, history.Failed, history.Deleted},
+			"b/good": {history.Running, history.Succeeded, history.Deleted}, "b/reopened": {history.Running, history.Failed, history.Running},
+		}[name]
+		c.lives(name, "alice", "", states...)
+	}
+	for path, want := range map[string]string{
+		allJobs + "?cause=OOMKilled":                               "removed:Deleted failed:Failed",
+		allJobs + "?cause=OOMKilled,Evicted&state=Failed":          "failed:Failed",
+		allJobs + "?cause=Evicted":                                 "",
+		allJobs + "?cause=" + escape("' OR 1=1"):                   "",
+		allJobs + "?view=transitions&cause=OOMKilled":              "reopened:Running→Failed removed:Running→Failed failed:Running→Failed",
+		allJobs + "?view=transitions&cause=OOMKilled&state=Failed": "reopened:Running→Failed removed:Running→Failed failed:Running→Failed",
+		allJobs + "?view=transitions&cause=None":                   "",
+	} {
+		c.tells(path, "alice", want)
+	}
+	cause := `"cause":{"text":"main was OOM-killed","reason":"OOMKilled","container":"","exitCode":null,"signal":null,"pod":"","node":"","pods":1}`
+	for path, n := range map[string]int{allJobs: 2, allJobs + "?view=transitions": 3} {
+		if a := c.get(path); strings.Count(a.body, cause) != n {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+	hour := `{"p50":3600,"p90":3600,"max":3600}`
+	zero := `{"p50":0,"p90":0,"max":0}`
+	c.uses("by=cause&owner=alice&state=Failed,Deleted", "alice", 0,
+		`{"key":"","from":null,"jobs":1,"waitedSeconds":`+zero+`,"ranSeconds":`+hour+`,"cpuHours":2,"memoryHours":0,"gpuHours":0}`,
+		`{"key":"OOMKilled","from":null,"jobs":2,"waitedSeconds":`+zero+`,"ranSeconds":`+hour+`,"cpuHours":4,"memoryHours":0,"gpuHours":0}`)
+	for _, path := range []string{"?view=runs&cause=OOMKilled", "?cause=", "?cause=" + escape("\x00"), "?view=usage&by=causes"} {
+		if a := c.get(allJobs + path); a.code != 400 {
+			t.Errorf("%s: %d %s", path, a.code, a.body)
+		}
+	}
+}
