@@ -47,14 +47,15 @@ type counted struct {
 
 // about is what of a transition is needed beside its text.
 type about struct {
-	Resource     string        `json:"resource"`
-	Namespace    string        `json:"namespace"`
-	NamespaceUID string        `json:"namespaceUID"` // null is ""
-	Name         string        `json:"name"`
-	To           history.State `json:"to"`
-	Reason       string        `json:"reason"`
-	At           history.Time  `json:"at"`
-	Late         bool          `json:"late"`
+	Resource     string         `json:"resource"`
+	Namespace    string         `json:"namespace"`
+	NamespaceUID string         `json:"namespaceUID"` // null is ""
+	Name         string         `json:"name"`
+	To           history.State  `json:"to"`
+	Reason       string         `json:"reason"`
+	Cause        *history.Cause `json:"cause"` // null of what was written before there were causes
+	At           history.Time   `json:"at"`
+	Late         bool           `json:"late"`
 }
 
 // seen is when the job was seen to be where it is said to be; 0 if it was found out afterwards.
@@ -158,9 +159,15 @@ var verbs = map[history.State]string{
 
 // title says in a line what a notification is about.
 func (a about) title() string {
-	title := a.Name + " " + verbs[a.To]
-	if a.Reason != "" && a.To != history.Succeeded {
-		title += ": " + a.Reason
+	title, why := a.Name+" "+verbs[a.To], a.Reason
+	if a.Cause != nil {
+		why = a.Cause.Text
+	}
+	if a.To == history.Cancelled { // the verb says as much
+		why = strings.TrimPrefix(strings.TrimPrefix(why, "cancelled"), ": ")
+	}
+	if why != "" && a.To != history.Succeeded {
+		title += ": " + why
 	}
 	return title
 }
