@@ -6,6 +6,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
 import { formatTime } from '../texts/format.ts';
 import { StateIcon } from '../state/StateMark.tsx';
+import { whyOf } from '../state/why.ts';
 import { urgency } from '../state/tone.ts';
 import { linkToJob, type View } from '../view/view.ts';
 import { Settings } from './Settings.tsx';
@@ -99,7 +100,7 @@ function Item({ item, view, onRead }: ItemProps): ReactNode {
     onRead();
   };
   const text = transition ? t.title(transition.name, stateName(transition.to), title) : t.digest(item.digest.length + item.more, title);
-  const why = transition && transition.to !== 'Succeeded' && [transition.reason, transition.message].filter(Boolean).join(': ');
+  const why = transition && transition.to !== 'Succeeded' && whyOf(transition);
   return (
     <li ref={entry} data-id={item.id} data-unread={!read || undefined}>
       <StateIcon state={transition?.to ?? worst(item.digest) ?? kind} />
@@ -120,7 +121,7 @@ function Item({ item, view, onRead }: ItemProps): ReactNode {
           {t.ago(<Age since={at} />)}
           {item.silent && ` · ${t.silent}`}
         </div>
-        {why && <div className="inbox-why" translate="no">{why}</div>}
+        {why && !text.includes(why) && <div className="inbox-why" translate="no">{why}</div>}
       </div>
       {!read && (
         <button type="button" className="inbox-mark" translate="no" aria-label={t.markOne(text)} title={t.markAsRead} onClick={markRead}>
@@ -144,7 +145,7 @@ function Digest({ item, view }: { item: JobNotification; view: View }): ReactNod
           <li key={`${one.uid} ${one.seq}`}>
             <StateIcon state={one.to} />
             <a href={linkToJob(one.namespace, one.name, view)} translate="no">{one.name}</a>
-            <span className="state-detail" translate="no">{[stateName(one.to), one.reason].filter(Boolean).join(' · ')}</span>
+            <span className="state-detail" translate="no">{[stateName(one.to), one.cause?.text ?? one.reason].filter(Boolean).join(' · ')}</span>
           </li>
         ))}
       </ul>

@@ -148,7 +148,7 @@ const titleOf = ({ title, transition, digest, more }: JobNotification): string =
 /** Where a job is, and why it came to this. That all went well needs no reason. */
 function whyOf({ transition }: JobNotification): string {
   if (!transition || transition.to === 'Succeeded') return transition?.namespace ?? '';
-  return [transition.namespace, transition.reason, transition.message].filter(Boolean).join(' · ');
+  return [transition.namespace, transition.cause ? transition.cause.text : [transition.reason, transition.message].filter(Boolean).join(' · ')].filter(Boolean).join(' · ');
 }
 
 const channelOf = (user: string): string => `kubecast.unread.${user}`;

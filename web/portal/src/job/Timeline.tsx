@@ -4,6 +4,7 @@ import { Age } from '../age/Age.tsx';
 import { StateIcon } from '../state/StateMark.tsx';
 import { stepsOf, type Life } from './life.ts';
 import { stateName } from '../state/texts.ts';
+import { whyOf } from '../state/why.ts';
 import { formatDate } from '../texts/format.ts';
 import { t } from './texts.ts';
 
@@ -25,7 +26,7 @@ export function Timeline({ life, status, message }: TimelineProps): ReactNode {
   return (
     <>
       <ol className="timeline">
-        {steps.map(({ seq, to, at, until, lasts, late, attempt, reason, message: why }) => (
+        {steps.map(({ seq, to, at, until, lasts, late, attempt, reason, message: said, cause }) => (
           <li key={seq} data-state={to}>
             <StateIcon state={to} />
             <div>
@@ -40,7 +41,7 @@ export function Timeline({ life, status, message }: TimelineProps): ReactNode {
                 <time dateTime={new Date(at).toISOString()}>{formatDate(at)}</time>
                 {late && <span title={t.timeline.lateWhy}> · {t.timeline.late}</span>}
               </div>
-              {(reason || why) && <div className="timeline-why" translate="no">{[reason, why].filter(Boolean).join(': ')}</div>}
+              {(cause || reason || said) && <div className="timeline-why" translate="no" title={cause && [reason, said].filter(Boolean).join(': ')}>{whyOf({ cause, reason, message: said })}</div>}
             </div>
           </li>
         ))}

@@ -12,6 +12,7 @@ import { jobs } from '../job/resources.ts';
 import { endOf, outcomeOf } from '../past/outcome.ts';
 import { isForbidden } from '../reading/reading.ts';
 import { StateIcon } from '../state/StateMark.tsx';
+import { whyOf } from '../state/why.ts';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
 import { HowTo, HowToSubmit } from './HowTo.tsx';
 import { readingOf } from './jobs.ts';
@@ -173,7 +174,7 @@ interface JobProps {
 function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
   // That all went well needs no reason.
   const state = outcomeOf(job);
-  const why = state === 'Succeeded' ? '' : [job.reason, job.message].filter(Boolean).join(': ');
+  const why = state === 'Succeeded' ? '' : whyOf(job);
   return (
     <li data-name={job.name} data-state={state} data-fresh={fresh}>
       <StateIcon state={state} />

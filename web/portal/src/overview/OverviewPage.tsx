@@ -13,6 +13,7 @@ import { jobs, pods } from '../job/resources.ts';
 import { queuePath } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
 import { useReading } from '../reading/reading.ts';
+import { whyOf } from '../state/why.ts';
 import { formatDuration, formatNumber } from '../texts/format.ts';
 import { formatView, linkTo, linkToJob, parseView, setView, type View } from '../view/view.ts';
 import { Chart } from './Chart.tsx';
@@ -129,7 +130,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
                           {[one.namespace, one.owner].filter(Boolean).join(' · ')}
                         </span>
                         <span className="failure-why" translate="no">
-                          {[one.reason, one.message].filter(Boolean).join(': ')}
+                          {whyOf(one)}
                         </span>
                         <span className="failure-at">
                           <Age since={one.at} in={t.ago} />

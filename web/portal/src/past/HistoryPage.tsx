@@ -31,10 +31,10 @@ export function patched(items: readonly PastJob[], since: readonly Transition[])
   return items.map((job) => {
     const next = last.get(job.uid);
     if (!next || next.at < job.since || next.to === job.state) return job;
-    const { to, at, reason, message, attempt } = next;
+    const { to, at, reason, message, attempt, cause } = next;
     // How long it was in its state is said by that it was in it at all, until it is read again.
     const durations = { ...job.durations, [job.state]: (job.durations[job.state] ?? 0) + (at - job.since) / 1_000 };
-    return { ...job, state: to, since: at, reason, message, attempt, durations, startedAt: to === 'Running' ? (job.startedAt ?? at) : job.startedAt };
+    return { ...job, state: to, since: at, reason, message, cause: to === 'Deleted' ? job.cause : cause, attempt, durations, startedAt: to === 'Running' ? (job.startedAt ?? at) : job.startedAt };
   });
 }
 
@@ -156,7 +156,7 @@ function Name({ job: { name, parent } }: { job: PastJob }): ReactNode {
 
 function Outcome({ job }: { job: PastJob }): ReactNode {
   const state = outcomeOf(job);
-  const detail = state === 'Succeeded' ? '' : job.reason;
+  const detail = state === 'Succeeded' ? '' : (job.cause?.text ?? job.reason);
   return <StateMark state={state} detail={[detail, state === job.state ? '' : t.removed].filter(Boolean).join(' · ')} message={state === 'Succeeded' ? '' : job.message} />;
 }
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { patched } from './HistoryPage.tsx';
 import { outcomeOf } from './outcome.ts';
 import { PastList } from './PastList.ts';
+import { whyOf } from '../state/why.ts';
 
 /** A history whose newest job is the last one, told in pages of 100 as the gateway does. */
 function history(names: number[]): Kubecast {
@@ -76,4 +77,22 @@ test('a job on an older page is told as it is now, and never as it was before it
 test('a job that is removed after its end keeps its outcome, also before it is read again', () => {
   const [removed] = patched([job('Succeeded', 20, { Running: 3 })], [to('Deleted', 30)]);
   expect(removed && outcomeOf(removed)).toBe('Succeeded');
+});
+
+test('a line says why in the words of the cause, else in those of the object, whatever these are', () => {
+  const cause = { text: '<b>main was OOM-killed</b>', reason: 'OOMKilled', container: 'main', exitCode: 137, signal: null, pod: 'p', node: 'n', pods: 1 };
+  expect(whyOf({ cause, reason: 'BackoffLimitExceeded', message: 'm' })).toBe('<b>main was OOM-killed</b>');
+  expect(whyOf({ reason: 'BackoffLimitExceeded', message: '' })).toBe('BackoffLimitExceeded');
+});
+
+test('a job that goes on says why it came to where it is now, and one that is removed why it had ended', () => {
+  const cause = { text: 'main failed (exit 1)', reason: 'Error', container: 'main', exitCode: 1, signal: null, pod: 'p', node: 'n', pods: 1 };
+  const job = { uid: 'a', state: 'Running', since: 1, durations: {} } as PastJob;
+  const to = (state: string, at: number, more: Partial<Transition> = {}): Transition => ({
+    seq: String(at), namespace: 'n', name: 'j', uid: 'a', from: undefined, to: state, at, late: false, attempt: 1, reason: '', message: '', owner: '', ...more,
+  });
+  const failed = patched([job], [to('Failed', 2, { cause })]);
+  expect(failed[0]?.cause).toBe(cause);
+  expect(patched(failed, [to('Deleted', 3)])[0]?.cause).toBe(cause);
+  expect(patched(failed, [to('Running', 3)])[0]?.cause).toBeUndefined();
 });
