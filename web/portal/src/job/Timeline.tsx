@@ -41,7 +41,7 @@ export function Timeline({ life, status, message }: TimelineProps): ReactNode {
                 <time dateTime={new Date(at).toISOString()}>{formatDate(at)}</time>
                 {late && <span title={t.timeline.lateWhy}> · {t.timeline.late}</span>}
               </div>
-              {(cause || reason || said) && <div className="timeline-why" translate="no" title={cause && [reason, said].filter(Boolean).join(': ')}>{whyOf({ cause, reason, message: said })}</div>}
+              {[cause, reason, said].some(Boolean) && <div className="timeline-why" translate="no" title={cause && [reason, said].filter(Boolean).join(': ')}>{whyOf({ cause, reason, message: said })}</div>}
             </div>
           </li>
         ))}
