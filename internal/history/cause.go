@@ -185,7 +185,7 @@ func deciding(j *Job, runs []*Run) *Run {
 		if j.Reason == "BackoffLimitExceeded" { // those before the last were forgiven
 			return last.ended(j.Since)-r.ended(j.Since) > causeBurst
 		}
-		return !r.overlaps(last, j.Since)
+		return r != last && !r.overlaps(last, j.Since) // one that ended as it began overlaps nothing, not even itself
 	})
 	named := func(r *Run) int {
 		if r.isNamedIn(j.Message, j.Name) {

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -78,17 +79,21 @@ func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
 		"a deadline that nobody tells":                   {failed("", "Max duration limit exceeded"), nil, Circumstances{}, "deadline exceeded Deadline 0"},
 		"a deadline, for an image": {failed("DeadlineExceeded", "m"), []*Run{waits("ImagePullBackOff", "trainer", "no such image")}, Circumstances{Deadline: time.Hour},
 			"deadline of 1 h exceeded: image cannot be pulled: no such image Deadline 0"},
-		"a container cannot start":       {failed("", ""), []*Run{waits("CreateContainerConfigError", "trainer", "no secret")}, Circumstances{}, "trainer cannot start: CreateContainerConfigError: no secret CreateContainerConfigError 1"},
-		"no node":                        {failed("", ""), []*Run{waits("Unschedulable", "", "0/3 nodes")}, Circumstances{}, "no node takes a pod: 0/3 nodes Unschedulable 1"},
-		"a container crashes":            {&Job{State: Retrying, Since: minute}, []*Run{with(pod(2, 0, "CrashLoopBackOff", "trainer", 1), func(r *Run) { r.Restarts = 5 })}, Circumstances{}, "trainer failed (exit 1) on gpu-02, after 5 restarts CrashLoopBackOff 1"},
-		"somebody cancelled it":          {&Job{State: Cancelled, Since: minute, Message: "by anna"}, []*Run{oom}, Circumstances{}, "cancelled: by anna Cancelled 0"},
-		"it runs":                        {&Job{State: Running, Since: minute, Reason: "x"}, []*Run{oom}, Circumstances{}, ""},
-		"it succeeded":                   {&Job{State: Succeeded, Since: minute}, []*Run{oom}, Circumstances{}, ""},
-		"somebody suspended it":          {&Job{State: Suspended, Since: minute}, []*Run{oom}, Circumstances{}, ""},
-		"nobody says anything":           {failed("", ""), nil, Circumstances{}, ""},
-		"an admission that was refused":  {failed("", ""), []*Run{with(pod(2, minute, "UnexpectedAdmissionError", "", 0), func(r *Run) { r.Started, r.Message = 0, "no devices" })}, Circumstances{}, "UnexpectedAdmissionError on gpu-02: no devices UnexpectedAdmissionError 1"},
-		"its pod's own deadline":         {failed("", ""), []*Run{pod(2, minute, Deadline, "trainer", 143)}, Circumstances{}, "the deadline of a pod was exceeded on gpu-02 Deadline 1"},
-		"a signal":                       {failed("", ""), []*Run{with(pod(2, minute, Errored, "trainer", 0), func(r *Run) { r.ExitCode, r.Signal = nil, code(9) })}, Circumstances{}, "trainer failed (signal 9) on gpu-02 Error 1"},
+		"a container cannot start":      {failed("", ""), []*Run{waits("CreateContainerConfigError", "trainer", "no secret")}, Circumstances{}, "trainer cannot start: CreateContainerConfigError: no secret CreateContainerConfigError 1"},
+		"no node":                       {failed("", ""), []*Run{waits("Unschedulable", "", "0/3 nodes")}, Circumstances{}, "no node takes a pod: 0/3 nodes Unschedulable 1"},
+		"a container crashes":           {&Job{State: Retrying, Since: minute}, []*Run{with(pod(2, 0, "CrashLoopBackOff", "trainer", 1), func(r *Run) { r.Restarts = 5 })}, Circumstances{}, "trainer failed (exit 1) on gpu-02, after 5 restarts CrashLoopBackOff 1"},
+		"somebody cancelled it":         {&Job{State: Cancelled, Since: minute, Message: "by anna"}, []*Run{oom}, Circumstances{}, "cancelled: by anna Cancelled 0"},
+		"it runs":                       {&Job{State: Running, Since: minute, Reason: "x"}, []*Run{oom}, Circumstances{}, ""},
+		"it succeeded":                  {&Job{State: Succeeded, Since: minute}, []*Run{oom}, Circumstances{}, ""},
+		"somebody suspended it":         {&Job{State: Suspended, Since: minute}, []*Run{oom}, Circumstances{}, ""},
+		"nobody says anything":          {failed("", ""), nil, Circumstances{}, ""},
+		"an admission that was refused": {failed("", ""), []*Run{with(pod(2, minute, "UnexpectedAdmissionError", "", 0), func(r *Run) { r.Started, r.Message = 0, "no devices" })}, Circumstances{}, "UnexpectedAdmissionError on gpu-02: no devices UnexpectedAdmissionError 1"},
+		"its pod's own deadline":        {failed("", ""), []*Run{pod(2, minute, Deadline, "trainer", 143)}, Circumstances{}, "the deadline of a pod was exceeded on gpu-02 Deadline 1"},
+		"a signal":                      {failed("", ""), []*Run{with(pod(2, minute, Errored, "trainer", 0), func(r *Run) { r.ExitCode, r.Signal = nil, code(9) })}, Circumstances{}, "trainer failed (signal 9) on gpu-02 Error 1"},
+		"it failed within a moment": {&Job{State: Retrying, Since: minute}, []*Run{with(pod(2, minute, Errored, "trainer", 1), func(r *Run) { r.Scheduled, r.Started = minute, minute })}, Circumstances{},
+			"trainer failed (exit 1) on gpu-02 Error 1"},
+		"it crashes, and is seen to be bound later": {&Job{State: Retrying, Since: minute}, []*Run{with(pod(2, 0, "CrashLoopBackOff", "trainer", 1), func(r *Run) { r.Scheduled, r.Restarts = minute+1, 2 })}, Circumstances{},
+			"trainer failed (exit 1) on gpu-02, after 2 restarts CrashLoopBackOff 1"},
 		"nobody knows of the containers": {failed("", ""), []*Run{with(pod(2, minute, Errored, "", 0), func(r *Run) { r.ExitCode = nil })}, Circumstances{}, "a pod failed on gpu-02 Error 1"},
 	} {
 		told := ""
@@ -97,6 +102,26 @@ func TestACauseIsWhatDecidedTheEnd(t *testing.T) {
 		}
 		if told != test.want {
 			t.Errorf("%s: %q, not %q", name, told, test.want)
+		}
+	}
+}
+
+// Whatever order the times of pods are in, and however many are the same, there is a cause and nobody fails.
+func TestCausesOfAnyTimes(t *testing.T) {
+	random := rand.New(rand.NewPCG(20261125, 1))
+	ends := []string{"", Completed, OOMKilled, Evicted, Preempted, NodeLost, Deadline, Errored, Removed, "CrashLoopBackOff", "Unschedulable"}
+	for n := range 20_000 {
+		at := func() Time { return Time(random.IntN(4) * 20_000) }
+		var runs []*Run
+		for i := range random.IntN(4) {
+			end := ends[random.IntN(len(ends))]
+			r := pod(i, at(), end, "trainer", 1)
+			r.Created, r.Scheduled, r.Started = at(), at(), at()
+			runs = append(runs, r)
+		}
+		job := &Job{State: []State{Failed, Retrying, Cancelled, Queued}[random.IntN(4)], Since: 40_000 + at(), Reason: []string{"", "BackoffLimitExceeded"}[random.IntN(2)], Spent: map[State]time.Duration{Running: 1}}
+		if cause := CauseOf(job, runs, Circumstances{}); cause != nil && cause.Pods > len(runs) {
+			t.Errorf("%d: %+v of %d pods", n, cause, len(runs))
 		}
 	}
 }
