@@ -34,7 +34,7 @@ const (
 	mostWaiting = 1000
 	// within bounds one attempt.
 	within = 10 * time.Second
-	// refusedFor is how long no log is asked for after the API server has refused one. The permission may be given at any time.
+	// refusedFor is how long no log of a namespace is asked for after one was refused. The permission may be given at any time.
 	refusedFor = time.Minute
 )
 
@@ -50,10 +50,9 @@ type Keeper struct {
 	rate   *rate.Limiter
 	bell   chan struct{} // holds a token once something was added, or was read
 
-	mu      sync.Mutex
-	queue   *queue
-	refused time.Time // until when nothing is asked for
-	told    bool      // that it was refused
+	mu    sync.Mutex
+	queue *queue
+	told  bool // that a log was refused
 }
 
 // New makes a Keeper.
@@ -84,23 +83,14 @@ func (k *Keeper) ring() {
 // Run reads logs until the context ends.
 func (k *Keeper) Run(ctx context.Context) {
 	var reading sync.WaitGroup
-	defer reading.Wait()
-	slots := make(chan struct{}, atOnce)
-	for {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		it := k.next(ctx)
-		if it == nil {
-			return
-		}
+	for range atOnce {
 		reading.Go(func() {
-			k.try(ctx, it)
-			<-slots
+			for it := k.next(ctx); it != nil; it = k.next(ctx) {
+				k.try(ctx, it)
+			}
 		})
 	}
+	reading.Wait()
 }
 
 // next waits for an item whose turn it is; nil once the context has ended.
@@ -108,6 +98,7 @@ func (k *Keeper) next(ctx context.Context) *item {
 	for {
 		it, wait := k.due(time.Now())
 		if it != nil {
+			k.ring()             // another one may be due, for another reader
 			_ = k.rate.Wait(ctx) // else the context has ended, and so will the attempt
 			return it
 		}
@@ -124,13 +115,10 @@ func (k *Keeper) next(ctx context.Context) *item {
 	}
 }
 
-// due takes the item whose turn it is, unless logs are refused; else something may be due after a while (see queue.next).
+// due takes the item whose turn it is; else something may be due after a while (see queue.next).
 func (k *Keeper) due(now time.Time) (it *item, wait time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if wait = k.refused.Sub(now); wait > 0 {
-		return nil, wait
-	}
 	return k.queue.next(now)
 }
 
@@ -147,8 +135,8 @@ func (k *Keeper) try(ctx context.Context, it *item) {
 		return
 	}
 	if errors.Is(err, cluster.ErrLogsRefused) || apierrors.IsForbidden(err) {
-		k.refuse(err)
 		k.opts.Metrics.count(dropped, k.queue.add(it)) // it is still due
+		k.refuse(it.job.Namespace, err)
 		return
 	}
 	it.tries++
@@ -169,9 +157,9 @@ func (k *Keeper) try(ctx context.Context, it *item) {
 	}
 }
 
-// refuse notes that the API server refuses logs.
-func (k *Keeper) refuse(err error) {
-	k.refused = time.Now().Add(k.pause)
+// refuse notes that logs of a namespace are refused: permissions may be given in some namespaces only, and a node may refuse, too.
+func (k *Keeper) refuse(namespace string, err error) {
+	k.queue.refuse(namespace, time.Now().Add(k.pause))
 	k.opts.Metrics.count(refused, 1)
 	if !k.told {
 		k.told = true

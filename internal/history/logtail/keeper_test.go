@@ -300,6 +300,25 @@ func TestLogsThatAreRefusedAreReadOnceTheyAreNot(t *testing.T) {
 	}
 }
 
+// The gateway may read logs in some namespaces only, or a node refuses. What ends elsewhere is kept meanwhile.
+func TestANamespaceWhoseLogsAreRefusedHoldsUpNoOther(t *testing.T) {
+	w := newWorld(t, 1000)
+	w.keeper.pause = time.Hour
+	w.run()
+	w.says("closed/one", func(out http.ResponseWriter, _ *http.Request) { http.Error(out, "forbidden", http.StatusForbidden) })
+	w.keeper.Ended(w.jobs, []*history.Job{w.end("closed/train", history.Failed, 5000, ended("one", history.Errored, "main", 1, 4900))}, false)
+	w.until("it is refused", func() bool { return w.counted(refused) == 1 })
+	for i := range 20 {
+		name := fmt.Sprint("pod-", i)
+		w.says("open/"+name, text("hello"))
+		w.keeper.Ended(w.jobs, []*history.Job{w.end(fmt.Sprint("open/job-", i), history.Failed, 5000, ended(name, history.Errored, "main", 1, 4900))}, false)
+	}
+	w.until("the others' are kept", func() bool { return w.counted(kept) == 20 })
+	if n := w.counted(refused); n != 1 {
+		t.Errorf("%d were refused", n)
+	}
+}
+
 // Nodes of one namespace's pods do not answer. Nobody waits for them: neither who records, nor others' logs.
 func TestLogsThatDoNotComeHoldUpNobodyElse(t *testing.T) {
 	w := newWorld(t, 1000)

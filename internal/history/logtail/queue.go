@@ -31,16 +31,17 @@ type queue struct {
 
 // namespace is what waits of one namespace, the oldest first.
 type namespace struct {
-	name  string
-	items []*item
-	taken int // that are being read
+	name    string
+	items   []*item
+	taken   int       // that are being read
+	refused time.Time // until when none is read
 }
 
 func newQueue(most, share int) *queue {
 	return &queue{most: most, share: share, of: map[string]*namespace{}}
 }
 
-// add adds an item, in place of one of the same job. If there are too many, one of the namespace that has most of them is dropped.
+// add adds an item, in place of one of the same job unless that is of a later end. If there are too many, one of the namespace that has most of them is dropped.
 func (q *queue) add(it *item) (dropped int) {
 	n := q.of[it.job.Namespace]
 	if n == nil {
@@ -48,7 +49,9 @@ func (q *queue) add(it *item) (dropped int) {
 		q.of[n.name], q.turns = n, append(q.turns, n)
 	}
 	if i := slices.IndexFunc(n.items, it.isOf); i >= 0 {
-		n.items[i] = it
+		if n.items[i].job.Ended <= it.job.Ended {
+			n.items[i] = it
+		}
 		return 0
 	}
 	n.items = append(n.items, it)
@@ -75,12 +78,14 @@ func (q *queue) next(now time.Time) (it *item, wait time.Duration) {
 		if n.taken == q.share {
 			continue
 		}
+		if until := n.refused.Sub(now); until > 0 {
+			wait = sooner(wait, until)
+			continue
+		}
 		best := -1
 		for i, it := range n.items {
 			if until := it.due.Sub(now); until > 0 {
-				if wait == 0 || until < wait {
-					wait = until
-				}
+				wait = sooner(wait, until)
 			} else if best < 0 || it.job.State == history.Failed && n.items[best].job.State != history.Failed {
 				best = i
 			}
@@ -96,6 +101,21 @@ func (q *queue) next(now time.Time) (it *item, wait time.Duration) {
 		return it, 0
 	}
 	return nil, wait
+}
+
+// sooner is the shorter of two waits, of which the first may be none.
+func sooner(wait, other time.Duration) time.Duration {
+	if wait == 0 {
+		return other
+	}
+	return min(wait, other)
+}
+
+// refuse has nothing of a namespace read until a time.
+func (q *queue) refuse(namespace string, until time.Time) {
+	if n := q.of[namespace]; n != nil {
+		n.refused = until
+	}
 }
 
 // done gives back the turn of an item that was taken.

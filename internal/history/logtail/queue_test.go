@@ -79,4 +79,11 @@ func TestWhatWaitsIsServedInItsOrder(t *testing.T) {
 	if len(q.of) != 0 || len(q.turns) != 0 || q.size != 0 {
 		t.Errorf("%v is left", q.of)
 	}
+	before, again := itemOf("a", "again", history.Failed), itemOf("a", "again", history.Failed)
+	before.job.Ended, again.job.Ended = 1, 2
+	q.add(again)
+	q.add(before) // it was being read when the job was opened again, and ended once more
+	if it, _ := q.next(now); it != again {
+		t.Errorf("the earlier end of a job takes the place of the later one")
+	}
 }

@@ -10,14 +10,14 @@ import (
 // from it was done.
 const lately = time.Minute
 
-// ended tells of the jobs that came to an end in a batch that was written.
+// ended tells of the jobs that came to an end in a batch that was written. Of parts of other jobs nothing follows: their pods are the topmost job's.
 func (r *Recorder) ended(b *batch) {
 	if r.opts.Ended == nil {
 		return
 	}
 	var jobs []*history.Job
 	for i, t := range b.transitions {
-		if t.To.Ended() {
+		if t.To.Ended() && b.after[i].Parent.UID == "" {
 			jobs = append(jobs, b.after[i])
 		}
 	}
@@ -34,7 +34,7 @@ func (r *Recorder) endedLately() {
 	since := history.At(r.opts.Cluster.Now().Add(-lately))
 	var jobs []*history.Job
 	for _, job := range r.living {
-		if job.State.Ended() && job.Ended >= since {
+		if job.State.Ended() && job.Ended >= since && job.Parent.UID == "" {
 			jobs = append(jobs, job)
 		}
 	}
