@@ -227,6 +227,14 @@ func (s *Store) covered(ctx context.Context, cluster string) (c covered, err err
 	return covered{history.Time(since.Int64), history.Time(max(lease, moved))}, nil
 }
 
+// upTo is until when runs that hold their nodes count: since nobody records them any more, nobody knows that they have ended.
+func (c covered) upTo(now history.Time) history.Time {
+	if c.from == 0 {
+		return now
+	}
+	return min(now, c.until)
+}
+
 // has reports whether all runs are there of a job that was created and ended at these times; an end of 0 is none yet.
 func (c covered) has(created, end, now history.Time) bool {
 	if end == 0 {
@@ -281,16 +289,16 @@ func (s *Store) Uses(ctx context.Context, log Log, jobs []*history.Job, now hist
 	for _, j := range jobs {
 		switch total := totals[j.UID]; {
 		case total == nil:
-			if c.has(j.Created, max(j.Ended, j.Deleted), now) {
+			if j.Parent.UID == "" && c.has(j.Created, max(j.Ended, j.Deleted), now) { // a part's pods are the topmost job's
 				uses[j.UID] = history.Use{}
 			}
 		default:
-			if uses[j.UID] = total.Use(now); sharesDevices(total) {
+			if uses[j.UID] = total.Use(c.upTo(now)); sharesDevices(total) {
 				shares = append(shares, j.UID)
 			}
 		}
 	}
-	err = s.heldBy(ctx, log, shares, totals, now, func(uid string, holds []history.Hold) error {
+	err = s.heldBy(ctx, log, shares, totals, c.upTo(now), func(uid string, holds []history.Hold) error {
 		use := uses[uid]
 		use.Hours = history.HoursOf(holds)
 		uses[uid] = use

@@ -174,7 +174,9 @@ func TestNobodyInventsThatAJobHadNoPods(t *testing.T) {
 		lives := func(uid string, from, end history.Time) *history.Job {
 			return &history.Job{Identity: history.Identity{UID: uid}, Created: from, Ended: end}
 		}
-		all := []*history.Job{lives("before", now-9000, 0), lives("since", now-1000, 0), lives("ended", now-1000, now-500)}
+		part := lives("part", now-1000, 0) // its pods are counted with the topmost job
+		part.Parent = history.Ref{Resource: "trainjobs.trainer.kubeflow.org", Name: "train", UID: "train"}
+		all := []*history.Job{lives("before", now-9000, 0), lives("since", now-1000, 0), lives("ended", now-1000, now-500), part}
 		known := func(want ...string) {
 			t.Helper()
 			uses, err := s.Uses(t.Context(), log, all, now)
@@ -201,6 +203,40 @@ func TestNobodyInventsThatAJobHadNoPods(t *testing.T) {
 			t.Fatal(err)
 		}
 		known() // it did not
+	})
+}
+
+// Nobody records pods any more, so nobody writes that they ended. They count until somebody last looked, and not for ever.
+func TestPodsThatNobodyRecordsAnyMoreDoNotCountForEver(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const hour = history.Time(3_600_000)
+		now := history.At(time.Now())
+		log, pods := take(t, s, "a"), takePods(t, s)
+		log = write(t, s, log, seen(7, "n", "o", []string{"train"}, history.Pending, history.Running))
+		if err := s.Began(t.Context(), pods, now-10*hour); err != nil {
+			t.Fatal(err)
+		}
+		run := podOf("one", log.ID, "train", now-3*hour)
+		run.Scheduled = now - 2*hour
+		write(t, s, pods, Batch{To: pods.Version + 1, Runs: []*Run{run}})
+		all, err := s.Jobs(t.Context(), log, Filter{}, JobAfter{}, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := func(at history.Time, want float64) {
+			t.Helper()
+			uses, err := s.Uses(t.Context(), log, all, at)
+			if got := uses["train"].Hours.CPUs; err != nil || got != want {
+				t.Errorf("%v CPU hours are told, not %v; %v", got, want, err)
+			}
+		}
+		used(now, 4)
+		used(now+hour, 6)
+		if _, err := s.writes.ExecContext(t.Context(), s.dialect.bind("UPDATE logs SET lease = 0, moved = ? WHERE id = ?"), int64(now-hour), pods.ID); err != nil {
+			t.Fatal(err)
+		}
+		used(now, 2)
+		used(now+24*hour, 2)
 	})
 }
 

@@ -334,7 +334,7 @@ func (l *lives) give(ctx context.Context, totals map[string]*history.Total) erro
 	if err := l.visit(told); err != nil {
 		return err
 	}
-	return l.store.heldBy(ctx, l.log, inParts, totals, l.now, func(uid string, holds []history.Hold) error {
+	return l.store.heldBy(ctx, l.log, inParts, totals, l.covered.upTo(l.now), func(uid string, holds []history.Hold) error {
 		return l.visit([]history.Lived{{Key: keys[uid], Counted: true, Holds: holds}})
 	})
 }
@@ -342,14 +342,14 @@ func (l *lives) give(ctx context.Context, totals map[string]*history.Total) erro
 // wholly is what the runs of a job hold, if none of them holds anything within the span, or all of it is within one of its steps. Then it does not matter
 // when which of them did.
 func (l *lives) wholly(t *history.Total) (holds []history.Hold, whole bool) {
-	at := history.Interval{From: t.First, To: t.Until(l.now)}
+	at := history.Interval{From: t.First, To: t.Until(l.covered.upTo(l.now))}
 	switch {
 	case t.First == 0, at.To <= at.From, at.To <= l.span.From, at.From >= l.span.Until:
 		return nil, true
 	case sharesDevices(t), !l.span.HasInOneStep(at):
 		return nil, false
 	}
-	sum, hours := t.Use(l.now).Hours, float64(at.To-at.From)/float64(time.Hour/time.Millisecond)
+	sum, hours := t.Use(l.covered.upTo(l.now)).Hours, float64(at.To-at.From)/float64(time.Hour/time.Millisecond)
 	return []history.Hold{{Interval: at, Amounts: history.Amounts{CPUs: sum.CPUs / hours, Memory: sum.Memory / hours, GPUs: sum.GPUs / hours}}}, true
 }
 
