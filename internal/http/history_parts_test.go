@@ -54,8 +54,10 @@ func TestPartsAreToldAsFarAsTheirKindsMayBeSeen(t *testing.T) {
 	}
 	first, second := c.lives("a/first", "alice", "", history.Running), c.lives("b/second", "bob", "", history.Running)
 	c.log = ofJobs
+	var uids []string
 	for i, part := range []string{"a/p1", "a/p2", "b/q1", "a/alone"} {
 		uid := c.lives(part, "alice", "", history.Running)
+		uids = append(uids, uid)
 		parent := history.Ref{Resource: goneKind, Name: "first", UID: first}
 		if part == "b/q1" {
 			parent = history.Ref{Resource: goneKind, Name: "second", UID: second}
@@ -88,6 +90,7 @@ func TestPartsAreToldAsFarAsTheirKindsMayBeSeen(t *testing.T) {
 	tells(allJobs+"?parent="+first, "alice", "p2>first:0 p1>first:0")
 	tells(allJobs+"?parent="+first+","+second+"&limit=2", "alice", "q1>second:0 p2>first:0")
 	tells(allJobs+"?parent=none", "alice", "")
+	tells(allJobs+"?uid="+uids[0]+"&parent="+first, "alice", "p1>first:0") // with its pods, which name no parent
 	c.access.set(func(a *fakeAuth) {
 		a.decide = func(id auth.Identity, r auth.Request) (bool, error) {
 			only := map[string]string{"jobs": "jobs", "training": "pytorchjobs"}[id.Username]

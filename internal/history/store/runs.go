@@ -168,9 +168,9 @@ type RunAfter struct {
 }
 
 // Runs is a page of the runs of a log's jobs, the newest first: ordered by the creation of their pods, then by these' uids. If there are fewer than the
-// limit, there are no more. States and causes of the filter do not count; its times are those of creation, and all else is asked of the jobs.
+// limit, there are no more. States, causes and parents of the filter do not count; its times are those of creation, and all else is asked of the jobs.
 func (s *Store) Runs(ctx context.Context, log Log, f Filter, after RunAfter, limit int) (found []*Run, err error) {
-	f.States, f.Causes = nil, nil
+	f.States, f.Causes, f.Parents = nil, nil, nil
 	q := s.search(log, f, search{table: "runs", key: "pod", by: "created", page: "created DESC, pod DESC", order: "runs_created", time: "created"})
 	if f.Until != 0 && (after == RunAfter{} || after.Created >= f.Until) {
 		after = RunAfter{Created: f.Until}
@@ -204,7 +204,7 @@ func (s *Store) Runs(ctx context.Context, log Log, f Filter, after RunAfter, lim
 // RunsAfter are the runs of a log's jobs whose last change has a number between two, in order. The work depends on how many lie between the two,
 // however few of them the filter leaves.
 func (s *Store) RunsAfter(ctx context.Context, log Log, f Filter, after, upTo uint64, limit int) ([]*Run, error) {
-	f.States, f.Causes = nil, nil
+	f.States, f.Causes, f.Parents = nil, nil, nil
 	w := s.where(f, log, "runs", "", "created")
 	w.add("seq > ?", int64(after))
 	w.add("seq <= ?", int64(upTo))

@@ -79,7 +79,8 @@ func (h *Handler) withLogs(ctx context.Context, id auth.Identity, t access.Targe
 	if err != nil {
 		return f, err
 	}
-	return f, restrict(ctx, &f, g.Kinds.Cluster(), visible)
+	err = restrict(ctx, &f, g.Kinds.Cluster(), visible)
+	return f, err
 }
 
 // accepted reports whether a client accepts the form of the answer, and says which one that is.
