@@ -156,18 +156,22 @@ func lines(event ref.Val) ref.Val {
 	return types.DefaultTypeAdapter.NativeToValue(told)
 }
 
-// lineOf is one transition: team-a/train: Failed (BackoffLimitExceeded): the message.
+// lineOf is one transition: team-a/train: Failed: why, where that is known, else with what its controller says: Failed (BackoffLimitExceeded): the message.
 func lineOf(transition map[string]*structpb.Value) string {
 	of := func(field string) string { return transition[field].GetStringValue() }
 	line := of("name") + ": " + of("to")
 	if of("namespace") != "" {
 		line = of("namespace") + "/" + line
 	}
-	if of("reason") != "" {
-		line += " (" + of("reason") + ")"
-	}
-	if of("message") != "" {
-		line += ": " + of("message")
+	if cause := transition["cause"].GetStructValue().GetFields()["text"].GetStringValue(); cause != "" {
+		line += ": " + cause
+	} else {
+		if of("reason") != "" {
+			line += " (" + of("reason") + ")"
+		}
+		if of("message") != "" {
+			line += ": " + of("message")
+		}
 	}
 	line = readable(line)
 	if runes := []rune(line); len(runes) > lineMost {

@@ -109,6 +109,29 @@ func TestWhatAJobSaysIsNoMarkupInChats(t *testing.T) {
 	}
 }
 
+// What a chat is told is why the job ended, not what its controller made of that; and a stranger's words in it are no markup, either.
+func TestALineSaysWhyAJobEnded(t *testing.T) {
+	for _, text := range append(hostile, "main was OOM-killed (exit 137) on gpu-07") {
+		content, err := json.Marshal(outbox.Event{Transition: wire.Transition{
+			Namespace: "team-a", Name: "train", To: history.Failed, Reason: "BackoffLimitExceeded", Message: "m", Cause: &history.Cause{Text: text},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		event, err := eventOf(&outbox.Message{Place: outbox.Place{Log: 1, Seq: 1}, ID: "msg_1", Body: string(content)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var slack struct{ Text string }
+		if err := json.Unmarshal([]byte(makeText(t, "slack", event)), &slack); err != nil || strings.ContainsAny(slack.Text, "<>\n\x00\x1b") {
+			t.Errorf("slack, %q: %v, %q", text, err, slack.Text)
+		}
+		if plain := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(slack.Text); plain != readable("team-a/train: Failed: "+text) {
+			t.Errorf("slack, %q: reads %q", text, plain)
+		}
+	}
+}
+
 func TestBodiesAreBoundedAndOfAnyShape(t *testing.T) {
 	many := eventWith(t, strings.Repeat("x", 1024), 1000)
 	for name := range readyMade {
