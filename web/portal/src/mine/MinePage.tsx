@@ -12,7 +12,7 @@ import { jobs } from '../job/resources.ts';
 import { endOf, outcomeOf } from '../past/outcome.ts';
 import { isForbidden } from '../reading/reading.ts';
 import { StateIcon } from '../state/StateMark.tsx';
-import { whyOf } from '../state/why.ts';
+import { whyNow } from '../state/why.ts';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
 import { HowTo, HowToSubmit } from './HowTo.tsx';
 import { readingOf } from './jobs.ts';
@@ -174,7 +174,7 @@ interface JobProps {
 function Job({ job, view, at, fresh, onOpen }: JobProps): ReactNode {
   // That all went well needs no reason.
   const state = outcomeOf(job);
-  const why = state === 'Succeeded' ? '' : whyOf(job);
+  const why = state === 'Succeeded' ? '' : whyNow(job);
   return (
     <li data-name={job.name} data-state={state} data-fresh={fresh}>
       <StateIcon state={state} />

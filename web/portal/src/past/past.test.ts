@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { patched } from './HistoryPage.tsx';
 import { outcomeOf } from './outcome.ts';
 import { PastList } from './PastList.ts';
-import { whyOf } from '../state/why.ts';
+import { whyNow, whyOf } from '../state/why.ts';
 
 /** A history whose newest job is the last one, told in pages of 100 as the gateway does. */
 function history(names: number[]): Kubecast {
@@ -83,6 +83,9 @@ test('a line says why in the words of the cause, else in those of the object, wh
   const cause = { text: '<b>main was OOM-killed</b>', reason: 'OOMKilled', container: 'main', exitCode: 137, signal: null, pod: 'p', node: 'n', pods: 1 };
   expect(whyOf({ cause, reason: 'BackoffLimitExceeded', message: 'm' })).toBe('<b>main was OOM-killed</b>');
   expect(whyOf({ reason: 'BackoffLimitExceeded', message: '' })).toBe('BackoffLimitExceeded');
+  const waits = { state: 'Queued', since: 10, cause, reason: 'Pending', message: 'no quota', reasons: [{ at: 5, reason: 'Pending', message: '' }] };
+  expect(whyNow(waits)).toBe('<b>main was OOM-killed</b>');
+  expect(whyNow({ ...waits, reasons: [{ at: 20, reason: 'Pending', message: 'no quota' }] })).toBe('Pending: no quota · <b>main was OOM-killed</b>');
 });
 
 test('a job that goes on says why it came to where it is now, and one that is removed why it had ended', () => {

@@ -1,5 +1,14 @@
-import type { Cause } from '@kubecast/sdk';
+import type { Cause, PastJob } from '@kubecast/sdk';
 
 /** Why a job came to a state, in one line: its cause, where that is known; else what its object says. */
 export const whyOf = ({ cause, reason, message }: { readonly cause?: Cause | undefined; readonly reason: string; readonly message: string }): string =>
   cause?.text ?? [reason, message].filter(Boolean).join(': ');
+
+/** The same of a job as it is now: one that waits again is told for what, and then why it came to that. */
+export const whyNow = (job: Pick<PastJob, 'state' | 'since' | 'cause' | 'reason' | 'message' | 'reasons'>): string => {
+  const why = whyOf(job);
+  const waits = job.state === 'Queued' || job.state === 'Retrying';
+  const last = job.reasons.at(-1);
+  if (!waits || !job.cause || !job.reason || last?.reason !== job.reason || last.at <= job.since) return why;
+  return `${whyOf({ reason: job.reason, message: job.message })} · ${why}`;
+};
