@@ -41,7 +41,7 @@ type batch struct {
 }
 
 func (b *batch) isEmpty() bool {
-	return len(b.order)+len(b.changedLives)+len(b.goneLives)+len(b.runs)+len(b.gone) == 0
+	return len(b.order)+len(b.causes)+len(b.changedLives)+len(b.goneLives)+len(b.runs)+len(b.gone) == 0
 }
 
 // changes are how many numbers it takes.
@@ -241,7 +241,7 @@ func (r *Recorder) change(b *batch, was *history.Job, seen history.Seen) {
 	b.transitions, b.after = append(b.transitions, transition), append(b.after, next)
 	b.put(next)
 	r.waits.changed(next, time.Now())
-	r.reviewed(next)
+	r.reviewed(was, next)
 	if next.State == history.Deleted {
 		delete(r.living, next.UID)
 	} else {

@@ -3,7 +3,6 @@ package recorder
 import (
 	"cmp"
 	"context"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,40 +26,53 @@ const (
 	oldReview = lastReview / 4
 	// oldAfter is how long before its tenure a recorder may have come to know of a transition, without having found out its cause.
 	oldAfter = 10 * time.Minute
+	// mostLeft is with how many reviews those of jobs are given up that have left their states, or are gone.
+	mostLeft = 8192
 	// reviewsAtOnce is for how many jobs the database is asked at once.
 	reviewsAtOnce = 100
 )
 
-// review is when the cause of a job is found out again, and how long after that.
+// cameTo names a transition.
+type cameTo struct {
+	uid     string // of the job
+	version uint64
+}
+
+func transitionOf(job *history.Job) cameTo { return cameTo{job.UID, job.Version} }
+
+// review is when the cause of a transition is found out again, and how long after that.
 type review struct {
+	job   *history.Job // as it was after the transition
 	next  time.Time
 	pause time.Duration
 }
 
-// reviewed begins, or ends, the reviews of a job that came to another state.
-func (r *Recorder) reviewed(job *history.Job) {
-	delete(r.reviews, job.UID)
+// reviewed begins the reviews of a transition. Those of the one before it go on: its job may have left the state, or be gone, before the ends of its pods were read.
+func (r *Recorder) reviewed(was, job *history.Job) {
+	if was != nil && len(r.reviews) >= mostLeft {
+		delete(r.reviews, transitionOf(was))
+	}
 	if job.HasCause() {
-		r.reviews[job.UID] = review{time.Now().Add(firstReview), firstReview}
+		r.reviews[transitionOf(job)] = review{job, time.Now().Add(firstReview), firstReview}
 	}
 }
 
 // reviewAgain begins reviews of a job that was in its state when the tenure began. Whoever recorded that may not have come to find out the cause.
 func (r *Recorder) reviewAgain(job *history.Job) {
 	now := time.Now()
-	if r.reviewed(job); job.HasCause() && job.Since < history.At(r.opts.Cluster.Time(now.Add(-oldAfter))) {
-		r.reviews[job.UID] = review{now.Add(firstReview), oldReview}
+	if r.reviewed(nil, job); job.HasCause() && job.Since < history.At(r.opts.Cluster.Time(now.Add(-oldAfter))) {
+		r.reviews[transitionOf(job)] = review{job, now.Add(firstReview), oldReview}
 	}
 }
 
 // reviewNow has the cause of a job found out at the next look, since something else is known of it.
 func (r *Recorder) reviewNow(job *history.Job) {
-	if at, going := r.reviews[job.UID]; job.HasCause() {
+	if at, going := r.reviews[transitionOf(job)]; job.HasCause() {
 		if !going {
 			at.pause = firstReview
 		}
-		at.next = time.Time{}
-		r.reviews[job.UID] = at
+		at.job, at.next = job, time.Time{}
+		r.reviews[transitionOf(job)] = at
 	}
 }
 
@@ -139,23 +151,25 @@ func stays(job *history.Job, now *history.Cause) bool {
 // review finds out causes again of which it is time to, and writes those that became others. It moves no number.
 func (r *Recorder) review(ctx context.Context) error {
 	now := time.Now()
-	var due []*history.Job
-	for uid, at := range r.reviews {
+	var due []review
+	for _, at := range r.reviews {
 		if !now.Before(at.next) {
-			due = append(due, r.living[uid])
+			due = append(due, at)
 		}
 	}
 	if len(due) == 0 {
 		return nil
 	}
-	slices.SortFunc(due, func(a, b *history.Job) int {
-		return cmp.Or(cmp.Compare(b.Since, a.Since), strings.Compare(a.UID, b.UID))
+	slices.SortFunc(due, func(a, b review) int {
+		return cmp.Or(cmp.Compare(b.job.Since, a.job.Since), strings.Compare(a.job.UID, b.job.UID), cmp.Compare(b.job.Version, a.job.Version))
 	})
-	uids := r.turns(func(yield func(string) bool) {
-		for _, job := range due {
-			if !yield(job.UID) {
+	asked := map[string]bool{}
+	uids := turns(func(yield func(uid, namespace string) bool) {
+		for _, at := range due {
+			if !asked[at.job.UID] && !yield(at.job.UID, at.job.Namespace) {
 				return
 			}
+			asked[at.job.UID] = true
 		}
 	})
 	runs, err := r.opts.Database.RunsOfJobs(ctx, r.at, uids[:min(len(uids), reviewsAtOnce)])
@@ -164,28 +178,54 @@ func (r *Recorder) review(ctx context.Context) error {
 	}
 	var b batch
 	objects := r.opts.Store.Snapshot()
-	for _, uid := range slices.Sorted(maps.Keys(runs)) {
-		r.reviews[uid] = r.reviews[uid].after(now)
-		if r.reviews[uid].pause > lastReview {
-			delete(r.reviews, uid)
-		}
-		job := r.living[uid]
-		o := objects.Get(job.Namespace, job.Name)
-		if o == nil || o.UID() != uid {
+	for _, at := range due {
+		of, there := runs[at.job.UID]
+		if !there {
 			continue
 		}
-		cause := r.causeOf(job, runs[uid], o)
-		if stays(job, cause) {
-			continue
+		if at = at.after(now); at.pause > lastReview {
+			delete(r.reviews, transitionOf(at.job))
+		} else {
+			r.reviews[transitionOf(at.job)] = at
 		}
-		next := *job
-		next.Cause = cause
-		b.put(&next)
-		r.living[uid] = &next
-		b.causes = append(b.causes, store.KnownCause{UID: uid, Version: job.Version, Cause: cause})
+		r.reviewOne(&b, at, of, objects.Get(at.job.Namespace, at.job.Name))
 	}
 	return r.write(ctx, &b)
 }
 
+// reviewOne takes into a batch what is known now of why a job came to a state, if that is not what is written. The object has the job's name.
+func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluster.Object) {
+	if o != nil && o.UID() != at.job.UID {
+		o = nil
+	}
+	job := at.job
+	now := r.living[job.UID]
+	left := now == nil || now.Version != job.Version
+	if !left {
+		job = now
+	}
+	switch {
+	case o == nil && !left: // its deletion is about to be read
+		return
+	case left && job.State == history.Queued: // what its queue says now is of another time
+		return
+	}
+	cause := r.causeOf(job, runs, o)
+	if stays(job, cause) || o == nil && cause.Reason == history.Deadline { // nothing says the deadline any more
+		return
+	}
+	next := *job
+	next.Cause = cause
+	if !left {
+		b.put(&next)
+		r.living[next.UID] = &next
+	}
+	if again, going := r.reviews[transitionOf(job)]; going {
+		again.job = &next
+		r.reviews[transitionOf(job)] = again
+	}
+	b.causes = append(b.causes, store.KnownCause{UID: job.UID, Version: job.Version, Ended: job.Ended, Cause: cause})
+}
+
 // after is the next review.
-func (at review) after(now time.Time) review { return review{now.Add(at.pause), 2 * at.pause} }
+func (at review) after(now time.Time) review { return review{at.job, now.Add(at.pause), 2 * at.pause} }

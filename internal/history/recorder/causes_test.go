@@ -100,6 +100,51 @@ func TestAPodThatEndsBeforeOrAfterItsJobSaysWhy(t *testing.T) {
 	}
 }
 
+// The ends of pods may be read long after a job has left the state to which they brought it, or is gone. The transition says why all the same, and so does a job
+// that is gone of its end.
+func TestACauseIsFoundThoughTheJobHasLeftItsState(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		t.Run(fmt.Sprint(deleted), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, db := newWaitingWorld()
+				r := start(t, world.api, db, "r", ring)
+				defer r.stop()
+				settle()
+				world.put("a", history.Running)
+				settle()
+				uid, ended := world.names["a"], history.At(time.Now())
+				if deleted {
+					world.put("a", history.Failed)
+					world.remove("a")
+				} else {
+					world.put("a", history.Retrying)
+					world.put("a", history.Running)
+				}
+				time.Sleep(10 * time.Second)
+				db.ends(uid, "pod", history.OOMKilled, ended)
+				settle()
+				told, want := "", ""
+				db.set(func() {
+					for _, t := range db.transitions {
+						if t.Cause != nil {
+							told += string(t.To) + ": " + t.Cause.Text
+						}
+					}
+					if cause := db.jobs[uid].Cause; cause != nil {
+						told += ", now: " + cause.Text
+					}
+				})
+				if want = "Retrying: " + oom; deleted {
+					want = "Failed: " + oom + ", now: " + oom
+				}
+				if told != want {
+					t.Errorf("%q is told, not %q", told, want)
+				}
+			})
+		})
+	}
+}
+
 // A recorder may be killed after it has written a transition, and before what its cause is made of was there. Whoever records next finds the cause, however long
 // it took until somebody did.
 func TestACauseIsFoundByWhoeverRecordsNext(t *testing.T) {

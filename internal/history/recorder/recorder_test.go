@@ -192,6 +192,11 @@ func (m *memory) Write(_ context.Context, log store.Log, b store.Batch) (store.L
 	for _, known := range b.Causes {
 		i := slices.IndexFunc(m.transitions, func(t history.Transition) bool { return t.UID == known.UID && t.Version == known.Version })
 		m.transitions[i].Cause = known.Cause
+		if job := m.jobs[known.UID]; known.Ended != 0 && job.State == history.Deleted && job.Ended == known.Ended {
+			job := *job
+			job.Cause = known.Cause
+			m.jobs[known.UID] = &job
+		}
 	}
 	for _, run := range b.Runs {
 		m.log.Seq++

@@ -115,21 +115,21 @@ func (r *Recorder) explain(ctx context.Context) error {
 
 // inTurns are those of some jobs at which it is time to look, in turns.
 func (r *Recorder) inTurns(all map[string]time.Time, now time.Time) []string {
-	return r.turns(func(yield func(string) bool) {
+	return turns(func(yield func(uid, namespace string) bool) {
 		for uid, due := range all {
-			if !now.Before(due) && !yield(uid) {
+			if !now.Before(due) && !yield(uid, r.living[uid].Namespace) {
 				return
 			}
 		}
 	})
 }
 
-// turns are jobs in turns: the first of each namespace, then the second of each, and so on. So a
+// turns are jobs, which come with their namespaces, in turns: the first of each namespace, then the second of each, and so on. So a
 // namespace in which many jobs wait does not delay what is said of others'.
-func (r *Recorder) turns(all iter.Seq[string]) (uids []string) {
+func turns(all iter.Seq2[string, string]) (uids []string) {
 	of := map[string][]string{} // by namespace
-	for uid := range all {
-		if in := r.living[uid].Namespace; len(of[in]) < batchSize {
+	for uid, in := range all {
+		if len(of[in]) < batchSize {
 			of[in] = append(of[in], uid)
 		}
 	}

@@ -16,8 +16,9 @@ import (
 
 // KnownCause is what is known by now of why a job came to a state.
 type KnownCause struct {
-	UID     string // of the job
-	Version uint64 // of the transition
+	UID     string       // of the job
+	Version uint64       // of the transition
+	Ended   history.Time // when the job came to its end by that; 0: it is none. One that is Deleted keeps the cause of its end.
 	Cause   *history.Cause
 }
 
@@ -44,6 +45,13 @@ func (s *Store) writeCauses(ctx context.Context, tx *sql.Tx, log Log, causes []K
 			return err
 		}
 		if _, err := s.exec(ctx, tx, "UPDATE transitions SET cause = ?, cause_reason = ? WHERE log = ? AND uid = ? AND version = ?", text, reason, log.ID, c.UID, int64(c.Version)); err != nil {
+			return err
+		}
+		if c.Ended == 0 {
+			continue
+		}
+		if _, err := s.exec(ctx, tx, "UPDATE jobs SET cause = ?, cause_reason = ? WHERE log = ? AND uid = ? AND state = ? AND ended = ?",
+			text, reason, log.ID, c.UID, string(history.Deleted), int64(c.Ended)); err != nil {
 			return err
 		}
 	}

@@ -70,6 +70,16 @@ func TestACauseThatIsKnownLaterTakesNoNumber(t *testing.T) {
 		if found, err := s.TransitionsAfter(t.Context(), other, Filter{}, 0, 10, 10); err != nil || len(found) != 1 || found[0].Cause != nil {
 			t.Errorf("a job of another kind: %+v, %v", found, err)
 		}
+		gone := next
+		gone.State, gone.Ended, gone.Deleted = history.Deleted, 500, 600
+		log = write(t, s, log, Batch{To: 10, Jobs: []*history.Job{&gone}})
+		for _, at := range []history.Time{499, 500} {
+			log = write(t, s, log, Batch{To: log.Version + 1, Causes: []KnownCause{{UID: "one", Version: 7, Ended: at, Cause: cause(fmt.Sprint("of ", at))}, {UID: "two", Version: 9, Ended: at, Cause: cause("third")}}})
+			found, err := s.Jobs(t.Context(), log, Filter{UIDs: []string{"one"}}, JobAfter{}, 10)
+			if want := map[history.Time]string{499: "second", 500: "of 500"}[at]; err != nil || len(found) != 1 || found[0].Cause == nil || found[0].Cause.Text != want {
+				t.Errorf("of an end at %d, a job that is gone: %+v, %v", at, found, err)
+			}
+		}
 	})
 }
 
