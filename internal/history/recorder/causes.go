@@ -207,7 +207,7 @@ func (r *Recorder) reviewOne(b *batch, at review, runs []*history.Run, o *cluste
 	switch {
 	case o == nil && !left: // its deletion is about to be read
 		return
-	case left && job.State == history.Queued: // what its queue says now is of another time
+	case left && (job.State == history.Queued || job.Cause != nil && job.Cause.Pods > 0): // what is said now is of another time
 		return
 	}
 	cause := r.causeOf(job, runs, o)
