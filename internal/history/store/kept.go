@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -133,11 +132,8 @@ func (k Keeping) Has(uid string, kind KeptKind) bool {
 // Keeps says what is kept of jobs.
 func (s *Store) Keeps(ctx context.Context, log Log, uids []string) (Keeping, error) {
 	found := Keeping{}
-	for part := range slices.Chunk(uids, batchOfKeys) {
-		w := &where{}
-		w.add("log = ?", log.ID)
-		oneOf(w, "uid", part)
-		if err := s.Each(ctx, func(scan Scan) error {
+	if err := inParts(log.ID, "uid", uids, func(w *where) error {
+		return s.Each(ctx, func(scan Scan) error {
 			var uid string
 			var kind KeptKind
 			var at history.Time
@@ -147,9 +143,9 @@ func (s *Store) Keeps(ctx context.Context, log Log, uids []string) (Keeping, err
 			}
 			found[uid][kind] = at
 			return err
-		}, "SELECT uid, kind, at FROM kept "+w.String(), w.args...); err != nil {
-			return nil, fmt.Errorf("look for what is kept of jobs: %w", err)
-		}
+		}, "SELECT uid, kind, at FROM kept "+w.String(), w.args...)
+	}); err != nil {
+		return nil, fmt.Errorf("look for what is kept of jobs: %w", err)
 	}
 	return found, nil
 }

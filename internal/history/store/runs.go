@@ -87,13 +87,11 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 	if err := s.countWritten(ctx, tx, b.Runs); err != nil {
 		return err
 	}
-	for part := range slices.Chunk(moved, batchOfKeys) {
-		w := &where{}
-		w.add("log = ?", pods.ID)
-		oneOf(w, "pod", part)
-		if _, err := s.delete(ctx, tx, "runs", w); err != nil {
-			return err
-		}
+	if err := inParts(pods.ID, "pod", moved, func(w *where) error {
+		_, err := s.delete(ctx, tx, "runs", w)
+		return err
+	}); err != nil {
+		return err
 	}
 	if err := s.insert(ctx, tx, "runs", runColumns, rows, s.dialect.upsert([]string{"log", "pod"}, runColumns[2:])); err != nil {
 		return err
@@ -117,6 +115,19 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, pods Log, b Batch) er
 
 // batchOfKeys is how many rows are named in one statement.
 const batchOfKeys = 500
+
+// inParts calls do with the condition that rows are of a log and have one of some keys, for as many keys at a time as may be named.
+func inParts(log int64, column string, keys []string, do func(*where) error) error {
+	for part := range slices.Chunk(keys, batchOfKeys) {
+		w := &where{}
+		w.add("log = ?", log)
+		oneOf(w, column, part)
+		if err := do(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // mostParked is of how many pods that are gone the recorder learns again that their jobs are not known.
 const mostParked = 10_000
@@ -237,13 +248,8 @@ func (s *Store) runs(ctx context.Context, log Log, from string, args ...any) (fo
 		if signal.Valid {
 			r.Signal = &signal.Int64
 		}
-		if err := json.Unmarshal([]byte(requests), &r.Requests); err != nil {
+		if err := readAmounts(r.Run, requests, devices); err != nil {
 			return fmt.Errorf("run %s: %w", r.UID, err)
-		}
-		if devices != "" {
-			if err := json.Unmarshal([]byte(devices), &r.Devices); err != nil {
-				return fmt.Errorf("run %s: %w", r.UID, err)
-			}
 		}
 		found = append(found, r)
 		return nil
@@ -252,4 +258,12 @@ func (s *Store) runs(ctx context.Context, log Log, from string, args ...any) (fo
 		return nil, fmt.Errorf("read runs: %w", err)
 	}
 	return found, nil
+}
+
+// readAmounts reads what a run requested and was given, as runRow writes it.
+func readAmounts(r *history.Run, requests, devices string) error {
+	if err := json.Unmarshal([]byte(requests), &r.Requests); err != nil || devices == "" {
+		return err
+	}
+	return json.Unmarshal([]byte(devices), &r.Devices)
 }

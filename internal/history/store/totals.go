@@ -39,57 +39,47 @@ type jobOf struct {
 	uid string
 }
 
-// runChange is what a transaction does to a run in a log of jobs: nil before if it is new, and after if it is removed.
+// runChange is that a run of a log of jobs counts from now on, or with out that it does no longer.
 type runChange struct {
-	log         int64
-	before, now *history.Run
+	log int64
+	run *history.Run
+	out bool
 }
+
+func (c runChange) of() jobOf { return jobOf{c.log, c.run.Job.UID} }
 
 // countRuns changes the totals of the jobs of runs. The log of pods that numbers these is locked, so nobody else changes them.
 func (s *Store) countRuns(ctx context.Context, tx *sql.Tx, changes []runChange) error {
-	touched := map[jobOf]bool{}
-	each := func(count func(jobOf, *history.Run, func(*history.Total, *history.Run))) {
-		for _, c := range changes {
-			if c.before != nil {
-				count(jobOf{c.log, c.before.Job.UID}, c.before, (*history.Total).Remove)
-			}
-			if c.now != nil {
-				count(jobOf{c.log, c.now.Job.UID}, c.now, (*history.Total).Add)
-			}
+	totals, uids := map[jobOf]*history.Total{}, map[int64][]string{}
+	for _, c := range changes {
+		if of := c.of(); totals[of] == nil {
+			totals[of], uids[of.log] = &history.Total{}, append(uids[of.log], of.uid)
 		}
 	}
-	uids := map[int64][]string{}
-	each(func(of jobOf, _ *history.Run, _ func(*history.Total, *history.Run)) {
-		if !touched[of] {
-			touched[of], uids[of.log] = true, append(uids[of.log], of.uid)
-		}
-	})
-	totals, texts := map[jobOf]*history.Total{}, map[jobOf]string{}
+	texts := map[jobOf]string{} // as they are written
 	for _, log := range slices.Sorted(maps.Keys(uids)) {
 		slices.Sort(uids[log]) // all lock rows in one order
-		for part := range slices.Chunk(uids[log], batchOfKeys) {
-			w := &where{}
-			w.add("log = ?", log)
-			oneOf(w, "uid", part)
+		if err := inParts(log, "uid", uids[log], func(w *where) error {
 			rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT uid, total FROM totals "+w.String()), w.args...)
-			if err := scanEach(rows, err, func(scan Scan) error {
+			return scanEach(rows, err, func(scan Scan) error {
 				of, text := jobOf{log: log}, ""
 				if err := scan(&of.uid, &text); err != nil {
 					return err
 				}
-				totals[of], texts[of] = &history.Total{}, text
+				texts[of] = text
 				return json.Unmarshal([]byte(text), totals[of])
-			}); err != nil {
-				return fmt.Errorf("read totals: %w", err)
-			}
+			})
+		}); err != nil {
+			return fmt.Errorf("read totals: %w", err)
 		}
 	}
-	each(func(of jobOf, r *history.Run, count func(*history.Total, *history.Run)) {
-		if totals[of] == nil {
-			totals[of] = &history.Total{}
+	for _, c := range changes {
+		if total := totals[c.of()]; c.out {
+			total.Remove(c.run)
+		} else {
+			total.Add(c.run)
 		}
-		count(totals[of], r)
-	})
+	}
 	var rows [][]any
 	for _, log := range slices.Sorted(maps.Keys(uids)) {
 		for _, uid := range uids[log] {
@@ -123,60 +113,36 @@ func scanCounted(scan Scan, before ...any) (*history.Run, error) {
 	if err := scan(append(before, &r.Job.UID, &r.Scheduled, &r.Ended, &r.Reason, &requests, &devices)...); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal([]byte(requests), &r.Requests); err != nil {
+	if err := readAmounts(r, requests, devices); err != nil {
 		return nil, fmt.Errorf("run of job %s: %w", r.Job.UID, err)
-	}
-	if devices != "" {
-		if err := json.Unmarshal([]byte(devices), &r.Devices); err != nil {
-			return nil, fmt.Errorf("run of job %s: %w", r.Job.UID, err)
-		}
 	}
 	return r, nil
 }
 
-// runsBefore are the runs of pods in a log of jobs as a transaction finds them, by the pods' uids.
-func (s *Store) runsBefore(ctx context.Context, tx *sql.Tx, log int64, pods []string) (map[string]*history.Run, error) {
-	found := make(map[string]*history.Run, len(pods))
-	for part := range slices.Chunk(pods, batchOfKeys) {
-		w := &where{}
-		w.add("log = ?", log)
-		oneOf(w, "pod", part)
-		rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT pod, "+countedColumns+" FROM runs "+w.String()), w.args...)
-		if err := scanEach(rows, err, func(scan Scan) error {
-			var pod string
-			r, err := scanCounted(scan, &pod)
-			found[pod] = r
+// runsBefore are the runs of pods in a log of jobs as a transaction finds them.
+func (s *Store) runsBefore(ctx context.Context, tx *sql.Tx, log int64, pods []string) (found []runChange, err error) {
+	err = inParts(log, "pod", pods, func(w *where) error {
+		rows, err := tx.QueryContext(ctx, s.dialect.bind("SELECT "+countedColumns+" FROM runs "+w.String()), w.args...)
+		return scanEach(rows, err, func(scan Scan) error {
+			r, err := scanCounted(scan)
+			found = append(found, runChange{log, r, true})
 			return err
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+		})
+	})
+	return found, err
 }
 
 // countWritten changes totals by the runs of a batch, before these are written.
 func (s *Store) countWritten(ctx context.Context, tx *sql.Tx, runs []*Run) error {
 	in := map[int64][]string{}
-	for _, r := range runs {
-		if r.Of != 0 {
-			in[r.Of] = append(in[r.Of], r.UID)
-		}
-	}
-	before := map[int64]map[string]*history.Run{}
-	for log, pods := range in {
-		found, err := s.runsBefore(ctx, tx, log, pods)
-		if err != nil {
-			return err
-		}
-		before[log] = found
-	}
 	var changes []runChange
 	for _, r := range runs {
 		if r.Of != 0 {
-			changes = append(changes, runChange{r.Of, before[r.Of][r.UID], r.Run})
+			in[r.Of] = append(in[r.Of], r.UID)
+			changes = append(changes, runChange{log: r.Of, run: r.Run})
 		}
 	}
-	return s.countRuns(ctx, tx, changes)
+	return s.countInPlaceOf(ctx, tx, in, changes)
 }
 
 // countRemoved takes runs out of totals that a log of pods numbers, before they are removed. The log is locked.
@@ -187,15 +153,17 @@ func (s *Store) countRemoved(ctx context.Context, tx *sql.Tx, pods Log, runs []r
 			in[r.log] = append(in[r.log], r.pod)
 		}
 	}
-	var changes []runChange
+	return s.countInPlaceOf(ctx, tx, in, nil)
+}
+
+// countInPlaceOf changes totals by runs that come in place of those that are there of some pods, by log.
+func (s *Store) countInPlaceOf(ctx context.Context, tx *sql.Tx, in map[int64][]string, changes []runChange) error {
 	for log, pods := range in {
 		before, err := s.runsBefore(ctx, tx, log, pods)
 		if err != nil {
 			return err
 		}
-		for _, r := range before {
-			changes = append(changes, runChange{log: log, before: r})
-		}
+		changes = append(changes, before...)
 	}
 	return s.countRuns(ctx, tx, changes)
 }
@@ -246,11 +214,8 @@ func (c covered) has(created, end, now history.Time) bool {
 // totalsOf are the totals of jobs of a log that have runs, by uid.
 func (s *Store) totalsOf(ctx context.Context, log Log, uids []string) (map[string]*history.Total, error) {
 	found := make(map[string]*history.Total, len(uids))
-	for part := range slices.Chunk(uids, batchOfKeys) {
-		w := &where{}
-		w.add("log = ?", log.ID)
-		oneOf(w, "uid", part)
-		if err := s.Each(ctx, func(scan Scan) error {
+	if err := inParts(log.ID, "uid", uids, func(w *where) error {
+		return s.Each(ctx, func(scan Scan) error {
 			var uid, text string
 			if err := scan(&uid, &text); err != nil {
 				return err
@@ -263,9 +228,9 @@ func (s *Store) totalsOf(ctx context.Context, log Log, uids []string) (map[strin
 				found[uid] = total
 			}
 			return nil
-		}, "SELECT uid, total FROM totals "+w.String(), w.args...); err != nil {
-			return nil, fmt.Errorf("read totals: %w", err)
-		}
+		}, "SELECT uid, total FROM totals "+w.String(), w.args...)
+	}); err != nil {
+		return nil, fmt.Errorf("read totals: %w", err)
 	}
 	return found, nil
 }
