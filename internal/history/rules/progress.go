@@ -69,13 +69,7 @@ var tektonTasks = regexp.MustCompile(`^Tasks Completed: (\d{1,9}) \([^)]*\)(?:, 
 
 // pipelineRunProgress counts tasks, of which those that are skipped are no work.
 func pipelineRunProgress(r reading) history.Progress {
-	var found []string
-	r.status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
-		if c.Get("type").Str == "Succeeded" {
-			found = tektonTasks.FindStringSubmatch(c.Get("message").Str)
-		}
-		return found == nil
-	})
+	found := tektonTasks.FindStringSubmatch(r.written("Succeeded").Get("message").Str)
 	if found == nil {
 		return history.Progress{}
 	}

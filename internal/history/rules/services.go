@@ -89,7 +89,7 @@ func rayServiceState(r reading) history.Said {
 	switch {
 	case r.spec.Get("suspend").Bool():
 		return history.Said{State: r.held()}
-	case ready.Exists(), !conditionIs(r.status, "Ready") && r.status.Get("serviceStatus").Str == "Running":
+	case ready.Exists(), !r.written("Ready").Exists() && r.status.Get("serviceStatus").Str == "Running":
 		return untimed(history.Running, ready)
 	case r.was.State == history.Running:
 		return history.Said{}
@@ -97,13 +97,4 @@ func rayServiceState(r reading) history.Said {
 		return history.Said{State: history.Pending}
 	}
 	return history.Said{State: history.Submitted}
-}
-
-// conditionIs reports whether there is a condition of a type, whatever its status.
-func conditionIs(status gjson.Result, of string) (is bool) {
-	status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
-		is = c.Get("type").Str == of
-		return !is
-	})
-	return is
 }

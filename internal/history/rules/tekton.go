@@ -1,10 +1,6 @@
 package rules
 
-import (
-	"github.com/tidwall/gjson"
-
-	"github.com/kubecast/kubecast/internal/history"
-)
+import "github.com/kubecast/kubecast/internal/history"
 
 // tektonReasons are the states that the reasons of a condition Succeeded mean while it is Unknown. Any other reason says
 // nothing: the run stays what it was.
@@ -41,13 +37,7 @@ var tektonCancelled = map[string]bool{
 
 // tektonState is what a TaskRun or PipelineRun says: one condition says everything. While it is Unknown, its reason does.
 func tektonState(r reading) history.Said {
-	var succeeded gjson.Result
-	r.status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
-		if c.Get("type").Str == "Succeeded" {
-			succeeded = c
-		}
-		return !succeeded.Exists()
-	})
+	succeeded := r.written("Succeeded")
 	var said history.Said
 	switch succeeded.Get("status").Str {
 	case "True":

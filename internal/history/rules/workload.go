@@ -42,19 +42,8 @@ func workloadState(r reading) history.Said {
 	case admitted.Exists():
 		return history.Said{State: history.Pending}
 	}
-	if why := unreserved(r); why.Exists() {
+	if why := r.written("QuotaReserved"); why.Get("status").Str == "False" {
 		return untimed(history.Queued, why)
 	}
 	return history.Said{State: history.Submitted}
-}
-
-// unreserved is why a Workload has no quota.
-func unreserved(r reading) (found gjson.Result) {
-	r.status.Get("conditions").ForEach(func(_, c gjson.Result) bool {
-		if c.Get("type").Str == "QuotaReserved" && c.Get("status").Str == "False" {
-			found = c
-		}
-		return !found.Exists()
-	})
-	return found
 }
