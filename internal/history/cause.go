@@ -149,6 +149,9 @@ func (r *Run) failed() bool {
 	return r.Terminal() || r.Reason == "CrashLoopBackOff" || r.Reason == Evicted || r.Reason == Preempted || r.Reason == NodeLost
 }
 
+// EndedBadly reports whether a run has ended, and failed.
+func (r *Run) EndedBadly() bool { return r.Terminal() && r.failed() }
+
 // ended is when a run ended, or, of one that is about to, when it would have by now.
 func (r *Run) ended(now Time) Time {
 	if r.Terminal() {

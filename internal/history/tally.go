@@ -9,7 +9,7 @@ type Tally struct {
 // TallyOf counts the ends of runs.
 func TallyOf(runs []*Run) (t Tally) {
 	for _, r := range runs {
-		if r.Terminal() && r.failed() && r.Scheduled != 0 {
+		if r.EndedBadly() && r.Scheduled != 0 {
 			t.Failures++
 			if r.Reason == Preempted {
 				t.Preemptions++

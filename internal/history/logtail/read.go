@@ -85,7 +85,7 @@ func deciding(j *history.Job, runs []*history.Run) *history.Run {
 		}
 		if best == nil || cmp.Or(
 			cmp.Compare(rank(named != "" && r.Name == named), rank(named != "" && best.Name == named)),
-			cmp.Compare(rank(j.State == history.Failed && hasFailed(r)), rank(j.State == history.Failed && hasFailed(best))),
+			cmp.Compare(rank(j.State == history.Failed && r.EndedBadly()), rank(j.State == history.Failed && best.EndedBadly())),
 			cmp.Compare(rank(r.Reason == history.Completed), rank(best.Reason == history.Completed)),
 			cmp.Compare(rank(r.Terminal() && r.Ended <= j.Ended+endSlack), rank(best.Terminal() && best.Ended <= j.Ended+endSlack)),
 			cmp.Compare(max(r.Ended, r.Started), max(best.Ended, best.Started)),
@@ -97,10 +97,6 @@ func deciding(j *history.Job, runs []*history.Run) *history.Run {
 		return nil // what another pod wrote does not explain it
 	}
 	return best
-}
-
-func hasFailed(r *history.Run) bool {
-	return r.Terminal() && r.Reason != "" && r.Reason != history.Completed && r.Reason != history.Removed
 }
 
 const (
