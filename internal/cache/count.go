@@ -51,12 +51,6 @@ func (g Grouping) of(o *cluster.Object) (values group) {
 	return values
 }
 
-// Count is how many objects have a value at a path, or values at two.
-type Count struct {
-	Values []string // as in a field selector; "" if there is none
-	Count  int
-}
-
 // CountBy counts objects by their values. Before each object it calls step with the number of bytes that it is about to read. If step returns
 // false, it ends with what it has counted.
 func CountBy(objects iter.Seq[*cluster.Object], by Grouping, step func(bytes int) bool) *Tally {
@@ -149,18 +143,8 @@ func (t *Tally) Size() int64 { return t.bytes }
 // Copy is the tally at this moment; it costs the same however many values there are.
 func (t *Tally) Copy() *Tally { return &Tally{by: t.by, counts: t.counts.Copy(), bytes: t.bytes} }
 
-// Counts are the counts: the most frequent values first, and equally frequent ones in the order of the values.
-func (t *Tally) Counts() []Count {
-	counts := make([]Count, 0, t.counts.Len())
-	t.counts.Scan(func(at *tallied) bool {
-		values := at.group()
-		counts = append(counts, Count{slices.Clone(values[:len(t.by.paths)]), int(at.count)})
-		return true
-	})
-	return counts
-}
-
-// AppendJSON appends the counts, so many at most (0 is all), as an array of {"value","count"}, or {"values","count"} for two paths.
+// AppendJSON appends the counts, so many at most (0 is all), as an array of {"value","count"}, or {"values","count"} for two paths: the most frequent
+// values first, and equally frequent ones in the order of the values.
 func (t *Tally) AppendJSON(dst []byte, most int) []byte {
 	if n := t.counts.Len(); most == 0 || most >= n {
 		most = n
