@@ -60,15 +60,12 @@ func (r Reader) KindsOfParts(ctx context.Context, c *cluster.Cluster, kind strin
 }
 
 // Parts counts the jobs of a kind by what they are parts of; see store.Store.Parts. Errors are those of Jobs.
-func (r Reader) Parts(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter) (map[string]int, error) {
-	found, err := read(ctx, r, c, kind, func(ctx context.Context, log store.Log) ([]map[string]int, error) {
-		parts, err := r.database.Parts(ctx, log, f)
-		return []map[string]int{parts}, err
-	})
-	if len(found) == 0 {
+func (r Reader) Parts(ctx context.Context, c *cluster.Cluster, kind string, f store.Filter) (parts map[string]int, err error) {
+	_, err = read(ctx, r, c, kind, func(ctx context.Context, log store.Log) (_ []struct{}, err error) {
+		parts, err = r.database.Parts(ctx, log, f)
 		return nil, err
-	}
-	return found[0], err
+	})
+	return parts, err
 }
 
 // Transitions is a page of a kind's transitions, the newest first, of those before a number; 0 is before all. Errors are those

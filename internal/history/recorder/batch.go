@@ -86,10 +86,6 @@ func (b *batch) add(next *batch) {
 		b.gone = slices.DeleteFunc(b.gone, func(g store.Gone) bool { return again[g.Pod] != nil })
 	}
 	b.gone = append(b.gone, next.gone...)
-	if b.kept == nil {
-		b.kept, b.keptBytes = next.kept, next.keptBytes
-		return
-	}
 	for _, k := range next.kept {
 		b.keep(k)
 	}

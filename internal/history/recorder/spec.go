@@ -21,9 +21,6 @@ func (r *Recorder) keepSpec(b *batch, o *cluster.Object, t *history.Transition) 
 	if !ok {
 		return // too large
 	}
-	if b.kept == nil {
-		b.kept = map[string]store.Kept{}
-	}
 	b.keep(store.Kept{UID: t.UID, Kind: store.KeptSpec, At: t.At, Data: data})
 }
 
@@ -32,6 +29,9 @@ const mostKept = 64 << 20
 
 // keep takes something that is kept of a job into a batch, in place of what was in it.
 func (b *batch) keep(k store.Kept) {
+	if b.kept == nil {
+		b.kept = map[string]store.Kept{}
+	}
 	b.keptBytes += len(k.Data) - len(b.kept[k.UID].Data)
 	b.kept[k.UID] = k
 }

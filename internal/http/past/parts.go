@@ -3,6 +3,7 @@ package past
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/kubecast/kubecast/internal/auth"
@@ -45,8 +46,9 @@ func (l *links) read(ctx context.Context, jobs []*history.Job) error {
 		if f == nil {
 			continue
 		}
-		f.Parents, f.UIDs = nil, distinct(uids)
-		found, err := l.page.from.Jobs(ctx, l.in.Kinds.Cluster(), kind, *f, store.JobAfter{}, len(f.UIDs))
+		of := *f
+		of.UIDs = slices.Compact(slices.Sorted(slices.Values(uids)))
+		found, err := l.page.from.Jobs(ctx, l.in.Kinds.Cluster(), kind, of, store.JobAfter{}, len(of.UIDs))
 		if err != nil {
 			return err
 		}
@@ -66,8 +68,9 @@ func (l *links) read(ctx context.Context, jobs []*history.Job) error {
 		if f == nil {
 			continue
 		}
-		f.UIDs, f.Parents = nil, uids
-		found, err := l.page.from.Parts(ctx, l.in.Kinds.Cluster(), kind, *f)
+		of := *f
+		of.Parents = uids
+		found, err := l.page.from.Parts(ctx, l.in.Kinds.Cluster(), kind, of)
 		if err != nil {
 			return err
 		}
@@ -124,14 +127,4 @@ func (l *links) told(job wire.Job) wire.Job {
 	children := l.children[job.UID]
 	job.Children = &children
 	return job
-}
-
-func distinct(values []string) (kept []string) {
-	seen := make(map[string]bool, len(values))
-	for _, v := range values {
-		if !seen[v] {
-			seen[v], kept = true, append(kept, v)
-		}
-	}
-	return kept
 }
