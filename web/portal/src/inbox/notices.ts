@@ -139,14 +139,14 @@ function show(items: readonly JobNotification[], onClick: (item: JobNotification
     notice(t.several(items.length), { body: items.slice(-mostAtOnce).map(titleOf).join('\n'), tag: last?.id ?? '' }, undefined);
     return;
   }
-  for (const item of items) notice(titleOf(item), { body: whyOf(item), tag: item.id }, item);
+  for (const item of items) notice(titleOf(item), { body: bodyOf(item), tag: item.id }, item);
 }
 
 const titleOf = ({ title, transition, digest, more }: JobNotification): string =>
   transition ? t.title(transition.name, stateName(transition.to), title) : t.digest(digest.length + more, title);
 
 /** Where a job is, and why it came to this. That all went well needs no reason. */
-function whyOf({ transition }: JobNotification): string {
+function bodyOf({ transition }: JobNotification): string {
   if (!transition || transition.to === 'Succeeded') return transition?.namespace ?? '';
   return [transition.namespace, transition.cause ? transition.cause.text : [transition.reason, transition.message].filter(Boolean).join(' · ')].filter(Boolean).join(' · ');
 }
