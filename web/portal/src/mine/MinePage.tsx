@@ -10,7 +10,7 @@ import { Dated, useAway } from '../connection/Dated.tsx';
 import { describe } from '../connection/describe.ts';
 import { jobs } from '../job/resources.ts';
 import { endOf, outcomeOf } from '../past/outcome.ts';
-import { isForbidden } from '../reading/reading.ts';
+import { isForbidden, useFollowedAgain } from '../reading/reading.ts';
 import { StateIcon } from '../state/StateMark.tsx';
 import { whyNow } from '../state/why.ts';
 import { linkTo, linkToJob, setView, type View } from '../view/view.ts';
@@ -35,6 +35,7 @@ export function MinePage({ view }: { view: View }): ReactNode {
   useEffect(() => {
     reading.ask(); // also of whoever comes back to the page
   }, [reading, latest, live]);
+  useFollowedAgain(past.status, at);
 
   const none = error instanceof AskedError && error.status === 404;
   useEffect(() => {

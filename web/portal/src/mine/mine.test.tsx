@@ -103,6 +103,38 @@ test('many changes at once are no many questions', async () => {
   expect(server.requests.length - before).toBeLessThan(10);
 });
 
+test('a permission that comes back while the list is asked for has its stream followed again', async () => {
+  past.record('train', 'Running');
+  await show();
+  await answer();
+  const body = await open();
+  body.push(frame('w0.transition', 'e', { seq: '2', name: 'train', to: 'Running' }) + frame('w1.transition', 'e', { seq: '2', name: 'train', to: 'Running' }));
+  await pass(1_500);
+  await answer();
+  const seen = new Set(server.requests);
+  const refuse = (status: number, path: string): number => {
+    const asked = server.requests.filter((request) => request.url.includes(path) && !seen.has(request) && !request.aborted);
+    for (const request of asked) {
+      seen.add(request);
+      request.refuse(status, {}, JSON.stringify({ detail: 'you may not' }));
+    }
+    return asked.length;
+  };
+  body.end(); // the permission is gone
+  await pass(2_000);
+  expect(refuse(403, '/stream')).toBe(1);
+  await pass(10);
+  expect(refuse(403, 'view=transitions')).toBe(1); // which of the paths it was
+  refuse(200, '/notifications');
+  await pass(10_000);
+  await answer(); // the list, asked for once the permission is there again
+  await pass(10);
+  expect(refuse(200, 'view=transitions')).toBe(1);
+  await pass(10);
+  const stream = server.requests.findLast(({ url, aborted }) => url.startsWith('/stream') && !aborted);
+  expect(decodeURIComponent(stream?.url ?? '')).toContain('view=transitions&owner=me');
+});
+
 test('whoever has no job yet is told how to have one, and what is copied is no more than a name to a shell', async () => {
   await show();
   await answer();

@@ -12,7 +12,7 @@ import { NamespaceFilter } from '../filters/NamespaceFilter.tsx';
 import { jobs, pods } from '../job/resources.ts';
 import { queuePath } from '../jobs/job.ts';
 import { CutName } from '../listing/CutName.tsx';
-import { useReading } from '../reading/reading.ts';
+import { useFollowedAgain, useReading } from '../reading/reading.ts';
 import { whyOf } from '../state/why.ts';
 import { formatDuration, formatNumber } from '../texts/format.ts';
 import { formatView, linkTo, linkToJob, parseView, setView, type View } from '../view/view.ts';
@@ -40,6 +40,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
   const last = over.status === 'live' ? (over.data.at(-1)?.seq ?? 'live') : undefined;
   const read = useCallback(() => usage(kc, { namespace, by: 'resource', since, step: span.step }), [kc, namespace, since, span.step]);
   const times = useReading(read, last, gap);
+  useFollowedAgain(over.status, times.at);
 
   // Steps move on as wholes, or everything would be drawn anew each second.
   const now = Math.ceil(useNow() / 60_000) * 60_000;

@@ -14,7 +14,7 @@ import { jobs } from '../job/resources.ts';
 import { Progress } from '../jobs/Progress.tsx';
 import { CutName } from '../listing/CutName.tsx';
 import { PlainTable, type PlainColumn } from '../listing/PlainTable.tsx';
-import { isForbidden, useReading } from '../reading/reading.ts';
+import { isForbidden, useFollowedAgain, useReading } from '../reading/reading.ts';
 import { StateMark } from '../state/StateMark.tsx';
 import { stateName } from '../state/texts.ts';
 import { formatDuration } from '../texts/format.ts';
@@ -62,6 +62,7 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   // Says that something has changed, and what of that which was read before.
   const past = useFollow(transitions(jobs, { namespace, owner, limit: 0, keep: 1_000 }));
   const { data, at, error, retry } = useReading(list.newest, past.status === 'live' ? (past.data.at(-1)?.seq ?? 'live') : past.status === 'denied' ? 'denied' : undefined, 1_500);
+  useFollowedAgain(past.status, at);
   const rows = useMemo(() => data && patched(data.items, past.data), [data, past.data]);
   const [leafing, setLeafing] = useState(false);
   // Its database can be away while all else is there.
