@@ -84,7 +84,11 @@ export class MockPast extends MockLog {
   }
 
   list(query: URLSearchParams): object {
-    const states = query.get('state')?.split(',');
-    return { items: [...this.jobs.values()].reverse().filter(({ state }) => states?.includes(state) ?? true), continue: '' };
+    // Neither pods nor sums.
+    if ((query.get('view') ?? 'jobs') !== 'jobs') return { items: [], continue: '' };
+    const are = (name: string, value: unknown): boolean => query.get(name)?.split(',').includes(String(value)) ?? true;
+    const asked = ({ state, uid, cause, parent }: PastJob): boolean =>
+      are('state', state) && are('uid', uid) && are('cause', (cause as { reason?: string } | null)?.reason) && are('parent', (parent as { uid?: string } | null)?.uid);
+    return { items: [...this.jobs.values()].reverse().filter(asked), continue: '' };
   }
 }

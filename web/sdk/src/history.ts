@@ -1,9 +1,11 @@
 // The states through which jobs went, as a source to follow, and the jobs themselves, as a list; see "History" in wire.md.
 
 import { answerTo } from './asked.ts';
+import { historyPath, pastPage, type PastPage } from './historypath.ts';
 import type { Kubecast } from './kubecast.ts';
 import { isJsonObject, text, time, type JsonObject, type KubeObject } from './object.ts';
-import { pathOf, type Resource } from './resource.ts';
+import type { Resource } from './resource.ts';
+import { readRun, type Run } from './runs.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
 
@@ -57,6 +59,10 @@ export interface TransitionQuery {
   readonly states?: readonly string[] | undefined;
   /** Whose jobs; `me`: the caller's. */
   readonly owner?: string | undefined;
+  /** Only those of the job with this uid. */
+  readonly uid?: string | undefined;
+  /** Only those with one of these reasons of a {@link Cause} (`OOMKilled`). */
+  readonly causes?: readonly string[] | undefined;
   /** So many of the newest come first, 100 by default, and 1,000 at most. */
   readonly limit?: number | undefined;
   /** How many of the newest are kept, 10,000 by default. It belongs to whoever asks first. */
@@ -69,14 +75,10 @@ export interface TransitionQuery {
  * ```
  */
 export function transitions(resource: Resource<KubeObject>, query: TransitionQuery): Source<Transition> {
-  const { namespace, name, cluster, states, owner, limit, keep = 10_000 } = query;
-  const parameters = new URLSearchParams({ view: 'transitions' });
-  if (states?.length) parameters.set('state', states.join());
-  if (owner) parameters.set('owner', owner);
-  if (limit !== undefined) parameters.set('limit', String(limit));
+  const { states, owner, uid, causes, limit, keep = 10_000 } = query;
   const read = (type: string, data: JsonObject): Transition | undefined => (type === 'transition' ? readTransition(data) : undefined);
   return {
-    path: `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`,
+    path: historyPath(resource, query, { view: 'transitions', state: states?.join(), owner, uid, cause: causes?.join(), limit: limit?.toString() }),
     sink: (changed) => new Sequence(changed, { read, keep, partial: false }),
   };
 }
@@ -119,6 +121,8 @@ export interface PastJob {
   readonly createdAt: number;
   readonly startedAt: number | undefined;
   readonly endedAt: number | undefined;
+  /** When it was removed from its cluster. */
+  readonly deletedAt?: number | undefined;
   /** By state, how long it has been in it, in seconds. */
   readonly durations: Readonly<Record<string, number>>;
   /** Why it waits or waited, the newest last. */
@@ -142,12 +146,20 @@ export interface PastJob {
   readonly preemptions?: number | null;
   /** All of its pods. */
   readonly podCount?: number | null;
+  /** The newest 100 of these, the newest first; there if jobs are asked for by `uid`, and {@link pastRuns} has all of them. */
+  readonly pods?: readonly Run[] | undefined;
 }
 
 /** Which jobs of a history. */
 export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 'cluster' | 'states' | 'owner' | 'limit'> {
+  /** Only the one with this uid, which then has its `pods`. */
+  readonly uid?: string | undefined;
+  /** Only those whose {@link Cause} has one of these reasons (`OOMKilled`). */
+  readonly causes?: readonly string[] | undefined;
   /** Only those that came to their state since then: RFC 3339, or so long ago (`24h`). */
   readonly since?: string | undefined;
+  /** Only those that came to it before then. */
+  readonly until?: string | undefined;
   /** Only those of these queues. */
   readonly queues?: readonly string[] | undefined;
   /** Only parts of the job with this uid. */
@@ -157,17 +169,14 @@ export interface PastQuery extends Pick<TransitionQuery, 'namespace' | 'name' | 
 }
 
 /** The jobs of a history, the newest first; `more`: not all of them, and `continue` is where the rest begins. Rejects with an {@link AskedError} if the gateway does not answer that; its status is 404 if no history of these is kept. */
-export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Promise<{ readonly items: readonly PastJob[]; readonly more: boolean; readonly continue: string }> {
-  const { namespace, name, cluster, states, owner, limit, since, queues, parent, continue: at } = query;
-  const parameters = new URLSearchParams();
-  for (const [key, value] of Object.entries({ state: states?.join(), owner, queue: queues?.join(), parent, since, limit: limit?.toString(), continue: at })) {
-    if (value) parameters.set(key, value);
-  }
-  return answerTo(kc, `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`).then((body) => pastPage(body, readJob));
+export function pastJobs(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Promise<PastPage<PastJob>> {
+  const { states, owner, uid, causes, limit, since, until, queues, parent, continue: at } = query;
+  const asked = { state: states?.join(), owner, queue: queues?.join(), uid, cause: causes?.join(), parent, since, until, limit: limit?.toString(), continue: at };
+  return answerTo(kc, historyPath(resource, query, asked)).then((body) => pastPage(body, readJob));
 }
 
 function readJob(data: JsonObject): PastJob {
-  const { reasons, progress, parent, children } = data;
+  const { reasons, progress, parent, children, pods } = data;
   return {
     namespace: text(data.namespace),
     name: text(data.name),
@@ -182,6 +191,7 @@ function readJob(data: JsonObject): PastJob {
     createdAt: Date.parse(text(data.createdAt)),
     startedAt: time(data.startedAt),
     endedAt: time(data.endedAt),
+    deletedAt: time(data.deletedAt),
     durations: isJsonObject(data.durations) ? (data.durations as Record<string, number>) : {},
     reasons: Array.isArray(reasons) ? reasons.filter(isJsonObject).map((one) => ({ at: Date.parse(text(one.at)), reason: text(one.reason), message: text(one.message) })) : [],
     cause: readCause(data.cause),
@@ -194,17 +204,6 @@ function readJob(data: JsonObject): PastJob {
     podFailures: typeof data.podFailures === 'number' ? data.podFailures : null,
     preemptions: typeof data.preemptions === 'number' ? data.preemptions : null,
     podCount: typeof data.podCount === 'number' ? data.podCount : null,
+    pods: Array.isArray(pods) ? pods.filter(isJsonObject).map(readRun) : undefined,
   };
-}
-
-/** What of a history an answer has; `more`: not all of it, and `continue` is where the rest begins. */
-export interface PastPage<T> {
-  readonly items: readonly T[];
-  readonly more: boolean;
-  readonly continue: string;
-}
-
-export function pastPage<T>(body: unknown, read: (data: JsonObject) => T): PastPage<T> {
-  const { items, continue: rest } = isJsonObject(body) ? body : {};
-  return { items: Array.isArray(items) ? items.filter(isJsonObject).map(read) : [], more: text(rest) !== '', continue: text(rest) };
 }

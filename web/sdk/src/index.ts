@@ -23,8 +23,10 @@ export { accessOf, meOf, type Access, type AccessQuery, type Me } from './access
 export { answerTo, AskedError, type Asked, type AskedSnapshot } from './asked.ts';
 export { pastOf, type Past, type PastSnapshot } from './past.ts';
 export { pastJobs, transitions, type Cause, type PastJob, type PastQuery, type Transition, type TransitionQuery } from './history.ts';
+export type { PastPage } from './historypath.ts';
 export { pastLog, pastSpec, type KeptQuery } from './kept.ts';
 export { pastRuns, runs, type Run, type RunQuery } from './runs.ts';
+export { pastEnds, pastUsage, type Ends, type EndsQuery, type Spread, type Usage, type UsageQuery } from './usage.ts';
 export { inboxOf, type Inbox, type InboxSnapshot, type JobNotification, type NotificationSettings, type Which } from './notifications.ts';
 export type { Identity, Only, Paths } from './paths.ts';
 export { defineResource, pathOf, streamPath, type Query, type QueryOf, type Resource } from './resource.ts';

@@ -39,7 +39,7 @@ const pasts = new WeakMap<Watch<Transition>, Map<string, Past>>();
  * ```
  */
 export function pastOf(kc: Kubecast, resource: Resource<KubeObject>, query: PastQuery): Past {
-  const { since, states, ...which } = query; // the stream can be asked for transitions to states only
+  const { since, states, causes, ...which } = query; // the stream can be asked for transitions to states and with causes only, and not for those that leave them
   const watch = kc.follow(transitions(resource, which));
   const key = JSON.stringify([resource, query]);
   const of = pasts.get(watch) ?? new Map<string, Past>();

@@ -1,10 +1,11 @@
 // The lives of jobs' pods, as a source to follow, and as a list; see "History" in wire.md.
 
 import { answerTo } from './asked.ts';
-import { pastPage, type PastQuery, type TransitionQuery } from './history.ts';
+import type { PastQuery, TransitionQuery } from './history.ts';
+import { historyPath, pastPage, type PastPage } from './historypath.ts';
 import type { Kubecast } from './kubecast.ts';
 import { isJsonObject, text, time, type JsonObject, type KubeObject } from './object.ts';
-import { pathOf, type Resource } from './resource.ts';
+import type { Resource } from './resource.ts';
 import { Sequence } from './sequence.ts';
 import type { Source } from './store.ts';
 
@@ -38,21 +39,18 @@ export interface Run {
   readonly exitCode: number | undefined;
   readonly signal: number | undefined;
   readonly requests: Readonly<Record<string, string>>;
+  /** Those that its resource claims were given. */
+  readonly devices?: readonly { readonly driver: string; readonly pool: string; readonly device: string }[];
 }
 
 /** Which runs of a history. */
-export interface RunQuery extends Omit<TransitionQuery, 'states'> {
+export interface RunQuery extends Omit<TransitionQuery, 'states' | 'uid' | 'causes'> {
   /** Only those of the job with this uid. */
   readonly job?: string | undefined;
 }
 
-const view = (query: RunQuery): URLSearchParams => {
-  const parameters = new URLSearchParams({ view: 'runs' });
-  for (const [key, value] of Object.entries({ owner: query.owner, uid: query.job, limit: query.limit?.toString() })) {
-    if (value) parameters.set(key, value);
-  }
-  return parameters;
-};
+const pathTo = (resource: Resource<KubeObject>, query: RunQuery, at?: string): string =>
+  historyPath(resource, query, { view: 'runs', owner: query.owner, uid: query.job, limit: query.limit?.toString(), continue: at });
 
 /**
  * Each change of runs, the newest last: what a pod has become is what the last item of its uid says.
@@ -62,20 +60,17 @@ const view = (query: RunQuery): URLSearchParams => {
  * ```
  */
 export function runs(resource: Resource<KubeObject>, query: RunQuery): Source<Run> {
-  const { namespace, name, cluster, keep = 10_000 } = query;
+  const { keep = 10_000 } = query;
   const read = (type: string, data: JsonObject): Run | undefined => (type === 'run' ? readRun(data) : undefined);
   return {
-    path: `/history${pathOf(resource, { namespace, name, cluster })}?${view(query).toString()}`,
+    path: pathTo(resource, query),
     sink: (changed) => new Sequence(changed, { read, keep, partial: false }),
   };
 }
 
 /** The runs of a history, those of the newest pods first; otherwise as `pastJobs`. */
-export function pastRuns(kc: Kubecast, resource: Resource<KubeObject>, query: RunQuery & Pick<PastQuery, 'continue'>): Promise<{ readonly items: readonly Run[]; readonly more: boolean; readonly continue: string }> {
-  const { namespace, name, cluster } = query;
-  const parameters = view(query);
-  if (query.continue) parameters.set('continue', query.continue);
-  return answerTo(kc, `/history${pathOf(resource, { namespace, name, cluster })}?${parameters.toString()}`).then((body) => pastPage(body, readRun));
+export function pastRuns(kc: Kubecast, resource: Resource<KubeObject>, query: RunQuery & Pick<PastQuery, 'continue'>): Promise<PastPage<Run>> {
+  return answerTo(kc, pathTo(resource, query, query.continue)).then((body) => pastPage(body, readRun));
 }
 
 export function readRun(data: JsonObject): Run {
@@ -100,6 +95,7 @@ export function readRun(data: JsonObject): Run {
     exitCode: number(data.exitCode),
     signal: number(data.signal),
     requests: isJsonObject(data.requests) ? (data.requests as Record<string, string>) : {},
+    devices: Array.isArray(data.devices) ? (data.devices as Run['devices'] & object) : [],
   };
 }
 
