@@ -124,10 +124,14 @@ test("a kind's own columns, and the jobs of a history, to the last page", async 
   expect(header).toEqual(['Name', 'Namespace', 'Size', 'Created']);
   expect(lines).toEqual([['w', 'n', '3', '2026-01-01T00:00:00Z'], ['w', 'n', '3', '2026-01-01T00:00:00Z']]);
 
-  const past = (n: number): object => ({ uid: `u${n}`, name: `job-${n}`, namespace: 'n', state: 'Failed', reason: '=1', since: '2026-01-01T00:00:09Z', createdAt: '2026-01-01T00:00:00Z', durations: { Running: 4 } });
+  const past = (n: number): object => ({ uid: `u${n}`, name: `job-${n}`, namespace: 'n', state: 'Failed', reason: '=1', since: '2026-01-01T00:00:09Z', createdAt: '2026-01-01T00:00:00Z', durations: { Running: 4 }, attempt: 2, ...(n === 1 && { hours: { cpu: 0.5, memory: 2, gpu: 1 }, podFailures: 3, preemptions: 0, cause: { text: '=main failed', reason: 'Error' } }) });
   const { kc, asked } = pages([past(1), past(2), past(3)], 2);
   const history = await rowsOf(await csvFile(ofHistory(kc, { owner: 'me' }), signal, nothing));
   expect(history.slice(1).map(([name, , state, reason]) => [name, state, reason])).toEqual([1, 2, 3].map((n) => [`job-${n}`, 'Failed', "'=1"]));
+  const at = (line: number, ...columns: string[]): (string | undefined)[] => columns.map((one) => history[line]?.[history[0]?.indexOf(one) ?? -1]);
+  const columns = ['Attempt', 'CPU hours', 'GiB hours', 'GPU hours', 'Pods failed', 'Preemptions', 'Cause'];
+  expect(at(1, ...columns)).toEqual(['2', '0.5', '2', '1', '3', '0', "'=main failed"]);
+  expect(at(2, ...columns)).toEqual(['2', '', '', '', '', '', '']); // what is not known is not 0
   expect(asked.map(({ searchParams }) => [searchParams.get('owner'), searchParams.get('continue')])).toEqual([['me', null], ['me', '2']]);
 });
 

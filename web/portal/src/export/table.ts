@@ -68,11 +68,11 @@ export function ofKind(kc: Kubecast, resource: Resource<KubeObject>, namespaced:
 
 /** Jobs of the history, all of them that are asked for, not only those that were leafed through. */
 export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
-  const { name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures } = t.columns;
+  const { name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause } = t.columns;
   return {
     file: fileOf('history', query.namespace ?? ''),
     csv: async function* (signal) {
-      yield [name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures];
+      yield [name, namespace, state, detail, message, owner, queue, attempt, created, started, ended, ran, cpuHours, memoryHours, gpuHours, podFailures, preemptions, cause];
       for (let rest: string | undefined = ''; rest !== undefined; ) {
         const page: Awaited<ReturnType<typeof pastJobs>> = await pastJobs(kc, jobs, { ...query, limit: 1_000, continue: rest || undefined });
         signal.throwIfAborted();
@@ -80,7 +80,7 @@ export function ofHistory(kc: Kubecast, query: PastQuery): Exportable {
           yield [
             job.name, job.namespace, stateName(job.state), job.reason, job.message, job.owner, job.queue, job.attempt,
             timeCell(job.createdAt), timeCell(job.startedAt), timeCell(job.endedAt), job.durations['Running'],
-            job.hours?.cpu, job.hours?.memory, job.hours?.gpu, job.podFailures ?? undefined,
+            job.hours?.cpu, job.hours?.memory, job.hours?.gpu, job.podFailures ?? undefined, job.preemptions ?? undefined, job.cause?.text,
           ];
         }
         rest = page.continue || undefined;

@@ -1,6 +1,6 @@
 // How the cluster's jobs fare: what there is now, how what was ended, how long jobs wait and run, and who uses how much.
 
-import { transitions } from '@kubecast/sdk';
+import { pastUsage, transitions } from '@kubecast/sdk';
 import { useCount, useFollow, useKubecast } from '@kubecast/sdk/react';
 import { useCallback, useMemo, type ReactNode } from 'react';
 import { Age } from '../age/Age.tsx';
@@ -19,7 +19,7 @@ import { formatView, linkTo, linkToJob, parseView, setView, type View } from '..
 import { Chart } from './Chart.tsx';
 import { Teams } from './Teams.tsx';
 import { t } from './texts.ts';
-import { spans, stepOf, stepsUntil, usage } from './usage.ts';
+import { spans, stepOf, stepsUntil } from './spans.ts';
 import '../job/job.css';
 import '../listing/listing.css';
 import './overview.css';
@@ -38,7 +38,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
   const span = spans[since] ?? day;
   const over = useFollow(transitions(jobs, { namespace, states: ['Succeeded', 'Failed'], limit: ends, keep: ends }));
   const last = over.status === 'live' ? (over.data.at(-1)?.seq ?? 'live') : undefined;
-  const read = useCallback(() => usage(kc, { namespace, by: 'resource', since, step: span.step }), [kc, namespace, since, span.step]);
+  const read = useCallback(() => pastUsage(kc, jobs, { namespace, by: 'resource', since, step: span.step }), [kc, namespace, since, span.step]);
   const times = useReading(read, last, gap);
   useFollowedAgain(over.status, times.at);
 
@@ -59,7 +59,7 @@ export function OverviewPage({ view }: { view: View }): ReactNode {
   }, [inTime, steps, span]);
   const timesAt = useMemo(() => {
     // By the gateway's clock they begin a moment earlier or later.
-    const at = new Map((times.data ?? []).map((one) => [stepOf(one.from + span.stepLength / 2, steps, span.stepLength), one]));
+    const at = new Map((times.data ?? []).map((one) => [stepOf((one.from ?? NaN) + span.stepLength / 2, steps, span.stepLength), one]));
     const series = (of: 'waitedSeconds' | 'ranSeconds', which: 'p50' | 'p90') => steps.map((_, n) => at.get(n)?.[of]?.[which]);
     return {
       waits: [

@@ -1,19 +1,21 @@
 // Who has used how much, the most of it first.
 
+import { pastUsage, type Usage } from '@kubecast/sdk';
 import { useKubecast } from '@kubecast/sdk/react';
 import { useCallback, useState, type ReactNode } from 'react';
 import { Choice } from '../filters/Choice.tsx';
+import { jobs } from '../job/resources.ts';
 import { useReading } from '../reading/reading.ts';
-import { formatDuration, formatNumber } from '../texts/format.ts';
+import { formatDuration, formatHours, formatNumber } from '../texts/format.ts';
+import { formatView, parseView } from '../view/view.ts';
 import { t } from './texts.ts';
-import { usage, type Usage } from './usage.ts';
 
 const gap = 15_000;
 
 export function Teams({ namespace, since, signal }: { namespace: string; since: string; signal: unknown }): ReactNode {
   const kc = useKubecast();
   const [by, setBy] = useState<keyof typeof t.keys>('namespace');
-  const read = useCallback(() => usage(kc, { namespace, by, since }), [kc, namespace, by, since]);
+  const read = useCallback(() => pastUsage(kc, jobs, { namespace, by, since }), [kc, namespace, by, since]);
   const { data } = useReading(read, signal, gap);
   const rows = [...(data ?? [])].sort((a, b) => b.gpuHours - a.gpuHours || b.cpuHours - a.cpuHours || b.jobs - a.jobs);
   const most = (of: 'cpuHours' | 'memoryHours' | 'gpuHours'): number => Math.max(...rows.map((row) => row[of]), Number.MIN_VALUE);
@@ -45,7 +47,7 @@ export function Teams({ namespace, since, signal }: { namespace: string; since: 
               {rows.map((row) => (
                 <tr key={row.key}>
                   <th scope="row" className="team-name">
-                    {row.key ? <span translate="no">{row.key}</span> : t.nobody}
+                    {row.key === '' ? (by === 'cause' ? t.uncaused : t.nobody) : by === 'cause' ? <a href={formatView({ ...parseView('#history'), namespace, since, cause: row.key })} translate="no">{row.key}</a> : <span translate="no">{row.key}</span>}
                   </th>
                   <td data-numeric>{formatNumber(row.jobs)}</td>
                   <td data-numeric>{seconds(row.waitedSeconds?.p50)}</td>
@@ -78,7 +80,7 @@ function Bar({ value, most }: { value: number; most: number }): ReactNode {
       <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
         <rect width={(100 * value) / most} height="8" />
       </svg>
-      {formatNumber(value)}
+      {formatHours(value)}
     </span>
   );
 }

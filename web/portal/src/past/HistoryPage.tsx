@@ -25,6 +25,12 @@ import { t } from './texts.ts';
 
 const states = ['Submitted', 'Queued', 'Suspended', 'Pending', 'Running', 'Retrying', 'Succeeded', 'Failed', 'Cancelled', 'Deleted'];
 
+/** What can be chosen among: what jobs often end of, in the page's words, and what else is there, in the gateway's. */
+export function causesAmong(rows: readonly PastJob[], chosen: string): readonly (readonly [string, string, 'foreign'?])[] {
+  const others = new Set([...rows.map((job) => job.cause?.reason ?? ''), chosen].filter((one) => one !== '' && !Object.hasOwn(t.causes, one)));
+  return [...Object.entries(t.causes), ...[...others].sort().map((one) => [one, one, 'foreign'] as const)];
+}
+
 /** What has happened since a job was read. */
 export function patched(items: readonly PastJob[], since: readonly Transition[]): readonly PastJob[] {
   const last = new Map(since.map((transition) => [transition.uid, transition]));
@@ -52,10 +58,10 @@ const columns: readonly PlainColumn<PastJob>[] = [
 
 export function HistoryPage({ view }: { view: View }): ReactNode {
   const kc = useKubecast();
-  const { namespace, state, owner, queue, since } = view;
+  const { namespace, state, owner, queue, cause, since } = view;
   const query = useMemo(
-    (): PastQuery => ({ namespace, owner, states: state ? [state] : undefined, queues: queue ? [queue] : undefined, since }),
-    [namespace, state, owner, queue, since],
+    (): PastQuery => ({ namespace, owner, states: state ? [state] : undefined, queues: queue ? [queue] : undefined, causes: cause ? [cause] : undefined, since }),
+    [namespace, state, owner, queue, cause, since],
   );
   const list = useMemo(() => new PastList(kc, query), [kc, query]);
   const taken = useMemo(() => ofHistory(kc, query), [kc, query]);
@@ -68,6 +74,8 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
   // Its database can be away while all else is there.
   const old = useAway() === undefined && (error !== undefined || past.status === 'stale' || past.status === 'reconnecting');
   const queues = useMemo(() => [...new Set([...(rows ?? []).map((job) => job.queue), queue])].filter(Boolean).sort(), [rows, queue]);
+
+  const causes = useMemo(() => causesAmong(rows ?? [], cause), [rows, cause]);
 
   const more = (): void => {
     setLeafing(true);
@@ -89,7 +97,8 @@ export function HistoryPage({ view }: { view: View }): ReactNode {
       <NamespaceFilter selected={namespace} />
       <Choice label={t.owner} value={owner} options={[['', t.everybody], ['me', t.mine], ...(owner && owner !== 'me' ? [[owner, owner] as const] : [])]} onChoose={(one) => setView({ owner: one })} />
       <Choice label={t.state} value={state} options={[['', t.allStates], ...states.map((one) => [one, stateName(one)] as const)]} onChoose={(one) => setView({ state: one })} />
-      {(queues.length > 0 || queue) && <Choice label={t.queue} value={queue} options={[['', t.anyQueue], ...queues.map((one) => [one, one] as const)]} onChoose={(one) => setView({ queue: one })} />}
+      {(queues.length > 0 || queue) && <Choice label={t.queue} value={queue} options={[['', t.anyQueue], ...queues.map((one) => [one, one, 'foreign'] as const)]} onChoose={(one) => setView({ queue: one })} />}
+      <Choice label={t.cause} value={cause} options={[['', t.anyCause], ...causes]} onChoose={(one) => setView({ cause: one })} />
       <Choice label={t.since} value={since} options={[['', t.anyTime], ...Object.entries(t.spans)]} onChoose={(one) => setView({ since: one })} />
       {rows && <span className="toolbar-end">{t.shown(rows.length) + (data?.more ? '+' : '')}</span>}
       {rows && rows.length > 0 && <Export of={taken} />}

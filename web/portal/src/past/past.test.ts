@@ -1,6 +1,6 @@
 import type { Kubecast, PastJob, Transition } from '@kubecast/sdk';
 import { expect, test } from 'vitest';
-import { patched } from './HistoryPage.tsx';
+import { causesAmong, patched } from './HistoryPage.tsx';
 import { outcomeOf } from './outcome.ts';
 import { PastList } from './PastList.ts';
 import { whyNow, whyOf } from '../state/why.ts';
@@ -98,4 +98,12 @@ test('a job that goes on says why it came to where it is now, and one that is re
   expect(failed[0]?.cause).toBe(cause);
   expect(patched(failed, [to('Deleted', 3)])[0]?.cause).toBe(cause);
   expect(patched(failed, [to('Running', 3)])[0]?.cause).toBeUndefined();
+});
+
+test('a cause that only the cluster has can be chosen as well, and one that is chosen stays to be seen', () => {
+  const of = (reason: string): PastJob => ({ cause: { reason } }) as unknown as PastJob;
+  const all = causesAmong([of('OOMKilled'), of('ConfigError'), of('ConfigError'), {} as PastJob], 'Gone');
+  expect(all.filter(([value]) => value === 'OOMKilled')).toEqual([['OOMKilled', 'Out of memory']]);
+  expect(all.slice(-2)).toEqual([['ConfigError', 'ConfigError', 'foreign'], ['Gone', 'Gone', 'foreign']]);
+  expect(causesAmong([], '').every(([, , foreign]) => !foreign)).toBe(true);
 });

@@ -8,6 +8,11 @@ const times = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digi
 const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' });
 const days = new Intl.DateTimeFormat(locale, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
 
+const significant = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
+
+/** Hours of something: what is little is told, too. */
+export const formatHours = (hours: number): string => (hours < 10 ? significant : numbers).format(hours);
+
 export const formatNumber = (value: number): string => numbers.format(value);
 
 /** The form that goes with a number; `{}` in it is the number. Forms that a language does not have are left out. */
@@ -18,6 +23,8 @@ export function plural(count: number, forms: { readonly other: string } & Partia
 /** All times are in milliseconds since the epoch. */
 export const formatTime = (time: number): string => times.format(time);
 export const formatDate = (time: number): string => dates.format(time);
+/** The time of today, and with the date of any other day. */
+export const formatWhen = (time: number): string => (new Date(time).toDateString() === new Date().toDateString() ? formatTime : formatDate)(time);
 export const formatWeekday = (time: number): string => days.format(time);
 
 const unit = (name: 'second' | 'minute' | 'hour' | 'day', unitDisplay: 'narrow' | 'long'): Intl.NumberFormat => new Intl.NumberFormat(locale, { style: 'unit', unit: name, unitDisplay });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { formatView, linkTo, linkToJob, linkToKind, linkToObject, parseView, setView } from './view.ts';
 
-test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml', '#pods/a/b', '#history?ns=a&state=Failed&owner=me&queue=gold&since=24h', '#overview?since=1h', '#kinds', '#kinds/deployments.apps?q=x', '#kinds/deployments.apps/a/b?tab=yaml', '#kinds/nodes/node-1'])('%s survives the round trip', (hash) => {
+test.each(['#jobs', '#pods?ns=team-a&q=a+%26+b%3F&state=Failed&sort=-name', '#jobs?sort=state', '#jobs/team-a/train', '#jobs/a/b%20c?q=x&tab=yaml', '#pods/a/b', '#history?ns=a&state=Failed&owner=me&queue=gold&cause=OOMKilled&since=24h', '#overview?since=1h', '#kinds', '#kinds/deployments.apps?q=x', '#kinds/deployments.apps/a/b?tab=yaml', '#kinds/nodes/node-1'])('%s survives the round trip', (hash) => {
   expect(formatView(parseView(hash))).toBe(hash);
 });
 

@@ -19,6 +19,8 @@ export interface Filters {
   readonly owner: string;
   /** Empty: all queues. */
   readonly queue: string;
+  /** Why jobs ended, as `OOMKilled`; empty: for whatever reason. */
+  readonly cause: string;
   /** How far back, such as `24h`; empty: as far as the page looks by itself. */
   readonly since: string;
 }
@@ -37,7 +39,7 @@ export interface View extends Filters {
 const defaultSort = 'age';
 
 /** The filters, by the names that they have in the address. */
-const parameters = { namespace: 'ns', search: 'q', state: 'state', owner: 'owner', queue: 'queue', since: 'since' } as const satisfies Record<keyof Filters, string>;
+const parameters = { namespace: 'ns', search: 'q', state: 'state', owner: 'owner', queue: 'queue', cause: 'cause', since: 'since' } as const satisfies Record<keyof Filters, string>;
 const filterNames = Object.keys(parameters) as (keyof Filters)[];
 
 export function parseView(hash: string): View {

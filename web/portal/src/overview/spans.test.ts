@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { spans, stepOf, stepsUntil } from './usage.ts';
+import { spans, stepOf, stepsUntil } from './spans.ts';
 
 const hour = 3_600_000;
 
